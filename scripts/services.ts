@@ -1,0 +1,77 @@
+import { aptLine, installWithApt, mayInstallWithApt } from './apt.js'
+import { programOnPath } from './program-on-path.js'
+
+/** A real service that tests talk to. The tests' helpers start and stop it; here it is only made certain that they can. */
+export interface Service {
+  readonly name: string
+  /** Set it, and that running service is used. */
+  readonly variable: string
+  /** Any one of these on the PATH will do. */
+  readonly programs: readonly string[]
+  /** Debian's name for it. */
+  readonly aptPackage: string
+}
+
+export const services: readonly Service[] = [
+  { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' }
+]
+
+/** What a run may know of its surroundings and do to them; a test hands in another one. */
+export interface Machine {
+  readonly env: NodeJS.ProcessEnv
+  find(program: string): string | undefined
+  mayInstall(): boolean
+  install(packages: readonly string[]): void
+}
+
+export const thisMachine = (env: NodeJS.ProcessEnv): Machine => ({
+  env,
+  find: (program) => programOnPath(program, env.PATH),
+  mayInstall: () => mayInstallWithApt(env),
+  install: (packages) => installWithApt(packages, env)
+})
+
+/** The message is for the person at the terminal: it names every missing service and the line that installs them. */
+export class ServicesMissing extends Error {}
+
+/** Says one line per service; throws `ServicesMissing` rather than leave one out. */
+export const prepareServices = (wanted: readonly Service[], machine: Machine, say: (line: string) => void): void => {
+  const missing = wanted.filter((service) => source(service, machine) === undefined)
+  if (missing.length > 0) installMissing(missing, machine, say)
+
+  for (const service of wanted) say(`${service.name}: ${source(service, machine)}`)
+}
+
+const source = (service: Service, machine: Machine): string | undefined => {
+  // the address may hold a password, so only the variable is named
+  if (machine.env[service.variable]) return `the one that ${service.variable} names`
+  return service.programs.map((program) => machine.find(program)).find((file) => file !== undefined)
+}
+
+const installMissing = (missing: readonly Service[], machine: Machine, say: (line: string) => void): void => {
+  const packages = missing.map((service) => service.aptPackage)
+  if (!machine.mayInstall()) throw new ServicesMissing(advice(missing, 'sudo '))
+
+  say(`${missing.map((service) => service.name).join(', ')}: not here yet, so: ${aptLine(packages)}`)
+  try {
+    machine.install(packages)
+  } catch (cause) {
+    throw new ServicesMissing(`${(cause as Error).message}\n${advice(missing)}`, { cause })
+  }
+
+  const stillMissing = missing.filter((service) => source(service, machine) === undefined)
+  if (stillMissing.length > 0) throw new ServicesMissing(`installed, but not on the PATH. ${advice(stillMissing)}`)
+}
+
+const advice = (missing: readonly Service[], prefix = ''): string =>
+  [
+    ...missing.map(
+      ({ name, variable, programs }) =>
+        `${name} is missing: set ${variable}, or put ${programs.join(' or ')} on the PATH.`
+    ),
+    'On Debian or Ubuntu this line installs it:',
+    `    ${aptLine(
+      missing.map((service) => service.aptPackage),
+      prefix
+    )}`
+  ].join('\n')

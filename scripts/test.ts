@@ -1,0 +1,97 @@
+/**
+ * `npm test`: everything that must hold before a change is shared, cheapest first, up to the first step that fails.
+ * `npm test -- test/shared/jwt.test.ts` is for the work in between: arguments go to tap, types and style can wait.
+ * `npm run coverage` runs the same tests with a coverage table at the end.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { prepareServices, ServicesMissing, services, thisMachine } from './services.js'
+import { tapReport } from './tap-report.js'
+import { readTap, type TapTotals } from './tap-totals.js'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const TAP = fileURLToPath(new URL('../node_modules/.bin/tap', import.meta.url))
+
+// tsx, which .taprc puts to use for its speed, squeezes a module onto one line, and a line that ran in part counts as
+// covered. ts-node keeps the lines: it comes back when its switch is off and tsx's argument is replaced by another one.
+const COVERAGE = [
+  '--no-disable-coverage',
+  '--allow-incomplete-coverage',
+  '--test-env=TAP_TYPE_STRIP_ONLY=0',
+  '--node-arg=--enable-source-maps'
+]
+
+const NOTHING_RAN: TapTotals = { passed: 0, failed: 1, skipped: 0, todo: 0 }
+
+interface Step {
+  readonly name: string
+  readonly run: () => Promise<boolean>
+}
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+const main = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<TapTotals> => {
+  const coverage = args[0] === '--coverage'
+  const tapArgs = coverage ? [...COVERAGE, ...args.slice(1)] : args
+
+  const steps: readonly Step[] = [
+    { name: 'type check', run: npmRun('typecheck') },
+    { name: 'lint', run: npmRun('lint') },
+    { name: 'build', run: npmRun('build') },
+    { name: 'services', run: async () => haveServices(env) }
+  ]
+  const wanted = args.length > 0 ? steps.slice(2) : steps
+
+  for (const { name, run } of wanted) {
+    say(`== ${name}`)
+    if (!(await run())) {
+      say(`\n${name} failed, so the steps after it did not run.`)
+      return NOTHING_RAN
+    }
+  }
+  say('== tests')
+  return runTap(tapArgs, env)
+}
+
+const npmRun = (script: string) => async (): Promise<boolean> => {
+  const child = spawn('npm', ['run', '--silent', script], { cwd: ROOT, stdio: 'inherit' })
+  const [code] = await once(child, 'exit')
+  return code === 0
+}
+
+const haveServices = (env: NodeJS.ProcessEnv): boolean => {
+  try {
+    prepareServices(services, thisMachine(env), say)
+    return true
+  } catch (error) {
+    if (!(error instanceof ServicesMissing)) throw error
+    say(error.message)
+    return false
+  }
+}
+
+const runTap = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<TapTotals> => {
+  // the last reporter named wins, and raw TAP is the only one that can be counted
+  const tap = spawn(TAP, [...args, '--reporter=tap'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const exit = once(tap, 'exit')
+  // tap stops its test files when it is interrupted; leaving before it would leave them running
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal))
+
+  const totals = await readTap(tap.stdout.setEncoding('utf8'), tapReport(say))
+  const [code, signal] = await exit
+  if (code !== 0 && totals.failed === 0) {
+    say(`tap itself ended with ${code ?? signal}`)
+    totals.failed++
+  }
+  return totals
+}
+
+// a program reads its environment once, here, and hands it on
+const totals = await main(process.argv.slice(2), process.env)
+
+if (totals.failed > 0) process.exitCode = 1
+if (totals.skipped + totals.todo > 0) say(`${totals.skipped} skipped, ${totals.todo} still to do`)
+say(`${totals.passed} passed, ${totals.failed} failed`)

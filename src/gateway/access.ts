@@ -1,0 +1,36 @@
+// Who may pass, decided on the canonical path: whole segments are compared, never beginnings of text, so that
+// `/api/administrators` is not `/api/admin`.
+
+export type Access =
+  /** Never checked. */
+  | 'public'
+  /** A verified token on every method. */
+  | 'strict'
+  /** A verified token of an admin on every method. */
+  | 'admin'
+  /** A verified token on what changes something; reads pass and the backend decides. */
+  | 'mutations'
+
+// The first segment after `/api/` says it, for the path itself and all that is below it.
+const ACCESS_BY_AREA: ReadonlyMap<string, Access> = new Map([
+  ['auth', 'public'],
+  ['health', 'public'],
+  ['dev-login', 'public'],
+  ['admin', 'admin'],
+  ['audit', 'strict']
+])
+
+/** Areas of which every other spelling must be caught: see `request-path.ts`. */
+export const STRICT_AREAS: readonly string[] = ['admin', 'audit']
+
+export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+export const isApiPath = (path: string): boolean => path.startsWith('/api/')
+
+const AREA_START = '/api/'.length
+
+export const accessOf = (path: string): Access => {
+  const end = path.indexOf('/', AREA_START)
+  const area = end === -1 ? path.slice(AREA_START) : path.slice(AREA_START, end)
+  return ACCESS_BY_AREA.get(area) ?? 'mutations'
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
+import { byteSize, flag, integer, list, oneOf, secret, text } from '../shared/setting-kinds.js'
+
+const MIB = 1024 * 1024
+
+/** Every setting of the gateway. The documentation's table is checked against this one. */
+export const gatewaySettings = {
+  NODE_ENV: oneOf(['development', 'production', 'test'], {
+    about: 'production switches on CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
+    fallback: 'development'
+  }),
+  GATEWAY_HOST: text('text', { about: 'address to listen on', fallback: '127.0.0.1' }),
+  GATEWAY_PORT: integer(0, 65535, { about: 'port to listen on; 0 takes a free one', fallback: 3000 }),
+  BACKEND_URL: text('http-url', { about: 'base address of the backend; a path prefix is kept', fallback: null }),
+  BACKEND_TIMEOUT_MS: integer(1, 600_000, { about: 'how long the backend may take before 504', fallback: 30_000 }),
+  BACKEND_CONNECTIONS: integer(1, 4096, { about: 'connections kept open to the backend, at most', fallback: 128 }),
+  API_SECRET: secret({ about: "verifies app tokens; the same value as the backend's TOKEN_SECRET", fallback: null }),
+  TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-* headers are believed' }),
+  PUBLIC_URL: text('http-url', { about: 'the address that browsers use', fallback: null }),
+  ALLOWED_ORIGINS: list('origin', { about: 'further origins that mutations may come from' }),
+  CSRF_MODE: oneOf(['plain', 'signed'], {
+    about: 'plain: cookie and header must be equal; signed: and the token must be one that this service issued',
+    fallback: 'plain'
+  }),
+  REDIS_URL: text('redis-url', { about: "keeps the login limiter's counts across instances", fallback: null }),
+  AUDIT_LOG_FILE: text('text', { about: 'where denied access is appended', fallback: 'logs/audit.jsonl' }),
+  COOKIE_SECURE: flag({ about: 'Secure on every cookie; unset: in production', fallback: null }),
+  CSP_SCRIPT_HOSTS: list('csp-host', { about: 'script CDN' }),
+  CSP_STYLE_HOSTS: list('csp-host', { about: 'style CDN and font-style host' }),
+  CSP_IMG_HOSTS: list('csp-host', { about: 'map-tile and blob-storage hosts' }),
+  CSP_FONT_HOSTS: list('csp-host', { about: 'font hosts' }),
+  CSP_CONNECT_HOSTS: list('csp-host', { about: 'further realtime hosts' }),
+  BODY_LIMIT: byteSize(64 * MIB, { about: 'largest JSON body', fallback: MIB }),
+  UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'largest streamed upload', fallback: 25 * MIB }),
+  GATEWAY_MAX_IN_FLIGHT: integer(1, 1_000_000, {
+    about: 'requests on their way to the backend, at most; then 503',
+    fallback: 1024
+  }),
+  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+    about: 'how much is logged',
+    fallback: 'info'
+  })
+}
+
+type Values = SettingValues<typeof gatewaySettings>
+export type GatewayConfig = ReturnType<typeof configOf>
+
+/** Reads the environment once. Throws `SettingsFault` with every fault there is. */
+export const gatewayConfig = (environment: Environment): GatewayConfig => {
+  const faults: string[] = []
+  const values = readSettings(gatewaySettings, environment, faults)
+  if (values.NODE_ENV === 'production') faults.push(...productionFaults(values, faults))
+  if (faults.length > 0) throw new SettingsFault(faults)
+  return configOf(values)
+}
+
+const SECRET_LENGTH = 32
+
+/** What "aaaa…" and "1212…" have in common. */
+const DISTINCT_CHARACTERS = 4
+
+const productionFaults = (values: Values, known: readonly string[]): string[] => {
+  const faults: string[] = []
+  if (values.BACKEND_URL === null && !isNamed('BACKEND_URL', known))
+    faults.push('BACKEND_URL is required in production')
+  if (values.API_SECRET === null) {
+    if (!isNamed('API_SECRET', known)) faults.push('API_SECRET is required in production')
+  } else if (values.API_SECRET.length < SECRET_LENGTH) {
+    faults.push(`API_SECRET must have at least ${SECRET_LENGTH} characters in production`)
+  } else if (new Set(values.API_SECRET).size < DISTINCT_CHARACTERS) {
+    faults.push(`API_SECRET is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`)
+  }
+  return faults
+}
+
+/** One fault per variable is enough: a malformed one is not also missing. */
+const isNamed = (name: string, faults: readonly string[]): boolean => faults.some((fault) => fault.startsWith(name))
+
+const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
+
+const configOf = (values: Values) => {
+  const production = values.NODE_ENV === 'production'
+  return {
+    listen: { host: values.GATEWAY_HOST, port: values.GATEWAY_PORT },
+    logLevel: values.LOG_LEVEL,
+    trustedProxies: values.TRUST_PROXY,
+    publicHost: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).host,
+    // Without a secret, development accepts no token but also refuses none.
+    apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
+    backend: {
+      url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
+      timeoutMs: values.BACKEND_TIMEOUT_MS,
+      connections: values.BACKEND_CONNECTIONS
+    },
+    headers: {
+      strict: production,
+      scriptHosts: values.CSP_SCRIPT_HOSTS,
+      styleHosts: values.CSP_STYLE_HOSTS,
+      imgHosts: values.CSP_IMG_HOSTS,
+      fontHosts: values.CSP_FONT_HOSTS,
+      connectHosts: values.CSP_CONNECT_HOSTS
+    },
+    loginLimit: { enforced: production, redisUrl: values.REDIS_URL },
+    csrf: {
+      enforced: production,
+      signed: values.CSRF_MODE === 'signed',
+      publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
+      allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
+    },
+    auth: { enforced: production },
+    cookies: { secure: values.COOKIE_SECURE ?? production },
+    audit: { file: values.AUDIT_LOG_FILE },
+    limits: {
+      bodyBytes: values.BODY_LIMIT,
+      uploadBytes: values.UPLOAD_LIMIT,
+      inFlight: values.GATEWAY_MAX_IN_FLIGHT
+    }
+  } as const
+}

@@ -1,0 +1,88 @@
+// Every refusal that the gateway itself makes, and nothing else makes one. A backend's answers are not in here: they
+// pass through as they are.
+
+const REFUSALS = {
+  MALFORMED_REQUEST: [400, 'The request is not valid HTTP.'],
+  AMBIGUOUS_PATH: [400, 'The path of this request could be read in more than one way. Use its plain spelling.'],
+  MALFORMED_BODY: [400, 'The body is not the JSON that it claims to be.'],
+  VALIDATION_FAILED: [400, 'Some fields are missing or wrong.'],
+  UNAUTHENTICATED: [401, 'Sign in to do this.'],
+  TOKEN_EXPIRED: [401, 'Your session has ended. Sign in again.'],
+  FORBIDDEN: [403, 'Your account may not do this.'],
+  CSRF_MISMATCH: [403, 'This request does not carry a valid CSRF token. Reload the page and try again.'],
+  ORIGIN_REFUSED: [403, 'Changes cannot be made from another site.'],
+  NOT_FOUND: [404, 'There is nothing here.'],
+  METHOD_NOT_ALLOWED: [405, 'This path does not take this method.'],
+  REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
+  BODY_TOO_LARGE: [413, 'The body is too large.'],
+  URI_TOO_LONG: [414, 'The address is too long.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'This content type is not accepted here.'],
+  EXPECTATION_FAILED: [417, 'The expectation of this request cannot be met.'],
+  RATE_LIMITED: [429, 'Too many attempts. Wait a while before you try again.'],
+  HEADERS_TOO_LARGE: [431, 'The headers of this request are too large.'],
+  INTERNAL: [500, 'Something went wrong on our side.'],
+  BACKEND_UNREACHABLE: [502, 'The service behind this page cannot be reached at the moment.'],
+  OVERLOADED: [503, 'Too much is going on at the moment. Try again in a second.'],
+  BACKEND_TIMEOUT: [504, 'The service behind this page took too long to answer.']
+} as const satisfies Record<string, readonly [status: number, message: string]>
+
+export type RefusalCode = keyof typeof REFUSALS
+
+export interface FieldFault {
+  /** A JSON pointer into the body. */
+  readonly path: string
+  readonly message: string
+}
+
+export interface RefusalOptions {
+  readonly details?: readonly FieldFault[]
+  /** Headers that belong to this refusal, such as `allow` or `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** For the log, never for the browser. */
+  readonly cause?: unknown
+}
+
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: RefusalCode
+  readonly statusCode: number
+  readonly details: readonly FieldFault[]
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: RefusalCode, { details = [], headers = {}, cause }: RefusalOptions = {}) {
+    const [statusCode, message] = REFUSALS[code]
+    super(message, { cause })
+    this.code = code
+    this.statusCode = statusCode
+    this.details = details
+    this.headers = headers
+  }
+}
+
+/** The one body shape of every refusal. */
+export const refusalBody = ({ code, message, details }: Refusal, requestId: string) => ({
+  success: false,
+  error: { code, message, details },
+  requestId
+})
+
+// What the framework refuses by itself, in our words.
+const FRAMEWORK_CODES: Readonly<Record<string, RefusalCode>> = {
+  FST_ERR_BAD_URL: 'AMBIGUOUS_PATH',
+  FST_ERR_MAX_PARAM_LENGTH: 'URI_TOO_LONG',
+  FST_ERR_VALIDATION: 'VALIDATION_FAILED',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'BODY_TOO_LARGE',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'MALFORMED_BODY',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'MALFORMED_BODY',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'MALFORMED_BODY',
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE'
+}
+
+/** Any error as the refusal it amounts to; what nobody foresaw is our fault. */
+export const refusalOf = (error: unknown): Refusal => {
+  if (error instanceof Refusal) return error
+  const code = FRAMEWORK_CODES[(error as { code?: string } | null)?.code ?? '']
+  return new Refusal(code ?? 'INTERNAL', { cause: error })
+}

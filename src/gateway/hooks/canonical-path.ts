@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify'
+import { Refusal } from '../errors.js'
+import { canonicalPath, type KnownPaths } from '../request-path.js'
+
+const URL_LENGTH = 8192
+
+/** Before any rule is asked: the request must have one path, one host and a version that we speak. */
+export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPaths): void => {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { url = '', httpVersion, rawHeaders } = request.raw
+    if (url.length > URL_LENGTH) return done(new Refusal('URI_TOO_LONG'))
+    if (httpVersion !== '1.1' && httpVersion !== '1.0') return done(new Refusal('MALFORMED_REQUEST'))
+    if (hasSecondHost(rawHeaders)) return done(new Refusal('MALFORMED_REQUEST'))
+
+    const path = canonicalPath(url)
+    if (path === null || knownPaths.isMisspelt(path)) return done(new Refusal('AMBIGUOUS_PATH'))
+    request.path = path
+    done()
+  })
+}
+
+/** Node keeps the first of two Host headers, where the next hop may take the other. */
+const hasSecondHost = (rawHeaders: readonly string[]): boolean => {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts > 1
+}

@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { sameSecret } from '../../shared/same-secret.js'
+import { isApiPath, MUTATING_METHODS } from '../access.js'
+import type { GatewayConfig } from '../config.js'
+import { Refusal } from '../errors.js'
+import { cookieValues } from '../session/cookies.js'
+import type { CsrfTokens } from '../session/csrf-tokens.js'
+
+// A browser calls these before it can hold a token.
+const EXEMPT_PATHS: ReadonlySet<string> = new Set([
+  '/api/auth/login',
+  '/api/auth/backend-login',
+  '/api/auth/csrf-token',
+  '/api/health'
+])
+
+/** Third: what changes something must come from our own page, and prove it. */
+export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens: CsrfTokens): void => {
+  if (!config.enforced) return
+  const allowedOrigins: ReadonlySet<string> = new Set(config.allowedOrigins)
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!MUTATING_METHODS.has(request.method) || !isApiPath(request.path)) return done()
+    // No path is exempt from this: a foreign page must not be able to sign somebody in either.
+    if (isFromForeignPage(request)) return done(new Refusal('ORIGIN_REFUSED'))
+    if (EXEMPT_PATHS.has(request.path) || carriesTokenPair(request)) return done()
+    done(new Refusal('CSRF_MISMATCH'))
+  })
+
+  const isFromForeignPage = ({ headers, host }: FastifyRequest): boolean => {
+    const origin = headers.origin?.toLowerCase()
+    if (origin !== undefined && allowedOrigins.has(origin)) return false
+    if (headers['sec-fetch-site'] === 'cross-site') return true
+    // Not every client is a browser; those that are send an Origin with what changes something.
+    return origin !== undefined && origin !== config.publicOrigin && originHost(origin) !== host.toLowerCase()
+  }
+
+  const carriesTokenPair = ({ headers }: FastifyRequest): boolean => {
+    const [cookie, another] = cookieValues(headers.cookie, 'csrf_token')
+    const header = headers['x-csrf-token']
+    // Two empty values are equal, and prove nothing.
+    if (!cookie || another !== undefined || typeof header !== 'string' || !sameSecret(cookie, header)) return false
+    return !config.signed || tokens.isGood(cookie)
+  }
+}
+
+/** Null for `null`, which sandboxed and file pages send, and for what is no origin at all. */
+const originHost = (origin: string): string | null => /^https?:\/\/([^/?#@\\]+)$/.exec(origin)?.[1] ?? null

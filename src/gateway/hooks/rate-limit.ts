@@ -1,0 +1,70 @@
+import rateLimitPlugin, { type FastifyRateLimitStoreCtor, normalizeIP } from '@fastify/rate-limit'
+import type { FastifyInstance } from 'fastify'
+import type { GatewayConfig } from '../config.js'
+import { Refusal } from '../errors.js'
+import type { Attempts } from '../login-limit/attempts.js'
+import { MemoryAttempts } from '../login-limit/memory-attempts.js'
+import { RedisAttempts } from '../login-limit/redis-attempts.js'
+import { clientAddress } from '../request-context.js'
+
+const MAX_ATTEMPTS = 5
+const WINDOW_MS = 15 * 60_000
+
+// One household or one office has a whole /64: each of its addresses would be another five attempts.
+const IPV6_PREFIX = 64
+
+/**
+ * Second: five POSTs under `/api/auth/` per address and window, all of them in one count. The plugin's own hook would run
+ * after those of the chain and count per route, so it is asked here, in its place.
+ */
+export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['loginLimit']): Promise<void> => {
+  if (!config.enforced) return
+
+  const counts = await openCounts(app, config.redisUrl)
+  await app.register(rateLimitPlugin, { global: false, store: storeOn(counts) })
+  const check = app.createRateLimit({
+    max: MAX_ATTEMPTS,
+    timeWindow: WINDOW_MS,
+    keyGenerator: (request) => normalizeIP(clientAddress(request), IPV6_PREFIX)
+  })
+
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.method !== 'POST' || !request.path.startsWith('/api/auth/')) return
+    const result = await check(request)
+    if (result.isAllowed) return
+    reply.headers({
+      'x-ratelimit-limit': String(result.max),
+      'x-ratelimit-remaining': String(result.remaining),
+      'x-ratelimit-reset': String(result.ttlInSeconds)
+    })
+    if (result.isExceeded)
+      throw new Refusal('RATE_LIMITED', { headers: { 'retry-after': String(result.ttlInSeconds) } })
+  })
+}
+
+interface Counts {
+  add(key: string): Attempts | Promise<Attempts>
+}
+
+const openCounts = async (app: FastifyInstance, redisUrl: string | null): Promise<Counts> => {
+  const local = new MemoryAttempts({ windowMs: WINDOW_MS })
+  app.addHook('onClose', async () => local.close())
+  if (redisUrl === null) return local
+
+  const shared = new RedisAttempts({ url: redisUrl, windowMs: WINDOW_MS, local, log: app.log })
+  app.addHook('onClose', async () => shared.close())
+  await shared.ready()
+  return shared
+}
+
+/** The plugin makes its store itself, with `new`; this one only leads to our counts. */
+const storeOn = (counts: Counts): FastifyRateLimitStoreCtor =>
+  class {
+    incr(key: string, callback: (error: Error | null, result?: { current: number; ttl: number }) => void): void {
+      Promise.resolve(counts.add(key)).then((attempts) => callback(null, { ...attempts }), callback)
+    }
+
+    child(): this {
+      return this
+    }
+  }

@@ -1,0 +1,76 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Refusal, refusalBody, refusalOf } from './errors.js'
+import { requestId } from './request-id.js'
+import type { HeaderTable } from './security-header-table.js'
+
+// Answers to requests that never reach a hook, because Node's HTTP parser or server turns them down by itself. They look
+// like every other refusal all the same.
+
+interface ParserError extends Error {
+  readonly code?: string
+  /** The bytes that the parser stopped at. */
+  readonly rawPacket?: unknown
+}
+
+/** For `clientError`: what the parser could not read, or not in time. */
+export const answerUnreadable =
+  (table: HeaderTable) =>
+  (error: ParserError, socket: Socket): void => {
+    // Reset by the other side, or an earlier answer is half written: there is no place for this one.
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+      socket.destroy()
+      return
+    }
+    socket.end(rawAnswer(unreadableRefusal(error), table))
+  }
+
+/** Node keeps the response that a socket is busy with here, and looks at it for its own answer to such errors. */
+const isAnswering = (socket: Socket): boolean =>
+  (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
+
+const unreadableRefusal = (error: ParserError): Refusal => {
+  if (error.code === 'HPE_HEADER_OVERFLOW' && isRequestLine(error.rawPacket)) return new Refusal('URI_TOO_LONG')
+  const refusal = refusalOf(error)
+  return refusal.code === 'INTERNAL' ? new Refusal('MALFORMED_REQUEST') : refusal
+}
+
+/** The parser counts the request line among the headers; if no line has ended yet, it is the line that is too long. */
+const isRequestLine = (packet: unknown): boolean =>
+  Buffer.isBuffer(packet) && /^[A-Z]+ /.test(packet.toString('latin1', 0, 16)) && !packet.includes('\n')
+
+const rawAnswer = (refusal: Refusal, table: HeaderTable): string => {
+  const { headers, body } = answerParts(refusal, requestId({ headers: {} }), table)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${refusal.statusCode} ${STATUS_CODES[refusal.statusCode]}\r\n${lines.join('')}\r\n${body}`
+}
+
+/** For `Expect` with anything but `100-continue`. */
+export const answerExpectation = (server: Server, table: HeaderTable): void => {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const { headers, body } = answerParts(new Refusal('EXPECTATION_FAILED'), requestId(request), table)
+    response.writeHead(417, headers).end(body)
+  })
+}
+
+const answerParts = (refusal: Refusal, id: string, table: HeaderTable) => {
+  const body = JSON.stringify(refusalBody(refusal, id))
+  const headers: Record<string, string> = {
+    ...table,
+    ...refusalHeaders(refusal),
+    'x-request-id': id,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close'
+  }
+  return { headers, body }
+}
+
+/** What every refusal carries besides its body. */
+export const refusalHeaders = (refusal: Refusal): Readonly<Record<string, string>> => ({
+  ...refusal.headers,
+  // Lets an operator tell our refusals from the backend's errors.
+  'x-gateway-error': refusal.code,
+  'cache-control': 'no-store'
+})

@@ -1,0 +1,91 @@
+import { STRICT_AREAS } from './access.js'
+
+// Rules, router, forwarder and backend must all see the same path. They parse it separately, so a path that two parsers
+// could read differently is refused, never repaired: a repaired path is a second string that somebody forgets to use.
+
+// One reading only: no empty segment, no `;`, no backslash, nothing that a URL parser would encode or drop.
+const UNENCODED_PATH = /^(?:\/[A-Za-z0-9\-._~!$&'()*+,=:@]+)*\/?$/
+const ENCODED_PATH = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})+)*\/?$/
+const DOT_SEGMENT = /\/\.{1,2}(?:\/|$)/
+
+// Percent-encoded, these are either needless (letters, digits, `-._~`: an equal spelling exists) or mean something to
+// whoever decodes before splitting.
+const NEVER_ENCODED = /%(?:[01][0-9a-f]|7f|2[35def]|3[0-9bf]|[46][1-9a-f]|[57][0-9a]|5c|5f|7e)/i
+
+// What a decoder that also folds Unicode could make of a look-alike: a slash, a dot, a percent sign, a control character.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const SEPARATOR_LIKE = /[/\\.;%?#\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+
+/** The path of a request target if it has exactly one reading, else null. The query is not looked at. */
+export const canonicalPath = (target: string): string | null => {
+  const query = target.indexOf('?')
+  const path = query === -1 ? target : target.slice(0, query)
+  if (path === '' || DOT_SEGMENT.test(path)) return null
+  if (UNENCODED_PATH.test(path)) return path
+  return ENCODED_PATH.test(path) && !NEVER_ENCODED.test(path) && hasOneDecoding(path) ? path : null
+}
+
+const hasOneDecoding = (path: string): boolean => {
+  const encodedParts = path.match(/(?:%[0-9A-Fa-f]{2})+/g) ?? []
+  try {
+    if (encodedParts.some((part) => SEPARATOR_LIKE.test(decodeURIComponent(part).normalize('NFKC')))) return false
+  } catch {
+    // Not UTF-8: every decoder makes something else of it.
+    return false
+  }
+  return new URL(path, 'http://host').pathname === path
+}
+
+// A path of only these characters, without a slash at its end, cannot be another spelling of anything.
+const PLAINLY_SPELT = /^(?:\/[a-z0-9_-]+)*$/
+
+/**
+ * Knows the paths that rules and schemas are tied to, so that a different spelling of one (letter case, a slash at the
+ * end, a look-alike letter) cannot slip past them to a backend that is less particular.
+ */
+export class KnownPaths {
+  readonly #templates: readonly (readonly string[])[]
+
+  /** Templates as the router takes them: `/api/zones/:id`, `/api/mgmt/beacons/*`. */
+  constructor(templates: Iterable<string>) {
+    this.#templates = [...new Set(templates)].map((template) => template.slice(1).split('/'))
+  }
+
+  isMisspelt(path: string): boolean {
+    if (PLAINLY_SPELT.test(path)) return false
+    const spelt = path.slice(1).split('/')
+    const meant = spelt.at(-1) === '' ? spelt.slice(0, -1) : spelt
+    if (isStrict(meant, foldArea) && !isStrict(spelt, asIs)) return true
+    if (isStrict(spelt, asIs) && meant !== spelt) return true
+    return this.#matches(meant, foldSegment) && !this.#matches(spelt, asIs)
+  }
+
+  #matches(segments: readonly string[], fold: (segment: string) => string): boolean {
+    const folded = segments.map(fold)
+    return this.#templates.some((template) => matchesTemplate(template, folded))
+  }
+}
+
+const matchesTemplate = (template: readonly string[], segments: readonly string[]): boolean => {
+  const open = template.at(-1) === '*'
+  if (open ? segments.length < template.length : segments.length !== template.length) return false
+  return template.every((part, index) => part === '*' || part.startsWith(':') || part === segments[index])
+}
+
+const isStrict = (segments: readonly string[], fold: (segment: string) => string): boolean =>
+  fold(segments[0] ?? '') === 'api' && STRICT_AREAS.includes(fold(segments[1] ?? ''))
+
+const asIs = (segment: string): string => segment
+
+/** What the most forgiving backend could take a segment for: any case, accents and width, stray characters ignored. */
+const foldSegment = (segment: string): string =>
+  decodeURIComponent(segment)
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/g, '')
+
+/** Some backends also cut an extension off: `/api/admin.json`. */
+const foldArea = (segment: string): string => {
+  const dot = segment.indexOf('.')
+  return foldSegment(dot > 0 ? segment.slice(0, dot) : segment)
+}

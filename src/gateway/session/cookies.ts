@@ -1,0 +1,44 @@
+import type { SerializeOptions } from '@fastify/cookie'
+import type { FastifyReply } from 'fastify'
+
+const NONE: readonly string[] = []
+
+/**
+ * The different values that a Cookie header gives a name. More than one is a sign of somebody planting a cookie from a
+ * neighbouring host: parsers pick different ones, so callers must not pick at all.
+ */
+export const cookieValues = (header: string | undefined, name: string): readonly string[] => {
+  // Most requests carry either no cookie of this name or one: look before splitting.
+  if (header === undefined || !header.includes(`${name}=`)) return NONE
+  const values = new Set<string>()
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals !== -1 && pair.slice(0, equals).trim() === name)
+      values.add(decoded(unquoted(pair.slice(equals + 1).trim())))
+  }
+  return [...values]
+}
+
+const unquoted = (value: string): string => (/^".*"$/.test(value) ? value.slice(1, -1) : value)
+
+/** Hosting platforms percent-encode cookie values; once, so a value that was encoded twice stays wrong. */
+const decoded = (value: string): string => {
+  if (!value.includes('%')) return value
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
+
+/** What all our cookies have in common. They carry no Domain, so they stay on this host. */
+export const cookieOptions = (config: { readonly secure: boolean }): SerializeOptions => ({
+  path: '/',
+  sameSite: 'lax',
+  secure: config.secure
+})
+
+/** Goes around the plugin's own bookkeeping, which would parse every Cookie header and look at every reply. */
+export const setCookie = (reply: FastifyReply, name: string, value: string, options: SerializeOptions): void => {
+  reply.header('set-cookie', reply.server.serializeCookie(name, value, options))
+}

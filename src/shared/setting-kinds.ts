@@ -1,0 +1,124 @@
+import { isIP } from 'node:net'
+import { FormatRegistry, Type } from '@sinclair/typebox'
+import { isAddressRange } from './address.js'
+
+// The kinds of settings there are: how each is written in the environment, and what it must look like.
+
+interface About<Fallback> {
+  readonly about: string
+  readonly fallback: Fallback
+}
+
+type Format = keyof typeof FORMATS
+
+// Each format: its test, and how to say it to a person.
+const FORMATS = {
+  text: [(text: string) => text.length > 0, 'text'],
+  'http-url': [(text: string) => isHttpUrl(text), 'an http or https address without user, query or fragment'],
+  origin: [(text: string) => isOrigin(text), 'an origin such as https://app.example.com'],
+  'address-range': [isAddressRange, 'an address, a CIDR range or "loopback"'],
+  'csp-host': [
+    (text: string) => isCspHost(text),
+    'a host such as cdn.example.com, *.example.com or https://cdn.example.com'
+  ],
+  'redis-url': [(text: string) => isUrlOf(text, ['redis:', 'rediss:']), 'an address such as redis://host:6379'],
+  'postgres-url': [
+    (text: string) => isUrlOf(text, ['postgres:', 'postgresql:']),
+    'an address such as postgres://host/name'
+  ]
+} as const satisfies Record<string, readonly [(text: string) => boolean, string]>
+
+for (const [name, [test]] of Object.entries(FORMATS)) FormatRegistry.Set(name, test)
+
+/** One piece of text in a known format. */
+export const text = <F>(format: Format, { about, fallback }: About<F>) => ({
+  about,
+  fallback,
+  rule: FORMATS[format][1],
+  parse: (text: string): unknown => text,
+  schema: Type.String({ format }),
+  // Addresses of services may carry a password.
+  secret: format === 'redis-url' || format === 'postgres-url'
+})
+
+export const secret = <F>({ about, fallback }: About<F>) => ({ ...text('text', { about, fallback }), secret: true })
+
+/** A comma list; a list that is not given is an empty one. */
+export const list = (format: Format, { about }: { readonly about: string }) => ({
+  about,
+  fallback: [] as string[],
+  rule: `a comma list, each entry ${FORMATS[format][1]}`,
+  parse: (text: string): unknown =>
+    text
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ''),
+  schema: Type.Array(Type.String({ format })),
+  secret: false
+})
+
+export const integer = <F>(minimum: number, maximum: number, { about, fallback }: About<F>) => ({
+  about,
+  fallback,
+  rule: `a whole number from ${minimum} to ${maximum}`,
+  parse: (text: string): unknown => (/^\d{1,15}$/.test(text) ? Number(text) : text),
+  schema: Type.Integer({ minimum, maximum }),
+  secret: false
+})
+
+export const flag = <F>({ about, fallback }: About<F>) => ({
+  about,
+  fallback,
+  rule: 'true or false',
+  parse: (text: string): unknown => (text === 'true' ? true : text === 'false' ? false : text),
+  schema: Type.Boolean(),
+  secret: false
+})
+
+export const oneOf = <const Choice extends string, const F>(
+  choices: readonly Choice[],
+  { about, fallback }: About<F>
+) => ({
+  about,
+  fallback,
+  rule: `one of ${choices.join(', ')}`,
+  parse: (text: string): unknown => text,
+  schema: Type.Unsafe<Choice>(Type.Union(choices.map((choice) => Type.Literal(choice)))),
+  secret: false
+})
+
+const BYTE_UNITS = { '': 1, KiB: 1024, MiB: 1024 * 1024 } as const
+
+/** A size: bytes, or a number with KiB or MiB. */
+export const byteSize = <F>(maximum: number, { about, fallback }: About<F>) => ({
+  about,
+  fallback,
+  rule: `a size from 1 byte to ${maximum / BYTE_UNITS.MiB}MiB, in bytes or with KiB or MiB`,
+  parse: (text: string): unknown => {
+    const [, digits, unit] = /^(\d{1,12}) ?(KiB|MiB|)$/.exec(text) ?? []
+    return digits === undefined ? text : Number(digits) * BYTE_UNITS[unit as keyof typeof BYTE_UNITS]
+  },
+  schema: Type.Integer({ minimum: 1, maximum }),
+  secret: false
+})
+
+const isUrlOf = (text: string, protocols: readonly string[]): boolean =>
+  URL.canParse(text) && protocols.includes(new URL(text).protocol)
+
+const isHttpUrl = (text: string): boolean => {
+  if (!isUrlOf(text, ['http:', 'https:'])) return false
+  const { username, password, search, hash } = new URL(text)
+  return username === '' && password === '' && search === '' && hash === '' && !/[?#\s]/.test(text)
+}
+
+const isOrigin = (text: string): boolean => isHttpUrl(text) && new URL(text).origin === text.toLowerCase()
+
+/** Host lists end up inside a header: nothing may pass that could close a directive or open another. */
+const isCspHost = (text: string): boolean => {
+  const [, host] =
+    /^(?:(?:https?|wss?):\/\/)?((?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(?::(?:\d{1,5}|\*))?$/i.exec(
+      text
+    ) ?? []
+  if (host === undefined) return false
+  return host.startsWith('[') ? isIP(host.slice(1, -1)) === 6 : true
+}

@@ -1,0 +1,51 @@
+import type { Logger } from 'pino'
+
+const GRACE_MS = 10_000
+const CUT_OFF_MS = 2_000
+
+export interface Closable {
+  /** Takes nothing new and resolves when all that was in flight is done and everything is flushed. */
+  close: () => Promise<void>
+  /** Drops what is still in flight, so that `close` can resolve. */
+  cutOff: () => void
+}
+
+/**
+ * Turns SIGTERM and SIGINT into one `close()`: the program finishes what is in flight, for as long as the grace period
+ * lasts, and leaves with 0. A second signal means now. A fault that nobody caught ends the program too: nothing is
+ * known about its state any more.
+ */
+export const closeOnSignal = (program: Closable, log: Logger): void => {
+  let closing = false
+
+  const leave = async (exitCode: number): Promise<void> => {
+    if (closing) process.exit(1)
+    closing = true
+    setTimeout(() => {
+      log.warn({ graceMs: GRACE_MS }, 'cutting off what is still in flight')
+      program.cutOff()
+      setTimeout(() => process.exit(exitCode), CUT_OFF_MS)
+    }, GRACE_MS)
+    try {
+      await program.close()
+      log.info('stopped')
+      process.exit(exitCode)
+    } catch (error) {
+      log.error({ err: error }, 'closing failed')
+      process.exit(1)
+    }
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      log.info({ signal }, 'stopping')
+      void leave(0)
+    })
+  }
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      log.fatal({ err: error }, event)
+      void leave(1)
+    })
+  }
+}

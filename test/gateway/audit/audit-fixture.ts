@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { AuditLog, type AuditLogOptions } from '../../../src/gateway/audit/audit-log.js'
+import type { Denial } from '../../../src/gateway/audit/audit-record.js'
+
+export const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+export const denial = (changes: Partial<Denial> = {}): Denial => ({
+  event: 'unauthorized_access',
+  ip: '203.0.113.9',
+  resource: '/api/zones/7',
+  method: 'GET',
+  status: 401,
+  reason: 'UNAUTHENTICATED',
+  user: null,
+  requestId: 'r-1',
+  userAgent: 'Firefox',
+  ...changes
+})
+
+/** Denials that tell each other apart by their request id. */
+export const numbered = (id: number): Denial => denial({ requestId: String(id) })
+
+/** The request ids of JSON lines, in the file's order; fails on a line that is not JSON. */
+export const idsIn = (text: string): number[] =>
+  linesOf(text).map((line) => Number((JSON.parse(line) as { requestId: string }).requestId))
+
+export const linesOf = (text: string): string[] => text.split('\n').slice(0, -1)
+
+export const idsInFile = (file: string): number[] => idsIn(readFileSync(file, 'utf8'))
+
+export const range = (from: number, to: number): number[] =>
+  Array.from({ length: to - from }, (_, index) => from + index)
+
+/** A fallback that keeps what it is given, and can be told to hold its breath or to fail. */
+export class TestFallback extends Writable {
+  text = ''
+  broken = false
+  #holding = false
+  #release = (): void => undefined
+
+  /** From the next write on, nothing is acknowledged until the returned function is called. */
+  hold(): () => void {
+    this.#holding = true
+    return () => {
+      this.#holding = false
+      this.#release()
+    }
+  }
+
+  /** The ids of the marked lines. */
+  get ids(): number[] {
+    return idsIn(this.text.replaceAll('[AUDIT] ', ''))
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
+    if (this.broken) {
+      done(new Error('EPIPE'))
+      return
+    }
+    this.text += chunk.toString()
+    this.#release = done
+    this.emit('taken')
+    if (!this.#holding) done()
+  }
+}
+
+export interface Logged {
+  readonly level: number
+  readonly msg: string
+  readonly err?: { readonly code: string }
+}
+
+/** A log on a clock that stands still, with everything that it writes to within reach. */
+export const openLog = async (t: Test, options: Partial<AuditLogOptions> & { fallback?: TestFallback } = {}) => {
+  const file = options.file ?? join(t.testdir(), 'logs', 'audit.jsonl')
+  const fallback = options.fallback ?? new TestFallback()
+  const clock = { ms: START }
+  const logged: Logged[] = []
+  const logger = pino({ level: 'trace' }, { write: (line) => logged.push(JSON.parse(line) as Logged) })
+  const log = await AuditLog.open({ now: () => clock.ms, logger, ...options, file, fallback })
+  t.teardown(() => log.close())
+  return { log, file, fallback, clock, logged }
+}

@@ -1,0 +1,123 @@
+import { readFileSync, renameSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import t from 'tap'
+import { denial, idsInFile, linesOf, numbered, openLog, range } from './audit-fixture.js'
+
+t.test('an audit log', async (t) => {
+  t.test('appends both kinds of denial, stamped with the time of the call, and says nothing else', async (t) => {
+    const { log, file, fallback, clock, logged } = await openLog(t)
+    log.record(denial({ event: 'unauthorized_access' }))
+    clock.ms += 1000
+    log.record(denial({ event: 'forbidden_access', status: 403 }))
+    await log.close()
+
+    const records = linesOf(readFileSync(file, 'utf8')).map((line) => JSON.parse(line))
+    t.match(records, [
+      { timestamp: '2026-01-02T03:04:05.678Z', event: 'unauthorized_access', status: 401 },
+      { timestamp: '2026-01-02T03:04:06.678Z', event: 'forbidden_access', status: 403 }
+    ])
+    t.equal(fallback.text, '')
+    t.same(logged, [])
+  })
+
+  t.test('keeps one line per record whatever a header carries', async (t) => {
+    const { log, file } = await openLog(t)
+    log.record(denial({ userAgent: 'x\r\n{"event":"forged"}\u2028\u0085\0' }))
+    log.record(denial({ userAgent: 'x'.repeat(102_400) }))
+    await log.close()
+    t.equal(readFileSync(file, 'utf8').split(/[\r\n\u0085\u2028\u2029]/).length, 3, 'two lines and the end')
+  })
+
+  t.test('returns before anything is written', async (t) => {
+    const { log, file } = await openLog(t)
+    log.record(numbered(0))
+    t.equal(log.pending, 1)
+    t.same(idsInFile(file), [])
+    await log.flush()
+    t.equal(log.pending, 0)
+    t.same(idsInFile(file), [0])
+  })
+
+  t.test('keeps the order of many records in one turn', async (t) => {
+    const { log, file } = await openLog(t)
+    for (const id of range(0, 9000)) log.record(numbered(id))
+    await log.close()
+    t.same(idsInFile(file), range(0, 9000))
+  })
+
+  t.test('keeps the order of records that come while others are written', async (t) => {
+    const { log, file } = await openLog(t)
+    for (const id of range(0, 500)) {
+      log.record(numbered(id))
+      if (id % 3 === 0) await nextTurn()
+    }
+    await log.close()
+    t.same(idsInFile(file), range(0, 500))
+  })
+
+  t.test('closes once, however often it is asked', async (t) => {
+    const { log, file } = await openLog(t)
+    log.record(numbered(0))
+    await Promise.all([log.close(), log.close(), log.reopen(), log.flush()])
+    t.same(idsInFile(file), [0])
+  })
+
+  t.test('sends to the fallback what is recorded after close was called', async (t) => {
+    const { log, file, fallback } = await openLog(t)
+    log.record(numbered(0))
+    const closed = log.close()
+    log.record(numbered(1))
+    await closed
+    log.record(numbered(2))
+    t.same(idsInFile(file), [0])
+    t.same(fallback.ids, [1, 2], 'without waiting for anything')
+  })
+})
+
+t.test('rotation', async (t) => {
+  t.test('moves to a new file under the old name', async (t) => {
+    const { log, file, logged } = await openLog(t)
+    log.record(numbered(0))
+    await log.flush()
+    renameSync(file, `${file}.1`)
+    log.record(numbered(1))
+    await log.flush()
+    await log.reopen()
+    log.record(numbered(2))
+    await log.close()
+    t.same(idsInFile(`${file}.1`), [0, 1])
+    t.same(idsInFile(file), [2])
+    t.same(logged, [])
+  })
+
+  t.test('neither loses, doubles nor reorders a line under continuous writes', async (t) => {
+    const total = 20_000
+    const { log, file, fallback } = await openLog(t)
+    const rotated: string[] = []
+    let writing = true
+
+    const write = async () => {
+      for (const id of range(0, total)) {
+        log.record(numbered(id))
+        if (id % 20 === 0) await nextTurn()
+      }
+      writing = false
+    }
+    const rotate = async () => {
+      while (writing) {
+        const old = `${file}.${rotated.length}`
+        renameSync(file, old)
+        rotated.push(old)
+        await log.reopen()
+      }
+    }
+    await Promise.all([write(), rotate()])
+    await log.close()
+
+    const perFile = [...rotated, file].map(idsInFile)
+    t.ok(perFile.filter((ids) => ids.length > 0).length > 10, `lines are spread over ${perFile.length} files`)
+    t.same(perFile.flat(), range(0, total))
+    t.equal(fallback.text, '')
+    t.equal(log.dropped, 0)
+  })
+})

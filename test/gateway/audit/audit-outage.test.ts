@@ -1,0 +1,151 @@
+import { mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { idsInFile, linesOf, numbered, openLog, range } from './audit-fixture.js'
+import { readOnlyFolder } from './read-only-folder.js'
+
+const WARNED = 'audit file cannot be written, records go to the fallback'
+const BACK = 'audit file is written again'
+
+t.test('where the file cannot be opened', async (t) => {
+  const places: Array<[code: string, why: string, place: (t: Test) => string]> = [
+    ['ENOTDIR', 'in a regular file', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'audit.jsonl')],
+    ['ENOTDIR', 'further below one', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'logs', 'audit.jsonl')],
+    ['EISDIR', 'in the place of a folder', (t) => join(t.testdir({ blocker: {} }), 'blocker')],
+    ['ENOENT', 'where no folder can be made', () => '/proc/no-such-folder/audit.jsonl'],
+    ['ELOOP', 'behind a link to itself', (t) => join(t.testdir({ loop: t.fixture('symlink', 'loop') }), 'loop')],
+    ['ENAMETOOLONG', 'with too long a name', (t) => join(t.testdir(), 'a'.repeat(300))]
+  ]
+  for (const [code, why, place] of places) {
+    t.test(`${why} (${code}), the start says so once and every record goes to the fallback`, async (t) => {
+      const { log, fallback, logged } = await openLog(t, { file: place(t) })
+      t.match(logged, [{ level: 40, msg: WARNED, err: { code } }])
+      t.equal(log.fallback, true)
+
+      for (const id of range(0, 4)) {
+        log.record(numbered(id))
+        await log.flush()
+      }
+      await log.close()
+      t.same(fallback.ids, range(0, 4))
+      t.equal(logged.length, 1)
+    })
+  }
+
+  t.test('each line in the fallback carries the marker and one record', async (t) => {
+    const { log, fallback } = await openLog(t, { file: '/proc/no-such-folder/audit.jsonl' })
+    log.record(numbered(0))
+    log.record(numbered(1))
+    await log.close()
+    t.match(linesOf(fallback.text), [/^\[AUDIT\] \{"timestamp":.*\}$/, /^\[AUDIT\] \{"timestamp":.*\}$/])
+  })
+
+  t.test('a read-only folder serves from the fallback, and the file from when it is writable', async (t) => {
+    const { folder, code, makeWritable } = readOnlyFolder(t)
+    const file = join(folder, 'logs', 'audit.jsonl')
+    const { log, fallback, clock, logged } = await openLog(t, { file })
+    log.record(numbered(0))
+    await log.flush()
+    makeWritable()
+    log.record(numbered(1))
+    await log.flush()
+    clock.ms += 60_000
+    log.record(numbered(2))
+    await log.close()
+
+    t.match(logged, [{ msg: WARNED, err: { code } }, { msg: BACK }])
+    t.same(fallback.ids, [0, 1])
+    t.same(idsInFile(file), [2])
+  })
+})
+
+t.test('when a write fails', async (t) => {
+  t.test('on a full disk (ENOSPC), the records go to the fallback, each once and in order', async (t) => {
+    const { log, fallback, logged } = await openLog(t, { file: '/dev/full' })
+    t.same(logged, [], 'a full disk opens without complaint')
+    t.equal(log.fallback, false)
+
+    for (const id of range(0, 50)) log.record(numbered(id))
+    await log.flush()
+    for (const id of range(50, 60)) log.record(numbered(id))
+    await log.close()
+    t.same(fallback.ids, range(0, 60))
+    t.equal(log.fallback, true)
+    t.match(logged, [{ level: 40, msg: WARNED, err: { code: 'ENOSPC' } }])
+    t.equal(logged.length, 1)
+  })
+
+  t.test('again at every retry, it is one outage and is announced once', async (t) => {
+    const { log, fallback, clock, logged } = await openLog(t, { file: '/dev/full' })
+    for (const id of range(0, 5)) {
+      log.record(numbered(id))
+      await log.flush()
+      clock.ms += 60_000
+    }
+    t.same(fallback.ids, range(0, 5))
+    t.equal(logged.length, 1)
+  })
+})
+
+t.test('after an outage', async (t) => {
+  const broken = async (t: Test) => {
+    const file = join(t.testdir({ file: {} }), 'file')
+    const opened = await openLog(t, { file })
+    opened.log.record(numbered(0))
+    await opened.log.flush()
+    rmdirSync(file)
+    return { ...opened, file }
+  }
+
+  const waits: Array<[ms: number, inFile: number[], inFallback: number[], why: string]> = [
+    [59_999, [], [0, 1], 'the file is left alone for 60 s'],
+    [60_000, [1], [0], 'the first record after 60 s tries the file'],
+    [-3_600_000, [1], [0], 'a clock that was set back by an hour does not put off the retry']
+  ]
+  for (const [ms, inFile, inFallback, why] of waits) {
+    t.test(why, async (t) => {
+      const { log, file, fallback, clock } = await broken(t)
+      clock.ms += ms
+      log.record(numbered(1))
+      await log.close()
+      if (inFile.length === 0) t.throws(() => readFileSync(file), { code: 'ENOENT' })
+      else t.same(idsInFile(file), inFile)
+      t.same(fallback.ids, inFallback)
+    })
+  }
+
+  t.test('the log says once that the file is back, and warns again at the next outage', async (t) => {
+    const { log, file, fallback, clock, logged } = await broken(t)
+    clock.ms += 60_000
+    for (const id of [1, 2]) {
+      log.record(numbered(id))
+      await log.flush()
+    }
+    t.equal(log.fallback, false)
+    t.same(idsInFile(file), [1, 2])
+
+    rmSync(file)
+    mkdirSync(file)
+    await log.reopen()
+    log.record(numbered(3))
+    await log.flush()
+    t.same(fallback.ids, [0, 3])
+    t.same(
+      logged.map(({ level, msg }) => [level, msg]),
+      [
+        [40, WARNED],
+        [30, BACK],
+        [40, WARNED]
+      ]
+    )
+  })
+
+  t.test('reopen tries the file without waiting', async (t) => {
+    const { log, file, fallback } = await broken(t)
+    await log.reopen()
+    log.record(numbered(1))
+    await log.close()
+    t.same(idsInFile(file), [1])
+    t.same(fallback.ids, [0])
+  })
+})

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { idsInFile } from './audit-fixture.js'
+
+t.test('a process with an audit log on its own stderr', async (t) => {
+  const source = new URL('../../../src/gateway/audit/audit-log.ts', import.meta.url).href
+  // It records when its stdin ends, and is never told to exit: nothing of the log may keep it alive.
+  const script = `
+    import { AuditLog } from '${source}'
+    const logger = { info () {}, warn () {}, error () {} }
+    const log = await AuditLog.open({ file: process.argv[1], logger })
+    for await (const _ of process.stdin);
+    for (const requestId of ['0', '1']) {
+      log.record({ event: 'forbidden_access', user: null, requestId })
+      await log.flush()
+    }
+    process.stdout.write(JSON.stringify({ fallback: log.fallback, dropped: log.dropped }))
+  `
+  const start = (file: string, stderr: 'pipe' | number) =>
+    spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script, file], {
+      stdio: ['pipe', 'pipe', stderr]
+    })
+  const finish = async (child: ChildProcess) => {
+    child.stdin?.end()
+    const [[status], stdout] = await Promise.all([once(child, 'close'), child.stdout ? text(child.stdout) : ''])
+    return { status, ...JSON.parse(stdout) }
+  }
+
+  t.test('leaves stderr alone while the file can be written', async (t) => {
+    const file = join(t.testdir(), 'audit.jsonl')
+    const child = start(file, 'pipe')
+    const [result, stderr] = await Promise.all([finish(child), child.stderr && text(child.stderr)])
+    t.same(result, { status: 0, fallback: false, dropped: 0 })
+    t.equal(stderr, '')
+    t.same(idsInFile(file), [0, 1])
+  })
+
+  t.test('writes to stderr while the file cannot be written', async (t) => {
+    const child = start('/dev/full', 'pipe')
+    const [result, stderr] = await Promise.all([finish(child), child.stderr && text(child.stderr)])
+    t.same(result, { status: 0, fallback: true, dropped: 0 })
+    t.match(stderr, /^\[AUDIT\] \{.*"requestId":"0".*\n\[AUDIT\] \{.*"requestId":"1".*\n$/)
+  })
+
+  t.test('survives a stderr on a full disk, and counts what it lost', async (t) => {
+    const result = await finish(start('/dev/full', openSync('/dev/full', 'a')))
+    t.same(result, { status: 0, fallback: true, dropped: 2 })
+  })
+
+  t.test('survives a stderr whose reader has gone, and counts what it lost', async (t) => {
+    const child = start('/dev/full', 'pipe')
+    if (child.stderr) await once(child.stderr.destroy(), 'close')
+    t.same(await finish(child), { status: 0, fallback: true, dropped: 2 })
+  })
+})

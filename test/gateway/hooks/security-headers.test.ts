@@ -1,0 +1,222 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
+import { type Answer, sendRaw } from '../../helper/http.js'
+
+const SAME_IN_BOTH = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'strict-origin-when-cross-origin',
+  'permissions-policy': 'geolocation=(self), microphone=(), camera=(), payment=()'
+}
+
+const HOSTS = {
+  CSP_SCRIPT_HOSTS: 'cdn.example.com',
+  CSP_STYLE_HOSTS: 'cdn.example.com, fonts.example.com',
+  CSP_IMG_HOSTS: '*.tiles.example.com,https://blobs.example.net',
+  CSP_FONT_HOSTS: 'fonts.example.net',
+  CSP_CONNECT_HOSTS: 'ws://localhost:8100'
+}
+
+const ENVIRONMENTS = {
+  production: {
+    'content-security-policy': [
+      "default-src 'self'",
+      "script-src 'self' 'unsafe-inline' cdn.example.com",
+      "style-src 'self' 'unsafe-inline' cdn.example.com fonts.example.com",
+      "img-src 'self' data: blob: *.tiles.example.com https://blobs.example.net",
+      "font-src 'self' data: fonts.example.net",
+      "connect-src 'self' wss: ws://localhost:8100",
+      "frame-ancestors 'none'"
+    ].join(';'),
+    'strict-transport-security': 'max-age=31536000; includeSubDomains',
+    ...SAME_IN_BOTH
+  },
+  development: {
+    'content-security-policy': [
+      "default-src 'self'",
+      "script-src 'self' 'unsafe-inline' cdn.example.com 'unsafe-eval'",
+      "style-src 'self' 'unsafe-inline' cdn.example.com fonts.example.com",
+      "img-src 'self' data: blob: *.tiles.example.com https://blobs.example.net",
+      "font-src 'self' data: fonts.example.net",
+      "connect-src 'self' wss: ws://localhost:8100 ws: http://localhost:* http://127.0.0.1:*",
+      "frame-ancestors 'none'"
+    ].join(';'),
+    'strict-transport-security': undefined,
+    ...SAME_IN_BOTH
+  }
+}
+
+interface AnswerKind {
+  readonly of: string
+  readonly status: number
+  readonly ask: (gateway: TestGateway) => Promise<Answer>
+}
+
+const onBackend =
+  (answer: TestGateway['backend']['answer'], path = '/api/zones', method = 'GET') =>
+  ({ backend, send }: TestGateway): Promise<Answer> => {
+    backend.answer = answer
+    return send(path, { method })
+  }
+
+const backendHeaders = {
+  'content-security-policy': "default-src 'none'",
+  'content-security-policy-report-only': "default-src 'none'",
+  'strict-transport-security': 'max-age=1',
+  'x-content-type-options': 'sniff',
+  'x-frame-options': 'ALLOWALL',
+  'referrer-policy': 'unsafe-url',
+  'permissions-policy': 'camera=*',
+  'x-powered-by': 'Express',
+  server: 'Backend/1.0'
+}
+
+/** Answers on every way that a request can end, those that no hook sees included. */
+const KINDS: readonly AnswerKind[] = [
+  { of: 'a proxied GET', status: 200, ask: ({ send }) => send('/api/zones') },
+  { of: 'a proxied HEAD', status: 200, ask: ({ send }) => send('/api/zones', { method: 'HEAD' }) },
+  { of: 'a proxied OPTIONS', status: 200, ask: ({ send }) => send('/api/zones', { method: 'OPTIONS' }) },
+  {
+    of: 'a proxied mutation',
+    status: 200,
+    ask: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{}' })
+  },
+  {
+    of: 'a backend that sends its own copies',
+    status: 200,
+    ask: onBackend((_request, response) => response.writeHead(200, backendHeaders).end('{}'))
+  },
+  {
+    of: 'a backend error that carries its own copies',
+    status: 500,
+    ask: onBackend((_request, response) => response.writeHead(500, backendHeaders).end('{}'))
+  },
+  {
+    of: 'a backend without content',
+    status: 204,
+    ask: onBackend((_request, response) => response.writeHead(204, backendHeaders).end())
+  },
+  {
+    of: 'a backend that is not modified',
+    status: 304,
+    ask: onBackend((_request, response) => response.writeHead(304, backendHeaders).end())
+  },
+  {
+    of: 'a backend that resets the connection',
+    status: 502,
+    ask: onBackend((_request, { socket }) => socket?.destroy())
+  },
+  { of: 'an answer of our own', status: 200, ask: ({ send }) => send('/api/health') },
+  { of: 'the CSRF token', status: 200, ask: ({ send }) => send('/api/auth/csrf-token') },
+  { of: 'an unknown page', status: 404, ask: ({ send }) => send('/nowhere') },
+  { of: 'an unknown page asked with HEAD', status: 404, ask: ({ send }) => send('/nowhere', { method: 'HEAD' }) },
+  { of: 'an ambiguous path', status: 400, ask: ({ send }) => send('/api//zones') },
+  { of: 'a path with broken encoding', status: 400, ask: ({ send }) => send('/api/%zz') },
+  { of: 'a method that is not forwarded', status: 405, ask: ({ send }) => send('/api/zones', { method: 'PROPFIND' }) },
+  { of: 'an address that is too long', status: 414, ask: ({ send }) => send(`/api/${'a'.repeat(9_000)}`) },
+  {
+    of: 'a request line over the limit of the parser',
+    status: 414,
+    ask: ({ url }) => sendRaw(url, `GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  },
+  {
+    of: 'headers that are too large',
+    status: 431,
+    ask: ({ url }) => sendRaw(url, `GET /api/zones HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
+  },
+  { of: 'bytes that are not HTTP', status: 400, ask: ({ url }) => sendRaw(url, 'hello there\r\n\r\n') },
+  {
+    of: 'a length and a transfer coding at once',
+    status: 400,
+    ask: ({ url }) =>
+      sendRaw(
+        url,
+        'POST /api/zones HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+      )
+  },
+  {
+    of: 'two Host headers',
+    status: 400,
+    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
+  },
+  {
+    of: 'an HTTP version that we do not speak',
+    status: 400,
+    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/2.0\r\nHost: a\r\nConnection: close\r\n\r\n')
+  },
+  {
+    of: 'an expectation that cannot be met',
+    status: 417,
+    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
+  }
+]
+
+const PRODUCTION_ONLY: readonly AnswerKind[] = [
+  { of: 'a CSRF refusal', status: 403, ask: ({ send }) => send('/api/zones', { method: 'POST' }) },
+  {
+    of: 'a mutation from a foreign page',
+    status: 403,
+    ask: ({ send }) => send('/api/zones', { method: 'POST', headers: { origin: 'https://evil.example' } })
+  },
+  { of: 'a request without a token', status: 401, ask: ({ send }) => send('/api/audit/logs') },
+  {
+    of: 'a request that the limiter refuses',
+    status: 429,
+    ask: async ({ send }) => {
+      for (let attempt = 0; attempt < 5; attempt++) await send('/api/auth/login', { method: 'POST' })
+      return send('/api/auth/login', { method: 'POST' })
+    }
+  }
+]
+
+for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
+  t.test(`security headers in ${environment}`, async (t) => {
+    const kinds = environment === 'production' ? [...KINDS, ...PRODUCTION_ONLY] : KINDS
+    for (const { of, status, ask } of kinds) {
+      t.test(`are on the answer to ${of}`, async (t) => {
+        const gateway = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
+
+        const answer = await ask(gateway)
+
+        t.equal(answer.status, status)
+        for (const [name, value] of Object.entries(expected)) t.equal(answer.headers[name], value, name)
+        t.equal(answer.headers['x-powered-by'], undefined, 'x-powered-by')
+        t.equal(answer.headers.server, undefined, 'server')
+        t.equal(answer.headers['content-security-policy-report-only'], undefined, 'no policy but ours')
+        t.match(answer.headers['x-request-id'], /^[A-Za-z0-9._-]{1,64}$/, 'x-request-id')
+      })
+    }
+
+    t.test('are on the answer of a gateway whose backend is gone', async (t) => {
+      const gateway = await startGateway(t, {
+        env: { NODE_ENV: environment, ...HOSTS, BACKEND_URL: 'http://127.0.0.1:1' }
+      })
+
+      const answer = await gateway.send('/api/zones')
+
+      t.equal(answer.status, 502)
+      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.match(answer.headers, expected['strict-transport-security'] === undefined ? SAME_IN_BOTH : expected)
+    })
+
+    t.test('are on the answer to a malformed request that follows a good one on the same connection', async (t) => {
+      const { url } = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
+      const socket = connect(Number(new URL(url).port), '127.0.0.1')
+      let text = ''
+      socket.setEncoding('latin1').on('data', (chunk) => {
+        text += chunk
+      })
+      socket.write('GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n')
+      while (!text.includes('"ok"')) await once(socket, 'data')
+      socket.write('nonsense\r\n\r\n')
+      await once(socket, 'close')
+
+      const second = text.slice(text.lastIndexOf('HTTP/1.1 '))
+      t.match(second, /^HTTP\/1\.1 400 /)
+      t.match(second, /\r\nx-frame-options: DENY\r\n/)
+      t.match(second, /"code":"MALFORMED_REQUEST"/)
+    })
+  })
+}

@@ -1,0 +1,5 @@
+/** What tests may know of the machine they run on; the only file under test/ that reads its environment. */
+export const environment = {
+  path: process.env.PATH ?? '',
+  redisUrl: process.env.REDIS_URL || undefined
+} as const

@@ -1,0 +1,89 @@
+import { createSecretKey } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildGateway, type Gateway, type GatewayParts } from '../../src/gateway/app.js'
+import { gatewayConfig } from '../../src/gateway/config.js'
+import { createAppToken } from '../../src/shared/app-token.js'
+import { createLogger } from '../../src/shared/logger.js'
+import type { Teardown } from './child.js'
+import { type Answer, type Message, send } from './http.js'
+import { type RecordingBackend, startBackend } from './recording-backend.js'
+
+export const API_SECRET = 'a-secret-for-tests-0123456789-abcdef'
+export const apiKey = createSecretKey(API_SECRET, 'utf8')
+
+export interface TestGateway {
+  readonly url: string
+  readonly gateway: Gateway
+  readonly backend: RecordingBackend
+  /** What was logged so far, one object per line. */
+  readonly logs: Record<string, unknown>[]
+  send(path: string, message?: Message): Promise<Answer>
+  /** The audit file's records; waits for those that are still on their way. */
+  auditRecords(): Promise<Record<string, unknown>[]>
+}
+
+export interface TestGatewayOptions {
+  /** Settings as an operator would write them; production on loopback unless given. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly backend?: RecordingBackend
+  readonly provider?: NonNullable<GatewayParts['provider']>
+}
+
+/** A gateway that really listens, in front of a backend that writes down what reaches it. */
+export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
+  const backend = options.backend ?? (await startBackend(t))
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-gateway-'))
+  const auditFile = join(folder, 'audit.jsonl')
+  const config = gatewayConfig({
+    NODE_ENV: 'production',
+    GATEWAY_PORT: '0',
+    BACKEND_URL: backend.url,
+    API_SECRET,
+    AUDIT_LOG_FILE: auditFile,
+    ...options.env
+  })
+
+  const logs: Record<string, unknown>[] = []
+  const stream = { write: (line: string) => void logs.push(JSON.parse(line)) }
+  const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
+  const gateway = await buildGateway(config, { log, ...(options.provider && { provider: options.provider }) })
+  await gateway.app.listen({ ...config.listen })
+  t.teardown(async () => {
+    gateway.app.server.closeAllConnections()
+    await gateway.app.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const url = `http://127.0.0.1:${(gateway.app.server.address() as AddressInfo).port}`
+  return {
+    url,
+    gateway,
+    backend,
+    logs,
+    send: (path, message) => send(url, path, message),
+    async auditRecords() {
+      await gateway.audit.reopen()
+      const text = await readFile(auditFile, 'utf8')
+      return text
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+    }
+  }
+}
+
+/** A good token of a user with this role. */
+export const tokenOf = (role: string, claims: Readonly<Record<string, unknown>> = {}): string =>
+  createAppToken({ userId: `${role}-1`, email: `${role}@example.com`, role, ...claims }, apiKey, {
+    format: 'jwt',
+    lifetimeSeconds: 3600
+  })
+
+/** The headers of a browser that is signed in and holds a CSRF token. */
+export const browserHeaders = (token: string | null = tokenOf('operator')): Record<string, string> => ({
+  cookie: `${token === null ? '' : `auth_token=${token}; `}csrf_token=t0ken`,
+  'x-csrf-token': 't0ken'
+})

@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+  /** The body as JSON; throws where it is none. */
+  json(): { success: boolean; error: { code: string; message: string; details: unknown[] }; requestId: string }
+  /** The refusal's code, or '' for any other answer. */
+  readonly code: string
+}
+
+export interface Message {
+  readonly method?: string
+  readonly headers?: OutgoingHttpHeaders
+  readonly body?: string | Buffer
+}
+
+/** One request on a connection of its own, over a real socket. The path goes out as it is. */
+export const send = async (
+  base: string,
+  path: string,
+  { method = 'GET', headers = {}, body }: Message = {}
+): Promise<Answer> => {
+  const { hostname, port } = new URL(base)
+  const request = httpRequest({ hostname, port, path, method, headers, agent: false })
+  request.end(body)
+  const [response] = await once(request, 'response')
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk)
+  return answer(response.statusCode, response.headers, Buffer.concat(chunks).toString())
+}
+
+const answer = (status: number, headers: IncomingHttpHeaders, body: string): Answer => ({
+  status,
+  headers,
+  body,
+  json: () => JSON.parse(body),
+  get code() {
+    return headers['x-gateway-error'] === undefined ? '' : (JSON.parse(body).error.code as string)
+  }
+})
+
+/** Bytes that no client library would send. Resolves with all that came back until the other side closed. */
+export const sendRaw = async (base: string, bytes: string | readonly string[]): Promise<Answer> => {
+  const { hostname, port } = new URL(base)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  // A server that answers and closes while we still write resets the connection; what it said before that counts.
+  socket.on('error', () => undefined)
+  const closed = once(socket, 'close')
+  for (const part of [bytes].flat()) {
+    if (!socket.destroyed) socket.write(part, 'latin1')
+  }
+  await closed
+  return parseAnswer(Buffer.concat(chunks).toString('latin1'))
+}
+
+const parseAnswer = (text: string): Answer => {
+  const end = text.indexOf('\r\n\r\n')
+  const [statusLine = '', ...lines] = text.slice(0, Math.max(end, 0)).split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()])
+  )
+  return answer(Number(statusLine.split(' ')[1] ?? 0), headers, text.slice(end + 4))
+}

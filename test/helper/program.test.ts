@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { t } from 'tap'
+import { startProgram } from './program.js'
+
+t.test('startProgram', async (t) => {
+  const script = (t: { testdir(content: Record<string, string>): string }, text: string): string =>
+    `${t.testdir({ 'main.mjs': text })}/main.mjs`
+
+  t.test('passes on the given variables and PATH, and nothing of its own', async (t) => {
+    const program = await startProgram(t, script(t, 'console.log(Object.keys(process.env).sort().join())'), { A: '1' })
+
+    t.same(await program.exited, { code: 0, signal: null })
+    t.equal(program.stdout, 'A,PATH\n')
+  })
+
+  t.test('finds a line on either stream, also one already printed', async (t) => {
+    const program = await startProgram(t, script(t, 'console.error("one\\ntwo 2"); console.log("three")'), {})
+
+    await program.exited
+
+    t.equal(await program.waitForLine(/^two \d$/), 'two 2')
+    t.equal(await program.waitForLine('hre'), 'three')
+  })
+
+  t.test('quotes the output of a program that ends before the line', async (t) => {
+    const program = await startProgram(t, script(t, 'console.error("PORT is missing"); process.exit(3)'), {})
+
+    await t.rejects(program.waitForLine('listening'), {
+      message: /ended with 3 before .*listening[\s\S]*PORT is missing/
+    })
+  })
+
+  t.test('gives up on a line that does not come', async (t) => {
+    const program = await startProgram(t, script(t, 'setInterval(() => {}, 1000)'), {})
+
+    await t.rejects(program.waitForLine('listening', 50), { message: /silent for 50 ms/ })
+  })
+
+  t.test('sends signals', async (t) => {
+    const program = await startProgram(
+      t,
+      script(t, 'process.on("SIGTERM", () => process.exit(7)); setInterval(() => {}, 1000); console.log("up")'),
+      {}
+    )
+    await program.waitForLine('up')
+
+    program.signal('SIGTERM')
+
+    t.same(await program.exited, { code: 7, signal: null })
+  })
+
+  t.test('does not outlive a test process that is killed', async (t) => {
+    const server = createServer()
+    t.teardown(() => server.close())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const folder = t.testdir({
+      'child.mjs': `import { connect } from 'node:net'; connect(${port}, '127.0.0.1')`,
+      'parent.mjs': `
+        import { register } from 'tsx/esm/api'
+        register()
+        const { startProgram } = await import('${new URL('program.ts', import.meta.url)}')
+        await startProgram({ teardown() {} }, '${t.testdirName}/child.mjs', {})`
+    })
+    const parent = await startProgram(t, `${folder}/parent.mjs`, {})
+    const [connection] = (await once(server, 'connection')) as [Socket]
+
+    parent.signal('SIGKILL')
+
+    // the child holds this connection for as long as it lives
+    await once(
+      connection.resume().on('error', () => {}),
+      'close'
+    )
+    t.same(await parent.exited, { code: null, signal: 'SIGKILL' })
+  })
+})

@@ -1,0 +1,7 @@
+import { resolve } from 'node:path'
+import { type Child, startChild, type Teardown } from './child.js'
+import { environment } from './environment.js'
+
+/** Runs a built program, such as `dist/src/gateway/main.js`, with these variables and PATH, and no other. */
+export const startProgram = (t: Teardown, entry: string, env: Readonly<Record<string, string>>): Promise<Child> =>
+  startChild(t, process.execPath, [resolve(entry)], { PATH: environment.path, ...env })

@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Teardown } from './child.js'
+
+export interface RecordedRequest {
+  readonly method: string
+  /** The request target to the byte. */
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** A real server that writes down what reaches it. `answer` may be replaced by a test at any time. */
+export interface RecordingBackend {
+  readonly url: string
+  readonly server: Server
+  readonly requests: RecordedRequest[]
+  answer: (request: RecordedRequest, response: ServerResponse) => void
+}
+
+export const startBackend = async (t: Teardown): Promise<RecordingBackend> => {
+  const requests: RecordedRequest[] = []
+  const server = createServer(async (incoming, response) => {
+    const request = await record(incoming)
+    requests.push(request)
+    backend.answer(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    return new Promise<unknown>((resolve) => server.close(resolve))
+  })
+
+  const backend: RecordingBackend = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    server,
+    requests,
+    answer: (_request, response) => {
+      response.setHeader('content-type', 'application/json')
+      response.end('{"success":true}')
+    }
+  }
+  return backend
+}
+
+const record = async (incoming: IncomingMessage): Promise<RecordedRequest> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  const { method = '', url = '', headers } = incoming
+  return { method, url, headers, body: Buffer.concat(chunks).toString() }
+}

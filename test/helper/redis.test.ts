@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { connect } from 'node:net'
+import { Redis } from 'ioredis'
+import { t } from 'tap'
+import { redisUrl, startRedis } from './redis.js'
+
+const client = (t: { teardown(fn: () => void): void }, url: string): Redis => {
+  const redis = new Redis(url, { retryStrategy: () => 20, maxRetriesPerRequest: null })
+  // a connection that breaks is what these tests are about
+  redis.on('error', () => {})
+  t.teardown(() => redis.disconnect())
+  return redis
+}
+
+t.test('startRedis', async (t) => {
+  t.test('gives an empty Redis that answers', async (t) => {
+    const { url } = await startRedis(t)
+
+    t.equal(await client(t, url).dbsize(), 0)
+  })
+
+  t.test('gives every caller a Redis of its own', async (t) => {
+    const [one, two] = await Promise.all([startRedis(t), startRedis(t)])
+
+    await client(t, one.url).set('key', 'value')
+
+    t.equal(await client(t, two.url).get('key'), null)
+  })
+
+  t.test('refuses connections once it is killed', async (t) => {
+    const { port, kill } = await startRedis(t)
+
+    await kill()
+
+    await t.rejects(once(connect(port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
+  })
+
+  t.test('comes back empty on the same port', async (t) => {
+    const redis = await startRedis(t)
+    const connection = client(t, redis.url)
+    await connection.set('key', 'value')
+
+    await redis.kill()
+    await redis.restart()
+
+    t.equal(await connection.get('key'), null, 'the same client, connected again')
+  })
+
+  t.test('keeps a client waiting while it is paused', async (t) => {
+    const redis = await startRedis(t)
+    const connection = client(t, redis.url)
+    await connection.ping()
+
+    redis.pause()
+    const answer = connection.ping().then(() => 'answered')
+    const first = await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 100, 'waiting'))])
+    redis.resume()
+
+    t.equal(first, 'waiting')
+    t.equal(await answer, 'answered')
+  })
+
+  t.test('takes further arguments', async (t) => {
+    const { url } = await startRedis(t, { args: ['--requirepass', 'secret'] })
+
+    await t.rejects(client(t, url).ping(), /NOAUTH/)
+    t.equal(await client(t, url.replace('//', '//:secret@')).ping(), 'PONG')
+  })
+
+  t.test('leaves no process and no folder behind', async (t) => {
+    let port = 0
+    let folder = ''
+    await t.test('a test that ends', async (t) => {
+      const redis = await startRedis(t)
+      port = redis.port
+      const [, value] = (await client(t, redis.url).config('GET', 'dir')) as [string, string]
+      folder = value
+      t.ok(existsSync(folder))
+    })
+
+    t.notOk(existsSync(folder))
+    await t.rejects(once(connect(port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
+  })
+})
+
+t.test('redisUrl names a Redis that answers', async (t) => {
+  t.equal(await client(t, await redisUrl(t)).ping(), 'PONG')
+})

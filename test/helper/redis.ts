@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { programOnPath } from '../../scripts/program-on-path.js'
+import { type Child, startChild, type Teardown } from './child.js'
+import { environment } from './environment.js'
+
+/** A Redis of the test's own, empty, that it may treat as badly as it likes. */
+export interface TestRedis {
+  readonly url: string
+  readonly port: number
+  /** As a power cut would: no farewell to clients. Resolves when it is gone. */
+  kill(): Promise<void>
+  /** Back on the same port, with no memory of before. */
+  restart(): Promise<void>
+  /** It keeps its connections and answers nobody, as a machine that hangs. */
+  pause(): void
+  resume(): void
+}
+
+export interface TestRedisOptions {
+  /** Further arguments of redis-server, such as `['--requirepass', 'secret']`. */
+  readonly args?: readonly string[]
+}
+
+const LOOPBACK = '127.0.0.1'
+const START_ATTEMPTS = 5
+
+export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = {}): Promise<TestRedis> => {
+  const program = programOnPath('redis-server', environment.path)
+  if (!program) throw new Error('this test stops and starts a Redis of its own, and redis-server is not on the PATH')
+
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-redis-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+
+  const start = async (port: number): Promise<Child> => {
+    const own = ['--port', `${port}`, '--bind', LOOPBACK, '--dir', folder, '--save', '', '--appendonly', 'no']
+    const child = await startChild(t, program, [...own, ...args], { PATH: environment.path })
+    await child.waitForLine('Ready to accept connections')
+    await ping(port)
+    return child
+  }
+
+  const { port, child } = await onFreePort(start)
+  let redis = child
+
+  const kill = async (): Promise<void> => {
+    redis.signal('SIGKILL')
+    await redis.exited
+  }
+
+  return {
+    url: `redis://${LOOPBACK}:${port}`,
+    port,
+    kill,
+    async restart() {
+      await kill()
+      redis = await start(port)
+    },
+    pause: () => redis.signal('SIGSTOP'),
+    resume: () => redis.signal('SIGCONT')
+  }
+}
+
+/** For a test that only talks to Redis, and does not mind what else is in there. */
+export const redisUrl = async (t: Teardown): Promise<string> => environment.redisUrl ?? (await startRedis(t)).url
+
+const onFreePort = async (start: (port: number) => Promise<Child>): Promise<{ port: number; child: Child }> => {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    try {
+      return { port, child: await start(port) }
+    } catch (error) {
+      // another test file may have taken the port between the look and the start
+      if (attempt === START_ATTEMPTS || !/in use/.test(String(error))) throw error
+    }
+  }
+}
+
+/** Below the range from which systems hand out ports, so that nobody is given this one while Redis restarts. */
+const freePort = async (): Promise<number> => {
+  const port = 20_000 + Math.floor(Math.random() * 12_000)
+  const server = createServer()
+  try {
+    await once(server.listen(port, LOOPBACK), 'listening')
+  } catch {
+    return freePort()
+  }
+  await once(server.close(), 'close')
+  return port
+}
+
+/** Any answer will do: a Redis with a password refuses the word, and is there. */
+const ping = async (port: number): Promise<void> => {
+  const socket = connect(port, LOOPBACK)
+  socket.write('PING\r\n')
+  await once(socket, 'data')
+  socket.destroy()
+}
