@@ -18,10 +18,11 @@ export const installWithApt = (packages: readonly string[], env: NodeJS.ProcessE
   // Only the program is wanted, not the system service that Debian starts with it. In runlevel 1 init scripts are not
   // started on install; it is a hint for this one call, while a policy-rc.d file would stay behind on the machine.
   const quietly = { ...env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+  const aptGet = (args: readonly string[]) => spawnSync('apt-get', args, { env: quietly, encoding: 'utf8' })
 
-  for (const args of [UPDATE, [...INSTALL, ...packages]]) {
-    const { status, signal, error, stdout, stderr } = spawnSync('apt-get', args, { env: quietly, encoding: 'utf8' })
-    if (error) throw error
-    if (status !== 0) throw new Error(`apt-get ${args.join(' ')} ended with ${status ?? signal}:\n${stdout}${stderr}`)
-  }
+  // one package source that cannot be reached fails the update, and need not fail the installation
+  const update = aptGet(UPDATE)
+  const install = aptGet([...INSTALL, ...packages])
+  if (install.error) throw install.error
+  if (install.status !== 0) throw new Error(`apt-get failed:\n${update.stderr}${install.stdout}${install.stderr}`)
 }

@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, refusalBody, refusalOf } from './errors.js'
 import { requestId } from './request-id.js'
+import { MAX_URL_LENGTH } from './request-path.js'
 import type { HeaderTable } from './security-header-table.js'
 
 // Answers to requests that never reach a hook, because Node's HTTP parser or server turns them down by itself. They look
@@ -31,14 +32,17 @@ const isAnswering = (socket: Socket): boolean =>
   (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
 
 const unreadableRefusal = (error: ParserError): Refusal => {
-  if (error.code === 'HPE_HEADER_OVERFLOW' && isRequestLine(error.rawPacket)) return new Refusal('URI_TOO_LONG')
+  if (error.code === 'HPE_HEADER_OVERFLOW' && hasLongRequestLine(error.rawPacket)) return new Refusal('URI_TOO_LONG')
   const refusal = refusalOf(error)
   return refusal.code === 'INTERNAL' ? new Refusal('MALFORMED_REQUEST') : refusal
 }
 
-/** The parser counts the request line among the headers; if no line has ended yet, it is the line that is too long. */
-const isRequestLine = (packet: unknown): boolean =>
-  Buffer.isBuffer(packet) && /^[A-Z]+ /.test(packet.toString('latin1', 0, 16)) && !packet.includes('\n')
+/** The parser counts the request line among the headers, where it may be the line alone that is too long. */
+const hasLongRequestLine = (packet: unknown): boolean => {
+  if (!Buffer.isBuffer(packet) || !/^[A-Z]+ /.test(packet.toString('latin1', 0, 16))) return false
+  const end = packet.indexOf('\n')
+  return (end === -1 ? packet.length : end) > MAX_URL_LENGTH
+}
 
 const rawAnswer = (refusal: Refusal, table: HeaderTable): string => {
   const { headers, body } = answerParts(refusal, requestId({ headers: {} }), table)

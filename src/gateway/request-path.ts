@@ -3,6 +3,9 @@ import { STRICT_AREAS } from './access.js'
 // Rules, router, forwarder and backend must all see the same path. They parse it separately, so a path that two parsers
 // could read differently is refused, never repaired: a repaired path is a second string that somebody forgets to use.
 
+/** Longer request targets are refused as such. */
+export const MAX_URL_LENGTH = 8192
+
 // One reading only: no empty segment, no `;`, no backslash, nothing that a URL parser would encode or drop.
 const UNENCODED_PATH = /^(?:\/[A-Za-z0-9\-._~!$&'()*+,=:@]+)*\/?$/
 const ENCODED_PATH = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})+)*\/?$/

@@ -30,6 +30,8 @@ export interface TestGatewayOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly backend?: RecordingBackend
   readonly provider?: NonNullable<GatewayParts['provider']>
+  /** A look inside: hooks that write down what requests carry. */
+  readonly extend?: (app: Gateway['app']) => void
 }
 
 /** A gateway that really listens, in front of a backend that writes down what reaches it. */
@@ -50,6 +52,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   const stream = { write: (line: string) => void logs.push(JSON.parse(line)) }
   const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
   const gateway = await buildGateway(config, { log, ...(options.provider && { provider: options.provider }) })
+  options.extend?.(gateway.app)
   await gateway.app.listen({ ...config.listen })
   t.teardown(async () => {
     gateway.app.server.closeAllConnections()

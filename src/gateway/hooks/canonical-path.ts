@@ -1,14 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
-import { canonicalPath, type KnownPaths } from '../request-path.js'
-
-const URL_LENGTH = 8192
+import { canonicalPath, type KnownPaths, MAX_URL_LENGTH } from '../request-path.js'
 
 /** Before any rule is asked: the request must have one path, one host and a version that we speak. */
 export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPaths): void => {
   app.addHook('onRequest', (request, _reply, done) => {
     const { url = '', httpVersion, rawHeaders } = request.raw
-    if (url.length > URL_LENGTH) return done(new Refusal('URI_TOO_LONG'))
+    if (url.length > MAX_URL_LENGTH) return done(new Refusal('URI_TOO_LONG'))
     if (httpVersion !== '1.1' && httpVersion !== '1.0') return done(new Refusal('MALFORMED_REQUEST'))
     if (hasSecondHost(rawHeaders)) return done(new Refusal('MALFORMED_REQUEST'))
 

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { AppendFile } from '../../../src/gateway/audit/append-file.js'
+import { withFileSizeLimit } from './file-size-limit.js'
 
 const openFile = async (t: Test, content?: string) => {
   const path = join(t.testdir(), 'lines')
@@ -25,23 +25,6 @@ const interceptWrites = async (t: Test, take: (length: number) => number): Promi
       return write.call(this, bytes, offset, take(length), null)
     }
   })
-}
-
-// A real limit of the operating system, for root too: the write that crosses it is cut short, the next one is refused.
-const limitFileSize = (bytes: number | 'unlimited'): void => {
-  execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`])
-}
-
-// Node ignores the signal that comes with a refused write; the test runner ends the process by it unless we listen too.
-process.on('SIGXFSZ', () => undefined)
-
-const appendUnderLimit = async (file: AppendFile, lines: string[], bytes: number) => {
-  limitFileSize(bytes)
-  try {
-    return await file.append(lines)
-  } finally {
-    limitFileSize('unlimited')
-  }
 }
 
 t.test('an append file', async (t) => {
@@ -119,7 +102,7 @@ t.test('an append file', async (t) => {
   for (const [limit, expected, then, why] of limits) {
     t.test(`counts ${expected} whole lines when ${why}, and never glues the next one on`, async (t) => {
       const { file, read } = await openFile(t)
-      const { written, failure } = await appendUnderLimit(file, ['aaaa', 'bbbb', 'cccc'], limit)
+      const { written, failure } = await withFileSizeLimit(limit, () => file.append(['aaaa', 'bbbb', 'cccc']))
       t.equal(written, expected)
       t.match(failure, { code: 'EFBIG' })
       t.equal(file.isOpen, false)
@@ -130,11 +113,18 @@ t.test('an append file', async (t) => {
     })
   }
 
-  t.test('counts no line when only the break before it was written', async (t) => {
-    const { file, read } = await openFile(t, 'half')
-    t.match(await appendUnderLimit(file, ['aaaa'], 5), { written: 0, failure: { code: 'EFBIG' } })
-    await file.open()
-    await file.append(['retry'])
-    t.equal(read(), 'half\nretry\n')
-  })
+  const brokenRepairs: Array<[limit: number, then: string, why: string]> = [
+    [5, 'half\nretry\n', 'only the break before it was written'],
+    [8, 'half\naaa\nretry\n', 'the break before it and a part of it were written']
+  ]
+  for (const [limit, then, why] of brokenRepairs) {
+    t.test(`does not count a line when ${why}`, async (t) => {
+      const { file, read } = await openFile(t, 'half')
+      const appended = await withFileSizeLimit(limit, () => file.append(['aaaa']))
+      t.match(appended, { written: 0, failure: { code: 'EFBIG' } })
+      await file.open()
+      await file.append(['retry'])
+      t.equal(read(), then)
+    })
+  }
 })

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { denial, idsInFile, linesOf, numbered, openLog, range } from './audit-fixture.js'
@@ -60,6 +60,14 @@ t.test('an audit log', async (t) => {
     log.record(numbered(0))
     await Promise.all([log.close(), log.close(), log.reopen(), log.flush()])
     t.same(idsInFile(file), [0])
+  })
+
+  t.test('stays closed when it is asked to reopen', async (t) => {
+    const { log, file } = await openLog(t)
+    await log.close()
+    renameSync(file, `${file}.1`)
+    await log.reopen()
+    t.equal(existsSync(file), false)
   })
 
   t.test('sends to the fallback what is recorded after close was called', async (t) => {

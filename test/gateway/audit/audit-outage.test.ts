@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { idsInFile, linesOf, numbered, openLog, range } from './audit-fixture.js'
+import { idsIn, idsInFile, linesOf, numbered, openLog, range } from './audit-fixture.js'
+import { withFileSizeLimit } from './file-size-limit.js'
 import { readOnlyFolder } from './read-only-folder.js'
 
 const WARNED = 'audit file cannot be written, records go to the fallback'
@@ -73,6 +74,25 @@ t.test('when a write fails', async (t) => {
     t.equal(log.fallback, true)
     t.match(logged, [{ level: 40, msg: WARNED, err: { code: 'ENOSPC' } }])
     t.equal(logged.length, 1)
+  })
+
+  t.test('in the middle of a line, that record and those behind it go to the fallback, none twice', async (t) => {
+    const { log, file, fallback, clock } = await openLog(t)
+    await withFileSizeLimit(1000, async () => {
+      for (const id of range(0, 10)) log.record(numbered(id))
+      await log.flush()
+    })
+    const inFile = linesOf(readFileSync(file, 'utf8')).length
+    t.equal(statSync(file).size, 1000, 'the file ends inside a line')
+    t.same(fallback.ids, range(inFile, 10))
+
+    clock.ms += 60_000
+    log.record(numbered(10))
+    await log.close()
+    const lines = linesOf(readFileSync(file, 'utf8'))
+    t.same(idsIn(`${lines.slice(0, inFile).join('\n')}\n`), range(0, inFile))
+    t.throws(() => JSON.parse(lines[inFile] ?? ''), 'the half line stands alone')
+    t.same(idsIn(`${lines.slice(inFile + 1).join('\n')}\n`), [10])
   })
 
   t.test('again at every retry, it is one outage and is announced once', async (t) => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { linesOf, numbered, openLog, range } from './audit-fixture.js'
+import { linesOf, numbered, openLog, range, TestFallback } from './audit-fixture.js'
 
 const overflowsIn = (text: string): number[] =>
   linesOf(text)
@@ -50,10 +50,16 @@ t.test('overflow', async (t) => {
   })
 
   t.test('is reported before the log is closed', async (t) => {
-    const { log, file } = await openLog(t, { maxPendingRecords: 2 })
-    for (const id of range(0, 5)) log.record(numbered(id))
-    await log.close()
-    t.same(overflowsIn(readFileSync(file, 'utf8')), [3])
+    const { log, fallback } = await openLog(t, { file: '/dev/full', maxPendingRecords: 2 })
+    const release = fallback.hold()
+    const taken = once(fallback, 'taken')
+    for (const id of range(0, 2)) log.record(numbered(id))
+    await taken
+    log.record(numbered(2))
+    const closed = log.close()
+    release()
+    await closed
+    t.same(overflowsIn(fallback.text), [1])
   })
 
   t.test('includes what neither file nor fallback took, and is told when one of them works again', async (t) => {
@@ -89,6 +95,18 @@ t.test('overflow', async (t) => {
     await log.close()
     t.doesNotThrow(() => log.record(numbered(1)))
     await log.flush()
+    t.equal(log.dropped, 2)
+  })
+
+  t.test('includes what a fallback that once failed would keep without an answer', async (t) => {
+    const fallback = new TestFallback({ autoDestroy: false })
+    const { log } = await openLog(t, { file: '/dev/full', fallback })
+    fallback.broken = true
+    for (const id of range(0, 2)) {
+      log.record(numbered(id))
+      await log.flush()
+    }
+    await log.close()
     t.equal(log.dropped, 2)
   })
 })

@@ -1,0 +1,336 @@
+import { createHmac } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { createAppToken, userDetails } from '../../../src/shared/app-token.js'
+import { API_SECRET, apiKey, browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
+
+const MUTATIONS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
+const METHODS = ['GET', 'HEAD', 'OPTIONS', ...MUTATIONS] as const
+
+const PUBLIC = [
+  '/api/auth/login',
+  '/api/auth/backend-me',
+  '/api/auth/logout',
+  '/api/auth/a/b',
+  '/api/health/more',
+  '/api/dev-login'
+]
+const STRICT = ['/api/audit', '/api/audit/logs', '/api/audit/export/a/b']
+const ADMIN = ['/api/admin', '/api/admin/users', '/api/admin/a/b/c']
+const OTHER = [
+  '/api/things',
+  '/api/things/7',
+  '/api/administrators',
+  '/api/admin-x',
+  '/api/audits',
+  '/api/authx',
+  '/api/healthy',
+  '/api/x/admin/y',
+  '/api/constructor'
+]
+
+const pair = (token: string | null) => browserHeaders(token)
+
+t.test('api auth in production', async (t) => {
+  // One gateway for the whole table: nothing here leaves anything behind. `/api/auth/*` POSTs are few enough for the limit.
+  const gateway = await startGateway(t)
+  const { send, backend } = gateway
+
+  const ask = async (method: string, path: string, token: string | null) => {
+    backend.requests.length = 0
+    const { status, headers } = await send(path, { method, headers: pair(token) })
+    return { status, code: headers['x-gateway-error'], reached: backend.requests.length }
+  }
+  const passed = { status: 200, code: undefined, reached: 1 }
+  const unauthenticated = { status: 401, code: 'UNAUTHENTICATED', reached: 0 }
+  const forbidden = { status: 403, code: 'FORBIDDEN', reached: 0 }
+
+  for (const path of PUBLIC) {
+    for (const method of METHODS.filter((method) => method !== 'POST')) {
+      t.test(`never checks ${method} ${path}`, async (t) => {
+        t.match(await ask(method, path, null), passed)
+      })
+    }
+  }
+
+  t.test('never checks a POST to a login path', async (t) => {
+    t.match(await ask('POST', '/api/auth/login', null), passed)
+    t.match(await ask('POST', '/api/auth/logout', 'not.a.token'), passed)
+  })
+
+  for (const path of [...STRICT, ...ADMIN]) {
+    for (const method of METHODS) {
+      t.test(`refuses ${method} ${path} without a token`, async (t) => {
+        t.match(await ask(method, path, null), unauthenticated)
+      })
+    }
+  }
+
+  for (const path of STRICT) {
+    for (const method of METHODS) {
+      t.test(`passes ${method} ${path} with any good token`, async (t) => {
+        t.match(await ask(method, path, tokenOf('operator')), passed)
+      })
+    }
+  }
+
+  for (const path of ADMIN) {
+    for (const method of METHODS) {
+      t.test(`passes ${method} ${path} for an admin only`, async (t) => {
+        t.match(await ask(method, path, tokenOf('operator')), forbidden)
+        t.match(await ask(method, path, tokenOf('admin')), passed)
+      })
+    }
+  }
+
+  for (const role of ['Admin', 'ADMIN', 'admin ', '', ['admin'], { admin: true }, true, 1, null]) {
+    t.test(`does not take the role ${JSON.stringify(role)} for an admin`, async (t) => {
+      t.match(await ask('GET', '/api/admin/users', tokenOf('x', { role })), forbidden)
+    })
+  }
+
+  for (const path of OTHER) {
+    for (const method of METHODS) {
+      const checked = (MUTATIONS as readonly string[]).includes(method)
+      t.test(`${checked ? 'refuses' : 'passes'} ${method} ${path} without a token`, async (t) => {
+        t.match(await ask(method, path, null), checked ? unauthenticated : passed)
+      })
+    }
+    t.test(`passes a mutation of ${path} with a good token`, async (t) => {
+      for (const method of MUTATIONS) t.match(await ask(method, path, tokenOf('operator')), passed)
+    })
+  }
+
+  for (const method of MUTATIONS) {
+    t.test(`does not accept an Authorization header in place of the cookie for ${method}`, async (t) => {
+      backend.requests.length = 0
+      const headers = { ...pair(null), authorization: `Bearer ${tokenOf('admin')}` }
+      t.equal((await send('/api/things', { method, headers })).code, 'UNAUTHENTICATED')
+      t.same(backend.requests, [])
+    })
+  }
+
+  t.test('accepts the legacy format', async (t) => {
+    const token = createAppToken({ userId: 7, role: 'admin' }, apiKey, { format: 'legacy', lifetimeSeconds: 60 })
+    t.match(await ask('GET', '/api/admin/users', encodeURIComponent(token)), passed)
+  })
+
+  t.test('accepts a token that the hosting platform percent-encoded, once', async (t) => {
+    const token = tokenOf('operator').replaceAll('.', '%2E')
+    t.match(await ask('POST', '/api/things', token), passed)
+    t.match(await ask('POST', '/api/things', token.replaceAll('%', '%25')), unauthenticated)
+  })
+
+  t.test('tells an expired token from a bad one, in both formats', async (t) => {
+    for (const format of ['jwt', 'legacy'] as const) {
+      const token = createAppToken({ userId: 7 }, apiKey, { format, lifetimeSeconds: 60, nowMs: Date.now() - 61_000 })
+      t.match(await ask('POST', '/api/things', encodeURIComponent(token)), {
+        status: 401,
+        code: 'TOKEN_EXPIRED',
+        reached: 0
+      })
+    }
+  })
+
+  t.test('asks for a Bearer token on 401 and not on 403', async (t) => {
+    const unknown = await send('/api/admin')
+    t.match(unknown.headers['www-authenticate'], /^Bearer/)
+    const known = await send('/api/admin', { headers: pair(tokenOf('operator')) })
+    t.equal(known.headers['www-authenticate'], undefined)
+  })
+})
+
+// Everything below is signed with the right secret wherever a signature is possible: only the form is wrong.
+const nowSeconds = Math.floor(Date.now() / 1000)
+const base64url = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+const mac = (text: string, hash = 'sha256', secret = API_SECRET) => createHmac(hash, secret).update(text)
+
+const jwt = (header: unknown, payload: unknown, hash = 'sha256', secret = API_SECRET): string => {
+  const signed = `${base64url(header)}.${base64url(payload)}`
+  return `${signed}.${mac(signed, hash, secret).digest('base64url')}`
+}
+const legacy = (payload: unknown, change: (token: string) => string = (token) => token): string => {
+  const data = Buffer.from(JSON.stringify(payload)).toString('base64')
+  return change(`${data}.${mac(data).digest('hex')}`)
+}
+
+const HS256 = { alg: 'HS256', typ: 'JWT' }
+const claims = { userId: 1, role: 'admin', exp: nowSeconds + 3600 }
+const good = jwt(HS256, claims)
+const unsigned = good.slice(0, good.lastIndexOf('.') + 1)
+
+/** The last character of 32 bytes in base64url has two spare bits: another character decodes to the same bytes. */
+const reEncoded = (token: string): string => {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  const last = alphabet.indexOf(token.slice(-1))
+  return token.slice(0, -1) + alphabet[last ^ 1]
+}
+
+const HOSTILE: readonly (readonly [string, string])[] = [
+  ['alg none without a signature', `${base64url({ alg: 'none' })}.${base64url(claims)}.`],
+  ['alg none with our signature', jwt({ alg: 'none' }, claims)],
+  ['alg nOnE', jwt({ alg: 'nOnE' }, claims)],
+  ['alg HS384 with the right secret', jwt({ alg: 'HS384' }, claims, 'sha384')],
+  ['alg HS512 with the right secret', jwt({ alg: 'HS512' }, claims, 'sha512')],
+  ['alg RS256 signed with the secret as HMAC', jwt({ alg: 'RS256' }, claims)],
+  ['alg in small letters', jwt({ alg: 'hs256' }, claims)],
+  ['alg as a list', jwt({ alg: ['HS256'] }, claims)],
+  ['no alg', jwt({ typ: 'JWT' }, claims)],
+  ['a header that is no object', jwt('"HS256"', claims)],
+  ['a critical header', jwt({ ...HS256, crit: ['exp'] }, claims)],
+  ['an empty signature', unsigned],
+  ['a cut signature', good.slice(0, -2)],
+  ['a re-encoded signature', reEncoded(good)],
+  ['a padded signature', `${good}=`],
+  [
+    'a signature over another payload',
+    `${base64url(HS256)}.${base64url({ ...claims, userId: 2 })}.${good.split('.')[2]}`
+  ],
+  ["another service's secret", jwt(HS256, claims, 'sha256', 'another-secret-of-a-relay-0123456789')],
+  ['a fourth part', `${good}.x`],
+  ['a leading dot', `.${good}`],
+  ['only one part', base64url(claims)],
+  ['no expiry', jwt(HS256, { userId: 1, role: 'admin' })],
+  ['expiry in milliseconds', jwt(HS256, { ...claims, exp: Date.now() + 3_600_000 })],
+  ['expiry as text', jwt(HS256, { ...claims, exp: `${nowSeconds + 3600}` })],
+  ['a fractional expiry', jwt(HS256, { ...claims, exp: nowSeconds + 3600.5 })],
+  ['expiry null', jwt(HS256, { ...claims, exp: null })],
+  ['not valid yet', jwt(HS256, { ...claims, nbf: nowSeconds + 600 })],
+  ['issued in the future', jwt(HS256, { ...claims, iat: nowSeconds + 600 })],
+  ['a list as payload', jwt(HS256, [claims])],
+  ['text as payload', jwt(HS256, '"admin"')],
+  ['null as payload', jwt(HS256, 'null')],
+  ['broken JSON as payload', jwt(HS256, '{"role":"admin"')],
+  ['nine thousand characters', jwt(HS256, { ...claims, pad: 'x'.repeat(9000) })],
+  ['legacy without expiry', legacy({ userId: 1, role: 'admin' })],
+  ['legacy with expiry in seconds', legacy(claims)],
+  ['legacy with expiry as text', legacy({ ...claims, exp: `${Date.now() + 3_600_000}` })],
+  [
+    'legacy with a signature in capitals',
+    legacy({ ...claims, exp: Date.now() + 3_600_000 }, (token) => token.replace(/[^.]+$/, (hex) => hex.toUpperCase()))
+  ],
+  ['legacy with a cut signature', legacy({ ...claims, exp: Date.now() + 3_600_000 }, (token) => token.slice(0, -1))],
+  ['legacy with a longer signature', legacy({ ...claims, exp: Date.now() + 3_600_000 }, (token) => `${token}0`)],
+  ['legacy with a list as payload', legacy([{ ...claims, exp: Date.now() + 3_600_000 }])],
+  ['the text null', 'null'],
+  ['the text undefined', 'undefined'],
+  ['a line break inside', 'a%0d%0ax-evil:%201'],
+  ['two different tokens', `${good}; auth_token=${tokenOf('admin')}`]
+]
+
+t.test('api auth refuses', async (t) => {
+  const { send, backend, auditRecords } = await startGateway(t)
+
+  for (const [what, token] of HOSTILE) {
+    t.test(what, async (t) => {
+      backend.requests.length = 0
+      const cookie = token.includes(';') || token.includes('%') ? token : encodeURIComponent(token)
+      const answer = await send('/api/admin/users', { headers: { cookie: `auth_token=${cookie}` } })
+      t.equal(answer.status, 401)
+      t.equal(answer.code, 'UNAUTHENTICATED')
+      t.same(backend.requests, [], 'nothing reached the backend')
+    })
+  }
+
+  t.test('and names nobody in the audit log for any of them', async (t) => {
+    const records = await auditRecords()
+    t.equal(records.length, HOSTILE.length)
+    for (const record of records) t.match(record, { event: 'unauthorized_access', user: null, reason: /^token-/ })
+  })
+
+  t.test('while the good one passes', async (t) => {
+    t.equal((await send('/api/admin/users', { headers: { cookie: `auth_token=${good}` } })).status, 200)
+  })
+})
+
+t.test('the audit log', async (t) => {
+  t.test('records a denied caller by the claims of a verified token', async (t) => {
+    const { send, auditRecords } = await startGateway(t)
+    const answer = await send('/api/admin/users?secret=1', {
+      method: 'DELETE',
+      headers: { ...pair(tokenOf('operator')), 'user-agent': 'probe/1', 'x-request-id': 'req-7' }
+    })
+    t.equal(answer.status, 403)
+    const [record, ...others] = await auditRecords()
+    t.same(others, [])
+    t.match(record, {
+      timestamp: /^\d{4}-\d\d-\d\dT/,
+      event: 'forbidden_access',
+      ip: '127.0.0.1',
+      resource: '/api/admin/users',
+      method: 'DELETE',
+      result: 'denied',
+      status: 403,
+      reason: 'not-admin',
+      user: { id: 'operator-1', email: 'operator@example.com', role: 'operator' },
+      requestId: 'req-7',
+      userAgent: 'probe/1'
+    })
+    t.notMatch(JSON.stringify(record), /secret|eyJ|t0ken/, 'no query, token or cookie')
+  })
+
+  t.test('names the user of an expired token', async (t) => {
+    const { send, auditRecords } = await startGateway(t)
+    const token = createAppToken({ userId: 7, email: 'a@b.c', role: 'operator' }, apiKey, {
+      format: 'jwt',
+      lifetimeSeconds: 60,
+      nowMs: Date.now() - 61_000
+    })
+    await send('/api/things', { method: 'PUT', headers: pair(token) })
+    t.match(await auditRecords(), [
+      { event: 'unauthorized_access', reason: 'token-expired', user: { id: '7', email: 'a@b.c', role: 'operator' } }
+    ])
+  })
+
+  t.test('keeps one line per denial, whatever stands in the headers', async (t) => {
+    const { send, auditRecords } = await startGateway(t)
+    const hostile = ['\u2028{"event":"x"}', '\u0085', 'a\tb', '"},{"', '\\n\\r', 'x'.repeat(5_000)]
+    for (const agent of hostile) {
+      await send('/api/admin', { headers: { 'user-agent': Buffer.from(agent).toString('latin1') } })
+    }
+    const records = await auditRecords()
+    t.equal(records.length, hostile.length)
+    for (const { userAgent } of records) t.ok((userAgent as string).length <= 256)
+  })
+
+  t.test('names the client that a trusted proxy tells of', async (t) => {
+    const { send, auditRecords } = await startGateway(t, { env: { TRUST_PROXY: '127.0.0.0/8' } })
+    await send('/api/admin', { headers: { 'x-forwarded-for': '198.51.100.9, 203.0.113.5:4711' } })
+    t.match(await auditRecords(), [{ ip: '203.0.113.5' }])
+  })
+
+  t.test('does not believe a proxy that nobody vouches for', async (t) => {
+    const { send, auditRecords } = await startGateway(t)
+    await send('/api/admin', { headers: { 'x-forwarded-for': '203.0.113.5' } })
+    t.match(await auditRecords(), [{ ip: '127.0.0.1' }])
+  })
+})
+
+t.test('api auth in development', async (t) => {
+  t.test('enforces nothing', async (t) => {
+    const { send, auditRecords } = await startGateway(t, { env: { NODE_ENV: 'development' } })
+    for (const path of ['/api/admin', '/api/audit/logs', '/api/things']) {
+      t.equal((await send(path, { method: 'POST' })).status, 200)
+      t.equal((await send(path, { headers: { cookie: 'auth_token=nonsense' } })).status, 200)
+    }
+    t.same(await auditRecords(), [])
+  })
+
+  for (const NODE_ENV of ['development', 'production']) {
+    t.test(`attaches the claims of a good token in ${NODE_ENV} too, and never of a bad one`, async (t) => {
+      const seen: unknown[] = []
+      const extend = (app: FastifyInstance) =>
+        void app.addHook('onResponse', async ({ auth }) => {
+          seen.push(auth && userDetails(auth).id)
+        })
+      const { send } = await startGateway(t, { env: { NODE_ENV }, extend })
+
+      for (const token of [tokenOf('operator'), reEncoded(good), 'null']) {
+        t.equal((await send('/api/things', { headers: { cookie: `auth_token=${token}` } })).status, 200)
+      }
+
+      t.same(seen, ['operator-1', null, null])
+    })
+  }
+})

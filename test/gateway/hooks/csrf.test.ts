@@ -1,0 +1,242 @@
+import t from 'tap'
+import { CsrfTokens } from '../../../src/gateway/session/csrf-tokens.js'
+import { API_SECRET, browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
+
+const MUTATIONS = ['POST', 'PUT', 'PATCH', 'DELETE']
+const READS = ['GET', 'HEAD', 'OPTIONS']
+const PATH = '/api/things/7'
+
+/** Signed in, with this pair of cookie and header. */
+const withPair = (cookie: string | null, header: string | string[] | null) => ({
+  cookie: `auth_token=${tokenOf('operator')}${cookie === null ? '' : `; csrf_token=${cookie}`}`,
+  ...(header !== null && { 'x-csrf-token': header })
+})
+
+t.test('csrf', async (t) => {
+  for (const method of MUTATIONS) {
+    t.test(`passes a ${method} whose header equals the cookie`, async (t) => {
+      const { send, backend } = await startGateway(t)
+      const answer = await send(PATH, { method, headers: withPair('abc', 'abc') })
+      t.equal(answer.status, 200)
+      t.equal(backend.requests.length, 1)
+    })
+
+    const refused: readonly (readonly [string, string | null, string | string[] | null])[] = [
+      ['cookie and header differ', 'abc', 'abd'],
+      ['the header is missing', 'abc', null],
+      ['the cookie is missing', null, 'abc'],
+      ['both are missing', null, null],
+      ['both are empty', '', ''],
+      ['both are empty in quotes', '""', ''],
+      ['the header is only the beginning of the cookie', 'abcdef', 'abc'],
+      ['the header differs in letter case', 'abc', 'ABC'],
+      ['the header comes twice', 'abc', ['abc', 'abc']],
+      ['the cookie comes twice with different values', 'abc; csrf_token=evil', 'evil']
+    ]
+    for (const [why, cookie, header] of refused) {
+      t.test(`refuses a ${method} where ${why}`, async (t) => {
+        const { send, backend } = await startGateway(t)
+        const answer = await send(PATH, { method, headers: withPair(cookie, header) })
+        t.equal(answer.status, 403)
+        t.equal(answer.code, 'CSRF_MISMATCH')
+        t.same(backend.requests, [], 'nothing reached the backend')
+      })
+    }
+  }
+
+  for (const method of READS) {
+    t.test(`does not ask a ${method} for a token`, async (t) => {
+      const { send, backend } = await startGateway(t)
+      t.equal((await send(PATH, { method })).status, 200)
+      t.equal(backend.requests.length, 1)
+    })
+  }
+
+  for (const path of ['/api/auth/login', '/api/auth/backend-login']) {
+    t.test(`does not ask ${path} for a token`, async (t) => {
+      const { send, backend } = await startGateway(t)
+      t.equal((await send(path, { method: 'POST' })).status, 200)
+      t.equal(backend.requests.length, 1)
+    })
+  }
+
+  for (const path of ['/api/auth/csrf-token', '/api/health']) {
+    t.test(`does not ask a POST to ${path} for a token`, async (t) => {
+      const { send } = await startGateway(t)
+      t.not((await send(path, { method: 'POST' })).code, 'CSRF_MISMATCH')
+    })
+  }
+
+  for (const path of [
+    '/api/auth/logout',
+    '/api/auth/unknown',
+    '/api/auth/login/more',
+    '/api/auth/loginx',
+    '/api/health/ready',
+    '/api/auth',
+    '/api/proxy/error-log'
+  ]) {
+    t.test(`asks a POST to ${path} for a token`, async (t) => {
+      const { send, backend } = await startGateway(t)
+      t.equal((await send(path, { method: 'POST' })).code, 'CSRF_MISMATCH')
+      t.same(backend.requests, [])
+    })
+  }
+
+  t.test('comes before authentication: a mutation with neither pair nor token is 403 and not audited', async (t) => {
+    const { send, auditRecords } = await startGateway(t)
+    t.equal((await send(PATH, { method: 'POST' })).code, 'CSRF_MISMATCH')
+    t.same(await auditRecords(), [])
+  })
+
+  t.test('is not enforced in development', async (t) => {
+    const { send, backend } = await startGateway(t, { env: { NODE_ENV: 'development' } })
+    const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+    t.equal((await send(PATH, { method: 'POST', headers })).status, 200)
+    t.equal(backend.requests.length, 1)
+  })
+
+  t.test('keeps the token from the backend', async (t) => {
+    const { send, backend } = await startGateway(t)
+    await send(PATH, { method: 'POST', headers: browserHeaders() })
+    t.equal(backend.requests[0]?.headers['x-csrf-token'], undefined)
+    t.equal(backend.requests[0]?.headers.cookie, undefined)
+  })
+})
+
+t.test('a mutation from a foreign page', async (t) => {
+  const env = { PUBLIC_URL: 'https://app.example.com/base', ALLOWED_ORIGINS: 'https://partner.example.org' }
+
+  const refused: readonly (readonly [string, Record<string, string>])[] = [
+    ['Sec-Fetch-Site is cross-site', { 'sec-fetch-site': 'cross-site' }],
+    [
+      'Sec-Fetch-Site is cross-site, though Origin claims our own',
+      { 'sec-fetch-site': 'cross-site', origin: 'https://app.example.com' }
+    ],
+    ['Origin is another site', { origin: 'https://evil.example' }],
+    ['Origin is null', { origin: 'null' }],
+    ['Origin is empty', { origin: '' }],
+    ['Origin only begins like ours', { origin: 'https://app.example.com.evil.example' }],
+    ['Origin carries ours as its user', { origin: 'https://app.example.com@evil.example' }],
+    ['Origin is ours on another port', { origin: 'https://app.example.com:8443' }],
+    ['Origin is a neighbour', { origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
+    ['Origin is the public host over plain HTTP', { origin: 'http://app.example.com' }],
+    ['Origin has another scheme', { origin: 'ftp://app.example.com' }],
+    ['Origin is garbage', { origin: 'app.example.com' }]
+  ]
+  for (const [why, headers] of refused) {
+    for (const path of [PATH, '/api/auth/login', '/api/auth/backend-login']) {
+      t.test(`is refused at ${path} where ${why}, whatever its tokens say`, async (t) => {
+        const { send, backend } = await startGateway(t, { env })
+        const answer = await send(path, { method: 'POST', headers: { ...browserHeaders(), ...headers } })
+        t.equal(answer.status, 403)
+        t.equal(answer.code, 'ORIGIN_REFUSED')
+        t.same(backend.requests, [])
+      })
+    }
+  }
+
+  const passed: readonly (readonly [string, Record<string, string>])[] = [
+    ['there is no Origin', {}],
+    ['Origin is the public address', { origin: 'https://app.example.com', 'sec-fetch-site': 'same-origin' }],
+    ['Origin is an allowed one', { origin: 'https://partner.example.org', 'sec-fetch-site': 'cross-site' }],
+    ['Origin is an allowed one in capitals', { origin: 'HTTPS://Partner.Example.ORG' }],
+    ['Origin is the host that was asked', { host: 'gate.local:3000', origin: 'http://gate.local:3000' }],
+    ['Sec-Fetch-Site is none', { 'sec-fetch-site': 'none' }]
+  ]
+  for (const [why, headers] of passed) {
+    t.test(`is none where ${why}`, async (t) => {
+      const { send } = await startGateway(t, { env })
+      t.equal((await send(PATH, { method: 'POST', headers: { ...browserHeaders(), ...headers } })).status, 200)
+    })
+  }
+
+  t.test('is not told from our own by a forwarded host that nobody vouches for', async (t) => {
+    const { send } = await startGateway(t)
+    const headers = { ...browserHeaders(), 'x-forwarded-host': 'evil.example', origin: 'https://evil.example' }
+    t.equal((await send(PATH, { method: 'POST', headers })).code, 'ORIGIN_REFUSED')
+  })
+
+  t.test('is told from our own by the host that a trusted proxy names', async (t) => {
+    const { send } = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
+    const headers = { ...browserHeaders(), 'x-forwarded-host': 'app.example.com', origin: 'https://app.example.com' }
+    t.equal((await send(PATH, { method: 'POST', headers })).status, 200)
+  })
+
+  t.test('may read: a foreign GET passes', async (t) => {
+    const { send } = await startGateway(t)
+    t.equal((await send(PATH, { headers: { 'sec-fetch-site': 'cross-site' } })).status, 200)
+  })
+})
+
+t.test('CSRF_MODE=signed', async (t) => {
+  const env = { CSRF_MODE: 'signed' }
+
+  t.test('passes a token that this service issued', async (t) => {
+    const { send } = await startGateway(t, { env })
+    const token = JSON.parse((await send('/api/auth/csrf-token')).body).csrfToken
+    t.equal((await send(PATH, { method: 'POST', headers: withPair(token, token) })).status, 200)
+  })
+
+  const good = new CsrfTokens(API_SECRET).issue()
+  const yesterday = new CsrfTokens(API_SECRET, () => Date.now() - 25 * 3600_000).issue()
+  const tomorrow = new CsrfTokens(API_SECRET, () => Date.now() + 3600_000).issue()
+  const foreign = new CsrfTokens(`${API_SECRET}!`).issue()
+  const refused: readonly (readonly [string, string])[] = [
+    ['an equal pair that nobody issued', 'abc'],
+    ['a token signed with another secret', foreign],
+    ['a token that is too old', yesterday],
+    ['a token from the future', tomorrow],
+    ['a token whose date was changed', good.replace(/\.([0-9a-z]+)\.([^.]+)$/, '.zzzzzz.$2')],
+    ['a token whose random part was changed', good.replace(/^v1\../, 'v1.-')],
+    ['a token without its signature', good.slice(0, good.lastIndexOf('.'))],
+    ['a token with a cut signature', good.slice(0, -1)],
+    ['a token with something behind it', `${good}.x`]
+  ]
+  for (const [what, token] of refused) {
+    t.test(`refuses ${what}`, async (t) => {
+      const { send, backend } = await startGateway(t, { env })
+      t.equal((await send(PATH, { method: 'POST', headers: withPair(token, token) })).code, 'CSRF_MISMATCH')
+      t.same(backend.requests, [])
+    })
+  }
+})
+
+t.test('GET /api/auth/csrf-token', async (t) => {
+  t.test('sets the cookie to the token that it returns, readable by the page', async (t) => {
+    const { send } = await startGateway(t)
+    const answer = await send('/api/auth/csrf-token')
+    const { success, csrfToken } = JSON.parse(answer.body)
+    t.equal(answer.status, 200)
+    t.equal(success, true)
+    t.same(answer.headers['set-cookie'], [`csrf_token=${csrfToken}; Max-Age=86400; Path=/; Secure; SameSite=Lax`])
+    t.equal(answer.headers['cache-control'], 'no-store')
+  })
+
+  t.test('leaves Secure out where COOKIE_SECURE says so', async (t) => {
+    const { send } = await startGateway(t, { env: { COOKIE_SECURE: 'false' } })
+    t.notMatch((await send('/api/auth/csrf-token')).headers['set-cookie']?.[0], /Secure/)
+  })
+
+  t.test('gives a good token again, at another instance too', async (t) => {
+    const one = await startGateway(t)
+    const other = await startGateway(t)
+    const { csrfToken } = JSON.parse((await one.send('/api/auth/csrf-token')).body)
+    const again = await other.send('/api/auth/csrf-token', { headers: { cookie: `csrf_token=${csrfToken}` } })
+    t.equal(JSON.parse(again.body).csrfToken, csrfToken)
+  })
+
+  for (const cookie of ['csrf_token=planted', 'csrf_token=', 'csrf_token=v1.a.b.c']) {
+    t.test(`replaces ${cookie}`, async (t) => {
+      const { send } = await startGateway(t)
+      const { csrfToken } = JSON.parse((await send('/api/auth/csrf-token', { headers: { cookie } })).body)
+      t.match(csrfToken, /^v1\.[\w-]{32}\.[0-9a-z]+\.[\w-]{43}$/)
+    })
+  }
+
+  t.test('never gives two browsers the same token', async (t) => {
+    const { send } = await startGateway(t)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => send('/api/auth/csrf-token')))
+    t.equal(new Set(answers.map(({ body }) => JSON.parse(body).csrfToken)).size, 50)
+  })
+})

@@ -1,0 +1,56 @@
+import t from 'tap'
+import { startGateway, tokenOf } from '../../helper/gateway.js'
+
+const jwt = tokenOf('operator')
+
+const CASES: readonly (readonly [string, Record<string, string | string[]>, string | undefined])[] = [
+  ['the cookie', { cookie: `auth_token=${jwt}` }, `Bearer ${jwt}`],
+  ['the cookie among others', { cookie: `a=b; auth_token=${jwt}; c=d` }, `Bearer ${jwt}`],
+  ['the cookie in quotes', { cookie: `auth_token="${jwt}"` }, `Bearer ${jwt}`],
+  ['the cookie, decoded once', { cookie: `auth_token=${jwt.replaceAll('.', '%2E')}` }, `Bearer ${jwt}`],
+  ['the cookie before the header', { cookie: `auth_token=${jwt}`, authorization: 'Bearer other' }, `Bearer ${jwt}`],
+  [
+    'a cookie that the gateway cannot verify: the backend decides',
+    { cookie: 'auth_token=un.known' },
+    'Bearer un.known'
+  ],
+  ['the same cookie twice', { cookie: `auth_token=${jwt}; auth_token=${jwt}` }, `Bearer ${jwt}`],
+  ['the header where there is no cookie', { authorization: 'Bearer abc.def' }, 'Bearer abc.def'],
+  [
+    'the header where another cookie is there',
+    { cookie: 'my_auth_token=x', authorization: 'Bearer abc' },
+    'Bearer abc'
+  ],
+  ['the header where the cookie is empty', { cookie: 'auth_token=', authorization: 'Bearer abc' }, 'Bearer abc'],
+  ['the header in any case of its scheme', { authorization: 'bEARER abc' }, 'Bearer abc'],
+  ['nothing where there is no token', {}, undefined],
+  ['nothing for Bearer null', { authorization: 'Bearer null' }, undefined],
+  ['nothing for Bearer undefined', { authorization: 'Bearer undefined' }, undefined],
+  ['nothing for Bearer NULL', { authorization: 'Bearer NULL' }, undefined],
+  ['nothing for an empty Bearer', { authorization: 'Bearer ' }, undefined],
+  ['nothing for another scheme', { authorization: 'Basic dXNlcjpwdw==' }, undefined],
+  ['nothing for two tokens in one header', { authorization: 'Bearer a, Bearer b' }, undefined],
+  [
+    'nothing for a null cookie, whatever the header says',
+    { cookie: 'auth_token=null', authorization: 'Bearer abc' },
+    undefined
+  ],
+  ['nothing for an undefined cookie', { cookie: 'auth_token=undefined' }, undefined],
+  ['nothing for two different cookies', { cookie: 'auth_token=a.b; auth_token=c.d' }, undefined],
+  ['nothing for a cookie with a line break in it', { cookie: 'auth_token=a%0d%0aX-Evil:%201' }, undefined],
+  ['nothing for a cookie that was encoded twice', { cookie: 'auth_token=a%252Eb' }, undefined],
+  ['nothing for a cookie with broken encoding', { cookie: 'auth_token=a%zz' }, undefined]
+]
+
+t.test('the backend gets', async (t) => {
+  const { send, backend } = await startGateway(t)
+  for (const [what, headers, expected] of CASES) {
+    t.test(what, async (t) => {
+      backend.requests.length = 0
+      t.equal((await send('/api/things', { headers })).status, 200)
+      t.equal(backend.requests[0]?.headers.authorization, expected)
+      t.equal(backend.requests[0]?.headers['x-evil'], undefined)
+      t.equal(backend.requests[0]?.headers.cookie, undefined, 'never a cookie')
+    })
+  }
+})
