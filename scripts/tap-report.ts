@@ -35,17 +35,17 @@ const describe = (diag: unknown): string => {
   const facts = Object.entries(diag)
     .filter(([key, value]) => !UNSAID.has(key) && value !== null)
     .map(([key, value]) => `${key}:${typeof value === 'string' ? block(value) : ` ${inspect(value, { depth: 6 })}`}`)
-  if (!('stack' in diag) && 'at' in diag) facts.push(`at: ${place(diag.at)}`)
+  if ('at' in diag && !('stack' in diag)) facts.push(...place(diag.at))
   if ('expired' in diag) facts.push(savedOutput(`${diag.expired}`))
   return facts.join('\n')
 }
 
 const block = (text: string): string => (text.includes('\n') ? `\n${indent(text.trimEnd())}` : ` ${text}`)
 
-const place = (at: unknown): string => {
-  const { fileName, lineNumber, columnNumber } = { ...(at as Record<string, unknown>) }
-  return [fileName, lineNumber, columnNumber].join(':')
-}
+const place = (at: unknown): string[] =>
+  typeof at === 'object' && at !== null && 'fileName' in at && 'lineNumber' in at
+    ? [`at: ${at.fileName}:${at.lineNumber}`]
+    : []
 
 /** tap drops the points of a file that took too long, the unfinished one among them, but keeps them on disk. */
 const savedOutput = (file: string): string => {

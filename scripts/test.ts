@@ -75,10 +75,19 @@ const haveServices = (env: NodeJS.ProcessEnv): boolean => {
 
 const runTap = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<TapTotals> => {
   // the last reporter named wins, and raw TAP is the only one that can be counted
-  const tap = spawn(TAP, [...args, '--reporter=tap'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const tap = spawn(TAP, [...args, '--reporter=tap'], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // a group of its own: asked to end, tap leaves its test files running, so they are all ended together
+    detached: true
+  })
   const exit = once(tap, 'exit')
-  // tap stops its test files when it is interrupted; leaving before it would leave them running
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      if (tap.pid !== undefined) process.kill(-tap.pid, 'SIGKILL')
+    })
+  }
 
   const totals = await readTap(tap.stdout.setEncoding('utf8'), tapReport(say))
   const [code, signal] = await exit

@@ -20,7 +20,7 @@ export const answerUnreadable =
   (table: HeaderTable) =>
   (error: ParserError, socket: Socket): void => {
     // Reset by the other side, or an earlier answer is half written: there is no place for this one.
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+    if (error.code === 'ECONNRESET' || !socket.writable || answerOn(socket)?.headersSent) {
       socket.destroy()
       return
     }
@@ -28,8 +28,8 @@ export const answerUnreadable =
   }
 
 /** Node keeps the response that a socket is busy with here, and looks at it for its own answer to such errors. */
-const isAnswering = (socket: Socket): boolean =>
-  (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
+const answerOn = (socket: Socket): ServerResponse | null | undefined =>
+  (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
 
 const unreadableRefusal = (error: ParserError): Refusal => {
   if (error.code === 'HPE_HEADER_OVERFLOW' && hasLongRequestLine(error.rawPacket)) return new Refusal('URI_TOO_LONG')
@@ -56,6 +56,31 @@ export const answerExpectation = (server: Server, table: HeaderTable): void => {
     const { headers, body } = answerParts(new Refusal('EXPECTATION_FAILED'), requestId(request), table)
     response.writeHead(417, headers).end(body)
   })
+}
+
+/**
+ * For the end of the program. A server that closes takes its idle connections along, but neither those that have yet to
+ * send a whole request, which browsers open ahead of need, nor those that go idle later: each would hold up the exit until
+ * its client leaves. The returned function ends them all, the busy ones after their answer.
+ */
+export const connectionDrain = (server: Server): (() => void) => {
+  const connections = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  return () => connections.forEach(endAfterAnswer)
+}
+
+const endAfterAnswer = (socket: Socket): void => {
+  const answer = answerOn(socket)
+  if (!answer) {
+    socket.destroySoon()
+    return
+  }
+  // The client learns it from the headers, unless they are out already.
+  answer.shouldKeepAlive = false
+  answer.once('close', () => endAfterAnswer(socket))
 }
 
 const answerParts = (refusal: Refusal, id: string, table: HeaderTable) => {

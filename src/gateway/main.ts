@@ -3,10 +3,13 @@ import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { buildGateway } from './app.js'
 import { type GatewayConfig, gatewayConfig } from './config.js'
+import { connectionDrain } from './http-edge.js'
 
 const start = async (config: GatewayConfig): Promise<void> => {
   const log = createLogger({ name: 'gateway', level: config.logLevel })
   const { app, audit } = await buildGateway(config, { log })
+  const drainConnections = connectionDrain(app.server)
+  app.addHook('preClose', async () => drainConnections())
   closeOnSignal({ close: () => app.close(), cutOff: () => app.server.closeAllConnections() }, log)
   process.on('SIGHUP', () => void audit.reopen())
 

@@ -49,7 +49,7 @@ const PLAINLY_SPELT = /^(?:\/[a-z0-9_-]+)*$/
 export class KnownPaths {
   readonly #templates: readonly (readonly string[])[]
 
-  /** Templates as the router takes them: `/api/zones/:id`, `/api/mgmt/beacons/*`. */
+  /** Templates as the router takes them: `/api/zones/:id`. */
   constructor(templates: Iterable<string>) {
     this.#templates = [...new Set(templates)].map((template) => template.slice(1).split('/'))
   }
@@ -69,11 +69,9 @@ export class KnownPaths {
   }
 }
 
-const matchesTemplate = (template: readonly string[], segments: readonly string[]): boolean => {
-  const open = template.at(-1) === '*'
-  if (open ? segments.length < template.length : segments.length !== template.length) return false
-  return template.every((part, index) => part === '*' || part.startsWith(':') || part === segments[index])
-}
+const matchesTemplate = (template: readonly string[], segments: readonly string[]): boolean =>
+  template.length === segments.length &&
+  template.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index]))
 
 const isStrict = (segments: readonly string[], fold: (segment: string) => string): boolean =>
   fold(segments[0] ?? '') === 'api' && STRICT_AREAS.includes(fold(segments[1] ?? ''))
@@ -84,6 +82,8 @@ const asIs = (segment: string): string => segment
 const foldSegment = (segment: string): string =>
   decodeURIComponent(segment)
     .normalize('NFKD')
+    // Both ways, because who compares in capitals takes a dotless i for an i.
+    .toUpperCase()
     .toLowerCase()
     .replace(/[^a-z0-9_-]/g, '')
 

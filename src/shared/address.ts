@@ -50,8 +50,9 @@ export class AddressSet {
     }
   }
 
-  has(text: string): boolean {
-    const address = normalAddress(text)
+  /** A socket whose other end is gone has no address, and is not in the set. */
+  has(text: string | undefined): boolean {
+    const address = normalAddress(text ?? '')
     return address !== null && this.#ranges.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
   }
 }

@@ -37,8 +37,8 @@ export const text = <F>(format: Format, { about, fallback }: About<F>) => ({
   rule: FORMATS[format][1],
   parse: (text: string): unknown => text,
   schema: Type.String({ format }),
-  // Addresses of services may carry a password.
-  secret: format === 'redis-url' || format === 'postgres-url'
+  // Addresses may carry a password, and one that may not could carry it all the same.
+  secret: format.endsWith('-url')
 })
 
 export const secret = <F>({ about, fallback }: About<F>) => ({ ...text('text', { about, fallback }), secret: true })
@@ -111,7 +111,9 @@ const isHttpUrl = (text: string): boolean => {
   return username === '' && password === '' && search === '' && hash === '' && !/[?#\s]/.test(text)
 }
 
-const isOrigin = (text: string): boolean => isHttpUrl(text) && new URL(text).origin === text.toLowerCase()
+/** Compared as it is: a `*` would look like a pattern and allow nobody. */
+const isOrigin = (text: string): boolean =>
+  isHttpUrl(text) && new URL(text).origin === text.toLowerCase() && !text.includes('*')
 
 /** Host lists end up inside a header: nothing may pass that could close a directive or open another. */
 const isCspHost = (text: string): boolean => {

@@ -146,6 +146,7 @@ t.test('verifyLegacyToken', async (t) => {
     ['the last exp that must be seconds', withPayload('{"exp":99999999999}'), 'wrong-expiry-unit'],
     ['a negative exp', withPayload(`{"exp":${-EXP}}`), 'wrong-expiry-unit'],
     ['an exp in microseconds', withPayload(`{"exp":${EXP * 1000}}`), 'wrong-expiry-unit'],
+    ['the first exp that must be microseconds', withPayload('{"exp":100000000000000}'), 'wrong-expiry-unit'],
     ['an exp past the last date there is', withPayload('{"exp":1e300}'), 'wrong-expiry-unit'],
     ['an nbf in the future', withPayload(`{"exp":${EXP},"nbf":${NOW + 1}}`), 'not-yet-valid'],
     ['an nbf that is a string', withPayload(`{"exp":${EXP},"nbf":"${NOW}"}`), 'bad-not-before'],
@@ -192,6 +193,10 @@ t.test('the expiry of a legacy token', async (t) => {
       t.ok(error instanceof ExpiredToken)
       t.strictSame((error as ExpiredToken).claims, { q: '???~~~', exp: EXP })
     }
+  })
+
+  t.test('has come for the first exp that can be milliseconds', async (t) => {
+    t.throws(() => verifyLegacyToken(withPayload('{"exp":100000000000}'), KEY, NOW), { name: 'ExpiredToken' })
   })
 })
 

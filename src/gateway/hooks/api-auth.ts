@@ -5,7 +5,6 @@ import { type Access, accessOf, isApiPath, MUTATING_METHODS } from '../access.js
 import type { AuditLog } from '../audit/audit-log.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal, type RefusalCode } from '../errors.js'
-import { clientAddress } from '../request-context.js'
 import { sessionCookie } from '../session/credentials.js'
 
 export interface ApiAuthParts {
@@ -52,7 +51,7 @@ export const apiAuth = (app: FastifyInstance, { config, tokens, audit }: ApiAuth
     const refusal = new Refusal(code, { headers })
     audit.record({
       event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
-      ip: clientAddress(request),
+      ip: request.clientAddress,
       resource: request.path,
       method: request.method,
       status: refusal.statusCode,

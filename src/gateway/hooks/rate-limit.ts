@@ -5,7 +5,6 @@ import { Refusal } from '../errors.js'
 import type { Attempts } from '../login-limit/attempts.js'
 import { MemoryAttempts } from '../login-limit/memory-attempts.js'
 import { RedisAttempts } from '../login-limit/redis-attempts.js'
-import { clientAddress } from '../request-context.js'
 
 const MAX_ATTEMPTS = 5
 const WINDOW_MS = 15 * 60_000
@@ -25,7 +24,7 @@ export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['log
   const check = app.createRateLimit({
     max: MAX_ATTEMPTS,
     timeWindow: WINDOW_MS,
-    keyGenerator: (request) => normalizeIP(clientAddress(request), IPV6_PREFIX)
+    keyGenerator: (request) => normalizeIP(request.clientAddress, IPV6_PREFIX)
   })
 
   app.addHook('onRequest', async (request, reply) => {

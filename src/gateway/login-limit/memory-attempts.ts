@@ -3,6 +3,9 @@ import type { Attempts } from './attempts.js'
 
 const SWEEP_MS = 5 * 60_000
 
+// Windows must end in the order in which they began, whatever is done to the system's clock in between.
+const monotonicMs = (): number => Math.trunc(performance.now())
+
 export interface MemoryAttemptsOptions {
   readonly windowMs: number
   /** How many keys have a count of their own, at most. */
@@ -32,7 +35,7 @@ export class MemoryAttempts {
   readonly #hashKey = randomBytes(32)
   readonly #sweep: NodeJS.Timeout
 
-  constructor({ windowMs, maxKeys = 100_000, sharedCounts = 4096, now = Date.now }: MemoryAttemptsOptions) {
+  constructor({ windowMs, maxKeys = 100_000, sharedCounts = 4096, now = monotonicMs }: MemoryAttemptsOptions) {
     this.#windowMs = windowMs
     this.#maxKeys = maxKeys
     this.#sharedCounts = sharedCounts
@@ -49,11 +52,12 @@ export class MemoryAttempts {
     this.sweep()
     const own = this.#counts.get(key)
     if (own !== undefined) return this.#increment(own, now)
-    if (this.#counts.size < this.#maxKeys) return this.#begin(key, now)
 
+    // Also where there is room again: who was counted in it would start anew.
     const sharedKey = this.#sharedKey(key)
     const shared = this.#counts.get(sharedKey)
-    return shared === undefined ? this.#begin(sharedKey, now) : this.#increment(shared, now)
+    if (shared !== undefined) return this.#increment(shared, now)
+    return this.#begin(this.#counts.size < this.#maxKeys ? key : sharedKey, now)
   }
 
   /** Forgets the windows that have ended. Costs nothing where none has. */

@@ -4,6 +4,8 @@ import type { Attempts } from './attempts.js'
 import type { MemoryAttempts } from './memory-attempts.js'
 
 const COMMAND_TIMEOUT_MS = 500
+const CONNECT_TIMEOUT_MS = 2_000
+const READY_TIMEOUT_MS = 3_000
 const KEY_PREFIX = 'gatehouse:login:'
 
 // Count and window in one step. A key that has lost its expiry would lock somebody out for ever, so it gets one again.
@@ -41,7 +43,7 @@ export class RedisAttempts {
     this.#log = log
     this.#redis = new Redis(url, {
       commandTimeout: COMMAND_TIMEOUT_MS,
-      connectTimeout: 2_000,
+      connectTimeout: CONNECT_TIMEOUT_MS,
       // A login must not wait for a reconnect: without a connection the command fails at once.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
@@ -57,6 +59,8 @@ export class RedisAttempts {
       await new Promise<unknown>((resolve) => {
         this.#redis.once('ready', resolve)
         this.#redis.once('close', resolve)
+        // While Redis loads its data it is neither, for minutes perhaps.
+        setTimeout(resolve, READY_TIMEOUT_MS).unref()
       })
     }
     this.#tell(this.#redis.status !== 'ready')

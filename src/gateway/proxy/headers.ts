@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { clientAddress } from '../request-context.js'
 import { GATEWAY_OWNED_HEADERS } from '../security-header-table.js'
 import { forwardedAuthorization } from '../session/credentials.js'
 
@@ -66,7 +65,7 @@ export const backendRequestHeaders = (request: FastifyRequest, publicHost: strin
   }
   const authorization = forwardedAuthorization(request)
   if (authorization !== undefined) headers.authorization = authorization
-  headers['x-forwarded-for'] = clientAddress(request)
+  headers['x-forwarded-for'] = request.clientAddress
   headers['x-forwarded-proto'] = request.protocol
   headers['x-forwarded-host'] = publicHost ?? request.host
   headers['x-request-id'] = request.id

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -57,10 +58,11 @@ const checkedRequests = (pool: Pool, pathPrefix: string) => ({
     callback: (error: Error | null, data: Dispatcher.ResponseData) => void
   ): void => {
     const { request, raw: response } = (options.headers as unknown as { [ANSWERED_BY]: FastifyReply })[ANSWERED_BY]
-    const abandoned = new AbortController()
+    // Undici takes an emitter in place of an AbortSignal, at a fraction of its cost.
+    const signal = new EventEmitter()
     response.once('close', () => {
-      if (!response.writableFinished) abandoned.abort()
+      if (!response.writableFinished) signal.emit('abort')
     })
-    pool.request({ ...options, path: `${pathPrefix}${request.raw.url}`, signal: abandoned.signal }, callback)
+    pool.request({ ...options, path: `${pathPrefix}${request.raw.url}`, signal }, callback)
   }
 })

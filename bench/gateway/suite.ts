@@ -1,0 +1,157 @@
+import { createSecretKey } from 'node:crypto'
+import { createAppToken } from '../../src/shared/app-token.js'
+import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
+import { type BenchProcess, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
+import { median } from '../harness/statistics.js'
+import { type Goal, goalTable, table } from '../harness/table.js'
+
+const API_SECRET = 'a-secret-for-benchmarks-0123456789abcdef'
+const CONNECTIONS = 64
+
+const SERVERS = {
+  'gatehouse, whole chain': 'gatehouse',
+  'gatehouse, no chain': 'without-chain',
+  'bare @fastify/http-proxy': 'fastify-http-proxy'
+} as const
+
+type ServerName = keyof typeof SERVERS
+
+interface Reading {
+  readonly cpu: number
+  readonly rate: number
+  readonly p50: number
+  readonly p99: number
+}
+
+export interface SuiteOptions {
+  readonly rounds: number
+  readonly requests: number
+}
+
+/** CPU time per request, the servers taking turns: what disturbs the machine disturbs them alike. */
+export const gatewaySuite = async ({ rounds, requests }: SuiteOptions): Promise<string> => {
+  const upstream = startProcess(LOAD_CORE, new URL('./upstream.js', import.meta.url))
+  const load = startProcess(LOAD_CORE, new URL('./load.js', import.meta.url))
+  const [, backendUrl = ''] = await upstream.line(/upstream at (\S+)/)
+  const servers = await startServers(backendUrl)
+
+  try {
+    const scenarios = { GET: browserRequest('GET'), 'POST 0.9 KB': browserRequest('POST') }
+    const readings = new Map<string, Reading[]>()
+    for (let round = -1; round < rounds; round++) {
+      for (const [scenario, bytes] of Object.entries(scenarios)) {
+        for (const [name, server] of servers) {
+          const reading = await measure(load, server, bytes, requests)
+          // The first round only warms up.
+          if (round >= 0) readings.set(`${scenario} ${name}`, [...(readings.get(`${scenario} ${name}`) ?? []), reading])
+        }
+      }
+    }
+    return report(readings, servers, rounds, requests)
+  } finally {
+    await Promise.all([upstream, load, ...[...servers.values()].map(({ process }) => process)].map((one) => one.stop()))
+  }
+}
+
+interface RunningServer {
+  readonly process: BenchProcess
+  readonly port: number
+}
+
+const startServers = async (backendUrl: string): Promise<Map<ServerName, RunningServer>> => {
+  const servers = new Map<ServerName, RunningServer>()
+  for (const [name, file] of Object.entries(SERVERS) as [ServerName, string][]) {
+    const process = startProcess(SERVER_CORE, new URL(`./servers/${file}.js`, import.meta.url), {
+      BACKEND_URL: backendUrl,
+      API_SECRET,
+      GATEWAY_PORT: '0',
+      AUDIT_LOG_FILE: '/dev/null'
+    })
+    const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
+    servers.set(name, { process, port: Number(port) })
+  }
+  return servers
+}
+
+const measure = async (
+  load: BenchProcess,
+  { process, port }: RunningServer,
+  bytes: string,
+  requests: number
+): Promise<Reading> => {
+  const before = cpuMicroseconds(process.pid)
+  load.tell(JSON.stringify({ port, connections: CONNECTIONS, requests, bytes }))
+  const [, json = ''] = await load.line(/^result (.*)$/)
+  const { faults, ...rest } = JSON.parse(json)
+  if (faults > 0) throw new Error(`${faults} of ${requests} answers were not 200`)
+  return { ...rest, cpu: (cpuMicroseconds(process.pid) - before) / requests }
+}
+
+/** What a signed-in browser sends. */
+const browserRequest = (method: 'GET' | 'POST'): string => {
+  const token = createAppToken(
+    { userId: 7, email: 'a@example.com', role: 'operator' },
+    createSecretKey(API_SECRET, 'utf8'),
+    {
+      format: 'jwt',
+      lifetimeSeconds: 36_000
+    }
+  )
+  const body = method === 'GET' ? '' : JSON.stringify({ name: 'Lobby', note: 'y'.repeat(870) })
+  return [
+    `${method} /api/things/17?expand=floor HTTP/1.1`,
+    'Host: localhost:3000',
+    'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
+    'Accept: application/json',
+    'Accept-Language: en',
+    'Sec-Fetch-Site: same-origin',
+    'Sec-Fetch-Mode: cors',
+    'Sec-Fetch-Dest: empty',
+    'Referer: http://localhost:3000/floors/3',
+    `Cookie: csrf_token=abcdef; auth_token=${token}; auth_user=%7B%22userId%22%3A7%7D; auth_permissions=%5B%22zones.read%22%5D`,
+    ...(method === 'GET'
+      ? []
+      : [
+          'Origin: http://localhost:3000',
+          'X-CSRF-Token: abcdef',
+          'Content-Type: application/json',
+          `Content-Length: ${body.length}`
+        ]),
+    '',
+    body
+  ].join('\r\n')
+}
+
+const report = (
+  readings: ReadonlyMap<string, readonly Reading[]>,
+  servers: ReadonlyMap<ServerName, RunningServer>,
+  rounds: number,
+  requests: number
+): string => {
+  const cpu = (scenario: string, name: ServerName): number =>
+    median((readings.get(`${scenario} ${name}`) ?? []).map((reading) => reading.cpu))
+  const rows = [...readings].map(([name, list]) => [
+    name,
+    median(list.map((reading) => reading.cpu)).toFixed(0),
+    median(list.map((reading) => reading.rate)).toFixed(0),
+    median(list.map((reading) => reading.p50)).toFixed(1),
+    median(list.map((reading) => reading.p99)).toFixed(1)
+  ])
+  const memory = [...servers].map(([name, { process }]) => [name, residentMebibytes(process.pid).toFixed(0)])
+  const goals: Goal[] = [
+    {
+      what: 'the chain, per GET, over the same server without it',
+      measured: cpu('GET', 'gatehouse, whole chain') - cpu('GET', 'gatehouse, no chain'),
+      atMost: 50,
+      unit: ' µs'
+    }
+  ]
+  return [
+    `## Gateway\n\nMedians of ${rounds} rounds of ${requests} requests over ${CONNECTIONS} connections.\n`,
+    table(['', 'CPU µs/request', 'requests/s', 'p50 ms', 'p99 ms'], rows),
+    '',
+    table(['after the run', 'memory MiB'], memory),
+    '',
+    goalTable(goals)
+  ].join('\n')
+}

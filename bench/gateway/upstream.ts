@@ -1,0 +1,16 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+// What stands behind every server under test: one kilobyte of JSON, at once.
+const ANSWER = JSON.stringify({ success: true, data: { text: 'x'.repeat(980) } })
+const HEADERS = ['Content-Type', 'application/json', 'Content-Length', String(ANSWER.length)]
+
+const server = createServer((request, response) => {
+  request.resume()
+  request.on('end', () => response.writeHead(200, HEADERS).end(ANSWER))
+})
+server.keepAliveTimeout = 60_000
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`upstream at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
+})
+process.on('SIGTERM', () => process.exit(0))

@@ -1,0 +1,26 @@
+/** A table as Markdown, the first column to the left and the others to the right. */
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |`
+  const rule = `|${widths.map((width, column) => (column === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`
+  return [line(head), rule, ...rows.map(line)].join('\n')
+}
+
+export interface Goal {
+  readonly what: string
+  readonly measured: number
+  readonly atMost: number
+  readonly unit: string
+}
+
+export const goalTable = (goals: readonly Goal[]): string =>
+  table(
+    ['goal', 'measured', 'at most', ''],
+    goals.map(({ what, measured, atMost, unit }) => [
+      what,
+      `${measured.toFixed(2)}${unit}`,
+      `${atMost.toFixed(2)}${unit}`,
+      measured <= atMost ? 'met' : 'NOT met'
+    ])
+  )

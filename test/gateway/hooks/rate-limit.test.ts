@@ -1,0 +1,296 @@
+import t from 'tap'
+import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
+import { type Answer, sendRaw } from '../../helper/http.js'
+
+const LOGIN = '/api/auth/login'
+
+/** One attempt to sign in; `from` is what a proxy says of its client. */
+const attempt = ({ send }: TestGateway, from?: string): Promise<Answer> =>
+  send(LOGIN, { method: 'POST', headers: from === undefined ? {} : { 'x-forwarded-for': from } })
+
+const attempts = async (gateway: TestGateway, count: number, from?: string): Promise<Answer[]> => {
+  const answers: Answer[] = []
+  while (answers.length < count) answers.push(await attempt(gateway, from))
+  return answers
+}
+
+const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status)
+
+const remaining = ({ headers }: Answer): unknown => headers['x-ratelimit-remaining']
+
+t.test('the login limit', async (t) => {
+  t.test('lets five attempts pass and says how many are left', async (t) => {
+    const gateway = await startGateway(t)
+
+    const answers = await attempts(gateway, 5)
+
+    t.same(statuses(answers), [200, 200, 200, 200, 200])
+    t.same(answers.map(remaining), ['4', '3', '2', '1', '0'])
+    for (const { headers } of answers) {
+      t.equal(headers['x-ratelimit-limit'], '5')
+      t.match(headers['x-ratelimit-reset'], /^[1-9]\d{0,2}$/)
+      t.ok(Number(headers['x-ratelimit-reset']) <= 900, 'seconds until the window ends')
+      t.equal(headers['retry-after'], undefined)
+    }
+    t.equal(gateway.backend.requests.length, 5)
+  })
+
+  t.test('refuses the sixth, which does not reach the backend', async (t) => {
+    const gateway = await startGateway(t)
+    await attempts(gateway, 5)
+    gateway.backend.requests.length = 0
+
+    const answer = await attempt(gateway)
+
+    t.equal(answer.status, 429)
+    t.match(answer.json(), {
+      success: false,
+      error: { code: 'RATE_LIMITED' },
+      requestId: answer.headers['x-request-id']
+    })
+    t.equal(answer.headers['x-ratelimit-limit'], '5')
+    t.equal(remaining(answer), '0')
+    t.match(answer.headers['retry-after'], /^[1-9]\d{0,2}$/)
+    t.equal(answer.headers['retry-after'], answer.headers['x-ratelimit-reset'])
+    t.ok(Number(answer.headers['retry-after']) <= 900)
+    t.same(gateway.backend.requests, [])
+  })
+
+  t.test('goes on refusing', async (t) => {
+    const gateway = await startGateway(t)
+    await attempts(gateway, 5)
+
+    t.same(statuses(await attempts(gateway, 5)), [429, 429, 429, 429, 429])
+    t.equal(gateway.backend.requests.length, 5)
+  })
+
+  t.test('lets five of twenty pass that come at once', async (t) => {
+    const gateway = await startGateway(t)
+
+    const answers = await Promise.all(Array.from({ length: 20 }, () => attempt(gateway)))
+
+    t.equal(statuses(answers).filter((status) => status === 200).length, 5)
+    t.equal(statuses(answers).filter((status) => status === 429).length, 15)
+    t.equal(gateway.backend.requests.length, 5)
+  })
+
+  t.test('counts what the backend refuses too', async (t) => {
+    const gateway = await startGateway(t)
+    gateway.backend.answer = (_request, response) => response.writeHead(401).end('{}')
+
+    t.same(statuses(await attempts(gateway, 6)), [401, 401, 401, 401, 401, 429])
+  })
+
+  t.test('does not wait for the body', async (t) => {
+    const gateway = await startGateway(t)
+    await attempts(gateway, 5)
+
+    const head = `POST ${LOGIN} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n`
+    const answer = await sendRaw(gateway.url, head)
+
+    t.equal(answer.status, 429)
+  })
+
+  t.test('does not exist in development', async (t) => {
+    const gateway = await startGateway(t, { env: { NODE_ENV: 'development' } })
+
+    const answers = await attempts(gateway, 8)
+
+    t.same(statuses(answers), Array(8).fill(200))
+    t.same(answers.map(remaining), Array(8).fill(undefined))
+  })
+})
+
+t.test('the login limit is one for all', async (t) => {
+  t.test('paths under /api/auth/', async (t) => {
+    const { send } = await startGateway(t)
+    const post = (path: string): Promise<Answer> => send(path, { method: 'POST', headers: browserHeaders() })
+
+    t.equal(remaining(await post('/api/auth/login')), '4')
+    t.equal(remaining(await post('/api/auth/backend-login')), '3')
+    t.equal(remaining(await post('/api/auth/logout')), '2')
+    t.equal(remaining(await post('/api/auth/login?next=/floors')), '1')
+    t.equal(remaining(await post('/api/auth/unknown/x')), '0')
+
+    for (const path of ['/api/auth/login', '/api/auth/backend-login', '/api/auth/logout', '/api/auth/another'])
+      t.equal((await post(path)).code, 'RATE_LIMITED', path)
+  })
+
+  t.test('connections of an address', async (t) => {
+    const gateway = await startGateway(t)
+    const head = `POST ${LOGIN} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n`
+    await sendRaw(gateway.url, [...Array(4).fill(`${head}\r\n`), `${head}Connection: close\r\n\r\n`])
+    t.equal(gateway.backend.requests.length, 5, 'five on one connection')
+
+    t.equal((await attempt(gateway)).status, 429)
+  })
+})
+
+t.test('the login limit does not count', async (t) => {
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']) {
+    t.test(`${method} under /api/auth/`, async (t) => {
+      const gateway = await startGateway(t)
+
+      for (let time = 0; time < 6; time++) {
+        const answer = await gateway.send('/api/auth/profile', { method, headers: browserHeaders() })
+        t.equal(answer.status, 200)
+        t.equal(remaining(answer), undefined)
+      }
+
+      t.equal(remaining(await attempt(gateway)), '4')
+    })
+  }
+
+  for (const path of ['/api/zones', '/api/zones/auth/login', '/api/authors/7', '/api/auth-providers/login']) {
+    t.test(`POST ${path}`, async (t) => {
+      const gateway = await startGateway(t)
+
+      for (let time = 0; time < 6; time++) {
+        const answer = await gateway.send(path, { method: 'POST', headers: browserHeaders(), body: '{}' })
+        t.equal(answer.status, 200)
+        t.equal(remaining(answer), undefined)
+      }
+
+      t.equal(remaining(await attempt(gateway)), '4')
+    })
+  }
+
+  t.test('and does not refuse either, once it is reached', async (t) => {
+    const gateway = await startGateway(t)
+    await attempts(gateway, 6)
+
+    t.equal((await gateway.send('/api/auth/csrf-token')).status, 200)
+    t.equal((await gateway.send('/api/zones', { method: 'POST', headers: browserHeaders() })).status, 200)
+  })
+})
+
+t.test('the login limit has its place', async (t) => {
+  t.test('before the CSRF check', async (t) => {
+    const { send } = await startGateway(t)
+    const answers: Answer[] = []
+    for (let time = 0; time < 6; time++) answers.push(await send('/api/auth/logout', { method: 'POST' }))
+
+    t.same(statuses(answers), [403, 403, 403, 403, 403, 429])
+    t.same(
+      answers.map(({ code }) => code),
+      [...Array(5).fill('CSRF_MISMATCH'), 'RATE_LIMITED']
+    )
+    t.same(answers.map(remaining), ['4', '3', '2', '1', '0', '0'], 'each was counted before it was refused')
+  })
+
+  t.test('after the security headers', async (t) => {
+    const gateway = await startGateway(t)
+    await attempts(gateway, 5)
+
+    const { status, headers } = await attempt(gateway)
+
+    t.equal(status, 429)
+    t.equal(headers['x-frame-options'], 'DENY')
+    t.match(headers['content-security-policy'], /default-src 'self'/)
+  })
+})
+
+t.test('the login limit does not believe', async (t) => {
+  const unbelieved: [trusted: string, header: string, why: string][] = [
+    ['', 'x-forwarded-for', 'when nobody is trusted'],
+    ['', 'x-real-ip', 'when nobody is trusted'],
+    ['', 'forwarded', 'when nobody is trusted'],
+    ['203.0.113.0/24', 'x-forwarded-for', 'when the peer is outside the trusted range'],
+    ['127.0.0.2, ::1', 'x-forwarded-for', 'when the peer is none of the trusted addresses'],
+    ['loopback', 'x-real-ip', 'even from a trusted proxy'],
+    ['loopback', 'x-client-ip', 'even from a trusted proxy'],
+    ['loopback', 'true-client-ip', 'even from a trusted proxy']
+  ]
+  for (const [trusted, header, why] of unbelieved) {
+    t.test(`${header} ${why}`, async (t) => {
+      const { send } = await startGateway(t, { env: { TRUST_PROXY: trusted } })
+      const answers: Answer[] = []
+
+      for (let host = 1; host <= 6; host++) {
+        const address = `203.0.113.${host}`
+        const value = header === 'forwarded' ? `for=${address}` : address
+        answers.push(await send(LOGIN, { method: 'POST', headers: { [header]: value } }))
+      }
+
+      t.same(statuses(answers), [200, 200, 200, 200, 200, 429])
+    })
+  }
+})
+
+t.test('the login limit behind a trusted proxy', async (t) => {
+  const env = { TRUST_PROXY: 'loopback, 10.0.0.0/8' }
+
+  t.test('refuses one client and not the next', async (t) => {
+    const gateway = await startGateway(t, { env })
+
+    t.same(statuses(await attempts(gateway, 6, '203.0.113.1')), [200, 200, 200, 200, 200, 429])
+    t.same(statuses(await attempts(gateway, 6, '203.0.113.2')), [200, 200, 200, 200, 200, 429])
+  })
+
+  const together: [one: string | undefined, other: string | undefined, why: string][] = [
+    ['203.0.113.1', '203.0.113.1', 'the same address'],
+    [
+      '198.51.100.1, 203.0.113.1',
+      '198.51.100.2, 203.0.113.1',
+      'what a client wrote before the proxy added its address'
+    ],
+    ['10.0.0.1, 203.0.113.1', '10.0.0.2, 203.0.113.1', 'what a client wrote to look like a trusted proxy'],
+    ['unknown, 203.0.113.1', '203.0.113.1', 'garbage that a client wrote before'],
+    ['203.0.113.1', '203.0.113.1, 10.1.2.3', 'the same client by way of another trusted proxy'],
+    ['203.0.113.1', '203.0.113.1, 10.1.2.3:443, [::1]:80', 'trusted proxies that are named with their ports'],
+    ['203.0.113.1, 192.0.2.9', '203.0.113.2, 192.0.2.9', 'all that comes from a proxy that is not trusted'],
+    ['203.0.113.1', '203.0.113.1, ,', 'entries that are empty'],
+    ['203.0.113.1:1024', '203.0.113.1:65535', 'ports'],
+    ['203.0.113.1', '[203.0.113.1]:443', 'brackets around IPv4'],
+    ['2001:db8::1', '[2001:db8::1]', 'brackets'],
+    ['[2001:db8::1]:1024', '[2001:db8::1]:1025', 'brackets and ports'],
+    ['2001:db8:0:1::1', '2001:db8:0:1:ffff:ffff:ffff:ffff', 'the whole of one /64'],
+    ['2001:db8:0:1::1', '2001:0DB8:0000:0001:0:0:0:1', 'another spelling of an IPv6 address'],
+    ['fe80::1%eth0', 'fe80::1%eth1', 'zones'],
+    ['203.0.113.1', '::ffff:203.0.113.1', 'IPv4 on a dual-stack socket'],
+    ['203.0.113.1', '[::ffff:203.0.113.1]:443', 'the same with brackets and a port'],
+    ['203.0.113.1', '::ffff:cb00:7101', 'the same in hexadecimal'],
+    ['203.0.113.1', '0:0:0:0:0:FFFF:203.0.113.1', 'the same in full length'],
+    ['unknown', '_hidden', 'clients that the proxy does not name'],
+    ['unknown', undefined, 'those and the proxy itself'],
+    ['203.0.113.1, unknown', '203.0.113.2, unknown', 'what stands before garbage'],
+    ['', undefined, 'an empty header and none']
+  ]
+  for (const [one, other, why] of together) {
+    t.test(`counts together ${why}: ${one} and ${other}`, async (t) => {
+      const gateway = await startGateway(t, { env })
+
+      t.equal(remaining(await attempt(gateway, one)), '4')
+      t.equal(remaining(await attempt(gateway, other)), '3')
+    })
+  }
+
+  const apart: [one: string, other: string | undefined, why: string][] = [
+    ['203.0.113.1', '203.0.113.2', 'two addresses'],
+    ['203.0.113.1', undefined, 'a client and the proxy itself'],
+    ['203.0.113.1, 10.1.2.3', '203.0.113.2, 10.1.2.3', 'two clients of a proxy behind the proxy'],
+    ['198.51.100.1, 203.0.113.1', '198.51.100.1, 203.0.113.2', 'two clients that wrote the same before'],
+    ['203.0.113.1:443', '203.0.113.2:443', 'two addresses with the same port'],
+    ['2001:db8:0:1::1', '2001:db8:0:2::1', 'two networks of /64'],
+    ['2001:db8:0:1:ffff:ffff:ffff:ffff', '2001:db8:0:2::', 'the last address of one /64 and the first of the next'],
+    ['::ffff:203.0.113.1', '::ffff:203.0.113.2', 'two IPv4 addresses on a dual-stack socket'],
+    ['::ffff:cb00:7101', '::ffff:cb00:7102', 'the same in hexadecimal'],
+    ['10.0.0.1', '10.0.0.2', 'two trusted addresses that are themselves the client']
+  ]
+  for (const [one, other, why] of apart) {
+    t.test(`counts apart ${why}: ${one} and ${other}`, async (t) => {
+      const gateway = await startGateway(t, { env })
+
+      t.equal(remaining(await attempt(gateway, one)), '4')
+      t.equal(remaining(await attempt(gateway, other)), '4')
+    })
+  }
+
+  t.test('reads several X-Forwarded-For lines as one list', async (t) => {
+    const { send } = await startGateway(t, { env })
+    const headers = { 'x-forwarded-for': ['198.51.100.1', '203.0.113.1'] }
+
+    t.equal(remaining(await send(LOGIN, { method: 'POST', headers })), '4')
+    t.equal(remaining(await send(LOGIN, { method: 'POST', headers: { 'x-forwarded-for': '203.0.113.1' } })), '3')
+  })
+})

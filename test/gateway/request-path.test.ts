@@ -1,0 +1,229 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { accessOf } from '../../src/gateway/access.js'
+import { canonicalPath, KnownPaths } from '../../src/gateway/request-path.js'
+import { couldBeStrict } from '../helper/path-decoders.js'
+
+t.test('canonicalPath', async (t) => {
+  const ACCEPTED: readonly (readonly [string, string])[] = [
+    ['/', 'the root'],
+    ['/api/zones', 'a plain path'],
+    ['/api/zones/7', 'a number as id'],
+    ['/api/zones/AA:BB:CC:00:11:22', 'a hardware address as id'],
+    ['/api/zones/0f3c1d9e-7a44-4b8e-9a57-3f0f4c1f2a10', 'a UUID as id'],
+    ['/api/zones/a.b', 'a dot inside a name'],
+    ['/.well-known/security.txt', 'a name that begins with a dot'],
+    ['/api/zones/...', 'three dots, which are a name'],
+    ['/api/unknown/', 'a slash at the end'],
+    ['/api/users/a%40b.c', 'an encoded at sign'],
+    ['/api/users/first%20last', 'an encoded space'],
+    ['/api/users/%C3%A9t%C3%A9', 'UTF-8'],
+    ['/api/users/%c3%a9', 'UTF-8 in small hex'],
+    ['/api/users/%F0%9F%9A%AA', 'UTF-8 beyond the first plane'],
+    ['/api/zones/%3A%2C%24%26%2B%3D', 'what encodeURIComponent encodes'],
+    ["/api/zones/(a)*!'$&,=", 'what encodeURIComponent leaves']
+  ]
+  for (const [path, what] of ACCEPTED) {
+    t.test(`keeps ${what}: ${path}`, async (t) => {
+      t.equal(canonicalPath(path), path)
+      t.equal(canonicalPath(`${path}?q=/../%2f;//#\\`), path, 'whatever the query')
+    })
+  }
+
+  const REFUSED: readonly (readonly [string, string])[] = [
+    ['', 'nothing'],
+    ['*', 'the server as a whole'],
+    ['api/zones', 'a path without its slash'],
+    ['http://host/api/zones', 'a whole address'],
+    ['//api/zones', 'a double slash in front'],
+    ['/api//zones', 'a double slash inside'],
+    ['/api/zones//', 'a double slash at the end'],
+    ['/api/./zones', 'a dot segment'],
+    ['/api/../zones', 'a double dot segment'],
+    ['/api/zones/..', 'a double dot at the end'],
+    ['/api/zones/.', 'a dot at the end'],
+    ['/..', 'nothing but dots'],
+    ['/api/%2e%2e/zones', 'encoded dots'],
+    ['/api/%2E/zones', 'an encoded dot'],
+    ['/api/a%2Eb', 'an encoded dot inside a name'],
+    ['/api\\zones', 'a backslash'],
+    ['/api/zones%5cx', 'an encoded backslash'],
+    ['/api%2fzones', 'an encoded slash'],
+    ['/api/zones%2F7', 'an encoded slash in capitals'],
+    ['/api/zones;a=b', 'a path parameter'],
+    ['/api/zones%3ba', 'an encoded semicolon'],
+    ['/api/zones%3Fa', 'an encoded question mark'],
+    ['/api/zones%23a', 'an encoded hash'],
+    ['/api/zones#a', 'a fragment'],
+    ['/api/%7aones', 'an encoded small letter'],
+    ['/api/%5Aones', 'an encoded capital'],
+    ['/api/zones/%37', 'an encoded digit'],
+    ['/api/%61', 'an encoded a'],
+    ['/api/%6F', 'an encoded o'],
+    ['/api/%41', 'an encoded A'],
+    ['/api/%4f', 'an encoded O'],
+    ['/api/%50', 'an encoded P'],
+    ['/api/%70', 'an encoded p'],
+    ['/api/a%2Db', 'an encoded hyphen'],
+    ['/api/a%5fb', 'an encoded underscore'],
+    ['/api/a%7eb', 'an encoded tilde'],
+    ['/api/%2561', 'encoding on encoding'],
+    ['/api/zones%00', 'a NUL'],
+    ['/api/zones%0a', 'a line break'],
+    ['/api/zones%1f', 'a control character'],
+    ['/api/zones%7f', 'a delete character'],
+    ['/api/zones%C2%85', 'a control character beyond ASCII'],
+    ['/api/zones%E2%80%A8', 'a line separator'],
+    ['/api/zones%', 'a percent sign alone'],
+    ['/api/zones%4', 'half an encoding'],
+    ['/api/zones%zz', 'no encoding at all'],
+    ['/api/%u0061dmin', 'an encoding of another age'],
+    ['/api/%c1%a1dmin', 'an over-long encoding'],
+    ['/api/%ff', 'a byte that is no UTF-8'],
+    ['/api/%ed%a0%80', 'half of a pair'],
+    ['/api/a%EF%BC%8Fb', 'a full-width slash'],
+    ['/api/%EF%BC%8E%EF%BC%8E/b', 'full-width dots'],
+    ['/api/a%EF%BC%85b', 'a full-width percent sign'],
+    ['/api/a b', 'a space'],
+    ['/api/a\tb', 'a tab'],
+    ['/api/a"b', 'a quotation mark'],
+    ['/api/<a>', 'angle brackets'],
+    ['/api/{id}', 'braces'],
+    ['/api/a|b', 'a bar'],
+    ['/api/a^b', 'a caret'],
+    ['/api/a`b', 'a backtick'],
+    ['/api/[a]', 'brackets'],
+    ['/api/é', 'a character that is not ASCII']
+  ]
+  for (const [path, what] of REFUSED) {
+    t.test(`refuses ${what}: ${JSON.stringify(path)}`, async (t) => {
+      t.equal(canonicalPath(path), null)
+      t.equal(canonicalPath(`${path}?q=1`), null, 'whatever the query')
+    })
+  }
+})
+
+t.test('KnownPaths', async (t) => {
+  const known = new KnownPaths(['/api/zones', '/api/zones/:id', '/api/mgmt/beacons/:id', '/api/auth/csrf-token'])
+
+  for (const path of [
+    '/',
+    '/api/zones',
+    '/api/zones/7',
+    '/api/zones/AA:BB',
+    '/api/zones/Emergency',
+    '/api/zones/a.b',
+    '/api/unknown',
+    '/api/unknown/',
+    '/api/Unknown',
+    '/api/zones/7/more/',
+    '/api/zones.csv',
+    '/api/mgmt/beacons/A/B',
+    '/api/admin',
+    '/api/admin/Users/X',
+    '/api/administrators/',
+    '/api/Audits',
+    '/api/audit-trail.json',
+    '/floors/Ground'
+  ]) {
+    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+  }
+
+  for (const path of [
+    '/api/zones/',
+    '/api/zones/7/',
+    '/api/Zones',
+    '/API/zones/7',
+    '/api/ZONES/7',
+    '/api/zon%C3%A9s',
+    '/api/mgmt/Beacons/1',
+    '/api/mgmt/beacons/1/',
+    '/api/auth/CSRF-token',
+    '/api/auth/csrf-token/',
+    '/api/admin/',
+    '/api/admin/x/',
+    '/api/Admin',
+    '/Api/admin/x',
+    '/api/AUDIT/logs',
+    '/api/admin./x',
+    '/api/admin%20',
+    '/api/%20admin/x',
+    '/api/admin+',
+    '/api/admin.json',
+    '/api/admin~/x',
+    '/api/%EF%BD%81dmin',
+    '/api/%C3%A1dmin/x',
+    '/api/ad%E2%80%8Bmin'
+  ]) {
+    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+  }
+})
+
+const segments = fc.oneof(
+  fc.constantFrom(
+    'admin',
+    'audit',
+    'Admin',
+    'AUDIT',
+    '%61dmin',
+    'adm%69n',
+    '%EF%BD%81udit',
+    'admin.',
+    'audit%20',
+    'ádmin'
+  ),
+  fc.constantFrom('..', '.', '', '%2e%2e', '..;', '%2e', ';', '\\', '%5c..', '%2f', '%00', '%252e', '#', '%u002e'),
+  fc.constantFrom('api', 'API', 'x', 'zones', '%61pi'),
+  fc.string({ maxLength: 6 }),
+  fc.string({ unit: 'binary', maxLength: 4 }).map(encoded)
+)
+
+function encoded(text: string): string {
+  return encodeURIComponent(text.replace(/[\ud800-\udfff]/g, ''))
+}
+
+const separators = fc.constantFrom('/', '/', '/', '//', '\\', '%2f', ';/', '/./', '')
+const paths = fc
+  .array(fc.tuple(separators, segments), { minLength: 1, maxLength: 5 })
+  .map((parts) => `/api${parts.flat().join('')}`)
+
+t.test('a path that passes the gate', async (t) => {
+  const known = new KnownPaths(['/api/zones/:id'])
+
+  t.test('is taken for strict by no decoder unless the rules take it for strict too', async (t) => {
+    fc.assert(
+      fc.property(paths, (path) => {
+        const canonical = canonicalPath(path)
+        if (canonical === null || known.isMisspelt(canonical)) return true
+        return !couldBeStrict(canonical) || ['admin', 'strict'].includes(accessOf(canonical))
+      }),
+      { numRuns: 5_000 }
+    )
+    t.pass('no counterexample')
+  })
+
+  t.test('is the same to a URL parser', async (t) => {
+    fc.assert(
+      fc.property(paths, (path) => {
+        const canonical = canonicalPath(path)
+        return canonical === null || new URL(canonical, 'http://host').pathname === canonical
+      }),
+      { numRuns: 5_000 }
+    )
+    t.pass('no counterexample')
+  })
+
+  t.test('is what encodeURIComponent makes of any id that has no special meaning', async (t) => {
+    const ids = fc
+      .string({ minLength: 1, maxLength: 20 })
+      .filter((id) => !/[/\\;%?#\p{Cc}]/u.test(id) && !/^\.{1,2}$/.test(id))
+    fc.assert(
+      fc.property(ids, (id) => {
+        const path = `/api/zones/${encodeURIComponent(id)}`
+        return canonicalPath(path) === path && !known.isMisspelt(path)
+      }),
+      { numRuns: 5_000 }
+    )
+    t.pass('no counterexample')
+  })
+})

@@ -1,0 +1,404 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { type Environment, readSettings, type Setting, type Settings, SettingsFault } from '../../src/shared/env.js'
+import { byteSize, flag, integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
+
+const MIB = 1024 * 1024
+const ABOUT = { about: 'for a test', fallback: 'the fallback' }
+
+const read = <T extends Settings>(settings: T, environment: Environment) => {
+  const faults: string[] = []
+  return { values: readSettings(settings, environment, faults), faults }
+}
+
+/** One setting, by the name NAME. */
+const readOne = (setting: Setting, environment: Environment) => {
+  const { values, faults } = read({ NAME: setting }, environment)
+  return { value: values.NAME, faults }
+}
+
+interface Kind {
+  readonly of: string
+  readonly setting: Setting
+  readonly good: readonly (readonly [text: string, value: unknown])[]
+  readonly bad: readonly string[]
+}
+
+const same = (...texts: readonly string[]): [string, string][] => texts.map((text) => [text, text])
+const only = (...texts: readonly string[]): [string, string[]][] => texts.map((text) => [text, [text]])
+
+// What could close a directive of the policy, open another, or loosen it beyond one host.
+const NO_CSP_HOSTS = [
+  '*',
+  'https://*',
+  '*:443',
+  '*.',
+  '*.*.example.com',
+  'cdn.*.com',
+  'cdn.example.com;script-src *',
+  'cdn.example.com; script-src *',
+  'cdn.example.com\nx-injected: yes',
+  'cdn.example.com\r\n\r\n<script>',
+  'cdn.example.com\tother.example.com',
+  'cdn.example.com other.example.com',
+  'cdn.example.com\u00a0other.example.com',
+  'cdn.example.com\u2028other.example.com',
+  "'unsafe-eval'",
+  "'self'",
+  '"cdn.example.com"',
+  '`cdn.example.com`',
+  'data:',
+  'blob:',
+  'https:',
+  'javascript://cdn.example.com',
+  'file://cdn.example.com',
+  'cdn.example.com/',
+  'cdn.example.com/path',
+  'cdn.example.com?query',
+  'cdn.example.com#fragment',
+  'user@cdn.example.com',
+  'cdn.example.com%0aother',
+  'cdn..example.com',
+  '.example.com',
+  'example.com.',
+  'cdn.example.com:',
+  'cdn.example.com:port',
+  'cdn.example.com:123456',
+  'bücher.example',
+  '[::1',
+  '[]',
+  '[1.2.3.4]',
+  '[::1]]'
+]
+
+const KINDS: readonly Kind[] = [
+  {
+    of: 'a whole number',
+    setting: integer(1, 65535, ABOUT),
+    good: [
+      ['1', 1],
+      ['8080', 8080],
+      ['65535', 65535],
+      ['007', 7],
+      [' 80\n', 80]
+    ],
+    bad: ['0', '65536', '-1', '+1', '1.5', '1e3', '0x50', 'http', '80 81', '٨٠', 'NaN', '1'.repeat(16), '1'.repeat(400)]
+  },
+  {
+    of: 'a size',
+    setting: byteSize(64 * MIB, ABOUT),
+    good: [
+      ['1', 1],
+      ['1000', 1000],
+      ['4KiB', 4096],
+      ['64MiB', 64 * MIB],
+      ['2 MiB', 2 * MIB]
+    ],
+    bad: ['0', '0KiB', '65MiB', '67108865', '-1', '1.5MiB', '1MB', '1K', '1 GiB', '1mib', 'MiB', '1  MiB', 'all']
+  },
+  {
+    of: 'a flag',
+    setting: flag(ABOUT),
+    good: [
+      ['true', true],
+      ['false', false]
+    ],
+    bad: ['TRUE', 'False', '1', '0', 'yes', 'no', 'on', 'off', 'truetrue']
+  },
+  {
+    of: 'a choice',
+    setting: oneOf(['plain', 'signed'], ABOUT),
+    good: same('plain', 'signed'),
+    bad: ['Plain', 'plain signed', 'plain,signed', 'other', 'constructor', '__proto__']
+  },
+  { of: 'text', setting: text('text', ABOUT), good: same('a', 'with spaces', '0', 'null'), bad: [] },
+  { of: 'a secret', setting: secret(ABOUT), good: same('hunter2', 'with spaces', '"quoted"'), bad: [] },
+  {
+    of: 'an http address',
+    setting: text('http-url', ABOUT),
+    good: same('http://localhost', 'https://backend.example.com:8443/prefix/', 'http://[::1]:4000', 'HTTP://HOST'),
+    bad: [
+      'localhost:4000',
+      'backend',
+      '/path',
+      '//host',
+      'ftp://host',
+      'ws://host',
+      'javascript:alert(1)',
+      'http://',
+      'http://user@host',
+      'http://user:hunter2@host',
+      'http://:hunter2@host',
+      'http://host?query',
+      'http://host?',
+      'http://host#fragment',
+      'http://host#',
+      'http://host/a b',
+      'http://ho\nst',
+      'http://host:99999'
+    ]
+  },
+  {
+    of: 'a Redis address',
+    setting: text('redis-url', ABOUT),
+    good: same('redis://localhost:6379', 'rediss://user:hunter2@redis.example.com:6380/2'),
+    bad: ['localhost:6379', 'http://localhost:6379', 'redis', 'redis//host']
+  },
+  {
+    of: 'a PostgreSQL address',
+    setting: text('postgres-url', ABOUT),
+    good: same('postgres://localhost/app', 'postgresql://user:hunter2@db.example.com:5432/app?sslmode=require'),
+    bad: ['localhost', 'mysql://localhost/app', 'redis://localhost', 'postgres']
+  },
+  {
+    of: 'a list of origins',
+    setting: list('origin', ABOUT),
+    good: [
+      ...only('https://app.example.com', 'http://localhost:5173', 'HTTPS://App.Example.com', 'http://[::1]:3000'),
+      ['https://a.example, https://b.example', ['https://a.example', 'https://b.example']]
+    ],
+    bad: [
+      '*',
+      'null',
+      'app.example.com',
+      'https://app.example.com/',
+      'https://app.example.com/path',
+      'https://app.example.com:443',
+      'https://*.example.com',
+      'https://user@app.example.com',
+      'wss://app.example.com',
+      'https://a.example https://b.example',
+      'https://a.example,b.example'
+    ]
+  },
+  {
+    of: 'a list of address ranges',
+    setting: list('address-range', ABOUT),
+    good: [
+      ...only('loopback', '10.0.0.0/8', '192.0.2.7', '::1', '2001:db8::/32', '0.0.0.0/0'),
+      ['loopback,10.0.0.0/8', ['loopback', '10.0.0.0/8']]
+    ],
+    bad: [
+      'true',
+      'false',
+      '1',
+      '2',
+      '*',
+      'all',
+      'Loopback',
+      'proxy.example.com',
+      '10.0.0.0/33',
+      '10.0.0.0/-1',
+      '10.0.0.0/',
+      '10.0.0.0/8/8',
+      '10.0.0',
+      '010.0.0.1',
+      '256.0.0.1',
+      '2001:db8::/129',
+      '10.0.0.1:80',
+      '[::1]',
+      'loopback,true'
+    ]
+  },
+  {
+    of: 'a list of policy hosts',
+    setting: list('csp-host', ABOUT),
+    good: [
+      ...only('cdn.example.com', '*.example.com', 'https://cdn.example.com', 'localhost:8100', 'ws://localhost:*'),
+      ...only('wss://*.example.com:443', 'CDN.example.com', '127.0.0.1', '[::1]:8100', 'xn--bcher-kva.example'),
+      ['\n a.example ,b.example, \n', ['a.example', 'b.example']]
+    ],
+    bad: [...NO_CSP_HOSTS, ...NO_CSP_HOSTS.map((host) => `cdn.example.com,${host}`)]
+  },
+  {
+    of: 'a list',
+    setting: list('text', ABOUT),
+    good: [
+      ['a,b', ['a', 'b']],
+      [' a , b ,', ['a', 'b']],
+      [',,', []],
+      ['a,a', ['a', 'a']]
+    ],
+    bad: []
+  }
+]
+
+for (const { of, setting, good, bad } of KINDS) {
+  t.test(of, async (t) => {
+    for (const [given, value] of good) {
+      t.test(`can be ${shown(given)}`, async (t) => {
+        t.same(readOne(setting, { NAME: given }), { value, faults: [] })
+      })
+    }
+
+    for (const given of bad) {
+      t.test(`cannot be ${shown(given)}`, async (t) => {
+        const { value, faults } = readOne(setting, { NAME: given })
+
+        t.equal(faults.length, 1)
+        t.match(faults[0], new RegExp(`^NAME must be ${literally(setting.rule)}(?:, not ".*")?$`), 'one line, by name')
+        t.equal(value, setting.fallback, 'nothing of it is used')
+      })
+    }
+
+    for (const [unset, why] of [
+      [undefined, 'not there'],
+      ['', 'empty'],
+      [' \t\n', 'blank']
+    ] as const) {
+      t.test(`falls back where its variable is ${why}`, async (t) => {
+        t.same(readOne(setting, { NAME: unset }), { value: setting.fallback, faults: [] })
+      })
+    }
+  })
+}
+
+/** Fit for the name of a test: some of these would end its line. */
+const shown = (text: string): string => JSON.stringify(text.slice(0, 60)).replace(/[^ -~]/g, encodeURIComponent)
+
+const literally = (text: string): string => text.replace(/[^A-Za-z0-9 ]/g, '\\$&')
+
+t.test('a fault', async (t) => {
+  t.test('shows what was given', async (t) => {
+    t.same(readOne(integer(1, 10, ABOUT), { NAME: 'eleven' }).faults, [
+      'NAME must be a whole number from 1 to 10, not "eleven"'
+    ])
+  })
+
+  t.test('shows no more than the beginning of a long text', async (t) => {
+    const { faults } = readOne(flag(ABOUT), { NAME: 'x'.repeat(5000) })
+
+    t.same(faults, [`NAME must be true or false, not "${'x'.repeat(100)}"`])
+  })
+
+  t.test('is one line, whatever the text holds', async (t) => {
+    t.same(readOne(flag(ABOUT), { NAME: 'a\r\nAPI_SECRET must be' }).faults, [
+      'NAME must be true or false, not "a\\r\\nAPI_SECRET must be"'
+    ])
+  })
+
+  const HOLDING_PASSWORDS: readonly (readonly [of: string, setting: Setting, text: string])[] = [
+    ['a Redis address', text('redis-url', ABOUT), 'http://:hunter2@host'],
+    ['a PostgreSQL address', text('postgres-url', ABOUT), 'mysql://user:hunter2@host/name'],
+    ['an http address', text('http-url', ABOUT), 'https://user:hunter2@host'],
+    ['an http address with a query', text('http-url', ABOUT), 'https://host/?key=hunter2'],
+    ['a secret', { ...secret(ABOUT), parse: () => null }, 'hunter2']
+  ]
+  for (const [of, setting, text] of HOLDING_PASSWORDS) {
+    t.test(`never shows ${of}`, async (t) => {
+      t.same(readOne(setting, { NAME: text }).faults, [`NAME must be ${setting.rule}`])
+    })
+  }
+})
+
+t.test('a setting from a file', async (t) => {
+  t.test('is what the file holds, without the line break at its end', async (t) => {
+    const folder = t.testdir({ unix: 'hunter2\n', windows: 'hunter2\r\n', bare: 'hunter2' })
+
+    for (const name of ['unix', 'windows', 'bare']) {
+      t.same(readOne(secret(ABOUT), { NAME_FILE: join(folder, name) }), { value: 'hunter2', faults: [] }, name)
+    }
+  })
+
+  t.test('keeps the line breaks inside', async (t) => {
+    const folder = t.testdir({ pem: 'BEGIN\nAAAA\nEND\n' })
+
+    t.equal(readOne(secret(ABOUT), { NAME_FILE: join(folder, 'pem') }).value, 'BEGIN\nAAAA\nEND')
+  })
+
+  t.test('can be of any kind, and is checked like any other', async (t) => {
+    const folder = t.testdir({ good: '42\n', bad: 'forty-two\n' })
+
+    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'good') }), { value: 42, faults: [] })
+    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'bad') }).faults, [
+      'NAME must be a whole number from 1 to 100, not "forty-two"'
+    ])
+  })
+
+  t.test('falls back where the file is empty', async (t) => {
+    const folder = t.testdir({ empty: '\n' })
+
+    t.same(readOne(secret(ABOUT), { NAME_FILE: join(folder, 'empty') }), { value: ABOUT.fallback, faults: [] })
+  })
+
+  t.test('is the variable itself where the name of the file is empty', async (t) => {
+    t.same(readOne(secret(ABOUT), { NAME: 'hunter2', NAME_FILE: '' }), { value: 'hunter2', faults: [] })
+  })
+
+  t.test('is the file where the variable is empty', async (t) => {
+    const folder = t.testdir({ file: 'hunter2' })
+
+    t.equal(readOne(secret(ABOUT), { NAME: '', NAME_FILE: join(folder, 'file') }).value, 'hunter2')
+  })
+
+  t.test('cannot be a variable at the same time', async (t) => {
+    const folder = t.testdir({ file: 'hunter2' })
+
+    t.same(readOne(secret(ABOUT), { NAME: 'hunter3', NAME_FILE: join(folder, 'file') }).faults, [
+      'NAME and NAME_FILE must not both be set'
+    ])
+  })
+
+  t.test('cannot come from a file that is not there', async (t) => {
+    const { value, faults } = readOne(secret(ABOUT), { NAME_FILE: join(t.testdir(), 'missing') })
+
+    t.same(faults, ['NAME_FILE must name a readable file (ENOENT)'])
+    t.equal(value, ABOUT.fallback)
+  })
+
+  t.test('cannot come from a folder', async (t) => {
+    t.same(readOne(secret(ABOUT), { NAME_FILE: t.testdir() }).faults, ['NAME_FILE must name a readable file (EISDIR)'])
+  })
+})
+
+t.test('readSettings', async (t) => {
+  const SETTINGS = {
+    PORT: integer(0, 65535, { about: 'port', fallback: 3000 }),
+    SECRET: secret({ about: 'secret', fallback: null }),
+    MODE: oneOf(['plain', 'signed'], { about: 'mode', fallback: 'plain' }),
+    HOSTS: list('csp-host', { about: 'hosts' })
+  }
+
+  t.test('needs nothing at all', async (t) => {
+    t.same(read(SETTINGS, {}), { values: { PORT: 3000, SECRET: null, MODE: 'plain', HOSTS: [] }, faults: [] })
+  })
+
+  t.test('reads every setting, and leaves other variables alone', async (t) => {
+    const environment = { PORT: '80', SECRET: 'hunter2', MODE: 'signed', HOSTS: 'a.example', OTHER: 'x', PORTS: 'y' }
+
+    t.same(read(SETTINGS, environment), {
+      values: { PORT: 80, SECRET: 'hunter2', MODE: 'signed', HOSTS: ['a.example'] },
+      faults: []
+    })
+  })
+
+  t.test('tells all faults at once, in the order of the table', async (t) => {
+    const { faults } = read(SETTINGS, { HOSTS: '*', MODE: 'other', SECRET_FILE: '/nowhere', PORT: 'http' })
+
+    t.same(
+      faults.map((fault) => fault.split(' ', 1)[0]),
+      ['PORT', 'SECRET_FILE', 'MODE', 'HOSTS']
+    )
+  })
+
+  t.test('adds to the faults that are known already', async (t) => {
+    const faults = ['OTHER is wrong']
+
+    readSettings(SETTINGS, { MODE: 'other' }, faults)
+
+    t.same(faults, ['OTHER is wrong', 'MODE must be one of plain, signed, not "other"'])
+  })
+})
+
+t.test('SettingsFault says every fault on a line of its own', async (t) => {
+  const { name, message, faults } = new SettingsFault(['A is wrong', 'B is missing'])
+
+  t.same(
+    { name, message, faults },
+    {
+      name: 'SettingsFault',
+      message: 'A is wrong\nB is missing',
+      faults: ['A is wrong', 'B is missing']
+    }
+  )
+})
