@@ -12,10 +12,16 @@ export const gatewaySettings = {
   }),
   GATEWAY_HOST: text('text', { about: 'address to listen on', fallback: '127.0.0.1' }),
   GATEWAY_PORT: integer(0, 65535, { about: 'port to listen on; 0 takes a free one', fallback: 3000 }),
-  BACKEND_URL: text('http-url', { about: 'base address of the backend; a path prefix is kept', fallback: null }),
+  BACKEND_URL: text('http-url', {
+    about: 'base address of the backend, required in production; a path prefix is kept',
+    fallback: null
+  }),
   BACKEND_TIMEOUT_MS: integer(1, 600_000, { about: 'how long the backend may take before 504', fallback: 30_000 }),
   BACKEND_CONNECTIONS: integer(1, 4096, { about: 'connections kept open to the backend, at most', fallback: 128 }),
-  API_SECRET: secret({ about: "verifies app tokens; the same value as the backend's TOKEN_SECRET", fallback: null }),
+  API_SECRET: secret({
+    about: "verifies app tokens, required in production with at least 32 characters; the backend's TOKEN_SECRET",
+    fallback: null
+  }),
   TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-* headers are believed' }),
   PUBLIC_URL: text('http-url', { about: 'the address that browsers use', fallback: null }),
   ALLOWED_ORIGINS: list('origin', { about: 'further origins that mutations may come from' }),
@@ -25,7 +31,7 @@ export const gatewaySettings = {
   }),
   REDIS_URL: text('redis-url', { about: "keeps the login limiter's counts across instances", fallback: null }),
   AUDIT_LOG_FILE: text('text', { about: 'where denied access is appended', fallback: 'logs/audit.jsonl' }),
-  COOKIE_SECURE: flag({ about: 'Secure on every cookie; unset: in production', fallback: null }),
+  COOKIE_SECURE: flag({ about: 'Secure on every cookie; where unset, true in production', fallback: null }),
   CSP_SCRIPT_HOSTS: list('csp-host', { about: 'script CDN' }),
   CSP_STYLE_HOSTS: list('csp-host', { about: 'style CDN and font-style host' }),
   CSP_IMG_HOSTS: list('csp-host', { about: 'map-tile and blob-storage hosts' }),

@@ -16,6 +16,8 @@ export interface Setting<S extends TSchema = TSchema, Fallback = unknown> {
   readonly fallback: Fallback
   /** A secret's text is never shown. */
   readonly secret: boolean
+  /** For numbers that are told to people in something else than ones. */
+  readonly unit?: 'bytes'
 }
 
 export type Settings = Readonly<Record<string, Setting>>

@@ -99,7 +99,8 @@ export const byteSize = <F>(maximum: number, { about, fallback }: About<F>) => (
     return digits === undefined ? text : Number(digits) * BYTE_UNITS[unit as keyof typeof BYTE_UNITS]
   },
   schema: Type.Integer({ minimum: 1, maximum }),
-  secret: false
+  secret: false,
+  unit: 'bytes' as const
 })
 
 const isUrlOf = (text: string, protocols: readonly string[]): boolean =>

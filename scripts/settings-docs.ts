@@ -1,0 +1,43 @@
+/**
+ * Writes the tables of docs/configuration.md from the settings that the programs read: `npm run docs`. A test compares,
+ * so that the page cannot say anything else than the code.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { gatewaySettings } from '../src/gateway/config.js'
+import type { Setting, Settings } from '../src/shared/env.js'
+
+export const CONFIGURATION_PAGE = fileURLToPath(new URL('../docs/configuration.md', import.meta.url))
+
+const TABLES: Readonly<Record<string, Settings>> = { gateway: gatewaySettings }
+
+/** The page with every table between its markers as the code has it now. */
+export const withCurrentTables = (page: string): string =>
+  Object.entries(TABLES).reduce((text, [name, settings]) => {
+    const [begin, end] = [`<!-- settings of the ${name} -->`, `<!-- end of settings of the ${name} -->`]
+    const from = text.indexOf(begin)
+    const to = text.indexOf(end)
+    if (from === -1 || to < from) throw new Error(`docs/configuration.md has no place for the ${name}'s settings`)
+    return `${text.slice(0, from + begin.length)}\n${settingsTable(settings)}\n${text.slice(to)}`
+  }, page)
+
+const settingsTable = (settings: Settings): string =>
+  [
+    '| variable | default | must be | meaning |',
+    '|---|---|---|---|',
+    ...Object.entries(settings).map(
+      ([name, setting]) => `| \`${name}\` | ${defaultText(setting)} | ${setting.rule} | ${setting.about} |`
+    )
+  ].join('\n')
+
+const MIB = 1024 * 1024
+
+const defaultText = ({ fallback, unit }: Setting): string => {
+  if (fallback === null) return 'unset'
+  if (Array.isArray(fallback)) return 'empty'
+  return `\`${unit === 'bytes' ? `${Number(fallback) / MIB}MiB` : String(fallback)}\``
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(CONFIGURATION_PAGE, withCurrentTables(readFileSync(CONFIGURATION_PAGE, 'utf8')))
+}

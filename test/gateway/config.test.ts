@@ -1,0 +1,242 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { type GatewayConfig, gatewayConfig, gatewaySettings } from '../../src/gateway/config.js'
+import { type Environment, SettingsFault } from '../../src/shared/env.js'
+
+const MIB = 1024 * 1024
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  BACKEND_URL: 'http://backend.internal:4000',
+  API_SECRET: 'a-secret-for-tests-0123456789-abcdef'
+}
+
+const faultsOf = (environment: Environment): readonly string[] => {
+  try {
+    gatewayConfig(environment)
+    return []
+  } catch (error) {
+    if (error instanceof SettingsFault) return error.faults
+    throw error
+  }
+}
+
+const namesIn = (faults: readonly string[]): string[] => faults.map((fault) => fault.split(' ', 1).join())
+
+/** The leaves in which two objects of the same shape differ, by path. */
+const differences = (one: object, other: object, prefix = ''): Record<string, unknown[]> =>
+  Object.fromEntries(
+    Object.entries(one).flatMap(([name, value]) => {
+      const twin = (other as Record<string, unknown>)[name]
+      if (typeof value === 'object' && value !== null) {
+        return Object.entries(differences(value, twin as object, `${prefix}${name}.`))
+      }
+      return value === twin ? [] : [[`${prefix}${name}`, [value, twin]]]
+    })
+  )
+
+const CSP_FAULTS = ['*', "'unsafe-eval'", 'cdn.example.com; script-src *', 'a.example b.example', 'a.example,data:']
+
+const FAULTS: Readonly<Record<string, readonly string[]>> = {
+  NODE_ENV: ['prodution', 'Production', 'prod', 'staging'],
+  GATEWAY_PORT: ['http', '-1', '65536', '3000.5', '0x10'],
+  BACKEND_URL: [
+    'backend:4000',
+    'ftp://backend',
+    'http://user:hunter2@backend',
+    'http://backend?a=b',
+    'http://backend#a'
+  ],
+  BACKEND_TIMEOUT_MS: ['0', '600001', '30s', '-1'],
+  BACKEND_CONNECTIONS: ['0', '4097', 'many'],
+  TRUST_PROXY: ['true', 'TRUE', 'false', '1', '2', '*', '10.0.0.0/33', 'proxy.example.com', 'loopback,true'],
+  PUBLIC_URL: ['app.example.com', 'wss://app.example.com', 'https://user@app.example.com'],
+  ALLOWED_ORIGINS: ['*', 'null', 'app.example.com', 'https://app.example.com/', 'https://a.example,b.example'],
+  CSRF_MODE: ['off', 'Signed', 'true'],
+  REDIS_URL: ['localhost:6379', 'http://:hunter2@localhost'],
+  COOKIE_SECURE: ['yes', '1', 'True'],
+  CSP_SCRIPT_HOSTS: CSP_FAULTS,
+  CSP_STYLE_HOSTS: CSP_FAULTS,
+  CSP_IMG_HOSTS: CSP_FAULTS,
+  CSP_FONT_HOSTS: CSP_FAULTS,
+  CSP_CONNECT_HOSTS: CSP_FAULTS,
+  BODY_LIMIT: ['0', '65MiB', '1MB', '1.5MiB', 'unlimited'],
+  UPLOAD_LIMIT: ['0', '4097MiB', '1GiB', '-1'],
+  GATEWAY_MAX_IN_FLIGHT: ['0', '1000001', 'all'],
+  LOG_LEVEL: ['loud', 'INFO', 'off', '30']
+}
+
+// Whatever is written there, it can be tried; a secret that is too weak is another matter, below.
+const FREE_TEXT = ['GATEWAY_HOST', 'API_SECRET', 'AUDIT_LOG_FILE']
+
+t.test('a malformed setting', async (t) => {
+  t.test('has its cases here, whichever it is', async (t) => {
+    t.same([...Object.keys(FAULTS), ...FREE_TEXT].sort(), Object.keys(gatewaySettings).sort())
+  })
+
+  for (const [name, texts] of Object.entries(FAULTS)) {
+    for (const text of texts) {
+      t.test(`is named where ${name} is ${JSON.stringify(text)}`, async (t) => {
+        t.same(namesIn(faultsOf({ [name]: text })), [name], 'in development')
+        t.same(namesIn(faultsOf({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
+        t.notMatch(faultsOf({ [name]: text }).join(), 'hunter2', 'no password is shown')
+      })
+    }
+
+    t.test(`is none where ${name} is empty`, async (t) => {
+      t.same(faultsOf({ [name]: '' }), [])
+    })
+  }
+
+  t.test('does not hide another', async (t) => {
+    const environment = Object.fromEntries(Object.entries(FAULTS).map(([name, [text]]) => [name, text]))
+
+    t.same(namesIn(faultsOf(environment)).sort(), Object.keys(FAULTS).sort())
+  })
+})
+
+t.test('production', async (t) => {
+  const { BACKEND_URL, API_SECRET } = PRODUCTION
+
+  t.test('needs a backend and a secret, and nothing else', async (t) => {
+    t.same(faultsOf({ NODE_ENV: 'production' }), [
+      'BACKEND_URL is required in production',
+      'API_SECRET is required in production'
+    ])
+    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL: '', API_SECRET: ' ' }).length, 2, 'an empty one is none')
+    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET }), [])
+  })
+
+  t.test('tells what is missing together with what is malformed', async (t) => {
+    t.same(namesIn(faultsOf({ NODE_ENV: 'production', BACKEND_URL, GATEWAY_PORT: 'http', LOG_LEVEL: 'loud' })), [
+      'GATEWAY_PORT',
+      'LOG_LEVEL',
+      'API_SECRET'
+    ])
+  })
+
+  const SECRETS: readonly (readonly [secret: string, faults: readonly string[], why: string])[] = [
+    ['hunter2', ['API_SECRET must have at least 32 characters in production'], 'short'],
+    ['0123456789abcdef0123456789abcde', ['API_SECRET must have at least 32 characters in production'], 'one short'],
+    ['a'.repeat(64), ['API_SECRET is too easy to guess: use at least 4 different characters'], 'one character'],
+    ['abc'.repeat(20), ['API_SECRET is too easy to guess: use at least 4 different characters'], 'three characters'],
+    [
+      `  ${'hunter2'.repeat(4)}     `,
+      ['API_SECRET must have at least 32 characters in production'],
+      'blanks around it'
+    ],
+    ['0123456789abcdef0123456789abcdef', [], 'just long enough'],
+    ['abcd'.repeat(8), [], 'four different characters']
+  ]
+  for (const [secret, faults, why] of SECRETS) {
+    t.test(`${faults.length > 0 ? 'refuses' : 'takes'} a secret with ${why}`, async (t) => {
+      t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET: secret }), faults)
+    })
+  }
+
+  t.test('takes its secret from a file', async (t) => {
+    const file = join(t.testdir({ secret: `${API_SECRET}\n` }), 'secret')
+    const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }
+
+    t.equal(gatewayConfig(environment).apiSecret, API_SECRET)
+  })
+
+  t.test('names a secret file once that cannot be read', async (t) => {
+    const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: join(t.testdir(), 'missing') }
+
+    t.same(faultsOf(environment), ['API_SECRET_FILE must name a readable file (ENOENT)'])
+  })
+
+  t.test('judges a weak secret in a file as any other', async (t) => {
+    const file = join(t.testdir({ secret: 'hunter2\n' }), 'secret')
+
+    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }), [
+      'API_SECRET must have at least 32 characters in production'
+    ])
+  })
+})
+
+for (const environment of [undefined, 'development', 'test']) {
+  t.test(`NODE_ENV ${environment ?? 'not set'}`, async (t) => {
+    t.test('needs nothing at all', async (t) => {
+      t.match(gatewayConfig({ NODE_ENV: environment }), {
+        listen: { host: '127.0.0.1', port: 3000 },
+        logLevel: 'info',
+        trustedProxies: [],
+        publicHost: null,
+        apiSecret: /^[0-9a-f]{64}$/,
+        backend: { url: 'http://127.0.0.1:4000', timeoutMs: 30_000 },
+        loginLimit: { redisUrl: null },
+        csrf: { signed: false, publicOrigin: null, allowedOrigins: [] },
+        audit: { file: 'logs/audit.jsonl' },
+        limits: { bodyBytes: MIB, uploadBytes: 25 * MIB, inFlight: 1024 }
+      })
+    })
+
+    t.test('takes a secret that production would not', async (t) => {
+      t.equal(gatewayConfig({ NODE_ENV: environment, API_SECRET: 'dev' }).apiSecret, 'dev')
+    })
+
+    t.test('makes up another secret at every start', async (t) => {
+      t.not(gatewayConfig({ NODE_ENV: environment }).apiSecret, gatewayConfig({ NODE_ENV: environment }).apiSecret)
+    })
+
+    t.test('differs from production in nothing but this', async (t) => {
+      const here = gatewayConfig({ ...PRODUCTION, NODE_ENV: environment })
+
+      t.same(differences(here, gatewayConfig(PRODUCTION)), {
+        'headers.strict': [false, true],
+        'loginLimit.enforced': [false, true],
+        'csrf.enforced': [false, true],
+        'auth.enforced': [false, true],
+        'cookies.secure': [false, true]
+      })
+    })
+  })
+}
+
+const EFFECTS: readonly (readonly [
+  name: string,
+  text: string,
+  of: (config: GatewayConfig) => unknown,
+  value: unknown
+])[] = [
+  ['GATEWAY_HOST', '0.0.0.0', (config) => config.listen.host, '0.0.0.0'],
+  ['GATEWAY_PORT', '0', (config) => config.listen.port, 0],
+  ['GATEWAY_PORT', '8443', (config) => config.listen.port, 8443],
+  ['BACKEND_URL', 'https://backend.example.com/v1', (config) => config.backend.url, 'https://backend.example.com/v1'],
+  ['BACKEND_TIMEOUT_MS', '500', (config) => config.backend.timeoutMs, 500],
+  ['BACKEND_CONNECTIONS', '8', (config) => config.backend.connections, 8],
+  ['API_SECRET', 'a secret', (config) => config.apiSecret, 'a secret'],
+  ['TRUST_PROXY', 'loopback, 10.0.0.0/8', (config) => config.trustedProxies, ['loopback', '10.0.0.0/8']],
+  ['PUBLIC_URL', 'https://App.example.com:8443/', (config) => config.publicHost, 'app.example.com:8443'],
+  ['PUBLIC_URL', 'https://App.example.com/', (config) => config.csrf.publicOrigin, 'https://app.example.com'],
+  ['ALLOWED_ORIGINS', 'https://A.example', (config) => config.csrf.allowedOrigins, ['https://a.example']],
+  ['CSRF_MODE', 'signed', (config) => config.csrf.signed, true],
+  ['REDIS_URL', 'redis://localhost', (config) => config.loginLimit.redisUrl, 'redis://localhost'],
+  ['AUDIT_LOG_FILE', '/var/log/audit.jsonl', (config) => config.audit.file, '/var/log/audit.jsonl'],
+  ['COOKIE_SECURE', 'true', (config) => config.cookies.secure, true],
+  ['CSP_SCRIPT_HOSTS', 'a.example', (config) => config.headers.scriptHosts, ['a.example']],
+  ['CSP_STYLE_HOSTS', 'b.example', (config) => config.headers.styleHosts, ['b.example']],
+  ['CSP_IMG_HOSTS', 'c.example,*.d.example', (config) => config.headers.imgHosts, ['c.example', '*.d.example']],
+  ['CSP_FONT_HOSTS', 'e.example', (config) => config.headers.fontHosts, ['e.example']],
+  ['CSP_CONNECT_HOSTS', 'ws://localhost:8100', (config) => config.headers.connectHosts, ['ws://localhost:8100']],
+  ['BODY_LIMIT', '64KiB', (config) => config.limits.bodyBytes, 64 * 1024],
+  ['UPLOAD_LIMIT', '100MiB', (config) => config.limits.uploadBytes, 100 * MIB],
+  ['GATEWAY_MAX_IN_FLIGHT', '7', (config) => config.limits.inFlight, 7],
+  ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent']
+]
+
+t.test('a setting', async (t) => {
+  for (const [name, text, of, value] of EFFECTS) {
+    t.test(`${name}=${text} has its effect`, async (t) => {
+      t.same(of(gatewayConfig({ [name]: text })), value)
+      t.notSame(of(gatewayConfig({})), value, 'which is not the default')
+    })
+  }
+})
+
+t.test('COOKIE_SECURE wins over the environment', async (t) => {
+  t.equal(gatewayConfig({ ...PRODUCTION, COOKIE_SECURE: 'false' }).cookies.secure, false)
+  t.equal(gatewayConfig({ COOKIE_SECURE: 'true' }).cookies.secure, true)
+})

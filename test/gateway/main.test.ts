@@ -1,0 +1,353 @@
+import { once } from 'node:events'
+import { readFileSync, renameSync } from 'node:fs'
+import { watch } from 'node:fs/promises'
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { basename, dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import type { Child } from '../helper/child.js'
+import { API_SECRET, browserHeaders } from '../helper/gateway.js'
+import { type Answer, send } from '../helper/http.js'
+import { startProgram } from '../helper/program.js'
+import { type RecordingBackend, startBackend } from '../helper/recording-backend.js'
+
+const PROGRAM = 'dist/src/gateway/main.js'
+
+interface RunningGateway {
+  readonly program: Child
+  readonly backend: RecordingBackend
+  readonly url: string
+  readonly auditFile: string
+}
+
+/** The gateway as it is deployed: a process of its own, in production. */
+const runGateway = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<RunningGateway> => {
+  const backend = await startBackend(t)
+  const auditFile = join(t.testdir(), 'audit.jsonl')
+  const program = await startProgram(t, PROGRAM, {
+    NODE_ENV: 'production',
+    GATEWAY_PORT: '0',
+    BACKEND_URL: backend.url,
+    API_SECRET,
+    AUDIT_LOG_FILE: auditFile,
+    ...env
+  })
+  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+  return { program, backend, url, auditFile }
+}
+
+/** The next request stays at the backend until the response that this resolves to is ended. */
+const heldAtBackend = (backend: RecordingBackend): Promise<ServerResponse> =>
+  new Promise((resolve) => {
+    backend.answer = (_request, response) => resolve(response)
+  })
+
+/** Resolves when nobody listens there any more. */
+const refusesConnections = async (url: string): Promise<void> => {
+  for (;;) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    try {
+      await once(socket, 'connect')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return
+    }
+    socket.destroy()
+  }
+}
+
+const STACK_TRACE = /^\s+at |node:internal|\.js:\d+/m
+const CUT_OFF = 'cutting off'
+const DENIED_PATH = '/api/audit/logs'
+
+/** Makes a denial that the audit log can be asked for by this id. */
+const beDenied = (url: string, requestId: string): Promise<Answer> =>
+  send(url, DENIED_PATH, { headers: { 'x-request-id': requestId } })
+
+const requestIdsIn = (lines: string): string[] =>
+  lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line).requestId)
+
+t.test('a gateway that cannot start', async (t) => {
+  t.test('says every fault of its settings on a line of its own, and leaves with 1', async (t) => {
+    const program = await startProgram(t, PROGRAM, {
+      NODE_ENV: 'production',
+      GATEWAY_PORT: 'http',
+      BACKEND_URL: 'https://gateway:hunter2@backend',
+      API_SECRET: 'hunter2',
+      REDIS_URL: 'http://:hunter2@localhost',
+      TRUST_PROXY: 'true',
+      LOG_LEVEL: 'loud'
+    })
+
+    t.same(await program.exited, { code: 1, signal: null })
+    t.same(
+      program.stderr.split('\n').map((line) => /^gateway: ([A-Z_]+) must /.exec(line)?.[1] ?? line),
+      ['GATEWAY_PORT', 'BACKEND_URL', 'TRUST_PROXY', 'REDIS_URL', 'LOG_LEVEL', 'API_SECRET', '']
+    )
+    t.notMatch(program.stderr, STACK_TRACE)
+    t.notMatch(program.stderr, 'hunter2')
+    t.equal(program.stdout, '')
+  })
+
+  t.test('says what production misses', async (t) => {
+    const program = await startProgram(t, PROGRAM, { NODE_ENV: 'production' })
+
+    t.same(await program.exited, { code: 1, signal: null })
+    t.equal(
+      program.stderr,
+      'gateway: BACKEND_URL is required in production\ngateway: API_SECRET is required in production\n'
+    )
+    t.equal(program.stdout, '')
+  })
+
+  const ADDRESSES: readonly (readonly [of: string, host: string, code: string])[] = [
+    ['a port that is taken', '127.0.0.1', 'EADDRINUSE'],
+    ['an address that is not of this machine', '192.0.2.1', 'EADDRNOTAVAIL']
+  ]
+  for (const [of, host, code] of ADDRESSES) {
+    t.test(`says in one line that it was given ${of}`, async (t) => {
+      const taken = createServer()
+      t.teardown(() => taken.close())
+      await once(taken.listen(0, '127.0.0.1'), 'listening')
+
+      const program = await startProgram(t, PROGRAM, {
+        GATEWAY_HOST: host,
+        GATEWAY_PORT: String((taken.address() as AddressInfo).port),
+        AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl')
+      })
+
+      t.same(await program.exited, { code: 1, signal: null })
+      t.match(program.stderr, new RegExp(`^gateway: cannot start: [^\\n]*${code}[^\\n]*\\n$`))
+      t.notMatch(program.stderr + program.stdout, STACK_TRACE)
+    })
+  }
+})
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`a gateway that gets ${signal}`, async (t) => {
+    t.test('finishes what is in flight, takes nothing new, and leaves with 0', async (t) => {
+      const { program, backend, url } = await runGateway(t)
+      const atBackend = heldAtBackend(backend)
+      const answer = send(url, '/api/zones')
+      const held = await atBackend
+
+      program.signal(signal)
+      await refusesConnections(url)
+      held.end('late, but whole')
+
+      const { status, body } = await answer
+      t.equal(status, 200)
+      t.equal(body, 'late, but whole')
+      t.same(await program.exited, { code: 0, signal: null })
+      t.notMatch(program.stdout, CUT_OFF)
+      t.equal(program.stderr, '')
+    })
+
+    t.test('takes the rest of an upload that has begun', async (t) => {
+      const { program, backend, url } = await runGateway(t)
+      const upload = httpRequest(`${url}/api/unknown`, { method: 'POST', headers: browserHeaders(), agent: false })
+      upload.write('first half, ')
+      await once(backend.server, 'request')
+
+      program.signal(signal)
+      await refusesConnections(url)
+      upload.end('second half')
+
+      const [response] = (await once(upload, 'response')) as [IncomingMessage]
+      t.equal(response.statusCode, 200)
+      t.equal(await text(response), '{"success":true}')
+      t.equal(backend.requests[0]?.body, 'first half, second half')
+      t.same(await program.exited, { code: 0, signal: null })
+    })
+
+    t.test('has every denial in the audit file before it leaves', async (t) => {
+      const { program, url, auditFile } = await runGateway(t)
+      const ids = Array.from({ length: 100 }, (_, index) => `denied-${index}`)
+
+      const answers = await Promise.all(ids.map((id) => beDenied(url, id)))
+      program.signal(signal)
+
+      t.same(await program.exited, { code: 0, signal: null })
+      t.ok(answers.every(({ status }) => status === 401))
+      t.same(requestIdsIn(readFileSync(auditFile, 'utf8')).sort(), [...ids].sort())
+      t.equal(program.stderr, '')
+    })
+
+    t.test('says in its log that it stops, and that it has stopped', async (t) => {
+      const { program } = await runGateway(t)
+
+      program.signal(signal)
+
+      t.same(await program.exited, { code: 0, signal: null })
+      const lines = program.stdout.split('\n').filter(Boolean)
+      t.match(
+        lines.slice(-2).map((line) => JSON.parse(line)),
+        [{ msg: 'stopping', signal }, { msg: 'stopped' }]
+      )
+    })
+  })
+}
+
+t.test('a second signal', async (t) => {
+  for (const [first, second] of [
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGTERM', 'SIGINT'],
+    ['SIGINT', 'SIGINT']
+  ] as const) {
+    t.test(`ends the gateway at once, with 1: ${second} after ${first}`, async (t) => {
+      const { program, backend, url } = await runGateway(t)
+      const atBackend = heldAtBackend(backend)
+      const answer = send(url, '/api/zones')
+      await atBackend
+
+      program.signal(first)
+      await refusesConnections(url)
+      program.signal(second)
+
+      await t.rejects(answer, { code: 'ECONNRESET' })
+      t.same(await program.exited, { code: 1, signal: null })
+      t.notMatch(program.stdout, CUT_OFF)
+    })
+  }
+})
+
+/** What a client may do to a connection and then leave it at. Resolves when the gateway has taken notice. */
+type Occupy = (gateway: RunningGateway, socket: Socket) => Promise<void>
+
+/** The gateway accepts in order: once a later connection is answered, it has what an earlier one had sent before. */
+const isNoticed = async ({ url }: RunningGateway): Promise<void> => void (await send(url, '/api/health'))
+
+const answeredOn = async (socket: Socket): Promise<void> => {
+  socket.write('GET /api/health HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  await once(socket, 'data')
+}
+
+const CONNECTIONS: readonly (readonly [of: string, occupy: Occupy])[] = [
+  ['a connection that has sent nothing', (gateway) => isNoticed(gateway)],
+  ['a connection that is kept alive and idle', (_gateway, socket) => answeredOn(socket)],
+  [
+    'a client in the middle of a request line',
+    (gateway, socket) => {
+      socket.write('GET /api/zo')
+      return isNoticed(gateway)
+    }
+  ],
+  [
+    'a client in the middle of its headers',
+    (gateway, socket) => {
+      socket.write('GET /api/zones HTTP/1.1\r\nHost: gateway\r\nAccept: ')
+      return isNoticed(gateway)
+    }
+  ],
+  [
+    'a client in the middle of the headers of its second request',
+    async (gateway, socket) => {
+      await answeredOn(socket)
+      socket.write('GET /api/zones HTTP/1.1\r\nHost: gate')
+      await isNoticed(gateway)
+    }
+  ]
+]
+
+t.test('the exit is not held up', async (t) => {
+  for (const [of, occupy] of CONNECTIONS) {
+    t.test(`by ${of}`, async (t) => {
+      const gateway = await runGateway(t)
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+      t.teardown(() => socket.destroy())
+      await once(socket, 'connect')
+      await occupy(gateway, socket)
+
+      gateway.program.signal('SIGTERM')
+
+      t.same(await gateway.program.exited, { code: 0, signal: null })
+      t.notMatch(gateway.program.stdout, CUT_OFF)
+    })
+  }
+
+  t.test('by a connection that would be kept alive after the answer it waits for', async (t) => {
+    const { program, backend, url } = await runGateway(t)
+    const atBackend = heldAtBackend(backend)
+    const agent = new Agent({ keepAlive: true })
+    t.teardown(() => agent.destroy())
+    const request = httpRequest(`${url}/api/zones`, { agent }).end()
+    const held = await atBackend
+
+    program.signal('SIGTERM')
+    await refusesConnections(url)
+    held.end('late')
+
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    t.equal(response.headers.connection, 'close', 'the client is told not to use it again')
+    t.equal(await text(response), 'late')
+    t.same(await program.exited, { code: 0, signal: null })
+    t.notMatch(program.stdout, CUT_OFF)
+  })
+
+  t.test('by a connection that would be kept alive after an answer that has begun', async (t) => {
+    const { program, backend, url } = await runGateway(t)
+    const atBackend = heldAtBackend(backend)
+    const agent = new Agent({ keepAlive: true })
+    t.teardown(() => agent.destroy())
+    const request = httpRequest(`${url}/api/zones`, { agent }).end()
+    const held = await atBackend
+    held.write('first half, ')
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+
+    program.signal('SIGTERM')
+    await refusesConnections(url)
+    held.end('second half')
+
+    t.equal(await text(response), 'first half, second half')
+    t.same(await program.exited, { code: 0, signal: null })
+    t.notMatch(program.stdout, CUT_OFF)
+  })
+})
+
+t.test('SIGHUP', async (t) => {
+  t.test('makes the gateway write to the file that the name stands for now', async (t) => {
+    const { program, url, auditFile } = await runGateway(t)
+    await beDenied(url, 'before')
+    renameSync(auditFile, `${auditFile}.1`)
+    const created = isCreated(auditFile)
+
+    program.signal('SIGHUP')
+    await created
+    await beDenied(url, 'after')
+    program.signal('SIGTERM')
+
+    t.same(await program.exited, { code: 0, signal: null })
+    t.same(requestIdsIn(readFileSync(`${auditFile}.1`, 'utf8')), ['before'])
+    t.same(requestIdsIn(readFileSync(auditFile, 'utf8')), ['after'])
+  })
+})
+
+/** Looks from the moment it is called on; resolves when somebody makes the file. */
+const isCreated = async (file: string): Promise<void> => {
+  for await (const { filename } of watch(dirname(file))) if (filename === basename(file)) return
+}
+
+t.test('a gateway whose audit file cannot be written', async (t) => {
+  t.test('says so once, marks denials on stderr, and answers as usual', async (t) => {
+    const { program, url } = await runGateway(t, {
+      AUDIT_LOG_FILE: join(t.testdir({ file: '' }), 'file', 'audit.jsonl')
+    })
+
+    const answers = [await beDenied(url, 'a'), await send(url, '/api/zones'), await beDenied(url, 'b')]
+    program.signal('SIGTERM')
+
+    t.same(await program.exited, { code: 0, signal: null })
+    t.same(
+      answers.map(({ status }) => status),
+      [401, 200, 401]
+    )
+    const marked = program.stderr.split('\n').filter(Boolean)
+    t.ok(marked.every((line) => line.startsWith('[AUDIT] {')))
+    t.same(requestIdsIn(marked.map((line) => line.replace('[AUDIT] ', '')).join('\n')), ['a', 'b'])
+    t.equal(program.stdout.match(/audit file cannot be written/g)?.length, 1)
+    t.match(program.stdout, /"code":"ENOTDIR"/)
+  })
+})

@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+// [file, what it imports, whether it may]
+const IMPORTS: readonly (readonly [string, string, boolean])[] = [
+  ['src/gateway/a.ts', '../relay/core/hub.js', false],
+  ['src/gateway/hooks/b.ts', '../../relay/config.js', false],
+  ['src/gateway/c.ts', '../client/api.js', false],
+  ['src/gateway/d.ts', '../../demo/backend/main.js', false],
+  ['src/gateway/e.ts', 'ws', false],
+  ['src/gateway/f.ts', '../shared/env.js', true],
+  ['src/gateway/g.ts', '../../schemas/zones.js', true],
+  ['src/gateway/h.ts', 'fastify', true],
+  ['src/relay/edge/a.ts', '../../gateway/errors.js', false],
+  ['src/relay/b.ts', 'fastify', false],
+  ['src/relay/c.ts', '@fastify/cookie', false],
+  ['src/relay/edge/d.ts', 'ws', true],
+  ['src/relay/edge/e.ts', '../core/hub.js', true],
+  ['src/relay/core/f.ts', '../edge/server.js', false],
+  ['src/relay/core/g.ts', '../../shared/jwt.js', false],
+  ['src/relay/core/h.ts', 'node:fs', false],
+  ['src/relay/core/i.ts', 'ws', false],
+  ['src/relay/core/j.ts', './hub.js', true],
+  ['src/relay/engine/k.ts', '../edge/server.js', false],
+  ['src/relay/engine/l.ts', '../core/broker.js', true],
+  ['src/shared/a.ts', '../gateway/errors.js', false],
+  ['src/shared/b.ts', '../relay/config.js', false],
+  ['src/shared/c.ts', 'fastify', false],
+  ['src/shared/d.ts', 'pino', true],
+  ['schemas/a.ts', 'node:fs', false],
+  ['schemas/b.ts', 'fastify', false],
+  ['schemas/c.ts', '../src/shared/env.js', false],
+  ['schemas/d.ts', './ids.js', true],
+  ['schemas/e.ts', '@sinclair/typebox', true]
+]
+
+t.test('the lint step', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-lint-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+
+  writeFileSync(join(folder, 'biome.json'), readFileSync(join(root, 'biome.json')))
+  for (const [file, source] of IMPORTS) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    writeFileSync(join(folder, file), `import { a } from '${source}'\n\nexport const b = a\n`)
+  }
+  const biome = join(root, 'node_modules/.bin/biome')
+  const args = ['lint', '--only=style/noRestrictedImports', '--max-diagnostics=none', '--reporter=json', '.']
+  const { stdout } = spawnSync(biome, args, { cwd: folder, encoding: 'utf8' })
+  const refused = new Set(
+    (JSON.parse(stdout).diagnostics as { location: { path: string | { file: string } } }[]).map(
+      ({ location: { path } }) => (typeof path === 'string' ? path : path.file)
+    )
+  )
+
+  for (const [file, source, allowed] of IMPORTS) {
+    t.test(`${allowed ? 'lets' : 'does not let'} ${dirname(file)} import ${source}`, async (t) => {
+      t.equal(refused.has(file), !allowed)
+    })
+  }
+})
