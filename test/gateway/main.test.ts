@@ -5,6 +5,7 @@ import { Agent, request as httpRequest, type IncomingMessage, type ServerRespons
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { Child } from '../helper/child.js'
 import { API_SECRET, browserHeaders } from '../helper/gateway.js'
@@ -144,6 +145,25 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       t.same(await program.exited, { code: 0, signal: null })
       t.notMatch(program.stdout, CUT_OFF)
       t.equal(program.stderr, '')
+    })
+
+    t.test('loses none of many', async (t) => {
+      const { program, backend, url } = await runGateway(t)
+      const held: ServerResponse[] = []
+      const allHeld = new Promise<void>((resolve) => {
+        backend.answer = (_request, response) => {
+          if (held.push(response) === 100) resolve()
+        }
+      })
+      const answers = Promise.all(Array.from({ length: 100 }, () => send(url, '/api/zones')))
+      await allHeld
+
+      program.signal(signal)
+      await refusesConnections(url)
+      for (const response of held) response.end('late')
+
+      t.ok((await answers).every(({ status, body }) => status === 200 && body === 'late'))
+      t.same(await program.exited, { code: 0, signal: null })
     })
 
     t.test('takes the rest of an upload that has begun', async (t) => {
@@ -333,7 +353,7 @@ const isCreated = async (file: string): Promise<void> => {
 t.test('a gateway whose audit file cannot be written', async (t) => {
   t.test('says so once, marks denials on stderr, and answers as usual', async (t) => {
     const { program, url } = await runGateway(t, {
-      AUDIT_LOG_FILE: join(t.testdir({ file: '' }), 'file', 'audit.jsonl')
+      AUDIT_LOG_FILE: join(fileURLToPath(import.meta.url), 'audit.jsonl')
     })
 
     const answers = [await beDenied(url, 'a'), await send(url, '/api/zones'), await beDenied(url, 'b')]

@@ -266,14 +266,19 @@ t.test('when Redis is down at the start', async (t) => {
   })
 })
 
-/** Says to every command what a Redis with much data says in its first minutes. */
+/** Answers as a Redis with much data does in its first minutes: a connection is welcome, and nothing else. */
 const startLoadingRedis = async (t: Test): Promise<string> => {
   const info = 'loading:1\r\nloading_eta_seconds:600\r\n'
+  const answers: Record<string, string> = {
+    hello: '+OK\r\n',
+    client: '+OK\r\n',
+    info: `$${info.length}\r\n${info}\r\n`
+  }
   const server = createServer((socket) => {
     t.teardown(() => socket.destroy())
     socket.setEncoding('latin1').on('data', (text) => {
-      for (const command of String(text).matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g))
-        socket.write(command[1] === 'info' ? `$${info.length}\r\n${info}\r\n` : '-LOADING Redis is loading\r\n')
+      for (const [, command = ''] of String(text).matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g))
+        socket.write(answers[command.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory\r\n')
     })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')

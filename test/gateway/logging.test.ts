@@ -1,0 +1,454 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import t from 'tap'
+import { createLogger } from '../../src/shared/logger.js'
+import { browserHeaders, startGateway, type TestGateway, tokenOf } from '../helper/gateway.js'
+import { sendRaw } from '../helper/http.js'
+
+const SECRET = 's3cr3t'
+
+const SECRET_FIELDS = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'x-csrf-token',
+  'token',
+  'password',
+  'newPassword',
+  'secret'
+]
+
+/** Where a careless line may hold a field. */
+const SHAPES: readonly (readonly [where: string, of: (field: object) => object])[] = [
+  ['at the top', (field) => field],
+  ['one step down', (field) => ({ user: field })],
+  ['among headers', (field) => ({ headers: field })],
+  ['in a body', (field) => ({ body: field })],
+  ["among a request's headers", (field) => ({ req: { url: '/', headers: field } })],
+  ["in a request's body", (field) => ({ req: { body: field } })],
+  ["among a response's headers", (field) => ({ res: { statusCode: 200, headers: field } })],
+  ['on an error', (field) => ({ err: Object.assign(new Error('failed'), field) })],
+  ["among an error's headers", (field) => ({ err: Object.assign(new Error('failed'), { headers: field }) })]
+]
+
+const memoryLog = () => {
+  const written = { text: '' }
+  const stream = {
+    write: (line: string) => {
+      written.text += line
+    }
+  }
+  return { log: createLogger({ name: 'test', level: 'trace', stream }), written }
+}
+
+t.test('a log line', async (t) => {
+  for (const field of SECRET_FIELDS) {
+    for (const [where, of] of SHAPES) {
+      t.test(`does not show ${field} ${where}`, async (t) => {
+        const { log, written } = memoryLog()
+
+        log.info(of({ [field]: SECRET, other: 'shown' }), 'message')
+
+        t.notMatch(written.text, SECRET)
+        t.match(written.text, `"${field}":"[redacted]"`)
+        t.match(written.text, '"other":"shown"')
+      })
+    }
+
+    t.test(`does not show ${field} that the logger itself carries`, async (t) => {
+      const { log, written } = memoryLog()
+
+      log.child({ [field]: SECRET }).info('message')
+
+      t.match(written.text, '"msg":"message"')
+      t.notMatch(written.text, SECRET)
+    })
+
+    t.test(`shows nothing of a ${field} that is a list`, async (t) => {
+      const { log, written } = memoryLog()
+
+      log.info({ headers: { [field]: [SECRET, SECRET] } }, 'message')
+
+      t.match(written.text, '"msg":"message"')
+      t.notMatch(written.text, SECRET)
+    })
+  }
+
+  t.test('does not show the bytes that a parser stopped at', async (t) => {
+    const { log, written } = memoryLog()
+
+    log.error({ err: Object.assign(new Error('not HTTP'), { data: `Cookie: ${SECRET}` }) }, 'message')
+
+    t.match(written.text, 'not HTTP')
+    t.notMatch(written.text, SECRET)
+  })
+
+  t.test('leaves the object as it was', async (t) => {
+    const headers = { authorization: SECRET }
+
+    memoryLog().log.info({ headers }, 'message')
+
+    t.same(headers, { authorization: SECRET })
+  })
+})
+
+/** The lines about requests; all of them are written once the gateway has closed. */
+const requestLines = async ({ gateway, logs }: TestGateway): Promise<Record<string, unknown>[]> => {
+  await gateway.app.close()
+  return logs.filter(({ msg }) => msg === 'request')
+}
+
+const SECRET_QUERY = `?token=${SECRET}&code=${SECRET}`
+
+const SECRET_HEADERS = {
+  authorization: `Bearer ${SECRET}`,
+  cookie: `auth_token=${SECRET}; csrf_token=${SECRET}; other=${SECRET}`,
+  'x-csrf-token': SECRET,
+  'x-api-key': SECRET,
+  'proxy-authorization': `Basic ${SECRET}`,
+  referer: `https://app.example.com/?token=${SECRET}`
+}
+
+const signedIn = { ...SECRET_HEADERS, cookie: `auth_token=${tokenOf('operator')}; csrf_token=${SECRET}` }
+
+interface Asking {
+  readonly of: string
+  readonly env?: Record<string, string>
+  readonly ask: (gateway: TestGateway) => Promise<unknown>
+}
+
+const withBackend =
+  (answer: TestGateway['backend']['answer']) =>
+  ({ backend, send }: TestGateway): Promise<unknown> => {
+    backend.answer = answer
+    return send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS })
+  }
+
+const raw =
+  (requestLine: string, headerLines = '') =>
+  ({ url }: TestGateway): Promise<unknown> =>
+    sendRaw(
+      url,
+      `${requestLine}\r\nHost: gateway\r\nConnection: close\r\nCookie: auth_token=${SECRET}\r\n${headerLines}\r\n`
+    )
+
+const SECRET_KEEPERS: readonly Asking[] = [
+  { of: 'a read', ask: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  {
+    of: 'a change',
+    ask: ({ send }) =>
+      send(`/api/unknown${SECRET_QUERY}`, {
+        method: 'POST',
+        headers: { ...signedIn, 'content-type': 'application/json' },
+        body: JSON.stringify({ password: SECRET, note: SECRET })
+      })
+  },
+  {
+    of: 'a login',
+    ask: ({ send }) =>
+      send('/api/auth/login', { method: 'POST', headers: SECRET_HEADERS, body: JSON.stringify({ password: SECRET }) })
+  },
+  {
+    of: 'a change with a token that is not one',
+    ask: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { method: 'DELETE', headers: SECRET_HEADERS })
+  },
+  { of: 'a denied read', ask: ({ send }) => send(`/api/admin/users${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  {
+    of: 'a change without a CSRF token',
+    ask: ({ send }) =>
+      send(`/api/zones${SECRET_QUERY}`, { method: 'POST', headers: { ...SECRET_HEADERS, 'x-csrf-token': 'other' } })
+  },
+  { of: 'an unknown page', ask: ({ send }) => send(`/nowhere${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  { of: 'an ambiguous path', ask: ({ send }) => send(`/api//zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  { of: 'a path that cannot be decoded', ask: ({ send }) => send(`/api/%zz${SECRET_QUERY}`) },
+  { of: 'an address that is too long', ask: ({ send }) => send(`/api/zones?token=${SECRET.repeat(2000)}`) },
+  { of: 'headers that are too large', ask: raw('GET /api/zones HTTP/1.1', `X-Api-Key: ${SECRET.repeat(5000)}\r\n`) },
+  { of: 'bytes that are not HTTP', ask: raw(`GET /api/zones${SECRET_QUERY}`) },
+  { of: 'an expectation', ask: raw(`GET /api/zones${SECRET_QUERY} HTTP/1.1`, `Expect: ${SECRET}\r\n`) },
+  { of: 'a request id that is not sane', ask: raw('GET /api/zones HTTP/1.1', `X-Request-Id: ${SECRET} x\r\n`) },
+  {
+    of: 'a backend that sets cookies',
+    ask: withBackend((_request, response) =>
+      response.setHeader('set-cookie', `session=${SECRET}`).end(JSON.stringify({ token: SECRET }))
+    )
+  },
+  {
+    of: 'a backend error',
+    ask: withBackend((_request, response) => response.writeHead(500, { 'x-token': SECRET }).end(SECRET))
+  },
+  {
+    of: 'a backend that answers nonsense',
+    ask: withBackend((_request, { socket }) =>
+      socket?.end(`HTTP/1.1 200 OK\r\nNo Header\r\nSet-Cookie: ${SECRET}\r\n\r\n`)
+    )
+  },
+  { of: 'a backend that resets the connection', ask: withBackend((_request, { socket }) => socket?.resetAndDestroy()) },
+  { of: 'a backend that is too slow', env: { BACKEND_TIMEOUT_MS: '50' }, ask: withBackend(() => undefined) },
+  {
+    of: 'a backend that is gone',
+    env: { BACKEND_URL: 'http://127.0.0.1:1' },
+    ask: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS })
+  },
+  {
+    of: 'a body that is too large',
+    env: { UPLOAD_LIMIT: '1' },
+    ask: ({ send }) => send(`/api/unknown${SECRET_QUERY}`, { method: 'POST', headers: signedIn, body: SECRET })
+  },
+  {
+    of: 'a browser that leaves',
+    ask: async (gateway) => {
+      await leaveBeforeAnswer(gateway, `/api/zones${SECRET_QUERY}`)
+    }
+  }
+]
+
+/** Asks, and goes when the backend has the request. Resolves when the gateway has told the backend. */
+const leaveBeforeAnswer = async ({ url, backend }: TestGateway, path: string): Promise<void> => {
+  const atBackend = new Promise<ServerResponse>((resolve) => {
+    backend.answer = (_request, response) => resolve(response)
+  })
+  const request = httpRequest(`${url}${path}`, { headers: SECRET_HEADERS, agent: false }).end()
+  // It ends without a response, as it should.
+  request.on('error', () => undefined)
+  const held = await atBackend
+  request.destroy()
+  await once(held, 'close')
+}
+
+t.test('the log of the gateway', async (t) => {
+  for (const { of, env, ask } of SECRET_KEEPERS) {
+    t.test(`keeps the secrets of ${of}`, async (t) => {
+      const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace', ...env } })
+
+      await ask(gateway)
+
+      await gateway.gateway.app.close()
+      t.not(gateway.logs.length, 0)
+      t.notMatch(JSON.stringify(gateway.logs), SECRET)
+    })
+  }
+
+  const PHONE_PATHS: readonly (readonly [path: string, logged: string])[] = [
+    [`/api/phone-beacon/${SECRET}`, '/api/phone-beacon/…'],
+    [`/api/phone-beacon/${SECRET.repeat(10)}`, '/api/phone-beacon/…'],
+    [`/api/phone-beacon/${SECRET}/more`, '/api/phone-beacon/…'],
+    [`/api/phone-beacon/onboarding-token/${SECRET}`, '/api/phone-beacon/…'],
+    [`/api/phone-beacon/onboarding-token-${SECRET}`, '/api/phone-beacon/…'],
+    [`/api//phone-beacon/${SECRET}`, '/api//phone-beacon/…'],
+    [`/api/phone-beacon//${SECRET}`, '/api/phone-beacon/…'],
+    [`/api/phone-beacon%2f${SECRET}`, '/api/phone-beacon/…'],
+    [`/api/Phone-Beacon/${SECRET};x`, '/api/Phone-Beacon/…'],
+    ['/api/phone-beacon/onboarding-token', '/api/phone-beacon/onboarding-token'],
+    ['/api/phone-beacon/complete-enrollment', '/api/phone-beacon/complete-enrollment'],
+    ['/api/phone-beacon/irk-records', '/api/phone-beacon/irk-records']
+  ]
+  for (const [path, logged] of PHONE_PATHS) {
+    t.test(`has ${logged} for ${path}`, async (t) => {
+      const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace' } })
+
+      await gateway.send(`${path}?token=${SECRET}`)
+
+      t.match(await requestLines(gateway), [{ path: logged }])
+      t.notMatch(JSON.stringify(gateway.logs), SECRET)
+    })
+  }
+})
+
+interface Line {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+}
+
+const get = (path: string, status: number): Line => ({ method: 'GET', path, status })
+
+const REQUESTS: readonly (Asking & { readonly line: Line })[] = [
+  { of: 'a read', ask: ({ send }) => send('/api/zones?page=2'), line: get('/api/zones', 200) },
+  { of: 'an id that is encoded', ask: ({ send }) => send('/api/zones/a%20b'), line: get('/api/zones/a%20b', 200) },
+  {
+    of: 'a HEAD',
+    ask: ({ send }) => send('/api/zones', { method: 'HEAD' }),
+    line: { method: 'HEAD', path: '/api/zones', status: 200 }
+  },
+  {
+    of: 'a change with a body',
+    ask: ({ send }) => send('/api/unknown', { method: 'PUT', headers: browserHeaders(), body: '{"a":1}' }),
+    line: { method: 'PUT', path: '/api/unknown', status: 200 }
+  },
+  {
+    of: 'a change without a body',
+    ask: ({ send }) => send('/api/unknown/7', { method: 'DELETE', headers: browserHeaders() }),
+    line: { method: 'DELETE', path: '/api/unknown/7', status: 200 }
+  },
+  { of: 'a health probe', ask: ({ send }) => send('/api/health'), line: get('/api/health', 200) },
+  { of: 'an answer without content', ask: answering(204), line: get('/api/zones', 204) },
+  { of: 'an error of the backend', ask: answering(503), line: get('/api/zones', 503) },
+  { of: 'an unknown page', ask: ({ send }) => send('/nowhere?a=b'), line: get('/nowhere', 404) },
+  { of: 'a denied read', ask: ({ send }) => send('/api/audit/logs?a=b'), line: get('/api/audit/logs', 401) },
+  {
+    of: 'a change without a CSRF token',
+    ask: ({ send }) => send('/api/zones', { method: 'POST' }),
+    line: { method: 'POST', path: '/api/zones', status: 403 }
+  },
+  { of: 'an ambiguous path', ask: ({ send }) => send('/api//zones?a=b'), line: get('/api//zones', 400) },
+  {
+    of: 'a method that is not forwarded',
+    ask: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
+    line: { method: 'PROPFIND', path: '/api/zones', status: 405 }
+  },
+  {
+    of: 'a path beyond measure',
+    ask: ({ send }) => send(`/api/${'a'.repeat(1000)}`),
+    line: get(`/api/${'a'.repeat(251)}`, 200)
+  },
+  {
+    of: 'a body that is too large',
+    env: { UPLOAD_LIMIT: '1' },
+    ask: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: 'too much' }),
+    line: { method: 'POST', path: '/api/unknown', status: 413 }
+  },
+  {
+    of: 'a backend that is gone',
+    env: { BACKEND_URL: 'http://127.0.0.1:1' },
+    ask: ({ send }) => send('/api/zones'),
+    line: get('/api/zones', 502)
+  }
+]
+
+function answering(status: number) {
+  return ({ backend, send }: TestGateway): Promise<unknown> => {
+    backend.answer = (_request, response) => response.writeHead(status).end()
+    return send('/api/zones')
+  }
+}
+
+const LINE_FIELDS = [
+  'hostname',
+  'ip',
+  'level',
+  'method',
+  'ms',
+  'msg',
+  'name',
+  'path',
+  'pid',
+  'requestId',
+  'status',
+  'time'
+]
+
+t.test('the line of a request', async (t) => {
+  for (const { of, env, ask, line } of REQUESTS) {
+    t.test(`is written once, and says what became of it: ${of}`, async (t) => {
+      const gateway = await startGateway(t, { ...(env && { env }) })
+
+      const answer = (await ask(gateway)) as { headers: Record<string, string> }
+
+      const lines = await requestLines(gateway)
+      t.equal(lines.length, 1)
+      t.match(lines, [{ level: 30, ...line, ip: '127.0.0.1', ms: Number, requestId: answer.headers['x-request-id'] }])
+      t.same(Object.keys(lines[0] ?? {}).sort(), LINE_FIELDS, 'and nothing else')
+    })
+  }
+
+  t.test('is written for every request on a connection', async (t) => {
+    const gateway = await startGateway(t)
+
+    await sendRaw(
+      gateway.url,
+      ['/api/zones/1', '/api/zones/2', '/nowhere']
+        .map((path, index) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${index === 2 ? 'Connection: close\r\n' : ''}\r\n`)
+        .join('')
+    )
+
+    const lines = await requestLines(gateway)
+    t.same(lines.map(({ path }) => path).sort(), ['/api/zones/1', '/api/zones/2', '/nowhere'])
+  })
+
+  t.test('is left out where the level is higher', async (t) => {
+    const gateway = await startGateway(t, { env: { LOG_LEVEL: 'warn' } })
+
+    t.equal((await gateway.send('/api/zones')).status, 200)
+
+    t.same(await requestLines(gateway), [])
+    t.same(gateway.logs, [])
+  })
+})
+
+const ADDRESSES: readonly (readonly [trusted: string, forwardedFor: string, ip: string, why: string])[] = [
+  ['', '203.0.113.9', '127.0.0.1', 'nobody is trusted'],
+  ['10.0.0.0/8', '203.0.113.9', '127.0.0.1', 'somebody else is trusted'],
+  ['loopback', '203.0.113.9', '203.0.113.9', 'the proxy is trusted'],
+  ['loopback', '198.51.100.1, 203.0.113.9', '203.0.113.9', 'the client put an address of its own in front'],
+  ['loopback,203.0.113.9', '198.51.100.1, 203.0.113.9', '198.51.100.1', 'both proxies are trusted'],
+  ['loopback', '203.0.113.9:5555', '203.0.113.9', 'the proxy adds a port'],
+  ['loopback', '[2001:DB8::1]:443', '2001:db8::1', 'the proxy adds brackets'],
+  ['loopback', '::ffff:203.0.113.9', '203.0.113.9', 'the proxy listens on both families'],
+  ['loopback', 'unknown', '127.0.0.1', 'the proxy does not know'],
+  ['loopback', `"${SECRET}"`, '127.0.0.1', 'it is no address']
+]
+
+t.test("the client's address in the line of a request", async (t) => {
+  for (const [trusted, forwardedFor, ip, why] of ADDRESSES) {
+    t.test(`is ${ip} where ${why}`, async (t) => {
+      const gateway = await startGateway(t, { env: { TRUST_PROXY: trusted } })
+
+      await gateway.send('/api/zones', { headers: { 'x-forwarded-for': forwardedFor } })
+
+      t.match(await requestLines(gateway), [{ ip }])
+    })
+  }
+})
+
+t.test('a request that is cut short', async (t) => {
+  t.test('leaves its line where the browser left before the answer', async (t) => {
+    const gateway = await startGateway(t)
+
+    await leaveBeforeAnswer(gateway, '/api/zones')
+
+    const lines = await requestLines(gateway)
+    t.equal(lines.length, 1)
+    t.match(lines, [{ ...get('/api/zones', 499), cutShort: true, ip: '127.0.0.1' }])
+  })
+
+  t.test('leaves its line where the browser left in the middle of the answer', async (t) => {
+    const gateway = await startGateway(t)
+    const { request, held } = await askForHalf(gateway)
+
+    request.destroy()
+    await once(held, 'close')
+
+    const lines = await requestLines(gateway)
+    t.equal(lines.length, 1)
+    t.match(lines, [{ ...get('/api/zones', 200), cutShort: true, ip: '127.0.0.1' }])
+  })
+
+  t.test('leaves its line where the backend failed in the middle of the answer', async (t) => {
+    const gateway = await startGateway(t)
+    const { response, held } = await askForHalf(gateway)
+
+    held.destroy()
+    await once(response, 'close')
+
+    const lines = await requestLines(gateway)
+    t.equal(lines.length, 1)
+    t.match(lines, [{ ...get('/api/zones', 200), cutShort: true }])
+  })
+})
+
+/** An answer of which half has arrived. */
+const askForHalf = async ({ url, backend }: TestGateway) => {
+  const atBackend = new Promise<ServerResponse>((resolve) => {
+    backend.answer = (_request, response) => {
+      response.writeHead(200, { 'content-length': 8 }).write('half')
+      resolve(response)
+    }
+  })
+  const request = httpRequest(`${url}/api/zones`, { agent: false }).end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  // Both ends see the connection break, as they should.
+  for (const end of [request, response]) end.on('error', () => undefined)
+  await once(response, 'data')
+  return { request, response, held: await atBackend }
+}

@@ -1,0 +1,35 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t from 'tap'
+import { API_SECRET } from '../helper/gateway.js'
+import { send } from '../helper/http.js'
+import { startProgram } from '../helper/program.js'
+import { startBackend } from '../helper/recording-backend.js'
+
+const LONGER_THAN_GRACE_MS = 30_000
+
+// Waits for the whole grace period, so it has a file of its own that others can run beside.
+t.test('a request that never ends is cut off after the grace period, and the gateway leaves with 0', async (t) => {
+  const backend = await startBackend(t)
+  // It has the request, and never answers.
+  backend.answer = () => backend.server.emit('reached')
+  const program = await startProgram(t, 'dist/src/gateway/main.js', {
+    NODE_ENV: 'production',
+    GATEWAY_PORT: '0',
+    BACKEND_URL: backend.url,
+    API_SECRET,
+    AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl')
+  })
+  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+  const reached = once(backend.server, 'reached')
+  const cutOff = t.rejects(send(url, '/api/zones'), { code: 'ECONNRESET' })
+  await reached
+
+  program.signal('SIGTERM')
+
+  await program.waitForLine('cutting off what is still in flight', LONGER_THAN_GRACE_MS)
+  await cutOff
+  t.same(await program.exited, { code: 0, signal: null })
+  t.match(program.stdout, '"stopped"', 'and it has closed everything')
+  t.equal(program.stderr, '')
+})

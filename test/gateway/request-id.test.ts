@@ -1,0 +1,186 @@
+import t from 'tap'
+import { startGateway, type TestGateway } from '../helper/gateway.js'
+import { type Answer, sendRaw } from '../helper/http.js'
+
+const MADE = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** A request with these header lines, as they stand. Bytes above 127 are written as they are in the text. */
+const ask = ({ url }: TestGateway, path: string, headerLines: string): Promise<Answer> =>
+  sendRaw(url, `GET ${path} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n${headerLines}\r\n`)
+
+/** The ids in the lines about requests; all of them are written once the gateway has closed. */
+const loggedIds = async ({ gateway, logs }: TestGateway): Promise<unknown[]> => {
+  await gateway.app.close()
+  return logs.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId)
+}
+
+const SANE = ['a', '0', 'req-42', 'A.b_C-9', '0af7651916cd43dd8448eb211c80319c', 'x'.repeat(64)]
+
+t.test('an X-Request-Id that is sane', async (t) => {
+  for (const id of SANE) {
+    t.test(`is kept everywhere: ${id}`, async (t) => {
+      const gateway = await startGateway(t)
+
+      const answer = await ask(gateway, '/api/zones', `X-Request-Id: ${id}\r\n`)
+
+      t.equal(answer.status, 200)
+      t.equal(answer.headers['x-request-id'], id, 'in the answer')
+      t.equal(gateway.backend.requests[0]?.headers['x-request-id'], id, 'at the backend')
+      t.same(await loggedIds(gateway), [id], 'in the log')
+    })
+  }
+
+  // Each is refused at another place; the parser's own refusals come before there is a header to read an id from.
+  const REFUSED: readonly (readonly [of: string, status: number, path: string, headerLines: string])[] = [
+    ['an unknown page', 404, '/nowhere', ''],
+    ['a path that the router cannot decode', 400, '/api/%zz', ''],
+    ['an ambiguous path', 400, '/api//zones', ''],
+    ['a request without a token', 401, '/api/audit/logs', ''],
+    ['an expectation that cannot be met', 417, '/api/zones', 'Expect: miracles\r\n']
+  ]
+  for (const [of, status, path, headerLines] of REFUSED) {
+    t.test(`is in the refusal of ${of}`, async (t) => {
+      const answer = await ask(await startGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
+
+      t.equal(answer.status, status)
+      t.equal(answer.headers['x-request-id'], 'req-42')
+      t.equal(answer.json().requestId, 'req-42')
+    })
+  }
+
+  t.test('is in the audit record of a denial', async (t) => {
+    const gateway = await startGateway(t)
+
+    await ask(gateway, '/api/audit/logs', 'X-Request-Id: req-42\r\n')
+
+    t.match(await gateway.auditRecords(), [{ requestId: 'req-42' }])
+  })
+
+  t.test('is in the line that explains a failure', async (t) => {
+    const gateway = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
+
+    const answer = await ask(gateway, '/api/zones', 'X-Request-Id: req-42\r\n')
+
+    t.equal(answer.status, 502)
+    t.match(
+      gateway.logs.filter(({ msg }) => msg === 'refused'),
+      [{ requestId: 'req-42', code: 'BACKEND_UNREACHABLE' }]
+    )
+  })
+
+  t.test("is not replaced by the backend's own", async (t) => {
+    const gateway = await startGateway(t)
+    gateway.backend.answer = (_request, response) => response.setHeader('x-request-id', 'from-the-backend').end('{}')
+
+    const answer = await ask(gateway, '/api/zones', 'X-Request-Id: req-42\r\n')
+
+    t.equal(answer.headers['x-request-id'], 'req-42')
+  })
+})
+
+const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
+
+const INSANE: readonly (readonly [of: string, headerLines: string])[] = [
+  ['there is none', ''],
+  ['it is empty', 'X-Request-Id:\r\n'],
+  ['it is blank', 'X-Request-Id:  \t \r\n'],
+  ['it is too long', `X-Request-Id: ${'x'.repeat(65)}\r\n`],
+  ['it is much too long', `X-Request-Id: ${'x'.repeat(8000)}\r\n`],
+  ['it holds a space', 'X-Request-Id: a b\r\n'],
+  ['it holds a tab', 'X-Request-Id: a\tb\r\n'],
+  ['it holds a quote', 'X-Request-Id: a"b\r\n'],
+  ['it holds markup', 'X-Request-Id: <script>\r\n'],
+  ['it holds a slash', 'X-Request-Id: ../a\r\n'],
+  ['it holds an encoded line break', 'X-Request-Id: a%0d%0ab\r\n'],
+  ['it holds a terminal sequence', 'X-Request-Id: a[31m\r\n'],
+  ['it holds an accent', `X-Request-Id: ${utf8('é')}\r\n`],
+  ['it holds Unicode', `X-Request-Id: ${utf8('名前')}\r\n`],
+  ['it holds a line separator', `X-Request-Id: a${utf8('\u2028')}b\r\n`],
+  ['there are two', 'X-Request-Id: a\r\nX-Request-Id: b\r\n'],
+  ['there are two that are equal', 'X-Request-Id: a\r\nX-Request-Id: a\r\n']
+]
+
+t.test('a request id is made', async (t) => {
+  for (const [of, headerLines] of INSANE) {
+    t.test(`where ${of}`, async (t) => {
+      const gateway = await startGateway(t)
+
+      const answer = await ask(gateway, '/api/zones', headerLines)
+
+      const id = answer.headers['x-request-id']
+      t.equal(answer.status, 200)
+      t.match(id, MADE)
+      t.equal(gateway.backend.requests[0]?.headers['x-request-id'], id, 'the same at the backend')
+      t.same(await loggedIds(gateway), [id], 'and in the log')
+    })
+
+    t.test(`for a refusal where ${of}`, async (t) => {
+      const answer = await ask(await startGateway(t), '/nowhere', headerLines)
+
+      t.equal(answer.status, 404)
+      t.match(answer.headers['x-request-id'], MADE)
+      t.equal(answer.json().requestId, answer.headers['x-request-id'])
+    })
+  }
+
+  t.test('anew for every request', async (t) => {
+    const { send } = await startGateway(t)
+
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send('/api/health')))
+
+    t.equal(new Set(answers.map(({ headers }) => headers['x-request-id'])).size, 20)
+  })
+
+  t.test('for bytes that are not HTTP', async (t) => {
+    const { url } = await startGateway(t)
+
+    const answer = await sendRaw(url, 'hello there\r\n\r\n')
+
+    t.equal(answer.status, 400)
+    t.match(answer.headers['x-request-id'], MADE)
+    t.equal(answer.json().requestId, answer.headers['x-request-id'])
+  })
+})
+
+t.test('a line break cannot get into an answer by way of the id', async (t) => {
+  for (const [of, lineBreak] of [
+    ['CR', '\r'],
+    ['LF', '\n'],
+    ['CR LF and a space', '\r\n ']
+  ] as const) {
+    t.test(of, async (t) => {
+      const gateway = await startGateway(t)
+
+      const answer = await ask(gateway, '/api/zones', `X-Request-Id: a${lineBreak}X-Injected: yes\r\n`)
+
+      t.equal(answer.headers['x-injected'], undefined)
+      t.match(answer.headers['x-request-id'], /^[A-Za-z0-9._-]{1,64}$/)
+    })
+  }
+})
+
+t.test('trace context', async (t) => {
+  const TRACES: readonly (readonly [of: string, traceparent: string])[] = [
+    ['sampled', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
+    ['not sampled', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00'],
+    ['of a later version', '01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more']
+  ]
+  for (const [of, traceparent] of TRACES) {
+    t.test(`reaches the backend untouched: ${of}`, async (t) => {
+      const { send, backend } = await startGateway(t)
+
+      await send('/api/zones', { headers: { traceparent, tracestate: 'a=1,b=2', baggage: 'k=v' } })
+
+      t.match(backend.requests[0]?.headers, { traceparent, tracestate: 'a=1,b=2', baggage: 'k=v' })
+    })
+  }
+
+  t.test('is not made up where there is none', async (t) => {
+    const { send, backend } = await startGateway(t)
+
+    await send('/api/zones')
+
+    t.equal(backend.requests.length, 1)
+    t.equal(backend.requests[0]?.headers.traceparent, undefined)
+  })
+})
