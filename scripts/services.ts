@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { aptLine, installWithApt, mayInstallWithApt } from './apt.js'
 import { programOnPath } from './program-on-path.js'
 
@@ -8,28 +10,62 @@ export interface Service {
   readonly variable: string
   /** Any one of these on the PATH will do. */
   readonly programs: readonly string[]
+  /** Where Debian keeps them off the PATH: this folder has one for each version, and that has a `bin`. */
+  readonly versionsIn?: string
   /** Debian's name for it. */
   readonly aptPackage: string
 }
 
+// Debian makes an empty cluster along with the package and would start it: installed from here it stays down until the
+// machine starts anew, and no test ever looks at it. Only a setting left behind in /etc could keep it from being made.
+export const postgresql: Service = {
+  name: 'PostgreSQL',
+  variable: 'DATABASE_URL',
+  programs: ['postgres'],
+  versionsIn: '/usr/lib/postgresql',
+  aptPackage: 'postgresql'
+}
+
 export const services: readonly Service[] = [
-  { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' }
+  { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' },
+  postgresql
 ]
 
 /** What a run may know of its surroundings and do to them; a test hands in another one. */
 export interface Machine {
   readonly env: NodeJS.ProcessEnv
-  find(program: string): string | undefined
+  /** Looks along the PATH, then for the newest version in that folder. */
+  find(program: string, versionsIn?: string): string | undefined
   mayInstall(): boolean
   install(packages: readonly string[]): void
 }
 
 export const thisMachine = (env: NodeJS.ProcessEnv): Machine => ({
   env,
-  find: (program) => programOnPath(program, env.PATH),
+  find: (program, versionsIn) =>
+    programOnPath(program, [env.PATH, ...(versionsIn === undefined ? [] : newestFirst(versionsIn))].join(delimiter)),
   mayInstall: () => mayInstallWithApt(env),
   install: (packages) => installWithApt(packages, env)
 })
+
+/** The `bin` folders of all versions there are. */
+const newestFirst = (versionsIn: string): string[] =>
+  entries(versionsIn)
+    .sort((one, other) => other.localeCompare(one, 'en', { numeric: true }))
+    .map((version) => join(versionsIn, version, 'bin'))
+
+const entries = (folder: string): string[] => {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // no such folder: nothing of the kind is installed
+    return []
+  }
+}
+
+/** The program that a helper would start. */
+export const programOf = ({ programs, versionsIn }: Service, machine: Pick<Machine, 'find'>): string | undefined =>
+  programs.map((program) => machine.find(program, versionsIn)).find((file) => file !== undefined)
 
 /** The message is for the person at the terminal: it names every missing service and the line that installs them. */
 export class ServicesMissing extends Error {}
@@ -45,7 +81,7 @@ export const prepareServices = (wanted: readonly Service[], machine: Machine, sa
 const source = (service: Service, machine: Machine): string | undefined => {
   // the address may hold a password, so only the variable is named
   if (machine.env[service.variable]) return `the one that ${service.variable} names`
-  return service.programs.map((program) => machine.find(program)).find((file) => file !== undefined)
+  return programOf(service, machine)
 }
 
 const installMissing = (missing: readonly Service[], machine: Machine, say: (line: string) => void): void => {
@@ -60,7 +96,7 @@ const installMissing = (missing: readonly Service[], machine: Machine, say: (lin
   }
 
   const stillMissing = missing.filter((service) => source(service, machine) === undefined)
-  if (stillMissing.length > 0) throw new ServicesMissing(`installed, but not on the PATH. ${advice(stillMissing)}`)
+  if (stillMissing.length > 0) throw new ServicesMissing(`installed, and still not found. ${advice(stillMissing)}`)
 }
 
 const advice = (missing: readonly Service[], prefix = ''): string =>

@@ -1,4 +1,3 @@
-import { createSecretKey } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import Fastify, {
   type FastifyBaseLogger,
@@ -10,6 +9,7 @@ import Fastify, {
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/address.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
+import { secretKey } from '../shared/jwt.js'
 import { withoutRedaction } from '../shared/logger.js'
 import { isApiPath } from './access.js'
 import { AuditLog } from './audit/audit-log.js'
@@ -23,16 +23,21 @@ import { rateLimit } from './hooks/rate-limit.js'
 import { securityHeaders } from './hooks/security-headers.js'
 import { type SessionExchange, sessionExchange } from './hooks/session-exchange.js'
 import { answerExpectation, answerUnreadable, refusalHeaders } from './http-edge.js'
-import { openBackendPool } from './proxy/backend.js'
+import { openBackend } from './proxy/backend.js'
+import { forwarder } from './proxy/forward.js'
+import { mountRoutes } from './proxy/mount.js'
 import { decorateRequestContext } from './request-context.js'
 import { requestId } from './request-id.js'
 import { logRequests } from './request-log.js'
 import { KnownPaths } from './request-path.js'
-import { authRoutes } from './routes/auth.js'
 import { catchAll, FORWARDED_METHODS } from './routes/catch-all.js'
+import { developmentRoutes } from './routes/development.js'
 import { healthRoutes } from './routes/health.js'
+import { routeTables } from './routes/index.js'
 import { securityHeaderTable } from './security-header-table.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
+import { SessionCookies } from './session/session-cookies.js'
+import { sessionRoutes } from './session/session-routes.js'
 
 export interface GatewayParts {
   readonly log: Logger
@@ -48,10 +53,10 @@ export interface Gateway {
 export const buildGateway = async (config: GatewayConfig, { log, provider }: GatewayParts): Promise<Gateway> => {
   const headerTable = securityHeaderTable(config.headers)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
+  const backend = openBackend(config.backend)
+  const tokens = new AppTokenVerifier(secretKey(config.apiSecret))
   const csrfTokens = new CsrfTokens(config.apiSecret)
-  const tokens = new AppTokenVerifier(createSecretKey(config.apiSecret, 'utf8'))
-  const pool = openBackendPool(config.backend)
-  const knownPaths = new KnownPaths(['/api/auth/csrf-token', '/api/health'])
+  const cookies = new SessionCookies(config.cookies)
   const trusted = new AddressSet(config.trustedProxies)
 
   const app: FastifyInstance = Fastify({
@@ -64,6 +69,8 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     trustProxy: config.trustedProxies.length > 0 && ((address) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,
     routerOptions: { maxParamLength: 512 },
+    // A HEAD is forwarded as what it is.
+    exposeHeadRoutes: false,
     // A request that arrives on an open connection while we close is still served, with all that belongs to an answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -83,7 +90,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
-  requireCanonicalPath(app, knownPaths)
+  requireCanonicalPath(app, new KnownPaths(routeTables.flatMap(({ rows }) => rows.map(({ path }) => path))))
   await rateLimit(app, config.loginLimit)
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })
@@ -94,12 +101,17 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   app.setErrorHandler((error: FastifyError, _request, reply) => refuse(error, reply))
   app.setNotFoundHandler((request, reply) => refuse(notFound(request.path), reply))
 
-  authRoutes(app, config, csrfTokens)
+  mountRoutes(app, routeTables, {
+    forward: forwarder(backend, config.publicHost),
+    local: sessionRoutes({ config, backend, cookies, tokens, csrfTokens }),
+    uploadBytes: config.limits.uploadBytes
+  })
+  developmentRoutes(app, config, cookies)
   healthRoutes(app)
-  await catchAll(app, config, pool)
+  catchAll(app, config, backend)
 
   app.addHook('onClose', async () => {
-    await pool.destroy()
+    await backend.pool.destroy()
     await audit.close()
   })
   return { app, audit }

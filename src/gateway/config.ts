@@ -30,6 +30,7 @@ export const gatewaySettings = {
     fallback: 'plain'
   }),
   REDIS_URL: text('redis-url', { about: "keeps the login limiter's counts across instances", fallback: null }),
+  DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),
   AUDIT_LOG_FILE: text('text', { about: 'where denied access is appended', fallback: 'logs/audit.jsonl' }),
   COOKIE_SECURE: flag({ about: 'Secure on every cookie; where unset, true in production', fallback: null }),
   CSP_SCRIPT_HOSTS: list('csp-host', { about: 'script CDN' }),
@@ -39,6 +40,13 @@ export const gatewaySettings = {
   CSP_CONNECT_HOSTS: list('csp-host', { about: 'further realtime hosts' }),
   BODY_LIMIT: byteSize(64 * MIB, { about: 'largest JSON body', fallback: MIB }),
   UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'largest streamed upload', fallback: 25 * MIB }),
+  WEB_ROOT: text('text', { about: 'folder of a built single-page app to serve under /', fallback: null }),
+  LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
+    about: 'omit leaves data.token out of login answers, for pages that never need it',
+    fallback: 'keep'
+  }),
+  API_DOCS: flag({ about: 'serve /api/docs; where unset, outside production', fallback: null }),
+  METRICS_ALLOW: list('address-range', { about: 'who may read /metrics beside this machine itself' }),
   GATEWAY_MAX_IN_FLIGHT: integer(1, 1_000_000, {
     about: 'requests on their way to the backend, at most; then 503',
     fallback: 1024
@@ -115,6 +123,12 @@ const configOf = (values: Values) => {
       allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
     },
     auth: { enforced: production },
+    databaseUrl: values.DATABASE_URL,
+    webRoot: values.WEB_ROOT,
+    loginBodyToken: values.LOGIN_BODY_TOKEN,
+    apiDocs: values.API_DOCS ?? !production,
+    developmentRoutes: !production,
+    metricsAllow: ['loopback', ...values.METRICS_ALLOW],
     cookies: { secure: values.COOKIE_SECURE ?? production },
     audit: { file: values.AUDIT_LOG_FILE },
     limits: {

@@ -3,33 +3,31 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 // What other servers write down for a client that did not wait for its answer.
 const CLIENT_LEFT = 499
 
+type Lines = Pick<FastifyBaseLogger, 'info'>
+
 /** One line per request, without its query and headers: those carry secrets. */
-export const logRequests = (app: FastifyInstance, lines: Pick<FastifyBaseLogger, 'info'>): void => {
+export const logRequests = (app: FastifyInstance, lines: Lines): void => {
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(lines, request, reply, { status: reply.statusCode })
+    done()
+  })
+
+  // `onResponse` never comes for an answer that is cut short, by whichever side.
   app.addHook('onRequest', (request, reply, done) => {
-    const start = performance.now()
-    // Asked for now: a request whose body was read to its end no longer knows its socket when the answer is out.
-    const ip = request.clientAddress
-    // Not in `onResponse`, which never comes for an answer that is cut short, by whichever side.
-    reply.raw.once('close', () => {
-      lines.info(
-        {
-          requestId: request.id,
-          method: request.method,
-          path: loggablePath(request),
-          ...outcome(reply),
-          ms: Math.round((performance.now() - start) * 10) / 10,
-          ip
-        },
-        'request'
-      )
+    const { raw: response } = reply
+    response.once('close', () => {
+      if (response.writableFinished) return
+      const status = response.headersSent ? response.statusCode : CLIENT_LEFT
+      logRequest(lines, request, reply, { status, cutShort: true })
     })
     done()
   })
 }
 
-const outcome = ({ raw: response, statusCode }: FastifyReply): object => {
-  if (response.writableFinished) return { status: response.statusCode }
-  return { status: response.headersSent ? statusCode : CLIENT_LEFT, cutShort: true }
+const logRequest = (lines: Lines, request: FastifyRequest, reply: FastifyReply, outcome: object): void => {
+  const { id: requestId, method, clientAddress: ip } = request
+  const ms = Math.round(reply.elapsedTime * 10) / 10
+  lines.info({ requestId, method, path: loggablePath(request), ...outcome, ms, ip }, 'request')
 }
 
 const MAX_PATH_CHARACTERS = 256

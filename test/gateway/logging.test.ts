@@ -429,7 +429,7 @@ t.test('a request that is cut short', async (t) => {
     const { response, held } = await askForHalf(gateway)
 
     held.destroy()
-    await once(response, 'close')
+    await new Promise((resolve) => response.once('close', resolve))
 
     const lines = await requestLines(gateway)
     t.equal(lines.length, 1)

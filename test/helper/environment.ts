@@ -1,5 +1,6 @@
 /** What tests may know of the machine they run on; the only file under test/ that reads its environment. */
 export const environment = {
   path: process.env.PATH ?? '',
-  redisUrl: process.env.REDIS_URL || undefined
+  redisUrl: process.env.REDIS_URL || undefined,
+  databaseUrl: process.env.DATABASE_URL || undefined
 } as const

@@ -1,5 +1,15 @@
-import { t } from 'tap'
-import { type Machine, prepareServices, type Service, ServicesMissing } from '../../scripts/services.js'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type Test as Tap, t } from 'tap'
+import {
+  type Machine,
+  postgresql,
+  prepareServices,
+  type Service,
+  ServicesMissing,
+  services,
+  thisMachine
+} from '../../scripts/services.js'
 
 const redis: Service = {
   name: 'Redis',
@@ -17,9 +27,9 @@ const machine = (has: string[], more: Partial<Machine> = {}): Machine => ({
   ...more
 })
 
-const prepare = (on: Machine): string[] => {
+const prepare = (on: Machine, wanted: readonly Service[] = [redis]): string[] => {
   const said: string[] = []
-  prepareServices([redis], on, (line) => said.push(line))
+  prepareServices(wanted, on, (line) => said.push(line))
   return said
 }
 
@@ -69,6 +79,63 @@ t.test('prepareServices', async (t) => {
   })
 
   t.test('fails when the program is still missing after the installation', async (t) => {
-    t.throws(() => prepare(machine([], { mayInstall: () => true })), { message: /installed, but not on the PATH/ })
+    t.throws(() => prepare(machine([], { mayInstall: () => true })), { message: /^installed, and still not found/ })
+  })
+
+  t.test('takes a program from where Debian keeps its versions', async (t) => {
+    const find = (program: string, versionsIn?: string): string => `${versionsIn}/15/bin/${program}`
+
+    t.same(prepare(machine([], { find }), [postgresql]), ['PostgreSQL: /usr/lib/postgresql/15/bin/postgres'])
+  })
+
+  t.test('installs all that is missing with one line', async (t) => {
+    const has: string[] = []
+    const install = (packages: readonly string[]): void => {
+      has.push(...packages, 'postgres')
+    }
+
+    t.same(prepare(machine(has, { mayInstall: () => true, install }), services), [
+      'Redis, PostgreSQL: not here yet, so: apt-get update && apt-get install -y --no-install-recommends redis-server postgresql',
+      'Redis: /bin/redis-server',
+      'PostgreSQL: /bin/postgres'
+    ])
+  })
+})
+
+t.test('thisMachine', async (t) => {
+  /** A folder with these programs. */
+  const folderWith = (t: Tap, ...files: string[]): string => {
+    const folder = t.testdir()
+    for (const file of files) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true })
+      writeFileSync(join(folder, file), '#!/bin/sh\n', { mode: 0o755 })
+    }
+    return folder
+  }
+
+  t.test('finds a program of the newest version', async (t) => {
+    const folder = folderWith(t, '9.6/bin/postgres', '15/bin/postgres', '16/bin/postgres')
+
+    t.equal(thisMachine({ PATH: '' }).find('postgres', folder), join(folder, '16/bin/postgres'))
+  })
+
+  t.test('passes over a version that does not have the program', async (t) => {
+    const folder = folderWith(t, '15/bin/postgres', '16/bin/psql')
+
+    t.equal(thisMachine({ PATH: '' }).find('postgres', folder), join(folder, '15/bin/postgres'))
+  })
+
+  t.test('takes a program on the PATH before any version', async (t) => {
+    const folder = folderWith(t, 'here/postgres', 'versions/16/bin/postgres')
+
+    t.equal(
+      thisMachine({ PATH: join(folder, 'here') }).find('postgres', join(folder, 'versions')),
+      join(folder, 'here/postgres')
+    )
+  })
+
+  t.test('finds nothing where there is no version', async (t) => {
+    t.equal(thisMachine({ PATH: '' }).find('postgres', join(t.testdir(), 'versions')), undefined)
+    t.equal(thisMachine({}).find('postgres'), undefined)
   })
 })

@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { gatewayConfig } from '../../../src/gateway/config.js'
-import { openBackendPool } from '../../../src/gateway/proxy/backend.js'
+import { openBackend } from '../../../src/gateway/proxy/backend.js'
 import { decorateRequestContext } from '../../../src/gateway/request-context.js'
 import { catchAll } from '../../../src/gateway/routes/catch-all.js'
 
@@ -8,5 +8,5 @@ import { catchAll } from '../../../src/gateway/routes/catch-all.js'
 const config = gatewayConfig(process.env)
 const app = Fastify()
 decorateRequestContext(app)
-await catchAll(app, config, openBackendPool(config.backend))
+catchAll(app, config, openBackend(config.backend))
 process.stdout.write(`listening at ${await app.listen(config.listen)}\n`)

@@ -8,22 +8,31 @@ const CONNECT_TIMEOUT_MS = 2_000
 // connection that is just being closed.
 const IDLE_MS = 4_000
 
-/** The connections to the backend: one pool for everything that is forwarded. */
-export const openBackendPool = ({ url, timeoutMs, connections }: GatewayConfig['backend']): Pool =>
-  new Pool(new URL(url).origin, {
+const MAX_HEADER_BYTES = 64 * 1024
+
+/** The backend as everything that is forwarded sees it: one pool of connections, one place to be careful in. */
+export interface Backend {
+  readonly pool: Pool
+  readonly origin: string
+  /** What stands in front of the gateway's path there; empty for most. */
+  readonly pathPrefix: string
+}
+
+export const openBackend = ({ url, timeoutMs, connections }: GatewayConfig['backend']): Backend => {
+  const { origin, pathname } = new URL(url)
+  const pool = new Pool(origin, {
     connections,
     // One request at a time per connection: a slow answer must hold up no other.
     pipelining: 1,
     keepAliveTimeout: IDLE_MS,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
     // Verifying is the default of TLS and stays so, whatever a proxy library passes by itself.
     connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs), rejectUnauthorized: true }
   })
-
-/** What stands in front of the gateway's path at the backend; empty for most. */
-export const backendPathPrefix = ({ url }: GatewayConfig['backend']): string =>
-  new URL(url).pathname.replace(/\/+$/, '')
+  return { pool, origin, pathPrefix: pathname.replace(/\/+$/, '') }
+}
 
 const TIMEOUT_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_TIMEOUT',
@@ -34,6 +43,22 @@ const TIMEOUT_CODES: ReadonlySet<string> = new Set([
 /** What went wrong on the way to the backend, as the refusal that the browser gets. */
 export const backendRefusal = (error: unknown): Refusal => {
   if (error instanceof Refusal) return error
-  const code = (error as { code?: string } | null)?.code ?? ''
+  const code = codeOf(error)
   return new Refusal(TIMEOUT_CODES.has(code) ? 'BACKEND_TIMEOUT' : 'BACKEND_UNREACHABLE', { cause: error })
 }
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+const CLOSED_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/**
+ * Whether a request met a kept connection that the backend was just closing: it never saw the request, so a read may be
+ * sent again, once. A mutation never is: nobody can know for certain how far it came.
+ */
+export const mayRepeat = (method: string, error: unknown, attempt: number): boolean =>
+  attempt === 0 && SAFE_METHODS.has(method) && CLOSED_CODES.has(codeOf(error)) && hadServedBefore(error)
+
+/** A connection that has answered before; one that was closed at once would only be closed again. */
+const hadServedBefore = (error: unknown): boolean =>
+  ((error as { socket?: { bytesRead?: number } | null } | null)?.socket?.bytesRead ?? 0) > 0
+
+const codeOf = (error: unknown): string => (error as { code?: string } | null)?.code ?? ''

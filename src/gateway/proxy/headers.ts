@@ -3,8 +3,6 @@ import type { FastifyRequest } from 'fastify'
 import { GATEWAY_OWNED_HEADERS } from '../security-header-table.js'
 import { forwardedAuthorization } from '../session/credentials.js'
 
-type Headers = Record<string, string | string[] | undefined>
-
 // These belong to one connection, not to the message on it.
 const HOP_BY_HOP = [
   'connection',
@@ -46,18 +44,21 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'set-cookie',
   'clear-site-data',
   'x-request-id',
+  'x-gateway-error',
   'via',
   'alt-svc',
   'public-key-pins'
 ])
 
+export type RequestHeaders = Record<string, string | string[] | undefined>
+
 /** The headers that go to the backend, from those that the browser sent. */
-export const backendRequestHeaders = (request: FastifyRequest, publicHost: string | null): Headers => {
+export const backendRequestHeaders = (request: FastifyRequest, publicHost: string | null): RequestHeaders => {
   const { headers: incoming, method } = request.raw
-  const perConnection = namesInConnection(incoming)
+  const perConnection = namesInConnection(incoming.connection)
   // A read is forwarded without a body, so it must not announce one.
   const bodyless = method === 'GET' || method === 'HEAD'
-  const headers: Headers = {}
+  const headers: RequestHeaders = {}
   for (const name in incoming) {
     if (NOT_TO_BACKEND.has(name) || perConnection.includes(name) || isSpoofable(name)) continue
     if (bodyless && (name === 'content-length' || name === 'content-type')) continue
@@ -77,23 +78,61 @@ const isSpoofable = (name: string): boolean => name.startsWith('x-forwarded-') |
 
 const NO_NAMES: readonly string[] = []
 
-const namesInConnection = ({ connection }: IncomingHttpHeaders): readonly string[] =>
+const namesInConnection = (connection: string | undefined): readonly string[] =>
   connection === undefined || connection === 'keep-alive' || connection === 'close'
     ? NO_NAMES
     : connection.split(',').map((name) => name.trim().toLowerCase())
 
-/** The headers that go to the browser, from those that the backend sent. */
-export const browserResponseHeaders = (incoming: IncomingHttpHeaders, backendOrigin: string): Headers => {
-  const perConnection = namesInConnection(incoming)
-  const headers: Headers = {}
-  for (const name in incoming) {
-    if (NOT_TO_BROWSER.has(name) || perConnection.includes(name)) continue
-    headers[name] = incoming[name]
+/** Names and values by turns, as they stand on the wire: nothing merged, no byte changed. */
+export type RawHeaders = readonly string[]
+
+/** What undici hands over, as text: Latin-1 keeps every byte what it was. */
+export const decodedHeaders = (raw: readonly (Buffer | string)[]): RawHeaders =>
+  raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
+
+/**
+ * The headers that go to the browser, from those that the backend sent, as names and values by turns. What the gateway has
+ * said itself on this answer stands.
+ */
+export const browserResponseHeaders = (
+  incoming: RawHeaders,
+  backendOrigin: string,
+  own: Readonly<Record<string, unknown>>
+): string[] => {
+  const perConnection = namesInConnection(headerValue(incoming, 'connection'))
+  const headers: string[] = []
+  let cacheControl = false
+  for (let index = 0; index < incoming.length; index += 2) {
+    const name = (incoming[index] as string).toLowerCase()
+    if (NOT_TO_BROWSER.has(name) || name in own || perConnection.includes(name)) continue
+    const value = incoming[index + 1] as string
+    if (name === 'cache-control') cacheControl = true
+    headers.push(name, name === 'location' ? ownLocation(value, backendOrigin) : value)
   }
-  // A redirect to the backend's own address would lead the browser past us.
-  const { location } = incoming
-  if (location?.startsWith(`${backendOrigin}/`)) headers.location = location.slice(backendOrigin.length)
   // Answers depend on who asks: unless the backend says how one may be kept, it may not.
-  headers['cache-control'] ??= 'no-store'
+  if (!cacheControl) headers.push('cache-control', 'no-store')
   return headers
+}
+
+const headerValue = (headers: RawHeaders, wanted: string): string | undefined => {
+  for (let index = 0; index < headers.length; index += 2) {
+    if (headers[index]?.length === wanted.length && headers[index]?.toLowerCase() === wanted) return headers[index + 1]
+  }
+  return undefined
+}
+
+/** A redirect to the backend's own address would lead the browser past us. */
+const ownLocation = (location: string, backendOrigin: string): string =>
+  location.startsWith(`${backendOrigin}/`) ? location.slice(backendOrigin.length) : location
+
+/** The same as an object, for those who want one. */
+export const headersObject = (headers: RawHeaders): IncomingHttpHeaders => {
+  const object: Record<string, string | string[]> = {}
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index] as string
+    const value = headers[index + 1] as string
+    const present = object[name]
+    object[name] = present === undefined ? value : [present, value].flat()
+  }
+  return object
 }

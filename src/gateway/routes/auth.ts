@@ -1,18 +1,15 @@
-import type { FastifyInstance } from 'fastify'
-import type { GatewayConfig } from '../config.js'
-import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
-import type { CsrfTokens } from '../session/csrf-tokens.js'
+import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import { LoginSchema } from '../../../schemas/auth.js'
+import { action, get, local, post, type RouteTable } from './declare.js'
 
-/** What the gateway answers itself under `/api/auth/`. */
-export const authRoutes = (app: FastifyInstance, config: GatewayConfig, tokens: CsrfTokens): void => {
-  const cookie = { ...cookieOptions(config.cookies), httpOnly: false, maxAge: tokens.lifetimeSeconds }
-
-  app.get('/api/auth/csrf-token', async (request, reply) => {
-    // The same token again while it is good, so that tabs do not take each other's away.
-    const [held, another] = cookieValues(request.headers.cookie, 'csrf_token')
-    const csrfToken = held !== undefined && another === undefined && tokens.isGood(held) ? held : tokens.issue()
-    setCookie(reply, 'csrf_token', csrfToken, cookie)
-    reply.header('cache-control', 'no-store')
-    return { success: true, csrfToken }
-  })
+export const auth: RouteTable = {
+  domain: 'auth',
+  about: 'Signing in and out',
+  rows: [
+    local(post('/api/auth/login', 'Sign in', LoginSchema)),
+    local(action('/api/auth/logout', 'Sign out', ActionNoteSchema)),
+    local(post('/api/auth/backend-login', 'Sign in at the backend', LoginSchema)),
+    get('/api/auth/backend-me', 'Who is signed in, as the backend sees it'),
+    local(get('/api/auth/csrf-token', 'A CSRF token, in a cookie and in the answer'))
+  ]
 }

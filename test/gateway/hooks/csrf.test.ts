@@ -55,7 +55,9 @@ t.test('csrf', async (t) => {
   for (const path of ['/api/auth/login', '/api/auth/backend-login']) {
     t.test(`does not ask ${path} for a token`, async (t) => {
       const { send, backend } = await startGateway(t)
-      t.equal((await send(path, { method: 'POST' })).status, 200)
+      const headers = { 'content-type': 'application/json' }
+      const body = '{"email":"a@example.com","password":"secret"}'
+      t.equal((await send(path, { method: 'POST', headers, body })).status, 200)
       t.equal(backend.requests.length, 1)
     })
   }

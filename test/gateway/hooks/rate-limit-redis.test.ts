@@ -14,7 +14,11 @@ const startWith = (t: Test, redisUrl: string): Promise<TestGateway> =>
   startGateway(t, { env: { REDIS_URL: redisUrl, TRUST_PROXY: 'loopback' } })
 
 const attempt = ({ send }: TestGateway, from: string): Promise<Answer> =>
-  send('/api/auth/login', { method: 'POST', headers: { 'x-forwarded-for': from } })
+  send('/api/auth/login', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
+    body: '{"email":"ada@example.com","password":"a guess"}'
+  })
 
 const attempts = async (gateway: TestGateway, count: number, from: string): Promise<number[]> => {
   const statuses: number[] = []

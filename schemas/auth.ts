@@ -1,0 +1,98 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { email, flag, label, MAX_PROPERTIES, number } from './field-kinds.js'
+
+// The backend opens a session for an e-mail address alone when these fields are present, because it trusts the server
+// that signed the person in elsewhere. From a browser they would be a sign-in without a password.
+const serverOnly = () =>
+  Type.Optional(Type.Never({ description: 'Not allowed here: only the server may send this field.' }))
+
+export const LoginSchema = Type.Object(
+  {
+    email: Type.Optional(label('The e-mail address of the account, or whatever the backend takes in its place.', 254)),
+    username: Type.Optional(label('The name of the account, where accounts have names.', 254)),
+    password: Type.String({ minLength: 1, maxLength: 1024, description: 'The password.' }),
+    rememberMe: Type.Optional(flag('Asks for a longer session.')),
+    okta: serverOnly(),
+    groups: serverOnly()
+  },
+  {
+    $id: 'Login',
+    title: 'Sign in',
+    description: 'The credentials of a person.',
+    examples: [{ email: 'ada@example.com', password: 'correct horse battery staple', rememberMe: true }],
+    additionalProperties: true,
+    maxProperties: MAX_PROPERTIES
+  }
+)
+export type Login = Static<typeof LoginSchema>
+
+export const SessionExchangeSchema = Type.Object(
+  {
+    email: email('The e-mail address that the identity provider vouches for.'),
+    name: Type.String({ maxLength: 200, description: 'The name of the person.' }),
+    okta: Type.Literal(true, { description: 'Marks the exchange: the identity provider has checked this person.' }),
+    groups: Type.Array(Type.String({ maxLength: 256 }), {
+      maxItems: 1000,
+      description: 'The groups of the person at the identity provider.'
+    })
+  },
+  {
+    $id: 'SessionExchange',
+    title: 'Session exchange',
+    description: 'What the server sends to the backend to turn an identity-provider session into one of its own.',
+    examples: [{ email: 'ada@example.com', name: 'Ada Example', okta: true, groups: ['floor-wardens'] }],
+    additionalProperties: false
+  }
+)
+export type SessionExchange = Static<typeof SessionExchangeSchema>
+
+export const SessionResponseSchema = Type.Object(
+  {
+    success: flag('Whether there is a session.'),
+    data: Type.Optional(
+      Type.Union(
+        [
+          Type.Object(
+            {
+              token: Type.String({ minLength: 1, maxLength: 8192, description: 'The app token.' }),
+              // Its fields are the backend's: one that has another shape than we expect must not keep anybody out.
+              user: Type.Object(
+                {},
+                { additionalProperties: true, maxProperties: MAX_PROPERTIES, description: 'The person signed in.' }
+              ),
+              expiresIn: Type.Optional(number(0, Number.MAX_SAFE_INTEGER, 'How long the token lives, in seconds.'))
+            },
+            { additionalProperties: true, maxProperties: MAX_PROPERTIES }
+          ),
+          Type.Null()
+        ],
+        { description: 'The session, when there is one.' }
+      )
+    )
+  },
+  {
+    $id: 'SessionResponse',
+    title: 'Session',
+    description: 'What the backend answers to a sign-in or an exchange.',
+    examples: [
+      {
+        success: true,
+        data: {
+          token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI3IiwiZXhwIjoxNzYzMjAwMDAwfQ.c2lnbmF0dXJl',
+          user: {
+            userId: 7,
+            email: 'ada@example.com',
+            displayName: 'Ada Example',
+            role: 'admin',
+            permissions: ['personnel.read', 'emergency.trigger']
+          },
+          expiresIn: 3600
+        }
+      },
+      { success: false }
+    ],
+    additionalProperties: true,
+    maxProperties: MAX_PROPERTIES
+  }
+)
+export type SessionResponse = Static<typeof SessionResponseSchema>

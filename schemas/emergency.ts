@@ -1,0 +1,128 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { anything, email, flag, integer, label, MAX_PROPERTIES, maybe, moment, text } from './field-kinds.js'
+import { id, ids } from './ids.js'
+
+const details = {
+  type: maybe(text('What kind of emergency: fire, medical, evacuation and the like.', 64)),
+  severity: maybe(id('How grave it is, as a word or a number.')),
+  title: maybe(text('What to call it.')),
+  message: maybe(text('What people are told.', 2000)),
+  description: maybe(text('What has happened.', 5000)),
+  buildingId: maybe(id('The building concerned.')),
+  floorId: maybe(id('The floor concerned.')),
+  zoneId: maybe(id('The zone concerned.')),
+  zoneIds: maybe(ids('The zones concerned.')),
+  musterZoneId: maybe(id('Where people are to gather.')),
+  transmitterId: maybe(id('The transmitter that raised it.')),
+  personnelId: maybe(id('The person who raised it, or who needs help.')),
+  position: maybe(anything('Where it is: on the plan, on the map, or in words.')),
+  isDrill: maybe(flag('Whether it is only an exercise.')),
+  startedAt: maybe(moment('When it began.')),
+  metadata: maybe(anything('Anything else that belongs to the emergency.'))
+}
+
+const examples = [
+  {
+    type: 'fire',
+    severity: 'critical',
+    message: 'Leave the building by the north stairs.',
+    buildingId: 3,
+    zoneIds: [7, 8],
+    position: { x: 12, y: 4 },
+    isDrill: true,
+    metadata: { panel: 'FP-2' }
+  }
+]
+
+export const EmergencyCreateSchema = Type.Object(details, {
+  $id: 'EmergencyCreate',
+  title: 'New emergency',
+  description: 'An emergency to record.',
+  examples,
+  additionalProperties: true,
+  maxProperties: MAX_PROPERTIES
+})
+export type EmergencyCreate = Static<typeof EmergencyCreateSchema>
+
+export const EmergencyUpdateSchema = Type.Object(
+  {
+    ...details,
+    status: maybe(text('Its state.', 64)),
+    resolution: maybe(text('How it ended.', 5000)),
+    resolvedAt: maybe(moment('When it ended.')),
+    resolvedBy: maybe(id('Who ended it.'))
+  },
+  {
+    $id: 'EmergencyUpdate',
+    title: 'Changed emergency',
+    description: 'What changes about an emergency.',
+    examples: [
+      {
+        status: 'resolved',
+        resolution: 'Burnt toast.',
+        resolvedAt: '2025-11-15T09:30:00Z',
+        zoneIds: [7],
+        position: { x: 12, y: 4 },
+        metadata: {}
+      }
+    ],
+    additionalProperties: true,
+    minProperties: 1,
+    maxProperties: MAX_PROPERTIES
+  }
+)
+export type EmergencyUpdate = Static<typeof EmergencyUpdateSchema>
+
+// Nothing is required, not even one field: an alarm must not fail on a form that was left empty.
+export const EmergencyTriggerSchema = Type.Object(details, {
+  $id: 'EmergencyTrigger',
+  title: 'Alarm',
+  description: 'An alarm to raise at once.',
+  examples: [...examples, {}],
+  additionalProperties: true,
+  maxProperties: MAX_PROPERTIES
+})
+export type EmergencyTrigger = Static<typeof EmergencyTriggerSchema>
+
+const name = label('The name of the contact.')
+
+const contactDetails = {
+  role: maybe(text('What the contact is responsible for.')),
+  organization: maybe(text('Where the contact works.')),
+  phone: maybe(text('A telephone number.', 64)),
+  mobile: maybe(text('A mobile number.', 64)),
+  email: maybe(email('An e-mail address.')),
+  buildingId: maybe(id('The building that the contact is for.')),
+  priority: maybe(integer(0, 1_000_000, 'Whom to call first: the smallest number.')),
+  notifyBySms: maybe(flag('Whether alarms are sent as text messages.')),
+  notifyByEmail: maybe(flag('Whether alarms are sent by e-mail.')),
+  isActive: maybe(flag('Whether the contact is to be called.')),
+  notes: maybe(text('Anything to know about the contact.', 2000))
+}
+
+export const EmergencyContactCreateSchema = Type.Object(
+  { name, ...contactDetails },
+  {
+    $id: 'EmergencyContactCreate',
+    title: 'New emergency contact',
+    description: 'A contact to create.',
+    examples: [{ name: 'Fire brigade', phone: '112', priority: 1, notifyBySms: false }],
+    additionalProperties: true,
+    maxProperties: MAX_PROPERTIES
+  }
+)
+export type EmergencyContactCreate = Static<typeof EmergencyContactCreateSchema>
+
+export const EmergencyContactUpdateSchema = Type.Object(
+  { name: Type.Optional(name), ...contactDetails },
+  {
+    $id: 'EmergencyContactUpdate',
+    title: 'Changed emergency contact',
+    description: 'What changes about a contact.',
+    examples: [{ phone: '+49 30 1234567', isActive: true }],
+    additionalProperties: true,
+    minProperties: 1,
+    maxProperties: MAX_PROPERTIES
+  }
+)
+export type EmergencyContactUpdate = Static<typeof EmergencyContactUpdateSchema>

@@ -1,0 +1,62 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { id } from './ids.js'
+
+// What the cookies hold that a page may read. An account need not have every detail, so these may be null.
+
+const permission = () =>
+  Type.String({
+    minLength: 3,
+    maxLength: 128,
+    pattern: '^[A-Za-z0-9_*-]+\\.[A-Za-z0-9_*.-]+$'
+  })
+
+const detail = (description: string, maxLength: number) =>
+  Type.Union([Type.String({ maxLength }), Type.Null()], { description })
+
+export const AuthUserSchema = Type.Object(
+  {
+    userId: Type.Union([id('The id of the account.'), Type.Null()], { description: 'The id of the account.' }),
+    email: detail('The e-mail address of the account.', 254),
+    displayName: detail('The name to show.', 200),
+    role: detail('The role of the account.', 64)
+  },
+  {
+    $id: 'AuthUser',
+    title: 'Signed-in person',
+    description: 'The content of the cookie auth_user: who is signed in, for the page to show.',
+    examples: [
+      { userId: 7, email: 'ada@example.com', displayName: 'Ada Example', role: 'admin' },
+      { userId: 'u-12', email: null, displayName: null, role: null }
+    ],
+    additionalProperties: false
+  }
+)
+export type AuthUser = Static<typeof AuthUserSchema>
+
+export const PermissionSchema = Type.String({
+  ...permission(),
+  $id: 'Permission',
+  title: 'Permission',
+  description: 'What an account may do, as resource.action.',
+  examples: ['emergency.trigger', 'admin.users', 'personnel.read']
+})
+export type Permission = Static<typeof PermissionSchema>
+
+export const AuthPermissionsSchema = Type.Array(permission(), {
+  $id: 'AuthPermissions',
+  title: 'Permissions',
+  description: 'The content of the cookie auth_permissions: what the page may offer. The backend decides again.',
+  examples: [['personnel.read', 'personnel.create', 'emergency.read'], []],
+  maxItems: 1000
+})
+export type AuthPermissions = Static<typeof AuthPermissionsSchema>
+
+export const TokenExpirySchema = Type.Integer({
+  $id: 'TokenExpiry',
+  title: 'Session expiry',
+  description: 'The content of the cookie auth_token_expiry: when the session ends, in milliseconds since 1970.',
+  examples: [1763200000000],
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER
+})
+export type TokenExpiry = Static<typeof TokenExpirySchema>

@@ -1,0 +1,31 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { onceClosed } from './response-close.js'
+
+/** What became of a request. */
+export interface Outcome {
+  readonly status: number
+  /** By whichever side: the client may have left, or the backend failed in the middle of its answer. */
+  readonly cutShort: boolean
+  readonly ms: number
+}
+
+export type AnswerListener = (request: FastifyRequest, outcome: Outcome) => void
+
+// What other servers write down for a client that did not wait for its answer.
+const CLIENT_LEFT = 499
+
+/**
+ * Tells all listeners what became of a request, once. To be called for each request before anything can refuse it. Not
+ * by `onResponse`: that never comes for an answer that is cut short, and costs more than the one listener here.
+ */
+export const answerWatch =
+  (listeners: readonly AnswerListener[]) =>
+  (request: FastifyRequest, { raw: response }: FastifyReply): void => {
+    const start = performance.now()
+    onceClosed(response, () => {
+      const cutShort = !response.writableFinished
+      const status = cutShort && !response.headersSent ? CLIENT_LEFT : response.statusCode
+      const outcome: Outcome = { status, cutShort, ms: performance.now() - start }
+      for (const listener of listeners) listener(request, outcome)
+    })
+  }

@@ -1,0 +1,188 @@
+import type { FastifyRequest } from 'fastify'
+import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
+import type { AnswerListener, Outcome } from './answered.js'
+import type { RefusalCode } from './errors.js'
+import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from './metric-series.js'
+
+/** What others keep count of already; asked when somebody reads the numbers. */
+export interface MetricSources {
+  readonly loginKeys: () => number
+  readonly inFlight: () => number
+  readonly auditFallback: () => boolean
+  readonly auditDropped: () => number
+}
+
+// The longest is the default of what a backend may take.
+const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** The route of what has none: an unknown page, or a path that the router could not read. */
+const NO_ROUTE = 'none'
+
+// Labels come from closed sets: who can make up a new one with each request fills the memory.
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const OTHER_METHOD = 'OTHER'
+const OUTCOMES = ['cut', 'other', '2xx', '3xx', '4xx', '5xx'] as const
+const [CUT, OTHER_STATUS] = [0, 1]
+
+const BACKEND_ERROR_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_SOCKET'
+])
+
+/** All that is counted for one route and method. */
+interface RequestSeries {
+  readonly duration: HistogramSeries
+  /** By place in `OUTCOMES`. */
+  readonly counts: CounterSeries[]
+}
+
+/** The numbers of one gateway, in a registry of their own. */
+export class GatewayMetrics {
+  readonly #registry = new Registry()
+  readonly #requests = new CounterFamily('gateway_http_requests_total', 'Requests, by what became of them.')
+  readonly #durations = new HistogramFamily(
+    'gateway_http_request_duration_seconds',
+    'Time until the answer was out, or cut short.',
+    DURATION_BOUNDS
+  )
+  readonly #backendDurations = new HistogramFamily(
+    'gateway_backend_duration_seconds',
+    "Time until the backend's answer began.",
+    DURATION_BOUNDS
+  )
+  readonly #backendErrors: Counter<'code'>
+  readonly #refusals: Counter<'code'>
+  // Two maps rather than one with a joined key: they need no new text for each request.
+  readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
+  readonly #backendByRoute = new Map<string, HistogramSeries>()
+
+  constructor(sources: MetricSources) {
+    const registers = [this.#registry]
+    for (const family of [this.#requests, this.#durations, this.#backendDurations]) {
+      // The registry asks a metric for nothing but its name and `get()`; the type names the classes that come with it.
+      this.#registry.registerMetric(family as unknown as Metric)
+    }
+    this.#backendErrors = new Counter({
+      name: 'gateway_backend_errors_total',
+      help: 'Requests that the backend did not answer, or not to the end.',
+      labelNames: ['code'],
+      registers
+    })
+    this.#refusals = new Counter({
+      name: 'gateway_refusals_total',
+      help: 'Requests that the gateway refused itself.',
+      labelNames: ['code'],
+      registers
+    })
+    this.#readAtScrape(sources)
+    collectDefaultMetrics({ register: this.#registry })
+  }
+
+  /** `route` is a template of the router, never a path that somebody sent. */
+  requestEnded(route: string, method: string, { status, cutShort, ms }: Outcome): void {
+    const { duration, counts } = this.#series(route, METHODS.has(method) ? method : OTHER_METHOD)
+    duration.observe(ms / 1000)
+    const count = counts[cutShort ? CUT : placeOf(status)] as CounterSeries
+    count.value += 1
+  }
+
+  /** When the head of the backend's answer is here. `route` is a template of the router. */
+  backendAnswered(route: string, seconds: number): void {
+    let series = this.#backendByRoute.get(route)
+    if (series === undefined) {
+      series = this.#backendDurations.add({ route })
+      this.#backendByRoute.set(route, series)
+    }
+    series.observe(seconds)
+  }
+
+  /** Not for a request that was given up because the browser left: that is no fault of the backend. */
+  backendFailed(error: unknown): void {
+    const code = (error as { code?: unknown } | null)?.code
+    this.#backendErrors.inc({ code: typeof code === 'string' && BACKEND_ERROR_CODES.has(code) ? code : 'OTHER' })
+  }
+
+  refused(code: RefusalCode): void {
+    this.#refusals.inc({ code })
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** All of it in the text format of Prometheus. */
+  text(): Promise<string> {
+    return this.#registry.metrics()
+  }
+
+  #series(route: string, method: string): RequestSeries {
+    const known = this.#byRoute.get(route)?.get(method)
+    if (known !== undefined) return known
+
+    const series: RequestSeries = {
+      duration: this.#durations.add({ route, method }),
+      // All at once, at zero: a rate sees only what changes, so an error that begins with its first occurrence is missed.
+      counts: OUTCOMES.map((status) => this.#requests.add({ route, method, status }))
+    }
+    const byMethod = this.#byRoute.get(route) ?? new Map<string, RequestSeries>()
+    this.#byRoute.set(route, byMethod.set(method, series))
+    return series
+  }
+
+  #readAtScrape(sources: MetricSources): void {
+    const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
+      ['gateway_login_limit_keys', 'Addresses that the login limit counts at the moment.', sources.loginKeys],
+      ['gateway_in_flight', 'Requests on their way to the backend.', sources.inFlight],
+      [
+        'gateway_audit_fallback',
+        '1 while the audit file cannot be written and records go to stderr.',
+        () => Number(sources.auditFallback())
+      ]
+    ]
+    const registers = [this.#registry]
+    for (const [name, help, read] of gauges) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read())
+        }
+      })
+    }
+    new Counter({
+      name: 'gateway_audit_dropped_total',
+      help: 'Audit records that are in neither file nor stderr.',
+      registers,
+      collect() {
+        this.reset()
+        this.inc(sources.auditDropped())
+      }
+    })
+  }
+}
+
+const placeOf = (status: number): number => {
+  const hundreds = Math.trunc(status / 100)
+  return hundreds >= 2 && hundreds < OUTCOMES.length ? hundreds : OTHER_STATUS
+}
+
+/** For `answerWatch`. */
+export const countRequests =
+  (metrics: GatewayMetrics): AnswerListener =>
+  (request, outcome) =>
+    metrics.requestEnded(routeLabel(request), request.method, outcome)
+
+/** The template of a request's route, as the numbers have it: a catch-all is one, whatever was asked for. */
+export const routeLabel = (request: FastifyRequest): string =>
+  request.is404 ? NO_ROUTE : (request.routeOptions.url ?? NO_ROUTE)

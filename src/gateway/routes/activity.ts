@@ -1,0 +1,7 @@
+import { get, type RouteTable } from './declare.js'
+
+export const activity: RouteTable = {
+  domain: 'activity',
+  about: 'Activity',
+  rows: [get('/api/activity', 'What happened lately')]
+}

@@ -1,0 +1,17 @@
+import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import { BuildingCreateSchema, BuildingOrderSchema, BuildingUpdateSchema } from '../../../schemas/buildings.js'
+import { del, get, post, put, type RouteTable } from './declare.js'
+
+export const buildings: RouteTable = {
+  domain: 'buildings',
+  about: 'Buildings',
+  rows: [
+    get('/api/buildings', 'List buildings'),
+    post('/api/buildings', 'Create a building', BuildingCreateSchema),
+    get('/api/buildings/:id', 'Read one building'),
+    put('/api/buildings/:id', 'Change a building', BuildingUpdateSchema),
+    del('/api/buildings/:id', 'Delete a building', ActionNoteSchema),
+    put('/api/buildings/order', 'Put buildings in order', BuildingOrderSchema),
+    get('/api/buildings/gateway-health', 'Health of the gateways in each building')
+  ]
+}

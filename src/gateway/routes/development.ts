@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type AppClaims, createAppToken } from '../../shared/app-token.js'
+import { secretKey } from '../../shared/jwt.js'
+import type { GatewayConfig } from '../config.js'
+import { Refusal } from '../errors.js'
+import { acceptJsonOnly } from '../proxy/json-body.js'
+import { sessionOf } from '../session/session-answer.js'
+import type { SessionCookies } from '../session/session-cookies.js'
+
+const LIFETIME_SECONDS = 8 * 60 * 60
+
+const STUB_USER = { userId: 'dev', email: 'dev@localhost', displayName: 'Developer', role: 'admin' }
+
+/**
+ * Stand-ins for work without a backend and without hardware, at their own paths and under `/api`. They exist outside
+ * production only: there, nothing of this is in the route table.
+ */
+export const developmentRoutes = (app: FastifyInstance, config: GatewayConfig, cookies: SessionCookies): void => {
+  if (!config.developmentRoutes) {
+    refuseDevelopmentLogin(app)
+    return
+  }
+  const key = secretKey(config.apiSecret)
+
+  const login = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const user = { ...STUB_USER, ...emailIn(request.body) }
+    const token = createAppToken(user, key, { format: 'jwt', lifetimeSeconds: LIFETIME_SECONDS })
+    const answer = { success: true, data: { token, user, expiresIn: LIFETIME_SECONDS } }
+    const session = sessionOf(answer, Date.now())
+    if (session !== null) cookies.set(reply, session)
+    return reply.header('cache-control', 'no-store').send(answer)
+  }
+
+  app.register(async (scope) => {
+    acceptJsonOnly(scope)
+    for (const prefix of ['', '/api']) {
+      scope.post(`${prefix}/dev-login`, login)
+      scope.get(`${prefix}/dev-user`, ({ auth }, reply) => reply.send({ success: true, data: userOf(auth) }))
+      scope.get(`${prefix}/ble/scan`, (_request, reply) =>
+        reply.send({ success: true, data: { scanning: false, adapter: null, devices: 0 } })
+      )
+      scope.get(`${prefix}/ble/status`, (_request, reply) => reply.send({ success: true, data: { devices: [] } }))
+    }
+  })
+}
+
+/** Any credentials will do; the address among them is kept, so that several developers can be told apart. */
+const emailIn = (body: unknown): { email: string } | undefined => {
+  const email = (body as { email?: unknown } | null | undefined)?.email
+  return typeof email === 'string' && email !== '' ? { email } : undefined
+}
+
+const userOf = (auth: AppClaims | null) =>
+  auth === null
+    ? STUB_USER
+    : {
+        userId: auth.userId ?? null,
+        email: auth.email ?? null,
+        displayName: auth.displayName ?? null,
+        role: auth.role ?? null
+      }
+
+/** Its path is never asked for a token, so in production it must not lead to the backend either. */
+const refuseDevelopmentLogin = (app: FastifyInstance): void => {
+  app.all('/api/dev-login', () => {
+    throw new Refusal('NOT_FOUND')
+  })
+}

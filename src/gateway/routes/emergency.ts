@@ -1,0 +1,28 @@
+import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import {
+  EmergencyContactCreateSchema,
+  EmergencyContactUpdateSchema,
+  EmergencyCreateSchema,
+  EmergencyTriggerSchema,
+  EmergencyUpdateSchema
+} from '../../../schemas/emergency.js'
+import { del, get, post, put, type RouteTable } from './declare.js'
+
+export const emergency: RouteTable = {
+  domain: 'emergency',
+  about: 'Emergencies, muster and contacts',
+  rows: [
+    get('/api/emergency', 'List emergencies'),
+    post('/api/emergency', 'Create an emergency', EmergencyCreateSchema),
+    get('/api/emergency/:id', 'Read one emergency'),
+    put('/api/emergency/:id', 'Change an emergency', EmergencyUpdateSchema),
+    post('/api/emergency/trigger', 'Trigger an emergency', EmergencyTriggerSchema),
+    get('/api/emergency/active', 'The emergency that is going on'),
+    get('/api/emergency/events', 'What happened in emergencies'),
+    get('/api/emergency/muster', 'Who is at a muster point and who is missing'),
+    get('/api/emergency/contacts', 'List emergency contacts'),
+    post('/api/emergency/contacts', 'Create an emergency contact', EmergencyContactCreateSchema),
+    put('/api/emergency/contacts/:contactId', 'Change an emergency contact', EmergencyContactUpdateSchema),
+    del('/api/emergency/contacts/:contactId', 'Delete an emergency contact', ActionNoteSchema)
+  ]
+}

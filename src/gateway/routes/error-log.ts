@@ -1,0 +1,8 @@
+import { ErrorReportSchema } from '../../../schemas/error-report.js'
+import { post, type RouteTable } from './declare.js'
+
+export const errorLog: RouteTable = {
+  domain: 'proxy',
+  about: 'Reports from pages',
+  rows: [post('/api/proxy/error-log', 'Report an error of the page', ErrorReportSchema)]
+}

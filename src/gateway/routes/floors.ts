@@ -1,0 +1,21 @@
+import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import {
+  FloorCalibrationAcceptSchema,
+  FloorCalibrationSchema,
+  FloorCreateSchema,
+  FloorUpdateSchema
+} from '../../../schemas/floors.js'
+import { del, post, put, type RouteTable, upload } from './declare.js'
+
+export const floors: RouteTable = {
+  domain: 'floors',
+  about: 'Floors, their plans and calibration',
+  rows: [
+    post('/api/floors', 'Create a floor', FloorCreateSchema),
+    put('/api/floors/:id', 'Change a floor', FloorUpdateSchema),
+    del('/api/floors/:id', 'Delete a floor', ActionNoteSchema),
+    upload('/api/floors/:floorId/upload', 'Upload a floor plan'),
+    post('/api/floors/:floorId/calibrate', 'Work out a calibration', FloorCalibrationSchema),
+    post('/api/floors/:floorId/calibrate/accept', 'Accept a calibration', FloorCalibrationAcceptSchema)
+  ]
+}

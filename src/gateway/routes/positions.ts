@@ -1,0 +1,7 @@
+import { get, type RouteTable } from './declare.js'
+
+export const positions: RouteTable = {
+  domain: 'positions',
+  about: 'Positions',
+  rows: [get('/api/positions/history', 'Where a transmitter has been')]
+}

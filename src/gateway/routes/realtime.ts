@@ -1,0 +1,11 @@
+import { NegotiateRequestSchema } from '../../../schemas/realtime.js'
+import { get, post, type RouteTable, withOptionalBody } from './declare.js'
+
+export const realtime: RouteTable = {
+  domain: 'realtime',
+  about: 'Connecting to the relay',
+  rows: [
+    get('/api/negotiate', 'Address of the relay and a token for it'),
+    withOptionalBody(post('/api/negotiate', 'Address of the relay and a token for it', NegotiateRequestSchema))
+  ]
+}

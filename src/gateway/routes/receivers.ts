@@ -1,0 +1,17 @@
+import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import { ReceiverBulkSchema, ReceiverCreateSchema, ReceiverUpdateSchema } from '../../../schemas/receivers.js'
+import { del, get, post, put, type RouteTable } from './declare.js'
+
+export const receivers: RouteTable = {
+  domain: 'receivers',
+  about: 'Receivers that hear beacons',
+  rows: [
+    get('/api/receivers', 'List receivers'),
+    post('/api/receivers', 'Create a receiver', ReceiverCreateSchema),
+    get('/api/receivers/:id', 'Read one receiver'),
+    put('/api/receivers/:id', 'Change a receiver', ReceiverUpdateSchema),
+    del('/api/receivers/:id', 'Delete a receiver', ActionNoteSchema),
+    post('/api/receivers/bulk', 'Create or change many receivers', ReceiverBulkSchema),
+    get('/api/receivers/discover', 'Receivers that were heard and are not known yet')
+  ]
+}

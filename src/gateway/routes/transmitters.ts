@@ -1,0 +1,23 @@
+import {
+  TransmitterAssignSchema,
+  TransmitterBulkSchema,
+  TransmitterCreateSchema,
+  TransmitterPatchSchema,
+  TransmitterUpdateSchema
+} from '../../../schemas/transmitters.js'
+import { get, patch, post, put, type RouteTable } from './declare.js'
+
+export const transmitters: RouteTable = {
+  domain: 'transmitters',
+  about: 'Beacons that people and things carry',
+  rows: [
+    get('/api/transmitters', 'List transmitters'),
+    post('/api/transmitters', 'Create a transmitter', TransmitterCreateSchema),
+    get('/api/transmitters/:id', 'Read one transmitter'),
+    put('/api/transmitters/:id', 'Replace a transmitter', TransmitterUpdateSchema),
+    patch('/api/transmitters/:id', 'Change a transmitter', TransmitterPatchSchema),
+    post('/api/transmitters/assign', 'Give a transmitter to somebody or something', TransmitterAssignSchema),
+    post('/api/transmitters/bulk', 'Create or change many transmitters', TransmitterBulkSchema),
+    get('/api/transmitters/unassigned', 'Transmitters that nobody carries')
+  ]
+}

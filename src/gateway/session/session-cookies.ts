@@ -1,0 +1,60 @@
+import type { SerializeOptions } from '@fastify/cookie'
+import type { FastifyReply } from 'fastify'
+import { cookieOptions, setCookie } from './cookies.js'
+import type { Session } from './session-answer.js'
+
+/** Every cookie that a session is made of, or that stands in its way. */
+const SESSION_COOKIES = [
+  'auth_token',
+  'auth_user',
+  'auth_permissions',
+  'auth_token_expiry',
+  'auth_via_oidc',
+  'csrf_token',
+  'oidc_exchange_failed'
+]
+
+// Browsers drop a cookie whose name and value exceed 4096 bytes, without a word.
+const MAX_VALUE_BYTES = 3800
+
+/** Where a page asks for what did not fit into a cookie. */
+const PERMISSIONS_ADDRESS = '/api/auth/backend-me'
+
+export class SessionCookies {
+  readonly #options: SerializeOptions
+  readonly #now: () => number
+
+  constructor(config: { readonly secure: boolean }, now: () => number = Date.now) {
+    this.#options = cookieOptions(config)
+    this.#now = now
+  }
+
+  /** Puts a session on the reply. False where its permissions were too many for a cookie. */
+  set(reply: FastifyReply, { token, user, permissions, expiresAtMs }: Session): boolean {
+    const maxAge = Math.floor((expiresAtMs - this.#now()) / 1000)
+    const readable = { ...this.#options, maxAge }
+    const permissionText = JSON.stringify(permissions)
+    const fits = encodeURIComponent(permissionText).length <= MAX_VALUE_BYTES
+
+    setCookie(reply, 'auth_token', token, { ...readable, httpOnly: true })
+    setCookie(reply, 'auth_user', JSON.stringify(user), readable)
+    setCookie(reply, 'auth_token_expiry', String(expiresAtMs), readable)
+    if (fits) setCookie(reply, 'auth_permissions', permissionText, readable)
+    else {
+      // Those of an earlier session must not be taken for this one's.
+      this.#clear(reply, 'auth_permissions')
+      reply.header('x-auth-permissions-at', PERMISSIONS_ADDRESS)
+    }
+    this.#clear(reply, 'auth_via_oidc')
+    this.#clear(reply, 'oidc_exchange_failed')
+    return fits
+  }
+
+  clear(reply: FastifyReply): void {
+    for (const name of SESSION_COOKIES) this.#clear(reply, name)
+  }
+
+  #clear(reply: FastifyReply, name: string): void {
+    setCookie(reply, name, '', { ...this.#options, maxAge: 0 })
+  }
+}

@@ -1,0 +1,136 @@
+import type { FastifyReply } from 'fastify'
+import type { AppTokenVerifier } from '../../shared/app-token.js'
+import type { GatewayConfig } from '../config.js'
+import { type Backend, backendRefusal } from '../proxy/backend.js'
+import { backendRequestHeaders, browserResponseHeaders } from '../proxy/headers.js'
+import type { LocalHandler } from '../proxy/mount.js'
+import { cookieOptions, cookieValues, setCookie } from './cookies.js'
+import type { CsrfTokens } from './csrf-tokens.js'
+import { type Session, sessionOf } from './session-answer.js'
+import type { SessionCookies } from './session-cookies.js'
+
+export interface SessionRouteParts {
+  readonly config: GatewayConfig
+  readonly backend: Backend
+  readonly cookies: SessionCookies
+  readonly tokens: AppTokenVerifier
+  readonly csrfTokens: CsrfTokens
+}
+
+/** The routes of `/api/auth/` that are more than forwarded, because they make and end sessions. */
+export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, LocalHandler> => {
+  const ask = backendCaller(parts)
+
+  const login: LocalHandler = async (_request, reply, body) => {
+    const answer = await ask(reply, body)
+    const session = isSuccess(answer) ? sessionOf(jsonOf(answer), Date.now()) : null
+    if (session !== null) startSession(parts, reply, session)
+    const omit = session !== null && parts.config.loginBodyToken === 'omit'
+    return passOn(reply, omit ? { ...answer, body: withoutToken(answer.body) } : answer)
+  }
+
+  const logout: LocalHandler = async (request, reply, body) => {
+    // Signed out here whatever the backend says, or whether it says anything.
+    parts.cookies.clear(reply)
+    reply.header('cache-control', 'no-store')
+    try {
+      return passOn(reply, await ask(reply, body))
+    } catch (error) {
+      reply.log.warn({ requestId: request.id, err: error }, 'the backend was not told of a logout')
+      return { success: true }
+    }
+  }
+
+  return new Map([
+    ['POST /api/auth/login', login],
+    ['POST /api/auth/backend-login', login],
+    ['POST /api/auth/logout', logout],
+    ['GET /api/auth/csrf-token', csrfToken(parts)]
+  ])
+}
+
+const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {
+  const options = { ...cookieOptions(config.cookies), maxAge: csrfTokens.lifetimeSeconds }
+  return (request, reply) => {
+    // The same token again while it is good, so that tabs do not take each other's away.
+    const [held, another] = cookieValues(request.headers.cookie, 'csrf_token')
+    const token = held !== undefined && another === undefined && csrfTokens.isGood(held) ? held : csrfTokens.issue()
+    setCookie(reply, 'csrf_token', token, options)
+    return reply.header('cache-control', 'no-store').send({ success: true, csrfToken: token })
+  }
+}
+
+const startSession = ({ cookies, tokens }: SessionRouteParts, reply: FastifyReply, session: Session): void => {
+  const requestId = reply.request.id
+  if (!cookies.set(reply, session)) {
+    reply.log.warn({ requestId, permissions: session.permissions.length }, 'permissions do not fit into a cookie')
+  }
+  try {
+    tokens.verify(session.token)
+  } catch (error) {
+    reply.log.error({ requestId, err: error }, "the backend's token is not good here: is API_SECRET its TOKEN_SECRET?")
+  }
+}
+
+/** A whole answer of the backend. */
+interface BackendAnswer {
+  readonly status: number
+  readonly headers: readonly string[]
+  readonly body: Buffer
+}
+
+const backendCaller =
+  ({ backend, config }: SessionRouteParts) =>
+  async (reply: FastifyReply, body: string | null): Promise<BackendAnswer> => {
+    const { request } = reply
+    try {
+      const {
+        statusCode,
+        headers,
+        body: stream
+      } = await backend.pool.request({
+        method: 'POST',
+        path: `${backend.pathPrefix}${request.raw.url}`,
+        // The answer has to be read here, so it must not come compressed.
+        headers: { ...backendRequestHeaders(request, config.publicHost), 'accept-encoding': 'identity' },
+        body,
+        responseHeaders: 'raw'
+      })
+      return {
+        status: statusCode,
+        headers: browserResponseHeaders(headers as unknown as string[], backend.origin, reply.getHeaders()),
+        body: Buffer.from(await stream.arrayBuffer())
+      }
+    } catch (error) {
+      throw backendRefusal(error)
+    }
+  }
+
+const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): FastifyReply => {
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index] as string
+    // Sessions are nobody else's, whatever the backend says about keeping its answer.
+    if (name !== 'content-length' && name !== 'cache-control') reply.header(name, headers[index + 1] as string)
+  }
+  reply.header('cache-control', 'no-store')
+  return body.length === 0 && isSuccess({ status })
+    ? reply.code(204).removeHeader('content-type').send()
+    : reply.code(status).send(body)
+}
+
+const isSuccess = ({ status }: Pick<BackendAnswer, 'status'>): boolean => status >= 200 && status < 300
+
+const jsonOf = ({ body }: BackendAnswer): unknown => {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return null
+  }
+}
+
+/** Only called for a body that was read as a session before. */
+const withoutToken = (body: Buffer): Buffer => {
+  const { data, ...rest } = JSON.parse(body.toString())
+  const { token: _token, ...others } = data
+  return Buffer.from(JSON.stringify({ ...rest, data: others }))
+}

@@ -1,0 +1,666 @@
+import { once } from 'node:events'
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { createAppToken } from '../../src/shared/app-token.js'
+import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../helper/gateway.js'
+import { type Answer, sendRaw } from '../helper/http.js'
+import type { RecordingBackend } from '../helper/recording-backend.js'
+
+// What tells somebody outside how we are made: stack traces, files, the codes of libraries.
+const INSIDES =
+  /\bat \S+ \(|[\\/](?:src|dist|work|node_modules)[\\/]|\.[cm]?[jt]s\b|Error|\b(?:FST|HPE|UND|ERR)_|\bE[A-Z]{4,}\b/
+
+/** Every refusal, whoever makes it, has this shape and these headers. */
+const isRefusal = (t: Test, answer: Answer, status: number, code: string): void => {
+  t.equal(answer.status, status)
+  t.match(answer.headers, {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-gateway-error': code
+  })
+  const body = answer.json()
+  t.same(body, {
+    success: false,
+    error: { code, message: body.error.message, details: [] },
+    requestId: answer.headers['x-request-id']
+  })
+  t.match(body.error.message, /^[A-Z][^\n]+\.$/, 'a sentence for a person')
+  t.match(body.requestId, /^[A-Za-z0-9._-]{1,64}$/)
+  t.notMatch(answer.body.replace(code, ''), INSIDES)
+}
+
+interface Case {
+  readonly code: string
+  readonly status: number
+  readonly of: string
+  readonly ask: (gateway: TestGateway) => Promise<Answer>
+  readonly env?: Record<string, string>
+  readonly provider?: NonNullable<Parameters<typeof startGateway>[1]>['provider']
+  /** Headers that belong to this refusal. */
+  readonly headers?: Record<string, string | RegExp>
+}
+
+const get =
+  (path: string, headers: Record<string, string> = {}) =>
+  ({ send }: TestGateway): Promise<Answer> =>
+    send(path, { headers })
+
+const post =
+  (path: string, headers: Record<string, string> = {}, body = '{}') =>
+  ({ send }: TestGateway): Promise<Answer> =>
+    send(path, { method: 'POST', headers, body })
+
+const raw =
+  (bytes: string) =>
+  ({ url }: TestGateway): Promise<Answer> =>
+    sendRaw(url, bytes)
+
+const expiredToken = (): string =>
+  createAppToken({ userId: '7' }, apiKey, { format: 'jwt', lifetimeSeconds: 60, nowMs: Date.now() - 61_000 })
+
+const json = { 'content-type': 'application/json' }
+const bearerWanted = { 'www-authenticate': /^Bearer/ }
+
+const CASES: readonly Case[] = [
+  { code: 'MALFORMED_REQUEST', status: 400, of: 'bytes that are not HTTP', ask: raw('hello there\r\n\r\n') },
+  {
+    code: 'MALFORMED_REQUEST',
+    status: 400,
+    of: 'two Host headers',
+    ask: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
+  },
+  { code: 'AMBIGUOUS_PATH', status: 400, of: 'a double slash', ask: get('/api//zones') },
+  { code: 'AMBIGUOUS_PATH', status: 400, of: 'broken encoding', ask: get('/api/%zz') },
+  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is none', ask: post('/nowhere', json, '{"a":') },
+  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is empty', ask: post('/nowhere', json, '') },
+  {
+    code: 'UNAUTHENTICATED',
+    status: 401,
+    of: 'a strict path without a token',
+    ask: get('/api/audit/logs'),
+    headers: bearerWanted
+  },
+  {
+    code: 'UNAUTHENTICATED',
+    status: 401,
+    of: 'a mutation with a forged token',
+    ask: post('/api/zones', browserHeaders('not.a.token')),
+    headers: bearerWanted
+  },
+  {
+    code: 'TOKEN_EXPIRED',
+    status: 401,
+    of: 'a token past its expiry',
+    ask: post('/api/zones', browserHeaders(expiredToken())),
+    headers: bearerWanted
+  },
+  {
+    code: 'FORBIDDEN',
+    status: 403,
+    of: 'somebody who is no admin',
+    ask: get('/api/admin/users', browserHeaders(tokenOf('operator')))
+  },
+  { code: 'CSRF_MISMATCH', status: 403, of: 'a mutation without the token pair', ask: post('/api/zones') },
+  {
+    code: 'ORIGIN_REFUSED',
+    status: 403,
+    of: 'a mutation from a foreign page',
+    ask: post('/api/zones', { ...browserHeaders(), origin: 'https://evil.example' })
+  },
+  { code: 'NOT_FOUND', status: 404, of: 'an unknown page', ask: get('/nowhere') },
+  {
+    code: 'METHOD_NOT_ALLOWED',
+    status: 405,
+    of: 'a method that is not forwarded',
+    ask: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
+    headers: { allow: /^GET, HEAD, POST/ }
+  },
+  {
+    code: 'REQUEST_TIMEOUT',
+    status: 408,
+    of: 'headers that do not end in time',
+    // As Node's own watch over connections says it, without waiting for its round.
+    ask: ({ url, gateway: { app } }) => {
+      const timeout = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+      app.server.once('connection', (socket) => app.server.emit('clientError', timeout, socket))
+      return sendRaw(url, 'GET /api/zones HTTP/1.1\r\n')
+    },
+    headers: { connection: 'close' }
+  },
+  { code: 'URI_TOO_LONG', status: 414, of: 'an address that is too long', ask: get(`/api/${'a'.repeat(9000)}`) },
+  {
+    code: 'URI_TOO_LONG',
+    status: 414,
+    of: 'a request line that the parser gives up on',
+    ask: raw(`GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  },
+  {
+    code: 'UNSUPPORTED_MEDIA_TYPE',
+    status: 415,
+    of: 'a content type that is none',
+    ask: post('/api/unknown', { ...browserHeaders(), 'content-type': 'garbage;;' })
+  },
+  {
+    code: 'EXPECTATION_FAILED',
+    status: 417,
+    of: 'an expectation that cannot be met',
+    ask: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
+  },
+  {
+    code: 'RATE_LIMITED',
+    status: 429,
+    of: 'a sixth login attempt',
+    ask: async (gateway) => {
+      for (let attempt = 1; attempt <= 5; attempt++) await post('/api/auth/login')(gateway)
+      return post('/api/auth/login')(gateway)
+    },
+    headers: {
+      'retry-after': /^[1-9]\d*$/,
+      'x-ratelimit-limit': '5',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': /^[1-9]\d*$/
+    }
+  },
+  {
+    code: 'HEADERS_TOO_LARGE',
+    status: 431,
+    of: 'headers that are too large',
+    ask: raw(`GET /api/zones HTTP/1.1\r\nHost: a\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
+  },
+  {
+    code: 'INTERNAL',
+    status: 500,
+    of: 'a fault of our own',
+    ask: get('/api/zones'),
+    provider: {
+      exchange: async () => {
+        throw new TypeError('cannot read /work/main/src/gateway/secret.ts')
+      }
+    }
+  },
+  {
+    code: 'BACKEND_UNREACHABLE',
+    status: 502,
+    of: 'a backend that is gone',
+    ask: get('/api/zones'),
+    env: { BACKEND_URL: 'http://127.0.0.1:1' }
+  }
+]
+
+t.test('a refusal', async (t) => {
+  for (const { code, status, of, ask, env, provider, headers = {} } of CASES) {
+    t.test(`is ${status} ${code} for ${of}`, async (t) => {
+      const gateway = await startGateway(t, { ...(env && { env }), ...(provider && { provider }) })
+
+      const answer = await ask(gateway)
+
+      isRefusal(t, answer, status, code)
+      t.match(answer.headers, headers)
+    })
+  }
+
+  t.test('of our own fault has its cause in the log', async (t) => {
+    const exchange = async () => {
+      throw new TypeError('what really happened')
+    }
+    const { send, logs } = await startGateway(t, { provider: { exchange } })
+
+    const answer = await send('/api/zones')
+
+    t.match(
+      logs.filter(({ msg }) => msg === 'refused'),
+      [
+        {
+          level: 50,
+          code: 'INTERNAL',
+          err: { message: 'what really happened', stack: String },
+          requestId: answer.json().requestId
+        }
+      ]
+    )
+  })
+})
+
+/** A backend that does with its connections whatever it likes. */
+const startRawBackend = async (t: Test, onConnection: (socket: Socket) => void): Promise<string> => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    // The gateway may reset what it has given up on.
+    socket.on('error', () => undefined)
+    onConnection(socket)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const onRequest = (act: (socket: Socket) => void) => (socket: Socket) => void socket.once('data', () => act(socket))
+const answerAndEnd = (bytes: string) => onRequest((socket) => socket.end(bytes))
+
+const BROKEN_BACKENDS: readonly (readonly [of: string, onConnection: (socket: Socket) => void])[] = [
+  ['resets the connection at once', (socket) => socket.resetAndDestroy()],
+  ['resets the connection when it has the request', onRequest((socket) => socket.resetAndDestroy())],
+  ['closes the connection at once', (socket) => socket.end()],
+  ['closes the connection without an answer', answerAndEnd('')],
+  ['closes in the middle of the status line', answerAndEnd('HTTP/1.1 20')],
+  ['closes in the middle of the headers', answerAndEnd('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
+  ['does not speak HTTP', answerAndEnd('220 mail.example.com ESMTP ready\r\n')],
+  ['answers a page without a head', answerAndEnd('<html>at main (/work/main/dist/index.js:1)</html>')],
+  ['answers with a status that is none', answerAndEnd('HTTP/1.1 abc OK\r\n\r\n')],
+  ['answers with a header that is none', answerAndEnd('HTTP/1.1 200 OK\r\nNo Header\r\n\r\n{}')],
+  ['answers with two lengths', answerAndEnd('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with headers without end', answerAndEnd(`HTTP/1.1 200 OK\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n{}`)],
+  ['tells us to go on, unasked', answerAndEnd('HTTP/1.1 100 Continue\r\n\r\n')],
+  ['switches protocols unasked', answerAndEnd('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')]
+]
+
+t.test('BACKEND_UNREACHABLE', async (t) => {
+  for (const [of, onConnection] of BROKEN_BACKENDS) {
+    t.test(`is the answer where the backend ${of}`, async (t) => {
+      const { send, logs } = await startGateway(t, { env: { BACKEND_URL: await startRawBackend(t, onConnection) } })
+
+      const answer = await send('/api/zones')
+
+      isRefusal(t, answer, 502, 'BACKEND_UNREACHABLE')
+      t.match(
+        logs.filter(({ msg }) => msg === 'refused'),
+        [{ level: 50, code: 'BACKEND_UNREACHABLE', requestId: answer.json().requestId, err: { message: /./ } }],
+        'the cause is in the log'
+      )
+    })
+
+    t.test(`is the answer to a mutation where the backend ${of}, which is asked once`, async (t) => {
+      let connections = 0
+      const url = await startRawBackend(t, (socket) => {
+        connections += 1
+        onConnection(socket)
+      })
+      const { send } = await startGateway(t, { env: { BACKEND_URL: url } })
+
+      const answer = await send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{"a":1}' })
+
+      isRefusal(t, answer, 502, 'BACKEND_UNREACHABLE')
+      t.equal(connections, 1)
+    })
+  }
+
+  t.test('does not outlast the trouble', async (t) => {
+    const { send, backend } = await startGateway(t)
+    const wellAnswer = backend.answer
+    backend.answer = (_request, { socket }) => socket?.destroy()
+    t.equal((await send('/api/zones')).status, 502)
+
+    backend.answer = wellAnswer
+
+    t.equal((await send('/api/zones')).status, 200)
+  })
+})
+
+t.test('BACKEND_TIMEOUT', async (t) => {
+  const SLOW_BACKENDS: readonly (readonly [of: string, bytes: string])[] = [
+    ['says nothing', ''],
+    ['stops in the middle of the headers', 'HTTP/1.1 200 OK\r\nX-Begun: yes\r\n'],
+    ['only says that an answer will come', 'HTTP/1.1 102 Processing\r\n\r\n']
+  ]
+  for (const [of, bytes] of SLOW_BACKENDS) {
+    t.test(`is the answer where the backend ${of}, and it is told`, async (t) => {
+      const gone: Promise<unknown>[] = []
+      const url = await startRawBackend(t, (socket) => {
+        gone.push(new Promise((resolve) => socket.once('close', resolve)))
+        onRequest(() => socket.write(bytes))(socket)
+      })
+      const { send, logs } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '500' } })
+
+      const answer = await send('/api/zones')
+
+      isRefusal(t, answer, 504, 'BACKEND_TIMEOUT')
+      t.match(
+        logs.filter(({ msg }) => msg === 'refused'),
+        [{ level: 50, code: 'BACKEND_TIMEOUT', requestId: answer.json().requestId }]
+      )
+      t.equal((await Promise.all(gone)).length, 1, 'one connection, which is closed')
+    })
+  }
+
+  t.test('cannot be said any more in the middle of an answer, which is cut off', async (t) => {
+    const bytes = 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf'
+    const url = await startRawBackend(
+      t,
+      onRequest((socket) => socket.write(bytes))
+    )
+    const { send } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '500' } })
+
+    await t.rejects(send('/api/zones'), { code: 'ECONNRESET' })
+  })
+})
+
+/** Requests stay at the backend until they are let go. */
+const holdRequests = (backend: RecordingBackend) => {
+  const held: ServerResponse[] = []
+  const waiting: (() => void)[] = []
+  backend.answer = (_request, response) => {
+    held.push(response)
+    for (const wake of waiting.splice(0)) wake()
+  }
+  return async (count: number): Promise<ServerResponse[]> => {
+    while (held.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
+    return held
+  }
+}
+
+/** A request of a browser that may leave. */
+const browse = ({ url }: TestGateway, path: string): ClientRequest =>
+  // It ends without a response where the browser leaves, as it should.
+  httpRequest(`${url}${path}`, { agent: false })
+    .on('error', () => undefined)
+    .end()
+
+/** The slot of an answered request is free when the gateway has closed the response, which the client does not see. */
+const untilServed = async ({ send }: TestGateway, path: string): Promise<Answer> => {
+  for (;;) {
+    const answer = await send(path)
+    if (answer.status !== 503) return answer
+  }
+}
+
+t.test('OVERLOADED', async (t) => {
+  const FULL = { env: { GATEWAY_MAX_IN_FLIGHT: '2' } }
+
+  t.test('is the answer while as much as is allowed is at the backend', async (t) => {
+    const gateway = await startGateway(t, FULL)
+    const held = holdRequests(gateway.backend)
+    const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
+    await held(2)
+
+    const answer = await gateway.send('/api/zones/3')
+
+    isRefusal(t, answer, 503, 'OVERLOADED')
+    t.equal(answer.headers['retry-after'], '1')
+    t.equal(gateway.backend.requests.length, 2, 'the backend is left alone')
+    for (const response of await held(2)) response.end('{}')
+    t.same(
+      (await Promise.all(earlier)).map(({ status }) => status),
+      [200, 200],
+      'and those before are served'
+    )
+  })
+
+  t.test('ends when an earlier request does', async (t) => {
+    const gateway = await startGateway(t, FULL)
+    const held = holdRequests(gateway.backend)
+    const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
+    const [first] = await held(2)
+
+    gateway.backend.answer = (_request, response) => response.end('{}')
+    first?.end('{}')
+    await Promise.race(earlier)
+
+    t.equal((await untilServed(gateway, '/api/zones/3')).status, 200)
+  })
+
+  t.test('ends when earlier requests fail', async (t) => {
+    const gateway = await startGateway(t, FULL)
+    const held = holdRequests(gateway.backend)
+    const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
+
+    for (const { socket } of await held(2)) socket?.destroy()
+    for (const { status } of await Promise.all(earlier)) t.equal(status, 502)
+    gateway.backend.answer = (_request, response) => response.end('{}')
+
+    t.equal((await untilServed(gateway, '/api/zones/3')).status, 200)
+  })
+
+  t.test('ends when the browsers of earlier requests leave before their answer', async (t) => {
+    const gateway = await startGateway(t, FULL)
+    const held = holdRequests(gateway.backend)
+    const browsers = [browse(gateway, '/api/zones/1'), browse(gateway, '/api/zones/2')]
+    const gone = (await held(2)).map((response) => once(response, 'close'))
+
+    for (const browser of browsers) browser.destroy()
+    await Promise.all(gone)
+    gateway.backend.answer = (_request, response) => response.end('{}')
+
+    const answers = await Promise.all([gateway.send('/api/zones/3'), gateway.send('/api/zones/4')])
+    t.same(
+      answers.map(({ status }) => status),
+      [200, 200]
+    )
+  })
+
+  t.test('ends when the browser of an earlier request leaves in the middle of its answer', async (t) => {
+    const gateway = await startGateway(t, { env: { GATEWAY_MAX_IN_FLIGHT: '1' } })
+    const held = holdRequests(gateway.backend)
+    const browser = browse(gateway, '/api/zones/1')
+    const [response] = await held(1)
+    response?.write('half')
+    const [begun] = (await once(browser, 'response')) as [IncomingMessage]
+    begun.on('error', () => undefined)
+
+    const gone = response && once(response, 'close')
+    browser.destroy()
+    await gone
+    gateway.backend.answer = (_request, response) => response.end('{}')
+
+    t.equal((await gateway.send('/api/zones/2')).status, 200)
+  })
+
+  t.test('does not come early because a browser left before its request was let through', async (t) => {
+    let asked = 0
+    let gone = (): void => undefined
+    const hasGone = new Promise<void>((resolve) => {
+      gone = resolve
+    })
+    const gateway = await startGateway(t, {
+      env: { GATEWAY_MAX_IN_FLIGHT: '1' },
+      provider: {
+        exchange: async (_request, { raw }) => {
+          if (asked++ > 0) return null
+          browser.destroy()
+          await once(raw, 'close')
+          // After the hooks that come next: they are run by then.
+          setImmediate(gone)
+          return null
+        }
+      }
+    })
+    const browser = browse(gateway, '/api/zones/1')
+    await hasGone
+
+    t.equal((await untilServed(gateway, '/api/zones/2')).status, 200)
+    t.equal((await gateway.send('/api/zones/3')).status, 200)
+  })
+
+  t.test('is not for those who ask whether the gateway is up, nor for pages', async (t) => {
+    const gateway = await startGateway(t, FULL)
+    const held = holdRequests(gateway.backend)
+    const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
+    await held(2)
+
+    t.equal((await gateway.send('/api/health')).status, 200)
+    t.equal((await gateway.send('/nowhere')).status, 404)
+    t.equal((await gateway.send('/api/healthy')).status, 503, 'a path that only begins alike is no probe')
+    for (const response of await held(2)) response.end('{}')
+    await Promise.all(earlier)
+  })
+})
+
+t.test('BODY_TOO_LARGE', async (t) => {
+  const LIMIT = { env: { UPLOAD_LIMIT: '1KiB' } }
+  const upload = ({ url }: TestGateway, headers: Record<string, string>): ClientRequest =>
+    httpRequest(`${url}/api/unknown`, { method: 'POST', headers: { ...browserHeaders(), ...headers }, agent: false })
+
+  const answerTo = async (request: ClientRequest): Promise<Answer> => {
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    let body = ''
+    for await (const chunk of response) body += chunk
+    const { statusCode = 0, headers } = response
+    return { status: statusCode, headers, body, json: () => JSON.parse(body), code: '' }
+  }
+
+  t.test('is the answer to a length over the limit, before a byte of the body', async (t) => {
+    const gateway = await startGateway(t, LIMIT)
+    const request = upload(gateway, { 'content-length': '1025' })
+    request.flushHeaders()
+
+    const answer = await answerTo(request)
+
+    isRefusal(t, answer, 413, 'BODY_TOO_LARGE')
+    t.equal(answer.headers.connection, 'close')
+    t.same(gateway.backend.requests, [])
+    request.destroy()
+  })
+
+  t.test('is the answer to a body without a length when it passes the limit, before its end', async (t) => {
+    let toldBackend: Promise<unknown> = Promise.resolve()
+    const url = await startRawBackend(t, (socket) => {
+      toldBackend = new Promise((resolve) => socket.resume().once('close', resolve))
+    })
+    const gateway = await startGateway(t, { env: { ...LIMIT.env, BACKEND_URL: url } })
+    const request = upload(gateway, { 'transfer-encoding': 'chunked' })
+    request.write('a'.repeat(1000))
+    request.write('a'.repeat(25))
+
+    const answer = await answerTo(request)
+
+    isRefusal(t, answer, 413, 'BODY_TOO_LARGE')
+    t.equal(answer.headers.connection, 'close')
+    await toldBackend
+    request.destroy()
+  })
+
+  for (const [of, headers] of [
+    ['with a length', { 'content-length': '1024' }],
+    ['without a length', { 'transfer-encoding': 'chunked' }]
+  ] as const) {
+    t.test(`is not the answer to a body of exactly the limit ${of}`, async (t) => {
+      const gateway = await startGateway(t, LIMIT)
+      const request = upload(gateway, headers)
+      request.write('a'.repeat(1000))
+      request.end('b'.repeat(24))
+
+      t.equal((await answerTo(request)).status, 200)
+      t.equal(gateway.backend.requests[0]?.body, 'a'.repeat(1000) + 'b'.repeat(24))
+    })
+  }
+
+  t.test('is the answer to JSON over its own limit where nothing is forwarded', async (t) => {
+    const { send } = await startGateway(t, { env: { BODY_LIMIT: '10' } })
+
+    const answer = await send('/nowhere', { method: 'POST', headers: json, body: '"0123456789"' })
+
+    isRefusal(t, answer, 413, 'BODY_TOO_LARGE')
+  })
+})
+
+t.test('an error of the backend', async (t) => {
+  const BODIES: readonly (readonly [of: string, contentType: string, bytes: Buffer])[] = [
+    ['JSON with odd spacing', 'application/json', Buffer.from('{ "error" :\t"n\\u00e4ive" }\r\n\r\n')],
+    ['text in an old encoding', 'text/plain; charset=iso-8859-1', Buffer.from('na\xefve', 'latin1')],
+    ['arbitrary bytes', 'application/x-thing', Buffer.from([0, 255, 254, 13, 10, 0, 128])],
+    ['nothing', 'text/plain', Buffer.alloc(0)]
+  ]
+  for (const status of [400, 401, 403, 404, 405, 409, 413, 418, 422, 429, 500, 501, 502, 503, 504, 599]) {
+    for (const [of, contentType, bytes] of BODIES) {
+      t.test(`passes as it is: ${status} with ${of}`, async (t) => {
+        const { url, backend } = await startGateway(t)
+        backend.answer = (_request, response) =>
+          response.writeHead(status, { 'content-type': contentType, 'retry-after': '7', 'x-mine': 'yes' }).end(bytes)
+
+        const answer = await fetch(`${url}/api/zones`)
+
+        t.equal(answer.status, status)
+        t.equal(answer.headers.get('content-type'), contentType)
+        t.equal(answer.headers.get('retry-after'), '7')
+        t.equal(answer.headers.get('x-mine'), 'yes')
+        t.equal(answer.headers.get('x-gateway-error'), null, 'nobody takes it for ours')
+        t.same(Buffer.from(await answer.arrayBuffer()), bytes)
+        t.equal(backend.requests.length, 1, 'and it is asked once')
+      })
+    }
+  }
+
+  t.test('passes as it is where it looks like a refusal of ours', async (t) => {
+    const { send, backend } = await startGateway(t)
+    const body = '{"success":false,"error":{"code":"CSRF_MISMATCH"}}'
+    backend.answer = (_request, response) => response.writeHead(403, json).end(body)
+
+    const answer = await send('/api/zones')
+
+    t.equal(answer.body, body)
+    t.equal(answer.headers['x-gateway-error'], undefined)
+  })
+})
+
+t.test('a browser that leaves', async (t) => {
+  t.test('before the answer takes its request at the backend along', async (t) => {
+    const gateway = await startGateway(t)
+    const held = holdRequests(gateway.backend)
+    const browser = browse(gateway, '/api/zones')
+    const [response] = await held(1)
+
+    const aborted = new Promise<void>((resolve) => response?.once('close', resolve))
+    browser.destroy()
+
+    await aborted
+    t.equal(response?.writableFinished, false)
+  })
+
+  t.test('in the middle of the answer takes its request at the backend along', async (t) => {
+    const gateway = await startGateway(t)
+    const held = holdRequests(gateway.backend)
+    const browser = browse(gateway, '/api/zones')
+    const [response] = await held(1)
+    response?.write('half')
+    const [begun] = (await once(browser, 'response')) as [IncomingMessage]
+    begun.on('error', () => undefined)
+
+    const aborted = new Promise<void>((resolve) => response?.once('close', resolve))
+    browser.destroy()
+
+    await aborted
+    t.equal(response?.writableFinished, false)
+  })
+
+  t.test('in the middle of an upload takes its request at the backend along', async (t) => {
+    let atBackend = (_socket: Socket): void => undefined
+    const reached = new Promise<Socket>((resolve) => {
+      atBackend = resolve
+    })
+    const url = await startRawBackend(t, (socket) => void socket.once('data', () => atBackend(socket)))
+    const gateway = await startGateway(t, { env: { BACKEND_URL: url } })
+    const browser = httpRequest(`${gateway.url}/api/unknown`, {
+      method: 'POST',
+      headers: { ...browserHeaders(), 'content-length': '100' },
+      agent: false
+    }).on('error', () => undefined)
+    browser.write('not all of it')
+    const socket = await reached
+
+    const aborted = new Promise<void>((resolve) => socket.once('close', resolve))
+    browser.destroy()
+
+    await aborted
+    t.pass('the backend sees the connection close')
+  })
+
+  t.test('does not take the requests of others along', async (t) => {
+    const gateway = await startGateway(t)
+    const held = holdRequests(gateway.backend)
+    const browser = browse(gateway, '/api/zones/1')
+    const [first] = await held(1)
+    const other = gateway.send('/api/zones/2')
+    const [, second] = await held(2)
+
+    const aborted = new Promise<void>((resolve) => first?.once('close', resolve))
+    browser.destroy()
+    await aborted
+    second?.end('{"still":"here"}')
+
+    t.equal((await other).body, '{"still":"here"}')
+  })
+})

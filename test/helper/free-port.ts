@@ -1,0 +1,33 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+
+export const LOOPBACK = '127.0.0.1'
+const START_ATTEMPTS = 5
+
+/** For a program that cannot take port 0. It is started again when its error says that the port is in use. */
+export const onFreePort = async <Started>(
+  start: (port: number) => Promise<Started>
+): Promise<{ port: number; started: Started }> => {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    try {
+      return { port, started: await start(port) }
+    } catch (error) {
+      // another test file may have taken the port between the look and the start
+      if (attempt === START_ATTEMPTS || !/in use/.test(String(error))) throw error
+    }
+  }
+}
+
+/** Below the range from which systems hand out ports, so that nobody is given this one while a program restarts. */
+export const freePort = async (): Promise<number> => {
+  const port = 20_000 + Math.floor(Math.random() * 12_000)
+  const server = createServer()
+  try {
+    await once(server.listen(port, LOOPBACK), 'listening')
+  } catch {
+    return freePort()
+  }
+  await once(server.close(), 'close')
+  return port
+}

@@ -1,0 +1,376 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import t from 'tap'
+import { type SchemaName, schemas } from '../../schemas/registry.js'
+
+const folder = new URL('../../schemas/', import.meta.url)
+const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))
+
+// Shared by bodies and query strings, but neither a body nor a payload themselves.
+const UNREGISTERED = ['Id', 'Paging', 'Permission']
+
+// The schemas whose fields are listed in full. All others let unknown fields pass.
+const CLOSED: readonly string[] = [
+  'AmbientBatch',
+  'AmbientEntry',
+  'AuthUser',
+  'ErrorBody',
+  'PositionBatch',
+  'SessionExchange'
+]
+
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  AmbientBatch: ['type', 'data'],
+  AmbientEntry: ['deviceId', 'deviceType', 'receiverId', 'rssi', 'timestamp'],
+  AssetCreate: ['name'],
+  AuthUser: ['userId', 'email', 'displayName', 'role'],
+  BuildingCreate: ['name'],
+  DepartmentCreate: ['name'],
+  EmergencyContactCreate: ['name'],
+  ErrorBody: ['success', 'error', 'requestId'],
+  ErrorReport: ['message'],
+  FloorCreate: ['name'],
+  Login: ['password'],
+  PersonnelBatchDelete: ['ids'],
+  PersonnelBulk: ['ids'],
+  PositionBatch: ['type', 'data'],
+  PositionEntry: ['transmitterId', 'position', 'positionMethod', 'floorId'],
+  SessionExchange: ['email', 'name', 'okta', 'groups'],
+  SessionResponse: ['success'],
+  UserCreate: ['email'],
+  ZoneCreate: ['name'],
+  ZoneTypeCreate: ['name']
+}
+
+type Path = readonly (string | number)[]
+type Fields = Record<string, unknown>
+
+const entries = Object.entries(schemas) as [SchemaName, TSchema][]
+const objects = entries.filter((entry): entry is [SchemaName, TObject] => KindGuard.IsObject(entry[1]))
+
+const check = (schema: TSchema, value: unknown): boolean => TypeCompiler.Compile(schema).Check(value)
+
+/** The first example, which is an object for every schema this is asked of. */
+const example = (schema: TSchema): Fields => structuredClone(schema.examples[0]) as Fields
+
+/** A schema and every schema inside it. */
+function* within(schema: TSchema, path = ''): Generator<readonly [string, TSchema]> {
+  yield [path, schema]
+  for (const [i, part] of ((schema.anyOf ?? []) as TSchema[]).entries()) yield* within(part, `${path}|${i}`)
+  if (schema.items) yield* within(schema.items, `${path}[]`)
+  for (const [name, part] of Object.entries((schema.properties ?? {}) as Record<string, TSchema>))
+    yield* within(part, `${path}.${name}`)
+}
+
+/** What a schema, or a part of one, leaves open that it should say. */
+const flawsOf = (part: TSchema, path: string): readonly string[] => {
+  const isNumber = part.type === 'number' || part.type === 'integer'
+  const RULES: Readonly<Record<string, boolean>> = {
+    'a part has no $id of its own': path === '' || part.$id === undefined,
+    'there are no defaults': !('default' in part),
+    'a format would have to be registered': !('format' in part),
+    'a text is bounded': part.type !== 'string' || part.const !== undefined || part.maxLength > 0,
+    'a list is bounded': part.type !== 'array' || part.maxItems > 0,
+    'a number is bounded below': !isNumber || part.minimum >= Number.MIN_SAFE_INTEGER,
+    'a number is bounded above': !isNumber || part.maximum <= Number.MAX_SAFE_INTEGER,
+    'an object is open or closed on purpose': part.type !== 'object' || typeof part.additionalProperties === 'boolean',
+    'an open object is bounded': part.additionalProperties !== true || part.maxProperties > 0,
+    'a field has a description': Object.values<TSchema>(part.properties ?? {}).every(({ description }) => description)
+  }
+  return Object.entries(RULES).flatMap(([rule, holds]) => (holds ? [] : [`${path}: ${rule}`]))
+}
+
+/** The types a schema lets in, in the words of JSON; one that lets nothing in has none. */
+const typesOf = (schema: TSchema): readonly string[] => {
+  if (schema.anyOf) return (schema.anyOf as TSchema[]).flatMap(typesOf)
+  return schema.type ? [schema.type] : []
+}
+
+// One value of each type. A number with a fraction is foreign to an integer too.
+const SAMPLES: Readonly<Record<string, unknown>> = {
+  string: 'text',
+  number: 7.5,
+  boolean: true,
+  object: { foreign: 1 },
+  array: [[]],
+  null: null
+}
+
+const foreignTo = (schema: TSchema): readonly unknown[] =>
+  Object.entries(SAMPLES).flatMap(([type, value]) => (typesOf(schema).includes(type) ? [] : [value]))
+
+/** Every named field of a schema that a value has, or could have, with the way to it. */
+function* fieldsOf(schema: TSchema, value: unknown, path: Path = []): Generator<readonly [Path, TSchema]> {
+  for (const choice of (schema.anyOf ?? []) as TSchema[]) if (check(choice, value)) yield* fieldsOf(choice, value, path)
+  if (Array.isArray(value) && schema.items)
+    for (const [i, item] of value.entries()) yield* fieldsOf(schema.items, item, [...path, i])
+  if (!schema.properties || typeof value !== 'object' || value === null) return
+  for (const [name, part] of Object.entries(schema.properties as Record<string, TSchema>)) {
+    yield [[...path, name], part]
+    yield* fieldsOf(part, (value as Fields)[name], [...path, name])
+  }
+}
+
+const withValue = (whole: unknown, path: Path, value: unknown): unknown => {
+  const copy = structuredClone(whole)
+  let inner = copy as Record<string | number, unknown>
+  for (const step of path.slice(0, -1)) inner = inner[step] as Record<string | number, unknown>
+  inner[path.at(-1) ?? ''] = value
+  return copy
+}
+
+t.test('the registry', async (t) => {
+  const exported: Record<string, TSchema> = {}
+  for (const file of files) {
+    const module = (await import(new URL(file, folder).href)) as Record<string, TSchema>
+    for (const [name, value] of Object.entries(module))
+      if (name.endsWith('Schema')) exported[name.slice(0, -'Schema'.length)] = value
+  }
+
+  t.test('names every exported schema but the shared parts', async (t) => {
+    t.same(
+      Object.keys(schemas).sort(),
+      Object.keys(exported)
+        .filter((name) => !UNREGISTERED.includes(name))
+        .sort()
+    )
+    for (const [name, schema] of entries) t.equal(schema, exported[name], name)
+  })
+
+  t.test('holds schemas that introduce themselves', async (t) => {
+    for (const [name, schema] of Object.entries(exported)) {
+      t.equal(schema.$id, name)
+      t.type(schema.title, 'string', `${name} has a title`)
+      t.type(schema.description, 'string', `${name} has a description`)
+      t.ok(schema.examples?.length > 0, `${name} has an example`)
+      for (const value of schema.examples ?? []) {
+        const faults = [...TypeCompiler.Compile(schema).Errors(value)].map(({ path, message }) => `${path} ${message}`)
+        t.same(faults, [], `the example of ${name} is valid`)
+      }
+    }
+  })
+
+  t.test('describes and bounds everything', async (t) => {
+    for (const [name, schema] of Object.entries(exported))
+      t.same(
+        [...within(schema)].flatMap(([path, part]) => flawsOf(part, path)),
+        [],
+        name
+      )
+  })
+})
+
+t.test('every file imports nothing but the schema library and its siblings', async (t) => {
+  for (const file of files) {
+    const text = readFileSync(new URL(file, folder), 'utf8')
+    const sources = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, source]) => source ?? '')
+    for (const source of sources)
+      t.ok(source === '@sinclair/typebox' || /^\.\/[a-z-]+\.js$/.test(source), `${file}: ${source}`)
+  }
+})
+
+t.test('a schema', async (t) => {
+  t.test('requires what its user cannot leave out, and nothing else', async (t) => {
+    for (const [name, schema] of objects) t.same(schema.required ?? [], REQUIRED[name] ?? [], name)
+  })
+
+  t.test('refuses a body without a required field', async (t) => {
+    for (const [name, schema] of objects)
+      for (const field of schema.required ?? []) {
+        const { [field]: _, ...rest } = example(schema)
+        t.notOk(check(schema, rest), `${name} without ${field}`)
+      }
+  })
+
+  t.test('refuses a value of a foreign type in each of its fields', async (t) => {
+    for (const [name, schema] of entries) {
+      const compiled = TypeCompiler.Compile(schema)
+      const accepted: string[] = []
+      let tried = 0
+      for (const value of schema.examples)
+        for (const [path, part] of fieldsOf(schema, value))
+          for (const foreign of foreignTo(part)) {
+            tried++
+            if (compiled.Check(withValue(value, path, foreign)))
+              accepted.push(`${path.join('.')}: ${JSON.stringify(foreign)}`)
+          }
+      t.same(accepted, [], `${name}, ${tried} values`)
+    }
+  })
+
+  t.test('shows every part that has fields of its own in an example', async (t) => {
+    const withoutPlaces = (text: string) => text.replaceAll(/\|\d+|\[\]|\.\d+/g, '')
+    for (const [name, schema] of objects) {
+      const shown = new Set<string>()
+      const missing: string[] = []
+      for (const value of schema.examples)
+        for (const [path] of fieldsOf(schema, value)) shown.add(withoutPlaces(`.${path.join('.')}`))
+      for (const [path, part] of within(schema))
+        for (const field of Object.keys(part.properties ?? {}))
+          if (!shown.has(`${withoutPlaces(path)}.${field}`)) missing.push(`${path}.${field}`)
+      t.same(missing, [], name)
+    }
+  })
+
+  t.test('refuses what is not an object', async (t) => {
+    for (const [name, schema] of objects)
+      for (const value of [null, [], 'text', 7, true, undefined]) t.notOk(check(schema, value), `${name}: ${value}`)
+  })
+
+  t.test('refuses unknown fields where all fields are listed', async (t) => {
+    for (const name of CLOSED) {
+      const schema = schemas[name as SchemaName]
+      t.notOk(check(schema, { ...example(schema), unknown: 1 }), name)
+    }
+    const { data, ...envelope } = example(schemas.AmbientBatch)
+    t.notOk(check(schemas.AmbientBatch, { ...envelope, data: [{ ...(data as Fields[])[0], unknown: 1 }] }))
+  })
+
+  t.test('lets unknown fields pass, unchanged, where they are not', async (t) => {
+    for (const [name, schema] of objects) {
+      if (CLOSED.includes(name)) continue
+      const value = { ...example(schema), unknown: { deep: [1, 'two', null] }, unknown_too: null }
+      const before = structuredClone(value)
+      t.ok(check(schema, value), name)
+      t.same(value, before, `${name} is not touched`)
+    }
+    const { data, ...envelope } = example(schemas.PositionBatch)
+    t.ok(check(schemas.PositionBatch, { ...envelope, data: [{ ...(data as Fields[])[0], speed: 1.2 }] }))
+  })
+
+  t.test('refuses an object with too many fields where it is open', async (t) => {
+    const many = Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`field${i}`, i]))
+    for (const [name, schema] of objects)
+      if (!CLOSED.includes(name)) t.notOk(check(schema, { ...example(schema), ...many }), name)
+  })
+
+  t.test('of an update refuses a body that changes nothing', async (t) => {
+    const updates = objects.filter(([name]) => /(Update|Patch|Settings|Thresholds)$/.test(name))
+    t.ok(updates.length > 0)
+    for (const [name, schema] of updates) t.notOk(check(schema, {}), name)
+  })
+
+  t.test('refuses whole numbers that a number cannot hold exactly', async (t) => {
+    t.notOk(check(schemas.TokenExpiry, 2 ** 53))
+    t.notOk(check(schemas.ZoneUpdate, { floorId: 2 ** 53 }))
+    t.notOk(check(schemas.BuildingUpdate, { floorCount: 1e300 }))
+  })
+})
+
+t.test('an id', async (t) => {
+  // [value, whether it is one]
+  const CASES: readonly (readonly [unknown, boolean])[] = [
+    ['f-2', true],
+    [0, true],
+    [7, true],
+    ['x'.repeat(128), true],
+    ['x'.repeat(129), false],
+    ['', false],
+    [-1, false],
+    [1.5, false],
+    [Number.MAX_SAFE_INTEGER + 1, false],
+    [true, false],
+    [['f-2'], false]
+  ]
+  for (const [value, expected] of CASES)
+    t.equal(check(schemas.TransmitterAssign, { transmitterId: value }), expected, JSON.stringify(value).slice(0, 40))
+})
+
+t.test('sign-in', async (t) => {
+  t.test('takes a password with an address, a name, or whatever else the backend asks for', async (t) => {
+    t.ok(check(schemas.Login, { email: 'ada@example.com', password: 'x' }))
+    t.ok(check(schemas.Login, { username: 'ada', password: 'x' }))
+    t.ok(check(schemas.Login, { tenant: 'north', password: 'x' }))
+  })
+
+  t.test('refuses a missing, empty or endless password', async (t) => {
+    for (const password of [undefined, '', null, 'x'.repeat(1025)])
+      t.notOk(check(schemas.Login, { email: 'ada@example.com', password }))
+  })
+
+  t.test('refuses the fields of the exchange, whatever their value', async (t) => {
+    for (const field of ['okta', 'groups'])
+      for (const value of [true, false, null, 0, '', 'true', [], ['admins'], {}]) {
+        const body = { email: 'ada@example.com', password: 'x', [field]: value }
+        t.notOk(check(schemas.Login, body), `${field} = ${JSON.stringify(value)}`)
+        const [fault, ...others] = [...TypeCompiler.Compile(schemas.Login).Errors(body)]
+        t.equal(fault?.path, `/${field}`)
+        t.match(fault?.schema.description, /only the server/)
+        t.same(others, [])
+      }
+  })
+
+  t.test('does not take an exchange for a sign-in', async (t) => {
+    t.notOk(check(schemas.Login, example(schemas.SessionExchange)))
+  })
+})
+
+t.test('the exchange', async (t) => {
+  t.test('is always marked', async (t) => {
+    t.notOk(check(schemas.SessionExchange, { ...example(schemas.SessionExchange), okta: false }))
+  })
+})
+
+t.test('the session answer', async (t) => {
+  // [answer, whether it has the shape, why]
+  const CASES: readonly (readonly [unknown, boolean, string])[] = [
+    [{ success: true, data: { token: 'a.b', user: {} } }, true, 'the expiry may be the token’s own'],
+    [{ success: false, data: null, error: 'wrong password' }, true, 'a refusal has no data'],
+    [{ success: true, data: { token: 'a.b', user: { role: { id: 1 } } } }, true, 'the user is the backend’s'],
+    [{ success: true, data: { token: '', user: {} } }, false, 'an empty token'],
+    [{ success: true, data: { user: {} } }, false, 'no token'],
+    [{ success: true, data: { token: 'a.b' } }, false, 'no user'],
+    [{ success: true, data: { token: 'a.b', user: [] } }, false, 'a user that is a list'],
+    [{ success: 'yes', data: { token: 'a.b', user: {} } }, false, 'success that is text']
+  ]
+  for (const [answer, expected, why] of CASES) t.equal(check(schemas.SessionResponse, answer), expected, why)
+})
+
+t.test('a permission', async (t) => {
+  // [text, whether it is one]
+  const CASES: readonly (readonly [string, boolean])[] = [
+    ['emergency.trigger', true],
+    ['admin.users', true],
+    ['zone-types.read', true],
+    ['admin.users.delete', true],
+    ['personnel.*', true],
+    ['emergency', false],
+    ['.trigger', false],
+    ['emergency.', false],
+    ['emergency trigger.now', false],
+    [`a.${'b'.repeat(127)}`, false]
+  ]
+  for (const [text, expected] of CASES) t.equal(check(schemas.AuthPermissions, [text]), expected, text.slice(0, 40))
+})
+
+t.test('an alarm', async (t) => {
+  t.test('may be empty', async (t) => {
+    t.ok(check(schemas.EmergencyTrigger, {}))
+  })
+})
+
+t.test('an empty field', async (t) => {
+  t.test('may be sent as null, as it was read', async (t) => {
+    t.ok(check(schemas.ZoneUpdate, { name: 'Hall', capacity: null, floorId: null, polygon: null, metadata: null }))
+  })
+
+  t.test('is not a name', async (t) => {
+    for (const name of [null, '']) {
+      t.notOk(check(schemas.ZoneCreate, { name }))
+      t.notOk(check(schemas.ZoneUpdate, { name }))
+    }
+  })
+})
+
+t.test('every pattern answers quickly to the longest text that may come', async (t) => {
+  for (const [name, schema] of entries)
+    for (const [path, { pattern, maxLength }] of within(schema)) {
+      if (!pattern) continue
+      const rule = new RegExp(pattern)
+      const started = performance.now()
+      for (const part of ['a', '.', '@', 'a.', 'a@', ' ', '*-'])
+        for (let i = 0; i < 100; i++) rule.test(`${part.repeat(maxLength)}!`)
+      t.ok(performance.now() - started < 1000, name + path)
+    }
+})
