@@ -8,10 +8,15 @@ import { type Goal, goalTable, table } from '../harness/table.js'
 const API_SECRET = 'a-secret-for-benchmarks-0123456789abcdef'
 const CONNECTIONS = 64
 
+const GET = 'GET'
+const POST = 'validated POST 0.9 KB'
+
 const SERVERS = {
   'gatehouse, whole chain': 'gatehouse',
   'gatehouse, no chain': 'without-chain',
-  'bare @fastify/http-proxy': 'fastify-http-proxy'
+  'bare @fastify/http-proxy': 'fastify-http-proxy',
+  'node:http + undici dispatch': 'node-undici-dispatch',
+  'express + http-proxy-middleware': 'express-http-proxy-middleware'
 } as const
 
 type ServerName = keyof typeof SERVERS
@@ -36,7 +41,7 @@ export const gatewaySuite = async ({ rounds, requests }: SuiteOptions): Promise<
   const servers = await startServers(backendUrl)
 
   try {
-    const scenarios = { GET: browserRequest('GET'), 'POST 0.9 KB': browserRequest('POST') }
+    const scenarios = { [GET]: browserRequest('GET'), [POST]: browserRequest('POST') }
     const readings = new Map<string, Reading[]>()
     for (let round = -1; round < rounds; round++) {
       for (const [scenario, bytes] of Object.entries(scenarios)) {
@@ -99,7 +104,7 @@ const browserRequest = (method: 'GET' | 'POST'): string => {
   )
   const body = method === 'GET' ? '' : JSON.stringify({ name: 'Lobby', note: 'y'.repeat(870) })
   return [
-    `${method} /api/things/17?expand=floor HTTP/1.1`,
+    method === 'GET' ? 'GET /api/zones/17?expand=floor HTTP/1.1' : 'POST /api/zones HTTP/1.1',
     'Host: localhost:3000',
     'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
     'Accept: application/json',
@@ -138,10 +143,49 @@ const report = (
     median(list.map((reading) => reading.p99)).toFixed(1)
   ])
   const memory = [...servers].map(([name, { process }]) => [name, residentMebibytes(process.pid).toFixed(0)])
+  const ours = 'gatehouse, whole chain'
+  const ratio = (scenario: string, peer: ServerName): number => cpu(scenario, ours) / cpu(scenario, peer)
+  const rss = (name: ServerName): number => residentMebibytes(servers.get(name)?.process.pid ?? 0)
   const goals: Goal[] = [
     {
+      what: 'GET, CPU of bare @fastify/http-proxy',
+      measured: ratio(GET, 'bare @fastify/http-proxy'),
+      atMost: 0.75,
+      unit: ''
+    },
+    {
+      what: 'GET, CPU of node:http + undici dispatch',
+      measured: ratio(GET, 'node:http + undici dispatch'),
+      atMost: 1.35,
+      unit: ''
+    },
+    {
+      what: 'GET, CPU of express + http-proxy-middleware',
+      measured: ratio(GET, 'express + http-proxy-middleware'),
+      atMost: 0.4,
+      unit: ''
+    },
+    {
+      what: 'POST, CPU of bare @fastify/http-proxy',
+      measured: ratio(POST, 'bare @fastify/http-proxy'),
+      atMost: 0.85,
+      unit: ''
+    },
+    {
+      what: 'POST, CPU of express + http-proxy-middleware',
+      measured: ratio(POST, 'express + http-proxy-middleware'),
+      atMost: 0.4,
+      unit: ''
+    },
+    {
+      what: 'memory of bare @fastify/http-proxy',
+      measured: rss(ours) / rss('bare @fastify/http-proxy'),
+      atMost: 1.1,
+      unit: ''
+    },
+    {
       what: 'the chain, per GET, over the same server without it',
-      measured: cpu('GET', 'gatehouse, whole chain') - cpu('GET', 'gatehouse, no chain'),
+      measured: cpu(GET, ours) - cpu(GET, 'gatehouse, no chain'),
       atMost: 50,
       unit: ' µs'
     }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { Refusal, refusalBody, refusalOf } from './errors.js'
+import { Refusal, type RefusalCode, refusalBody, refusalOf } from './errors.js'
+import { refusalHeaders } from './refuse.js'
 import { requestId } from './request-id.js'
 import { MAX_URL_LENGTH } from './request-path.js'
 import type { HeaderTable } from './security-header-table.js'
@@ -17,14 +18,16 @@ interface ParserError extends Error {
 
 /** For `clientError`: what the parser could not read, or not in time. */
 export const answerUnreadable =
-  (table: HeaderTable) =>
+  (table: HeaderTable, count: (code: RefusalCode) => void) =>
   (error: ParserError, socket: Socket): void => {
     // Reset by the other side, or an earlier answer is half written: there is no place for this one.
     if (error.code === 'ECONNRESET' || !socket.writable || answerOn(socket)?.headersSent) {
       socket.destroy()
       return
     }
-    socket.end(rawAnswer(unreadableRefusal(error), table))
+    const refusal = unreadableRefusal(error)
+    count(refusal.code)
+    socket.end(rawAnswer(refusal, table))
   }
 
 /** Node keeps the response that a socket is busy with here, and looks at it for its own answer to such errors. */
@@ -51,8 +54,9 @@ const rawAnswer = (refusal: Refusal, table: HeaderTable): string => {
 }
 
 /** For `Expect` with anything but `100-continue`. */
-export const answerExpectation = (server: Server, table: HeaderTable): void => {
+export const answerExpectation = (server: Server, table: HeaderTable, count: (code: RefusalCode) => void): void => {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    count('EXPECTATION_FAILED')
     const { headers, body } = answerParts(new Refusal('EXPECTATION_FAILED'), requestId(request), table)
     response.writeHead(417, headers).end(body)
   })
@@ -95,11 +99,3 @@ const answerParts = (refusal: Refusal, id: string, table: HeaderTable) => {
   }
   return { headers, body }
 }
-
-/** What every refusal carries besides its body. */
-export const refusalHeaders = (refusal: Refusal): Readonly<Record<string, string>> => ({
-  ...refusal.headers,
-  // Lets an operator tell our refusals from the backend's errors.
-  'x-gateway-error': refusal.code,
-  'cache-control': 'no-store'
-})

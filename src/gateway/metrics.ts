@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'pr
 import type { AnswerListener, Outcome } from './answered.js'
 import type { RefusalCode } from './errors.js'
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from './metric-series.js'
+import type { BackendWatch } from './proxy/forward.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
 export interface MetricSources {
@@ -186,3 +187,9 @@ export const countRequests =
 /** The template of a request's route, as the numbers have it: a catch-all is one, whatever was asked for. */
 export const routeLabel = (request: FastifyRequest): string =>
   request.is404 ? NO_ROUTE : (request.routeOptions.url ?? NO_ROUTE)
+
+/** For the forwarder. */
+export const watchBackend = (metrics: GatewayMetrics): BackendWatch => ({
+  answered: (request, seconds) => metrics.backendAnswered(routeLabel(request), seconds),
+  failed: (error) => metrics.backendFailed(error)
+})

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalAddress } from '../shared/address.js'
 import type { AppClaims } from '../shared/app-token.js'
+import type { SessionCookie } from './session/credentials.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,21 +11,28 @@ declare module 'fastify' {
     clientAddress: string
     /** The claims of a verified app token, where the request carries one. */
     auth: AppClaims | null
+    /** What the `auth_token` cookie holds, once somebody has looked. */
+    sessionCookie: SessionCookie | null
     /** The app token that the session exchange put in place of a missing one. */
     exchangedToken: string | null
   }
 }
 
+/** Told of every request before anything can refuse it. */
+export type AnswerWatch = (request: FastifyRequest, reply: FastifyReply) => void
+
 /** What hooks leave on the request for each other and for the forwarder. */
-export const decorateRequestContext = (app: FastifyInstance): void => {
+export const decorateRequestContext = (app: FastifyInstance, watch: AnswerWatch): void => {
   app.decorateRequest('path', '')
   app.decorateRequest('clientAddress', '')
   app.decorateRequest('auth', null)
+  app.decorateRequest('sessionCookie', null)
   app.decorateRequest('exchangedToken', null)
 
   // At once, because a request whose answer is out has lost its socket.
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     request.clientAddress = clientAddress(request)
+    watch(request, reply)
     done()
   })
 }

@@ -1,34 +1,20 @@
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-
-// What other servers write down for a client that did not wait for its answer.
-const CLIENT_LEFT = 499
-
-type Lines = Pick<FastifyBaseLogger, 'info'>
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { AnswerListener } from './answered.js'
 
 /** One line per request, without its query and headers: those carry secrets. */
-export const logRequests = (app: FastifyInstance, lines: Lines): void => {
-  app.addHook('onResponse', (request, reply, done) => {
-    logRequest(lines, request, reply, { status: reply.statusCode })
-    done()
-  })
-
-  // `onResponse` never comes for an answer that is cut short, by whichever side.
-  app.addHook('onRequest', (request, reply, done) => {
-    const { raw: response } = reply
-    response.once('close', () => {
-      if (response.writableFinished) return
-      const status = response.headersSent ? response.statusCode : CLIENT_LEFT
-      logRequest(lines, request, reply, { status, cutShort: true })
-    })
-    done()
-  })
-}
-
-const logRequest = (lines: Lines, request: FastifyRequest, reply: FastifyReply, outcome: object): void => {
-  const { id: requestId, method, clientAddress: ip } = request
-  const ms = Math.round(reply.elapsedTime * 10) / 10
-  lines.info({ requestId, method, path: loggablePath(request), ...outcome, ms, ip }, 'request')
-}
+export const logRequests =
+  (lines: Pick<FastifyBaseLogger, 'info'>): AnswerListener =>
+  (request, { status, cutShort, ms }) => {
+    const line = {
+      requestId: request.id,
+      method: request.method,
+      path: loggablePath(request),
+      status,
+      ms: Math.round(ms * 10) / 10,
+      ip: request.clientAddress
+    }
+    lines.info(cutShort ? { ...line, cutShort } : line, 'request')
+  }
 
 const MAX_PATH_CHARACTERS = 256
 

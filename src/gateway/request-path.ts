@@ -57,9 +57,8 @@ export class KnownPaths {
   isMisspelt(path: string): boolean {
     if (PLAINLY_SPELT.test(path)) return false
     const spelt = path.slice(1).split('/')
-    const meant = spelt.at(-1) === '' ? spelt.slice(0, -1) : spelt
-    if (isStrict(meant, foldArea) && !isStrict(spelt, asIs)) return true
-    if (isStrict(spelt, asIs) && meant !== spelt) return true
+    const meant = spelt.filter((segment) => !vanishes(segment))
+    if (isStrict(meant, foldArea) && !(isStrict(spelt, asIs) && spelt.at(-1) !== '')) return true
     return this.#matches(meant, foldSegment) && !this.#matches(spelt, asIs)
   }
 
@@ -75,6 +74,9 @@ const matchesTemplate = (template: readonly string[], segments: readonly string[
 
 const isStrict = (segments: readonly string[], fold: (segment: string) => string): boolean =>
   fold(segments[0] ?? '') === 'api' && STRICT_AREAS.includes(fold(segments[1] ?? ''))
+
+/** Nothing at all, or only what some backend drops: what stands around it then moves together. */
+const vanishes = (segment: string): boolean => /^[\s\p{C}\p{M}.+]*$/u.test(decodeURIComponent(segment))
 
 const asIs = (segment: string): string => segment
 

@@ -596,9 +596,12 @@ t.test('an error of the backend', async (t) => {
   })
 })
 
+// Longer than any test may take: what ends here was ended because the browser left.
+const PATIENT = { BACKEND_TIMEOUT_MS: '600000' }
+
 t.test('a browser that leaves', async (t) => {
   t.test('before the answer takes its request at the backend along', async (t) => {
-    const gateway = await startGateway(t)
+    const gateway = await startGateway(t, { env: PATIENT })
     const held = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones')
     const [response] = await held(1)
@@ -611,7 +614,7 @@ t.test('a browser that leaves', async (t) => {
   })
 
   t.test('in the middle of the answer takes its request at the backend along', async (t) => {
-    const gateway = await startGateway(t)
+    const gateway = await startGateway(t, { env: PATIENT })
     const held = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones')
     const [response] = await held(1)
@@ -632,7 +635,7 @@ t.test('a browser that leaves', async (t) => {
       atBackend = resolve
     })
     const url = await startRawBackend(t, (socket) => void socket.once('data', () => atBackend(socket)))
-    const gateway = await startGateway(t, { env: { BACKEND_URL: url } })
+    const gateway = await startGateway(t, { env: { ...PATIENT, BACKEND_URL: url } })
     const browser = httpRequest(`${gateway.url}/api/unknown`, {
       method: 'POST',
       headers: { ...browserHeaders(), 'content-length': '100' },
@@ -649,7 +652,7 @@ t.test('a browser that leaves', async (t) => {
   })
 
   t.test('does not take the requests of others along', async (t) => {
-    const gateway = await startGateway(t)
+    const gateway = await startGateway(t, { env: PATIENT })
     const held = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones/1')
     const [first] = await held(1)

@@ -104,7 +104,13 @@ t.test('canonicalPath', async (t) => {
 })
 
 t.test('KnownPaths', async (t) => {
-  const known = new KnownPaths(['/api/zones', '/api/zones/:id', '/api/mgmt/beacons/:id', '/api/auth/csrf-token'])
+  const known = new KnownPaths([
+    '/api/zones',
+    '/api/zones/:id',
+    '/api/audit/logs',
+    '/api/mgmt/beacons/:id',
+    '/api/auth/csrf-token'
+  ])
 
   for (const path of [
     '/',
@@ -145,6 +151,10 @@ t.test('KnownPaths', async (t) => {
     '/api/Admin',
     '/Api/admin/x',
     '/api/AUDIT/logs',
+    '/api/audit/Logs',
+    '/api/%E2%80%8B/admin',
+    '/api/%20/admin/x',
+    '/api/zones/7/%20',
     '/api/admin./x',
     '/api/admin%20',
     '/api/%20admin/x',

@@ -12,9 +12,9 @@ export interface TestPostgres {
   /** With a superuser's name and password. */
   readonly url: string
   readonly port: number
-  /** At once: what is not written down is lost, and connections break. Resolves when it is gone. */
+  /** At once and without a proper end: connections break. Resolves when it is gone. */
   kill(): Promise<void>
-  /** Back on the same port, with the data it had. */
+  /** Back on the same port, with all that was committed. */
   restart(): Promise<void>
   /** It keeps its connections, lets new ones come and answers nobody, as a machine that hangs. Needs Linux. */
   pause(): Promise<void>
@@ -30,13 +30,12 @@ const USER = 'test_owner'
 const PASSWORD = 'throw-away'
 const READY_WITHIN_MS = 60_000
 
-/** What makes a database safe, fast over time or observable costs time at its start, and here it lives for seconds. */
+/** It lives for seconds, so its start is what counts. What was committed outlives its processes, not the machine. */
 const SETTINGS = {
   listen_addresses: LOOPBACK,
   unix_socket_directories: '',
   fsync: 'off',
   full_page_writes: 'off',
-  synchronous_commit: 'off',
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_logical_replication_workers: '0',

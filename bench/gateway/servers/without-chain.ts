@@ -1,12 +1,18 @@
 import Fastify from 'fastify'
 import { gatewayConfig } from '../../../src/gateway/config.js'
 import { openBackend } from '../../../src/gateway/proxy/backend.js'
+import { forwarder } from '../../../src/gateway/proxy/forward.js'
+import { mountRoutes } from '../../../src/gateway/proxy/mount.js'
 import { decorateRequestContext } from '../../../src/gateway/request-context.js'
-import { catchAll } from '../../../src/gateway/routes/catch-all.js'
+import { zones } from '../../../src/gateway/routes/zones.js'
 
 // The same server and the same way to the backend, with no hook in between: what the chain costs is the difference.
 const config = gatewayConfig(process.env)
 const app = Fastify()
-decorateRequestContext(app)
-catchAll(app, config, openBackend(config.backend))
+decorateRequestContext(app, () => undefined)
+mountRoutes(app, [zones], {
+  forward: forwarder(openBackend(config.backend), null, { answered: () => undefined, failed: () => undefined }),
+  local: new Map(),
+  uploadBytes: config.limits.uploadBytes
+})
 process.stdout.write(`listening at ${await app.listen(config.listen)}\n`)

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
-import { Client } from 'pg'
+import type { Duplex } from 'node:stream'
+import { Client, type Connection } from 'pg'
 import { type HealthState, keptCheck, monotonicMs } from './kept-check.js'
 
 export type DatabaseFault = 'refused' | 'timeout' | 'authentication' | 'unknown database' | 'unreachable' | 'error'
@@ -55,6 +56,9 @@ export class DatabaseHealth {
         fallback_application_name: 'gatehouse',
         stream: () => socket
       })
+      breakOnThrow(socket)
+      const { connection } = client as unknown as WithConnection
+      connection.once('sslconnect', () => breakOnThrow(connection.stream))
       // Without a listener, a connection that dies between two calls would end the process.
       client.on('error', (error) => socket.destroy(error))
       await client.connect()
@@ -64,6 +68,27 @@ export class DatabaseHealth {
       clearTimeout(deadline)
       socket.destroy()
       this.#socket = null
+    }
+  }
+}
+
+/** What a client has and its types leave out. The stream is another one from the moment that TLS begins. */
+interface WithConnection {
+  readonly connection: Connection
+}
+
+/**
+ * The driver throws at messages that it cannot read, the request for a Kerberos ticket among them. It does so in the
+ * middle of an event, where nothing could catch it and the process would end; here the connection does.
+ */
+const breakOnThrow = (stream: Duplex): void => {
+  const { emit } = stream
+  stream.emit = (event: string | symbol, ...args: unknown[]): boolean => {
+    try {
+      return emit.call(stream, event, ...args)
+    } catch (error) {
+      stream.destroy(error as Error)
+      return true
     }
   }
 }
@@ -82,15 +107,15 @@ const FAULTS: Readonly<Record<string, DatabaseFault>> = {
   EHOSTDOWN: 'unreachable',
   ENETUNREACH: 'unreachable',
   ENETDOWN: 'unreachable',
-  // The socket file of a database on the same machine.
-  ENOENT: 'unreachable',
   '28000': 'authentication',
   '28P01': 'authentication',
   '3D000': 'unknown database'
 }
 
 const reasonOf = (error: unknown): DatabaseFault => {
-  const { code = '', message = '' } = error as { code?: string; message?: string }
+  const { code = '', syscall, message } = error as NodeJS.ErrnoException
+  // The socket file of a database on this machine. Other files, such as certificates, may be missing too.
+  if (code === 'ENOENT' && syscall === 'connect') return 'unreachable'
   // What the driver itself objects to in a login, such as a password that is asked for and not given, has no code.
   return FAULTS[code] ?? (message.startsWith('SASL') ? 'authentication' : 'error')
 }

@@ -1,23 +1,33 @@
 import type { FastifyInstance } from 'fastify'
 import { isApiPath } from '../access.js'
 import { Refusal } from '../errors.js'
+import { onceClosed } from '../response-close.js'
+
+export interface InFlight {
+  readonly count: number
+}
 
 /** Last: a backend that has stalled must not fill the gateway with requests that wait for it. */
-export const limitInFlight = (app: FastifyInstance, maxInFlight: number): void => {
+export const limitInFlight = (app: FastifyInstance, maxInFlight: number): InFlight => {
   let inFlight = 0
 
   app.addHook('onRequest', ({ path }, { raw: response }, done) => {
     if (!isApiPath(path) || isHealthPath(path)) return done()
     if (inFlight >= maxInFlight) return done(new Refusal('OVERLOADED', { headers: { 'retry-after': '1' } }))
-    // A browser that left while the hooks before this one were at work has closed already, and will not do so again.
-    if (response.closed) return done()
     inFlight += 1
-    // Not in `onResponse`: that never comes for a browser that left before it had its answer.
-    response.once('close', () => {
-      inFlight -= 1
-    })
+    onceClosed(response, leave)
     done()
   })
+
+  const leave = (): void => {
+    inFlight -= 1
+  }
+
+  return {
+    get count() {
+      return inFlight
+    }
+  }
 }
 
 const isHealthPath = (path: string): boolean => path === '/api/health' || path.startsWith('/api/health/')

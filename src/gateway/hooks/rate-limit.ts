@@ -16,10 +16,12 @@ const IPV6_PREFIX = 64
  * Second: five POSTs under `/api/auth/` per address and window, all of them in one count. The plugin's own hook would run
  * after those of the chain and count per route, so it is asked here, in its place.
  */
-export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['loginLimit']): Promise<void> => {
-  if (!config.enforced) return
+export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['loginLimit']): Promise<LoginLimit> => {
+  const local = new MemoryAttempts({ windowMs: WINDOW_MS })
+  app.addHook('onClose', async () => local.close())
+  if (!config.enforced) return local
 
-  const counts = await openCounts(app, config.redisUrl)
+  const counts = config.redisUrl === null ? local : await sharedCounts(app, config.redisUrl, local)
   await app.register(rateLimitPlugin, { global: false, store: storeOn(counts) })
   const check = app.createRateLimit({
     max: MAX_ATTEMPTS,
@@ -39,18 +41,21 @@ export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['log
     if (result.isExceeded)
       throw new Refusal('RATE_LIMITED', { headers: { 'retry-after': String(result.ttlInSeconds) } })
   })
+
+  return local
+}
+
+export interface LoginLimit {
+  /** How many addresses are counted at the moment. */
+  readonly size: number
 }
 
 interface Counts {
   add(key: string): Attempts | Promise<Attempts>
 }
 
-const openCounts = async (app: FastifyInstance, redisUrl: string | null): Promise<Counts> => {
-  const local = new MemoryAttempts({ windowMs: WINDOW_MS })
-  app.addHook('onClose', async () => local.close())
-  if (redisUrl === null) return local
-
-  const shared = new RedisAttempts({ url: redisUrl, windowMs: WINDOW_MS, local, log: app.log })
+const sharedCounts = async (app: FastifyInstance, url: string, local: MemoryAttempts): Promise<Counts> => {
+  const shared = new RedisAttempts({ url, windowMs: WINDOW_MS, local, log: app.log })
   app.addHook('onClose', async () => shared.close())
   await shared.ready()
   return shared

@@ -1,4 +1,4 @@
-import { Pool } from 'undici'
+import { buildConnector, Pool } from 'undici'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 
@@ -28,10 +28,21 @@ export const openBackend = ({ url, timeoutMs, connections }: GatewayConfig['back
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // Verifying is the default of TLS and stays so, whatever a proxy library passes by itself.
-    connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs), rejectUnauthorized: true }
+    connect: connectorOf(Math.min(CONNECT_TIMEOUT_MS, timeoutMs))
   })
   return { pool, origin, pathPrefix: pathname.replace(/\/+$/, '') }
+}
+
+const connectorOf = (timeout: number): buildConnector.connector => {
+  // Verifying is the default of TLS and stays so, whatever a proxy library passes by itself.
+  const connect = buildConnector({ timeout, rejectUnauthorized: true })
+  return (options, callback) =>
+    connect(options, (...result) => {
+      const [, socket] = result
+      // Undici says what a connection has served only where it was closed, not where it was reset.
+      socket?.once('error', (error) => Object.assign(error, { socket: { bytesRead: socket.bytesRead } }))
+      callback(...result)
+    })
 }
 
 const TIMEOUT_CODES: ReadonlySet<string> = new Set([
@@ -51,11 +62,11 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const CLOSED_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 /**
- * Whether a request met a kept connection that the backend was just closing: it never saw the request, so a read may be
- * sent again, once. A mutation never is: nobody can know for certain how far it came.
+ * Whether a request that nothing came back for met a kept connection that the backend was just closing: it never saw the
+ * request, so a read may be sent again, once. A mutation never is: nobody can know for certain how far it came.
  */
-export const mayRepeat = (method: string, error: unknown, attempt: number): boolean =>
-  attempt === 0 && SAFE_METHODS.has(method) && CLOSED_CODES.has(codeOf(error)) && hadServedBefore(error)
+export const mayRepeat = (method: string, error: unknown): boolean =>
+  SAFE_METHODS.has(method) && CLOSED_CODES.has(codeOf(error)) && hadServedBefore(error)
 
 /** A connection that has answered before; one that was closed at once would only be closed again. */
 const hadServedBefore = (error: unknown): boolean =>

@@ -2,8 +2,15 @@ import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Dispatcher } from 'undici'
+import { onceClosed } from '../response-close.js'
 import { type Backend, backendRefusal, mayRepeat } from './backend.js'
-import { backendRequestHeaders, browserResponseHeaders, decodedHeaders, type RequestHeaders } from './headers.js'
+import {
+  backendRequestHeaders,
+  browserResponseHeaders,
+  decodedHeaders,
+  headerValue,
+  type RequestHeaders
+} from './headers.js'
 
 export type ForwardedBody = string | Readable | null
 
@@ -14,31 +21,53 @@ export type Forward = (request: FastifyRequest, reply: FastifyReply, body: Forwa
  * the socket itself: a proxy library and the streams in between would cost more than all the checks together.
  */
 export const forwarder =
-  (backend: Backend, publicHost: string | null): Forward =>
+  (backend: Backend, publicHost: string | null, watch: BackendWatch): Forward =>
   (request, reply, body) => {
-    new Exchange(backend, request, reply, backendRequestHeaders(request, publicHost), body).start()
+    const headers = backendRequestHeaders(request, publicHost)
+    // That of the body as it came; this one was written anew.
+    if (typeof body === 'string') headers['content-length'] = undefined
+    new Exchange(backend, watch, request, reply, headers, body).start()
     return reply
   }
+
+/** Told how the backend does. */
+export interface BackendWatch {
+  answered(request: FastifyRequest, seconds: number): void
+  failed(error: unknown): void
+}
 
 type Controller = Dispatcher.DispatchController
 
 /** One request and its answer. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #backend: Backend
+  readonly #watch: BackendWatch
+  readonly #startedAt = performance.now()
   readonly #reply: FastifyReply
   readonly #response: ServerResponse
   readonly #options: Dispatcher.DispatchOptions
   #controller: Controller | null = null
   #attempt = 0
+  /** Whether the backend has begun to answer. */
+  #begun = false
+  /** The backend's status and headers, until they are sent on. */
+  #status = 0
+  #headers: string[] = []
+  /** How long the body is, where it is short and says so. */
+  #smallLength = -1
+  /** Whether the answer is out, or nobody waits for it any more. */
+  #over = false
 
   constructor(
     backend: Backend,
+    watch: BackendWatch,
     request: FastifyRequest,
     reply: FastifyReply,
     headers: RequestHeaders,
     body: ForwardedBody
   ) {
     this.#backend = backend
+    this.#watch = watch
     this.#reply = reply
     this.#response = reply.raw
     this.#options = {
@@ -51,8 +80,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   start(): void {
-    // A browser that has gone away needs no answer: the backend must not go on working for it.
-    this.#response.once('close', () => {
+    onceClosed(this.#response, () => {
+      this.#over = true
+      // A browser that has gone away needs no answer: the backend must not go on working for it.
       if (!this.#response.writableFinished) this.#controller?.abort(new Error('the browser went away'))
     })
     this.#backend.pool.dispatch(this.#options, this)
@@ -60,52 +90,91 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
-    if (this.#response.closed) controller.abort(new Error('the browser went away'))
+    if (this.#over) controller.abort(new Error('the browser went away'))
   }
 
+  onResponseStarted(): void {
+    this.#begun = true
+  }
+
+  // What is thrown here, such as for a header that HTTP does not allow, comes back through `onResponseError`.
   onResponseStart(controller: Controller, status: number): void {
     // An informational answer comes before the real one.
     if (status < 200) return
-    const own = this.#reply.getHeaders()
-    const incoming = browserResponseHeaders(
+    if (status > MAX_STATUS) throw new Error(`no answer can have the status ${status}`)
+    this.#watch.answered(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
+    this.#status = status
+    this.#headers = browserResponseHeaders(
       decodedHeaders(controller.rawHeaders as Buffer[]),
       this.#backend.origin,
-      own
+      this.#reply.getHeaders()
     )
-    const empty = isEmpty(status, incoming, this.#options.method)
-    try {
-      this.#response.writeHead(empty ? 204 : status, this.#head(own, empty ? withoutContent(incoming) : incoming))
-      this.#reply.hijack()
-    } catch (error) {
-      // A header that HTTP does not allow: nonsense from the backend, and nothing is written yet.
-      controller.abort(error as Error)
-    }
+    // Whole without a body, though they may speak of its length.
+    if (BODILESS.has(status)) this.#end()
+    else this.#smallLength = smallLength(this.#headers)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.#response.writableEnded) return
+    // Not before there is something to say: until then the backend may fail, and that can still be told.
+    if (!this.#response.headersSent) this.#writeHead(this.#status, this.#headers)
+    if (chunk.length === this.#smallLength) {
+      // The whole answer in one piece: as Latin-1 text, which keeps every byte, it leaves in one write with its head.
+      this.#response.end(chunk.toString('latin1'), 'latin1')
+      return
+    }
     if (this.#response.write(chunk)) return
     controller.pause()
     this.#response.once('drain', () => controller.resume())
   }
 
   onResponseEnd(): void {
-    this.#response.end()
+    if (!this.#response.writableEnded) this.#end()
   }
 
   onResponseError(_controller: Controller, error: Error): void {
-    // Half an answer must look like one, not like a short success.
-    if (this.#response.headersSent) this.#response.destroy()
-    else if (mayRepeat(this.#options.method, error, this.#attempt)) {
+    if (this.#over || this.#response.writableEnded) return
+    this.#watch.failed(error)
+    if (this.#response.headersSent) this.#breakOff(error)
+    else if (this.#mayRepeat(error)) {
       this.#attempt += 1
       this.#backend.pool.dispatch(this.#options, this)
-    } else if (!this.#response.closed) this.#reply.send(backendRefusal(error))
+    } else this.#reply.send(backendRefusal(error))
+  }
+
+  #mayRepeat(error: Error): boolean {
+    const { method, body } = this.#options
+    return this.#attempt === 0 && !this.#begun && body === null && mayRepeat(method, error)
+  }
+
+  #end(): void {
+    if (!this.#response.headersSent) {
+      if (isNoContent(this.#status, this.#options.method)) this.#writeHead(204, withoutContent(this.#headers))
+      else this.#writeHead(this.#status, this.#headers)
+    }
+    this.#response.end()
+  }
+
+  /** Half an answer must look like one, not like a short success. */
+  #breakOff(error: Error): void {
+    this.#reply.log.error({ requestId: this.#reply.request.id, err: error }, 'answer broken off')
+    // Where the end of the connection is the end of the answer, it takes more than that.
+    if (this.#reply.request.raw.httpVersionMinor === 0) this.#response.socket?.resetAndDestroy()
+    else this.#response.destroy()
+  }
+
+  #writeHead(status: number, incoming: string[]): void {
+    this.#response.writeHead(status, this.#head(this.#reply.getHeaders(), incoming))
+    this.#reply.hijack()
   }
 
   /** Ours, which the hooks left on the reply, then the backend's. */
   #head(own: Readonly<Record<string, unknown>>, incoming: string[]): string[] {
     const head: string[] = []
     for (const name in own) {
-      for (const value of [own[name]].flat()) head.push(name, String(value))
+      const value = own[name]
+      if (typeof value === 'string') head.push(name, value)
+      else for (const one of [value].flat()) head.push(name, String(one))
     }
     // What is left of an upload that the backend did not wait for would be taken for the next request.
     if (!this.#reply.request.raw.complete) head.push('connection', 'close')
@@ -113,15 +182,23 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
+// RFC 9110: what is above says nothing that anybody could understand.
+const MAX_STATUS = 599
+
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
+
+const SMALL_BYTES = 16 * 1024
+
+const smallLength = (headers: readonly string[]): number => {
+  const length = Number(headerValue(headers, 'content-length') ?? -1)
+  return length <= SMALL_BYTES ? length : -1
+}
+
 const MUTATIONS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** "No content" in every way a backend says it; a 201 without a body still says that something was created. */
-const isEmpty = (status: number, headers: readonly string[], method: string): boolean => {
-  if (status === 204 || status === 205) return true
-  if (status !== 200 || !MUTATIONS.has(method)) return false
-  const length = headers.indexOf('content-length')
-  return length !== -1 && headers[length + 1] === '0'
-}
+/** For an answer without a body: whether that is all it says. A 201 still says that something was created. */
+const isNoContent = (status: number, method: string): boolean =>
+  status === 204 || status === 205 || (status === 200 && MUTATIONS.has(method))
 
 const CONTENT_HEADERS: ReadonlySet<string> = new Set(['content-length', 'content-type', 'content-encoding'])
 

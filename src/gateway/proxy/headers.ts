@@ -99,7 +99,7 @@ export const browserResponseHeaders = (
   backendOrigin: string,
   own: Readonly<Record<string, unknown>>
 ): string[] => {
-  const perConnection = namesInConnection(headerValue(incoming, 'connection'))
+  const perConnection = connectionNames(incoming)
   const headers: string[] = []
   let cacheControl = false
   for (let index = 0; index < incoming.length; index += 2) {
@@ -114,16 +114,37 @@ export const browserResponseHeaders = (
   return headers
 }
 
-const headerValue = (headers: RawHeaders, wanted: string): string | undefined => {
+const connectionNames = (headers: RawHeaders): readonly string[] => {
+  let names = NO_NAMES
   for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index]?.length === wanted.length && headers[index]?.toLowerCase() === wanted) return headers[index + 1]
+    if (isNamed(headers[index], 'connection')) names = names.concat(namesInConnection(headers[index + 1]))
+  }
+  return names
+}
+
+/** The first of this name, which is given in small letters. */
+export const headerValue = (headers: RawHeaders, wanted: string): string | undefined => {
+  for (let index = 0; index < headers.length; index += 2) {
+    if (isNamed(headers[index], wanted)) return headers[index + 1]
   }
   return undefined
 }
 
+const isNamed = (name: string | undefined, wanted: string): boolean =>
+  name?.length === wanted.length && name.toLowerCase() === wanted
+
+const AUTHORITY = /^(?:[a-z][a-z0-9+.-]*:)?\/\/[^/\\?#]*/i
+
 /** A redirect to the backend's own address would lead the browser past us. */
-const ownLocation = (location: string, backendOrigin: string): string =>
-  location.startsWith(`${backendOrigin}/`) ? location.slice(backendOrigin.length) : location
+const ownLocation = (location: string, backendOrigin: string): string => {
+  const [authority] = AUTHORITY.exec(location) ?? []
+  if (authority === undefined || !isOrigin(authority, backendOrigin)) return location
+  // Two slashes at the beginning would make another host of what comes after them.
+  return `/${location.slice(authority.length).replace(/^[/\\]+/, '')}`
+}
+
+const isOrigin = (authority: string, origin: string): boolean =>
+  URL.canParse(authority, origin) && new URL(authority, origin).origin === origin
 
 /** The same as an object, for those who want one. */
 export const headersObject = (headers: RawHeaders): IncomingHttpHeaders => {

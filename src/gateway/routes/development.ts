@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type AppClaims, createAppToken } from '../../shared/app-token.js'
+import { type AppClaims, AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
 import { secretKey } from '../../shared/jwt.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
+import { sessionCookie } from '../session/credentials.js'
 import { sessionOf } from '../session/session-answer.js'
 import type { SessionCookies } from '../session/session-cookies.js'
 
@@ -21,6 +22,7 @@ export const developmentRoutes = (app: FastifyInstance, config: GatewayConfig, c
     return
   }
   const key = secretKey(config.apiSecret)
+  const tokens = new AppTokenVerifier(key)
 
   const login = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const user = { ...STUB_USER, ...emailIn(request.body) }
@@ -31,11 +33,24 @@ export const developmentRoutes = (app: FastifyInstance, config: GatewayConfig, c
     return reply.header('cache-control', 'no-store').send(answer)
   }
 
+  // Asked here, because the chain looks for tokens under `/api/` only.
+  const signedIn = (request: FastifyRequest): AppClaims | null => {
+    const cookie = sessionCookie(request)
+    if (cookie.kind !== 'token') return null
+    try {
+      return tokens.verify(cookie.token).claims
+    } catch {
+      return null
+    }
+  }
+
   app.register(async (scope) => {
     acceptJsonOnly(scope)
     for (const prefix of ['', '/api']) {
       scope.post(`${prefix}/dev-login`, login)
-      scope.get(`${prefix}/dev-user`, ({ auth }, reply) => reply.send({ success: true, data: userOf(auth) }))
+      scope.get(`${prefix}/dev-user`, (request, reply) =>
+        reply.send({ success: true, data: userOf(signedIn(request)) })
+      )
       scope.get(`${prefix}/ble/scan`, (_request, reply) =>
         reply.send({ success: true, data: { scanning: false, adapter: null, devices: 0 } })
       )
@@ -60,9 +75,15 @@ const userOf = (auth: AppClaims | null) =>
         role: auth.role ?? null
       }
 
-/** Its path is never asked for a token, so in production it must not lead to the backend either. */
+/** Its path and all below are never asked for a token, so in production they must not lead to the backend either. */
 const refuseDevelopmentLogin = (app: FastifyInstance): void => {
-  app.all('/api/dev-login', () => {
-    throw new Refusal('NOT_FOUND')
-  })
+  for (const url of ['/dev-login', '/api/dev-login', '/api/dev-login/*']) {
+    app.all(url, {
+      // The body is of no interest, whatever it is.
+      preParsing: async () => {
+        throw new Refusal('NOT_FOUND')
+      },
+      handler: () => undefined
+    })
+  }
 }

@@ -16,6 +16,7 @@ import { management } from './management.js'
 import { personnel } from './personnel.js'
 import { phoneBeacon } from './phone-beacon.js'
 import { positions } from './positions.js'
+import { probes } from './probes.js'
 import { realtime } from './realtime.js'
 import { receivers } from './receivers.js'
 import { transmitters } from './transmitters.js'
@@ -46,6 +47,7 @@ export const routeTables: readonly RouteTable[] = [
   gateways,
   positions,
   realtime,
+  probes,
   activity,
   errorLog
 ]

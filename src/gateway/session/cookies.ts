@@ -8,18 +8,21 @@ const NONE: readonly string[] = []
  * neighbouring host: parsers pick different ones, so callers must not pick at all.
  */
 export const cookieValues = (header: string | undefined, name: string): readonly string[] => {
-  // Most requests carry either no cookie of this name or one: look before splitting.
-  if (header === undefined || !header.includes(`${name}=`)) return NONE
-  const values = new Set<string>()
-  for (const pair of header.split(';')) {
-    const equals = pair.indexOf('=')
-    if (equals !== -1 && pair.slice(0, equals).trim() === name)
-      values.add(decoded(unquoted(pair.slice(equals + 1).trim())))
+  if (header === undefined || !header.includes(name)) return NONE
+  const values: string[] = []
+  for (let start = 0, end = 0; start < header.length; start = end + 1) {
+    end = header.indexOf(';', start)
+    if (end === -1) end = header.length
+    const equals = header.indexOf('=', start)
+    if (equals === -1 || equals > end || header.slice(start, equals).trim() !== name) continue
+    const value = decoded(unquoted(header.slice(equals + 1, end).trim()))
+    if (!values.includes(value)) values.push(value)
   }
-  return [...values]
+  return values
 }
 
-const unquoted = (value: string): string => (/^".*"$/.test(value) ? value.slice(1, -1) : value)
+const unquoted = (value: string): string =>
+  value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
 
 /** Hosting platforms percent-encode cookie values; once, so a value that was encoded twice stays wrong. */
 const decoded = (value: string): string => {

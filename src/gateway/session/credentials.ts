@@ -17,10 +17,19 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/=-]+)$/i
 // A client that lost its token sends these words in its place.
 const isPlaceholder = (token: string): boolean => /^(?:null|undefined)$/i.test(token)
 
+/** Whether a text can stand for a session: in the cookie, and in the header that it becomes. */
+export const isUsableToken = (token: string): boolean => TOKEN.test(token) && !isPlaceholder(token)
+
+/** Asked by several steps, and the same for all of them. */
 export const sessionCookie = (request: FastifyRequest): SessionCookie => {
+  request.sessionCookie ??= readSessionCookie(request)
+  return request.sessionCookie
+}
+
+const readSessionCookie = (request: FastifyRequest): SessionCookie => {
   const [value, another] = cookieValues(request.headers.cookie, 'auth_token')
   if (value === undefined || (value === '' && another === undefined)) return ABSENT
-  if (another !== undefined || isPlaceholder(value) || !TOKEN.test(value)) return UNUSABLE
+  if (another !== undefined || !isUsableToken(value)) return UNUSABLE
   return { kind: 'token', token: value }
 }
 

@@ -1,4 +1,5 @@
 import { decodeClaims } from '../../shared/app-token.js'
+import { isUsableToken } from './credentials.js'
 
 /** What a login at the backend amounts to. */
 export interface Session {
@@ -15,17 +16,20 @@ export interface SessionUser {
   readonly role: string | null
 }
 
+/** The last moment that JavaScript can name, and so the last that a page can read. */
+const END_OF_TIME_MS = 8.64e15
+
 type Fields = Readonly<Record<string, unknown>>
 
 /** The session in a login answer `{ success: true, data: { token, user, expiresIn } }`, or null where there is none. */
 export const sessionOf = (answer: unknown, now: number): Session | null => {
   const { success, data } = fields(answer)
   const { token, user: userFields, permissions, expiresIn } = fields(data)
-  if (success !== true || typeof token !== 'string' || !/^[A-Za-z0-9._~+/=-]+$/.test(token)) return null
+  if (success !== true || typeof token !== 'string' || !isUsableToken(token)) return null
 
   const decoded = decodeClaims(token)
   const expiresAtMs = decoded?.expiresAtMs ?? (typeof expiresIn === 'number' ? now + expiresIn * 1000 : Number.NaN)
-  if (!(expiresAtMs > now) || !Number.isFinite(expiresAtMs)) return null
+  if (!(expiresAtMs > now && expiresAtMs <= END_OF_TIME_MS)) return null
 
   const user = fields(userFields)
   return {

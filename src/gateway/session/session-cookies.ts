@@ -15,6 +15,7 @@ const SESSION_COOKIES = [
 ]
 
 // Browsers drop a cookie whose name and value exceed 4096 bytes, without a word.
+const MAX_COOKIE_BYTES = 4096
 const MAX_VALUE_BYTES = 3800
 
 /** Where a page asks for what did not fit into a cookie. */
@@ -27,6 +28,11 @@ export class SessionCookies {
   constructor(config: { readonly secure: boolean }, now: () => number = Date.now) {
     this.#options = cookieOptions(config)
     this.#now = now
+  }
+
+  /** Whether browsers keep its token; without that, the other cookies would be half a session. */
+  canHold({ token }: Session): boolean {
+    return 'auth_token'.length + encodeURIComponent(token).length <= MAX_COOKIE_BYTES
   }
 
   /** Puts a session on the reply. False where its permissions were too many for a cookie. */

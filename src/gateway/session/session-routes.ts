@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { type Backend, backendRefusal } from '../proxy/backend.js'
-import { backendRequestHeaders, browserResponseHeaders } from '../proxy/headers.js'
+import { backendRequestHeaders, browserResponseHeaders, headersObject } from '../proxy/headers.js'
 import type { LocalHandler } from '../proxy/mount.js'
 import { cookieOptions, cookieValues, setCookie } from './cookies.js'
 import type { CsrfTokens } from './csrf-tokens.js'
@@ -62,6 +62,10 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {
 
 const startSession = ({ cookies, tokens }: SessionRouteParts, reply: FastifyReply, session: Session): void => {
   const requestId = reply.request.id
+  if (!cookies.canHold(session)) {
+    reply.log.error({ requestId, characters: session.token.length }, "the backend's token does not fit into a cookie")
+    return
+  }
   if (!cookies.set(reply, session)) {
     reply.log.warn({ requestId, permissions: session.permissions.length }, 'permissions do not fit into a cookie')
   }
@@ -91,8 +95,13 @@ const backendCaller =
       } = await backend.pool.request({
         method: 'POST',
         path: `${backend.pathPrefix}${request.raw.url}`,
-        // The answer has to be read here, so it must not come compressed.
-        headers: { ...backendRequestHeaders(request, config.publicHost), 'accept-encoding': 'identity' },
+        headers: {
+          ...backendRequestHeaders(request, config.publicHost),
+          // The answer has to be read here, so it must not come compressed.
+          'accept-encoding': 'identity',
+          // That of the body as it came; it was written anew.
+          'content-length': undefined
+        },
         body,
         responseHeaders: 'raw'
       })
@@ -107,12 +116,12 @@ const backendCaller =
   }
 
 const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): FastifyReply => {
-  for (let index = 0; index < headers.length; index += 2) {
-    const name = headers[index] as string
-    // Sessions are nobody else's, whatever the backend says about keeping its answer.
-    if (name !== 'content-length' && name !== 'cache-control') reply.header(name, headers[index + 1] as string)
-  }
+  // Sessions are nobody else's, whatever the backend says about keeping its answer.
   reply.header('cache-control', 'no-store')
+  for (const [name, value] of Object.entries(headersObject(headers))) {
+    // What was said here since the backend was asked stands too.
+    if (name !== 'content-length' && !reply.hasHeader(name)) reply.header(name, value)
+  }
   return body.length === 0 && isSuccess({ status })
     ? reply.code(204).removeHeader('content-type').send()
     : reply.code(status).send(body)

@@ -77,6 +77,8 @@ const SPELLINGS = [
   '/api%EF%BC%8Fadmin',
   '/api/%C3%A1dmin',
   '/api/ad%E2%80%8Bmin',
+  '/api/%E2%80%8B/admin',
+  '/api/+/admin',
   '/api/ad%C2%ADmin',
   '/api/%u0061dmin',
   '/api/adm%C4%B1n',

@@ -1,0 +1,28 @@
+import type { FastifyReply } from 'fastify'
+import { type Refusal, type RefusalCode, refusalBody, refusalOf } from './errors.js'
+
+export type Refuse = (error: unknown, reply: FastifyReply) => void
+
+/**
+ * The only place where a refusal becomes an answer, but for those to requests that no hook ever sees: these are in
+ * `http-edge.ts`. Faults of ours and of the backend are logged, faults of the caller only counted.
+ */
+export const refuser =
+  (count: (code: RefusalCode) => void): Refuse =>
+  (error, reply) => {
+    const refusal = refusalOf(error)
+    const requestId = reply.request.id
+    count(refusal.code)
+    if (refusal.statusCode >= 500) {
+      reply.log.error({ requestId, code: refusal.code, err: refusal.cause ?? refusal }, 'refused')
+    }
+    reply.code(refusal.statusCode).headers(refusalHeaders(refusal)).send(refusalBody(refusal, requestId))
+  }
+
+/** What every refusal carries besides its body. */
+export const refusalHeaders = (refusal: Refusal): Readonly<Record<string, string>> => ({
+  ...refusal.headers,
+  // Lets an operator tell our refusals from the backend's errors.
+  'x-gateway-error': refusal.code,
+  'cache-control': 'no-store'
+})

@@ -1,0 +1,332 @@
+import { createRequire } from 'node:module'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import t from 'tap'
+import { ErrorBodySchema } from '../../../schemas/error-body.js'
+import { schemas } from '../../../schemas/registry.js'
+import type { Response } from '../../../src/gateway/api-docs/document.js'
+import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
+import { ownAnswers } from '../../../src/gateway/api-docs/own-answers.js'
+import { follower, operationsOf, type PlacedOperation } from '../../../src/gateway/api-docs/reading.js'
+import { get, post, put, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/declare.js'
+import { routeTables } from '../../../src/gateway/routes/index.js'
+
+const rows = routeTables.flatMap((table) => table.rows)
+const document = openApiDocument(routeTables, { version: '1.2.3' })
+const operations = operationsOf(document)
+const follow = follower(document)
+
+const documentOf = (...declarations: RouteDeclaration[]) =>
+  openApiDocument([{ domain: 'things', about: 'Things', rows: declarations } satisfies RouteTable], { version: '1' })
+
+const nameOf = ({ method, path }: Pick<PlacedOperation, 'method' | 'path'>): string => `${method.toUpperCase()} ${path}`
+const templateOf = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
+
+const rowOf = (operation: PlacedOperation): RouteDeclaration => {
+  const row = rows.find(({ method, path }) => nameOf({ method, path: templateOf(path) }) === nameOf(operation))
+  if (row === undefined) throw new Error(`nobody declared ${nameOf(operation)}`)
+  return row
+}
+
+const responseOf = ({ operation }: PlacedOperation, status: string): Response | undefined =>
+  operation.responses[status] && follow<Response>(operation.responses[status])
+
+const codesOf = (placed: PlacedOperation): readonly string[] =>
+  Object.keys(placed.operation.responses).flatMap((status) =>
+    Object.keys(responseOf(placed, status)?.content?.['application/json']?.examples ?? {})
+  )
+
+function* valuesWithin(value: unknown): Generator<Readonly<Record<string, unknown>>> {
+  if (typeof value !== 'object' || value === null) return
+  yield value as Readonly<Record<string, unknown>>
+  for (const part of Object.values(value)) yield* valuesWithin(part)
+}
+
+interface JsonSchemaValidator {
+  addSchema(schema: object, key: string): void
+  compile(schema: object): (value: unknown) => boolean
+  validateSchema(schema: object): boolean
+}
+
+/** The document's validator leaves schemas alone; the one that it uses itself does not. */
+const jsonSchemaValidator = (): JsonSchemaValidator => {
+  const { Ajv2020 } = createRequire(import.meta.resolve('@seriousme/openapi-schema-validator'))('ajv/dist/2020.js')
+  return new Ajv2020({ strictSchema: true, strictRequired: true, allErrors: true, keywords: ['x-data'] })
+}
+
+t.test('openApiDocument', async (t) => {
+  t.test('is valid OpenAPI 3.1', async (t) => {
+    const validator = new Validator()
+    t.match(await validator.validate(structuredClone(document) as object), { valid: true })
+    t.equal(validator.version, '3.1')
+  })
+
+  t.test('has the version that it is given', async (t) => {
+    t.equal(document.info.version, '1.2.3')
+  })
+
+  t.test('is nothing but JSON', async (t) => {
+    t.same(JSON.parse(JSON.stringify(document)), document)
+  })
+
+  t.test('describes every route that is declared, and no other', async (t) => {
+    const declared = rows.map(({ method, path }) => nameOf({ method, path: templateOf(path) }))
+    t.same(operations.map(nameOf).toSorted(), declared.toSorted())
+  })
+
+  t.test('says of every route what it does and where it belongs', async (t) => {
+    for (const placed of operations) {
+      t.equal(placed.operation.summary, rowOf(placed).summary)
+      const table = routeTables.find((table) => table.rows.includes(rowOf(placed)))
+      t.same(placed.operation.tags, [table?.domain], nameOf(placed))
+    }
+    t.same(
+      document.tags,
+      routeTables.map(({ domain, about }) => ({ name: domain, description: about }))
+    )
+  })
+
+  t.test('does not change with the order in which it is asked', async (t) => {
+    t.same(openApiDocument(routeTables, { version: '1.2.3' }), document)
+  })
+})
+
+t.test('references', async (t) => {
+  t.test('all lead somewhere', async (t) => {
+    for (const { $ref } of valuesWithin(document)) {
+      if (typeof $ref === 'string') t.type(follow({ $ref }), 'object', $ref)
+    }
+  })
+
+  t.test('take the place of names, which only mean something to our own validator', async (t) => {
+    t.notOk([...valuesWithin(document)].some((value) => '$id' in value))
+  })
+
+  t.test('take the place of named schemas inside of others', async (t) => {
+    const inner = Type.Object({ $id: Type.String() }, { $id: 'Inner', examples: [{ $id: 'data' }] })
+    const outer = Type.Object({ one: inner, many: Type.Array(inner), other: Type.Ref('Inner') }, { $id: 'Outer' })
+    const { components } = documentOf(post('/api/things', 'Make', outer))
+
+    const $ref = '#/components/schemas/Inner'
+    t.match(components.schemas.Outer?.properties, { one: { $ref }, many: { type: 'array', items: { $ref } } })
+    t.same(components.schemas.Outer?.properties?.other, { $ref })
+    t.same(components.schemas.Inner?.examples, [{ $id: 'data' }], 'an example is no schema')
+    t.same(components.schemas.Inner?.properties, { $id: { type: 'string' } })
+  })
+})
+
+t.test('schemas', async (t) => {
+  t.test('are JSON Schema, as OpenAPI 3.1 has it', async (t) => {
+    const validator = jsonSchemaValidator()
+    t.notOk(validator.validateSchema({ type: 'nonsense' }), 'the validator looks')
+    validator.addSchema({ 'x-data': document }, 'file:document')
+    for (const [name, schema] of Object.entries(document.components.schemas)) {
+      t.ok(validator.validateSchema(schema), name)
+      const check = validator.compile({ $ref: `file:document#/x-data/components/schemas/${name}` })
+      for (const example of schema.examples ?? []) t.ok(check(example), `an example of ${name}`)
+    }
+  })
+
+  t.test('are those of the registry', async (t) => {
+    const { Paging, ...copies } = document.components.schemas
+    t.ok(Paging)
+    for (const [name, copy] of Object.entries(copies)) {
+      const { $id, ...original } = JSON.parse(JSON.stringify(schemas[name as keyof typeof schemas]))
+      t.same(copy, original, name)
+      t.equal($id, name)
+    }
+  })
+
+  t.test('of bodies without a name stand where they are used', async (t) => {
+    const { paths, components } = documentOf(post('/api/things', 'Make', Type.Object({ a: Type.Number() })))
+    t.same(paths['/api/things']?.post?.requestBody?.content, {
+      'application/json': { schema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }
+    })
+    t.notOk('undefined' in components.schemas)
+  })
+})
+
+t.test('operation ids', async (t) => {
+  t.test('are unique', async (t) => {
+    const ids = operations.map(({ operation }) => operation.operationId)
+    t.same(ids.toSorted(), [...new Set(ids)].toSorted())
+    t.ok(ids.every((id) => /^[a-z][A-Za-z]*(?:\.[a-z][A-Za-z]*)+$/.test(id)))
+  })
+
+  const EXPECTED: Readonly<Record<string, string>> = {
+    'GET /api/zones': 'zones.list',
+    'POST /api/zones': 'zones.create',
+    'GET /api/zones/{id}': 'zones.read',
+    'PUT /api/zones/{id}': 'zones.update',
+    'DELETE /api/zones/{id}': 'zones.delete',
+    'GET /api/zones/emergency': 'zones.emergency',
+    'PATCH /api/transmitters/{id}': 'transmitters.patch',
+    'POST /api/auth/backend-login': 'auth.backendLogin',
+    'POST /api/users/{id}/reset-password': 'users.resetPassword',
+    'POST /api/personnel/{id}/photo': 'personnel.photo.upload',
+    'DELETE /api/personnel/{id}/photo': 'personnel.photo.delete',
+    'GET /api/personnel/export/csv': 'personnel.export.csv',
+    'PUT /api/emergency/contacts/{contactId}': 'emergency.contacts.update',
+    'GET /api/dashboard': 'dashboard.read',
+    'GET /api/battery/thresholds': 'battery.thresholds.read',
+    'PUT /api/battery/thresholds': 'battery.thresholds.update',
+    'DELETE /api/mgmt/zone-types': 'mgmt.zoneTypes.deleteMany',
+    'POST /api/mgmt/beacons/{id}': 'mgmt.beacons.act',
+    'PUT /api/mgmt/settings/ble': 'mgmt.settings.ble.update',
+    'POST /api/negotiate': 'negotiate.post'
+  }
+  for (const [name, id] of Object.entries(EXPECTED)) {
+    t.test(`call ${name} ${id}`, async (t) => {
+      t.equal(operations.find((placed) => nameOf(placed) === name)?.operation.operationId, id)
+    })
+  }
+})
+
+t.test('parameters', async (t) => {
+  t.test('are those of the path, each with a schema', async (t) => {
+    for (const placed of operations) {
+      const inPath = (placed.operation.parameters ?? []).filter((parameter) => parameter.in === 'path')
+      const names = [...rowOf(placed).path.matchAll(/:(\w+)/g)].map(([, name]) => name)
+      t.same(
+        inPath.map(({ name }) => name),
+        names,
+        nameOf(placed)
+      )
+      t.ok(inPath.every(({ required, schema }) => required && schema.type === 'string'))
+    }
+  })
+
+  t.test('of lists tell how to read a part of one', async (t) => {
+    const query = (path: string) => document.paths[path]?.get?.parameters?.find((parameter) => parameter.in === 'query')
+    t.match(query('/api/zones'), { style: 'form', explode: true, schema: { $ref: '#/components/schemas/Paging' } })
+    t.equal(query('/api/zones/{id}'), undefined)
+    t.equal(query('/api/health'), undefined)
+  })
+})
+
+t.test('a mutation', async (t) => {
+  const mutations = operations.filter(({ method }) => method !== 'get')
+
+  t.test('names the schema of its body, and whether it may be left out', async (t) => {
+    for (const placed of mutations.filter((mutation) => rowOf(mutation).kind !== 'upload')) {
+      const { body, bodyOptional } = rowOf(placed)
+      const $ref = `#/components/schemas/${body?.$id}`
+      t.same(
+        placed.operation.requestBody,
+        { required: !bodyOptional, content: { 'application/json': { schema: { $ref } } } },
+        nameOf(placed)
+      )
+    }
+  })
+
+  t.test('that uploads takes a form with a file', async (t) => {
+    const uploads = mutations.filter((mutation) => rowOf(mutation).kind === 'upload')
+    t.equal(uploads.length, 2)
+    for (const { operation } of uploads) {
+      t.match(operation.requestBody, {
+        required: true,
+        content: {
+          'multipart/form-data': { schema: { properties: { file: { contentMediaType: 'application/octet-stream' } } } }
+        }
+      })
+    }
+  })
+
+  const SECURITY: Readonly<Record<string, readonly object[]>> = {
+    'POST /api/auth/login': [],
+    'POST /api/auth/backend-login': [],
+    'POST /api/auth/logout': [{ csrf: [] }]
+  }
+
+  t.test('asks for a session and a CSRF token, unless it is there to get them', async (t) => {
+    for (const placed of mutations) {
+      t.same(placed.operation.security, SECURITY[nameOf(placed)] ?? [{ session: [], csrf: [] }], nameOf(placed))
+    }
+  })
+
+  t.test('lists what it may be refused for', async (t) => {
+    for (const placed of mutations.filter((mutation) => SECURITY[nameOf(mutation)] === undefined)) {
+      const row = rowOf(placed)
+      const expected = [
+        ...(row.path.includes(':') ? ['AMBIGUOUS_PATH'] : []),
+        ...(row.kind === 'upload' ? [] : ['MALFORMED_BODY', 'VALIDATION_FAILED']),
+        ...['UNAUTHENTICATED', 'TOKEN_EXPIRED', 'CSRF_MISMATCH', 'ORIGIN_REFUSED'],
+        ...['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'BACKEND_UNREACHABLE', 'OVERLOADED', 'BACKEND_TIMEOUT']
+      ]
+      t.same(codesOf(placed).toSorted(), expected.toSorted(), nameOf(placed))
+    }
+  })
+})
+
+t.test('a read', async (t) => {
+  const reads = operations.filter(({ method }) => method === 'get')
+
+  t.test('has no body', async (t) => {
+    t.ok(reads.every(({ operation }) => operation.requestBody === undefined))
+  })
+
+  t.test('of the audit log asks for a session; any other passes without one', async (t) => {
+    for (const placed of reads) {
+      const { path, kind } = rowOf(placed)
+      const expected = path.startsWith('/api/audit/') ? [{ session: [] }] : [{ session: [] }, {}]
+      t.same(placed.operation.security, kind === 'local' ? [] : expected, nameOf(placed))
+    }
+  })
+
+  t.test('of something that only admins may see says so', async (t) => {
+    const { paths } = documentOf(get('/api/admin/things', 'Read'), put('/api/admin/things', 'Write', ErrorBodySchema))
+    for (const operation of Object.values(paths['/api/admin/things'] ?? {})) {
+      t.match(JSON.stringify(operation.responses['403']), /FORBIDDEN/)
+      t.match(operation.security, [{ session: [] }])
+    }
+    t.equal(paths['/api/admin/things']?.get?.responses['403'] && operations.length > 0, true)
+  })
+})
+
+t.test('answers', async (t) => {
+  t.test("are the backend's, as they are", async (t) => {
+    for (const placed of operations.filter((operation) => rowOf(operation).kind === 'json')) {
+      t.same(responseOf(placed, '2XX')?.content, { 'application/json': {} }, nameOf(placed))
+      t.ok(responseOf(placed, '204'))
+      t.equal(responseOf(placed, 'default')?.content, undefined, 'an error of the backend can be anything')
+    }
+  })
+
+  t.test('of a download are files', async (t) => {
+    const downloads = operations.filter((operation) => rowOf(operation).kind === 'stream')
+    t.equal(downloads.length, 3)
+    for (const placed of downloads) t.same(responseOf(placed, '2XX')?.content, { '*/*': {} })
+  })
+
+  t.test('are known of every route that is more than forwarded', async (t) => {
+    const local = rows.filter(({ kind }) => kind === 'local').map(({ method, path }) => `${method} ${path}`)
+    t.same([...ownAnswers.keys()].toSorted(), local.toSorted())
+  })
+
+  t.test('that refuse have one shape', async (t) => {
+    for (const placed of operations) {
+      for (const [status, response] of Object.entries(placed.operation.responses)) {
+        const { description, content } = follow<Response>(response)
+        const { schema, examples } = content?.['application/json'] ?? {}
+        if (examples === undefined) continue
+        t.same(schema, { $ref: '#/components/schemas/ErrorBody' }, `${nameOf(placed)} ${status}`)
+        for (const code of Object.keys(examples)) t.match(description, `\`${code}\``)
+      }
+    }
+    for (const [code, { value }] of Object.entries(document.components.examples)) {
+      t.ok(Value.Check(ErrorBodySchema, value))
+      t.match(value, { error: { code } })
+    }
+  })
+
+  t.test('to too many attempts say when to come back', async (t) => {
+    const login = operations.find((placed) => nameOf(placed) === 'POST /api/auth/login')
+    t.same(Object.keys((login && responseOf(login, '429')?.headers) ?? {}), [
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+      'Retry-After'
+    ])
+  })
+})

@@ -1,0 +1,330 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import { inspect } from 'node:util'
+import { Client } from 'pg'
+import { type Test, t } from 'tap'
+import { DatabaseHealth, type DatabaseHealthOptions } from '../../../src/gateway/health/database.js'
+import { freePort } from '../../helper/free-port.js'
+import { databaseUrl, startPostgres } from '../../helper/postgres.js'
+
+/** Enough for a machine that is busy with other things; what shall run out of time is given less. */
+const PATIENCE_MS = 60_000
+
+const healthOf = (t: Test, url: string, options: DatabaseHealthOptions = {}): DatabaseHealth => {
+  const health = new DatabaseHealth(url, { timeoutMs: PATIENCE_MS, ...options })
+  t.teardown(() => health.close())
+  return health
+}
+
+/** Every look is a second later than the last one: no result is kept. */
+const restless = (): (() => number) => {
+  let now = 0
+  return () => {
+    now += 1_000
+    return now
+  }
+}
+
+t.test('the check of a real database', async (t) => {
+  t.test('finds it up, and says how long that took', async (t) => {
+    const state = await healthOf(t, await databaseUrl(t)).check()
+
+    t.match(state, { status: 'up', latencyMs: Number })
+    t.ok(state.status === 'up' && Number.isInteger(state.latencyMs) && state.latencyMs >= 0)
+  })
+
+  t.test('tells how long by the clock it is given', async (t) => {
+    const health = healthOf(t, await databaseUrl(t), { now: restless() })
+
+    t.same(await health.check(), { status: 'up', latencyMs: 1_000 })
+  })
+
+  t.test('finds it gone when it is killed, and up when it is back', async (t) => {
+    const postgres = await startPostgres(t)
+    const health = healthOf(t, postgres.url, { now: restless() })
+    t.match(await health.check(), { status: 'up' })
+
+    await postgres.kill()
+    t.same(await health.check(), { status: 'down', reason: 'refused' })
+
+    await postgres.restart()
+    t.match(await health.check(), { status: 'up' })
+  })
+
+  t.test('gives up on one that hangs, and finds it up when it goes on', async (t) => {
+    const postgres = await startPostgres(t)
+
+    await postgres.pause()
+    t.same(await healthOf(t, postgres.url, { timeoutMs: 200 }).check(), { status: 'down', reason: 'timeout' })
+
+    postgres.resume()
+    t.match(await healthOf(t, postgres.url).check(), { status: 'up' })
+  })
+
+  t.test('leaves no connection behind', async (t) => {
+    const { url } = await startPostgres(t)
+    await healthOf(t, url).check()
+
+    const others = "SELECT count(*)::int AS others FROM pg_stat_activity WHERE application_name = 'gatehouse'"
+    const client = new Client(url)
+    await client.connect()
+    t.teardown(() => client.end())
+
+    t.same((await client.query(others)).rows, [{ others: 0 }])
+  })
+
+  t.test('names what is wrong in a plain word', async (t) => {
+    const { url } = await startPostgres(t, { auth: 'scram-sha-256' })
+    const changed = (change: (url: URL) => void): string => {
+      const other = new URL(url)
+      change(other)
+      return other.href
+    }
+    const closedPort = await freePort()
+
+    const faults: readonly (readonly [what: string, url: string, reason: string])[] = [
+      ['a wrong password', changed((url) => (url.password = 'wrong')), 'authentication'],
+      ['a password that is not given', changed((url) => (url.password = '')), 'authentication'],
+      ['an unknown user', changed((url) => (url.username = 'nobody')), 'authentication'],
+      ['an unknown database', changed((url) => (url.pathname = '/nonexistent')), 'unknown database'],
+      ['an unknown host name', changed((url) => (url.hostname = 'nonexistent.invalid')), 'unreachable'],
+      ['a socket file that is not there', 'postgres://%2Fnonexistent/postgres', 'unreachable'],
+      ['a port where nothing listens', changed((url) => (url.port = `${closedPort}`)), 'refused'],
+      ['a server without TLS where TLS is wanted', changed((url) => (url.search = '?sslmode=verify-full')), 'error'],
+      ['a certificate that is not there', changed((url) => (url.search = '?sslrootcert=/nonexistent')), 'error'],
+      ['an address that cannot be read', 'postgres://127.0.0.1:99999/postgres', 'error']
+    ]
+    for (const [what, url, reason] of faults) {
+      t.test(`${what} is "${reason}"`, async (t) => {
+        t.same(await healthOf(t, url).check(), { status: 'down', reason })
+      })
+    }
+  })
+
+  t.test('calls a user that a trusting server does not know a matter of authentication', async (t) => {
+    const { url } = await startPostgres(t)
+
+    t.same(await healthOf(t, url.replace(/\/\/[^:]+:/, '//nobody:')).check(), {
+      status: 'down',
+      reason: 'authentication'
+    })
+  })
+})
+
+// What the server says in PostgreSQL's protocol.
+const said = (type: string, body: string | Buffer): Buffer => {
+  const bytes = Buffer.from(body)
+  const head = Buffer.alloc(5)
+  head.write(type)
+  head.writeInt32BE(4 + bytes.length, 1)
+  return Buffer.concat([head, bytes])
+}
+const READY = said('Z', 'I')
+const WELCOME = Buffer.concat([said('R', Buffer.alloc(4)), READY])
+const ANSWER = Buffer.concat([said('C', 'SELECT 1\0'), READY])
+const KERBEROS = said('R', Buffer.from([0, 0, 0, 7]))
+const FAREWELL = said('E', 'SFATAL\0C57P01\0Mgood bye, test_owner:secret@db.internal\0\0')
+
+/** Where a client asks for TLS and gets it. */
+const TLS = Symbol('TLS')
+
+type Reaction = Buffer | typeof TLS | null
+
+interface FakeDatabase {
+  readonly url: string
+  /** Every connection there was. */
+  readonly connections: Socket[]
+  /** What clients have said, in the order they said it. */
+  readonly heard: string[]
+  /** Resolves with the next connection. */
+  readonly connected: Promise<Socket>
+}
+
+/** A server that reacts to each message of a client with the next of these; `null` breaks the connection. */
+const startFake = async (t: Test, ...script: readonly Reaction[]): Promise<FakeDatabase> => {
+  const heard: string[] = []
+  const connections: Socket[] = []
+  const follow = (socket: Socket, [reaction, ...rest]: readonly Reaction[]): void => {
+    socket.on('error', () => {})
+    socket.once('data', (data) => {
+      heard.push(data.toString('latin1'))
+      if (reaction === null) socket.destroy()
+      else if (reaction === TLS) {
+        socket.write('S')
+        follow(new TLSSocket(socket, { isServer: true, ...selfSigned() }), rest)
+      } else {
+        if (reaction !== undefined) socket.write(reaction)
+        follow(socket, rest)
+      }
+    })
+  }
+  const server = createServer((socket) => {
+    connections.push(socket)
+    follow(socket, script)
+  })
+  const connected = once(server, 'connection').then(([socket]) => socket)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    for (const socket of connections) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `postgres://test_owner:secret@127.0.0.1:${port}/app`, connections, heard, connected }
+}
+
+/** The smallest certificate there is, for a server whose name nobody checks. */
+const selfSigned = (): { key: string; cert: string } => {
+  const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
+    const content = Buffer.concat(parts)
+    const size = content.length < 128 ? [content.length] : [0x82, content.length >> 8, content.length & 255]
+    return Buffer.concat([Buffer.from([tag, ...size]), content])
+  }
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const algorithm = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'))
+  const noName = der(0x30)
+  const validity = der(0x30, der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from('490101000000Z')))
+  const serial = der(0x02, Buffer.from([1]))
+  const spki = publicKey.export({ type: 'spki', format: 'der' })
+  const content = der(0x30, serial, algorithm, noName, validity, noName, spki)
+  const signature = der(0x03, Buffer.from([0]), sign('sha256', content, privateKey))
+  const base64 = der(0x30, content, algorithm, signature).toString('base64')
+  return {
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    cert: `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+  }
+}
+
+/** Timers of this length do not run any more: the test lets them pass. */
+const interceptTimers = (t: Test, length: number): (() => void)[] => {
+  const caught: (() => void)[] = []
+  const { setTimeout } = globalThis
+  t.intercept(globalThis, 'setTimeout', {
+    value: (callback: () => void, ms?: number, ...args: []): NodeJS.Timeout => {
+      if (ms !== length) return setTimeout(callback, ms, ...args)
+      caught.push(callback)
+      return setTimeout(() => {}, 0)
+    }
+  })
+  return caught
+}
+
+t.test('the check', async (t) => {
+  t.test('asks for nothing but a one, and takes its leave', async (t) => {
+    const { url, heard } = await startFake(t, WELCOME, ANSWER, null)
+
+    t.match(await healthOf(t, url).check(), { status: 'up' })
+    t.match(heard, [/test_owner/, /^Q....SELECT 1\0$/s, /^X/])
+    t.equal(heard.length, 3)
+  })
+
+  t.test('is made once for all who ask at the same time', async (t) => {
+    const { url, connections } = await startFake(t, WELCOME, ANSWER, null)
+    const health = healthOf(t, url)
+
+    const states = await Promise.all([health.check(), health.check(), health.check()])
+
+    t.equal(connections.length, 1)
+    for (const state of states) t.equal(state, states[0])
+  })
+
+  for (const [how, script] of [
+    ['up', [WELCOME, ANSWER, null]],
+    ['down', [null]]
+  ] as const) {
+    t.test(`keeps the result "${how}" for a second`, async (t) => {
+      const { url, connections } = await startFake(t, ...script)
+      let now = 5_000
+      const health = healthOf(t, url, { now: () => now })
+
+      t.match(await health.check(), { status: how })
+      now += 999
+      t.match(await health.check(), { status: how })
+      t.equal(connections.length, 1, 'within the second')
+
+      now += 1
+      t.match(await health.check(), { status: how })
+      t.equal(connections.length, 2, 'after it')
+    })
+  }
+
+  const DEATHS: readonly (readonly [how: string, script: readonly Reaction[]])[] = [
+    ['breaks the connection before the login', [null]],
+    ['breaks the connection before the answer', [WELCOME, null]],
+    ['refuses the login with a message full of secrets', [FAREWELL]],
+    ['ends between the login and the question', [Buffer.concat([WELCOME, FAREWELL]), null]],
+    ['ends instead of an answer', [WELCOME, FAREWELL]],
+    ['wants a Kerberos ticket', [KERBEROS]],
+    ['cuts a message short', [said('R', '')]]
+  ]
+  for (const [how, script] of DEATHS) {
+    t.test(`calls it an error when the database ${how}`, async (t) => {
+      const { url } = await startFake(t, ...script)
+
+      t.same(await healthOf(t, url).check(), { status: 'down', reason: 'error' })
+    })
+  }
+
+  t.test('takes the answer of a database that ends right after it', async (t) => {
+    const { url } = await startFake(t, WELCOME, Buffer.concat([ANSWER, FAREWELL]), null)
+
+    t.match(await healthOf(t, url).check(), { status: 'up' })
+  })
+
+  for (const [when, script] of [
+    ['before the login', []],
+    ['before the answer', [WELCOME]]
+  ] as const) {
+    t.test(`gives up after two seconds on a database that is silent ${when}`, async (t) => {
+      const fake = await startFake(t, ...script)
+      const twoSeconds = interceptTimers(t, 2_000)
+
+      const state = new DatabaseHealth(fake.url).check()
+      const socket = await fake.connected
+      while (fake.heard.length <= script.length) await once(socket, 'data')
+      t.equal(twoSeconds.length, 1, 'one limit for all of it')
+      for (const pass of twoSeconds) pass()
+
+      t.same(await state, { status: 'down', reason: 'timeout' })
+    })
+  }
+
+  t.test('survives a message that cannot be read when it came through TLS', async (t) => {
+    const { url, heard } = await startFake(t, TLS, KERBEROS)
+
+    t.same(await healthOf(t, `${url}?sslmode=no-verify`).check(), { status: 'down', reason: 'error' })
+    t.match(heard[1], /test_owner/, 'the login went through')
+  })
+
+  t.test('ends at once when it is closed', async (t) => {
+    const fake = await startFake(t)
+    const health = healthOf(t, fake.url)
+    const state = health.check()
+    const gone = once(await fake.connected, 'close')
+
+    await health.close()
+
+    t.same(await state, { status: 'down', reason: 'error' })
+    await gone
+  })
+
+  t.test('makes no connection once it is closed', async (t) => {
+    const { url, connections } = await startFake(t, WELCOME, ANSWER, null)
+    const health = healthOf(t, url, { now: restless() })
+
+    await health.close()
+
+    t.same(await health.check(), { status: 'down', reason: 'error' })
+    t.equal(connections.length, 0)
+  })
+
+  t.test('does not show its address to those who print it', async (t) => {
+    const text = inspect(new DatabaseHealth('postgres://test_owner:secret@db.internal/app'), {
+      depth: 10,
+      showHidden: true
+    })
+
+    t.notMatch(text, /test_owner|secret|internal/)
+  })
+})

@@ -1,0 +1,215 @@
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { type Test, t } from 'tap'
+import { DatabaseHealth } from '../../../src/gateway/health/database.js'
+import { type HealthParts, healthRoutes } from '../../../src/gateway/health/health-routes.js'
+import { mountRoutes } from '../../../src/gateway/proxy/mount.js'
+import { probes } from '../../../src/gateway/routes/probes.js'
+import { createLogger } from '../../../src/shared/logger.js'
+import { freePort } from '../../helper/free-port.js'
+import { startGateway } from '../../helper/gateway.js'
+import { sendRaw } from '../../helper/http.js'
+import { startPostgres } from '../../helper/postgres.js'
+import { startBackend } from '../../helper/recording-backend.js'
+
+interface HealthApp {
+  readonly app: FastifyInstance
+  readonly logs: readonly string[]
+}
+
+/** Stands for what must not be asked. */
+const nobody = (): never => {
+  throw new Error('this was not to be asked')
+}
+
+const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
+  const logs: string[] = []
+  const log = createLogger({ name: 'test', level: 'trace', stream: { write: (line) => void logs.push(line) } })
+  const app: FastifyInstance = Fastify({ loggerInstance: log as FastifyBaseLogger })
+  t.teardown(() => app.close())
+  const local = healthRoutes({ database: { check: nobody }, backend: nobody, ...parts })
+  mountRoutes(app, [probes], { forward: nobody, local, uploadBytes: 0 })
+  return { app, logs }
+}
+
+const UP = { status: 'up', latencyMs: 3 } as const
+const DOWN = { status: 'down', reason: 'timeout' } as const
+const whose =
+  <State>(state: State) =>
+  async (): Promise<State> =>
+    state
+
+interface Row {
+  readonly path: string
+  readonly when: string
+  readonly parts: Partial<HealthParts>
+  readonly status: number
+  readonly body: object
+}
+
+const TABLE: readonly Row[] = [
+  { path: '/api/health', when: 'at any time', parts: {}, status: 200, body: { status: 'ok' } },
+  {
+    path: '/api/health/ready',
+    when: 'while the backend is up',
+    parts: { backend: whose(UP) },
+    status: 200,
+    body: { status: 'ready', backend: UP }
+  },
+  {
+    path: '/api/health/ready',
+    when: 'while the backend is down',
+    parts: { backend: whose(DOWN) },
+    status: 503,
+    body: { status: 'unavailable', backend: DOWN }
+  },
+  {
+    path: '/api/health/database',
+    when: 'while the database is up',
+    parts: { database: { check: whose(UP) } },
+    status: 200,
+    body: UP
+  },
+  {
+    path: '/api/health/database',
+    when: 'while the database is down',
+    parts: { database: { check: whose(DOWN) } },
+    status: 503,
+    body: DOWN
+  },
+  {
+    path: '/api/health/database',
+    when: 'where no database is configured',
+    parts: { database: null },
+    status: 200,
+    body: { status: 'not configured' }
+  }
+]
+
+for (const { path, when, parts, status, body } of TABLE) {
+  t.test(`${path} ${when}`, async (t) => {
+    t.test(`answers ${status} and says so`, async (t) => {
+      const { app } = startApp(t, parts)
+
+      const answer = await app.inject(path)
+
+      t.equal(answer.statusCode, status)
+      t.strictSame(answer.json(), body)
+      t.equal(answer.headers['cache-control'], 'no-store')
+      t.match(answer.headers['content-type'], /^application\/json/)
+    })
+
+    t.test('answers HEAD alike, without a body', async (t) => {
+      const { app } = startApp(t, parts)
+
+      const url = await app.listen({ host: '127.0.0.1', port: 0 })
+      const answer = await sendRaw(url, `HEAD ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+
+      t.equal(answer.status, status)
+      t.equal(answer.body, '')
+      t.equal(answer.headers['cache-control'], 'no-store')
+    })
+  })
+}
+
+t.test('/api/health/database with a real database', async (t) => {
+  t.test('answers 200 and how long it took', async (t) => {
+    const { url } = await startPostgres(t, { auth: 'scram-sha-256' })
+    const { app } = startApp(t, { database: new DatabaseHealth(url, { timeoutMs: 60_000 }) })
+
+    const answer = await app.inject('/api/health/database')
+
+    t.equal(answer.statusCode, 200)
+    t.match(answer.json(), { status: 'up', latencyMs: Number })
+  })
+
+  t.test('shows neither address nor login, whatever is wrong', async (t) => {
+    const { port } = await startPostgres(t, { auth: 'scram-sha-256' })
+    const places = {
+      'a login that is refused': `127.0.0.1:${port}`,
+      'a port where nothing listens': `127.0.0.1:${await freePort()}`,
+      'a host that nobody knows': 'nonexistent.invalid'
+    }
+    const warnings: string[] = []
+    const warned = (warning: Error): void => void warnings.push(String(warning.stack))
+    process.on('warning', warned)
+    t.teardown(() => process.off('warning', warned))
+
+    for (const [what, place] of Object.entries(places)) {
+      t.test(what, async (t) => {
+        const url = `postgres://hidden_user:hidden_password@${place}/hidden_name`
+        const { app, logs } = startApp(t, { database: new DatabaseHealth(url, { timeoutMs: 60_000 }) })
+
+        const answer = await app.inject('/api/health/database')
+
+        t.equal(answer.statusCode, 503)
+        t.match(logs.join(), '/api/health/database', 'there is a log')
+        const shown = [JSON.stringify(answer.headers), answer.body, ...logs, ...warnings].join('\n')
+        t.notMatch(shown, 'hidden')
+        t.notMatch(shown, place)
+      })
+    }
+  })
+})
+
+t.test('a gateway', async (t) => {
+  t.test('is ready as long as its backend answers', async (t) => {
+    const { send, backend } = await startGateway(t)
+
+    const answer = await send('/api/health/ready')
+
+    t.equal(answer.status, 200)
+    t.match(JSON.parse(answer.body), { status: 'ready', backend: { status: 'up', latencyMs: Number } })
+    t.match(backend.requests, [{ method: 'GET', url: '/api/health' }])
+  })
+
+  t.test('asks for the backend’s health below the prefix of its address', async (t) => {
+    const backend = await startBackend(t)
+    const { send } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/v2/` } })
+
+    await send('/api/health/ready')
+
+    t.match(backend.requests, [{ url: '/v2/api/health' }])
+  })
+
+  t.test('is up, but not ready, when its backend is gone', async (t) => {
+    const { send } = await startGateway(t, { env: { BACKEND_URL: `http://127.0.0.1:${await freePort()}` } })
+
+    t.equal((await send('/api/health')).status, 200)
+    const answer = await send('/api/health/ready')
+    t.equal(answer.status, 503)
+    t.same(JSON.parse(answer.body), { status: 'unavailable', backend: { status: 'down', reason: 'refused' } })
+  })
+
+  t.test('says that no database is configured', async (t) => {
+    const { send } = await startGateway(t)
+
+    const answer = await send('/api/health/database')
+
+    t.equal(answer.status, 200)
+    t.same(JSON.parse(answer.body), { status: 'not configured' })
+  })
+
+  t.test('asks the database that is configured, and no backend', async (t) => {
+    const place = `127.0.0.1:${await freePort()}`
+    const DATABASE_URL = `postgres://hidden_user:hidden_password@${place}/hidden_name`
+    const { send, backend, logs } = await startGateway(t, { env: { DATABASE_URL, LOG_LEVEL: 'trace' } })
+
+    const answer = await send('/api/health/database')
+
+    t.equal(answer.status, 503)
+    t.same(JSON.parse(answer.body), { status: 'down', reason: 'refused' })
+    t.same(backend.requests, [])
+    t.match(JSON.stringify(logs), '/api/health/database', 'there is a log')
+    t.notMatch(JSON.stringify(logs), /hidden/)
+    t.notMatch(JSON.stringify(logs), place)
+  })
+
+  t.test('tells anybody who asks, token or not', async (t) => {
+    const { send } = await startGateway(t)
+
+    for (const path of ['/api/health', '/api/health/ready', '/api/health/database']) {
+      t.equal((await send(path)).status, 200, path)
+      t.equal((await send(path, { method: 'HEAD' })).status, 200, `${path} without a body`)
+    }
+  })
+})

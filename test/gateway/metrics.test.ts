@@ -1,0 +1,719 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { register as globalRegistry } from 'prom-client'
+import t from 'tap'
+import { answerWatch } from '../../src/gateway/answered.js'
+import { Refusal, type RefusalCode } from '../../src/gateway/errors.js'
+import { countRequests, GatewayMetrics } from '../../src/gateway/metrics.js'
+import { refuser } from '../../src/gateway/refuse.js'
+import { metricsRoute } from '../../src/gateway/routes/metrics.js'
+import { AddressSet } from '../../src/shared/address.js'
+import type { Teardown } from '../helper/child.js'
+import { startGateway, type TestGateway } from '../helper/gateway.js'
+import { type Message, send, sendRaw } from '../helper/http.js'
+
+const NOTHING = { loginKeys: () => 0, inFlight: () => 0, auditFallback: () => false, auditDropped: () => 0 }
+
+/** Every sample by its name and labels. */
+const samplesOf = async (metrics: GatewayMetrics): Promise<Map<string, number>> => {
+  const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))])
+  )
+}
+
+/** The samples of one name that are not zero, without the name. */
+const countsOf = async (metrics: GatewayMetrics, name: string): Promise<Record<string, number>> =>
+  Object.fromEntries(
+    [...(await samplesOf(metrics))]
+      .filter(([sample, value]) => sample.startsWith(`${name}{`) && value !== 0)
+      .map(([sample, value]) => [sample.slice(name.length), value])
+  )
+
+const REQUESTS = 'gateway_http_requests_total'
+const DURATION = 'gateway_http_request_duration_seconds'
+
+const STATUSES: readonly (readonly [status: number, cutShort: boolean, label: string])[] = [
+  [200, false, '2xx'],
+  [204, false, '2xx'],
+  [304, false, '3xx'],
+  [401, false, '4xx'],
+  [499, false, '4xx'],
+  [500, false, '5xx'],
+  [599, false, '5xx'],
+  [101, false, 'other'],
+  [600, false, 'other'],
+  [999, false, 'other'],
+  [200, true, 'cut'],
+  [499, true, 'cut'],
+  [502, true, 'cut']
+]
+
+const METHODS: readonly (readonly [method: string, label: string])[] = [
+  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map((method) => [method, method] as const),
+  ['PROPFIND', 'OTHER'],
+  ['get', 'OTHER'],
+  ['', 'OTHER'],
+  ['__proto__', 'OTHER']
+]
+
+t.test('the count of requests', async (t) => {
+  for (const [status, cutShort, label] of STATUSES) {
+    t.test(`has an answer ${status}${cutShort ? ', cut short,' : ''} under ${label}`, async (t) => {
+      const metrics = new GatewayMetrics(NOTHING)
+
+      metrics.requestEnded('/api/zones/:id', 'GET', { status, cutShort, ms: 1 })
+
+      t.same(await countsOf(metrics, REQUESTS), { [`{route="/api/zones/:id",method="GET",status="${label}"}`]: 1 })
+    })
+  }
+
+  for (const [method, label] of METHODS) {
+    t.test(`has the method ${method || 'that is empty'} under ${label}`, async (t) => {
+      const metrics = new GatewayMetrics(NOTHING)
+
+      metrics.requestEnded('/api/*', method, { status: 200, cutShort: false, ms: 1 })
+
+      t.same(await countsOf(metrics, REQUESTS), { [`{route="/api/*",method="${label}",status="2xx"}`]: 1 })
+    })
+  }
+
+  t.test('adds up, and has a number of its own for each route, method and outcome', async (t) => {
+    const metrics = new GatewayMetrics(NOTHING)
+
+    for (const [route, method, status, times] of [
+      ['/a', 'GET', 200, 3],
+      ['/a', 'GET', 404, 2],
+      ['/a', 'POST', 200, 4],
+      ['/b', 'GET', 200, 5]
+    ] as const) {
+      for (let time = 0; time < times; time++) metrics.requestEnded(route, method, { status, cutShort: false, ms: 1 })
+    }
+
+    t.same(await countsOf(metrics, REQUESTS), {
+      '{route="/a",method="GET",status="2xx"}': 3,
+      '{route="/a",method="GET",status="4xx"}': 2,
+      '{route="/a",method="POST",status="2xx"}': 4,
+      '{route="/b",method="GET",status="2xx"}': 5
+    })
+  })
+
+  t.test('shows errors of a known route as zero before there is one', async (t) => {
+    const metrics = new GatewayMetrics(NOTHING)
+
+    metrics.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms: 1 })
+
+    t.equal((await samplesOf(metrics)).get(`${REQUESTS}{route="/a",method="GET",status="5xx"}`), 0)
+  })
+
+  t.test('writes a route so that no character of it ends the label', async (t) => {
+    const metrics = new GatewayMetrics(NOTHING)
+
+    metrics.requestEnded('/a"b\\c\nd', 'GET', { status: 200, cutShort: false, ms: 1 })
+
+    t.match(await metrics.text(), `${REQUESTS}{route="/a\\"b\\\\c\\nd",method="GET",status="2xx"} 1\n`)
+  })
+})
+
+const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+const DURATIONS: readonly (readonly [ms: number, firstBound: number | '+Inf'])[] = [
+  [0, 0.001],
+  [0.9, 0.001],
+  [1, 0.001],
+  [1.1, 0.0025],
+  [50, 0.05],
+  [51, 0.1],
+  [30_000, 30],
+  [30_001, '+Inf']
+]
+
+t.test('the durations', async (t) => {
+  for (const [ms, firstBound] of DURATIONS) {
+    t.test(`have ${ms} ms in every bucket from ${firstBound} on`, async (t) => {
+      const metrics = new GatewayMetrics(NOTHING)
+
+      metrics.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms })
+      metrics.backendAnswered('/a', ms / 1000)
+
+      const samples = await samplesOf(metrics)
+      for (const [name, labels] of [
+        [DURATION, 'route="/a",method="GET"'],
+        ['gateway_backend_duration_seconds', 'route="/a"']
+      ]) {
+        const reached = [...BOUNDS, '+Inf'].filter((le) => samples.get(`${name}_bucket{${labels},le="${le}"}`) === 1)
+        t.same(reached, [...BOUNDS, '+Inf'].slice([...BOUNDS, '+Inf'].indexOf(firstBound)))
+        t.equal(samples.get(`${name}_sum{${labels}}`), ms / 1000)
+        t.equal(samples.get(`${name}_count{${labels}}`), 1)
+      }
+    })
+  }
+
+  t.test('add up', async (t) => {
+    const metrics = new GatewayMetrics(NOTHING)
+
+    for (const ms of [1, 20, 20, 40_000]) metrics.requestEnded('/a', 'GET', { status: 200, cutShort: ms === 20, ms })
+
+    const samples = await samplesOf(metrics)
+    const bucket = (le: string) => samples.get(`${DURATION}_bucket{route="/a",method="GET",le="${le}"}`)
+    t.same(['0.001', '0.01', '0.025', '30', '+Inf'].map(bucket), [1, 1, 3, 3, 4])
+    t.equal(samples.get(`${DURATION}_count{route="/a",method="GET"}`), 4)
+    t.equal(samples.get(`${DURATION}_sum{route="/a",method="GET"}`), 40.041)
+  })
+})
+
+const BACKEND_ERRORS: readonly (readonly [error: unknown, label: string])[] = [
+  [Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }), 'ECONNREFUSED'],
+  [Object.assign(new Error('reset'), { code: 'UND_ERR_SOCKET' }), 'UND_ERR_SOCKET'],
+  [Object.assign(new Error('slow'), { code: 'UND_ERR_HEADERS_TIMEOUT' }), 'UND_ERR_HEADERS_TIMEOUT'],
+  [Object.assign(new Error('made up'), { code: 'E"made"up' }), 'OTHER'],
+  [Object.assign(new Error('numbered'), { code: 7 }), 'OTHER'],
+  [new Error('plain'), 'OTHER'],
+  [undefined, 'OTHER'],
+  [null, 'OTHER'],
+  ['text', 'OTHER']
+]
+
+t.test('the count of backend errors', async (t) => {
+  for (const [error, label] of BACKEND_ERRORS) {
+    t.test(`has ${String(error)} under ${label}`, async (t) => {
+      const metrics = new GatewayMetrics(NOTHING)
+
+      metrics.backendFailed(error)
+      metrics.backendFailed(error)
+
+      t.same(await countsOf(metrics, 'gateway_backend_errors_total'), { [`{code="${label}"}`]: 2 })
+    })
+  }
+})
+
+t.test('the count of refusals has a number for each code', async (t) => {
+  const metrics = new GatewayMetrics(NOTHING)
+
+  for (const code of ['CSRF_MISMATCH', 'RATE_LIMITED', 'CSRF_MISMATCH'] satisfies RefusalCode[]) metrics.refused(code)
+
+  t.same(await countsOf(metrics, 'gateway_refusals_total'), {
+    '{code="CSRF_MISMATCH"}': 2,
+    '{code="RATE_LIMITED"}': 1
+  })
+})
+
+t.test('what others count', async (t) => {
+  t.test('is asked for each time the numbers are read', async (t) => {
+    const now = { keys: 3, inFlight: 7, fallback: false, dropped: 0 }
+    const metrics = new GatewayMetrics({
+      loginKeys: () => now.keys,
+      inFlight: () => now.inFlight,
+      auditFallback: () => now.fallback,
+      auditDropped: () => now.dropped
+    })
+    const read = async () => {
+      const samples = await samplesOf(metrics)
+      return ['login_limit_keys', 'in_flight', 'audit_fallback', 'audit_dropped_total'].map((name) =>
+        samples.get(`gateway_${name}`)
+      )
+    }
+
+    t.same(await read(), [3, 7, 0, 0])
+    Object.assign(now, { keys: 2, inFlight: 0, fallback: true, dropped: 12 })
+    t.same(await read(), [2, 0, 1, 12])
+    t.same(await read(), [2, 0, 1, 12], 'reading changes nothing')
+  })
+})
+
+const PROCESS_SAMPLES = [
+  'process_cpu_seconds_total',
+  'process_resident_memory_bytes',
+  'nodejs_eventloop_lag_p99_seconds',
+  'nodejs_heap_size_used_bytes'
+]
+
+t.test('the numbers of a gateway', async (t) => {
+  for (const name of PROCESS_SAMPLES) {
+    t.test(`have ${name} of the process`, async (t) => {
+      t.ok((await samplesOf(new GatewayMetrics(NOTHING))).has(name))
+    })
+  }
+
+  t.test('have the durations of garbage collection', async (t) => {
+    t.match(await new GatewayMetrics(NOTHING).text(), '# TYPE nodejs_gc_duration_seconds histogram\n')
+  })
+
+  t.test('are apart from those of another one, and from those of the library', async (t) => {
+    const [one, other] = [new GatewayMetrics(NOTHING), new GatewayMetrics(NOTHING)]
+
+    one.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms: 1 })
+    one.refused('NOT_FOUND')
+
+    t.same(await countsOf(other, REQUESTS), {})
+    t.same(await countsOf(other, 'gateway_refusals_total'), {})
+    t.same(globalRegistry.getMetricsAsArray(), [])
+  })
+
+  t.test('are text that Prometheus can read', async (t) => {
+    const metrics = new GatewayMetrics(NOTHING)
+    metrics.requestEnded('/api/zones/:id', 'GET', { status: 200, cutShort: false, ms: 12.5 })
+    metrics.backendAnswered('/api/*', 0.01)
+    metrics.backendFailed(null)
+    metrics.refused('NOT_FOUND')
+
+    const text = await metrics.text()
+
+    const declared = text.match(/^# TYPE \S+/gm) ?? []
+    t.equal(new Set(declared).size, declared.length, 'every name is declared once')
+    t.ok(text.endsWith('\n'))
+    const label = '[a-z_]+="(?:[^"\\\\\\n]|\\\\["\\\\n])*"'
+    const sample = new RegExp(`^[a-z0-9_]+(?:\\{${label}(?:,${label})*\\})? -?(?:[0-9.e+-]+|\\+Inf|Nan)$`)
+    t.same(
+      text
+        .split('\n')
+        .filter((line) => line !== '' && !/^# (?:HELP|TYPE) [a-z0-9_]+ \S/.test(line) && !sample.test(line)),
+      []
+    )
+  })
+})
+
+interface TestApp {
+  readonly url: string
+  readonly app: FastifyInstance
+  readonly metrics: GatewayMetrics
+  /** Resolves when that many requests wait for an answer that never comes. */
+  held(count: number): Promise<void>
+  /** What was counted; waits for what is still on its way. */
+  counts(): Promise<Record<string, number>>
+}
+
+/** Requests end in every way here that they can end in at the gateway. */
+const startApp = async (
+  t: Teardown,
+  readers: readonly string[] = ['loopback'],
+  host = '127.0.0.1'
+): Promise<TestApp> => {
+  const metrics = new GatewayMetrics(NOTHING)
+  const watch = answerWatch([countRequests(metrics)])
+  const app: FastifyInstance = Fastify({
+    frameworkErrors: (_error, request, reply) => {
+      watch(request, reply)
+      reply.raw.writeHead(400).end()
+    }
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    watch(request, reply)
+    done()
+  })
+  app.addHook('onRequest', async (request) => {
+    if (request.headers['x-refuse'] !== undefined) throw new Refusal('CSRF_MISMATCH')
+  })
+  const refuse = refuser((code) => metrics.refused(code))
+  app.setErrorHandler((error, _request, reply) => refuse(error, reply))
+  app.setNotFoundHandler((_request, reply) => refuse(new Refusal('NOT_FOUND'), reply))
+
+  let waiting = 0
+  let arrived = (): void => undefined
+  app.get('/held', (_request, reply) => {
+    reply.hijack()
+    waiting += 1
+    arrived()
+  })
+  app.get('/half', (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-length': '8' }).write('half')
+  })
+  app.get('/api/zones/:id', async () => 'zone')
+  app.get('/names/:name', async () => 'name')
+  app.get('/fails', async () => {
+    throw new Error('on purpose')
+  })
+  app.get('/not-modified', async (_request, reply) => reply.code(304).send())
+  app.all('/api/*', async () => 'any')
+  metricsRoute(app, metrics, new AddressSet(readers))
+  const ends: Promise<unknown>[] = []
+  app.server.on('connection', (socket) => ends.push(once(socket, 'close')))
+  await app.listen({ host, port: 0 })
+  t.teardown(() => {
+    app.server.closeAllConnections()
+    return app.close()
+  })
+
+  const { port } = app.server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    app,
+    metrics,
+    held: (count) =>
+      new Promise((resolve) => {
+        arrived = () => waiting === count && resolve()
+        arrived()
+      }),
+    async counts() {
+      await app.close()
+      await Promise.all(ends)
+      return countsOf(metrics, REQUESTS)
+    }
+  }
+}
+
+interface Asking {
+  readonly of: string
+  readonly path: string
+  readonly message?: Message
+  readonly counted: readonly [route: string, method: string, status: string]
+}
+
+const ASKINGS: readonly Asking[] = [
+  { of: 'a read', path: '/api/zones/7', counted: ['/api/zones/:id', 'GET', '2xx'] },
+  { of: 'a query', path: '/api/zones/7?a=b', counted: ['/api/zones/:id', 'GET', '2xx'] },
+  { of: 'a HEAD', path: '/api/zones/7', message: { method: 'HEAD' }, counted: ['/api/zones/:id', 'HEAD', '2xx'] },
+  { of: 'the catch-all', path: '/api/a/b/c', counted: ['/api/*', 'GET', '2xx'] },
+  {
+    of: 'a change with a body',
+    path: '/api/a',
+    message: { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' },
+    counted: ['/api/*', 'PUT', '2xx']
+  },
+  { of: 'an answer without content', path: '/not-modified', counted: ['/not-modified', 'GET', '3xx'] },
+  { of: 'a failure', path: '/fails', counted: ['/fails', 'GET', '5xx'] },
+  {
+    of: 'a refusal by a hook',
+    path: '/api/zones/7',
+    message: { headers: { 'x-refuse': '1' } },
+    counted: ['/api/zones/:id', 'GET', '4xx']
+  },
+  { of: 'an unknown page', path: '/nowhere', counted: ['none', 'GET', '4xx'] },
+  { of: 'a method that no route has', path: '/fails', message: { method: 'POST' }, counted: ['none', 'POST', '4xx'] },
+  {
+    of: 'a method that nobody knows',
+    path: '/api/zones/7',
+    message: { method: 'PROPFIND' },
+    counted: ['none', 'OTHER', '4xx']
+  },
+  { of: 'a path that the router cannot read', path: '/api/%zz', counted: ['none', 'GET', '4xx'] },
+  {
+    of: 'a parameter that is too long',
+    path: `/names/${'a'.repeat(200)}`,
+    counted: ['none', 'GET', '4xx']
+  },
+  { of: 'a reading of the numbers', path: '/metrics', counted: ['/metrics', 'GET', '2xx'] }
+]
+
+const sample = (route: string, method: string, status: string): string =>
+  `{route="${route}",method="${method}",status="${status}"}`
+
+t.test('a request is counted', async (t) => {
+  for (const { of, path, message, counted } of ASKINGS) {
+    t.test(`under its route, once: ${of}`, async (t) => {
+      const { url, counts } = await startApp(t)
+
+      await send(url, path, message)
+
+      t.same(await counts(), { [sample(...counted)]: 1 })
+    })
+  }
+
+  t.test('under one label, however many paths a catch-all has seen', async (t) => {
+    const { url, counts } = await startApp(t)
+
+    for (let id = 0; id < 50; id++) await send(url, `/api/unknown/${id}`)
+
+    t.same(await counts(), { [sample('/api/*', 'GET', '2xx')]: 50 })
+  })
+
+  t.test('for each that comes on a connection', async (t) => {
+    const { url, counts } = await startApp(t)
+
+    await sendRaw(
+      url,
+      ['/api/zones/1', '/nowhere', '/api/zones/2']
+        .map((path, index) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${index === 2 ? 'Connection: close\r\n' : ''}\r\n`)
+        .join('')
+    )
+
+    t.same(await counts(), { [sample('/api/zones/:id', 'GET', '2xx')]: 2, [sample('none', 'GET', '4xx')]: 1 })
+  })
+
+  t.test('as cut where the client leaves before the answer', async (t) => {
+    const { url, counts, held } = await startApp(t)
+    const request = httpRequest(`${url}/held`, { agent: false }).end()
+    // It ends without a response, as it should.
+    request.on('error', () => undefined)
+    await held(1)
+
+    request.destroy()
+
+    t.same(await counts(), { [sample('/held', 'GET', 'cut')]: 1 })
+  })
+
+  t.test('as cut where the client leaves in the middle of the answer', async (t) => {
+    const { url, counts } = await startApp(t)
+    const request = httpRequest(`${url}/half`, { agent: false }).end()
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    for (const end of [request, response]) end.on('error', () => undefined)
+    await once(response, 'data')
+
+    request.destroy()
+
+    t.same(await counts(), { [sample('/half', 'GET', 'cut')]: 1 })
+  })
+
+  t.test('as cut where it waits behind another and the connection breaks', async (t) => {
+    const { url, counts, held } = await startApp(t)
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.write('GET /held HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20))
+    await held(20)
+
+    socket.destroy()
+
+    t.same(await counts(), { [sample('/held', 'GET', 'cut')]: 20 })
+  })
+
+  t.test('with the time that it took', async (t) => {
+    const { url, counts, metrics } = await startApp(t)
+    const before = performance.now()
+
+    await send(url, '/api/zones/7')
+
+    await counts()
+    const samples = await samplesOf(metrics)
+    const seconds = samples.get(`${DURATION}_sum{route="/api/zones/:id",method="GET"}`) ?? 0
+    t.ok(seconds > 0)
+    t.ok(seconds <= (performance.now() - before) / 1000)
+    t.equal(samples.get(`${DURATION}_count{route="/api/zones/:id",method="GET"}`), 1)
+  })
+})
+
+interface Reader {
+  readonly who: string
+  readonly allowed: readonly string[]
+  readonly headers?: Record<string, string>
+  readonly may: boolean
+}
+
+const READERS: readonly Reader[] = [
+  { who: 'a peer on this machine', allowed: ['loopback'], may: true },
+  { who: 'a peer in one of the ranges', allowed: ['10.0.0.0/8', '127.0.0.0/8'], may: true },
+  { who: 'a peer that is allowed alone', allowed: ['127.0.0.1'], may: true },
+  { who: 'a peer in none of the ranges', allowed: ['10.0.0.0/8', '::1'], may: false },
+  { who: 'anybody where nobody is allowed', allowed: [], may: false },
+  {
+    who: 'a peer that says it is another',
+    allowed: ['10.0.0.0/8'],
+    headers: { 'x-forwarded-for': '10.0.0.1', 'x-real-ip': '10.0.0.1' },
+    may: false
+  },
+  {
+    who: 'somebody behind a proxy on this machine',
+    allowed: ['loopback'],
+    headers: { 'x-forwarded-for': '203.0.113.9' },
+    may: false
+  },
+  {
+    who: 'somebody behind a proxy that claims to be on this machine',
+    allowed: ['loopback'],
+    headers: { 'X-Forwarded-For': '127.0.0.1' },
+    may: false
+  },
+  {
+    who: 'somebody whose proxy does not say for whom it asks',
+    allowed: ['loopback'],
+    headers: { 'x-forwarded-for': '' },
+    may: false
+  },
+  {
+    who: 'somebody behind a proxy that follows the standard',
+    allowed: ['loopback'],
+    headers: { forwarded: 'for=127.0.0.1' },
+    may: false
+  }
+]
+
+t.test('the page of the numbers', async (t) => {
+  for (const { who, allowed, headers = {}, may } of READERS) {
+    t.test(`${may ? 'is shown to' : 'does not exist for'} ${who}`, async (t) => {
+      const { url } = await startApp(t, allowed)
+
+      const answer = await send(url, '/metrics', { headers })
+
+      if (may) {
+        t.equal(answer.status, 200)
+        t.equal(answer.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+        t.equal(answer.headers['cache-control'], 'no-store')
+        t.match(answer.body, '\ngateway_in_flight 0\n')
+        return
+      }
+      const unknown = await send(url, '/metricz', { headers })
+      t.equal(answer.status, 404)
+      t.equal(answer.code, 'NOT_FOUND')
+      t.same(withoutIdentity(answer), withoutIdentity(unknown), 'as any unknown page')
+    })
+  }
+
+  t.test('is shown to a peer on this machine that comes by a socket for both families', async (t) => {
+    const { url } = await startApp(t, ['loopback'], '::')
+
+    t.equal((await send(url, '/metrics')).status, 200)
+  })
+
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    t.test(`does not take ${method}`, async (t) => {
+      const { url } = await startApp(t)
+
+      t.equal((await send(url, '/metrics', { method })).code, 'NOT_FOUND')
+    })
+  }
+
+  t.test('shows what was counted', async (t) => {
+    const { url, metrics } = await startApp(t)
+    metrics.requestEnded('/api/*', 'GET', { status: 200, cutShort: false, ms: 1 })
+
+    const answer = await send(url, '/metrics')
+
+    t.match(answer.body, `${REQUESTS}${sample('/api/*', 'GET', '2xx')} 1\n`)
+  })
+})
+
+/** An answer without what differs between any two. */
+const withoutIdentity = ({ status, headers, json }: Awaited<ReturnType<typeof send>>) => {
+  const { date: _date, ...rest } = headers
+  return { status, headers: rest, body: { ...json(), requestId: '' } }
+}
+
+const MAX_READINGS = 200
+
+/** Reads the page until it has all these samples: what counts a request does so when its answer is out. */
+const readUntil = async ({ send }: TestGateway, samples: readonly string[]): Promise<string[]> => {
+  let missing = [...samples]
+  for (let reading = 0; reading < MAX_READINGS && missing.length > 0; reading++) {
+    const { body } = await send('/metrics')
+    missing = samples.filter((sample) => !body.includes(`\n${sample}\n`))
+  }
+  return missing
+}
+
+interface GatewayAsking {
+  readonly of: string
+  readonly env?: Record<string, string>
+  readonly ask: (gateway: TestGateway) => Promise<unknown>
+  readonly samples: readonly string[]
+}
+
+const GATEWAY_ASKINGS: readonly GatewayAsking[] = [
+  {
+    of: 'a typed route',
+    ask: ({ send }) => send('/api/zones/7?a=b'),
+    samples: [
+      `${REQUESTS}${sample('/api/zones/:id', 'GET', '2xx')} 1`,
+      `${DURATION}_count{route="/api/zones/:id",method="GET"} 1`,
+      'gateway_backend_duration_seconds_count{route="/api/zones/:id"} 1'
+    ]
+  },
+  {
+    of: 'the catch-all',
+    ask: ({ send }) => send('/api/unknown/7'),
+    samples: [
+      `${REQUESTS}${sample('/api/*', 'GET', '2xx')} 1`,
+      'gateway_backend_duration_seconds_count{route="/api/*"} 1'
+    ]
+  },
+  {
+    of: 'a page of our own',
+    ask: ({ send }) => send('/api/health'),
+    samples: [`${REQUESTS}${sample('/api/health', 'GET', '2xx')} 1`]
+  },
+  {
+    of: 'an unknown page',
+    ask: ({ send }) => send('/nowhere'),
+    samples: [`${REQUESTS}${sample('none', 'GET', '4xx')} 1`, 'gateway_refusals_total{code="NOT_FOUND"} 1']
+  },
+  {
+    of: 'a change without a CSRF token',
+    ask: ({ send }) => send('/api/zones', { method: 'POST' }),
+    samples: [`${REQUESTS}${sample('/api/zones', 'POST', '4xx')} 1`, 'gateway_refusals_total{code="CSRF_MISMATCH"} 1']
+  },
+  {
+    of: 'a read without a token',
+    ask: ({ send }) => send('/api/admin/users'),
+    samples: ['gateway_refusals_total{code="UNAUTHENTICATED"} 1']
+  },
+  {
+    of: 'an ambiguous path',
+    ask: ({ send }) => send('/api//zones'),
+    samples: ['gateway_refusals_total{code="AMBIGUOUS_PATH"} 1']
+  },
+  {
+    of: 'a path that cannot be decoded',
+    ask: ({ send }) => send('/api/%zz'),
+    samples: ['gateway_refusals_total{code="AMBIGUOUS_PATH"} 1']
+  },
+  {
+    of: 'bytes that are not HTTP',
+    ask: ({ url }) => sendRaw(url, 'hello there\r\n\r\n'),
+    samples: ['gateway_refusals_total{code="MALFORMED_REQUEST"} 1']
+  },
+  {
+    of: 'an expectation that cannot be met',
+    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'),
+    samples: ['gateway_refusals_total{code="EXPECTATION_FAILED"} 1']
+  },
+  {
+    of: 'a backend that is gone',
+    env: { BACKEND_URL: 'http://127.0.0.1:1' },
+    ask: ({ send }) => send('/api/zones'),
+    samples: [
+      `${REQUESTS}${sample('/api/zones', 'GET', '5xx')} 1`,
+      'gateway_refusals_total{code="BACKEND_UNREACHABLE"} 1',
+      'gateway_backend_errors_total{code="ECONNREFUSED"} 1'
+    ]
+  },
+  {
+    of: 'an attempt to sign in',
+    ask: ({ send }) => send('/api/auth/login', { method: 'POST' }),
+    samples: ['gateway_login_limit_keys 1']
+  },
+  {
+    of: 'an audit file that cannot be written',
+    env: { AUDIT_LOG_FILE: '/dev/null/audit.jsonl' },
+    ask: async () => undefined,
+    samples: ['gateway_audit_fallback 1', 'gateway_audit_dropped_total 0']
+  }
+]
+
+t.test('the page of a gateway', async (t) => {
+  for (const { of, env, ask, samples } of GATEWAY_ASKINGS) {
+    t.test(`has the numbers of ${of}`, async (t) => {
+      const gateway = await startGateway(t, { ...(env && { env }) })
+
+      await ask(gateway)
+
+      t.same(await readUntil(gateway, samples), [])
+    })
+  }
+
+  t.test('has what is in flight, until the client leaves', async (t) => {
+    const gateway = await startGateway(t)
+    const socket = await hold(gateway, 5)
+
+    t.same(await readUntil(gateway, ['gateway_in_flight 5']), [])
+    socket.destroy()
+
+    t.same(
+      await readUntil(gateway, ['gateway_in_flight 0', `${REQUESTS}${sample('/api/zones', 'GET', 'cut')} 5`]),
+      [],
+      'those that waited behind another too'
+    )
+    const samples = (await gateway.send('/metrics')).body
+    t.notMatch(samples, '\ngateway_backend_errors_total{', 'which is no fault of the backend')
+  })
+})
+
+/** That many requests on one connection, all of them at the backend, which does not answer. */
+const hold = async ({ url, backend }: TestGateway, count: number) => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const allThere = new Promise<void>((resolve) => {
+    backend.answer = () => backend.requests.length === count && resolve()
+  })
+  socket.write('GET /api/zones HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count))
+  await allThere
+  return socket
+}

@@ -1,0 +1,207 @@
+import t from 'tap'
+import { AppTokenVerifier } from '../../../src/shared/app-token.js'
+import { apiKey, browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
+
+const DEVELOPMENT = { env: { NODE_ENV: 'development' } }
+const PREFIXES = ['', '/api']
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const STUB = { userId: 'dev', email: 'dev@localhost', displayName: 'Developer', role: 'admin' }
+
+const json = { 'content-type': 'application/json' }
+
+for (const prefix of PREFIXES) {
+  const path = `${prefix}/dev-login`
+
+  t.test(`POST ${path} outside production`, async (t) => {
+    const { send, backend } = await startGateway(t, DEVELOPMENT)
+
+    const credentials: readonly (readonly [string, string, string?])[] = [
+      ['an address and a password', '{"email":"ada@example.com","password":"x"}', 'ada@example.com'],
+      ['an address alone', '{"email":"ada@example.com"}', 'ada@example.com'],
+      ['a name and a password', '{"username":"ada","password":"x"}'],
+      ['an address that is no text', '{"email":7}'],
+      ['an empty address', '{"email":""}'],
+      ['an empty object', '{}'],
+      ['null', 'null'],
+      ['a list', '[]'],
+      ['text', '"ada"'],
+      ['nothing', '']
+    ]
+    for (const [what, body, email = STUB.email] of credentials) {
+      t.test(`takes ${what} for credentials`, async (t) => {
+        const answer = await send(path, { method: 'POST', headers: json, body })
+        t.equal(answer.status, 200)
+        const { success, data } = JSON.parse(answer.body)
+        t.equal(success, true)
+        t.strictSame(data.user, { ...STUB, email })
+        t.match(new AppTokenVerifier(apiKey).verify(data.token).claims, { ...STUB, email })
+        t.strictSame(backend.requests, [], 'the backend is not asked')
+      })
+    }
+
+    t.test('asks for no content type where there is no body', async (t) => {
+      t.equal((await send(path, { method: 'POST' })).status, 200)
+    })
+
+    t.test('sets the cookies of the session and lets nobody keep the answer', async (t) => {
+      const answer = await send(path, { method: 'POST', headers: json, body: '{}' })
+      const { token, expiresIn } = JSON.parse(answer.body).data
+      const { expiresAtMs } = new AppTokenVerifier(apiKey).verify(token)
+      const readable = 'Path=/; SameSite=Lax'
+      t.equal(expiresIn, 8 * 60 * 60)
+      t.equal(answer.headers['cache-control'], 'no-store')
+      // Part of a second has passed since the token was made.
+      const cookies = answer.headers['set-cookie']?.map((line) => line.replace(/Max-Age=28[78]\d\d/, 'Max-Age=28800'))
+      t.strictSame(cookies?.toSorted(), [
+        `auth_permissions=%5B%5D; Max-Age=28800; ${readable}`,
+        `auth_token=${token}; Max-Age=28800; Path=/; HttpOnly; SameSite=Lax`,
+        `auth_token_expiry=${expiresAtMs}; Max-Age=28800; ${readable}`,
+        `auth_user=${encodeURIComponent(JSON.stringify(STUB))}; Max-Age=28800; ${readable}`,
+        `auth_via_oidc=; Max-Age=0; ${readable}`,
+        `oidc_exchange_failed=; Max-Age=0; ${readable}`
+      ])
+    })
+  })
+
+  t.test(`GET ${prefix}/dev-user outside production`, async (t) => {
+    const { send, backend } = await startGateway(t, DEVELOPMENT)
+
+    const strangers: readonly (readonly [string, Record<string, string>])[] = [
+      ['nobody is signed in', {}],
+      ['the token is not ours', { cookie: 'auth_token=e30.e30.c2ln' }],
+      ['the token is none', { cookie: 'auth_token=null' }],
+      ['the token is in a header', { authorization: `Bearer ${tokenOf('operator')}` }]
+    ]
+    for (const [why, headers] of strangers) {
+      t.test(`shows the stub user where ${why}`, async (t) => {
+        const answer = await send(`${prefix}/dev-user`, { headers })
+        t.equal(answer.status, 200)
+        t.strictSame(JSON.parse(answer.body), { success: true, data: STUB })
+        t.strictSame(backend.requests, [], 'the backend is not asked')
+      })
+    }
+
+    t.test('shows the user who signed in', async (t) => {
+      const login = await send(path, { method: 'POST', headers: json, body: '{"email":"ada@example.com"}' })
+      const cookie = login.headers['set-cookie']?.map((line) => line.split(';')[0]).join('; ') ?? ''
+      const answer = await send(`${prefix}/dev-user`, { headers: { cookie } })
+      t.strictSame(JSON.parse(answer.body), { success: true, data: { ...STUB, email: 'ada@example.com' } })
+    })
+
+    t.test('shows the user of any good token, as far as it tells', async (t) => {
+      const answer = await send(`${prefix}/dev-user`, { headers: { cookie: `auth_token=${tokenOf('operator')}` } })
+      const user = { userId: 'operator-1', email: 'operator@example.com', displayName: null, role: 'operator' }
+      t.strictSame(JSON.parse(answer.body), { success: true, data: user })
+    })
+  })
+
+  t.test(`${prefix}/ble outside production`, async (t) => {
+    const { send, backend } = await startGateway(t, DEVELOPMENT)
+    const answers: readonly (readonly [string, object])[] = [
+      [`${prefix}/ble/scan`, { scanning: false, adapter: null, devices: 0 }],
+      [`${prefix}/ble/status`, { devices: [] }]
+    ]
+    for (const [address, data] of answers) {
+      t.test(`answers ${address} with a scanner that has found nothing`, async (t) => {
+        const answer = await send(address)
+        t.equal(answer.status, 200)
+        t.match(answer.headers['content-type'], 'application/json')
+        t.strictSame(JSON.parse(answer.body), { success: true, data })
+        t.strictSame(backend.requests, [])
+      })
+    }
+  })
+}
+
+t.test('NODE_ENV=test has the development routes too', async (t) => {
+  const { send } = await startGateway(t, { env: { NODE_ENV: 'test' } })
+  t.equal((await send('/dev-login', { method: 'POST' })).status, 200)
+  t.equal((await send('/api/dev-user')).status, 200)
+})
+
+t.test('the session cookies of a development login are Secure where COOKIE_SECURE=true', async (t) => {
+  const { send } = await startGateway(t, { env: { ...DEVELOPMENT.env, COOKIE_SECURE: 'true' } })
+  const { headers } = await send('/dev-login', { method: 'POST' })
+  t.equal(headers['set-cookie']?.filter((line) => line.includes('; Secure')).length, 6)
+})
+
+t.test('a gateway without API_SECRET knows the tokens that it made itself', async (t) => {
+  const { send } = await startGateway(t, { env: { ...DEVELOPMENT.env, API_SECRET: '' } })
+  const login = await send('/dev-login', { method: 'POST', headers: json, body: '{"email":"ada@example.com"}' })
+  const cookie = `auth_token=${JSON.parse(login.body).data.token}`
+  t.equal(JSON.parse((await send('/dev-user', { headers: { cookie } })).body).data.email, 'ada@example.com')
+})
+
+t.test('in production', async (t) => {
+  const { send, backend } = await startGateway(t)
+  const signedIn = browserHeaders(tokenOf('admin'))
+  t.beforeEach(() => {
+    backend.requests.length = 0
+  })
+
+  for (const path of [
+    '/dev-login',
+    '/api/dev-login',
+    '/api/dev-login?again',
+    '/api/dev-login/',
+    '/api/dev-login/more'
+  ]) {
+    for (const method of METHODS) {
+      t.test(`there is no ${method} ${path}, and it is not forwarded`, async (t) => {
+        const answer = await send(path, { method, headers: signedIn })
+        t.equal(answer.status, 404)
+        t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
+        t.equal(answer.headers['set-cookie'], undefined)
+        t.strictSame(backend.requests, [])
+      })
+    }
+  }
+
+  const bodies: readonly (readonly [string, string])[] = [
+    ['application/json', '{"email":"ada@example.com","password":"x"}'],
+    ['application/json', '{'],
+    ['application/json', ''],
+    ['application/x-www-form-urlencoded', 'email=ada'],
+    ['application/xml', '<x/>']
+  ]
+  for (const path of ['/dev-login', '/api/dev-login']) {
+    for (const [type, body] of bodies) {
+      t.test(`there is no POST ${path} for ${type} ${body}`, async (t) => {
+        const answer = await send(path, { method: 'POST', headers: { ...signedIn, 'content-type': type }, body })
+        t.equal(answer.status, 404)
+        t.equal(answer.code, 'NOT_FOUND')
+        t.strictSame(backend.requests, [])
+      })
+    }
+  }
+
+  for (const path of ['/dev-user', '/ble/scan', '/ble/status']) {
+    for (const method of METHODS) {
+      t.test(`there is no ${method} ${path}`, async (t) => {
+        const answer = await send(path, { method, headers: signedIn })
+        t.equal(answer.status, 404)
+        t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
+        t.strictSame(backend.requests, [])
+      })
+    }
+  }
+
+  for (const path of ['/api/dev-user', '/api/ble/scan', '/api/ble/status', '/api/dev-logins']) {
+    t.test(`GET ${path} is a path like any other, for the backend to answer`, async (t) => {
+      const answer = await send(path)
+      t.equal(answer.status, 200)
+      t.equal(answer.body, '{"success":true}')
+      t.strictSame(
+        backend.requests.map(({ method, url }) => [method, url]),
+        [['GET', path]]
+      )
+    })
+
+    t.test(`POST ${path} needs a session like any other`, async (t) => {
+      t.equal((await send(path, { method: 'POST', headers: browserHeaders(null) })).code, 'UNAUTHENTICATED')
+      t.strictSame(backend.requests, [])
+      t.equal((await send(path, { method: 'POST', headers: signedIn })).status, 200)
+      t.equal(backend.requests.length, 1)
+    })
+  }
+})

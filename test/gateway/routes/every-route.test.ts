@@ -1,0 +1,437 @@
+import { Agent } from 'node:http'
+import type { TSchema } from '@sinclair/typebox'
+import t from 'tap'
+import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
+import { routeTables } from '../../../src/gateway/routes/index.js'
+import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
+import type { Answer, Message } from '../../helper/http.js'
+import type { RecordedRequest } from '../../helper/recording-backend.js'
+
+// Every declared route, through one gateway that really listens. What a route must do follows from its row, so that a new
+// row is tested the moment it is written.
+
+const MUTATING_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
+
+// A browser calls these before it can hold a CSRF token.
+const WITHOUT_CSRF = ['/api/auth/login', '/api/auth/backend-login']
+
+const UPLOAD_LIMIT = 2048
+const MAX_FAULTS = 20
+
+const rows = routeTables.flatMap((table) => table.rows)
+const paths = [...new Set(rows.map(({ path }) => path))]
+const reads = rows.filter(({ method }) => method === 'GET')
+const forwardedReads = reads.filter(({ kind }) => kind !== 'local')
+const mutations = rows.filter(({ method }) => method !== 'GET')
+const uploads = mutations.filter(({ kind }) => kind === 'upload')
+
+/** Rows that take JSON, each with its schema. */
+const jsonMutations = mutations.flatMap((row) => (row.body === null ? [] : [{ row, schema: row.body }]))
+
+const isPublic = ({ path }: RouteDeclaration): boolean => path.startsWith('/api/auth/')
+const isStrict = ({ path }: RouteDeclaration): boolean => path.startsWith('/api/audit/')
+
+// An id with a capital and an encoded space, and a query with everything that a parser would tidy up.
+const pathOf = (template: string): string => template.replace(/:\w+/g, 'Ab%20-7')
+const QUERY = '?b=2&a=1&a=%7e+x&empty=&flag&q=%C3%A9'
+
+const nameOf = ({ method, path }: RouteDeclaration): string => `${method} ${path}`
+
+const token = tokenOf('operator')
+const signedIn = browserHeaders(token)
+const withoutPair = { cookie: `auth_token=${token}` }
+const json = { 'content-type': 'application/json' }
+const multipart = { 'content-type': 'multipart/form-data; boundary=edge' }
+const FORM = '--edge\r\nContent-Disposition: form-data; name="file"; filename="a.svg"\r\n\r\n<svg/>\r\n--edge--\r\n'
+
+const gateway = await startGateway(t, { env: { TRUST_PROXY: 'loopback', UPLOAD_LIMIT: String(UPLOAD_LIMIT) } })
+const agent = new Agent({ keepAlive: true })
+t.teardown(() => agent.destroy())
+
+interface Exchange {
+  readonly answer: Answer
+  /** What the backend saw of it. */
+  readonly reached: readonly RecordedRequest[]
+}
+
+let clients = 0
+
+const ask = async (path: string, { headers, ...message }: Message): Promise<Exchange> => {
+  const { requests } = gateway.backend
+  requests.length = 0
+  // Each from an address of its own: the login limit is tested elsewhere.
+  clients += 1
+  const from = { 'x-forwarded-for': `10.0.${clients >> 8}.${clients & 255}` }
+  const answer = await gateway.send(path, { ...message, headers: { ...from, ...headers }, agent })
+  return { answer, reached: requests.slice() }
+}
+
+/** A refusal, or none, and how many requests reached the backend: what most tests ask about. */
+const summary = ({ answer, reached }: Exchange) => ({
+  status: answer.status,
+  code: answer.code,
+  forwarded: reached.length
+})
+
+const passed = { status: 200, code: '', forwarded: 1 }
+const refusedWith = (status: number, code: string) => ({ status, code, forwarded: 0 })
+
+/** The first example of a schema. */
+const exampleOf = (schema: TSchema): Readonly<Record<string, unknown>> => schema.examples[0]
+
+/** A good body, or a good form. */
+const goodMessage = ({ method, body }: RouteDeclaration): Message =>
+  body === null
+    ? { method, headers: multipart, body: FORM }
+    : { method, headers: json, body: JSON.stringify(exampleOf(body)) }
+
+const withHeaders = (message: Message, headers: Readonly<Record<string, string>>): Message => ({
+  ...message,
+  headers: { ...message.headers, ...headers }
+})
+
+t.test('every read', async (t) => {
+  for (const row of forwardedReads) {
+    t.test(`is forwarded as it is, with the token of the cookie: ${nameOf(row)}`, async (t) => {
+      const path = `${pathOf(row.path)}${QUERY}`
+
+      const { answer, reached } = await ask(path, { headers: { ...signedIn, authorization: 'Bearer of-a-script' } })
+
+      t.equal(answer.status, 200)
+      t.equal(answer.body, '{"success":true}')
+      t.same(
+        reached.map(({ method, url, headers, body }) => [method, url, headers.authorization, headers.cookie, body]),
+        [['GET', path, `Bearer ${token}`, undefined, '']]
+      )
+    })
+
+    const outcome = isStrict(row) ? 'is refused' : "is left to the backend's judgement"
+    t.test(`without a token ${outcome}: ${nameOf(row)}`, async (t) => {
+      const { answer, reached } = await ask(pathOf(row.path), {})
+
+      t.equal(answer.code, isStrict(row) ? 'UNAUTHENTICATED' : '')
+      t.same(
+        reached.map(({ headers }) => headers.authorization),
+        isStrict(row) ? [] : [undefined]
+      )
+    })
+  }
+
+  t.test('of the CSRF token is answered by the gateway alone', async (t) => {
+    const { answer, reached } = await ask('/api/auth/csrf-token', {})
+
+    t.equal(answer.status, 200)
+    const { csrfToken } = JSON.parse(answer.body)
+    t.match(answer.headers['set-cookie'], [`csrf_token=${csrfToken};`])
+    t.same(reached, [])
+  })
+})
+
+t.test('every mutation without the CSRF pair', async (t) => {
+  for (const row of mutations) {
+    const exempt = WITHOUT_CSRF.includes(row.path)
+    t.test(`${exempt ? 'passes where nobody can have one' : 'is refused'}: ${nameOf(row)}`, async (t) => {
+      const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), withoutPair))
+
+      t.same(summary(exchange), exempt ? passed : refusedWith(403, 'CSRF_MISMATCH'))
+    })
+  }
+})
+
+t.test('every mutation without a token', async (t) => {
+  const denied = mutations.filter((row) => !isPublic(row))
+
+  for (const row of mutations) {
+    t.test(`${isPublic(row) ? 'passes under /api/auth' : 'is refused'}: ${nameOf(row)}`, async (t) => {
+      const headers = { ...browserHeaders(null), authorization: `Bearer ${token}` }
+
+      const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), headers))
+
+      t.same(summary(exchange), isPublic(row) ? passed : refusedWith(401, 'UNAUTHENTICATED'))
+    })
+  }
+
+  t.test('is in the audit log', async (t) => {
+    const records = await gateway.auditRecords()
+
+    t.same(
+      records.filter(({ method }) => method !== 'GET').map(({ method, resource }) => `${method} ${resource}`),
+      denied.map(({ method, path }) => `${method} ${pathOf(path)}`)
+    )
+    t.same(
+      records.filter(({ event, status, user }) => event !== 'unauthorized_access' || status !== 401 || user !== null),
+      []
+    )
+  })
+})
+
+interface Refused {
+  readonly of: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly status: number
+  readonly code: string
+  /** The places of the faults, where they are known. */
+  readonly faults?: readonly string[]
+}
+
+const malformed = { headers: json, status: 400, code: 'MALFORMED_BODY' }
+const invalid = { headers: json, status: 400, code: 'VALIDATION_FAILED' }
+const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' }
+
+const NEVER_JSON: readonly Refused[] = [
+  { of: 'JSON that breaks off', ...malformed, body: '{"name":' },
+  { of: 'JSON with something after it', ...malformed, body: '{} {}' },
+  { of: 'a prototype', ...malformed, body: '{"__proto__":{"isAdmin":true}}' },
+  { of: 'a prototype in other letters', ...malformed, body: '{"a":{"__pr\\u006fto__":1}}' },
+  { of: 'a prototype of the constructor', ...malformed, body: '{"constructor":{"prototype":{"isAdmin":true}}}' },
+  { of: 'a list', ...invalid, body: '[]', faults: [''] },
+  { of: 'a text', ...invalid, body: '"text"', faults: [''] },
+  { of: 'a number', ...invalid, body: '7', faults: [''] },
+  { of: 'null', ...invalid, body: 'null', faults: [''] },
+  { of: 'a form', ...unsupported, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'name=x' },
+  { of: 'JSON that calls itself text', ...unsupported, headers: { 'content-type': 'text/plain' }, body: '{}' },
+  { of: 'JSON that does not say so', ...unsupported, headers: {}, body: '{}' }
+]
+
+const NO_BODY: readonly Refused[] = [
+  { of: 'nothing', ...invalid, headers: {}, faults: [''] },
+  { of: 'nothing that calls itself JSON', ...invalid, body: '', faults: [''] }
+]
+
+const propertiesOf = (schema: TSchema): [string, TSchema][] => Object.entries(schema.properties)
+
+/** The types that a schema lets in, in the words of JSON; one that lets nothing in has none. */
+const typesOf = (schema: TSchema): readonly string[] =>
+  schema.anyOf ? (schema.anyOf as TSchema[]).flatMap(typesOf) : [schema.type ?? []].flat()
+
+// A number with a fraction is foreign to an integer too.
+const SAMPLES: readonly (readonly [type: string, value: unknown])[] = [
+  ['string', 'text'],
+  ['number', 7.5],
+  ['boolean', true],
+  ['object', { foreign: 1 }]
+]
+
+const foreignTo = (schema: TSchema): unknown => SAMPLES.find(([type]) => !typesOf(schema).includes(type))?.[1]
+
+/** As many as are told of at once. */
+const inGroups = <Item>(items: readonly Item[]): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / MAX_FAULTS) }, (_, group) =>
+    items.slice(group * MAX_FAULTS, (group + 1) * MAX_FAULTS)
+  )
+
+/** Bodies that this schema must refuse, made from it. */
+const wrongFor = (schema: TSchema): readonly Refused[] => {
+  const properties = propertiesOf(schema)
+  const [[first, part] = ['', schema]] = properties
+  const example = exampleOf(schema)
+  return [
+    {
+      of: `a wrong type in ${first}`,
+      ...invalid,
+      body: JSON.stringify({ ...example, [first]: foreignTo(part) }),
+      faults: [`/${first}`]
+    },
+    ...inGroups(properties).map((group) => ({
+      of: `wrong types in ${group.map(([name]) => name)}`,
+      ...invalid,
+      body: JSON.stringify({
+        ...example,
+        ...Object.fromEntries(group.map(([name, each]) => [name, foreignTo(each)]))
+      }),
+      faults: group.map(([name]) => `/${name}`)
+    })),
+    ...((schema.required ?? []) as string[]).map((name) => ({
+      of: `no ${name}`,
+      ...invalid,
+      body: JSON.stringify({ ...example, [name]: undefined }),
+      faults: [`/${name}`]
+    }))
+  ]
+}
+
+const faultsIn = (answer: Answer): string[] =>
+  (answer.json().error.details as { path: string }[]).map(({ path }) => path).toSorted()
+
+t.test('every mutation with a body that is not the one it takes', async (t) => {
+  for (const { row, schema } of jsonMutations) {
+    t.test(`is refused: ${nameOf(row)}`, async (t) => {
+      const cases = [...NEVER_JSON, ...(row.bodyOptional ? [] : NO_BODY), ...wrongFor(schema)]
+      for (const { of, headers, body, status, code, faults } of cases) {
+        const message = {
+          method: row.method,
+          headers: { ...signedIn, ...headers },
+          ...(body !== undefined && { body })
+        }
+
+        const exchange = await ask(pathOf(row.path), message)
+
+        t.same(summary(exchange), refusedWith(status, code), of)
+        if (faults !== undefined) t.same(faultsIn(exchange.answer), faults.toSorted(), `${of}: the faults`)
+      }
+    })
+  }
+
+  t.test('covers every field of every schema', async (t) => {
+    for (const { schema } of jsonMutations)
+      for (const [name, part] of propertiesOf(schema)) t.not(foreignTo(part), undefined, `${schema.$id} ${name}`)
+  })
+})
+
+t.test('every mutation with the body that it takes', async (t) => {
+  for (const { row, schema } of jsonMutations) {
+    t.test(`is forwarded as it is, with the token of the cookie: ${nameOf(row)}`, async (t) => {
+      const path = `${pathOf(row.path)}${QUERY}`
+      const extra =
+        schema.additionalProperties === true ? { unknown_field: { deep: [1, 'zwölf', null, { a: [] }] } } : {}
+      const body = { ...exampleOf(schema), ...extra }
+
+      const { answer, reached } = await ask(path, {
+        method: row.method,
+        headers: { ...signedIn, ...json, authorization: 'Bearer of-a-script' },
+        body: JSON.stringify(body)
+      })
+
+      t.equal(answer.status, 200)
+      t.equal(answer.body, '{"success":true}')
+      t.same(
+        reached.map(({ method, url, headers }) => [method, url, headers.authorization, headers.cookie]),
+        [[row.method, path, `Bearer ${token}`, undefined]]
+      )
+      t.equal(reached[0]?.headers['content-type'], 'application/json')
+      t.same(JSON.parse(reached[0]?.body ?? ''), body)
+    })
+  }
+
+  for (const { row } of jsonMutations.filter(({ row: { bodyOptional } }) => bodyOptional)) {
+    t.test(`is forwarded without one where it may be left out: ${nameOf(row)}`, async (t) => {
+      for (const headers of [signedIn, { ...signedIn, ...json }]) {
+        const { answer, reached } = await ask(pathOf(row.path), { method: row.method, headers })
+
+        t.equal(answer.status, 200)
+        t.same(
+          reached.map(({ method, url, body }) => [method, url, body]),
+          [[row.method, pathOf(row.path), '']]
+        )
+      }
+    })
+  }
+})
+
+t.test('every upload', async (t) => {
+  const over = 'x'.repeat(UPLOAD_LIMIT + 1)
+  const refused: readonly Refused[] = [
+    { of: 'JSON', ...unsupported, headers: json, body: '{}' },
+    { of: 'a picture that is no form', ...unsupported, headers: { 'content-type': 'image/svg+xml' }, body: '<svg/>' },
+    { of: 'a form without a boundary', ...unsupported, headers: { 'content-type': 'multipart/form-data' }, body: FORM },
+    {
+      of: 'a form with an empty boundary',
+      ...unsupported,
+      headers: { 'content-type': 'multipart/form-data; boundary=' },
+      body: FORM
+    },
+    {
+      of: 'a form with a boundary that is too long',
+      ...unsupported,
+      headers: { 'content-type': `multipart/form-data; boundary=${'x'.repeat(71)}` },
+      body: FORM
+    },
+    { of: 'a form that does not say so', ...unsupported, headers: {}, body: FORM },
+    { of: 'nothing', ...unsupported, headers: {} },
+    { of: 'a form over the limit', status: 413, code: 'BODY_TOO_LARGE', headers: multipart, body: over }
+  ]
+  for (const row of uploads) {
+    for (const { of, headers, body, status, code } of refused) {
+      t.test(`refuses ${of}: ${nameOf(row)}`, async (t) => {
+        const message = {
+          method: row.method,
+          headers: { ...signedIn, ...headers },
+          ...(body !== undefined && { body })
+        }
+
+        t.same(summary(await ask(pathOf(row.path), message)), refusedWith(status, code))
+      })
+    }
+
+    for (const [of, body] of [
+      ['a form', FORM],
+      ['a form of exactly the limit', FORM.padEnd(UPLOAD_LIMIT)]
+    ] as const) {
+      t.test(`forwards ${of} as it is: ${nameOf(row)}`, async (t) => {
+        const path = `${pathOf(row.path)}${QUERY}`
+
+        const { answer, reached } = await ask(path, {
+          method: row.method,
+          headers: { ...signedIn, ...multipart },
+          body
+        })
+
+        t.equal(answer.status, 200)
+        t.match(reached, [
+          { method: row.method, url: path, headers: { ...multipart, authorization: `Bearer ${token}` }, body }
+        ])
+      })
+    }
+  }
+})
+
+t.test('every path', async (t) => {
+  for (const path of paths) {
+    const own: string[] = rows.filter((row) => row.path === path).map(({ method }) => method)
+    const isLocalRead = reads.some((row) => row.path === path && row.kind === 'local')
+    const missing = MUTATING_METHODS.filter((method) => !own.includes(method))
+    const allow = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'].filter(
+      (method) => !missing.includes(method)
+    )
+
+    if (missing.length > 0)
+      t.test(`refuses mutations that it does not have: ${path}`, async (t) => {
+        for (const method of missing) {
+          const exchange = await ask(pathOf(path), { method, headers: { ...signedIn, ...json }, body: '{}' })
+
+          t.same(summary(exchange), refusedWith(405, 'METHOD_NOT_ALLOWED'), method)
+          t.equal(exchange.answer.headers.allow, allow.join(', '), method)
+        }
+      })
+
+    t.test(`forwards reads that it does not have: ${path}`, async (t) => {
+      const methods = ['OPTIONS', ...(isLocalRead ? [] : ['HEAD']), ...(own.includes('GET') ? [] : ['GET'])]
+      for (const method of methods) {
+        const { answer, reached } = await ask(`${pathOf(path)}${QUERY}`, { method, headers: signedIn })
+
+        t.equal(answer.status, 200, method)
+        t.same(
+          reached.map(({ method, url, headers, body }) => [method, url, headers.authorization, body]),
+          [[method, `${pathOf(path)}${QUERY}`, `Bearer ${token}`, '']],
+          method
+        )
+      }
+    })
+
+    t.test(`is refused with a slash at its end: ${path}`, async (t) => {
+      for (const method of own) {
+        const exchange = await ask(`${pathOf(path)}/`, { method, headers: signedIn })
+
+        t.same(summary(exchange), refusedWith(400, 'AMBIGUOUS_PATH'), method)
+      }
+    })
+
+    t.test(`is refused in another letter case: ${path}`, async (t) => {
+      for (const misspelt of otherCases(path)) {
+        const [method = ''] = own
+        const exchange = await ask(pathOf(misspelt), { method, headers: signedIn })
+
+        t.same(summary(exchange), refusedWith(400, 'AMBIGUOUS_PATH'), misspelt)
+      }
+    })
+  }
+})
+
+/** A template once for each of its fixed segments, which then begins with a capital. */
+function otherCases(template: string): string[] {
+  const segments = template.split('/')
+  return segments.flatMap((segment, place) =>
+    /^[a-z]/.test(segment) ? [segments.with(place, segment.charAt(0).toUpperCase() + segment.slice(1)).join('/')] : []
+  )
+}

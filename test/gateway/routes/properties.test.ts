@@ -1,0 +1,329 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { TSchema } from '@sinclair/typebox'
+import fc from 'fast-check'
+import t from 'tap'
+import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
+import { routeTables } from '../../../src/gateway/routes/index.js'
+import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
+
+const rows = routeTables.flatMap((table) => table.rows)
+
+const pathOf = ({ path }: RouteDeclaration): string => path.replace(/:\w+/g, '7')
+
+// Text that goes wrong easily: code units by themselves, so that half characters and control characters occur too.
+const codeUnits = fc.oneof(
+  fc.integer({ min: 0x20, max: 0x7e }),
+  fc.integer({ min: 0, max: 0xffff }),
+  fc.constantFrom(0x22, 0x5c, 0x2f, 0x2028, 0xd83d, 0xdd11, 0xfeff)
+)
+const textOf = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
+  fc.oneof(
+    fc.array(codeUnits, { minLength, maxLength }).map((units) => String.fromCharCode(...units)),
+    fc.string({ unit: 'grapheme', minLength, maxLength }).filter(({ length }) => length <= maxLength)
+  )
+
+// A prototype is refused, which is tested elsewhere.
+const keys = fc
+  .oneof(textOf(0, 8), fc.constantFrom('constructor', 'toString', 'toJSON', 'hasOwnProperty', '0', 'length', ''))
+  .filter((key) => key !== '__proto__' && key !== 'prototype')
+
+// Whole numbers are exact, or so large that they are written with an exponent.
+const numbers = fc.oneof(
+  fc.maxSafeInteger(),
+  fc.double({ noNaN: true, noDefaultInfinity: true, noInteger: true }),
+  fc.constantFrom(0, -0, 1e21, -1.5e300, Number.MAX_VALUE, Number.MIN_VALUE)
+)
+
+const { anyJson } = fc.letrec<{ anyJson: unknown }>((tie) => ({
+  anyJson: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    fc.constant(null),
+    fc.boolean(),
+    numbers,
+    textOf(0, 12),
+    fc.array(tie('anyJson'), { maxLength: 4 }),
+    fc.dictionary(keys, tie('anyJson'), { maxKeys: 4, noNullPrototype: true })
+  )
+}))
+
+const MOST_CHARACTERS = 24
+const MOST_ITEMS = 4
+
+/** Values that a schema takes, and for open objects fields that it says nothing about. */
+const valuesOf = (schema: TSchema): fc.Arbitrary<unknown> => {
+  if (schema.anyOf) return fc.oneof(...(schema.anyOf as TSchema[]).map(valuesOf))
+  if (schema.const !== undefined) return fc.constant(schema.const)
+  const { minimum, maximum, minLength = 0, maxLength, pattern } = schema
+  switch (schema.type) {
+    case 'string':
+      return pattern === undefined
+        ? textOf(minLength, Math.min(maxLength, MOST_CHARACTERS))
+        : fc.stringMatching(new RegExp(pattern)).filter(({ length }) => length >= minLength && length <= maxLength)
+    case 'integer':
+      return fc.integer({ min: minimum, max: maximum })
+    case 'number':
+      return fc.double({ min: minimum, max: maximum, noNaN: true })
+    case 'boolean':
+      return fc.boolean()
+    case 'null':
+      return fc.constant(null)
+    case 'array':
+      return fc.array(valuesOf(schema.items), {
+        minLength: schema.minItems ?? 0,
+        maxLength: Math.min(schema.maxItems, MOST_ITEMS)
+      })
+    case 'object':
+      return objectsOf(schema)
+    default:
+      throw new Error(`no values for ${JSON.stringify(schema)}`)
+  }
+}
+
+/** A field that must not be there at all. */
+const isForbidden = (schema: TSchema): boolean => schema.not !== undefined
+
+const objectsOf = (schema: TSchema): fc.Arbitrary<Record<string, unknown>> => {
+  const properties = Object.entries(schema.properties as Record<string, TSchema>)
+  const named = Object.fromEntries(
+    properties.filter(([, part]) => !isForbidden(part)).map(([name, part]) => [name, valuesOf(part)])
+  )
+  const known = fc.record(named, { requiredKeys: schema.required ?? [], noNullPrototype: true })
+  const unknown = fc.dictionary(
+    keys.filter((key) => !properties.some(([name]) => name === key)),
+    anyJson,
+    { maxKeys: schema.additionalProperties === true ? 4 : 0, noNullPrototype: true }
+  )
+  return fc
+    .tuple(known, unknown)
+    .map(([fields, others]): Record<string, unknown> => ({ ...others, ...fields }))
+    .filter((value) => Object.keys(value).length >= (schema.minProperties ?? 0))
+}
+
+/** JSON in one of the ways in which clients write it. */
+const written = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
+  fc.tuple(values, fc.constantFrom('', '', ' ', '\t')).map(([value, indent]) => JSON.stringify(value, null, indent))
+
+// Each of another make: lists, lists of objects, points, patterns, groups of groups, required fields and none.
+const CHECKED = [
+  'POST /api/zones',
+  'PUT /api/zones/:id',
+  'DELETE /api/zones/:id',
+  'POST /api/users',
+  'PUT /api/buildings/order',
+  'POST /api/floors/:floorId/calibrate',
+  'POST /api/personnel/batch-delete',
+  'POST /api/emergency/trigger',
+  'POST /api/transmitters/bulk',
+  'PATCH /api/transmitters/:id',
+  'POST /api/phone-beacon/complete-enrollment',
+  'PUT /api/mgmt/settings',
+  'POST /api/negotiate',
+  'POST /api/proxy/error-log',
+  'POST /api/auth/login'
+]
+
+t.test('whatever a schema takes arrives as it was sent', async (t) => {
+  const { send, backend } = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
+  const headers = { ...browserHeaders(), 'content-type': 'application/json' }
+
+  for (const name of CHECKED) {
+    t.test(name, async (t) => {
+      const row = rows.find(({ method, path }) => `${method} ${path}` === name)
+      if (row?.body == null) throw new Error('there is no such route')
+      const path = pathOf(row)
+
+      const property = fc.asyncProperty(written(objectsOf(row.body)), fc.ipV4(), async (body, address) => {
+        backend.requests.length = 0
+        const answer = await send(path, {
+          method: row.method,
+          // From any address: the login limit is tested elsewhere.
+          headers: { ...headers, 'x-forwarded-for': address },
+          body
+        })
+        const arrived = backend.requests.map((request) => JSON.parse(request.body))
+        if (answer.status !== 200) throw new Error(`answered ${answer.status} ${answer.body}`)
+        if (!isDeepStrictEqual(arrived, [JSON.parse(body)])) throw new Error(`arrived as ${JSON.stringify(arrived)}`)
+      })
+
+      await t.resolves(fc.assert(property, { numRuns: 30 }))
+    })
+  }
+})
+
+const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'PURGE', 'LOCK']
+
+/** What the HTTP client lets through: the gateway gets to see the rest in tests with raw bytes. */
+const sendable = (text: string): string => text.replace(/[^\x21-\xff]/g, '')
+
+const queries = fc.oneof(
+  fc.constant(''),
+  fc.constantFrom('?', '?a=1&a=2', '?a[]=%zz', '?__proto__=1', '?%00', '?a=%2e%2e%2f'),
+  textOf(0, 12).map((text) => `?${sendable(text).replaceAll('#', '')}`)
+)
+
+const segments = fc.oneof(
+  fc.constantFrom(
+    '7',
+    'AA:BB',
+    'a%20b',
+    '..',
+    '.',
+    '',
+    '%2e',
+    '%2F',
+    '%zz',
+    '%',
+    '%C3%A9',
+    ';x',
+    '\\',
+    'é',
+    '*',
+    ':id'
+  ),
+  fc.string({ maxLength: 12 }).map(encodeURIComponent),
+  textOf(0, 8).map(sendable),
+  fc.integer({ min: 500, max: 600 }).map((length) => 'x'.repeat(length))
+)
+
+const paths = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...rows).map(pathOf) },
+  fc
+    .tuple(fc.constantFrom(...rows), segments)
+    .map(([{ path }, segment]) => path.replace(/:\w+/g, () => segment.replaceAll('#', ''))),
+  fc.tuple(fc.constantFrom(...rows), segments).map(([row, segment]) => `${pathOf(row)}/${segment}`),
+  fc
+    .tuple(fc.constantFrom('/', '/api/', '/api/admin/', '/api/unknown/'), fc.array(segments, { maxLength: 4 }))
+    .map(([start, parts]) => start + parts.join('/')),
+  fc.constantFrom(
+    '*',
+    '/api',
+    '/metrics',
+    '/api/dev-login',
+    '/api/docs',
+    'http://other.example/api/zones',
+    '//api/zones'
+  )
+)
+
+const token = tokenOf('operator')
+const cookies = fc.constantFrom(
+  `auth_token=${token}; csrf_token=t0ken`,
+  `auth_token=${tokenOf('admin')}; csrf_token=t0ken`,
+  `auth_token=${encodeURIComponent(`"${token}"`)}; csrf_token=t0ken`,
+  'auth_token=null; csrf_token=t0ken',
+  'auth_token=a.b.c; csrf_token=t0ken',
+  'auth_token=YQ==.00; csrf_token=t0ken',
+  'auth_token=%zz; auth_token=%00; csrf_token=%',
+  '=;;=; auth_token; csrf_token=t0ken; __proto__=1',
+  ''
+)
+const contentTypes = fc.constantFrom(
+  'application/json',
+  'application/json; charset=utf-16',
+  'APPLICATION/JSON;',
+  'application/json, text/plain',
+  'multipart/form-data; boundary=x',
+  'multipart/form-data',
+  'text/plain',
+  '*/*',
+  '__proto__',
+  ';',
+  ''
+)
+const headerValues = textOf(0, 12).map((text) => text.replace(/[^\x20-\x7e\x80-\xff]/g, ''))
+
+const headers = fc.record(
+  {
+    cookie: fc.oneof({ weight: 8, arbitrary: cookies }, headerValues),
+    'x-csrf-token': fc.oneof({ weight: 8, arbitrary: fc.constant('t0ken') }, headerValues),
+    'content-type': fc.oneof({ weight: 8, arbitrary: contentTypes }, headerValues),
+    'content-encoding': fc.constantFrom('gzip', 'identity', ''),
+    authorization: fc.oneof(fc.constant('Bearer null'), headerValues),
+    origin: fc.constantFrom('null', 'http://', 'https://evil.example', ''),
+    'sec-fetch-site': fc.constantFrom('same-origin', 'cross-site', 'x'),
+    'x-forwarded-for': fc.oneof(fc.ipV4(), fc.ipV6(), headerValues),
+    'x-forwarded-proto': headerValues,
+    'x-forwarded-host': headerValues,
+    'x-request-id': headerValues,
+    'x-http-method-override': fc.constantFrom('DELETE', ''),
+    traceparent: headerValues,
+    accept: headerValues,
+    te: fc.constantFrom('trailers', 'x'),
+    connection: fc.constantFrom('close', 'authorization, x-request-id', ',', 'upgrade'),
+    upgrade: fc.constantFrom('h2c', 'websocket'),
+    range: headerValues,
+    'if-none-match': headerValues
+  },
+  // Most requests must get past the cookies, or nothing behind them is ever asked.
+  { requiredKeys: ['cookie', 'x-csrf-token', 'content-type'], noNullPrototype: true }
+)
+
+const schemas = rows.flatMap(({ body }) => (body === null ? [] : [body]))
+
+/** Text with a piece cut out and another put in its place. */
+const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc
+    .tuple(
+      texts,
+      fc.nat(),
+      fc.nat(4),
+      fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '0', '1e999', '\0', '\ufeff')
+    )
+    .map(([text, place, length, piece]) => {
+      const start = place % (text.length + 1)
+      return text.slice(0, start) + piece + text.slice(start + length)
+    })
+
+const goodBodies = written(fc.constantFrom(...schemas).chain(objectsOf))
+const bodies: fc.Arbitrary<string | Buffer | undefined> = fc.oneof(
+  fc.constant(undefined),
+  fc.constant(''),
+  goodBodies,
+  mutated(goodBodies),
+  written(anyJson),
+  mutated(written(anyJson)),
+  fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes))
+)
+
+const SECURITY_HEADERS: Readonly<Record<string, string | RegExp>> = {
+  'content-security-policy': /^default-src 'self';/,
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'strict-origin-when-cross-origin',
+  'permissions-policy': 'geolocation=(self), microphone=(), camera=(), payment=()'
+}
+
+t.test('nothing that a client sends is answered with a fault of ours', async (t) => {
+  const { send, logs } = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
+  const lacking = (headers: NodeJS.Dict<string | string[]>): string[] =>
+    Object.entries(SECURITY_HEADERS).flatMap(([name, value]) => {
+      const told = headers[name]
+      return typeof told === 'string' && (typeof value === 'string' ? told === value : value.test(told)) ? [] : [name]
+    })
+  const answers = new Map<string, number>()
+
+  const property = fc.asyncProperty(
+    fc.constantFrom(...METHODS),
+    paths,
+    queries,
+    headers,
+    bodies,
+    async (method, path, query, headers, body) => {
+      const answer = await send(`${path}${query}`, { method, headers, ...(body !== undefined && { body }) })
+      const kind = `${answer.status} ${answer.headers['x-gateway-error'] ?? ''}`
+      answers.set(kind, (answers.get(kind) ?? 0) + 1)
+      if (answer.status >= 500) throw new Error(`answered ${kind}`)
+      const missing = lacking(answer.headers)
+      if (missing.length > 0) throw new Error(`answered ${kind} without ${missing}`)
+    }
+  )
+
+  await t.resolves(fc.assert(property, { numRuns: 500 }))
+  t.same(
+    logs.filter(({ level }) => (level as number) >= 50),
+    [],
+    'nor is one logged'
+  )
+  t.ok(answers.size >= 6, `there were many kinds of answers: ${[...answers.keys()].toSorted()}`)
+})

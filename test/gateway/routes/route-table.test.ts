@@ -1,0 +1,143 @@
+import t from 'tap'
+import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
+import { routeTables } from '../../../src/gateway/routes/index.js'
+import { specifiedDomains, specifiedUploads, specifiedWithoutMethods } from './specified-routes.js'
+
+// What is declared beyond what is specified method by method, and why.
+const EXTRA: readonly (readonly [why: string, domain: string, routes: readonly string[]])[] = [
+  [
+    'settings have the methods that the backend supports, which may be any',
+    'management',
+    ['/api/mgmt/settings', '/api/mgmt/settings/ble', '/api/mgmt/settings/alerts', '/api/mgmt/settings/general'].flatMap(
+      (path) => ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)
+    )
+  ],
+  ['a check of the database only reads', 'health', ['GET /api/health/database']],
+  ['two probes more, of our own', 'health', ['GET /api/health', 'GET /api/health/ready']]
+]
+
+const rows: readonly RouteDeclaration[] = routeTables.flatMap((table) => table.rows)
+const mutations = rows.filter(({ method }) => method !== 'GET')
+
+/** As the specification writes it. */
+const nameOf = ({ method, path }: RouteDeclaration): string => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
+
+const without = (names: readonly string[], others: readonly string[]): string[] =>
+  names.filter((name) => !others.includes(name))
+
+t.test('the route tables', async (t) => {
+  const domains = new Set([...specifiedDomains, ...specifiedWithoutMethods].map(({ domain }) => domain))
+
+  t.test('are one for each specified domain', async (t) => {
+    t.same(routeTables.map(({ domain }) => domain).toSorted(), [...domains].toSorted())
+  })
+
+  for (const domain of domains) {
+    const declared = routeTables.filter((table) => table.domain === domain).flatMap((table) => table.rows.map(nameOf))
+    const specified = specifiedDomains.filter((entry) => entry.domain === domain).flatMap(({ routes }) => routes)
+    const extra = EXTRA.filter(([, of]) => of === domain).flatMap(([, , routes]) => routes)
+
+    if (specified.length > 0)
+      t.test(`of ${domain} have all ${specified.length} specified routes`, async (t) => {
+        t.same(without(specified, declared), [])
+      })
+
+    t.test(`of ${domain} have no route that is neither specified nor named here`, async (t) => {
+      t.same(without(declared, [...specified, ...extra]), [])
+    })
+  }
+
+  for (const [why, domain, extra] of EXTRA) {
+    t.test(`have ${extra.length} more in ${domain}: ${why}`, async (t) => {
+      t.same(without(extra, rows.map(nameOf)), [])
+    })
+  }
+
+  t.test('have every path that is specified without methods', async (t) => {
+    const paths = rows.map(({ path }) => path)
+    t.same(
+      without(
+        specifiedWithoutMethods.flatMap(({ routes }) => routes),
+        paths
+      ),
+      []
+    )
+  })
+
+  t.test('have no two rows with one method and path, whatever their parameters are called', async (t) => {
+    const shapes = rows.map(({ method, path }) => `${method} ${path.replace(/:\w+/g, ':')}`)
+    t.same(
+      shapes.filter((shape, place) => shapes.indexOf(shape) !== place),
+      []
+    )
+  })
+
+  t.test('spell their paths in the one way that passes', async (t) => {
+    t.same(
+      rows.map(({ path }) => path).filter((path) => !/^\/api(?:\/(?:[a-z]+(?:-[a-z]+)*|:[a-z][A-Za-z]*))+$/.test(path)),
+      []
+    )
+  })
+
+  t.test('say of themselves and of every row what it is for', async (t) => {
+    for (const { domain, about } of routeTables) t.match(about, /^[A-Z][^.]+$/, domain)
+    for (const row of rows) t.match(row.summary, /^[A-Z][^.]+$/, nameOf(row))
+  })
+
+  t.test('take files where the specification says so, and nowhere else', async (t) => {
+    const uploads = rows.filter(({ kind }) => kind === 'upload').map(nameOf)
+    t.same(uploads.toSorted(), specifiedUploads.toSorted())
+  })
+
+  t.test('have a named schema for every mutation but the uploads', async (t) => {
+    const nameless = mutations.filter(({ kind, body }) => kind !== 'upload' && !body?.$id).map(nameOf)
+    t.same(nameless, [])
+  })
+
+  t.test('have one schema behind each name', async (t) => {
+    for (const { body } of mutations) {
+      const namesakes = mutations.filter((other) => other.body?.$id === body?.$id).map((other) => other.body)
+      t.equal(new Set(namesakes).size, 1, body?.$id ?? 'upload')
+    }
+  })
+
+  t.test('ask no body of a read', async (t) => {
+    const reads = rows.filter(({ method }) => method === 'GET')
+    t.same(reads.filter(({ body, bodyOptional }) => body !== null || bodyOptional).map(nameOf), [])
+  })
+
+  t.test('let the body be left out of deletions and of actions that say all in their path', async (t) => {
+    t.same(
+      mutations
+        .filter(({ method, bodyOptional }) => method !== 'DELETE' && bodyOptional)
+        .map(nameOf)
+        .toSorted(),
+      [
+        'POST /api/auth/logout',
+        'POST /api/negotiate',
+        'POST /api/users/{id}/reset-password',
+        'POST /api/users/{id}/unlock',
+        'POST /api/weather/refresh'
+      ]
+    )
+    t.same(mutations.filter(({ method, bodyOptional }) => method === 'DELETE' && !bodyOptional).map(nameOf), [])
+  })
+
+  t.test('answer at the gateway only what makes and ends sessions, and the probes', async (t) => {
+    t.same(
+      rows
+        .filter(({ kind }) => kind === 'local')
+        .map(nameOf)
+        .toSorted(),
+      [
+        'GET /api/auth/csrf-token',
+        'GET /api/health',
+        'GET /api/health/database',
+        'GET /api/health/ready',
+        'POST /api/auth/backend-login',
+        'POST /api/auth/login',
+        'POST /api/auth/logout'
+      ]
+    )
+  })
+})

@@ -1,0 +1,683 @@
+import { mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import Fastify from 'fastify'
+import t, { type Test } from 'tap'
+import { webRoot } from '../../src/gateway/web-root.js'
+import type { Teardown } from '../helper/child.js'
+import { startGateway, type TestGateway } from '../helper/gateway.js'
+import type { Answer, Message } from '../helper/http.js'
+
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const SECRET = 's3cr3t'
+
+/** A built app. The compressed siblings are no real ones, so that it shows which file an answer came from. */
+const APP: Readonly<Record<string, string>> = {
+  'index.html': '<!doctype html><title>app</title>',
+  'index.html.br': 'br of index',
+  'index.html.gz': 'gz of the index',
+  'assets/index-DiwrgTda.js': 'console.log("a script")',
+  'assets/index-DiwrgTda.js.br': 'br of script',
+  'assets/index-DiwrgTda.js.gz': 'gz of script',
+  'assets/chart-B7c_k2-9.js': 'console.log("a chart")',
+  'assets/chart-B7c_k2-9.js.gz': 'gz of chart',
+  'robots.txt': '0123456789',
+  LICENSE: 'MIT',
+  '.env': `API_SECRET=${SECRET}`,
+  '.git/config': SECRET,
+  '.well-known/security.txt': SECRET,
+  'assets/.cache/x.js': SECRET,
+  'api/zones': SECRET,
+  'api/index.html': SECRET,
+  metrics: SECRET,
+  'auth/oidc/login': SECRET,
+  'dev-login': SECRET
+}
+
+const writeApp = async (folder: string, files: Readonly<Record<string, string>>): Promise<void> => {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true })
+    await writeFile(join(folder, name), content)
+  }
+}
+
+interface Pages extends TestGateway {
+  readonly folder: string
+}
+
+/** A folder of an app below another one, where nothing of it is to be seen. */
+const makeFolder = async (t: Teardown, files: Readonly<Record<string, string>>): Promise<string> => {
+  const outside = await mkdtemp(join(tmpdir(), 'gatehouse-web-root-'))
+  t.teardown(() => rm(outside, { recursive: true, force: true }))
+  await writeApp(outside, { 'secret.txt': SECRET, 'app/.keep': '' })
+  await writeApp(join(outside, 'app'), files)
+  return join(outside, 'app')
+}
+
+const startPages = async (t: Teardown, files: Readonly<Record<string, string>> = APP): Promise<Pages> =>
+  serve(t, await makeFolder(t, files))
+
+const serve = async (t: Teardown, folder: string): Promise<Pages> => {
+  const extend = (app: TestGateway['gateway']['app']): void => {
+    app.get('/auth/oidc/callback', async () => 'signed in')
+  }
+  return { ...(await startGateway(t, { env: { WEB_ROOT: folder }, extend })), folder }
+}
+
+const isRefusal = (t: Test, answer: Answer, code = 'NOT_FOUND'): void => {
+  t.equal(answer.code, code)
+  t.equal(answer.headers['cache-control'], 'no-store')
+  t.notMatch(answer.body, SECRET)
+}
+
+const isIndex = (t: Test, answer: Answer): void => {
+  t.equal(answer.status, 200)
+  t.equal(answer.body, APP['index.html'])
+  t.equal(answer.headers['content-type'], 'text/html; charset=utf-8')
+  t.equal(answer.headers['cache-control'], 'no-cache')
+}
+
+const TYPES: readonly (readonly [file: string, type: string])[] = [
+  ['page.html', 'text/html; charset=utf-8'],
+  ['style.css', 'text/css; charset=utf-8'],
+  ['app.js', 'application/javascript; charset=utf-8'],
+  ['worker.mjs', 'application/javascript; charset=utf-8'],
+  ['app.js.map', 'application/json; charset=utf-8'],
+  ['data.json', 'application/json; charset=utf-8'],
+  ['robots.txt', 'text/plain; charset=utf-8'],
+  ['core.wasm', 'application/wasm'],
+  ['app.webmanifest', 'application/manifest+json'],
+  ['plan.svg', 'image/svg+xml'],
+  ['photo.png', 'image/png'],
+  ['photo.webp', 'image/webp'],
+  ['photo.avif', 'image/avif'],
+  ['favicon.ico', 'image/vnd.microsoft.icon'],
+  ['font.woff2', 'font/woff2'],
+  ['LICENSE', 'application/octet-stream'],
+  ['what.ever', 'application/octet-stream']
+]
+
+const CACHING: readonly (readonly [file: string, cacheControl: string])[] = [
+  ['index.html', 'no-cache'],
+  ['favicon.ico', 'no-cache'],
+  ['sw.js', 'no-cache'],
+  ['manifest-DiwrgTda.json', 'no-cache'],
+  ['static/index-DiwrgTda.js', 'no-cache'],
+  ['assets/index.js', 'no-cache'],
+  ['assets/DiwrgTda.js', 'no-cache'],
+  ['assets/index-Diwrg.js', 'no-cache'],
+  ['assets/index-DiwrgTda', 'no-cache'],
+  ['assets/logo-vertical.svg', 'no-cache'],
+  ['assets/logo-Vertical.svg', 'no-cache'],
+  ['assets/logo-VERTICAL.svg', 'no-cache'],
+  ['assets/user-settings.json', 'no-cache'],
+  ['assets/photo-20240131.png', 'no-cache'],
+  ['assets/hall-1280x720.png', 'no-cache'],
+  ['assets/index-DiwrgTda.js', IMMUTABLE],
+  ['assets/index-DiwrgTda.js.map', IMMUTABLE],
+  ['assets/index-legacy-BX_2k-d1.js', IMMUTABLE],
+  ['assets/index-1a2b3c4d.css', IMMUTABLE],
+  ['assets/fonts/inter-C38fXH4l.woff2', IMMUTABLE],
+  ['assets/plan.v2-C38fXH4l.svg', IMMUTABLE]
+]
+
+const NAMES: readonly (readonly [file: string, path: string])[] = [
+  ['a b.txt', '/a%20b.txt'],
+  ['straße/plan é.txt', '/stra%C3%9Fe/plan%20%C3%A9.txt'],
+  ["a'b(c)!.txt", "/a'b(c)!.txt"],
+  ['a&b=c+d,e@f:g.txt', '/a&b=c+d,e@f:g.txt'],
+  ['🙂.txt', '/%F0%9F%99%82.txt']
+]
+
+t.test('a file', async (t) => {
+  const names = [...TYPES, ...CACHING, ...NAMES].map(([file]) => file)
+  const { send } = await startPages(t, Object.fromEntries(['index.html', ...names].map((file) => [file, 'content'])))
+
+  for (const [file, type] of TYPES) {
+    t.test(`${file} is ${type}`, async (t) => {
+      const answer = await send(`/${file}`)
+
+      t.equal(answer.status, 200)
+      t.equal(answer.body, 'content')
+      t.equal(answer.headers['content-type'], type)
+      t.equal(answer.headers['content-length'], '7')
+    })
+  }
+
+  for (const [file, cacheControl] of CACHING) {
+    t.test(`${file} may be kept as ${cacheControl} says`, async (t) => {
+      const answer = await send(`/${file}?v=1`)
+
+      t.equal(answer.status, 200)
+      t.equal(answer.headers['cache-control'], cacheControl)
+    })
+  }
+
+  for (const [file, path] of NAMES) {
+    t.test(`named ${file} is at ${path}`, async (t) => {
+      t.equal((await send(path)).body, 'content')
+    })
+  }
+
+  t.test('is sent without its content for a HEAD', async (t) => {
+    const answer = await send('/robots.txt', { method: 'HEAD' })
+
+    t.equal(answer.status, 200)
+    t.equal(answer.body, '')
+    t.equal(answer.headers['content-length'], '7')
+    t.equal(answer.headers['content-type'], 'text/plain; charset=utf-8')
+  })
+
+  t.test('that is large arrives whole', async (t) => {
+    const content = 'abcdefgh'.repeat(500_000)
+    const { send } = await startPages(t, { 'index.html': '', 'large.txt': content })
+
+    t.equal((await send('/large.txt')).body === content, true)
+  })
+
+  t.test('that is empty is sent as such', async (t) => {
+    const { send } = await startPages(t, { 'index.html': '', 'empty.txt': '' })
+
+    const answer = await send('/empty.txt')
+
+    t.equal(answer.status, 200)
+    t.equal(answer.headers['content-length'], '0')
+  })
+})
+
+const ENCODINGS: readonly (readonly [
+  path: string,
+  accepted: string | undefined,
+  encoding: string | undefined,
+  body: string
+])[] = [
+  ['/assets/index-DiwrgTda.js', 'gzip, deflate, br, zstd', 'br', 'br of script'],
+  ['/assets/index-DiwrgTda.js', 'br', 'br', 'br of script'],
+  ['/assets/index-DiwrgTda.js', 'BR', 'br', 'br of script'],
+  ['/assets/index-DiwrgTda.js', 'gzip', 'gzip', 'gz of script'],
+  ['/assets/index-DiwrgTda.js', 'br;q=0.1, gzip;q=0.9', 'gzip', 'gz of script'],
+  ['/assets/index-DiwrgTda.js', 'br;q=0, gzip', 'gzip', 'gz of script'],
+  ['/assets/index-DiwrgTda.js', 'br;q=0', undefined, 'console.log("a script")'],
+  ['/assets/index-DiwrgTda.js', 'deflate', undefined, 'console.log("a script")'],
+  ['/assets/index-DiwrgTda.js', 'identity', undefined, 'console.log("a script")'],
+  ['/assets/index-DiwrgTda.js', 'zstd', undefined, 'console.log("a script")'],
+  ['/assets/index-DiwrgTda.js', '', undefined, 'console.log("a script")'],
+  ['/assets/index-DiwrgTda.js', undefined, undefined, 'console.log("a script")'],
+  ['/assets/chart-B7c_k2-9.js', 'gzip, deflate, br', 'gzip', 'gz of chart'],
+  ['/robots.txt', 'gzip, deflate, br', undefined, '0123456789'],
+  ['/', 'br', 'br', 'br of index'],
+  ['/zones/7', 'gzip', 'gzip', 'gz of the index']
+]
+
+t.test('the encoding', async (t) => {
+  const { send } = await startPages(t)
+
+  for (const [path, accepted, encoding, body] of ENCODINGS) {
+    t.test(`of ${path} is ${encoding ?? 'none'} for a browser that accepts ${accepted ?? 'whatever'}`, async (t) => {
+      const answer = await send(path, { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } })
+
+      t.equal(answer.status, 200)
+      t.equal(answer.headers['content-encoding'], encoding)
+      t.equal(answer.body, body)
+      t.equal(answer.headers['content-length'], String(body.length))
+      t.equal(answer.headers.vary, 'accept-encoding')
+      t.match(answer.headers['content-type'], /^(?:text\/html|text\/plain|application\/javascript); charset=utf-8$/)
+      t.equal(answer.headers['cache-control'], path.startsWith('/assets/') ? IMMUTABLE : 'no-cache')
+    })
+  }
+
+  t.test('has an entity tag of its own', async (t) => {
+    const tags = new Set<string | undefined>()
+
+    for (const accepted of ['br', 'gzip', 'identity']) {
+      tags.add((await send('/', { headers: { 'accept-encoding': accepted } })).headers.etag)
+    }
+
+    t.equal(tags.size, 3)
+    t.notOk(tags.has(undefined))
+  })
+})
+
+const PAGES = [
+  '/',
+  '/?a=b',
+  '/zones',
+  '/zones/7',
+  '/zones/7?tab=map.png',
+  '/zones/',
+  '/floors/v1.2/plan',
+  '/assets',
+  '/assets/',
+  '/apis/zones',
+  '/api-keys',
+  '/auth/login',
+  '/auth',
+  '/auth/oidcs',
+  '/metrics-of-mine',
+  '/a%20page',
+  '/stra%C3%9Fe',
+  `/${'a'.repeat(300)}`,
+  `/${'a/'.repeat(2500)}`,
+  '/LICENSE/page'
+]
+
+const ACCEPTED: readonly (readonly [accept: string | undefined, html: boolean])[] = [
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8', true],
+  ['text/html', true],
+  ['TEXT/HTML', true],
+  ['text/*', true],
+  ['*/*', true],
+  ['application/json, */*;q=0.1', true],
+  [' text/html ; q=0.5', true],
+  [undefined, true],
+  ['application/json', false],
+  ['application/json, text/plain', false],
+  ['text/event-stream', false],
+  ['image/*', false],
+  ['text/html;q=0', false],
+  ['text/html; q=0.000, application/json', false],
+  ['text/htmlx', false],
+  ['', false]
+]
+
+t.test('the index', async (t) => {
+  const { send, backend } = await startPages(t)
+
+  for (const path of PAGES) {
+    t.test(`answers ${path.length > 60 ? `${path.slice(0, 20)}… of ${path.length} characters` : path}`, async (t) => {
+      isIndex(t, await send(path))
+      t.same(backend.requests, [])
+    })
+  }
+
+  t.test('answers a HEAD', async (t) => {
+    const answer = await send('/zones/7', { method: 'HEAD' })
+
+    t.equal(answer.status, 200)
+    t.equal(answer.body, '')
+    t.equal(answer.headers['content-length'], String(APP['index.html']?.length))
+  })
+
+  for (const [accept, html] of ACCEPTED) {
+    t.test(`${html ? 'answers' : 'does not answer'} who accepts ${accept ?? 'whatever'}`, async (t) => {
+      const answer = await send('/zones/7', { headers: accept === undefined ? {} : { accept } })
+
+      if (html) isIndex(t, answer)
+      else isRefusal(t, answer)
+    })
+  }
+
+  t.test('answers under its own name, whatever is accepted', async (t) => {
+    isIndex(t, await send('/index.html', { headers: { accept: 'application/json' } }))
+    isIndex(t, await send('/', { headers: { accept: 'application/json' } }))
+  })
+})
+
+const MISSING: readonly (readonly [path: string, why: string])[] = [
+  ['/gone.js', 'a script that is gone'],
+  ['/assets/index-GoneGone.js', 'a script of an older build'],
+  ['/zones/plan.png', 'a picture that is gone'],
+  ['/favicon.ico', 'a picture that was never there'],
+  ['/zones/7.json', 'an extension'],
+  ['/robots.txt/', 'a file is no folder'],
+  ['/robots.txt/x.txt', 'a file is no folder'],
+  ['/.env', 'hidden'],
+  ['/.git/config', 'hidden'],
+  ['/.git', 'hidden'],
+  ['/.git/', 'hidden'],
+  ['/.gone', 'hidden, if it were there'],
+  ['/.well-known/security.txt', 'hidden'],
+  ['/assets/.cache/x.js', 'in a hidden folder'],
+  ['/...', 'hidden, if it were there'],
+  ['/api', 'of the API'],
+  ['/API', 'of the API'],
+  ['/Api/unknown', 'of the API'],
+  ['/metrics/', 'of the gateway'],
+  ['/auth/oidc', 'of the gateway'],
+  ['/auth/oidc/login', 'of the gateway'],
+  ['/auth/oidc/anything', 'of the gateway'],
+  ['/dev-login', 'of the gateway, in development']
+]
+
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']
+
+t.test('nothing', async (t) => {
+  const { send } = await startPages(t)
+
+  for (const [path, why] of MISSING) {
+    t.test(`is at ${path}: ${why}`, async (t) => {
+      const answer = await send(path, { headers: { accept: 'text/html', 'accept-encoding': 'br, gzip' } })
+
+      t.equal(answer.status, 404)
+      isRefusal(t, answer)
+    })
+  }
+
+  for (const method of METHODS) {
+    for (const path of ['/', '/index.html', '/zones/7', '/assets/index-DiwrgTda.js']) {
+      t.test(`answers ${method} ${path}`, async (t) => {
+        const answer = await send(path, { method })
+
+        t.equal(answer.status, 404)
+        isRefusal(t, answer)
+      })
+    }
+  }
+})
+
+t.test('a route of the gateway', async (t) => {
+  const { send, backend } = await startPages(t)
+
+  for (const path of ['/api/zones', '/api/index.html', '/api/', '/api/unknown.js']) {
+    t.test(`comes before the files: ${path}`, async (t) => {
+      const answer = await send(path)
+
+      t.equal(answer.body, '{"success":true}')
+      t.equal(backend.requests.at(-1)?.url, path)
+    })
+  }
+
+  t.test('comes before the index: /auth/oidc/callback', async (t) => {
+    t.equal((await send('/auth/oidc/callback?code=x')).body, 'signed in')
+  })
+
+  t.test('comes before the files: /metrics', async (t) => {
+    t.match((await send('/metrics')).body, '\ngateway_in_flight 0\n')
+    isRefusal(t, await send('/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } }))
+  })
+
+  t.test('comes before the index: /api/health', async (t) => {
+    t.match((await send('/api/health')).body, '"status":"ok"')
+  })
+})
+
+// Each would lead to a file that is there, if somebody decoded, folded or normalised it once more.
+const TRICKS = [
+  '/../secret.txt',
+  '/assets/../../secret.txt',
+  '/assets/../index.html',
+  '/./index.html',
+  '/%2e%2e/secret.txt',
+  '/%2E%2E/secret.txt',
+  '/.%2e/secret.txt',
+  '/..%2fsecret.txt',
+  '/..%5csecret.txt',
+  '/..\\secret.txt',
+  '/assets\\..\\..\\secret.txt',
+  '/%252e%252e/secret.txt',
+  '/..%252fsecret.txt',
+  '/..;/secret.txt',
+  '//secret.txt',
+  '//etc/passwd',
+  '/%2fetc/passwd',
+  '/assets//index-DiwrgTda.js',
+  '/%2eenv',
+  '/%2Egit/config',
+  '/index.html%00',
+  '/index.html%00.js',
+  '/..%00/secret.txt',
+  '/%c0%ae%c0%ae/secret.txt',
+  '/%ef%bc%8e%ef%bc%8e/secret.txt',
+  '/%ef%bc%8eenv',
+  '/%e2%80%a4env',
+  '/robots%2etxt',
+  '/%72obots.txt',
+  '/%61pi/zones',
+  '/file:///etc/passwd'
+]
+
+t.test('a path that could be read in two ways', async (t) => {
+  const { send, backend } = await startPages(t)
+
+  for (const path of TRICKS) {
+    t.test(`is refused: ${path}`, async (t) => {
+      const answer = await send(path, { headers: { accept: 'text/html' } })
+
+      t.equal(answer.status, 400)
+      isRefusal(t, answer, 'AMBIGUOUS_PATH')
+      t.same(backend.requests, [])
+    })
+  }
+})
+
+/** Long ago, so that no clock can make it look new. */
+const THEN = new Date('2024-02-03T04:05:06Z')
+
+const startWithOldFile = async (t: Teardown): Promise<Pages> => {
+  const pages = await startPages(t)
+  await utimes(join(pages.folder, 'robots.txt'), THEN, THEN)
+  return pages
+}
+
+const ETAG = `W/"a-${THEN.getTime().toString(16)}"`
+
+interface Condition {
+  readonly headers: NonNullable<Message['headers']>
+  readonly status: number
+  readonly body: string
+  readonly contentRange?: string
+}
+
+const CONDITIONS: readonly Condition[] = [
+  { headers: { 'if-none-match': ETAG }, status: 304, body: '' },
+  { headers: { 'if-none-match': `"x", ${ETAG}` }, status: 304, body: '' },
+  { headers: { 'if-none-match': '*' }, status: 304, body: '' },
+  { headers: { 'if-none-match': '"x"' }, status: 200, body: '0123456789' },
+  { headers: { 'if-modified-since': THEN.toUTCString() }, status: 304, body: '' },
+  { headers: { 'if-modified-since': 'Fri, 02 Feb 2024 04:05:06 GMT' }, status: 200, body: '0123456789' },
+  {
+    headers: { 'if-none-match': '"x"', 'if-modified-since': THEN.toUTCString() },
+    status: 200,
+    body: '0123456789'
+  },
+  { headers: { 'if-match': '"x"' }, status: 412, body: '' },
+  { headers: { 'if-unmodified-since': 'Fri, 02 Feb 2024 04:05:06 GMT' }, status: 412, body: '' },
+  { headers: { range: 'bytes=0-3' }, status: 206, body: '0123', contentRange: 'bytes 0-3/10' },
+  { headers: { range: 'bytes=4-' }, status: 206, body: '456789', contentRange: 'bytes 4-9/10' },
+  { headers: { range: 'bytes=-2' }, status: 206, body: '89', contentRange: 'bytes 8-9/10' },
+  { headers: { range: 'bytes=8-99' }, status: 206, body: '89', contentRange: 'bytes 8-9/10' },
+  { headers: { range: 'bytes=10-' }, status: 416, body: '', contentRange: 'bytes */10' },
+  { headers: { range: 'bytes=0-1,4-5' }, status: 200, body: '0123456789' },
+  { headers: { range: 'lines=0-1' }, status: 200, body: '0123456789' },
+  { headers: { range: 'bytes=0-3', 'if-range': ETAG }, status: 206, body: '0123', contentRange: 'bytes 0-3/10' },
+  { headers: { range: 'bytes=0-3', 'if-range': '"x"' }, status: 200, body: '0123456789' }
+]
+
+t.test('a request with conditions', async (t) => {
+  const { send, logs } = await startWithOldFile(t)
+
+  for (const { headers, status, body, contentRange } of CONDITIONS) {
+    t.test(`is answered ${status} for ${JSON.stringify(headers)}`, async (t) => {
+      const answer = await send('/robots.txt', { headers })
+
+      t.equal(answer.status, status)
+      t.equal(answer.body, body)
+      t.equal(answer.headers['content-range'], contentRange)
+      const refused = status >= 400
+      t.equal(answer.headers['cache-control'], refused ? 'no-store' : 'no-cache')
+      t.equal(answer.headers.etag, refused ? undefined : ETAG)
+      t.equal(answer.headers['last-modified'], refused ? undefined : THEN.toUTCString())
+      t.same(
+        logs.filter(({ level }) => Number(level) > 30),
+        [],
+        'nobody has to look'
+      )
+    })
+  }
+
+  t.test('is answered 304 for the index at the path of a page', async (t) => {
+    const { etag } = (await send('/zones/7')).headers
+
+    const answer = await send('/floors/2', { headers: { 'if-none-match': etag } })
+
+    t.equal(answer.status, 304)
+    t.equal(answer.headers.etag, etag)
+  })
+
+  t.test('is answered with a part of the compressed file', async (t) => {
+    const answer = await send('/', { headers: { range: 'bytes=0-1', 'accept-encoding': 'br' } })
+
+    t.equal(answer.status, 206)
+    t.equal(answer.body, 'br')
+    t.equal(answer.headers['content-encoding'], 'br')
+  })
+})
+
+const SECURITY_HEADERS = {
+  'content-security-policy': /^default-src 'self';/,
+  'strict-transport-security': /^max-age=31536000/,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'strict-origin-when-cross-origin',
+  'permissions-policy': /^geolocation/,
+  'x-request-id': String
+}
+
+const ANSWERS: readonly (readonly [
+  of: string,
+  path: string,
+  headers: NonNullable<Message['headers']>,
+  status: number
+])[] = [
+  ['a file', '/robots.txt', {}, 200],
+  ['a compressed file', '/assets/index-DiwrgTda.js', { 'accept-encoding': 'br' }, 200],
+  ['the index', '/zones/7', {}, 200],
+  ['a file that has not changed', '/robots.txt', { 'if-none-match': '*' }, 304],
+  ['a part of a file', '/robots.txt', { range: 'bytes=0-1' }, 206],
+  ['a part that there is not', '/robots.txt', { range: 'bytes=99-' }, 416],
+  ['a condition that is not met', '/robots.txt', { 'if-match': '"x"' }, 412],
+  ['a file that there is not', '/gone.js', {}, 404],
+  ['a hidden file', '/.env', {}, 404]
+]
+
+t.test('security headers', async (t) => {
+  const { send } = await startPages(t)
+
+  for (const [of, path, headers, status] of ANSWERS) {
+    t.test(`are on the answer of ${of}`, async (t) => {
+      const answer = await send(path, { headers })
+
+      t.equal(answer.status, status)
+      t.match(answer.headers, SECURITY_HEADERS)
+    })
+  }
+})
+
+t.test('a deploy', async (t) => {
+  t.test('that replaces files while the gateway runs is seen at once', async (t) => {
+    const { send, folder } = await startPages(t, { 'index.html': 'old', 'assets/index-OldOld01.js': 'old' })
+    const { etag } = (await send('/')).headers
+
+    await rm(join(folder, 'assets/index-OldOld01.js'))
+    await writeApp(folder, { 'index.html': 'newer', 'assets/index-NewNew02.js': 'new', 'added.txt': 'added' })
+
+    const index = await send('/zones', { headers: { 'if-none-match': etag } })
+    t.equal(index.status, 200)
+    t.equal(index.body, 'newer')
+    t.equal((await send('/assets/index-NewNew02.js')).body, 'new')
+    t.equal((await send('/added.txt')).body, 'added')
+    isRefusal(t, await send('/assets/index-OldOld01.js'))
+  })
+
+  t.test('that moves a symbolic link to another folder is seen at once', async (t) => {
+    const parent = await makeFolder(t, {})
+    await writeApp(parent, { '1/index.html': 'first', '1/old.txt': 'old', '2/index.html': 'second' })
+    await symlink('1', join(parent, 'current'))
+    const { send } = await serve(t, join(parent, 'current'))
+    t.equal((await send('/')).body, 'first')
+
+    await symlink('2', join(parent, 'next'))
+    await rename(join(parent, 'next'), join(parent, 'current'))
+
+    t.equal((await send('/')).body, 'second')
+    isRefusal(t, await send('/old.txt'))
+  })
+
+  t.test('that takes the index away leaves an unknown page', async (t) => {
+    const { send, folder } = await startPages(t)
+
+    for (const name of ['index.html', 'index.html.br', 'index.html.gz']) await rm(join(folder, name))
+
+    for (const path of ['/', '/zones/7']) {
+      const answer = await send(path, { headers: { 'accept-encoding': 'br, gzip' } })
+      t.equal(answer.status, 404)
+      isRefusal(t, answer)
+    }
+    t.equal((await send('/robots.txt')).status, 200)
+  })
+
+  t.test('that takes the folder away leaves an unknown page', async (t) => {
+    const { send, folder } = await startPages(t)
+
+    await rm(folder, { recursive: true })
+
+    isRefusal(t, await send('/'))
+    isRefusal(t, await send('/robots.txt'))
+    t.equal((await send('/api/zones')).status, 200)
+  })
+})
+
+t.test('a symbolic link', async (t) => {
+  t.test('in the folder is followed, wherever it leads', async (t) => {
+    const { send, folder } = await startPages(t)
+    await writeFile(join(folder, '../shared.txt'), 'shared')
+    await symlink('../shared.txt', join(folder, 'shared.txt'))
+
+    t.equal((await send('/shared.txt')).body, 'shared')
+  })
+
+  t.test('that leads nowhere, or in a circle, is no file', async (t) => {
+    const { send, folder } = await startPages(t)
+    await symlink('gone', join(folder, 'broken.txt'))
+    await symlink('circle.txt', join(folder, 'circle.txt'))
+
+    isRefusal(t, await send('/broken.txt'))
+    isRefusal(t, await send('/circle.txt'))
+  })
+})
+
+t.test('a file that cannot be read is a fault of ours, and says nothing of what it should have been', async (t) => {
+  const { send, folder, logs } = await startPages(t)
+  // There is something of this name, but it cannot be opened.
+  const server = createServer().listen(join(folder, 'robots.txt.br'))
+  t.teardown(() => server.close())
+
+  const answer = await send('/robots.txt', { headers: { 'accept-encoding': 'br' } })
+
+  t.equal(answer.status, 500)
+  isRefusal(t, answer, 'INTERNAL')
+  t.equal(answer.headers['content-encoding'], undefined)
+  t.equal(answer.headers.etag, undefined)
+  t.equal(answer.headers['content-length'], String(answer.body.length))
+  t.match(
+    logs.filter(({ level }) => Number(level) === 50),
+    [{ code: 'INTERNAL' }]
+  )
+})
+
+const NO_APPS: readonly (readonly [why: string, make: (folder: string) => Promise<unknown>])[] = [
+  ['is not there', (folder) => rm(folder, { recursive: true })],
+  ['has no index', (folder) => writeApp(folder, { 'app.js': '' })],
+  ['has a folder in place of the index', (folder) => mkdir(join(folder, 'index.html'))],
+  [
+    'is a file',
+    async (folder) => {
+      await rm(folder, { recursive: true })
+      await writeFile(folder, '')
+    }
+  ]
+]
+
+t.test('the start', async (t) => {
+  for (const [why, make] of NO_APPS) {
+    t.test(`fails where the folder ${why}`, async (t) => {
+      const folder = await makeFolder(t, {})
+      await make(folder)
+
+      await t.rejects(webRoot(Fastify(), folder), {
+        message: `WEB_ROOT must be a folder with an index.html; there is none at ${join(folder, 'index.html')}`
+      })
+    })
+  }
+})

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { Teardown } from './child.js'
+
+/** A request as it stood on the wire; its body has arrived, if it announced a length. */
+export interface RawRequest {
+  readonly head: string
+  readonly body: string
+  readonly socket: Socket
+  /** How many requests came before it, on all connections and on this one. */
+  readonly index: number
+  readonly indexOnConnection: number
+}
+
+export interface RawBackend {
+  readonly url: string
+  readonly requests: readonly RawRequest[]
+  readonly connections: readonly Socket[]
+  /** What it does with the next requests. */
+  answer: (request: RawRequest) => void
+}
+
+const LOOPBACK = '127.0.0.1'
+
+/** A backend that answers with whatever bytes a test likes, HTTP or not. */
+export const startRawBackend = async (t: Teardown, answer: RawBackend['answer']): Promise<RawBackend> => {
+  const requests: RawRequest[] = []
+  const connections: Socket[] = []
+  const server = createServer((socket) => {
+    connections.push(socket)
+    // The gateway may reset what it has given up on.
+    socket.on('error', () => undefined)
+    let indexOnConnection = 0
+    let unread = ''
+    socket.setEncoding('latin1').on('data', (bytes: string) => {
+      unread += bytes
+      for (let request = firstRequest(unread); request !== null; request = firstRequest(unread)) {
+        unread = unread.slice(request.head.length + request.body.length)
+        const arrived = { ...request, socket, index: requests.length, indexOnConnection: indexOnConnection++ }
+        requests.push(arrived)
+        backend.answer(arrived)
+      }
+    })
+  })
+  await once(server.listen(0, LOOPBACK), 'listening')
+  t.teardown(() => {
+    for (const socket of connections) socket.destroy()
+    server.close()
+  })
+  const backend: RawBackend = { url: urlOf(server), requests, connections, answer }
+  return backend
+}
+
+const firstRequest = (bytes: string): { head: string; body: string } | null => {
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end === -1) return null
+  const head = bytes.slice(0, end + 4)
+  const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
+  const body = bytes.slice(head.length, head.length + length)
+  return body.length === length ? { head, body } : null
+}
+
+/** A proper HTTP server that does as it likes with requests and their bodies. */
+export const startHttpBackend = async (t: Teardown, listener: RequestListener): Promise<string> => {
+  const server = createHttpServer(listener)
+  await once(server.listen(0, LOOPBACK), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return urlOf(server)
+}
+
+const urlOf = (server: { address(): unknown }): string => `http://${LOOPBACK}:${(server.address() as AddressInfo).port}`
