@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { AnswerListener, Outcome } from './answered.js'
 import type { RefusalCode } from './errors.js'
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from './metric-series.js'
@@ -69,10 +69,6 @@ export class GatewayMetrics {
 
   constructor(sources: MetricSources) {
     const registers = [this.#registry]
-    for (const family of [this.#requests, this.#durations, this.#backendDurations]) {
-      // The registry asks a metric for nothing but its name and `get()`; the type names the classes that come with it.
-      this.#registry.registerMetric(family as unknown as Metric)
-    }
     this.#backendErrors = new Counter({
       name: 'gateway_backend_errors_total',
       help: 'Requests that the backend did not answer, or not to the end.',
@@ -122,8 +118,9 @@ export class GatewayMetrics {
   }
 
   /** All of it in the text format of Prometheus. */
-  text(): Promise<string> {
-    return this.#registry.metrics()
+  async text(): Promise<string> {
+    const perRequest = [this.#requests, this.#durations, this.#backendDurations].map((family) => family.text())
+    return perRequest.join('') + (await this.#registry.metrics())
   }
 
   #series(route: string, method: string): RequestSeries {

@@ -54,6 +54,7 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   ALLOWED_ORIGINS: ['*', 'null', 'app.example.com', 'https://app.example.com/', 'https://a.example,b.example'],
   CSRF_MODE: ['off', 'Signed', 'true'],
   REDIS_URL: ['localhost:6379', 'http://:hunter2@localhost'],
+  DATABASE_URL: ['localhost/app', 'mysql://user:hunter2@localhost/app'],
   COOKIE_SECURE: ['yes', '1', 'True'],
   CSP_SCRIPT_HOSTS: CSP_FAULTS,
   CSP_STYLE_HOSTS: CSP_FAULTS,
@@ -62,12 +63,15 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   CSP_CONNECT_HOSTS: CSP_FAULTS,
   BODY_LIMIT: ['0', '65MiB', '1MB', '1.5MiB', 'unlimited'],
   UPLOAD_LIMIT: ['0', '4097MiB', '1GiB', '-1'],
+  LOGIN_BODY_TOKEN: ['drop', 'Omit', 'true'],
+  API_DOCS: ['yes', '0'],
+  METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
   GATEWAY_MAX_IN_FLIGHT: ['0', '1000001', 'all'],
   LOG_LEVEL: ['loud', 'INFO', 'off', '30']
 }
 
 // Whatever is written there, it can be tried; a secret that is too weak is another matter, below.
-const FREE_TEXT = ['GATEWAY_HOST', 'API_SECRET', 'AUDIT_LOG_FILE']
+const FREE_TEXT = ['GATEWAY_HOST', 'API_SECRET', 'AUDIT_LOG_FILE', 'WEB_ROOT']
 
 t.test('a malformed setting', async (t) => {
   t.test('has its cases here, whichever it is', async (t) => {
@@ -168,6 +172,10 @@ for (const environment of [undefined, 'development', 'test']) {
         backend: { url: 'http://127.0.0.1:4000', timeoutMs: 30_000 },
         loginLimit: { redisUrl: null },
         csrf: { signed: false, publicOrigin: null, allowedOrigins: [] },
+        databaseUrl: null,
+        webRoot: null,
+        loginBodyToken: 'keep',
+        metricsAllow: ['loopback'],
         audit: { file: 'logs/audit.jsonl' },
         limits: { bodyBytes: MIB, uploadBytes: 25 * MIB, inFlight: 1024 }
       })
@@ -189,6 +197,8 @@ for (const environment of [undefined, 'development', 'test']) {
         'loginLimit.enforced': [false, true],
         'csrf.enforced': [false, true],
         'auth.enforced': [false, true],
+        apiDocs: [true, false],
+        developmentRoutes: [true, false],
         'cookies.secure': [false, true]
       })
     })
@@ -214,6 +224,11 @@ const EFFECTS: readonly (readonly [
   ['ALLOWED_ORIGINS', 'https://A.example', (config) => config.csrf.allowedOrigins, ['https://a.example']],
   ['CSRF_MODE', 'signed', (config) => config.csrf.signed, true],
   ['REDIS_URL', 'redis://localhost', (config) => config.loginLimit.redisUrl, 'redis://localhost'],
+  ['DATABASE_URL', 'postgres://localhost/app', (config) => config.databaseUrl, 'postgres://localhost/app'],
+  ['WEB_ROOT', '/srv/web', (config) => config.webRoot, '/srv/web'],
+  ['LOGIN_BODY_TOKEN', 'omit', (config) => config.loginBodyToken, 'omit'],
+  ['API_DOCS', 'false', (config) => config.apiDocs, false],
+  ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],
   ['AUDIT_LOG_FILE', '/var/log/audit.jsonl', (config) => config.audit.file, '/var/log/audit.jsonl'],
   ['COOKIE_SECURE', 'true', (config) => config.cookies.secure, true],
   ['CSP_SCRIPT_HOSTS', 'a.example', (config) => config.headers.scriptHosts, ['a.example']],
@@ -239,4 +254,9 @@ t.test('a setting', async (t) => {
 t.test('COOKIE_SECURE wins over the environment', async (t) => {
   t.equal(gatewayConfig({ ...PRODUCTION, COOKIE_SECURE: 'false' }).cookies.secure, false)
   t.equal(gatewayConfig({ COOKIE_SECURE: 'true' }).cookies.secure, true)
+})
+
+t.test('API_DOCS wins over the environment', async (t) => {
+  t.equal(gatewayConfig({ ...PRODUCTION, API_DOCS: 'true' }).apiDocs, true)
+  t.equal(gatewayConfig({ API_DOCS: 'false' }).apiDocs, false)
 })

@@ -59,7 +59,7 @@ export class DatabaseHealth {
       breakOnThrow(socket)
       const { connection } = client as unknown as WithConnection
       connection.once('sslconnect', () => breakOnThrow(connection.stream))
-      // Without a listener, a connection that dies between two calls would end the process.
+      // What no call is waiting for, such as a connection that dies between two of them, would end the process otherwise.
       client.on('error', (error) => socket.destroy(error))
       await client.connect()
       await client.query('SELECT 1')

@@ -1,11 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import type { ValueError } from '@sinclair/typebox/errors'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type FieldFault, Refusal } from '../errors.js'
-
-const MAX_FAULTS = 20
+import { Refusal } from '../errors.js'
+import { fieldFaults } from './field-faults.js'
 
 /**
  * Makes routes of this scope take JSON and nothing else. What is parsed here is what is forwarded: nobody downstream reads
@@ -88,19 +86,10 @@ export const bodyWriter = (schema: TSchema, optional: boolean): BodyWriter => {
       throw new Refusal('VALIDATION_FAILED', { details: [{ path: '', message: 'a JSON object is required' }] })
     }
     if (!compiled.Check(body)) {
-      throw new Refusal('VALIDATION_FAILED', { details: faultsOf(compiled.Errors(body)) })
+      throw new Refusal('VALIDATION_FAILED', { details: fieldFaults(compiled.Errors(body)) })
     }
     return written(body)
   }
-}
-
-const faultsOf = (errors: Iterable<ValueError>): FieldFault[] => {
-  const faults = new Map<string, FieldFault>()
-  for (const { path, message, schema } of errors) {
-    if (!faults.has(path)) faults.set(path, { path, message: schema.errorMessage ?? message.toLowerCase() })
-    if (faults.size === MAX_FAULTS) break
-  }
-  return [...faults.values()]
 }
 
 /** Parsing goes to any depth, writing does not: there a body of half a million brackets ends the stack. */

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
+import { Refusal } from '../errors.js'
 import { type Backend, backendRefusal } from '../proxy/backend.js'
 import { backendRequestHeaders, browserResponseHeaders, headersObject } from '../proxy/headers.js'
 import type { LocalHandler } from '../proxy/mount.js'
@@ -21,7 +22,8 @@ export interface SessionRouteParts {
 export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, LocalHandler> => {
   const ask = backendCaller(parts)
 
-  const login: LocalHandler = async (_request, reply, body) => {
+  const login: LocalHandler = async (request, reply, body) => {
+    refuseExchangeFields(request.body)
     const answer = await ask(reply, body)
     const session = isSuccess(answer) ? sessionOf(jsonOf(answer), Date.now()) : null
     if (session !== null) startSession(parts, reply, session)
@@ -47,6 +49,17 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
     ['POST /api/auth/logout', logout],
     ['GET /api/auth/csrf-token', csrfToken(parts)]
   ])
+}
+
+// A login that carries these needs no password: it is the gateway's own, for somebody whom the identity provider vouched for.
+const EXCHANGE_FIELDS: ReadonlySet<string> = new Set(['okta', 'groups'])
+
+/** The schema refuses them as they are written; some backends do not mind how they are written. */
+const refuseExchangeFields = (body: unknown): void => {
+  const details = Object.keys(body as object)
+    .filter((name) => EXCHANGE_FIELDS.has(name.toLowerCase()))
+    .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
+  if (details.length > 0) throw new Refusal('VALIDATION_FAILED', { details })
 }
 
 const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {

@@ -4,12 +4,13 @@ import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
+import { PagingSchema } from '../../../schemas/paging.js'
 import { schemas } from '../../../schemas/registry.js'
 import type { Response } from '../../../src/gateway/api-docs/document.js'
 import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
 import { ownAnswers } from '../../../src/gateway/api-docs/own-answers.js'
 import { follower, operationsOf, type PlacedOperation } from '../../../src/gateway/api-docs/reading.js'
-import { get, post, put, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/declare.js'
+import { get, post, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 
 const rows = routeTables.flatMap((table) => table.rows)
@@ -37,6 +38,10 @@ const codesOf = (placed: PlacedOperation): readonly string[] =>
     Object.keys(responseOf(placed, status)?.content?.['application/json']?.examples ?? {})
   )
 
+/** One value for each operation, so that a whole table can be compared at once. */
+const each = (placed: readonly PlacedOperation[], value: (placed: PlacedOperation) => unknown) =>
+  Object.fromEntries(placed.map((operation) => [nameOf(operation), value(operation)]))
+
 function* valuesWithin(value: unknown): Generator<Readonly<Record<string, unknown>>> {
   if (typeof value !== 'object' || value === null) return
   yield value as Readonly<Record<string, unknown>>
@@ -58,7 +63,7 @@ const jsonSchemaValidator = (): JsonSchemaValidator => {
 t.test('openApiDocument', async (t) => {
   t.test('is valid OpenAPI 3.1', async (t) => {
     const validator = new Validator()
-    t.match(await validator.validate(structuredClone(document) as object), { valid: true })
+    t.match(await validator.validate(JSON.parse(JSON.stringify(document))), { valid: true })
     t.equal(validator.version, '3.1')
   })
 
@@ -76,27 +81,29 @@ t.test('openApiDocument', async (t) => {
   })
 
   t.test('says of every route what it does and where it belongs', async (t) => {
-    for (const placed of operations) {
-      t.equal(placed.operation.summary, rowOf(placed).summary)
-      const table = routeTables.find((table) => table.rows.includes(rowOf(placed)))
-      t.same(placed.operation.tags, [table?.domain], nameOf(placed))
-    }
+    const domainOf = (row: RouteDeclaration) => routeTables.find((table) => table.rows.includes(row))?.domain
+    t.same(
+      each(operations, ({ operation: { summary, tags } }) => ({ summary, tags })),
+      each(operations, (placed) => ({ summary: rowOf(placed).summary, tags: [domainOf(rowOf(placed))] }))
+    )
     t.same(
       document.tags,
       routeTables.map(({ domain, about }) => ({ name: domain, description: about }))
     )
   })
 
-  t.test('does not change with the order in which it is asked', async (t) => {
+  t.test('is the same every time', async (t) => {
     t.same(openApiDocument(routeTables, { version: '1.2.3' }), document)
   })
 })
 
 t.test('references', async (t) => {
   t.test('all lead somewhere', async (t) => {
-    for (const { $ref } of valuesWithin(document)) {
-      if (typeof $ref === 'string') t.type(follow({ $ref }), 'object', $ref)
-    }
+    const references = new Set(
+      [...valuesWithin(document)].flatMap(({ $ref }) => (typeof $ref === 'string' ? $ref : []))
+    )
+    t.ok(references.size > 50)
+    for (const $ref of references) t.type(follow({ $ref }), 'object', $ref)
   })
 
   t.test('take the place of names, which only mean something to our own validator', async (t) => {
@@ -129,12 +136,9 @@ t.test('schemas', async (t) => {
   })
 
   t.test('are those of the registry', async (t) => {
-    const { Paging, ...copies } = document.components.schemas
-    t.ok(Paging)
-    for (const [name, copy] of Object.entries(copies)) {
-      const { $id, ...original } = JSON.parse(JSON.stringify(schemas[name as keyof typeof schemas]))
-      t.same(copy, original, name)
-      t.equal($id, name)
+    const originals: Readonly<Record<string, object>> = { ...schemas, Paging: PagingSchema }
+    for (const [name, copy] of Object.entries(document.components.schemas)) {
+      t.same({ $id: name, ...copy }, JSON.parse(JSON.stringify(originals[name])), name)
     }
   })
 
@@ -185,16 +189,13 @@ t.test('operation ids', async (t) => {
 
 t.test('parameters', async (t) => {
   t.test('are those of the path, each with a schema', async (t) => {
-    for (const placed of operations) {
-      const inPath = (placed.operation.parameters ?? []).filter((parameter) => parameter.in === 'path')
-      const names = [...rowOf(placed).path.matchAll(/:(\w+)/g)].map(([, name]) => name)
-      t.same(
-        inPath.map(({ name }) => name),
-        names,
-        nameOf(placed)
-      )
-      t.ok(inPath.every(({ required, schema }) => required && schema.type === 'string'))
-    }
+    const inPath = ({ operation: { parameters = [] } }: PlacedOperation) =>
+      parameters.filter((parameter) => parameter.in === 'path')
+    t.same(
+      each(operations, (placed) => inPath(placed).map(({ name }) => name)),
+      each(operations, (placed) => [...rowOf(placed).path.matchAll(/:(\w+)/g)].map(([, name]) => name))
+    )
+    t.ok(operations.flatMap(inPath).every(({ required, schema }) => required && schema.type === 'string'))
   })
 
   t.test('of lists tell how to read a part of one', async (t) => {
@@ -209,15 +210,15 @@ t.test('a mutation', async (t) => {
   const mutations = operations.filter(({ method }) => method !== 'get')
 
   t.test('names the schema of its body, and whether it may be left out', async (t) => {
-    for (const placed of mutations.filter((mutation) => rowOf(mutation).kind !== 'upload')) {
-      const { body, bodyOptional } = rowOf(placed)
-      const $ref = `#/components/schemas/${body?.$id}`
-      t.same(
-        placed.operation.requestBody,
-        { required: !bodyOptional, content: { 'application/json': { schema: { $ref } } } },
-        nameOf(placed)
-      )
-    }
+    const withJson = mutations.filter((mutation) => rowOf(mutation).kind !== 'upload')
+    const expected = ({ body, bodyOptional }: RouteDeclaration) => ({
+      required: !bodyOptional,
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${body?.$id}` } } }
+    })
+    t.same(
+      each(withJson, ({ operation }) => operation.requestBody),
+      each(withJson, (placed) => expected(rowOf(placed)))
+    )
   })
 
   t.test('that uploads takes a form with a file', async (t) => {
@@ -240,22 +241,24 @@ t.test('a mutation', async (t) => {
   }
 
   t.test('asks for a session and a CSRF token, unless it is there to get them', async (t) => {
-    for (const placed of mutations) {
-      t.same(placed.operation.security, SECURITY[nameOf(placed)] ?? [{ session: [], csrf: [] }], nameOf(placed))
-    }
+    t.same(
+      each(mutations, ({ operation }) => operation.security),
+      each(mutations, (placed) => SECURITY[nameOf(placed)] ?? [{ session: [], csrf: [] }])
+    )
   })
 
   t.test('lists what it may be refused for', async (t) => {
-    for (const placed of mutations.filter((mutation) => SECURITY[nameOf(mutation)] === undefined)) {
-      const row = rowOf(placed)
-      const expected = [
-        ...(row.path.includes(':') ? ['AMBIGUOUS_PATH'] : []),
-        ...(row.kind === 'upload' ? [] : ['MALFORMED_BODY', 'VALIDATION_FAILED']),
-        ...['UNAUTHENTICATED', 'TOKEN_EXPIRED', 'CSRF_MISMATCH', 'ORIGIN_REFUSED'],
-        ...['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'BACKEND_UNREACHABLE', 'OVERLOADED', 'BACKEND_TIMEOUT']
-      ]
-      t.same(codesOf(placed).toSorted(), expected.toSorted(), nameOf(placed))
-    }
+    const ordinary = mutations.filter((mutation) => SECURITY[nameOf(mutation)] === undefined)
+    const expected = ({ path, kind }: RouteDeclaration) => [
+      ...(path.includes(':') ? ['AMBIGUOUS_PATH'] : []),
+      ...(kind === 'upload' ? [] : ['MALFORMED_BODY', 'VALIDATION_FAILED']),
+      ...['UNAUTHENTICATED', 'TOKEN_EXPIRED', 'CSRF_MISMATCH', 'ORIGIN_REFUSED'],
+      ...['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'BACKEND_UNREACHABLE', 'OVERLOADED', 'BACKEND_TIMEOUT']
+    ]
+    t.same(
+      each(ordinary, (placed) => codesOf(placed).toSorted()),
+      each(ordinary, (placed) => expected(rowOf(placed)).toSorted())
+    )
   })
 })
 
@@ -267,30 +270,35 @@ t.test('a read', async (t) => {
   })
 
   t.test('of the audit log asks for a session; any other passes without one', async (t) => {
-    for (const placed of reads) {
-      const { path, kind } = rowOf(placed)
-      const expected = path.startsWith('/api/audit/') ? [{ session: [] }] : [{ session: [] }, {}]
-      t.same(placed.operation.security, kind === 'local' ? [] : expected, nameOf(placed))
+    const expected = ({ path, kind }: RouteDeclaration) => {
+      if (kind === 'local') return []
+      return path.startsWith('/api/audit/') ? [{ session: [] }] : [{ session: [] }, {}]
     }
+    t.same(
+      each(reads, ({ operation }) => operation.security),
+      each(reads, (placed) => expected(rowOf(placed)))
+    )
   })
 
   t.test('of something that only admins may see says so', async (t) => {
-    const { paths } = documentOf(get('/api/admin/things', 'Read'), put('/api/admin/things', 'Write', ErrorBodySchema))
-    for (const operation of Object.values(paths['/api/admin/things'] ?? {})) {
-      t.match(JSON.stringify(operation.responses['403']), /FORBIDDEN/)
-      t.match(operation.security, [{ session: [] }])
-    }
-    t.equal(paths['/api/admin/things']?.get?.responses['403'] && operations.length > 0, true)
+    const { paths } = documentOf(get('/api/admin/things', 'Read'))
+    t.match(paths['/api/admin/things']?.get, {
+      security: [{ session: [] }],
+      responses: { 403: { $ref: '#/components/responses/FORBIDDEN' } }
+    })
   })
 })
 
 t.test('answers', async (t) => {
   t.test("are the backend's, as they are", async (t) => {
-    for (const placed of operations.filter((operation) => rowOf(operation).kind === 'json')) {
-      t.same(responseOf(placed, '2XX')?.content, { 'application/json': {} }, nameOf(placed))
-      t.ok(responseOf(placed, '204'))
-      t.equal(responseOf(placed, 'default')?.content, undefined, 'an error of the backend can be anything')
-    }
+    const forwarded = operations.filter((operation) => rowOf(operation).kind === 'json')
+    const contents = (placed: PlacedOperation) =>
+      ['2XX', '204', 'default'].map((status) => responseOf(placed, status)?.content ?? null)
+    t.same(
+      each(forwarded, contents),
+      each(forwarded, () => [{ 'application/json': {} }, null, null])
+    )
+    t.ok(forwarded.every((placed) => responseOf(placed, '204') && responseOf(placed, 'default')))
   })
 
   t.test('of a download are files', async (t) => {
@@ -305,14 +313,11 @@ t.test('answers', async (t) => {
   })
 
   t.test('that refuse have one shape', async (t) => {
-    for (const placed of operations) {
-      for (const [status, response] of Object.entries(placed.operation.responses)) {
-        const { description, content } = follow<Response>(response)
-        const { schema, examples } = content?.['application/json'] ?? {}
-        if (examples === undefined) continue
-        t.same(schema, { $ref: '#/components/schemas/ErrorBody' }, `${nameOf(placed)} ${status}`)
-        for (const code of Object.keys(examples)) t.match(description, `\`${code}\``)
-      }
+    for (const { description, content } of Object.values(document.components.responses)) {
+      const { schema, examples = {} } = content?.['application/json'] ?? {}
+      const codes = Object.keys(examples)
+      if (codes.length > 0) t.same(schema, { $ref: '#/components/schemas/ErrorBody' })
+      for (const code of codes) t.match(description, `\`${code}\``)
     }
     for (const [code, { value }] of Object.entries(document.components.examples)) {
       t.ok(Value.Check(ErrorBodySchema, value))

@@ -1,0 +1,39 @@
+import type { TSchema } from '@sinclair/typebox'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
+import type { FieldFault } from '../errors.js'
+
+const MAX_FAULTS = 20
+
+/** What is wrong with a body, field by field, in words for a person. What was sent is never repeated. */
+export const fieldFaults = (errors: Iterable<ValueError>): FieldFault[] => {
+  const faults = new Map<string, FieldFault>()
+  for (const error of errors) {
+    // The first is the one that matters: what is missing is also of the wrong type.
+    if (!faults.has(error.path)) faults.set(error.path, { path: error.path, message: messageOf(error) })
+    if (faults.size === MAX_FAULTS) break
+  }
+  return [...faults.values()]
+}
+
+const messageOf = ({ type, schema, message }: ValueError): string => {
+  switch (type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return 'is required'
+    case ValueErrorType.ObjectAdditionalProperties:
+      return 'is not a field of this'
+    case ValueErrorType.Never:
+      return schema.description ?? 'is not allowed here'
+    case ValueErrorType.Union:
+      return `must be ${kindsOf(schema)}`
+    case ValueErrorType.StringPattern:
+      return 'does not have the right form'
+    default:
+      return message.replace(/^Expected /, 'must be ')
+  }
+}
+
+/** "string, integer or null". */
+const kindsOf = ({ anyOf = [] }: TSchema): string => {
+  const kinds = [...new Set((anyOf as TSchema[]).map((kind) => String(kind.const ?? kind.type ?? 'something else')))]
+  return kinds.length > 1 ? `${kinds.slice(0, -1).join(', ')} or ${kinds.at(-1)}` : (kinds[0] ?? 'something else')
+}

@@ -1,0 +1,199 @@
+import type { ServerResponse } from 'node:http'
+import { Value } from '@sinclair/typebox/value'
+import t from 'tap'
+import type { Response } from '../../../src/gateway/api-docs/document.js'
+import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
+import { ownAnswers } from '../../../src/gateway/api-docs/own-answers.js'
+import { follower } from '../../../src/gateway/api-docs/reading.js'
+import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
+import { routeTables } from '../../../src/gateway/routes/index.js'
+import { createAppToken } from '../../../src/shared/app-token.js'
+import { freePort } from '../../helper/free-port.js'
+import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
+import type { Answer, Message } from '../../helper/http.js'
+
+// The document repeats the rules of the hooks. Here every operation is asked whether it keeps to what is said of it: a
+// refusal is made exactly where it is documented.
+
+const rows = routeTables.flatMap((table) => table.rows)
+const document = openApiDocument(routeTables, { version: '1.2.3' })
+const follow = follower(document)
+
+const nameOf = ({ method, path }: RouteDeclaration): string => `${method} ${path}`
+
+const documented = (code: string): readonly string[] => rows.filter((row) => codesOf(row).includes(code)).map(nameOf)
+
+const codesOf = ({ method, path }: RouteDeclaration): readonly string[] => {
+  const item = document.paths[path.replace(/:(\w+)/g, '{$1}')]
+  const { responses = {} } = item?.[method.toLowerCase() as 'get'] ?? {}
+  return Object.values(responses).flatMap((response) =>
+    Object.keys(follow<Response>(response).content?.['application/json']?.examples ?? {})
+  )
+}
+
+const env = { TRUST_PROXY: 'loopback', BODY_LIMIT: '2KiB', UPLOAD_LIMIT: '2KiB' }
+
+let addresses = 0
+/** Another client each time, so that the login limit stays out of it. */
+const freshAddress = (): string => `2001:db8:${(++addresses).toString(16)}::1`
+
+const FORM = 'multipart/form-data; boundary=b'
+const form = (bytes = 1): string =>
+  `--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n${'a'.repeat(bytes)}\r\n--b--\r\n`
+
+/** A request with which nothing is wrong. */
+const good = ({ method, kind, body }: RouteDeclaration): Message => {
+  const headers = { ...browserHeaders(tokenOf('admin')), 'x-forwarded-for': freshAddress() }
+  if (kind === 'upload') return { method, headers: { ...headers, 'content-type': FORM }, body: form() }
+  if (body === null) return { method, headers }
+  return {
+    method,
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body.examples[0])
+  }
+}
+
+type Spoil = (message: Message, row: RouteDeclaration) => Message
+
+const withHeaders =
+  (changes: Readonly<Record<string, string>>): Spoil =>
+  (message) => ({ ...message, headers: { ...message.headers, ...changes } })
+
+/** A read has no body to spoil: whatever comes along with it is not looked at. */
+const withJson =
+  (body: string): Spoil =>
+  (message, { method, kind }) =>
+    method === 'GET' || kind === 'upload'
+      ? message
+      : { ...withHeaders({ 'content-type': 'application/json' })(message, {} as never), body }
+
+const expired = createAppToken({ userId: '7' }, apiKey, {
+  format: 'jwt',
+  lifetimeSeconds: 60,
+  nowMs: Date.now() - 61_000
+})
+
+const WRONG: Readonly<Record<string, Spoil>> = {
+  CSRF_MISMATCH: withHeaders({ 'x-csrf-token': 'another' }),
+  ORIGIN_REFUSED: withHeaders({ origin: 'https://elsewhere.example' }),
+  UNAUTHENTICATED: withHeaders({ cookie: 'csrf_token=t0ken' }),
+  TOKEN_EXPIRED: withHeaders({ cookie: `csrf_token=t0ken; auth_token=${expired}` }),
+  MALFORMED_BODY: withJson('{"a":'),
+  VALIDATION_FAILED: withJson('7'),
+  UNSUPPORTED_MEDIA_TYPE: (message, row) => ({
+    ...withHeaders({ 'content-type': 'text/plain' })(message, row),
+    body: 'a'
+  }),
+  BODY_TOO_LARGE: (message, row) =>
+    row.kind === 'upload' ? { ...message, body: form(4096) } : withJson(`{"a":"${'a'.repeat(4096)}"}`)(message, row)
+}
+
+/** Which operations answer like this, when each of them is asked. */
+const whichAnswer = async (
+  { send }: TestGateway,
+  isMeant: (answer: Answer) => boolean,
+  { spoil = (message) => message, among = rows }: { spoil?: Spoil; among?: readonly RouteDeclaration[] } = {}
+): Promise<readonly string[]> => {
+  const answers = await Promise.all(among.map((row) => send(row.path.replace(/:\w+/g, '7'), spoil(good(row), row))))
+  return among.filter((_row, index) => isMeant(answers[index] as Answer)).map(nameOf)
+}
+
+const isRefusal = (code: string) => (answer: Answer) => answer.code === code
+
+t.test('an operation', async (t) => {
+  t.test('answers a request with which nothing is wrong', async (t) => {
+    const gateway = await startGateway(t, { env })
+    t.same(await whichAnswer(gateway, ({ status }) => status === 200), rows.map(nameOf))
+  })
+
+  for (const [code, spoil] of Object.entries(WRONG)) {
+    t.test(`refuses with ${code} where that is documented`, async (t) => {
+      const gateway = await startGateway(t, { env })
+      t.same(await whichAnswer(gateway, isRefusal(code), { spoil }), documented(code))
+    })
+  }
+
+  t.test('refuses with AMBIGUOUS_PATH where that is documented', async (t) => {
+    const { send } = await startGateway(t, { env })
+    const withParameter = rows.filter(({ path }) => path.includes(':'))
+    for (const row of withParameter) {
+      const answer = await send(row.path.replace(/:\w+/g, 'a%2Fb'), good(row))
+      t.equal(answer.code, 'AMBIGUOUS_PATH')
+    }
+    t.same(documented('AMBIGUOUS_PATH'), withParameter.map(nameOf))
+  })
+
+  t.test('refuses with RATE_LIMITED where that is documented', async (t) => {
+    const gateway = await startGateway(t, { env })
+    const limited: string[] = []
+    for (const row of rows.filter(({ method, path }) => method === 'POST' || path.startsWith('/api/auth/'))) {
+      const message = good(row)
+      const answers = await Promise.all(
+        [1, 2, 3, 4, 5, 6].map(() => gateway.send(row.path.replace(/:\w+/g, '7'), message))
+      )
+      if (answers.some(isRefusal('RATE_LIMITED'))) limited.push(nameOf(row))
+    }
+    t.same(limited, documented('RATE_LIMITED'))
+  })
+
+  t.test('refuses with BACKEND_UNREACHABLE where that is documented', async (t) => {
+    const gateway = await startGateway(t, { env: { ...env, BACKEND_URL: `http://127.0.0.1:${await freePort()}` } })
+    t.same(await whichAnswer(gateway, isRefusal('BACKEND_UNREACHABLE')), documented('BACKEND_UNREACHABLE'))
+  })
+
+  t.test('refuses with BACKEND_TIMEOUT where that is documented', async (t) => {
+    const gateway = await startGateway(t, { env: { ...env, BACKEND_TIMEOUT_MS: '500', BACKEND_CONNECTIONS: '512' } })
+    gateway.backend.answer = () => undefined
+    t.same(await whichAnswer(gateway, isRefusal('BACKEND_TIMEOUT')), documented('BACKEND_TIMEOUT'))
+  })
+
+  t.test('refuses with OVERLOADED where that is documented', async (t) => {
+    const gateway = await startGateway(t, { env: { ...env, GATEWAY_MAX_IN_FLIGHT: '1' } })
+    const held = new Promise<ServerResponse>((resolve) => {
+      gateway.backend.answer = (request, response) => {
+        if (request.url === '/api/held') resolve(response)
+        else response.end('{}')
+      }
+    })
+    const last = gateway.send('/api/held')
+    const response = await held
+    t.same(await whichAnswer(gateway, isRefusal('OVERLOADED')), documented('OVERLOADED'))
+    response.end()
+    await last
+  })
+})
+
+t.test('an answer of our own', async (t) => {
+  const OWN = rows.filter(({ kind }) => kind === 'local')
+
+  const isDocumented = ({ method, path }: RouteDeclaration, { status, body, headers }: Answer): boolean => {
+    const answers = ownAnswers.get(`${method} ${path}`)?.answers ?? {}
+    const answer = answers[String(status)] ?? answers[`${String(status)[0]}XX`]
+    if (answer === undefined) return false
+    const names = (headers['set-cookie'] ?? []).map((cookie) => cookie.slice(0, cookie.indexOf('=')))
+    const hasItsBody = answer.body === undefined || Value.Check(answer.body, JSON.parse(body))
+    return hasItsBody && names.every((name) => answer.cookies?.includes(name))
+  }
+
+  for (const row of OWN) {
+    t.test(`to ${nameOf(row)} is as documented`, async (t) => {
+      const gateway = await startGateway(t, { env })
+      const session = { success: true, data: { token: tokenOf('operator'), user: { id: 7 }, expiresIn: 60 } }
+      gateway.backend.answer = (_request, response) => response.end(JSON.stringify(session))
+      const answer = await gateway.send(row.path, good(row))
+      t.equal(answer.status, 200)
+      t.ok(isDocumented(row, answer), answer.body)
+    })
+  }
+
+  for (const row of OWN.filter(({ path }) => path.startsWith('/api/health') || path.endsWith('/logout'))) {
+    t.test(`to ${nameOf(row)} is as documented when nobody else answers`, async (t) => {
+      const nobody = `127.0.0.1:${await freePort()}`
+      const gateway = await startGateway(t, {
+        env: { ...env, BACKEND_URL: `http://${nobody}`, DATABASE_URL: `postgres://a:b@${nobody}/c` }
+      })
+      const answer = await gateway.send(row.path, good(row))
+      t.ok(isDocumented(row, answer), answer.body)
+    })
+  }
+})

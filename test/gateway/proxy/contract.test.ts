@@ -1,0 +1,659 @@
+import { once } from 'node:events'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { ask, beginning, browse, openSocket, sendBytes, wholeAnswer } from '../../helper/exact-http.js'
+import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
+import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
+import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
+
+// A request may take one of two ways to the backend. Nobody can tell from an answer which one it took.
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
+
+const startBackend = (t: Parameters<typeof startRawBackend>[0], answer: string = OK): Promise<RawBackend> =>
+  startRawBackend(t, ({ socket }) => socket.write(answer, 'latin1'))
+
+const headOf = (backend: RawBackend): string => backend.requests.at(-1)?.head ?? ''
+
+/** The values of a header as the backend got them, one for each line. */
+const sentOn = (backend: RawBackend, name: string): string[] =>
+  headOf(backend)
+    .split('\r\n')
+    .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
+    .map((line) => line.slice(name.length + 1).trim())
+
+/** A request to the byte; the gateway closes the connection after it. */
+const rawRequest = (requestLine: string, ...headers: string[]): string =>
+  [requestLine, 'Host: gateway.example', 'Connection: close', ...headers, '', ''].join('\r\n')
+
+onBothWays(t, 'what the backend gets', async (t, way) => {
+  const backend = await startBackend(t)
+  const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+  for (const [method, path] of way.methods) {
+    t.test(`is the method, the path and the body of ${method} ${path}`, async (t) => {
+      const body = /^P/.test(method) ? ZONE : ''
+      await ask(url, path, { method, headers: jsonHeaders(), body })
+
+      t.ok(headOf(backend).startsWith(`${method} ${path} HTTP/1.1\r\n`), headOf(backend))
+      t.equal(backend.requests.at(-1)?.body, body)
+    })
+  }
+
+  const TARGETS: readonly (readonly [suffix: string, why: string])[] = [
+    ['', 'nothing'],
+    ['?', 'an empty query'],
+    ['?a=1&a=2&b=&&c', 'names that come twice and values that do not come'],
+    ['?q=%2F%20%c3%A4+%41', 'encoded characters, in either letter case'],
+    ['?q=%zz%', 'encoding that is none'],
+    ['?next=/a//b/../c;d\\e', 'what would be wrong in a path'],
+    [`?${'q'.repeat(4000)}`, 'a long query'],
+    ['?a="<{[|^`]}>\'', 'characters that a URL parser would encode'],
+    ['%20x%c3%a4?a?b', 'an encoded id']
+  ]
+  for (const [suffix, why] of TARGETS) {
+    t.test(`is the target to the byte: ${why}`, async (t) => {
+      await sendBytes(url, rawRequest(`GET ${way.path}${suffix} HTTP/1.1`))
+
+      t.equal(headOf(backend).split('\r\n', 1)[0], `GET ${way.path}${suffix} HTTP/1.1`)
+    })
+  }
+
+  const KEPT: readonly (readonly [name: string, value: string])[] = [
+    ['accept', 'text/html, */*;q=0.8'],
+    ['accept-encoding', 'gzip, br'],
+    ['accept-language', 'de-CH,de;q=0.9'],
+    ['user-agent', 'Mozilla/5.0 (X11)'],
+    ['referer', 'https://app.example/zones?x=1'],
+    ['if-none-match', '"abc", W/"d"'],
+    ['if-modified-since', 'Mon, 01 Jan 2024 00:00:00 GMT'],
+    ['range', 'bytes=0-99'],
+    ['traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
+    ['x-mine', 'na\xefve \xc3\xa9'],
+    ['x-empty', '']
+  ]
+  for (const [name, value] of KEPT) {
+    t.test(`is the header ${name} as it came`, async (t) => {
+      await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`))
+
+      t.same(sentOn(backend, name), [value])
+    })
+  }
+
+  const DROPPED: readonly (readonly [name: string, value?: string])[] = [
+    ['Keep-Alive'],
+    ['Proxy-Authenticate'],
+    ['Proxy-Authorization'],
+    ['Proxy-Connection'],
+    ['TE', 'trailers;q=0.123'],
+    ['Trailer'],
+    ['HTTP2-Settings'],
+    ['Cookie', 'theme=from-browser'],
+    ['X-CSRF-Token'],
+    ['Forwarded', 'for=from-browser'],
+    ['X-Forwarded-For'],
+    ['X-Forwarded-Proto'],
+    ['X-Forwarded-Host'],
+    ['X-Forwarded-User'],
+    ['X-Real-IP'],
+    ['X-Request-Id', 'from browser, with blanks'],
+    ['X-Original-URL'],
+    ['X-Rewrite-URL'],
+    ['X-HTTP-Method'],
+    ['X-HTTP-Method-Override'],
+    ['X-Method-Override'],
+    ['X_Forwarded_For'],
+    ['Any_Name']
+  ]
+  for (const [name, value = 'from-browser'] of DROPPED) {
+    t.test(`is never the browser's ${name}`, async (t) => {
+      await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`, 'X-Mine: yes'))
+
+      t.same(sentOn(backend, 'x-mine'), ['yes'], 'the others arrive')
+      t.notMatch(headOf(backend), value)
+    })
+  }
+
+  t.test('is no header that Connection names, except those that we set ourselves', async (t) => {
+    await sendBytes(
+      url,
+      rawRequest(
+        `GET ${way.path} HTTP/1.1`,
+        'Connection: X-Mine , authorization,x-forwarded-for, X-Request-Id',
+        'X-Mine: from-browser',
+        'X-Other: yes',
+        `Cookie: auth_token=${tokenOf('operator')}`
+      )
+    )
+
+    t.same(sentOn(backend, 'x-mine'), [])
+    t.same(sentOn(backend, 'x-other'), ['yes'])
+    t.match(sentOn(backend, 'authorization'), [/^Bearer ./])
+    t.same(sentOn(backend, 'x-forwarded-for'), ['127.0.0.1'])
+    t.match(sentOn(backend, 'x-request-id'), [/^[\w.-]+$/])
+  })
+
+  t.test('is who asks, how, for which host, and under which id', async (t) => {
+    const answer = await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`))
+
+    t.same(sentOn(backend, 'x-forwarded-for'), ['127.0.0.1'])
+    t.same(sentOn(backend, 'x-forwarded-proto'), ['http'])
+    t.same(sentOn(backend, 'x-forwarded-host'), ['gateway.example'])
+    t.same(sentOn(backend, 'x-request-id'), [/x-request-id: (\S+)/i.exec(answer)?.[1]])
+    t.same(sentOn(backend, 'host'), [new URL(backend.url).host])
+  })
+
+  t.test('is one line where the browser repeats a header', async (t) => {
+    const lines = ['Accept: a/b', 'Accept: c/d', 'X-Mine: 1', 'X-Mine: 2', 'User-Agent: first', 'User-Agent: second']
+    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, ...lines))
+
+    t.same(sentOn(backend, 'accept'), ['a/b, c/d'])
+    t.same(sentOn(backend, 'x-mine'), ['1, 2'])
+    t.same(sentOn(backend, 'user-agent'), ['first'])
+  })
+
+  t.test('is no body of a read, which does not become the next request either', async (t) => {
+    const before = backend.requests.length
+    const hidden = `GET ${way.path}?hidden HTTP/1.1\r\nHost: a\r\n\r\n`
+    await sendBytes(
+      url,
+      `GET ${way.path}?1 HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}` +
+        rawRequest(`GET ${way.path}?2 HTTP/1.1`)
+    )
+
+    const [first, second, ...more] = backend.requests.slice(before)
+    t.match(first?.head, `GET ${way.path}?1 `)
+    t.match(second?.head, `GET ${way.path}?2 `)
+    t.same(more, [])
+    t.notMatch(first?.head, /^(?:content-length|transfer-encoding):/im)
+  })
+
+  t.test('is a body that the browser sends only after it was told to go on', async (t) => {
+    const request = browse(url, way.path, {
+      method: 'PUT',
+      headers: { ...jsonHeaders(), 'content-length': ZONE.length, expect: '100-continue' }
+    })
+    request.flushHeaders()
+    await once(request, 'continue')
+    const answer = await wholeAnswer(await beginning(request.end(ZONE)))
+
+    t.equal(answer.status, 200)
+    t.same(sentOn(backend, 'expect'), [])
+    t.equal(backend.requests.at(-1)?.body, ZONE)
+  })
+
+  t.test('is an ordinary request where the browser asks for another protocol', async (t) => {
+    const answer = await sendBytes(
+      url,
+      `GET ${way.path} HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`
+    )
+
+    t.match(answer, /^HTTP\/1\.1 200 /)
+    t.same(sentOn(backend, 'upgrade'), [])
+  })
+
+  t.test('is a length that fits the body', async (t) => {
+    const body = '{ "name" : "Küche",\n  "metadata": {} }'
+    await ask(url, way.path, { method: 'PUT', headers: jsonHeaders(), body })
+
+    const { body: arrived = '' } = backend.requests.at(-1) ?? {}
+    t.same(sentOn(backend, 'content-length'), [String(arrived.length)])
+    t.same(JSON.parse(Buffer.from(arrived, 'latin1').toString()), JSON.parse(body))
+  })
+})
+
+onBothWays(t, 'a backend under a path', async (t, way) => {
+  t.test('gets that path in front of the others', async (t) => {
+    const backend = await startBackend(t)
+    const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base/v1/` } })
+
+    await sendBytes(url, rawRequest(`GET ${way.path}?a=%2F HTTP/1.1`))
+
+    t.match(headOf(backend), `GET /base/v1${way.path}?a=%2F HTTP/1.1`)
+  })
+})
+
+onBothWays(t, 'a public address', async (t, way) => {
+  t.test('is the host that the backend is told, whatever the browser says', async (t) => {
+    const backend = await startBackend(t)
+    const { url } = await startGateway(t, {
+      env: { BACKEND_URL: backend.url, PUBLIC_URL: 'https://app.example:8443/' }
+    })
+
+    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`))
+
+    t.same(sentOn(backend, 'x-forwarded-host'), ['app.example:8443'])
+  })
+})
+
+onBothWays(t, 'what the browser gets', async (t, way) => {
+  const backend = await startBackend(t)
+  const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+  /** The answer to a read, or to a mutation, where the backend says this. */
+  const answerTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
+    backend.answer = ({ socket }) => socket.write(Buffer.from(bytes as string, 'latin1'))
+    return ask(url, way.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
+  }
+  const withHeaders = (lines: string) => answerTo(`HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: 2\r\n\r\n{}`)
+
+  const BODY = Buffer.from([0, 255, 254, 13, 10, 13, 10, 128, 0x7b, 0x7d])
+  for (const status of [
+    200, 201, 202, 203, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 409, 410, 418, 422, 429, 451, 500, 501,
+    502, 503, 504, 599
+  ]) {
+    for (const method of ['GET', 'PUT'] as const) {
+      t.test(`is status ${status} and its body to the byte, of a ${method}`, async (t) => {
+        const before = backend.requests.length
+        const answer = await answerTo(
+          `HTTP/1.1 ${status} Any\r\nContent-Type: a/b\r\nContent-Length: 10\r\n\r\n${BODY.toString('latin1')}`,
+          method
+        )
+
+        t.equal(answer.status, status)
+        t.same(answer.body, BODY)
+        t.same(answer.header('content-type'), ['a/b'])
+        t.same(answer.header('content-length'), ['10'])
+        t.same(answer.header('x-gateway-error'), [])
+        t.equal(backend.requests.length, before + 1, 'the backend is asked once')
+      })
+    }
+  }
+
+  const KEPT: readonly (readonly [name: string, ...values: string[]])[] = [
+    ['content-type', 'application/json;  charset="UTF-8"'],
+    ['content-type', 'text/plain; charset=iso-8859-1'],
+    ['content-disposition', 'attachment; filename="na\xc3\xafve.csv"'],
+    ['content-disposition', 'attachment; filename="na\xefve.csv"; filename*=UTF-8\'\'na%C3%AFve.csv'],
+    ['content-language', 'de'],
+    ['etag', 'W/"abc"'],
+    ['last-modified', 'Mon, 01 Jan 2024 00:00:00 GMT'],
+    ['expires', '0'],
+    ['age', '12'],
+    ['vary', 'Accept', 'Origin'],
+    ['cache-control', 'private, max-age=60'],
+    ['cache-control', 'no-cache', 'must-revalidate'],
+    ['accept-ranges', 'bytes'],
+    ['retry-after', '120'],
+    ['allow', 'GET, PUT'],
+    ['link', '</a>; rel="next"', '</b>; rel="last"'],
+    ['www-authenticate', 'Basic realm="a, b"', 'Bearer'],
+    ['access-control-expose-headers', 'content-length'],
+    ['x-ratelimit-remaining', '7'],
+    ['x-mine', 'na\xefve \xc3\xa9', '']
+  ]
+  for (const [name, ...values] of KEPT) {
+    t.test(`is the header ${name} as the backend wrote it: ${JSON.stringify(values)}`, async (t) => {
+      const answer = await withHeaders(values.map((value) => `${name}: ${value}`).join('\r\n'))
+
+      t.same(answer.header(name), values)
+      t.equal(answer.body.toString(), '{}')
+    })
+  }
+
+  const DROPPED = [
+    'Keep-Alive: timeout=77',
+    'Proxy-Authenticate: from-backend',
+    'Proxy-Connection: from-backend',
+    'TE: from-backend',
+    'Trailer: from-backend',
+    'Upgrade: from-backend',
+    'Set-Cookie: auth_token=from-backend',
+    'Clear-Site-Data: "from-backend"',
+    'Server: from-backend',
+    'X-Powered-By: from-backend',
+    'Via: from-backend',
+    'Alt-Svc: from-backend',
+    'Public-Key-Pins: from-backend',
+    'X-Request-Id: from-backend',
+    'X-Gateway-Error: from-backend',
+    'Content-Security-Policy: from-backend',
+    'Content-Security-Policy-Report-Only: from-backend',
+    'Strict-Transport-Security: from-backend',
+    'X-Content-Type-Options: from-backend',
+    'X-Frame-Options: from-backend',
+    'Referrer-Policy: from-backend',
+    'Permissions-Policy: from-backend',
+    'Connection: X-Mine, keep-alive\r\nX-Mine: from-backend',
+    'Connection: keep-alive\r\nconnection: x-mine\r\nX-Mine: from-backend'
+  ]
+  for (const lines of DROPPED) {
+    t.test(`is never the backend's ${JSON.stringify(lines)}`, async (t) => {
+      const answer = await withHeaders(`${lines}\r\nX-Other: yes`)
+
+      t.same(answer.header('x-other'), ['yes'], 'the others arrive')
+      const all = answer.headerNames.flatMap((name) => answer.header(name)).join('\n')
+      t.notMatch(all, /from-backend|timeout=77/)
+    })
+  }
+
+  t.test('says each header of ours once, and that nothing may be kept', async (t) => {
+    const answer = await answerTo(OK)
+
+    for (const name of ['content-security-policy', 'x-frame-options', 'x-request-id', 'date']) {
+      t.equal(answer.header(name).length, 1, name)
+    }
+    t.same(answer.header('cache-control'), ['no-store'])
+  })
+
+  const LOCATIONS: readonly (readonly [of: string, from: (own: string) => string, to: string])[] = [
+    ['an absolute address of its own', (own) => `${own}/api/zones/8?a=%2F#b`, '/api/zones/8?a=%2F#b'],
+    ['its own address in capitals', (own) => `${own.replace('http', 'HTTP')}/api/zones/8`, '/api/zones/8'],
+    ['its own address without a path', (own) => own, '/'],
+    ['its own address with only a query', (own) => `${own}?a=b`, '/?a=b'],
+    ['its own address without a scheme', (own) => `${own.replace('http:', '')}/api/zones/8`, '/api/zones/8'],
+    ['its own address and two slashes', (own) => `${own}//evil.example/x`, '/evil.example/x'],
+    ['its own address and a backslash', (own) => `${own}/\\evil.example/x`, '/evil.example/x'],
+    ['a path', () => '/api/zones/8', '/api/zones/8'],
+    ['a relative path', () => '../zones/8', '../zones/8'],
+    ['another host', () => 'https://files.example/a', 'https://files.example/a'],
+    ['another port', (own) => `${own}1/api`, 'the same'],
+    ['a host that begins alike', (own) => `${own}.evil.example/api`, 'the same'],
+    ['nonsense', () => 'http://[/', 'http://[/']
+  ]
+  for (const [of, from, to] of LOCATIONS) {
+    t.test(`is a Location that does not lead past us: ${of}`, async (t) => {
+      const location = from(backend.url)
+      const answer = await answerTo(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
+
+      t.same(answer.header('location'), [to === 'the same' ? location : to])
+    })
+  }
+
+  const NO_CONTENT: readonly (readonly [of: string, method: 'GET' | 'PUT', bytes: string])[] = [
+    ['a 204', 'GET', 'HTTP/1.1 204 No Content\r\n'],
+    ['a 204', 'PUT', 'HTTP/1.1 204 No Content\r\n'],
+    ['a 204 of length 0', 'PUT', 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n'],
+    ['a 205', 'GET', 'HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n'],
+    ['a 205 in no chunks', 'PUT', 'HTTP/1.1 205 Reset Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n'],
+    ['a 200 of length 0 to a mutation', 'PUT', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n'],
+    ['a 200 in no chunks to a mutation', 'PUT', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n']
+  ]
+  for (const [of, method, bytes] of NO_CONTENT) {
+    t.test(`is 204 and nothing else where the backend has no content: ${of}, of a ${method}`, async (t) => {
+      const [statusLine, ...rest] = bytes.split('\r\n')
+      const about = 'Content-Type: application/json\r\nContent-Encoding: gzip\r\nETag: "1"'
+      const answer = await answerTo(`${[statusLine, about, ...rest].join('\r\n')}\r\n`, method)
+
+      t.equal(answer.status, 204)
+      t.equal(answer.body.length, 0)
+      t.same(answer.header('etag'), ['"1"'], 'the others arrive')
+      for (const name of ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']) {
+        t.same(answer.header(name), [], name)
+      }
+    })
+  }
+
+  t.test('is 204 though the backend speaks of a length and sends it', async (t) => {
+    t.equal((await answerTo('HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}', 'PUT')).status, 204)
+    t.equal((await answerTo(OK)).status, 200, 'what is left over belongs to no other answer')
+  })
+
+  t.test('is an empty list as a list: a read without content stays what it is', async (t) => {
+    const answer = await answerTo('HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 0\r\n\r\n')
+
+    t.equal(answer.status, 200)
+    t.same(answer.header('content-type'), ['text/csv'])
+    t.equal(answer.body.length, 0)
+  })
+
+  t.test('is 201 for something created, also without a body', async (t) => {
+    const answer = await answerTo('HTTP/1.1 201 Created\r\nLocation: /api/x\r\nContent-Length: 0\r\n\r\n', 'PUT')
+
+    t.equal(answer.status, 201)
+    t.same(answer.header('location'), ['/api/x'])
+    t.same(answer.header('content-length'), ['0'])
+  })
+
+  for (const length of ['', 'Content-Length: 512\r\n']) {
+    t.test(`is 304 with its headers and no body: ${JSON.stringify(length)}`, async (t) => {
+      const answer = await answerTo(`HTTP/1.1 304 Not Modified\r\nETag: "1"\r\nVary: Accept\r\n${length}\r\n`)
+
+      t.equal(answer.status, 304)
+      t.equal(answer.body.length, 0)
+      t.same(answer.header('etag'), ['"1"'])
+      t.same(answer.header('vary'), ['Accept'])
+      t.same(answer.header('transfer-encoding'), [])
+    })
+  }
+
+  t.test('is a compressed body, still compressed', async (t) => {
+    const body = gzipSync('{"a":1}'.repeat(1000))
+    const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`
+    const answer = await answerTo(Buffer.concat([Buffer.from(head), body]))
+
+    t.same(answer.header('content-encoding'), ['gzip'])
+    t.same(answer.body, body)
+  })
+
+  t.test('is a part of a file where it asked for one', async (t) => {
+    const answer = await answerTo(
+      'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-3/10\r\nContent-Length: 2\r\n\r\nab'
+    )
+
+    t.equal(answer.status, 206)
+    t.same(answer.header('content-range'), ['bytes 2-3/10'])
+    t.equal(answer.body.toString(), 'ab')
+  })
+
+  const FRAMED: readonly (readonly [how: string, bytes: string])[] = [
+    ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello there'],
+    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6;x=y\r\nhello \r\n5\r\nthere\r\n0\r\n\r\n'],
+    [
+      'in chunks, with trailers',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nhello there\r\n0\r\nX: y\r\n\r\n'
+    ],
+    [
+      'after it said that it works on it',
+      `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello there`
+    ],
+    [
+      'after early hints',
+      `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n`.repeat(2) +
+        'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello there'
+    ]
+  ]
+  for (const [how, bytes] of FRAMED) {
+    t.test(`is the body that the backend sends ${how}`, async (t) => {
+      const answer = await answerTo(bytes)
+
+      t.equal(answer.status, 200)
+      t.equal(answer.body.toString(), 'hello there')
+      t.same(answer.header('link'), [])
+    })
+  }
+
+  for (const version of ['1.0', '1.1']) {
+    t.test(`is the body that ends with the backend's connection, as of HTTP/${version}`, async (t) => {
+      backend.answer = ({ socket }) => socket.end(`HTTP/${version} 200 OK\r\nContent-Type: text/plain\r\n\r\nhello`)
+
+      t.equal((await ask(url, way.path)).body.toString(), 'hello')
+    })
+  }
+
+  t.test('is a large answer, whole', async (t) => {
+    const body = Buffer.from(
+      JSON.stringify({ rows: Array.from({ length: 400_000 }, (_, id) => ({ id, name: `zone ${id}` })) })
+    )
+    t.ok(body.length > 10e6)
+    const head = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length * 2}\r\n\r\n`
+    const answer = await answerTo(Buffer.concat([Buffer.from(head), body, body]))
+
+    t.ok(answer.body.equals(Buffer.concat([body, body])))
+  })
+
+  t.test('is whole for a client of HTTP/1.0, which knows no chunks', async (t) => {
+    backend.answer = ({ socket }) =>
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n there\r\n0\r\n\r\n')
+
+    const answer = await sendBytes(url, `GET ${way.path} HTTP/1.0\r\n\r\n`)
+
+    t.match(answer, /^HTTP\/1\.1 200 /)
+    t.notMatch(answer, /transfer-encoding/i)
+    t.ok(answer.endsWith('\r\n\r\nhello there'), answer)
+  })
+
+  t.test('is each answer in its turn where it does not wait for the one before', async (t) => {
+    const waiting: (() => void)[] = []
+    backend.answer = ({ head, socket }) => {
+      const name = /\?(\w)/.exec(head)?.[1]
+      waiting.push(() => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${name}]`))
+      // The last to come is the first to be answered.
+      if (waiting.length === 3) for (const answer of waiting.toReversed()) answer()
+    }
+
+    const answers = await sendBytes(
+      url,
+      ['a', 'b'].map((name) => `GET ${way.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`).join('') +
+        rawRequest(`GET ${way.path}?c HTTP/1.1`)
+    )
+
+    t.same(answers.match(/\[\w\]/g), ['[a]', '[b]', '[c]'])
+    t.equal(answers.match(/^HTTP\/1\.1 200 /gm)?.length, 3)
+  })
+
+  t.test('is a connection that serves its next request too', async (t) => {
+    backend.answer = ({ head, socket }) =>
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${/\?(\w)/.exec(head)?.[1]}]`)
+    const socket = await openSocket(url)
+    let answers = ''
+    socket.setEncoding('latin1').on('data', (bytes) => {
+      answers += bytes
+    })
+    for (const name of ['a', 'b', 'c']) {
+      socket.write(`GET ${way.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`)
+      while (!answers.endsWith(`[${name}]`)) await once(socket, 'data')
+    }
+    socket.destroy()
+
+    t.equal(answers.match(/^HTTP\/1\.1 200 /gm)?.length, 3)
+  })
+})
+
+t.test('a HEAD', async (t) => {
+  for (const path of ['/api/zones/7', '/api/unknown/7']) {
+    t.test(`gets the headers of ${path}, its length among them, and no body`, async (t) => {
+      const backend = await startBackend(
+        t,
+        'HTTP/1.1 200 OK\r\nContent-Length: 123\r\nETag: "1"\r\nContent-Type: a/b\r\n\r\n'
+      )
+      const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+      const answer = await ask(url, path, { method: 'HEAD' })
+
+      t.equal(answer.status, 200)
+      t.same(answer.header('content-length'), ['123'])
+      t.same(answer.header('content-type'), ['a/b'])
+      t.same(answer.header('etag'), ['"1"'])
+      t.equal(answer.body.length, 0)
+    })
+  }
+})
+
+onBothWays(t, 'a connection to the backend', async (t, way) => {
+  t.test('is kept for the next request', async (t) => {
+    const backend = await startBackend(t)
+    const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+    for (const _ of [1, 2, 3]) t.equal((await send(way.path)).status, 200)
+
+    t.equal(backend.connections.length, 1)
+  })
+
+  /** Answers the first request on each connection, up to so many; the next ones meet a closed connection. */
+  const closingBackend = (t: Parameters<typeof startRawBackend>[0], how: 'end' | 'resetAndDestroy', answered: number) =>
+    startRawBackend(t, ({ socket, index, indexOnConnection }) => {
+      if (indexOnConnection === 0 && index < answered) socket.write(OK)
+      else if (index > 1 + answered) socket.write(OK)
+      else socket[how]()
+    })
+
+  for (const [of, how] of [
+    ['closed', 'end'],
+    ['reset', 'resetAndDestroy']
+  ] as const) {
+    t.test(`that is ${of} just when it is used again costs a read nothing: it is sent once more`, async (t) => {
+      const backend = await startRawBackend(t, ({ socket, indexOnConnection }) => {
+        if (indexOnConnection === 0) socket.write(OK)
+        else socket[how]()
+      })
+      const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+      await send(`${way.path}?first`)
+
+      const answer = await send(`${way.path}?second`)
+
+      t.equal(answer.status, 200)
+      t.same(
+        backend.requests.map(({ head }) => /\?(\w+)/.exec(head)?.[1]),
+        ['first', 'second', 'second']
+      )
+      t.equal(backend.connections.length, 2)
+    })
+
+    t.test(
+      `that is ${of} just when it is used again costs a mutation its answer: nobody knows how far it came`,
+      async (t) => {
+        const backend = await startRawBackend(t, ({ socket, indexOnConnection }) => {
+          if (indexOnConnection === 0) socket.write(OK)
+          else socket[how]()
+        })
+        const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+        const change = { method: 'PUT', headers: jsonHeaders(), body: ZONE }
+        t.equal((await send(way.path, change)).status, 200)
+
+        const answer = await send(way.path, change)
+
+        t.equal(answer.code, 'BACKEND_UNREACHABLE')
+        t.equal(backend.requests.length, 2, 'it was sent once')
+      }
+    )
+
+    t.test(`that is ${of} once more ends the trying`, async (t) => {
+      const backend = await closingBackend(t, how, 1)
+      const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+      await send(way.path)
+
+      const answer = await send(way.path)
+
+      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.equal(backend.requests.length, 3)
+    })
+
+    t.test(`that is ${of} when it is new is not tried again`, async (t) => {
+      const backend = await startRawBackend(t, ({ socket }) => socket[how]())
+      const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+      const answer = await send(way.path)
+
+      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.equal(backend.requests.length, 1)
+    })
+
+    t.test(`that is ${of} after the answer has begun is not tried again`, async (t) => {
+      const backend = await startRawBackend(t, ({ socket, index }) => {
+        if (index === 0) socket.write(OK)
+        else socket.write('HTTP/1.1 200 OK\r\nX-', () => socket[how]())
+      })
+      const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+      await send(way.path)
+
+      const answer = await send(way.path)
+
+      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.equal(backend.requests.length, 2)
+    })
+  }
+
+  t.test('is given up on a read that carries a body: that cannot be sent twice', async (t) => {
+    const backend = await startRawBackend(t, ({ socket, indexOnConnection }) => {
+      if (indexOnConnection === 0) socket.write(OK)
+      else socket.end()
+    })
+    const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+    const question = { method: 'OPTIONS', headers: { ...browserHeaders(), 'content-type': 'text/plain' }, body: 'a?' }
+    t.equal((await send(way.path, question)).status, 200)
+
+    t.equal((await send(way.path, question)).code, 'BACKEND_UNREACHABLE')
+    t.equal(backend.requests.length, 2)
+  })
+})

@@ -1,0 +1,59 @@
+import type { Test } from 'tap'
+import { browserHeaders } from './gateway.js'
+
+/** One of the two ways that a request takes through the gateway. */
+export interface Way {
+  readonly name: string
+  /** For reads and for `PUT`. */
+  readonly path: string
+  /** For `POST` with a multipart form. */
+  readonly upload: string
+  /** Every method that goes this way, with a path that takes it. */
+  readonly methods: readonly (readonly [method: string, path: string])[]
+}
+
+export const WAYS: readonly Way[] = [
+  {
+    name: 'a typed route',
+    path: '/api/zones/7',
+    upload: '/api/floors/7/upload',
+    methods: [
+      ['GET', '/api/zones/7'],
+      ['POST', '/api/zones'],
+      ['PUT', '/api/zones/7'],
+      ['PATCH', '/api/transmitters/7'],
+      ['DELETE', '/api/zones/7']
+    ]
+  },
+  {
+    name: 'the catch-all',
+    path: '/api/unknown/7',
+    upload: '/api/unknown/7/upload',
+    methods: [
+      ['GET', '/api/unknown/7'],
+      ['HEAD', '/api/unknown/7'],
+      ['HEAD', '/api/zones/7'],
+      ['OPTIONS', '/api/unknown/7'],
+      ['OPTIONS', '/api/zones/7'],
+      ['POST', '/api/unknown'],
+      ['PUT', '/api/unknown/7'],
+      ['PATCH', '/api/unknown/7'],
+      ['DELETE', '/api/unknown/7']
+    ]
+  }
+]
+
+/** The same tests for both ways: what is true of one is true of the other. */
+export const onBothWays = (t: Test, name: string, tests: (t: Test, way: Way) => Promise<void>): void => {
+  for (const way of WAYS) void t.test(`${name}, through ${way.name}`, (t) => tests(t, way))
+}
+
+/** A body that every schema here accepts, and how a browser sends it. */
+export const ZONE = '{"name":"Lobby"}'
+export const jsonHeaders = (): Record<string, string> => ({ ...browserHeaders(), 'content-type': 'application/json' })
+
+export const BOUNDARY = 'form-boundary'
+export const formHeaders = (): Record<string, string> => ({
+  ...browserHeaders(),
+  'content-type': `multipart/form-data; boundary=${BOUNDARY}`
+})
