@@ -6,6 +6,7 @@ import { browserHeaders, startGateway, type TestGateway, tokenOf } from '../help
 import { sendRaw } from '../helper/http.js'
 
 const SECRET = 's3cr3t'
+const INFO = 30
 
 const SECRET_FIELDS = [
   'authorization',
@@ -347,7 +348,7 @@ t.test('the line of a request', async (t) => {
 
       const lines = await requestLines(gateway)
       t.equal(lines.length, 1)
-      t.match(lines, [{ level: 30, ...line, ip: '127.0.0.1', ms: Number, requestId: answer.headers['x-request-id'] }])
+      t.match(lines, [{ level: INFO, ...line, ip: '127.0.0.1', ms: Number, requestId: answer.headers['x-request-id'] }])
       t.same(Object.keys(lines[0] ?? {}).sort(), LINE_FIELDS, 'and nothing else')
     })
   }
@@ -410,6 +411,10 @@ t.test('a request that is cut short', async (t) => {
     const lines = await requestLines(gateway)
     t.equal(lines.length, 1)
     t.match(lines, [{ ...get('/api/zones', 499), cutShort: true, ip: '127.0.0.1' }])
+    t.ok(
+      gateway.logs.every(({ level }) => level === INFO),
+      'which is nothing that someone must look at'
+    )
   })
 
   t.test('leaves its line where the browser left in the middle of the answer', async (t) => {
@@ -422,6 +427,10 @@ t.test('a request that is cut short', async (t) => {
     const lines = await requestLines(gateway)
     t.equal(lines.length, 1)
     t.match(lines, [{ ...get('/api/zones', 200), cutShort: true, ip: '127.0.0.1' }])
+    t.ok(
+      gateway.logs.every(({ level }) => level === INFO),
+      'which is nothing that someone must look at'
+    )
   })
 
   t.test('leaves its line where the backend failed in the middle of the answer', async (t) => {

@@ -473,6 +473,11 @@ t.test('OVERLOADED', async (t) => {
 
     t.equal((await untilServed(gateway, '/api/zones/2')).status, 200)
     t.equal((await gateway.send('/api/zones/3')).status, 200)
+    t.same(
+      gateway.backend.requests.map(({ url }) => url),
+      ['/api/zones/2', '/api/zones/3'],
+      'and nobody works for the one who left'
+    )
   })
 
   t.test('is not for those who ask whether the gateway is up, nor for pages', async (t) => {

@@ -18,7 +18,16 @@ export interface OwnAnswer {
   readonly needsBackend: boolean
 }
 
-const SESSION_COOKIES = ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry']
+// The last two speak of another session than the new one: they are cleared.
+const SESSION_COOKIES = [
+  'auth_token',
+  'auth_user',
+  'auth_permissions',
+  'auth_token_expiry',
+  'auth_via_oidc',
+  'oidc_exchange_failed'
+]
+const ALL_COOKIES = [...SESSION_COOKIES, 'csrf_token']
 
 const login: OwnAnswer = {
   description: 'Where the backend answers with a session, the session cookies are set.',
@@ -35,13 +44,13 @@ const login: OwnAnswer = {
 }
 
 const logout: OwnAnswer = {
-  description: 'The session cookies are cleared, whatever the backend says to it.',
+  description: 'The cookies are cleared, whatever the backend says to it.',
   answers: {
     '2XX': {
       description: "The backend's answer, or `success` alone where it gave none.",
-      cookies: SESSION_COOKIES
+      cookies: ALL_COOKIES
     },
-    default: { description: BACKEND_ERROR, cookies: SESSION_COOKIES }
+    default: { description: BACKEND_ERROR, cookies: ALL_COOKIES }
   },
   needsBackend: false
 }

@@ -509,7 +509,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     )
 
     t.same(answers.match(/\[\w\]/g), ['[a]', '[b]', '[c]'])
-    t.equal(answers.match(/^HTTP\/1\.1 200 /gm)?.length, 3)
+    t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
   })
 
   t.test('is a connection that serves its next request too', async (t) => {
@@ -526,7 +526,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     }
     socket.destroy()
 
-    t.equal(answers.match(/^HTTP\/1\.1 200 /gm)?.length, 3)
+    t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
   })
 })
 
@@ -651,7 +651,7 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
     })
     const { send } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
     const question = { method: 'OPTIONS', headers: { ...browserHeaders(), 'content-type': 'text/plain' }, body: 'a?' }
-    t.equal((await send(way.path, question)).status, 200)
+    t.equal((await send(way.path)).status, 200)
 
     t.equal((await send(way.path, question)).code, 'BACKEND_UNREACHABLE')
     t.equal(backend.requests.length, 2)
