@@ -1,12 +1,15 @@
 import cookie from '@fastify/cookie'
 import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
+import packageFile from '../../package.json' with { type: 'json' }
 import { AddressSet } from '../shared/address.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
 import { secretKey } from '../shared/jwt.js'
 import { withoutRedaction } from '../shared/logger.js'
 import { isApiPath } from './access.js'
 import { answerWatch } from './answered.js'
+import { openApiDocument } from './api-docs/openapi.js'
+import { API_DOCS_PATHS, apiDocs } from './api-docs/routes.js'
 import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
 import { Refusal, type RefusalCode } from './errors.js'
@@ -29,8 +32,9 @@ import { refuser } from './refuse.js'
 import { decorateRequestContext } from './request-context.js'
 import { requestId } from './request-id.js'
 import { logRequests } from './request-log.js'
-import { KnownPaths } from './request-path.js'
+import { KnownPaths, MAX_URL_LENGTH } from './request-path.js'
 import { catchAll, FORWARDED_METHODS } from './routes/catch-all.js'
+import type { RouteTable } from './routes/declare.js'
 import { developmentRoutes } from './routes/development.js'
 import { routeTables } from './routes/index.js'
 import { metricsRoute } from './routes/metrics.js'
@@ -83,7 +87,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
-  requireCanonicalPath(app, new KnownPaths(routeTables.flatMap(({ rows }) => rows.map(({ path }) => path))))
+  requireCanonicalPath(app, new KnownPaths([...declaredPaths(routeTables), ...(config.apiDocs ? API_DOCS_PATHS : [])]))
   const loginLimit = await rateLimit(app, config.loginLimit)
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })
@@ -104,6 +108,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     ]),
     uploadBytes: config.limits.uploadBytes
   })
+  if (config.apiDocs) apiDocs(app, openApiDocument(routeTables, packageFile))
   developmentRoutes(app, config, cookies)
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)
@@ -127,7 +132,8 @@ const serverOptions = (config: GatewayConfig, log: Logger) => {
     genReqId: requestId,
     trustProxy: config.trustedProxies.length > 0 && ((address: string) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,
-    routerOptions: { maxParamLength: 512 },
+    // As long as a whole address: a parameter that the router finds too long would fall through to the catch-all, unchecked.
+    routerOptions: { maxParamLength: MAX_URL_LENGTH },
     // A HEAD is forwarded as what it is.
     exposeHeadRoutes: false,
     // A request that arrives on an open connection while we close is still served, with all that belongs to an answer.
@@ -138,6 +144,9 @@ const serverOptions = (config: GatewayConfig, log: Logger) => {
     http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024 }
   } as const
 }
+
+const declaredPaths = (tables: readonly RouteTable[]): string[] =>
+  tables.flatMap(({ rows }) => rows.map(({ path }) => path))
 
 // Every `/api/` path has a route for the methods that are forwarded: what finds none has another method.
 const methodNotAllowed = (): Refusal =>

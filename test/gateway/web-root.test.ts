@@ -637,6 +637,14 @@ t.test('a symbolic link', async (t) => {
   })
 })
 
+t.test('what is neither a file nor a folder is not served', async (t) => {
+  const { send, folder } = await startPages(t)
+  const server = createServer().listen(join(folder, 'socket.txt'))
+  t.teardown(() => server.close())
+
+  isRefusal(t, await send('/socket.txt'))
+})
+
 t.test('a file that cannot be read is a fault of ours, and says nothing of what it should have been', async (t) => {
   const { send, folder, logs } = await startPages(t)
   // There is something of this name, but it cannot be opened.

@@ -62,19 +62,23 @@ const nameOf = (schema: JsonSchema, resolve: Resolve): string => {
 }
 
 const limitsOf = (schema: JsonSchema): readonly string[] => [
-  ...range(schema.minLength, schema.maxLength, 'characters'),
-  ...range(schema.minItems || undefined, schema.maxItems, 'entries'),
-  ...range(schema.minimum, schema.maximum, ''),
+  ...range(schema.minLength, schema.maxLength, ['character', 'characters']),
+  ...range(schema.minItems || undefined, schema.maxItems, ['entry', 'entries']),
+  ...range(schema.minimum, schema.maximum, ['', '']),
   ...(schema.pattern === undefined ? [] : [`like ${schema.pattern}`])
 ]
 
-const range = (least: number | undefined, most: number | undefined, unit: string): readonly string[] => {
+type Unit = readonly [one: string, many: string]
+
+const range = (least: number | undefined, most: number | undefined, unit: Unit): readonly string[] => {
+  // A limit of numbers themselves, which nobody has to know of.
   const upper = most === Number.MAX_SAFE_INTEGER ? undefined : most
-  if (least === undefined && upper === undefined) return []
-  if (upper === undefined) return [`at least ${number(least)} ${unit}`.trim()]
-  if (least === undefined) return [`at most ${number(upper)} ${unit}`.trim()]
-  return [`${number(least)} to ${number(upper)} ${unit}`.trim()]
+  if (upper !== undefined)
+    return [least === undefined ? `at most ${count(upper, unit)}` : `${digits(least)} to ${count(upper, unit)}`]
+  return least === undefined ? [] : [`at least ${count(least, unit)}`]
 }
 
-/** In groups of three digits. */
-const number = (value = 0): string => String(value).replace(/\B(?=(?:\d{3})+$)/g, '\u202f')
+const count = (value: number, [one, many]: Unit): string => `${digits(value)} ${value === 1 ? one : many}`.trim()
+
+/** In groups of three. */
+const digits = (value: number): string => String(value).replace(/\B(?=(?:\d{3})+$)/g, '\u202f')

@@ -54,11 +54,13 @@ t.test('the page', async (t) => {
 
   t.test('closes every element that it opens', async (t) => {
     const open: string[] = []
-    for (const [, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g)) {
+    const astray: string[] = []
+    for (const [tag, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g)) {
       if (['meta', 'link', 'input'].includes(name)) continue
       if (slash === '') open.push(name)
-      else t.equal(open.pop(), name)
+      else if (open.pop() !== name) astray.push(tag)
     }
+    t.same(astray, [])
     t.same(open, [])
   })
 
@@ -126,7 +128,6 @@ t.test('hostile text', async (t) => {
     t.equal(whole.match(/<script/gi)?.length, 1, 'our own')
     t.equal(whole.match(/<\/script/gi)?.length, 1)
     t.equal(whole.match(/<\/style/gi)?.length, 1)
-    t.notMatch(whole, /<[^>]*\sonmouseover=/)
     t.notMatch(whole, '" onmouseover')
     t.match(whole, '&lt;script&gt;alert(1)&lt;/script&gt;')
     t.match(whole, '&quot; onmouseover=&quot;alert(1)&quot; x=&#39; &amp; ')
@@ -143,7 +144,7 @@ t.test('fieldsOf', async (t) => {
     [
       'a text that has to say something',
       { properties: { a: { type: 'string', minLength: 1, pattern: '^a' } } },
-      ['a ~ string ~ at least 1 characters · like ^a']
+      ['a ~ string ~ at least 1 character · like ^a']
     ],
     [
       'a number within limits',

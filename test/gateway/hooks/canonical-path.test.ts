@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { startGateway, tokenOf } from '../../helper/gateway.js'
+import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 import { sendRaw } from '../../helper/http.js'
 import { couldBeStrict } from '../../helper/path-decoders.js'
 
@@ -146,6 +146,20 @@ t.test('the gate', async (t) => {
       t.equal(backend.requests[0]?.headers[header.toLowerCase()], undefined)
     })
   }
+
+  t.test('sends no id to the catch-all for being long, where no schema would look at the body', async (t) => {
+    const headers = { ...browserHeaders(), 'content-type': 'application/json' }
+    backend.requests.length = 0
+    for (const length of [100, 101, 512, 513, 5_000]) {
+      const answer = await gateway.send(`/api/zones/${'a'.repeat(length)}`, {
+        method: 'PUT',
+        headers,
+        body: '{"name":7}'
+      })
+      t.equal(answer.code, 'VALIDATION_FAILED', `${length} characters`)
+    }
+    t.same(backend.requests, [])
+  })
 
   t.test('keeps the prefix of the backend in front of the path', async (t) => {
     const prefixed = await startGateway(t, { backend, env: { BACKEND_URL: `${backend.url}/base/v1/` } })

@@ -155,8 +155,8 @@ const methods = fc.oneof(
   fc.constantFrom('GET', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'LOCK')
 )
 
-/** What the HTTP client lets through: the gateway gets to see the rest in tests with raw bytes. */
-const sendable = (text: string): string => text.replace(/[^\x21-\xff]/g, '')
+/** What may stand in a request line; other bytes end in the parser, and are tested there. */
+const sendable = (text: string): string => text.replace(/[^\x21-\x7e]/g, '')
 
 const queries = fc.oneof(
   fc.constant(''),
@@ -165,24 +165,7 @@ const queries = fc.oneof(
 )
 
 const segments = fc.oneof(
-  fc.constantFrom(
-    '7',
-    'AA:BB',
-    'a%20b',
-    '..',
-    '.',
-    '',
-    '%2e',
-    '%2F',
-    '%zz',
-    '%',
-    '%C3%A9',
-    ';x',
-    '\\',
-    'é',
-    '*',
-    ':id'
-  ),
+  fc.constantFrom('7', 'AA:BB', 'a%20b', '..', '.', '', '%2e', '%2F', '%zz', '%', '%C3%A9', ';x', '\\', '*', ':id'),
   fc.string({ maxLength: 12 }).map(encodeURIComponent),
   textOf(0, 8).map(sendable),
   fc.integer({ min: 500, max: 600 }).map((length) => 'x'.repeat(length))

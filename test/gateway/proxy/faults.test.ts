@@ -1,0 +1,250 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import t from 'tap'
+import { ask, openSocket } from '../../helper/exact-http.js'
+import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { type RawRequest, startHttpBackend, startRawBackend } from '../../helper/scripted-backend.js'
+import { jsonHeaders, onBothWays, type Way, ZONE } from '../../helper/ways.js'
+
+// No connection is used twice, so that none of the faults is taken for that of a connection which was just being closed.
+const OK = 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}'
+
+type Behaviour = (request: RawRequest) => void
+
+const says =
+  (bytes: string): Behaviour =>
+  ({ socket }) =>
+    socket.write(bytes, 'latin1')
+
+const saysAndCloses =
+  (bytes: string): Behaviour =>
+  ({ socket }) =>
+    socket.end(bytes, 'latin1')
+
+const saysAndResets =
+  (bytes: string): Behaviour =>
+  ({ socket }) =>
+    socket.write(bytes, 'latin1', () => socket.resetAndDestroy())
+
+/** As long as somebody listens. */
+const writeForEver = (socket: Socket, bytes: string): void => {
+  while (!socket.destroyed) {
+    if (!socket.write(bytes)) {
+      socket.once('drain', () => writeForEver(socket, bytes))
+      return
+    }
+  }
+}
+
+const answer = (...lines: string[]): string => ['HTTP/1.1 200 OK', ...lines, 'Content-Length: 2', '', '{}'].join('\r\n')
+const chunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+/** Nothing of the answer can be used. */
+const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
+  ['closes without a word', saysAndCloses('')],
+  ['resets without a word', saysAndResets('')],
+  ['closes in the middle of the status line', saysAndCloses('HTTP/1.1 20')],
+  ['closes in the middle of the headers', saysAndCloses('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
+  ['resets in the middle of the headers', saysAndResets('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
+  ['closes between the headers and the body', saysAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n')],
+  ['closes before the first chunk', saysAndCloses(chunks)],
+  ['sends a chunk whose length is none', says(`${chunks}zz\r\nhello\r\n`)],
+  ['sends a chunk of negative length', says(`${chunks}-5\r\nhello\r\n`)],
+  ['sends garbage', says('\0\x01\x02\xff\xfe')],
+  ['speaks another protocol', says('220 mail.example ESMTP ready\r\n')],
+  ['speaks HTTP/0.9', says('<html>hello</html>')],
+  ['speaks HTTP/9.9', says('HTTP/9.9 200 OK\r\n\r\n')],
+  ['ends its lines with a line feed only', says('HTTP/1.1 200 OK\nContent-Length: 2\n\n{}')],
+  ['answers with the status 099', says('HTTP/1.1 099 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with the status 600', says('HTTP/1.1 600 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with the status 999', says('HTTP/1.1 999 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with the status 1000', says('HTTP/1.1 1000 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with a status in words', says('HTTP/1.1 fine OK\r\nContent-Length: 2\r\n\r\n{}')],
+  ['tells us to go on, unasked', says(`HTTP/1.1 100 Continue\r\n\r\n${OK}`)],
+  ['switches protocols, unasked', says(`HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n${OK}`)],
+  ['sends a header with a carriage return in it', says(answer('X-A: a\rb'))],
+  ['sends a header with a NUL in it', says(answer('X-A: a\0b'))],
+  ['sends a header with a control character in it', says(answer('X-A: a\x01b'))],
+  ['sends a header with a blank in its name', says(answer('X A: b'))],
+  ['sends a header without a name', says(answer(': b'))],
+  ['sends a header with a name in another alphabet', says(answer('X\xe9: b'))],
+  ['folds a header', says(answer('X-A: a\r\n b'))],
+  ['sends a negative length', says('HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}')],
+  ['sends a length in words', says('HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\n{}')],
+  ['sends two lengths', says(answer('Content-Length: 3'))],
+  ['sends its length twice', says(answer('Content-Length: 2'))],
+  ['sends a length and chunks', says(answer('Transfer-Encoding: chunked'))],
+  ['sends headers over the limit', says(answer(`X-Big: ${'a'.repeat(70_000)}`))],
+  [
+    'sends a header without end',
+    ({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\nX-Big: ')
+      writeForEver(socket, 'a'.repeat(65_536))
+    }
+  ],
+  [
+    'sends headers without end',
+    ({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      writeForEver(socket, 'X-Many: many\r\n'.repeat(4096))
+    }
+  ],
+  [
+    'announces an answer without end',
+    ({ socket }) => {
+      writeForEver(socket, 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(2048).concat('\0'))
+    }
+  ]
+]
+
+/** Something of the answer is out before it goes wrong. */
+const BROKEN: readonly (readonly [of: string, behaviour: Behaviour])[] = [
+  ['closes before the length that it promised', saysAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
+  ['resets before the length that it promised', saysAndResets('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
+  ['closes in the middle of a chunk', saysAndCloses(`${chunks}a\r\nhello`)],
+  ['closes between two chunks', saysAndCloses(`${chunks}5\r\nhello\r\n`)],
+  ['resets between two chunks', saysAndResets(`${chunks}5\r\nhello\r\n`)],
+  ['closes before the last line', saysAndCloses(`${chunks}5\r\nhello\r\n0\r\n`)],
+  ['goes on with garbage', says(`${chunks}5\r\nhello\r\nzz\r\n`)]
+]
+
+const message = { read: {}, mutation: { method: 'PUT', headers: jsonHeaders(), body: ZONE } }
+
+onBothWays(t, 'a backend that misbehaves', async (t, way) => {
+  const backend = await startRawBackend(t, says(OK))
+  const { url, send, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+  for (const kind of ['read', 'mutation'] as const) {
+    for (const [of, behaviour] of UNUSABLE) {
+      t.test(`is 502 where it ${of}, to a ${kind}`, async (t) => {
+        backend.answer = behaviour
+        const before = backend.requests.length
+        logs.length = 0
+
+        const refused = await send(way.path, message[kind])
+
+        t.equal(refused.status, 502)
+        t.equal(refused.code, 'BACKEND_UNREACHABLE')
+        t.equal(backend.requests.length, before + 1, 'it is asked once')
+        t.match(
+          logs.filter(({ level }) => Number(level) > 30),
+          [{ level: 50, msg: 'refused', err: { message: /./ } }],
+          'the cause is in the log, once'
+        )
+        backend.answer = says(OK)
+        t.equal((await send(way.path)).status, 200, 'and the next request is served')
+      })
+    }
+
+    for (const [of, behaviour] of BROKEN) {
+      t.test(`is an answer that breaks off where it ${of}, to a ${kind}`, async (t) => {
+        backend.answer = behaviour
+        const before = backend.requests.length
+        logs.length = 0
+
+        await t.rejects(ask(url, way.path, message[kind]), { code: 'ECONNRESET' })
+
+        t.equal(backend.requests.length, before + 1, 'it is asked once')
+        t.match(
+          logs.filter(({ level }) => Number(level) > 30),
+          [{ level: 50, msg: 'answer broken off', requestId: String, err: { message: /./ } }],
+          'the cause is in the log, once'
+        )
+        backend.answer = says(OK)
+        t.equal((await send(way.path)).status, 200, 'and the next request is served')
+      })
+    }
+  }
+
+  t.test(
+    'breaks off audibly for a client of HTTP/1.0, to whom a closed connection is the end of the answer',
+    async (t) => {
+      backend.answer = saysAndCloses(`${chunks}5\r\nhello\r\n`)
+      const socket = await openSocket(url)
+      socket.write(`GET ${way.path} HTTP/1.0\r\n\r\n`)
+
+      const [error] = await once(socket.resume(), 'error')
+
+      t.equal(error.code, 'ECONNRESET')
+    }
+  )
+
+  t.test('sends no more than it promised: what is too much belongs to nobody', async (t) => {
+    backend.answer = says(
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison'
+    )
+
+    t.equal((await send(way.path)).body, '{}')
+    backend.answer = says(OK)
+    for (const _ of [1, 2, 3]) t.equal((await send(way.path)).body, '{}')
+  })
+})
+
+onBothWays(t, 'a backend that cannot be reached', async (t, way) => {
+  t.test('is 502 where nobody listens', async (t) => {
+    const { send } = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
+
+    t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
+    t.equal((await send(way.path, message.mutation)).code, 'BACKEND_UNREACHABLE')
+  })
+
+  t.test('is 502 where its name is unknown', async (t) => {
+    const { send } = await startGateway(t, { env: { BACKEND_URL: 'http://backend.invalid' } })
+
+    t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
+  })
+})
+
+/** The gateway may close a connection to the backend, or leave it. */
+const closed = (socket: Socket | undefined): Promise<unknown> =>
+  socket === undefined || socket.destroyed ? Promise.resolve() : once(socket, 'close')
+
+onBothWays(t, 'a backend that is slow', async (t, way: Way) => {
+  const start = async (behaviour: Behaviour): Promise<TestGateway & { backendClosed: () => Promise<unknown> }> => {
+    const backend = await startRawBackend(t, behaviour)
+    const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url, BACKEND_TIMEOUT_MS: '300' } })
+    return { ...gateway, backendClosed: () => closed(backend.connections[0]) }
+  }
+
+  const SILENT: readonly (readonly [of: string, bytes: string])[] = [
+    ['says nothing', ''],
+    ['stops in the middle of the headers', 'HTTP/1.1 200 OK\r\nX-Begun: yes\r\n'],
+    ['only says that it works on it', 'HTTP/1.1 102 Processing\r\n\r\n'],
+    ['stops between the headers and the body', 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n']
+  ]
+  for (const [of, bytes] of SILENT) {
+    for (const kind of ['read', 'mutation'] as const) {
+      t.test(`is 504 where it ${of}, to a ${kind}, and it is told`, async (t) => {
+        const { send, backendClosed } = await start(says(bytes))
+
+        t.equal((await send(way.path, message[kind])).code, 'BACKEND_TIMEOUT')
+        await backendClosed()
+      })
+    }
+  }
+
+  for (const [of, bytes] of [
+    ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello'],
+    ['in chunks', `${chunks}5\r\nhello\r\n`]
+  ] as const) {
+    t.test(`is an answer that breaks off where it stops in the middle of a body ${of}`, async (t) => {
+      const { url, backendClosed } = await start(says(bytes))
+
+      await t.rejects(ask(url, way.path), { code: 'ECONNRESET' })
+      await backendClosed()
+    })
+  }
+
+  t.test('is not too slow where it keeps on sending', async (t) => {
+    const url = await startHttpBackend(t, async (_request, response) => {
+      for (const part of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        response.write(part)
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+      response.end()
+    })
+    const { send } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '300' } })
+
+    t.equal((await send(way.path)).body, 'abcdef')
+  })
+})

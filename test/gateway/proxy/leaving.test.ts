@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import t, { type Test } from 'tap'
+import { beginning, browse, openSocket } from '../../helper/exact-http.js'
+import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { startHttpBackend } from '../../helper/scripted-backend.js'
+import { formHeaders, jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
+
+interface AtBackend {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Settles when its connection is closed. */
+  readonly closed: Promise<unknown>
+}
+
+interface Scene extends TestGateway {
+  /** The next request that reaches the backend, where it stays. */
+  arrival(): Promise<AtBackend>
+  /** How many have reached it. */
+  readonly arrived: number
+  /** Whatever is worth more than a line about a request. */
+  complaints(): Promise<unknown[]>
+}
+
+// Longer than any test may take: what ends here was ended because the browser left.
+const PATIENT = { BACKEND_TIMEOUT_MS: '600000' }
+
+const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<Scene> => {
+  const arrivals: AtBackend[] = []
+  const waiting: ((arrival: AtBackend) => void)[] = []
+  let arrived = 0
+  const url = await startHttpBackend(t, (request, response) => {
+    request.on('error', () => undefined)
+    if (request.url === '/api/zones/well') {
+      response.end('{}')
+      return
+    }
+    arrived += 1
+    const arrival = { request, response, closed: new Promise((resolve) => response.once('close', resolve)) }
+    const next = waiting.shift()
+    if (next) next(arrival)
+    else arrivals.push(arrival)
+  })
+  const gateway = await startGateway(t, { env: { ...PATIENT, BACKEND_URL: url, ...env } })
+  return {
+    ...gateway,
+    get arrived() {
+      return arrived
+    },
+    arrival: async () => arrivals.shift() ?? new Promise((resolve) => waiting.push(resolve)),
+    complaints: async () => {
+      // By the time that another request is answered, all of this one is over.
+      t.equal((await gateway.send('/api/zones/well')).status, 200, 'others are served')
+      return gateway.logs.filter(({ level }) => Number(level) > 30)
+    }
+  }
+}
+
+onBothWays(t, 'a browser that leaves', async (t, way) => {
+  for (const [of, message, body] of [
+    ['a read', {}, undefined],
+    ['a mutation', { method: 'PUT', headers: jsonHeaders() }, ZONE]
+  ] as const) {
+    t.test(`before the answer to ${of} takes its request at the backend along, without a complaint`, async (t) => {
+      const scene = await startScene(t)
+      const browser = browse(scene.url, way.path, message).end(body)
+      const { response, closed } = await scene.arrival()
+
+      browser.destroy()
+
+      await closed
+      t.equal(response.writableFinished, false)
+      t.same(await scene.complaints(), [])
+    })
+
+    t.test(
+      `in the middle of the answer to ${of} takes its request at the backend along, without a complaint`,
+      async (t) => {
+        const scene = await startScene(t)
+        const browser = browse(scene.url, way.path, message).end(body)
+        const { response, closed } = await scene.arrival()
+        response.write('half')
+        await once(await beginning(browser), 'data')
+
+        browser.destroy()
+
+        await closed
+        t.equal(response.writableFinished, false)
+        t.same(await scene.complaints(), [])
+      }
+    )
+  }
+
+  for (const [of, framing] of [
+    ['with a length', { 'content-length': '1000000' }],
+    ['without a length', { 'transfer-encoding': 'chunked' }]
+  ] as const) {
+    t.test(
+      `in the middle of an upload ${of} takes its request at the backend along, without a complaint`,
+      async (t) => {
+        const scene = await startScene(t)
+        const browser = browse(scene.url, way.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
+        browser.write('the first part')
+        const { request, closed } = await scene.arrival()
+        await once(request, 'data')
+
+        browser.destroy()
+
+        await closed
+        t.equal(request.complete, false, 'the backend knows that it has not all of it')
+        t.same(await scene.complaints(), [])
+      }
+    )
+
+    t.test(`in the middle of an upload ${of} by closing its side only does the same`, async (t) => {
+      const scene = await startScene(t)
+      const browser = browse(scene.url, way.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
+      browser.write('the first part')
+      const { request, closed } = await scene.arrival()
+      await once(request, 'data')
+
+      browser.socket?.end()
+
+      await closed
+      t.equal(request.complete, false)
+      t.same(await scene.complaints(), [])
+    })
+  }
+
+  t.test('before its request had its turn takes it along: the backend never sees it', async (t) => {
+    const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
+    const first = scene.send(way.path)
+    const { response } = await scene.arrival()
+    const request = once(scene.gateway.app.server, 'request')
+    const browser = browse(scene.url, way.path).end()
+    const [, waiting] = await request
+
+    browser.destroy()
+    await once(waiting, 'close')
+    response.end('{}')
+
+    t.equal((await first).status, 200)
+    t.same(await scene.complaints(), [])
+    t.equal(scene.arrived, 1)
+  })
+
+  t.test('takes those requests along that wait for their turn on its connection', async (t) => {
+    const scene = await startScene(t)
+    const browser = await openSocket(scene.url)
+    browser.write(`GET ${way.path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(3))
+    const arrivals = [await scene.arrival(), await scene.arrival(), await scene.arrival()]
+
+    browser.destroy()
+
+    await Promise.all(arrivals.map(({ closed }) => closed))
+    t.same(await scene.complaints(), [])
+  })
+
+  t.test('does not take the requests of others along', async (t) => {
+    const scene = await startScene(t)
+    const browser = browse(scene.url, way.path).end()
+    const leaving = await scene.arrival()
+    const other = scene.send(way.path)
+    const { response } = await scene.arrival()
+
+    browser.destroy()
+    await leaving.closed
+    response.end('{"still":"here"}')
+
+    t.equal((await other).body, '{"still":"here"}')
+  })
+
+  t.test('after it had its answer is nothing to speak of', async (t) => {
+    const scene = await startScene(t)
+    const browser = browse(scene.url, way.path).end()
+    const { response } = await scene.arrival()
+    response.end('{}')
+    await once((await beginning(browser)).resume(), 'end')
+
+    browser.destroy()
+
+    t.equal(response.writableFinished, true)
+    t.same(await scene.complaints(), [])
+  })
+})
