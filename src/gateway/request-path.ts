@@ -59,12 +59,9 @@ export class KnownPaths {
     const spelt = path.slice(1).split('/')
     const meant = spelt.filter((segment) => !vanishes(segment))
     if (isStrict(meant, foldArea) && !(isStrict(spelt, asIs) && spelt.at(-1) !== '')) return true
-    return this.#matches(meant, foldSegment) && !this.#matches(spelt, asIs)
-  }
-
-  #matches(segments: readonly string[], fold: (segment: string) => string): boolean {
-    const folded = segments.map(fold)
-    return this.#templates.some((template) => matchesTemplate(template, folded))
+    // One by one: `/api/users/Roles` is a user to us, and to another the list of roles.
+    const folded = meant.map(foldSegment)
+    return this.#templates.some((template) => matchesTemplate(template, folded) && !matchesTemplate(template, spelt))
   }
 }
 

@@ -107,6 +107,7 @@ t.test('KnownPaths', async (t) => {
   const known = new KnownPaths([
     '/api/zones',
     '/api/zones/:id',
+    '/api/zones/busy',
     '/api/audit/logs',
     '/api/mgmt/beacons/:id',
     '/api/auth/csrf-token'
@@ -137,6 +138,8 @@ t.test('KnownPaths', async (t) => {
 
   for (const path of [
     '/api/zones/',
+    '/api/zones/Busy',
+    '/api/zones/busy/',
     '/api/zones/7/',
     '/api/Zones',
     '/API/zones/7',

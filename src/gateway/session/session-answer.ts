@@ -47,7 +47,11 @@ export const sessionOf = (answer: unknown, now: number): Session | null => {
 
 const fields = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
 
-const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+// As long as an address may be. Much longer names would burst the cookie, and browsers drop such a cookie without a word.
+const MAX_TEXT_CHARACTERS = 254
+
+const textOf = (value: unknown): string | null =>
+  typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARACTERS) : null
 
 const idOf = (value: unknown): string | number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : textOf(value)

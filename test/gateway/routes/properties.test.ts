@@ -125,6 +125,7 @@ const CHECKED = [
 t.test('whatever a schema takes arrives as it was sent', async (t) => {
   const { send, backend } = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
   const headers = { ...browserHeaders(), 'content-type': 'application/json' }
+  let clients = 0
 
   for (const name of CHECKED) {
     t.test(name, async (t) => {
@@ -132,12 +133,13 @@ t.test('whatever a schema takes arrives as it was sent', async (t) => {
       if (row?.body == null) throw new Error('there is no such route')
       const path = pathOf(row)
 
-      const property = fc.asyncProperty(written(objectsOf(row.body)), fc.ipV4(), async (body, address) => {
+      const property = fc.asyncProperty(written(objectsOf(row.body)), async (body) => {
         backend.requests.length = 0
+        clients += 1
         const answer = await send(path, {
           method: row.method,
-          // From any address: the login limit is tested elsewhere.
-          headers: { ...headers, 'x-forwarded-for': address },
+          // Each from an address of its own: the login limit is tested elsewhere.
+          headers: { ...headers, 'x-forwarded-for': `10.0.${clients >> 8}.${clients & 255}` },
           body
         })
         const arrived = backend.requests.map((request) => JSON.parse(request.body))
@@ -195,7 +197,7 @@ const headerValues = textOf(0, 12).map((text) => text.replace(/[^\x20-\x7e\x80-\
 /** Mostly what gets past the first checks, or nothing behind them would ever be asked. */
 const mostly = (good: string, ...others: string[]): fc.Arbitrary<string> =>
   fc.oneof(
-    { weight: 6, arbitrary: fc.constant(good) },
+    { weight: 14, arbitrary: fc.constant(good) },
     { weight: 2, arbitrary: fc.constantFrom(...others) },
     headerValues
   )
@@ -245,7 +247,7 @@ const rareHeaders = fc.uniqueArray(
       headerValues
     )
   ),
-  { maxLength: 3, selector: ([name]) => name }
+  { maxLength: 2, selector: ([name]) => name }
 )
 
 const headers = fc
@@ -284,16 +286,20 @@ interface Target {
   readonly body: Body
 }
 
-const targets: fc.Arbitrary<Target> = fc.oneof(
-  fc.record({ method: methods, path: paths, body: bodies }),
-  fc.constantFrom(...rows).chain((row) =>
+/** What a row takes, what it does not take, and what nobody could. */
+const bodiesFor = ({ body }: RouteDeclaration): fc.Arbitrary<Body> =>
+  body === null ? bodies : fc.oneof(spoilt(objectsOf(body)), { weight: 2, arbitrary: written(anyJson) }, bodies)
+
+const targets: fc.Arbitrary<Target> = fc.oneof(fc.record({ method: methods, path: paths, body: bodies }), {
+  weight: 2,
+  arbitrary: fc.constantFrom(...rows).chain((row) =>
     fc.record<Target>({
       method: fc.oneof({ weight: 4, arbitrary: fc.constant(row.method) }, methods),
       path: fc.constant(pathOf(row)),
-      body: row.body === null ? bodies : fc.oneof({ weight: 2, arbitrary: spoilt(objectsOf(row.body)) }, bodies)
+      body: bodiesFor(row)
     })
   )
-)
+})
 
 const SECURITY_HEADERS: Readonly<Record<string, string | RegExp>> = {
   'content-security-policy': /^default-src 'self';/,

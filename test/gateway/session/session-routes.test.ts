@@ -128,6 +128,8 @@ for (const path of LOGIN_PATHS) {
     const refused: readonly (readonly [string, string, string])[] = [
       ['without a password', '{"email":"ada@example.com"}', 'VALIDATION_FAILED'],
       ['with the field that only the server may send', CREDENTIALS.replace('}', ',"okta":true}'), 'VALIDATION_FAILED'],
+      ['with that field in capitals', CREDENTIALS.replace('}', ',"OKTA":true}'), 'VALIDATION_FAILED'],
+      ['with that field in look-alike letters', CREDENTIALS.replace('}', ',"o\u212ata":true}'), 'VALIDATION_FAILED'],
       ['with groups', CREDENTIALS.replace('}', ',"groups":["admins"]}'), 'VALIDATION_FAILED'],
       ['that is empty', '', 'VALIDATION_FAILED'],
       ['that is not JSON', 'email=ada', 'MALFORMED_BODY']
