@@ -182,8 +182,7 @@ export const countRequests =
     metrics.requestEnded(routeLabel(request), request.method, outcome)
 
 /** The template of a request's route, as the numbers have it: a catch-all is one, whatever was asked for. */
-export const routeLabel = (request: FastifyRequest): string =>
-  request.is404 ? NO_ROUTE : (request.routeOptions.url ?? NO_ROUTE)
+export const routeLabel = (request: FastifyRequest): string => request.routeOptions.url ?? NO_ROUTE
 
 /** For the forwarder. */
 export const watchBackend = (metrics: GatewayMetrics): BackendWatch => ({

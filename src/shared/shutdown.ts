@@ -29,11 +29,12 @@ export const closeOnSignal = (program: Closable, log: Logger): void => {
     try {
       await program.close()
       log.info('stopped')
-      process.exit(exitCode)
     } catch (error) {
       log.error({ err: error }, 'closing failed')
-      process.exit(1)
+      exitCode = 1
     }
+    await flushed(log)
+    process.exit(exitCode)
   }
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -49,3 +50,6 @@ export const closeOnSignal = (program: Closable, log: Logger): void => {
     })
   }
 }
+
+/** Not left to the exit: what the logger then writes to a reader that has gone it would try to write for ever. */
+const flushed = (log: Logger): Promise<void> => new Promise((resolve) => log.flush(() => resolve()))

@@ -3,11 +3,12 @@ import { readFileSync, renameSync } from 'node:fs'
 import { watch } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import type { Child } from '../helper/child.js'
+import { type Child, startChild } from '../helper/child.js'
+import { environment } from '../helper/environment.js'
 import { API_SECRET, browserHeaders } from '../helper/gateway.js'
 import { type Answer, send } from '../helper/http.js'
 import { startProgram } from '../helper/program.js'
@@ -195,6 +196,27 @@ t.test('a gateway that stops', async (t) => {
     t.ok(answers.every(({ status }) => status === 401))
     t.same(requestIdsIn(readFileSync(auditFile, 'utf8')).sort(), [...ids].sort())
     t.equal(program.stderr, '')
+  })
+})
+
+t.test('a gateway whose log nobody reads any more', async (t) => {
+  t.test('stops as well', async (t) => {
+    const folder = t.testdir()
+    // One line is passed on, then the reading end of the pipe is closed.
+    const script = `mkfifo ${folder}/log
+      (head -n 1 ${folder}/log >&2; echo reader gone >&2) &
+      exec ${process.execPath} ${resolve(PROGRAM)} > ${folder}/log`
+    const program = await startChild(t, '/bin/sh', ['-c', script], {
+      PATH: environment.path,
+      GATEWAY_PORT: '0',
+      AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
+    })
+    await program.waitForLine('listening at')
+    await program.waitForLine('reader gone')
+
+    program.signal('SIGTERM')
+
+    t.same(await program.exited, { code: 0, signal: null })
   })
 })
 

@@ -87,13 +87,14 @@ t.test('the count of requests', async (t) => {
       ['/a', 'GET', 200, 3],
       ['/a', 'GET', 404, 2],
       ['/a', 'POST', 200, 4],
-      ['/b', 'GET', 200, 5]
+      ['/b', 'GET', 200, 5],
+      ['/a', 'GET', 200, 10]
     ] as const) {
       for (let time = 0; time < times; time++) metrics.requestEnded(route, method, { status, cutShort: false, ms: 1 })
     }
 
     t.same(await countsOf(metrics, REQUESTS), {
-      '{route="/a",method="GET",status="2xx"}': 3,
+      '{route="/a",method="GET",status="2xx"}': 13,
       '{route="/a",method="GET",status="4xx"}': 2,
       '{route="/a",method="POST",status="2xx"}': 4,
       '{route="/b",method="GET",status="2xx"}': 5

@@ -100,6 +100,19 @@ t.test('a response', async (t) => {
     t.same(calls, [1, 1])
   })
 
+  t.test('leaves nothing on the connection when its answer is out', async (t) => {
+    const { responses, pipeline } = await startServer(t)
+    await pipeline(3)
+    const connection = (responses[0] as ServerResponse).req.socket
+    const before = connection.listenerCount('close')
+    const { all } = countCalls(responses)
+
+    for (const response of responses) response.end('x')
+    await all
+
+    t.ok(connection.listenerCount('close') <= before)
+  })
+
   t.test('says at once that it is over where its answer is out already', async (t) => {
     const { responses, pipeline } = await startServer(t)
     await pipeline(1)

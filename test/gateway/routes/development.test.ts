@@ -139,13 +139,7 @@ t.test('in production', async (t) => {
     backend.requests.length = 0
   })
 
-  for (const path of [
-    '/dev-login',
-    '/api/dev-login',
-    '/api/dev-login?again',
-    '/api/dev-login/',
-    '/api/dev-login/more'
-  ]) {
+  for (const path of ['/dev-login', '/api/dev-login', '/api/dev-login?again', '/api/dev-login/more']) {
     for (const method of METHODS) {
       t.test(`there is no ${method} ${path}, and it is not forwarded`, async (t) => {
         const answer = await send(path, { method, headers: signedIn })
@@ -155,6 +149,14 @@ t.test('in production', async (t) => {
         t.strictSame(backend.requests, [])
       })
     }
+  }
+
+  for (const path of ['/api/dev-login/', '/api/Dev-Login', '/API/dev-login']) {
+    t.test(`there is no other way to write it either: ${path}`, async (t) => {
+      const answer = await send(path, { method: 'POST', headers: signedIn })
+      t.equal(answer.headers['x-gateway-error'], 'AMBIGUOUS_PATH')
+      t.strictSame(backend.requests, [])
+    })
   }
 
   const bodies: readonly (readonly [string, string])[] = [

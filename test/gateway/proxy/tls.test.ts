@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { API_SECRET, startGateway } from '../../helper/gateway.js'
+import { send } from '../../helper/http.js'
+import { startProgram } from '../../helper/program.js'
+import { formHeaders, jsonHeaders, onBothWays, type Way, ZONE } from '../../helper/ways.js'
+
+interface TlsBackend {
+  readonly url: string
+  /** Where its certificate, which it signed itself, can be read. */
+  readonly certificate: string
+  readonly requests: string[]
+}
+
+/** A backend behind TLS, whose certificate is for this name. */
+const startTlsBackend = async (t: Test, name: string): Promise<TlsBackend> => {
+  const folder = t.testdir()
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  const subject = ['-subj', '/CN=backend', '-addext', `subjectAltName=${name}`, '-days', '2']
+  await promisify(execFile)('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', key, '-out', certificate])
+
+  const requests: string[] = []
+  const credentials = { key: await readFile(key), cert: await readFile(certificate) }
+  const server = createServer(credentials, (request, response) => {
+    requests.push(`${request.method} ${request.url}`)
+    request.resume().on('end', () => response.end('{"secret":true}'))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, certificate, requests }
+}
+
+/** Where Node.js reads its settings from, which a process does once. */
+const runGateway = async (t: Test, backend: TlsBackend, env: Readonly<Record<string, string>>): Promise<string> => {
+  const program = await startProgram(t, 'dist/src/gateway/main.js', {
+    NODE_ENV: 'production',
+    GATEWAY_PORT: '0',
+    BACKEND_URL: backend.url,
+    API_SECRET,
+    AUDIT_LOG_FILE: join(dirname(backend.certificate), 'audit.jsonl'),
+    ...env
+  })
+  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+  return url
+}
+
+/** The codes of a read, a mutation and an upload; '' for each that was served. */
+const codesOf = async (url: string, way: Way): Promise<string[]> => {
+  const read = await send(url, way.path)
+  const mutation = await send(url, way.path, { method: 'PUT', headers: jsonHeaders(), body: ZONE })
+  const upload = await send(url, way.upload, { method: 'POST', headers: formHeaders(), body: 'form' })
+  return [read, mutation, upload].map(({ status, code }) => (status === 200 ? '' : code))
+}
+
+const REFUSED = ['BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE']
+const SERVED = ['', '', '']
+
+onBothWays(t, 'a backend behind TLS', async (t, way) => {
+  t.test('is not talked to where nobody vouches for its certificate', async (t) => {
+    const backend = await startTlsBackend(t, 'IP:127.0.0.1')
+    const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+    t.same(await codesOf(url, way), REFUSED)
+    t.same(backend.requests, [], 'it is told nothing')
+    t.match(
+      logs.filter(({ msg }) => msg === 'refused'),
+      [{ err: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } }, {}, {}],
+      'the log says why'
+    )
+  })
+
+  t.test('is not talked to even where Node.js is told to trust everybody', async (t) => {
+    const backend = await startTlsBackend(t, 'IP:127.0.0.1')
+    const url = await runGateway(t, backend, { NODE_TLS_REJECT_UNAUTHORIZED: '0' })
+
+    t.same(await codesOf(url, way), REFUSED)
+    t.same(backend.requests, [])
+  })
+
+  t.test('is talked to where its certificate is among those that Node.js is told to trust', async (t) => {
+    const backend = await startTlsBackend(t, 'IP:127.0.0.1')
+    const url = await runGateway(t, backend, { NODE_EXTRA_CA_CERTS: backend.certificate })
+
+    t.same(await codesOf(url, way), SERVED)
+    t.same(backend.requests, [`GET ${way.path}`, `PUT ${way.path}`, `POST ${way.upload}`])
+  })
+
+  t.test('is not talked to where its certificate is for another name', async (t) => {
+    const backend = await startTlsBackend(t, 'DNS:somebody.example,IP:127.0.0.2')
+    const url = await runGateway(t, backend, { NODE_EXTRA_CA_CERTS: backend.certificate })
+
+    t.same(await codesOf(url, way), REFUSED)
+    t.same(backend.requests, [])
+  })
+})
