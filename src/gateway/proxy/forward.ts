@@ -50,9 +50,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #attempt = 0
   /** Whether the backend has begun to answer. */
   #begun = false
-  /** The backend's status and headers, until they are sent on. */
+  /** What the backend said before the body, until it is sent on; and what the hooks have to say. */
   #status = 0
-  #headers: string[] = []
+  #headers: readonly string[] = NO_HEADERS
+  #ownHeaders: Readonly<Record<string, unknown>> = NO_OWN_HEADERS
   /** How long the body is, where it is short and says so. */
   #smallLength = -1
   /** Whether the answer is out, or nobody waits for it any more. */
@@ -103,11 +104,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return
     if (status > MAX_STATUS) throw new Error(`no answer can have the status ${status}`)
     this.#watch.answered(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
+    const { rawHeaders } = controller
     this.#status = status
+    this.#ownHeaders = this.#reply.getHeaders()
     this.#headers = browserResponseHeaders(
-      decodedHeaders(controller.rawHeaders as Buffer[]),
+      decodedHeaders(rawHeaders as Buffer[]),
       this.#backend.origin,
-      this.#reply.getHeaders()
+      this.#ownHeaders
     )
     // Whole without a body, though they may speak of its length.
     if (BODILESS.has(status)) this.#end()
@@ -139,7 +142,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     else if (this.#mayRepeat(error)) {
       this.#attempt += 1
       this.#backend.pool.dispatch(this.#options, this)
-    } else this.#reply.send(backendRefusal(error))
+    } else this.#refuse(error)
   }
 
   #mayRepeat(error: Error): boolean {
@@ -155,6 +158,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#response.end()
   }
 
+  #refuse(error: Error): void {
+    if (this.#leavesRest()) this.#reply.header('connection', 'close')
+    this.#reply.send(backendRefusal(error))
+  }
+
   /** Half an answer must look like one, not like a short success. */
   #breakOff(error: Error): void {
     this.#reply.log.error({ requestId: this.#reply.request.id, err: error }, 'answer broken off')
@@ -163,24 +171,26 @@ class Exchange implements Dispatcher.DispatchHandler {
     else this.#response.destroy()
   }
 
-  #writeHead(status: number, incoming: string[]): void {
-    this.#response.writeHead(status, this.#head(this.#reply.getHeaders(), incoming))
-    this.#reply.hijack()
-  }
-
-  /** Ours, which the hooks left on the reply, then the backend's. */
-  #head(own: Readonly<Record<string, unknown>>, incoming: string[]): string[] {
+  #writeHead(status: number, incoming: readonly string[]): void {
     const head: string[] = []
-    for (const name in own) {
-      const value = own[name]
+    for (const name in this.#ownHeaders) {
+      const value = this.#ownHeaders[name]
       if (typeof value === 'string') head.push(name, value)
       else for (const one of [value].flat()) head.push(name, String(one))
     }
-    // What is left of an upload that the backend did not wait for would be taken for the next request.
-    if (!this.#reply.request.raw.complete) head.push('connection', 'close')
-    return head.concat(incoming)
+    if (this.#leavesRest()) head.push('connection', 'close')
+    this.#response.writeHead(status, head.concat(incoming))
+    this.#reply.hijack()
+  }
+
+  /** Whether the answer does not wait for the end of an upload: the rest of it would be taken for the next request. */
+  #leavesRest(): boolean {
+    return !this.#reply.request.raw.complete
   }
 }
+
+const NO_HEADERS: readonly string[] = []
+const NO_OWN_HEADERS: Readonly<Record<string, unknown>> = {}
 
 // RFC 9110: what is above says nothing that anybody could understand.
 const MAX_STATUS = 599

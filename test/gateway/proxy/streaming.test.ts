@@ -303,3 +303,52 @@ onBothWays(t, 'a backend that answers in the middle of an upload', async (t, way
     t.equal(await arrived, sent)
   })
 })
+
+onBothWays(t, 'a backend that fails in the middle of an upload', async (t, way) => {
+  for (const [of, framing] of [
+    ['with a length', { 'content-length': String(20 * MIB) }],
+    ['without a length', { 'transfer-encoding': 'chunked' }]
+  ] as const) {
+    const uploadTo = async (t: Test, listener: Parameters<typeof startHttpBackend>[1]): Promise<ExactAnswer> => {
+      const backendUrl = await startHttpBackend(t, listener)
+      const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '300' } })
+      const request = upload(url, way.upload, framing)
+      void pour(request, 20 * MIB, { bytes: 0 }).catch(() => undefined)
+      const answer = await wholeAnswer(await beginning(request))
+      request.destroy()
+      return answer
+    }
+
+    t.test(`is 502 where it closes, ${of}`, async (t) => {
+      const answer = await uploadTo(t, (request) => request.once('data', () => request.socket.destroy()))
+
+      t.equal(answer.status, 502)
+      t.same(answer.header('x-gateway-error'), ['BACKEND_UNREACHABLE'])
+      t.same(answer.header('connection'), ['close'], 'nobody reads the rest: the browser must not wait for that')
+    })
+
+    t.test(`is 504 where it stops reading, ${of}`, async (t) => {
+      const answer = await uploadTo(t, () => undefined)
+
+      t.equal(answer.status, 504)
+      t.same(answer.header('x-gateway-error'), ['BACKEND_TIMEOUT'])
+      t.same(answer.header('connection'), ['close'])
+    })
+
+    t.test(`is not the one to blame where the browser is slow, ${of}`, async (t) => {
+      const backendUrl = await startHttpBackend(t, async (request, response) => response.end(await hashOf(request)))
+      const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '100' } })
+      const parts = Array.from({ length: 10 }, (_, index) => block.subarray(index, index + 1000))
+      const request = upload(url, way.upload, 'content-length' in framing ? { 'content-length': '10000' } : framing)
+      for (const part of parts) {
+        request.write(part)
+        await delay(200)
+      }
+
+      const answer = await wholeAnswer(await beginning(request.end()))
+
+      t.equal(answer.status, 200)
+      t.equal(answer.body.toString(), createHash('sha256').update(Buffer.concat(parts)).digest('hex'))
+    })
+  }
+})
