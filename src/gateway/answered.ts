@@ -16,7 +16,7 @@ const CLIENT_LEFT = 499
 
 /**
  * Tells all listeners what became of a request, once. To be called for each request before anything can refuse it. Not
- * by `onResponse`: that never comes for an answer that is cut short, and costs more than the one listener here.
+ * by `onResponse`: that never comes for an answer that is cut short.
  */
 export const answerWatch =
   (listeners: readonly AnswerListener[]) =>

@@ -29,7 +29,7 @@ import { openBackend } from './proxy/backend.js'
 import { forwarder } from './proxy/forward.js'
 import { mountRoutes } from './proxy/mount.js'
 import { refuser } from './refuse.js'
-import { decorateRequestContext } from './request-context.js'
+import { beginRequest, decorateRequestContext } from './request-context.js'
 import { requestId } from './request-id.js'
 import { logRequests } from './request-log.js'
 import { KnownPaths, MAX_URL_LENGTH } from './request-path.js'
@@ -71,11 +71,13 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   })
   const countRefusal = (code: RefusalCode): void => metrics.refused(code)
   const refuse = refuser(countRefusal)
+  const watch = answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)])
 
   const app: FastifyInstance = Fastify({
     ...serverOptions(config, log),
     frameworkErrors: (error, request, reply) => {
       // The router refuses these before any hook runs.
+      beginRequest(request, reply, watch)
       reply.headers(headerTable).header('x-request-id', request.id)
       refuse(error, reply)
     },
@@ -83,7 +85,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   })
   answerExpectation(app.server, headerTable, countRefusal)
   await app.register(cookie, { hook: false })
-  decorateRequestContext(app, answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)]))
+  decorateRequestContext(app, watch)
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)

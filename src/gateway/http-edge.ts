@@ -27,7 +27,7 @@ export const answerUnreadable =
     }
     const refusal = unreadableRefusal(error)
     count(refusal.code)
-    socket.end(rawAnswer(refusal, table))
+    socket.end(rawAnswer(refusal, table, isHead(error.rawPacket)))
   }
 
 /** Node keeps the response that a socket is busy with here, and looks at it for its own answer to such errors. */
@@ -47,10 +47,13 @@ const hasLongRequestLine = (packet: unknown): boolean => {
   return (end === -1 ? packet.length : end) > MAX_URL_LENGTH
 }
 
-const rawAnswer = (refusal: Refusal, table: HeaderTable): string => {
+/** Its answer has no body, and what follows the headers would be taken for another answer. */
+const isHead = (packet: unknown): boolean => Buffer.isBuffer(packet) && packet.toString('latin1', 0, 5) === 'HEAD '
+
+const rawAnswer = (refusal: Refusal, table: HeaderTable, headOnly: boolean): string => {
   const { headers, body } = answerParts(refusal, requestId({ headers: {} }), table)
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${refusal.statusCode} ${STATUS_CODES[refusal.statusCode]}\r\n${lines.join('')}\r\n${body}`
+  return `HTTP/1.1 ${refusal.statusCode} ${STATUS_CODES[refusal.statusCode]}\r\n${lines.join('')}\r\n${headOnly ? '' : body}`
 }
 
 /** For `Expect` with anything but `100-continue`. */

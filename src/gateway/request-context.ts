@@ -31,10 +31,15 @@ export const decorateRequestContext = (app: FastifyInstance, watch: AnswerWatch)
 
   // At once, because a request whose answer is out has lost its socket.
   app.addHook('onRequest', (request, reply, done) => {
-    request.clientAddress = clientAddress(request)
-    watch(request, reply)
+    beginRequest(request, reply, watch)
     done()
   })
+}
+
+/** For those too that the router refuses before any hook runs. */
+export const beginRequest = (request: FastifyRequest, reply: FastifyReply, watch: AnswerWatch): void => {
+  request.clientAddress = clientAddress(request)
+  watch(request, reply)
 }
 
 /** What no proxy could have meant falls back to the socket's own peer. */

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { AnswerListener } from './answered.js'
+import { withoutPathSecret } from './path-secret.js'
 
 /** One line per request, without its query and headers: those carry secrets. */
 export const logRequests =
@@ -20,9 +21,4 @@ const MAX_PATH_CHARACTERS = 256
 
 const loggablePath = ({ path, raw }: FastifyRequest): string =>
   // A path that was refused as ambiguous is known only as it was sent.
-  withoutSecret(path || (raw.url ?? '').split('?', 1).join('')).slice(0, MAX_PATH_CHARACTERS)
-
-// An onboarding token stands in the path itself: who has the log must not have the token, however the path is spelt.
-const PHONE_BEACON = /(phone-beacon\b)(?!\/(?:onboarding-token|complete-enrollment|irk-records)$).+$/i
-
-const withoutSecret = (path: string): string => path.replace(PHONE_BEACON, '$1/…')
+  withoutPathSecret(path || (raw.url ?? '').split('?', 1).join('')).slice(0, MAX_PATH_CHARACTERS)

@@ -18,7 +18,7 @@ export interface RawBackend {
   readonly requests: readonly RawRequest[]
   readonly connections: readonly Socket[]
   /** What it does with the next requests. */
-  answer: (request: RawRequest) => void
+  answer: (request: RawRequest) => unknown
 }
 
 const LOOPBACK = '127.0.0.1'

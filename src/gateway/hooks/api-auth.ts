@@ -5,6 +5,7 @@ import { type Access, accessOf, isApiPath, MUTATING_METHODS } from '../access.js
 import type { AuditLog } from '../audit/audit-log.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal, type RefusalCode } from '../errors.js'
+import { withoutPathSecret } from '../path-secret.js'
 import { sessionCookie } from '../session/credentials.js'
 
 export interface ApiAuthParts {
@@ -52,7 +53,7 @@ export const apiAuth = (app: FastifyInstance, { config, tokens, audit }: ApiAuth
     audit.record({
       event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
       ip: request.clientAddress,
-      resource: request.path,
+      resource: withoutPathSecret(request.path),
       method: request.method,
       status: refusal.statusCode,
       reason,

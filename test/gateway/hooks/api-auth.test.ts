@@ -269,6 +269,12 @@ t.test('the audit log', async (t) => {
     t.notMatch(JSON.stringify(record), /secret|eyJ|t0ken/, 'no query, token or cookie')
   })
 
+  t.test('does not keep the token that stands in an onboarding path', async (t) => {
+    const { send, auditRecords } = await startGateway(t)
+    await send('/api/phone-beacon/s3cr3t-onboarding-token', { method: 'DELETE', headers: pair(null) })
+    t.match(await auditRecords(), [{ resource: '/api/phone-beacon/…' }])
+  })
+
   t.test('names the user of an expired token', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     const token = createAppToken({ userId: 7, email: 'a@b.c', role: 'operator' }, apiKey, {

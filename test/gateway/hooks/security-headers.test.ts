@@ -201,6 +201,14 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
       t.match(answer.headers, expected['strict-transport-security'] === undefined ? SAME_IN_BOTH : expected)
     })
 
+    t.test('are all there is on the answer to a malformed HEAD', async (t) => {
+      const { url } = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
+      const answer = await sendRaw(url, 'HEAD /api/\xe9 HTTP/1.1\r\nHost: x\r\n\r\n')
+      t.equal(answer.status, 400)
+      t.equal(answer.headers['x-frame-options'], 'DENY')
+      t.equal(answer.body, '')
+    })
+
     t.test('are on the answer to a malformed request that follows a good one on the same connection', async (t) => {
       const { url } = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
       const socket = connect(Number(new URL(url).port), '127.0.0.1')

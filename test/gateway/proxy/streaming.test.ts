@@ -340,12 +340,14 @@ onBothWays(t, 'a backend that fails in the middle of an upload', async (t, way) 
       const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '100' } })
       const parts = Array.from({ length: 10 }, (_, index) => block.subarray(index, index + 1000))
       const request = upload(url, way.upload, 'content-length' in framing ? { 'content-length': '10000' } : framing)
+      const answering = beginning(request).then(wholeAnswer)
       for (const part of parts) {
         request.write(part)
         await delay(200)
       }
+      request.end()
 
-      const answer = await wholeAnswer(await beginning(request.end()))
+      const answer = await answering
 
       t.equal(answer.status, 200)
       t.equal(answer.body.toString(), createHash('sha256').update(Buffer.concat(parts)).digest('hex'))

@@ -1,0 +1,227 @@
+import { once } from 'node:events'
+import t from 'tap'
+import { ask, beginning, browse, sendBytes, wholeAnswer } from '../../helper/exact-http.js'
+import { startGateway, tokenOf } from '../../helper/gateway.js'
+import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
+import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
+
+// A request may take one of two ways to the backend, which cannot tell which one it took.
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
+
+const startBackend = (t: Parameters<typeof startRawBackend>[0]): Promise<RawBackend> =>
+  startRawBackend(t, ({ socket }) => socket.write(OK))
+
+const headOf = (backend: RawBackend): string => backend.requests.at(-1)?.head ?? ''
+const requestLineOf = (backend: RawBackend): string => headOf(backend).split('\r\n', 1).join('')
+
+/** The values of a header as the backend got them, one for each line. */
+const sentOn = (backend: RawBackend, name: string): string[] =>
+  headOf(backend)
+    .split('\r\n')
+    .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
+    .map((line) => line.slice(name.length + 1).trim())
+
+/** A request to the byte; the gateway closes the connection after it. */
+const rawRequest = (requestLine: string, ...headers: string[]): string =>
+  [requestLine, 'Host: gateway.example', 'Connection: close', ...headers, '', ''].join('\r\n')
+
+onBothWays(t, 'what the backend gets', async (t, way) => {
+  const backend = await startBackend(t)
+  const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+
+  for (const [method, path] of way.methods) {
+    t.test(`is the method, the path and the body of ${method} ${path}`, async (t) => {
+      const body = /^P/.test(method) ? ZONE : ''
+      await ask(url, path, { method, headers: jsonHeaders(), body })
+
+      t.equal(requestLineOf(backend), `${method} ${path} HTTP/1.1`)
+      t.equal(backend.requests.at(-1)?.body, body)
+    })
+  }
+
+  const TARGETS: readonly (readonly [suffix: string, why: string])[] = [
+    ['', 'nothing'],
+    ['?', 'an empty query'],
+    ['?a=1&a=2&b=&&c', 'names that come twice and values that do not come'],
+    ['?q=%2F%20%c3%A4+%41', 'encoded characters, in either letter case'],
+    ['?q=%zz%', 'encoding that is none'],
+    ['?next=/a//b/../c;d\\e', 'what would be wrong in a path'],
+    [`?${'q'.repeat(4000)}`, 'a long query'],
+    ['?a="<{[|^`]}>\'', 'characters that a URL parser would encode'],
+    ['%20x%c3%a4?a?b', 'an encoded id']
+  ]
+  for (const [suffix, why] of TARGETS) {
+    t.test(`is the target to the byte: ${why}`, async (t) => {
+      await sendBytes(url, rawRequest(`GET ${way.path}${suffix} HTTP/1.1`))
+
+      t.equal(requestLineOf(backend), `GET ${way.path}${suffix} HTTP/1.1`)
+    })
+  }
+
+  const KEPT: readonly (readonly [name: string, value: string])[] = [
+    ['accept', 'text/html, */*;q=0.8'],
+    ['accept-encoding', 'gzip, br'],
+    ['accept-language', 'de-CH,de;q=0.9'],
+    ['user-agent', 'Mozilla/5.0 (X11)'],
+    ['referer', 'https://app.example/zones?x=1'],
+    ['if-none-match', '"abc", W/"d"'],
+    ['if-modified-since', 'Mon, 01 Jan 2024 00:00:00 GMT'],
+    ['range', 'bytes=0-99'],
+    ['traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
+    ['x-mine', 'na\xefve \xc3\xa9'],
+    ['x-empty', '']
+  ]
+  for (const [name, value] of KEPT) {
+    t.test(`is the header ${name} as it came`, async (t) => {
+      await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`))
+
+      t.same(sentOn(backend, name), [value])
+    })
+  }
+
+  const DROPPED: readonly (readonly [name: string, value?: string])[] = [
+    ['Keep-Alive'],
+    ['Proxy-Authenticate'],
+    ['Proxy-Authorization'],
+    ['Proxy-Connection'],
+    ['TE', 'trailers;q=0.123'],
+    ['Trailer'],
+    ['HTTP2-Settings'],
+    ['Cookie', 'theme=from-browser'],
+    ['X-CSRF-Token'],
+    ['Forwarded', 'for=from-browser'],
+    ['X-Forwarded-For'],
+    ['X-Forwarded-Proto'],
+    ['X-Forwarded-Host'],
+    ['X-Forwarded-User'],
+    ['X-Real-IP'],
+    ['X-Request-Id', 'from browser, with blanks'],
+    ['X-Original-URL'],
+    ['X-Rewrite-URL'],
+    ['X-HTTP-Method'],
+    ['X-HTTP-Method-Override'],
+    ['X-Method-Override'],
+    ['X_Forwarded_For'],
+    ['Any_Name']
+  ]
+  for (const [name, value = 'from-browser'] of DROPPED) {
+    t.test(`is never the browser's ${name}`, async (t) => {
+      await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`, 'X-Mine: yes'))
+
+      t.same(sentOn(backend, 'x-mine'), ['yes'], 'the others arrive')
+      t.notMatch(headOf(backend), value)
+    })
+  }
+
+  t.test('is no header that Connection names, except those that we set ourselves', async (t) => {
+    await sendBytes(
+      url,
+      rawRequest(
+        `GET ${way.path} HTTP/1.1`,
+        'Connection: X-Mine , authorization,x-forwarded-for, X-Request-Id',
+        'X-Mine: from-browser',
+        'X-Other: yes',
+        `Cookie: auth_token=${tokenOf('operator')}`
+      )
+    )
+
+    t.same(sentOn(backend, 'x-mine'), [])
+    t.same(sentOn(backend, 'x-other'), ['yes'])
+    t.match(sentOn(backend, 'authorization'), [/^Bearer ./])
+    t.same(sentOn(backend, 'x-forwarded-for'), ['127.0.0.1'])
+    t.match(sentOn(backend, 'x-request-id'), [/^[\w.-]+$/])
+  })
+
+  t.test('is who asks, how, for which host, and under which id', async (t) => {
+    const answer = await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`))
+
+    t.same(sentOn(backend, 'x-forwarded-for'), ['127.0.0.1'])
+    t.same(sentOn(backend, 'x-forwarded-proto'), ['http'])
+    t.same(sentOn(backend, 'x-forwarded-host'), ['gateway.example'])
+    t.same(sentOn(backend, 'x-request-id'), [/x-request-id: (\S+)/i.exec(answer)?.[1]])
+    t.same(sentOn(backend, 'host'), [new URL(backend.url).host])
+  })
+
+  t.test('is one line where the browser repeats a header', async (t) => {
+    const lines = ['Accept: a/b', 'Accept: c/d', 'X-Mine: 1', 'X-Mine: 2', 'User-Agent: first', 'User-Agent: second']
+    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, ...lines))
+
+    t.same(sentOn(backend, 'accept'), ['a/b, c/d'])
+    t.same(sentOn(backend, 'x-mine'), ['1, 2'])
+    t.same(sentOn(backend, 'user-agent'), ['first'])
+  })
+
+  t.test('is no body of a read, which does not become the next request either', async (t) => {
+    const before = backend.requests.length
+    const hidden = `GET ${way.path}?hidden HTTP/1.1\r\nHost: a\r\n\r\n`
+    await sendBytes(
+      url,
+      `GET ${way.path}?1 HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}` +
+        rawRequest(`GET ${way.path}?2 HTTP/1.1`)
+    )
+
+    const [first, second, ...more] = backend.requests.slice(before)
+    t.match(first?.head, `GET ${way.path}?1 `)
+    t.match(second?.head, `GET ${way.path}?2 `)
+    t.same(more, [])
+    t.notMatch(first?.head, /^(?:content-length|transfer-encoding):/im)
+  })
+
+  t.test('is a body that the browser sends only after it was told to go on', async (t) => {
+    const request = browse(url, way.path, {
+      method: 'PUT',
+      headers: { ...jsonHeaders(), 'content-length': ZONE.length, expect: '100-continue' }
+    })
+    request.flushHeaders()
+    await once(request, 'continue')
+    const answer = await wholeAnswer(await beginning(request.end(ZONE)))
+
+    t.equal(answer.status, 200)
+    t.same(sentOn(backend, 'expect'), [])
+    t.equal(backend.requests.at(-1)?.body, ZONE)
+  })
+
+  t.test('is an ordinary request where the browser asks for another protocol', async (t) => {
+    const answer = await sendBytes(
+      url,
+      `GET ${way.path} HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`
+    )
+
+    t.match(answer, /^HTTP\/1\.1 200 /)
+    t.same(sentOn(backend, 'upgrade'), [])
+  })
+
+  t.test('is a length that fits the body', async (t) => {
+    const body = '{ "name" : "Küche",\n  "metadata": {} }'
+    await ask(url, way.path, { method: 'PUT', headers: jsonHeaders(), body })
+
+    const { body: arrived = '' } = backend.requests.at(-1) ?? {}
+    t.same(sentOn(backend, 'content-length'), [String(arrived.length)])
+    t.same(JSON.parse(Buffer.from(arrived, 'latin1').toString()), JSON.parse(body))
+  })
+})
+
+onBothWays(t, 'a backend under a path', async (t, way) => {
+  t.test('gets that path in front of the others', async (t) => {
+    const backend = await startBackend(t)
+    const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base/v1/` } })
+
+    await sendBytes(url, rawRequest(`GET ${way.path}?a=%2F HTTP/1.1`))
+
+    t.equal(requestLineOf(backend), `GET /base/v1${way.path}?a=%2F HTTP/1.1`)
+  })
+})
+
+onBothWays(t, 'a public address', async (t, way) => {
+  t.test('is the host that the backend is told, whatever the browser says', async (t) => {
+    const backend = await startBackend(t)
+    const { url } = await startGateway(t, {
+      env: { BACKEND_URL: backend.url, PUBLIC_URL: 'https://app.example:8443/' }
+    })
+
+    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`))
+
+    t.same(sentOn(backend, 'x-forwarded-host'), ['app.example:8443'])
+  })
+})

@@ -1,0 +1,95 @@
+import t, { type Test } from 'tap'
+import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
+import { type RawBackend, type RawRequest, startRawBackend } from '../../helper/scripted-backend.js'
+import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
+
+const start = async (t: Test, answer: RawBackend['answer']): Promise<TestGateway & { reached: RawBackend }> => {
+  const reached = await startRawBackend(t, answer)
+  return { ...(await startGateway(t, { env: { BACKEND_URL: reached.url } })), reached }
+}
+
+const served = ({ socket }: RawRequest): unknown => socket.write(OK)
+
+const queries = ({ requests }: RawBackend): unknown[] => requests.map(({ head }) => /\?(\w+)/.exec(head)?.[1])
+
+onBothWays(t, 'a connection to the backend', async (t, way) => {
+  t.test('is kept for the next request', async (t) => {
+    const { send, reached } = await start(t, served)
+
+    for (const _ of [1, 2, 3]) t.equal((await send(way.path)).status, 200)
+
+    t.equal(reached.connections.length, 1)
+  })
+
+  for (const [how, shut] of [
+    ['closed', ({ socket }: RawRequest) => socket.end()],
+    ['reset', ({ socket }: RawRequest) => socket.resetAndDestroy()]
+  ] as const) {
+    /** Serves the first request on each connection; the next one finds it shut. */
+    const servesOnce = (request: RawRequest): unknown =>
+      request.indexOnConnection === 0 ? served(request) : shut(request)
+
+    t.test(`costs a read nothing where it is ${how} just when it is used again: that is sent once more`, async (t) => {
+      const { send, reached } = await start(t, servesOnce)
+      await send(`${way.path}?first`)
+
+      const answer = await send(`${way.path}?second`)
+
+      t.equal(answer.status, 200)
+      t.same(queries(reached), ['first', 'second', 'second'])
+      t.equal(reached.connections.length, 2)
+    })
+
+    t.test(`costs a mutation its answer where it is ${how}: nobody knows how far that came`, async (t) => {
+      const { send, reached } = await start(t, servesOnce)
+      const change = { method: 'PUT', headers: jsonHeaders(), body: ZONE }
+      t.equal((await send(`${way.path}?first`, change)).status, 200)
+
+      const answer = await send(`${way.path}?second`, change)
+
+      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.same(queries(reached), ['first', 'second'])
+    })
+
+    t.test(`is not the first of many where it is ${how} and so is the next: two are enough`, async (t) => {
+      const { send, reached } = await start(t, (request) => (request.index === 0 ? served(request) : shut(request)))
+      await send(`${way.path}?first`)
+
+      const answer = await send(`${way.path}?second`)
+
+      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.same(queries(reached), ['first', 'second', 'second'])
+    })
+
+    t.test(`gets no second chance where it is ${how} at once`, async (t) => {
+      const { send, reached } = await start(t, shut)
+
+      t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
+      t.equal(reached.requests.length, 1)
+    })
+
+    t.test(`gets no second chance where it is ${how} when the answer has begun`, async (t) => {
+      const { send, reached } = await start(t, (request) => {
+        if (request.index === 0) served(request)
+        else request.socket.write('HTTP/1.1 200 OK\r\nX-', () => shut(request))
+      })
+      await send(way.path)
+
+      t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
+      t.equal(reached.requests.length, 2)
+    })
+
+    t.test(`gets no second chance where it is ${how} and the read has a body: that cannot be sent twice`, async (t) => {
+      const { send, reached } = await start(t, servesOnce)
+      await send(way.path)
+      const headers = { ...browserHeaders(), 'content-type': 'text/plain' }
+
+      const answer = await send(way.path, { method: 'OPTIONS', headers, body: 'what can I do?' })
+
+      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.equal(reached.requests.length, 2)
+    })
+  }
+})
