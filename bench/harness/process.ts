@@ -41,6 +41,11 @@ const readLines = (child: ChildProcess) => {
   const waiting = new Set<() => void>()
   let rest = ''
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    // Thousands of log lines that nobody waits for are not worth splitting: this must not cost the machine anything.
+    if (waiting.size === 0) {
+      rest = ''
+      return
+    }
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
     pending.push(...lines)

@@ -65,6 +65,8 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   const faults: string[] = []
   const values = readSettings(gatewaySettings, environment, faults)
   if (values.NODE_ENV === 'production') faults.push(...productionFaults(values, faults))
+  // Better than a gateway that silently signs nobody in.
+  if (environment.OIDC_ISSUER) faults.push('OIDC_ISSUER must not be set: this version has no identity provider sign-in')
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) faults.push('TRUST_PROXY must not trust every address')
   if (faults.length > 0) throw new SettingsFault(faults)
   return configOf(values)

@@ -28,6 +28,8 @@ export const answerUnreadable =
     const refusal = unreadableRefusal(error)
     count(refusal.code)
     socket.end(rawAnswer(refusal, table, isHead(error.rawPacket)))
+    // Who is too slow to ask is not given more time to leave.
+    if (refusal.code === 'REQUEST_TIMEOUT') socket.destroySoon()
   }
 
 /** Node keeps the response that a socket is busy with here, and looks at it for its own answer to such errors. */

@@ -12,8 +12,10 @@ export const refuser =
   (error, reply) => {
     const refusal = refusalOf(error)
     const requestId = reply.request.id
-    count(refusal.code)
-    if (refusal.statusCode >= 500) {
+    // A body that ends because its sender left is nobody's fault, and nobody is there to be told.
+    const gone = reply.raw.destroyed || reply.request.raw.errored !== null
+    if (!gone) count(refusal.code)
+    if (!gone && refusal.statusCode >= 500) {
       reply.log.error({ requestId, code: refusal.code, err: refusal.cause ?? refusal }, 'refused')
     }
     reply.code(refusal.statusCode).headers(refusalHeaders(refusal)).send(refusalBody(refusal, requestId))

@@ -58,10 +58,13 @@ export class KnownPaths {
     if (PLAINLY_SPELT.test(path)) return false
     const spelt = path.slice(1).split('/')
     const meant = spelt.filter((segment) => !vanishes(segment))
-    if (isStrict(meant, foldArea) && !(isStrict(spelt, asIs) && spelt.at(-1) !== '')) return true
+    if ((isStrict(meant, foldSegment) || isStrict(meant, foldName)) && !(isStrict(spelt, asIs) && spelt.at(-1) !== ''))
+      return true
     // One by one: `/api/users/Roles` is a user to us, and to another the list of roles.
-    const folded = meant.map(foldSegment)
-    return this.#templates.some((template) => matchesTemplate(template, folded) && !matchesTemplate(template, spelt))
+    const readings = [meant.map(foldSegment), meant.map(foldName)]
+    return this.#templates.some(
+      (template) => readings.some((reading) => matchesTemplate(template, reading)) && !matchesTemplate(template, spelt)
+    )
   }
 }
 
@@ -86,8 +89,5 @@ const foldSegment = (segment: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9_-]/g, '')
 
-/** Some backends also cut an extension off: `/api/admin.json`. */
-const foldArea = (segment: string): string => {
-  const dot = segment.indexOf('.')
-  return foldSegment(dot > 0 ? segment.slice(0, dot) : segment)
-}
+/** Some backends also cut off what follows a name: an extension, a parameter, a port. */
+const foldName = (segment: string): string => foldSegment(/^[a-z0-9_-]+/i.exec(segment)?.[0] ?? segment)

@@ -124,13 +124,13 @@ t.test('KnownPaths', async (t) => {
     '/api/unknown/',
     '/api/Unknown',
     '/api/zones/7/more/',
-    '/api/zones.csv',
     '/api/mgmt/beacons/A/B',
     '/api/admin',
     '/api/admin/Users/X',
     '/api/administrators/',
     '/api/Audits',
     '/api/audit-trail.json',
+    '/api/zoneset.csv',
     '/floors/Ground'
   ]) {
     t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
@@ -163,6 +163,12 @@ t.test('KnownPaths', async (t) => {
     '/api/%20admin/x',
     '/api/admin+',
     '/api/admin.json',
+    '/api/zones.json',
+    '/api/zones:x',
+    '/api/auth/csrf-token.json',
+    '/api/admin:80',
+    '/api/admin=1',
+    '/api/audit,x/y',
     '/api/admin~/x',
     '/api/%EF%BD%81dmin',
     '/api/%C3%A1dmin/x',

@@ -1,5 +1,5 @@
 import rateLimitPlugin, { type FastifyRateLimitStoreCtor, normalizeIP } from '@fastify/rate-limit'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import type { Attempts } from '../login-limit/attempts.js'
@@ -29,8 +29,12 @@ export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['log
     keyGenerator: (request) => normalizeIP(request.clientAddress, IPV6_PREFIX)
   })
 
-  app.addHook('onRequest', async (request, reply) => {
-    if (request.method !== 'POST' || !request.path.startsWith('/api/auth/')) return
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.method !== 'POST' || !request.path.startsWith('/api/auth/')) done()
+    else limit(request, reply).then(() => done(), done)
+  })
+
+  const limit = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const result = await check(request)
     if (result.isAllowed) return
     reply.headers({
@@ -40,7 +44,7 @@ export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['log
     })
     if (result.isExceeded)
       throw new Refusal('RATE_LIMITED', { headers: { 'retry-after': String(result.ttlInSeconds) } })
-  })
+  }
 
   return local
 }

@@ -14,7 +14,7 @@ import {
 
 export type ForwardedBody = string | Readable | null
 
-export type Forward = (request: FastifyRequest, reply: FastifyReply, body: ForwardedBody) => FastifyReply
+export type Forward = (request: FastifyRequest, reply: FastifyReply, body: ForwardedBody) => void
 
 /**
  * Sends a request on to the backend and its answer back. It talks to undici at its lowest level and writes the answer to
@@ -27,7 +27,7 @@ export const forwarder =
     // That of the body as it came; this one was written anew.
     if (typeof body === 'string') headers['content-length'] = undefined
     new Exchange(backend, watch, request, reply, headers, body).start()
-    return reply
+    // Nothing is returned: a reply would make the framework wait for its end, at the price of a dozen listeners.
   }
 
 /** Told how the backend does. */

@@ -57,7 +57,7 @@ export const backendRequestHeaders = (request: FastifyRequest, publicHost: strin
   const { headers: incoming, method } = request.raw
   const perConnection = namesInConnection(incoming.connection)
   // A read is forwarded without a body, so it must not announce one.
-  const bodyless = method === 'GET' || method === 'HEAD'
+  const bodyless = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
   const headers: RequestHeaders = {}
   for (const name in incoming) {
     if (NOT_TO_BACKEND.has(name) || perConnection.includes(name) || isSpoofable(name)) continue

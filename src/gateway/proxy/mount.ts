@@ -52,7 +52,9 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
         method: row.method,
         url: row.path,
         config: { declaration: row },
-        handler: (request, reply) => parts.forward(request, reply, uploadOf(request))
+        handler: (request, reply) => {
+          parts.forward(request, reply, uploadOf(request))
+        }
       })
     }
   })

@@ -30,7 +30,11 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
       proxyPayloads: false,
       // Else it opens connections of its own.
       undici: backend.pool,
-      handler: (request, reply) => forward(request, reply, (request.body as Readable | undefined) ?? null)
+      handler: (request, reply) => forward(request, reply, bodyOf(request))
     })
   })
 }
+
+/** OPTIONS asks without a token, so it may not hold a connection to the backend with a body that never ends. */
+const bodyOf = ({ method, body }: FastifyRequest): Readable | null =>
+  method === 'OPTIONS' ? null : ((body as Readable | undefined) ?? null)

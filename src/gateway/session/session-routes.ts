@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
@@ -23,7 +23,7 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
   const ask = backendCaller(parts)
 
   const login: LocalHandler = async (request, reply, body) => {
-    refuseExchangeFields(request.body)
+    refuseExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
     const answer = await ask(reply, body)
     const session = isSuccess(answer) ? sessionOf(jsonOf(answer), Date.now()) : null
     if (session !== null) startSession(parts, reply, session)
@@ -55,12 +55,17 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
 const EXCHANGE_FIELDS: ReadonlySet<string> = new Set(['okta', 'groups'])
 
 /** The schema refuses them as they are written; some backends do not mind how they are written. */
-const refuseExchangeFields = (body: unknown): void => {
-  const details = Object.keys(body as object)
-    .filter((name) => EXCHANGE_FIELDS.has(name.toLowerCase()))
+const refuseExchangeFields = (names: readonly string[]): void => {
+  const details = names
+    .filter((name) => EXCHANGE_FIELDS.has(name.trim().toLowerCase()))
     .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
   if (details.length > 0) throw new Refusal('VALIDATION_FAILED', { details })
 }
+
+/** Some backends read the query and the body as one. */
+const queryNames = ({ raw }: FastifyRequest): string[] => [
+  ...new URLSearchParams((raw.url ?? '').split('?').slice(1).join('?')).keys()
+]
 
 const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {
   const options = { ...cookieOptions(config.cookies), maxAge: csrfTokens.lifetimeSeconds }

@@ -15,7 +15,7 @@ const startBackend = (t: Parameters<typeof startRawBackend>[0], answer: string =
 
 onBothWays(t, 'what the browser gets', async (t, way) => {
   const backend = await startBackend(t)
-  const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+  const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
   /** The answer to a read, or to a mutation, where the backend says this. */
   const answerTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
@@ -102,7 +102,8 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     'Referrer-Policy: from-backend',
     'Permissions-Policy: from-backend',
     'Connection: X-Mine, keep-alive\r\nX-Mine: from-backend',
-    'Connection: keep-alive\r\nconnection: x-mine\r\nX-Mine: from-backend'
+    'Connection: keep-alive\r\nconnection: x-mine\r\nX-Mine: from-backend',
+    'connection: x-mine\r\nConnection: keep-alive\r\nX-Mine: from-backend'
   ]
   for (const lines of DROPPED) {
     t.test(`is never the backend's ${JSON.stringify(lines)}`, async (t) => {
@@ -314,6 +315,13 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     socket.destroy()
 
     t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
+  })
+
+  t.test('is nothing that anybody would complain about in the log', async (t) => {
+    t.same(
+      logs.filter(({ level }) => Number(level) > 30),
+      []
+    )
   })
 })
 

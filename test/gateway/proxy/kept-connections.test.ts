@@ -42,16 +42,20 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
       t.equal(reached.connections.length, 2)
     })
 
-    t.test(`costs a mutation its answer where it is ${how}: nobody knows how far that came`, async (t) => {
-      const { send, reached } = await start(t, servesOnce)
-      const change = { method: 'PUT', headers: jsonHeaders(), body: ZONE }
-      t.equal((await send(`${way.path}?first`, change)).status, 200)
+    for (const change of [
+      { method: 'PUT', headers: jsonHeaders(), body: ZONE },
+      { method: 'DELETE', headers: browserHeaders() }
+    ]) {
+      t.test(`costs a ${change.method} its answer where it is ${how}: nobody knows how far that came`, async (t) => {
+        const { send, reached } = await start(t, servesOnce)
+        t.equal((await send(`${way.path}?first`, change)).status, 200)
 
-      const answer = await send(`${way.path}?second`, change)
+        const answer = await send(`${way.path}?second`, change)
 
-      t.equal(answer.code, 'BACKEND_UNREACHABLE')
-      t.same(queries(reached), ['first', 'second'])
-    })
+        t.equal(answer.code, 'BACKEND_UNREACHABLE')
+        t.same(queries(reached), ['first', 'second'])
+      })
+    }
 
     t.test(`is not the first of many where it is ${how} and so is the next: two are enough`, async (t) => {
       const { send, reached } = await start(t, (request) => (request.index === 0 ? served(request) : shut(request)))

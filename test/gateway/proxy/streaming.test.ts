@@ -84,8 +84,9 @@ const standstill = async (progress: { readonly bytes: number }): Promise<void> =
 const UPLOADS = ['/api/floors/1/upload', '/api/personnel/1/photo', '/api/unknown/upload'] as const
 const DOWNLOADS = ['/api/personnel/export/csv', '/api/unknown/export'] as const
 
+/** By a browser that would use its connection again, if it may. */
 const upload = (url: string, path: string, framing: Record<string, string>): ClientRequest =>
-  browse(url, path, { method: 'POST', headers: { ...formHeaders(), ...framing } })
+  browse(url, path, { method: 'POST', headers: { ...formHeaders(), connection: 'keep-alive', ...framing } })
 
 const FRAMINGS = [
   ['with a length', { 'content-length': String(LARGE_BYTES) }],
