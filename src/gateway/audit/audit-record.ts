@@ -13,7 +13,7 @@ export interface Denial {
   readonly resource: string
   readonly method: string
   readonly status: number
-  /** A short code such as `TOKEN_EXPIRED`, never a sentence. */
+  /** A short word such as `token-expired`, never a sentence. */
   readonly reason: string
   readonly user: AuditUser | null
   readonly requestId: string
