@@ -5,6 +5,8 @@ import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
  * dual-stack sockets show IPv4 clients as `::ffff:1.2.3.4`, and link-local addresses carry a zone.
  */
 export const normalAddress = (text: string): string | null => {
+  // What a socket says, nearly always.
+  if (isIPv4(text)) return text
   let address = text.trim()
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(address)
   if (bracketed?.[1] !== undefined) address = bracketed[1]

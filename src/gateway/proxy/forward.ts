@@ -146,8 +146,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #mayRepeat(error: Error): boolean {
-    const { method, body } = this.#options
-    return this.#attempt === 0 && !this.#begun && body === null && mayRepeat(method, error)
+    return this.#attempt === 0 && !this.#begun && mayRepeat(this.#options.method, error)
   }
 
   #end(): void {
