@@ -300,6 +300,23 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
   })
 
+  t.test('is whole where the backend goes wrong only after it, also if it has to wait for its turn', async (t) => {
+    let answerFirst = (): unknown => undefined
+    backend.answer = ({ head, socket }) => {
+      if (head.includes('?a ')) answerFirst = () => socket.write(OK)
+      // The gateway cannot make sense of the length, and closes; only then is the first one answered.
+      else socket.once('close', () => answerFirst()).write('HTTP/1.1 304 Not Modified\r\nContent-Length: 512\r\n\r\n')
+    }
+
+    const answers = await sendBytes(
+      url,
+      `GET ${way.path}?a HTTP/1.1\r\nHost: a\r\n\r\n` +
+        `GET ${way.path}?b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
+    )
+
+    t.same(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 304'])
+  })
+
   t.test('is a connection that serves its next request too', async (t) => {
     backend.answer = ({ head, socket }) =>
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${/\?(\w)/.exec(head)?.[1]}]`)
