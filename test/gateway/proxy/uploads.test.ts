@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
