@@ -16,6 +16,8 @@ export interface Backend {
   readonly origin: string
   /** What stands in front of the gateway's path there; empty for most. */
   readonly pathPrefix: string
+  /** Both in one. */
+  readonly address: string
 }
 
 export const openBackend = ({ url, timeoutMs, connections }: GatewayConfig['backend']): Backend => {
@@ -30,7 +32,8 @@ export const openBackend = ({ url, timeoutMs, connections }: GatewayConfig['back
     maxHeaderSize: MAX_HEADER_BYTES,
     connect: connectorOf(Math.min(CONNECT_TIMEOUT_MS, timeoutMs))
   })
-  return { pool, origin, pathPrefix: pathname.replace(/\/+$/, '') }
+  const pathPrefix = pathname.replace(/\/+$/, '')
+  return { pool, origin, pathPrefix, address: `${origin}${pathPrefix}` }
 }
 
 const connectorOf = (timeout: number): buildConnector.connector => {

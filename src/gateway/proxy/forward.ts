@@ -109,7 +109,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#ownHeaders = this.#reply.getHeaders()
     this.#headers = browserResponseHeaders(
       decodedHeaders(rawHeaders as Buffer[]),
-      this.#backend.origin,
+      this.#backend.address,
       this.#ownHeaders
     )
     // Whole without a body, though they may speak of its length.

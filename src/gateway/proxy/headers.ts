@@ -96,7 +96,7 @@ export const decodedHeaders = (raw: readonly (Buffer | string)[]): RawHeaders =>
  */
 export const browserResponseHeaders = (
   incoming: RawHeaders,
-  backendOrigin: string,
+  backendAddress: string,
   own: Readonly<Record<string, unknown>>
 ): string[] => {
   const perConnection = connectionNames(incoming)
@@ -107,7 +107,7 @@ export const browserResponseHeaders = (
     if (NOT_TO_BROWSER.has(name) || name in own || perConnection.includes(name)) continue
     const value = incoming[index + 1] as string
     if (name === 'cache-control') cacheControl = true
-    headers.push(name, name === 'location' ? ownLocation(value, backendOrigin) : value)
+    headers.push(name, name === 'location' ? ownLocation(value, backendAddress) : value)
   }
   // Answers depend on who asks: unless the backend says how one may be kept, it may not.
   if (!cacheControl) headers.push('cache-control', 'no-store')
@@ -135,12 +135,15 @@ const isNamed = (name: string | undefined, wanted: string): boolean =>
 
 const AUTHORITY = /^(?:[a-z][a-z0-9+.-]*:)?\/\/[^/\\?#]*/i
 
-/** A redirect to the backend's own address would lead the browser past us. */
-const ownLocation = (location: string, backendOrigin: string): string => {
-  const [authority] = AUTHORITY.exec(location) ?? []
-  if (authority === undefined || !isOrigin(authority, backendOrigin)) return location
+/** A redirect to the backend's own address would lead the browser past us; one to its path would miss ours. */
+const ownLocation = (location: string, backendAddress: string): string => {
+  const { origin } = new URL(backendAddress)
+  const [authority = ''] = AUTHORITY.exec(location) ?? []
+  if (authority === '' ? !location.startsWith('/') : !isOrigin(authority, origin)) return location
+  const path = location.slice(authority.length)
+  const prefix = backendAddress.slice(origin.length)
   // Two slashes at the beginning would make another host of what comes after them.
-  return `/${location.slice(authority.length).replace(/^[/\\]+/, '')}`
+  return `/${(path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path).replace(/^[/\\]+/, '')}`
 }
 
 const isOrigin = (authority: string, origin: string): boolean =>

@@ -342,6 +342,31 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
   })
 })
 
+onBothWays(t, 'a Location of a backend under a path', async (t, way) => {
+  const backend = await startBackend(t)
+  const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base` } })
+
+  const LOCATIONS: readonly (readonly [of: string, from: (own: string) => string, to: string])[] = [
+    ['its address and path', (own) => `${own}/base/api/zones/8?a=b`, '/api/zones/8?a=b'],
+    ['its path', () => '/base/api/zones/8', '/api/zones/8'],
+    ['its path and two slashes', () => '/base//evil.example', '/evil.example'],
+    ['its address and another path', (own) => `${own}/other`, '/other'],
+    ['another path', () => '/api/zones/8', '/api/zones/8'],
+    ['a path that begins alike', () => '/basement', '/basement'],
+    ['a relative path', () => 'base/api', 'base/api'],
+    ['another host', () => 'https://files.example/base/a', 'https://files.example/base/a']
+  ]
+  for (const [of, from, to] of LOCATIONS) {
+    t.test(`is one that the gateway knows: ${of}`, async (t) => {
+      const location = from(backend.url)
+      backend.answer = ({ socket }) =>
+        socket.write(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
+
+      t.same((await ask(url, way.path)).header('location'), [to])
+    })
+  }
+})
+
 t.test('a HEAD', async (t) => {
   for (const path of ['/api/zones/7', '/api/unknown/7']) {
     t.test(`gets the headers of ${path}, its length among them, and no body`, async (t) => {
