@@ -1,6 +1,7 @@
 import { SettingsFault } from '../shared/env.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
+import { keepYoungObjectsYoung } from '../shared/young-objects.js'
 import { buildGateway } from './app.js'
 import { type GatewayConfig, gatewayConfig } from './config.js'
 import { connectionDrain } from './http-edge.js'
@@ -22,6 +23,7 @@ const giveUp = (lines: readonly string[]): never => {
   process.exit(1)
 }
 
+keepYoungObjectsYoung()
 try {
   await start(gatewayConfig(process.env))
 } catch (error) {
