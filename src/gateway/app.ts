@@ -109,7 +109,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     forward,
     local: new Map([
       ...sessionRoutes({ config, backend, cookies, tokens, csrfTokens }),
-      ...healthRoutes({ database, backend: backendReachable(backend.pool, backend.pathPrefix) })
+      ...healthRoutes({ database, backend: backendReachable(backend) })
     ]),
     uploadBytes: config.limits.uploadBytes
   })

@@ -6,6 +6,7 @@ import { type HealthParts, healthRoutes } from '../../../src/gateway/health/heal
 import { mountRoutes } from '../../../src/gateway/proxy/mount.js'
 import { probes } from '../../../src/gateway/routes/probes.js'
 import { createLogger } from '../../../src/shared/logger.js'
+import { browse } from '../../helper/exact-http.js'
 import { freePort } from '../../helper/free-port.js'
 import { startGateway } from '../../helper/gateway.js'
 import { sendRaw } from '../../helper/http.js'
@@ -179,6 +180,33 @@ t.test('a gateway', async (t) => {
     const answer = await send('/api/health/ready')
     t.equal(answer.status, 503)
     t.same(JSON.parse(answer.body), { status: 'unavailable', backend: { status: 'down', reason: 'refused' } })
+  })
+
+  t.test('is ready while every connection to its backend is taken', async (t) => {
+    const backend = await startBackend(t)
+    const taken = new Promise<void>((resolve) => {
+      backend.answer = ({ url }, response) => {
+        if (url === '/api/health') response.end()
+        else resolve()
+      }
+    })
+    const { url, send } = await startGateway(t, { backend, env: { BACKEND_CONNECTIONS: '1' } })
+    browse(url, '/api/zones').end()
+    await taken
+
+    t.equal((await send('/api/health/ready')).status, 200)
+  })
+
+  t.test('says so in time when its backend has stopped answering', async (t) => {
+    const backend = await startBackend(t)
+    backend.answer = () => {}
+    const { url, send } = await startGateway(t, { backend, env: { BACKEND_CONNECTIONS: '1' } })
+    browse(url, '/api/zones').end()
+
+    const answer = await send('/api/health/ready')
+
+    t.equal(answer.status, 503)
+    t.same(JSON.parse(answer.body), { status: 'unavailable', backend: { status: 'down', reason: 'timeout' } })
   })
 
   t.test('says that no database is configured', async (t) => {
