@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { FormatRegistry, Type } from '@sinclair/typebox'
 import { isAddressRange } from './address.js'
+import { isOriginPattern } from './origin-pattern.js'
 
 // The kinds of settings there are: how each is written in the environment, and what it must look like.
 
@@ -16,6 +17,7 @@ const FORMATS = {
   text: [(text: string) => text.length > 0, 'text'],
   'http-url': [(text: string) => isHttpUrl(text), 'an http or https address without user, query or fragment'],
   origin: [(text: string) => isOrigin(text), 'an origin such as https://app.example.com'],
+  'origin-pattern': [isOriginPattern, 'an origin such as https://app.example.com or https://*.example.com, or *'],
   'address-range': [isAddressRange, 'an address, a CIDR range or "loopback"'],
   'csp-host': [
     (text: string) => isCspHost(text),

@@ -1,0 +1,162 @@
+import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
+import { FILE_FAULT, type ReadFile, readConfigFile } from './config-file.js'
+import type { RelayConfigFile } from './config-schema.js'
+import { chooseSecret, type SecretSource } from './config-secrets.js'
+import { type Complain, channelRules, clientOptions, type TokenSecrets } from './config-sections.js'
+import type { ChannelRules, ClientOptions } from './core/options.js'
+import { durationMs } from './duration.js'
+import { relaySettings } from './settings.js'
+
+type Values = SettingValues<typeof relaySettings>
+
+export interface RelayConfig {
+  readonly listen: { readonly host: string; readonly port: number }
+  /** Lower case. */
+  readonly allowedOrigins: readonly string[]
+  readonly client: ClientOptions
+  readonly channels: ChannelRules
+  readonly api: {
+    readonly key: string
+    readonly maxBodyBytes: number
+    readonly insecure: boolean
+    readonly errorMode: 'default' | 'transport'
+  }
+  readonly trustedProxies: readonly string[]
+  readonly metricsAllow: readonly string[]
+  /** Without one there is no admin page. */
+  readonly adminPassword: string | null
+  readonly engine: 'memory' | 'redis'
+  /** There whenever the engine is redis. */
+  readonly redisUrl: string | null
+  readonly workers: number
+  readonly logLevel: Values['LOG_LEVEL']
+  readonly shutdownMs: number
+}
+
+/** Reads the environment and the file that it names. Throws `SettingsFault` with every fault there is. */
+export const relayConfig = (environment: Environment, readFile: ReadFile): RelayConfig => {
+  const faults: string[] = []
+  const values = readSettings(relaySettings, environment, faults)
+  const file = values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, faults)
+  // What a file means can only be said of one that can be read.
+  if (values.RELAY_CONFIG !== null && file === null) throw new SettingsFault(faults)
+  const config = new ConfigReading(environment, values, file, faults).config()
+  if (faults.length > 0) throw new SettingsFault(faults)
+  return config
+}
+
+const DEFAULT_SHUTDOWN = '5s'
+const isRedisUrl = (text: string): boolean => /^rediss?:\/\//.test(text) && URL.canParse(text)
+
+const DEFAULT_BODY_BYTES = 1024 * 1024
+
+/** One reading of both sources: the environment where it says something, else the file, else the default. */
+class ConfigReading {
+  readonly #environment: Environment
+  readonly #values: Values
+  readonly #file: RelayConfigFile | null
+  readonly #faults: string[]
+  readonly #production: boolean
+
+  constructor(environment: Environment, values: Values, file: RelayConfigFile | null, faults: string[]) {
+    this.#environment = environment
+    this.#values = values
+    this.#file = file
+    this.#faults = faults
+    this.#production = values.NODE_ENV === 'production'
+  }
+
+  config(): RelayConfig {
+    const file = this.#file ?? {}
+    const channels = channelRules(this.#file, this.#complain)
+    const client = clientOptions(file, this.#tokenSecrets(file), channels.namespaces, this.#complain)
+    const { TRUST_PROXY, METRICS_ALLOW, RELAY_WORKERS } = this.#values
+    if (TRUST_PROXY.some((range) => range.endsWith('/0'))) this.#faults.push('TRUST_PROXY must not trust every address')
+    if (this.#production) this.#refuseInsecure(file)
+    return Object.freeze({
+      listen: Object.freeze({
+        host: this.#choose('RELAY_HOST', file.http_server?.address),
+        port: this.#choose('RELAY_PORT', file.http_server?.port)
+      }),
+      allowedOrigins: Object.freeze(
+        this.#choose('RELAY_ALLOWED_ORIGINS', file.client?.allowed_origins).map((origin) => origin.toLowerCase())
+      ),
+      client,
+      channels,
+      api: Object.freeze({
+        key: this.#secret('REALTIME_API_KEY', 'http_api.key', file.http_api?.key, file.http_api?.insecure),
+        maxBodyBytes: file.http_api?.max_body_size ?? DEFAULT_BODY_BYTES,
+        insecure: file.http_api?.insecure ?? false,
+        errorMode: file.http_api?.error_mode ?? 'default'
+      }),
+      trustedProxies: Object.freeze(TRUST_PROXY),
+      metricsAllow: Object.freeze(['loopback', ...METRICS_ALLOW]),
+      adminPassword: this.#adminPassword(file),
+      ...this.#engine(file),
+      workers: RELAY_WORKERS,
+      logLevel: this.#choose('LOG_LEVEL', file.log?.level),
+      shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN)
+    })
+  }
+
+  readonly #complain: Complain = (place, what) => {
+    this.#faults.push(`${FILE_FAULT} ${place} ${what}`)
+  }
+
+  #choose<Name extends keyof Values>(name: Name, fromFile: Values[Name] | undefined): Values[Name] {
+    return this.#isGiven(name) ? this.#values[name] : (fromFile ?? this.#values[name])
+  }
+
+  #isGiven(name: string): boolean {
+    return Boolean(this.#environment[name]?.trim() || this.#environment[`${name}_FILE`])
+  }
+
+  #tokenSecrets({ client = {} }: RelayConfigFile): TokenSecrets {
+    const place = 'client.subscription_token.hmac_secret_key'
+    const { enabled = false, hmac_secret_key: other } = client.subscription_token ?? {}
+    const key = client.token?.hmac_secret_key
+    const tokenHmacSecret = this.#secret('REALTIME_HMAC_SECRET', 'client.token.hmac_secret_key', key, client.insecure)
+    if (!enabled) return { tokenHmacSecret, subscriptionTokenHmacSecret: tokenHmacSecret }
+    const source = { name: `${FILE_FAULT} ${place}`, text: other }
+    return { tokenHmacSecret, subscriptionTokenHmacSecret: this.#chooseSecret([source], client.insecure, false) }
+  }
+
+  #secret(
+    name: 'REALTIME_HMAC_SECRET' | 'REALTIME_API_KEY',
+    place: string,
+    fromFile: string | undefined,
+    optional = false
+  ): string {
+    const sources = [
+      { name, text: this.#values[name] },
+      { name: `${FILE_FAULT} ${place}`, text: fromFile }
+    ]
+    return this.#chooseSecret(sources, optional, this.#isGiven(name))
+  }
+
+  #chooseSecret(sources: readonly SecretSource[], optional = false, faulty = false): string {
+    return chooseSecret(sources, { production: this.#production, optional, faulty }, this.#faults)
+  }
+
+  #adminPassword({ admin = {} }: RelayConfigFile): string | null {
+    if (this.#values.RELAY_ADMIN_PASSWORD !== null) return this.#values.RELAY_ADMIN_PASSWORD
+    if (!admin.enabled) return null
+    if (admin.password === undefined) this.#complain('admin.password', 'is missing')
+    return admin.password ?? null
+  }
+
+  #engine({ engine: file = {} }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl'> {
+    const engine = this.#choose('RELAY_ENGINE', file.type)
+    const redisUrl = this.#choose('REDIS_URL', file.redis?.address)
+    if (file.redis?.address !== undefined && !isRedisUrl(file.redis.address))
+      this.#complain('engine.redis.address', 'must be an address such as redis://host:6379')
+    if (engine === 'redis' && redisUrl === null && !this.#isGiven('REDIS_URL'))
+      this.#faults.push('REDIS_URL is required with RELAY_ENGINE=redis')
+    return { engine, redisUrl }
+  }
+
+  #refuseInsecure({ client, http_api }: RelayConfigFile): void {
+    if (client?.insecure) this.#complain('client.insecure', 'is refused in production')
+    if (http_api?.insecure) this.#complain('http_api.insecure', 'is refused in production')
+  }
+}

@@ -1,0 +1,47 @@
+import { availableParallelism } from 'node:os'
+import { integer, list, oneOf, secret, text } from '../shared/setting-kinds.js'
+
+const MAX_WORKERS = 256
+const workers = integer(1, MAX_WORKERS, {
+  about: 'processes that share the port on one machine; auto is one per core',
+  fallback: 1
+})
+
+/** Every setting of the relay. The documentation's table is checked against this one. */
+export const relaySettings = {
+  NODE_ENV: oneOf(['development', 'production', 'test'], {
+    about: 'production asks for strong secrets and refuses the insecure options of the file',
+    fallback: 'development'
+  }),
+  RELAY_HOST: text('text', { about: 'address to listen on', fallback: '127.0.0.1' }),
+  RELAY_PORT: integer(0, 65535, { about: 'port to listen on; 0 takes a free one', fallback: 8100 }),
+  REALTIME_HMAC_SECRET: secret({
+    about: 'verifies relay tokens, as the text that it is; required, in production 64 hex characters',
+    fallback: null
+  }),
+  REALTIME_API_KEY: secret({
+    about: 'key of the publish API; required, in production 64 hex characters',
+    fallback: null
+  }),
+  RELAY_ALLOWED_ORIGINS: list('origin-pattern', {
+    about: 'pages that may connect beside those on the same host; * alone allows all'
+  }),
+  RELAY_CONFIG: text('text', { about: 'JSON file with namespaces, limits and client options', fallback: null }),
+  RELAY_ADMIN_PASSWORD: secret({ about: "operators' password; without one there is no admin page", fallback: null }),
+  RELAY_ENGINE: oneOf(['memory', 'redis'], {
+    about: 'redis, with REDIS_URL, lets several relays act as one',
+    fallback: 'memory'
+  }),
+  REDIS_URL: text('redis-url', { about: 'for RELAY_ENGINE=redis', fallback: null }),
+  RELAY_WORKERS: {
+    ...workers,
+    rule: `${workers.rule}, or auto`,
+    parse: (text: string) => (text === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : workers.parse(text))
+  },
+  TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-For names the client' }),
+  METRICS_ALLOW: list('address-range', { about: 'who may read /metrics beside this machine itself' }),
+  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+    about: 'how much is logged',
+    fallback: 'info'
+  })
+}
