@@ -3,7 +3,7 @@ import type { ClientRequest, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { beginning, browse, type ExactAnswer, wholeAnswer } from '../../helper/exact-http.js'
+import { ask, beginning, browse, type ExactAnswer, wholeAnswer } from '../../helper/exact-http.js'
 import { API_SECRET } from '../../helper/gateway.js'
 import { hashOf, MIB, type Progress, pour } from '../../helper/large-bodies.js'
 import { startProgram } from '../../helper/program.js'
@@ -12,8 +12,9 @@ import { formHeaders } from '../../helper/ways.js'
 
 const LARGE_BYTES = 200 * MIB
 const GROWTH_BYTES = 64 * MIB
-// A young process lets buffers lie, up to 64 MB of them, before it first looks what can be thrown away.
-const FIRST_GROWTH_BYTES = 2 * GROWTH_BYTES
+/** Enough for a process to have loaded and compiled what forwarding takes: that is no growth of a transfer's. */
+const SMALL_REQUESTS = 200
+const SMALL = '/api/zones'
 
 interface RunningGateway {
   readonly url: string
@@ -21,7 +22,7 @@ interface RunningGateway {
   growthDuring(work: () => Promise<void>): Promise<number>
 }
 
-/** The gateway as it is deployed: what it holds in memory is its own. */
+/** The gateway as it is deployed, and has been for a little while: what it holds in memory is its own. */
 const runGateway = async (t: Test, backendUrl: string): Promise<RunningGateway> => {
   const program = await startProgram(t, 'dist/src/gateway/main.js', {
     NODE_ENV: 'production',
@@ -34,6 +35,7 @@ const runGateway = async (t: Test, backendUrl: string): Promise<RunningGateway> 
     AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl')
   })
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+  for (let count = 0; count < SMALL_REQUESTS; count++) await ask(url, SMALL)
   const memory = async (field: 'VmRSS' | 'VmHWM'): Promise<number> => {
     const status = await readFile(`/proc/${program.pid}/status`, 'utf8')
     return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
@@ -82,10 +84,6 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
       const request = upload(gateway.url, path, framing)
       return Promise.all([pour(request, LARGE_BYTES), beginning(request).then(wholeAnswer)])
     }
-    const firstGrowth = await gateway.growthDuring(async () => {
-      for (const [, framing] of FRAMINGS) await transfer(UPLOADS[0], framing)
-    })
-    t.ok(firstGrowth < FIRST_GROWTH_BYTES, `${firstGrowth} bytes`)
 
     for (const path of UPLOADS) {
       for (const [of, framing] of FRAMINGS) {
@@ -127,17 +125,17 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
   t.test('down', async (t) => {
     let progress = { bytes: 0 }
     let poured = Promise.resolve('')
-    const backendUrl = await startHttpBackend(t, (_request, response: ServerResponse) => {
+    const backendUrl = await startHttpBackend(t, ({ url }, response: ServerResponse) => {
+      if (url === SMALL) {
+        response.end('[]')
+        return
+      }
       response.setHeader('content-type', 'text/csv')
       progress = { bytes: 0 }
       poured = pour(response, LARGE_BYTES, progress)
     })
     const gateway = await runGateway(t, backendUrl)
     const transfer = async (path: string): Promise<string> => hashOf(await beginning(browse(gateway.url, path).end()))
-    const firstGrowth = await gateway.growthDuring(async () => {
-      await transfer(DOWNLOADS[0])
-    })
-    t.ok(firstGrowth < FIRST_GROWTH_BYTES, `${firstGrowth} bytes`)
 
     for (const path of DOWNLOADS) {
       t.test(`arrive whole from ${path}, and pass through little memory`, async (t) => {
