@@ -1,15 +1,22 @@
 /**
- * Writes the tables of docs/configuration.md from the settings that the programs read: `npm run docs`. A test compares,
- * so that the page cannot say anything else than the code.
+ * `npm run docs` writes the tables of docs/configuration.md from the settings that the programs read, and the JSON Schema
+ * of the relay's file. Tests compare, so that neither can say anything else than the code.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gatewaySettings } from '../src/gateway/config.js'
+import { RelayConfigFileSchema } from '../src/relay/config-schema.js'
+import { relaySettings } from '../src/relay/settings.js'
 import type { Setting, Settings } from '../src/shared/env.js'
 
 export const CONFIGURATION_PAGE = fileURLToPath(new URL('../docs/configuration.md', import.meta.url))
 
-const TABLES: Readonly<Record<string, Settings>> = { gateway: gatewaySettings }
+export const RELAY_CONFIG_SCHEMA = fileURLToPath(new URL('../docs/relay-config.schema.json', import.meta.url))
+
+const TABLES: Readonly<Record<string, Settings>> = { gateway: gatewaySettings, relay: relaySettings }
+
+/** The schema as it is published. */
+export const relayConfigSchemaText = (): string => `${JSON.stringify(RelayConfigFileSchema, null, 2)}\n`
 
 /** The page with every table between its markers as the code has it now. */
 export const withCurrentTables = (page: string): string =>
@@ -40,4 +47,5 @@ const defaultText = ({ fallback, unit }: Setting): string => {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(CONFIGURATION_PAGE, withCurrentTables(readFileSync(CONFIGURATION_PAGE, 'utf8')))
+  writeFileSync(RELAY_CONFIG_SCHEMA, relayConfigSchemaText())
 }

@@ -106,7 +106,7 @@ const client = {
     })
   ),
   token: section('How connections prove who they are.', {
-    hmac_secret_key: text('Verifies HS256 tokens.'),
+    hmac_secret_key: text('As REALTIME_HMAC_SECRET.'),
     audience: text('What aud must contain.'),
     issuer: text('What iss must be.'),
     expiry_required: flag('Ours: whether a connection token must have an expiry; true where not given.')
@@ -143,16 +143,16 @@ export const RelayConfigFileSchema = Type.Object(
   {
     $schema: text('For editors.'),
     http_server: section('Where the relay listens.', {
-      address: text('RELAY_HOST'),
-      port: count('RELAY_PORT', 0, 65_535)
+      address: text('As RELAY_HOST.'),
+      port: count('As RELAY_PORT.', 0, 65_535)
     }),
     log: section('What is logged.', {
-      level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'LOG_LEVEL')
+      level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'As LOG_LEVEL.')
     }),
     client: section('Connections.', client),
     channel: section('Channels.', channel),
     http_api: section('The publish API.', {
-      key: text('REALTIME_API_KEY'),
+      key: text('As REALTIME_API_KEY.'),
       insecure: flag('No key is needed. Refused in production.'),
       error_mode: oneOf(['default', 'transport'], 'transport: errors have their own HTTP status.'),
       max_body_size: count('Ours: largest body, in bytes.', 1, GIB)
@@ -161,12 +161,12 @@ export const RelayConfigFileSchema = Type.Object(
       message_size_limit: count('Largest message from a client, in bytes.', 1, 64 * 1024 * 1024)
     }),
     engine: section('What carries publications between relays.', {
-      type: oneOf(['memory', 'redis'], 'RELAY_ENGINE'),
-      redis: section('For the type redis.', { address: text('REDIS_URL') })
+      type: oneOf(['memory', 'redis'], 'As RELAY_ENGINE.'),
+      redis: section('For the type redis.', { address: text('As REDIS_URL.') })
     }),
     admin: section("Operators' page.", {
       enabled: flag('Whether there is one.'),
-      password: text('RELAY_ADMIN_PASSWORD')
+      password: text('As RELAY_ADMIN_PASSWORD.')
     }),
     shutdown: section('Leaving.', { timeout: duration('How long clients may take to be gone.') }),
     sse: alwaysOn('The fallback over server-sent events.'),

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { CONFIGURATION_PAGE, withCurrentTables } from '../../scripts/settings-docs.js'
+import {
+  CONFIGURATION_PAGE,
+  RELAY_CONFIG_SCHEMA,
+  relayConfigSchemaText,
+  withCurrentTables
+} from '../../scripts/settings-docs.js'
 import { gatewaySettings } from '../../src/gateway/config.js'
+import { relayConfig } from '../../src/relay/config.js'
+import { relaySettings } from '../../src/relay/settings.js'
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
@@ -10,12 +17,24 @@ t.test('docs/configuration.md', async (t) => {
     const page = readFileSync(CONFIGURATION_PAGE, 'utf8')
     t.equal(withCurrentTables(page), page, 'run `npm run docs`')
   })
+
+  t.test('shows a file for the relay that the relay takes', async (t) => {
+    const [, example = ''] = /```json\n([^`]*)```/.exec(read('docs/configuration.md')) ?? []
+    const environment = { REALTIME_HMAC_SECRET: 'a', REALTIME_API_KEY: 'b', RELAY_CONFIG: 'example.json' }
+
+    t.same([...relayConfig(environment, () => example).channels.namespaces.keys()], ['floor'])
+  })
+})
+
+t.test('docs/relay-config.schema.json is the one that the code has', async (t) => {
+  t.equal(readFileSync(RELAY_CONFIG_SCHEMA, 'utf8'), relayConfigSchemaText(), 'run `npm run docs`')
 })
 
 t.test('.env.example', async (t) => {
   const names = [...read('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name)
 
   t.test('names every setting once, and nothing else', async (t) => {
-    t.same(names.toSorted(), Object.keys(gatewaySettings).toSorted())
+    const known = new Set([...Object.keys(gatewaySettings), ...Object.keys(relaySettings)])
+    t.same(names.toSorted(), [...known].toSorted())
   })
 })
