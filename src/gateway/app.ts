@@ -19,7 +19,6 @@ import { healthRoutes } from './health/health-routes.js'
 import { apiAuth } from './hooks/api-auth.js'
 import { requireCanonicalPath } from './hooks/canonical-path.js'
 import { csrf } from './hooks/csrf.js'
-import { limitInFlight } from './hooks/in-flight.js'
 import { rateLimit } from './hooks/rate-limit.js'
 import { securityHeaders } from './hooks/security-headers.js'
 import { type SessionExchange, sessionExchange } from './hooks/session-exchange.js'
@@ -65,7 +64,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   const cookies = new SessionCookies(config.cookies)
   const metrics = new GatewayMetrics({
     loginKeys: () => loginLimit.size,
-    inFlight: () => inFlight.count,
+    inFlight: () => backend.slots.inFlight,
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
@@ -97,14 +96,13 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })
   sessionExchange(app, provider ?? null)
-  const inFlight = limitInFlight(app, config.limits.inFlight)
 
   app.setErrorHandler((error: FastifyError, _request, reply) => refuse(error, reply))
   app.setNotFoundHandler(({ path }, reply) =>
     refuse(isApiPath(path) ? methodNotAllowed() : new Refusal('NOT_FOUND'), reply)
   )
 
-  const forward = forwarder(backend, config.publicHost, watchBackend(metrics))
+  const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: watchBackend(metrics) })
   mountRoutes(app, routeTables, {
     forward,
     local: new Map([

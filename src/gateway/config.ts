@@ -108,7 +108,8 @@ const configOf = (values: Values) => {
     backend: {
       url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
       timeoutMs: values.BACKEND_TIMEOUT_MS,
-      connections: values.BACKEND_CONNECTIONS
+      connections: values.BACKEND_CONNECTIONS,
+      inFlight: values.GATEWAY_MAX_IN_FLIGHT
     },
     headers: {
       strict: production,
@@ -136,8 +137,7 @@ const configOf = (values: Values) => {
     audit: { file: values.AUDIT_LOG_FILE },
     limits: {
       bodyBytes: values.BODY_LIMIT,
-      uploadBytes: values.UPLOAD_LIMIT,
-      inFlight: values.GATEWAY_MAX_IN_FLIGHT
+      uploadBytes: values.UPLOAD_LIMIT
     }
   } as const
 }

@@ -189,7 +189,7 @@ for (const environment of [undefined, 'development', 'test']) {
         loginBodyToken: 'keep',
         metricsAllow: ['loopback'],
         audit: { file: 'logs/audit.jsonl' },
-        limits: { bodyBytes: MIB, uploadBytes: 25 * MIB, inFlight: 1024 }
+        limits: { bodyBytes: MIB, uploadBytes: 25 * MIB }
       })
     })
 
@@ -250,7 +250,7 @@ const EFFECTS: readonly (readonly [
   ['CSP_CONNECT_HOSTS', 'ws://localhost:8100', (config) => config.headers.connectHosts, ['ws://localhost:8100']],
   ['BODY_LIMIT', '64KiB', (config) => config.limits.bodyBytes, 64 * 1024],
   ['UPLOAD_LIMIT', '100MiB', (config) => config.limits.uploadBytes, 100 * MIB],
-  ['GATEWAY_MAX_IN_FLIGHT', '7', (config) => config.limits.inFlight, 7],
+  ['GATEWAY_MAX_IN_FLIGHT', '7', (config) => config.backend.inFlight, 7],
   ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent']
 ]
 

@@ -11,7 +11,12 @@ const config = gatewayConfig(process.env)
 const app = Fastify()
 decorateRequestContext(app, () => undefined)
 mountRoutes(app, [zones], {
-  forward: forwarder(openBackend(config.backend), null, { answered: () => undefined, failed: () => undefined }),
+  forward: forwarder({
+    backend: openBackend(config.backend),
+    publicHost: null,
+    headerTable: {},
+    watch: { answered: () => undefined, failed: () => undefined }
+  }),
   local: new Map(),
   uploadBytes: config.limits.uploadBytes
 })

@@ -1,6 +1,7 @@
 import { buildConnector, Pool } from 'undici'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
+import { BackendSlots } from './backend-slots.js'
 
 const CONNECT_TIMEOUT_MS = 2_000
 
@@ -13,6 +14,9 @@ const MAX_HEADER_BYTES = 64 * 1024
 /** The backend as everything that is forwarded sees it: one pool of connections, one place to be careful in. */
 export interface Backend {
   readonly pool: Pool
+  /** Whose turn it is to use the pool. */
+  readonly slots: BackendSlots
+  readonly timeoutMs: number
   readonly origin: string
   /** What stands in front of the gateway's path there; empty for most. */
   readonly pathPrefix: string
@@ -20,7 +24,7 @@ export interface Backend {
   readonly address: string
 }
 
-export const openBackend = ({ url, timeoutMs, connections }: GatewayConfig['backend']): Backend => {
+export const openBackend = ({ url, timeoutMs, connections, inFlight }: GatewayConfig['backend']): Backend => {
   const { origin, pathname } = new URL(url)
   const pool = new Pool(origin, {
     connections,
@@ -33,7 +37,8 @@ export const openBackend = ({ url, timeoutMs, connections }: GatewayConfig['back
     connect: connectorOf(Math.min(CONNECT_TIMEOUT_MS, timeoutMs))
   })
   const pathPrefix = pathname.replace(/\/+$/, '')
-  return { pool, origin, pathPrefix, address: `${origin}${pathPrefix}` }
+  const slots = new BackendSlots({ connections, inFlight, waitMs: timeoutMs })
+  return { pool, slots, timeoutMs, origin, pathPrefix, address: `${origin}${pathPrefix}` }
 }
 
 const connectorOf = (timeout: number): buildConnector.connector => {

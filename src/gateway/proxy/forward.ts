@@ -2,33 +2,16 @@ import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Dispatcher } from 'undici'
+import { Refusal } from '../errors.js'
 import { onceClosed } from '../response-close.js'
+import type { HeaderTable } from '../security-header-table.js'
 import { type Backend, backendRefusal, mayRepeat } from './backend.js'
-import {
-  backendRequestHeaders,
-  browserResponseHeaders,
-  decodedHeaders,
-  headerValue,
-  type RequestHeaders
-} from './headers.js'
+import type { Waiter } from './backend-slots.js'
+import { backendRequestHeaders, browserResponseHeaders, headerValue, withoutNames } from './headers.js'
 
 export type ForwardedBody = string | Readable | null
 
 export type Forward = (request: FastifyRequest, reply: FastifyReply, body: ForwardedBody) => void
-
-/**
- * Sends a request on to the backend and its answer back. It talks to undici at its lowest level and writes the answer to
- * the socket itself: a proxy library and the streams in between would cost more than all the checks together.
- */
-export const forwarder =
-  (backend: Backend, publicHost: string | null, watch: BackendWatch): Forward =>
-  (request, reply, body) => {
-    const headers = backendRequestHeaders(request, publicHost)
-    // That of the body as it came; this one was written anew.
-    if (typeof body === 'string') headers['content-length'] = undefined
-    new Exchange(backend, watch, request, reply, headers, body).start()
-    // Nothing is returned: a reply would make the framework wait for its end, at the price of a dozen listeners.
-  }
 
 /** Told how the backend does. */
 export interface BackendWatch {
@@ -36,18 +19,65 @@ export interface BackendWatch {
   failed(error: unknown): void
 }
 
-type Controller = Dispatcher.DispatchController
+export interface ForwarderParts {
+  readonly backend: Backend
+  /** What the backend is told that the browser asked for; null for what the browser says itself. */
+  readonly publicHost: string | null
+  readonly headerTable: HeaderTable
+  readonly watch: BackendWatch
+}
 
-/** One request and its answer. */
-class Exchange implements Dispatcher.DispatchHandler {
-  readonly #backend: Backend
-  readonly #watch: BackendWatch
-  readonly #startedAt = performance.now()
+/**
+ * Sends a request on to the backend and its answer back. It talks to undici at its lowest level and writes the answer to
+ * the socket itself: a proxy library and the streams in between would cost more than all the checks together.
+ */
+export const forwarder = ({ backend, publicHost, headerTable, watch }: ForwarderParts): Forward => {
+  const parts: ExchangeParts = { backend, watch, fixedHead: Object.entries(headerTable).flat() }
+  return (request, reply, body) => {
+    const headers = backendRequestHeaders(request, publicHost)
+    if (typeof body === 'string') {
+      // It was written anew, and so is what is said about it.
+      headers['content-length'] = undefined
+      headers['content-type'] = 'application/json'
+    }
+    const options: Dispatcher.DispatchOptions = {
+      method: request.method as Dispatcher.HttpMethod,
+      // The very text that was checked.
+      path: `${backend.pathPrefix}${request.raw.url}`,
+      headers,
+      body
+    }
+    new Exchange(parts, reply, options).start()
+    // Nothing is returned: a reply would make the framework wait for its end, at the price of a dozen listeners.
+  }
+}
+
+interface ExchangeParts {
+  readonly backend: Backend
+  readonly watch: BackendWatch
+  /** What every answer carries, as names and values by turns. */
+  readonly fixedHead: readonly string[]
+}
+
+// How long either side of the browser's connection may stand still: long enough for a phone that changes its network.
+const STALL_MS = 30_000
+
+/**
+ * One request and its answer. The methods that begin with `on` are undici's oldest form of a handler: it is the one that
+ * its connections call, where a handler of the new form is wrapped, and gets every header parsed into an object: 4 µs.
+ */
+class Exchange implements Dispatcher.DispatchHandler, Waiter {
+  readonly streams: boolean
+  readonly #parts: ExchangeParts
   readonly #reply: FastifyReply
   readonly #response: ServerResponse
   readonly #options: Dispatcher.DispatchOptions
-  #controller: Controller | null = null
+  #startedAt = 0
+  #phase: 'waiting' | 'running' | 'done' = 'waiting'
   #attempt = 0
+  #abort: ((reason: Error) => void) | null = null
+  #resume: (() => void) | null = null
+  #stall: NodeJS.Timeout | null = null
   /** Whether the backend has begun to answer. */
   #begun = false
   /** What the backend said before the body, until it is sent on; and what the hooks have to say. */
@@ -57,109 +87,155 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** How long the body is, where it is short and says so. */
   #smallLength = -1
   /** Whether the answer is out, or nobody waits for it any more. */
-  #over = false
+  #closed = false
 
-  constructor(
-    backend: Backend,
-    watch: BackendWatch,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    headers: RequestHeaders,
-    body: ForwardedBody
-  ) {
-    this.#backend = backend
-    this.#watch = watch
+  constructor(parts: ExchangeParts, reply: FastifyReply, options: Dispatcher.DispatchOptions) {
+    this.#parts = parts
     this.#reply = reply
     this.#response = reply.raw
-    this.#options = {
-      method: request.method as Dispatcher.HttpMethod,
-      // The very text that was checked.
-      path: `${backend.pathPrefix}${request.raw.url}`,
-      headers,
-      body
-    }
+    this.#options = options
+    this.streams = options.body !== null && typeof options.body === 'object'
   }
 
   start(): void {
-    onceClosed(this.#response, () => {
-      this.#over = true
-      // A browser that has gone away needs no answer: the backend must not go on working for it.
-      if (!this.#response.writableFinished) this.#controller?.abort(new Error('the browser went away'))
-    })
-    this.#backend.pool.dispatch(this.#options, this)
+    this.#startedAt = performance.now()
+    this.#parts.backend.slots.enter(this)
+    onceClosed(this.#response, () => this.#close())
   }
 
-  onRequestStart(controller: Controller): void {
-    this.#controller = controller
-    if (this.#over) controller.abort(new Error('the browser went away'))
+  run(waitedMs: number): void {
+    this.#phase = 'running'
+    // What was spent waiting is gone.
+    if (waitedMs > 0) this.#options.headersTimeout = Math.max(1, this.#parts.backend.timeoutMs - waitedMs)
+    if (this.streams) this.#watchSender()
+    this.#parts.backend.pool.dispatch(this.#options, this)
+  }
+
+  refuse(refusal: Refusal): void {
+    this.#phase = 'done'
+    if (this.#leavesRest()) this.#reply.header('connection', 'close')
+    this.#reply.send(refusal)
+  }
+
+  onConnect(abort: (reason?: Error) => void): void {
+    this.#abort = abort
+    if (this.#closed) abort(browserLeft())
   }
 
   onResponseStarted(): void {
     this.#begun = true
   }
 
-  // What is thrown here, such as for a header that HTTP does not allow, comes back through `onResponseError`.
-  onResponseStart(controller: Controller, status: number): void {
+  // What is thrown here, such as for a header that HTTP does not allow, comes back through `onError`.
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     // An informational answer comes before the real one.
-    if (status < 200) return
+    if (status < 200) return true
     if (status > MAX_STATUS) throw new Error(`no answer can have the status ${status}`)
-    this.#watch.answered(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
-    const { rawHeaders } = controller
+    this.#parts.watch.answered(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
     this.#status = status
+    this.#resume = resume
     this.#ownHeaders = this.#reply.getHeaders()
-    this.#headers = browserResponseHeaders(
-      decodedHeaders(rawHeaders as Buffer[]),
-      this.#backend.address,
-      this.#ownHeaders
-    )
+    this.#headers = browserResponseHeaders(rawHeaders, this.#parts.backend.address, this.#ownHeaders)
     // Whole without a body, though they may speak of its length.
     if (BODILESS.has(status)) this.#end()
     else this.#smallLength = smallLength(this.#headers)
+    return true
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#response.writableEnded) return
+  onData(chunk: Buffer): boolean {
+    if (this.#response.writableEnded) return true
     // Not before there is something to say: until then the backend may fail, and that can still be told.
     if (!this.#response.headersSent) this.#writeHead(this.#status, this.#headers)
     if (chunk.length === this.#smallLength) {
       // The whole answer in one piece: as Latin-1 text, which keeps every byte, it leaves in one write with its head.
       this.#response.end(chunk.toString('latin1'), 'latin1')
-      return
+      return true
     }
-    if (this.#response.write(chunk)) return
-    controller.pause()
-    this.#response.once('drain', () => controller.resume())
+    if (this.#response.write(chunk)) return true
+    this.#waitForReader()
+    return false
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
+    this.#leave()
     if (!this.#response.writableEnded) this.#end()
   }
 
-  onResponseError(_controller: Controller, error: Error): void {
-    if (this.#over || this.#response.writableEnded) return
-    this.#watch.failed(error)
-    if (this.#response.headersSent) this.#breakOff(error)
-    else if (this.#mayRepeat(error)) {
+  onError(error: Error): void {
+    const { watch, backend } = this.#parts
+    if (this.#closed || this.#response.writableEnded) {
+      this.#leave()
+      return
+    }
+    watch.failed(error)
+    if (this.#mayRepeat(error)) {
       this.#attempt += 1
-      this.#backend.pool.dispatch(this.#options, this)
-    } else this.#refuse(error)
+      backend.pool.dispatch(this.#options, this)
+      return
+    }
+    this.#leave()
+    if (this.#response.headersSent) this.#breakOff(error)
+    else this.refuse(backendRefusal(error))
+  }
+
+  /** A sender that pauses for too long gives its connection to others. */
+  onBodySent(): void {
+    this.#stall?.refresh()
+  }
+
+  onRequestSent(): void {
+    this.#endStall()
+  }
+
+  #watchSender(): void {
+    this.#stall = setTimeout(() => {
+      const { raw } = this.#reply.request
+      // Where bytes are waiting, it is the backend that does not take them.
+      this.#abort?.(new Refusal(raw.readableLength > 0 ? 'BACKEND_TIMEOUT' : 'REQUEST_TIMEOUT'))
+    }, STALL_MS)
+  }
+
+  #waitForReader(): void {
+    this.#stall = setTimeout(() => this.#response.destroy(), STALL_MS)
+    this.#response.once('drain', () => {
+      this.#endStall()
+      this.#resume?.()
+    })
+  }
+
+  #endStall(): void {
+    if (this.#stall !== null) clearTimeout(this.#stall)
+    this.#stall = null
   }
 
   #mayRepeat(error: Error): boolean {
-    return this.#attempt === 0 && !this.#begun && mayRepeat(this.#options.method, error)
+    return this.#attempt === 0 && !this.#begun && !this.#response.headersSent && mayRepeat(this.#options.method, error)
+  }
+
+  #leave(): void {
+    if (this.#phase !== 'running') return
+    this.#phase = 'done'
+    this.#endStall()
+    this.#parts.backend.slots.leave(this)
+  }
+
+  #close(): void {
+    this.#closed = true
+    if (this.#phase === 'waiting') {
+      this.#phase = 'done'
+      this.#parts.backend.slots.giveUp(this)
+    }
+    // A browser that has gone away needs no answer: the backend must not go on working for it.
+    else if (this.#phase === 'running') this.#abort?.(browserLeft())
   }
 
   #end(): void {
     if (!this.#response.headersSent) {
-      if (isNoContent(this.#status, this.#options.method)) this.#writeHead(204, withoutContent(this.#headers))
+      if (isNoContent(this.#status, this.#options.method))
+        this.#writeHead(204, withoutNames(this.#headers, CONTENT_HEADERS))
       else this.#writeHead(this.#status, this.#headers)
     }
     this.#response.end()
-  }
-
-  #refuse(error: Error): void {
-    if (this.#leavesRest()) this.#reply.header('connection', 'close')
-    this.#reply.send(backendRefusal(error))
   }
 
   /** Half an answer must look like one, not like a short success. */
@@ -171,14 +247,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #writeHead(status: number, incoming: readonly string[]): void {
-    const head: string[] = []
+    const head = this.#parts.fixedHead.concat('x-request-id', this.#reply.request.id, incoming)
     for (const name in this.#ownHeaders) {
       const value = this.#ownHeaders[name]
       if (typeof value === 'string') head.push(name, value)
       else for (const one of [value].flat()) head.push(name, String(one))
     }
     if (this.#leavesRest()) head.push('connection', 'close')
-    this.#response.writeHead(status, head.concat(incoming))
+    this.#response.writeHead(status, head)
     this.#reply.hijack()
   }
 
@@ -187,6 +263,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     return !this.#reply.request.raw.complete
   }
 }
+
+const browserLeft = (): Error => new Error('the browser went away')
 
 const NO_HEADERS: readonly string[] = []
 const NO_OWN_HEADERS: Readonly<Record<string, unknown>> = {}
@@ -209,7 +287,4 @@ const MUTATIONS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'
 const isNoContent = (status: number, method: string): boolean =>
   status === 204 || status === 205 || (status === 200 && MUTATIONS.has(method))
 
-const CONTENT_HEADERS: ReadonlySet<string> = new Set(['content-length', 'content-type', 'content-encoding'])
-
-const withoutContent = (headers: readonly string[]): string[] =>
-  headers.filter((_part, index) => !CONTENT_HEADERS.has(headers[index - (index % 2)] as string))
+const CONTENT_HEADERS = ['content-length', 'content-type', 'content-encoding']

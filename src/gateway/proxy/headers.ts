@@ -28,10 +28,23 @@ const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   // Said by us, below, or by nobody.
   'x-request-id',
   'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
   'forwarded',
+  'x-forwarded',
+  'x-host',
+  'x-url-scheme',
+  'front-end-https',
+  'via',
   // A backend that honours these would answer another request than the one that was checked.
   'x-original-url',
+  'x-original-uri',
+  'x-original-host',
   'x-rewrite-url',
+  // Some programs take this for the setting of the same name, and send what they ask for to whoever said it.
+  'proxy',
   'x-http-method',
   'x-http-method-override',
   'x-method-override'
@@ -45,7 +58,14 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'clear-site-data',
   'x-request-id',
   'x-gateway-error',
+  'x-auth-permissions-at',
+  // What the backend is made of, and which way the answer came.
+  'x-aspnet-version',
+  'x-aspnetmvc-version',
   'via',
+  // These change the page or its origin, where an answer of the API should only be read.
+  'refresh',
+  'service-worker-allowed',
   'alt-svc',
   'public-key-pins'
 ])
@@ -86,52 +106,48 @@ const namesInConnection = (connection: string | undefined): readonly string[] =>
 /** Names and values by turns, as they stand on the wire: nothing merged, no byte changed. */
 export type RawHeaders = readonly string[]
 
-/** What undici hands over, as text: Latin-1 keeps every byte what it was. */
-export const decodedHeaders = (raw: readonly (Buffer | string)[]): RawHeaders =>
-  raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
+/** Latin-1 keeps every byte what it was. */
+const textOf = (part: Buffer | string | undefined): string =>
+  typeof part === 'string' ? part : (part?.toString('latin1') ?? '')
 
 /**
  * The headers that go to the browser, from those that the backend sent, as names and values by turns. What the gateway has
  * said itself on this answer stands.
  */
 export const browserResponseHeaders = (
-  incoming: RawHeaders,
+  incoming: readonly (Buffer | string)[],
   backendAddress: string,
   own: Readonly<Record<string, unknown>>
 ): string[] => {
-  const perConnection = connectionNames(incoming)
   const headers: string[] = []
+  let perConnection = NO_NAMES
   let cacheControl = false
   for (let index = 0; index < incoming.length; index += 2) {
-    const name = (incoming[index] as string).toLowerCase()
-    if (NOT_TO_BROWSER.has(name) || name in own || perConnection.includes(name)) continue
-    const value = incoming[index + 1] as string
+    const name = textOf(incoming[index]).toLowerCase()
+    if (name === 'connection') perConnection = perConnection.concat(namesInConnection(textOf(incoming[index + 1])))
+    if (NOT_TO_BROWSER.has(name) || name in own || isForOtherSites(name)) continue
+    const value = textOf(incoming[index + 1])
     if (name === 'cache-control') cacheControl = true
     headers.push(name, name === 'location' ? ownLocation(value, backendAddress) : value)
   }
   // Answers depend on who asks: unless the backend says how one may be kept, it may not.
   if (!cacheControl) headers.push('cache-control', 'no-store')
-  return headers
+  return perConnection.length === 0 ? headers : withoutNames(headers, perConnection)
 }
 
-const connectionNames = (headers: RawHeaders): readonly string[] => {
-  let names = NO_NAMES
-  for (let index = 0; index < headers.length; index += 2) {
-    if (isNamed(headers[index], 'connection')) names = names.concat(namesInConnection(headers[index + 1]))
-  }
-  return names
-}
+/** Who may read our answers is not for the backend to say. */
+const isForOtherSites = (name: string): boolean => name.startsWith('access-control-')
 
-/** The first of this name, which is given in small letters. */
+export const withoutNames = (headers: RawHeaders, names: readonly string[]): string[] =>
+  headers.filter((_part, index) => !names.includes(headers[index - (index % 2)] as string))
+
+/** The first of this name; names are in small letters. */
 export const headerValue = (headers: RawHeaders, wanted: string): string | undefined => {
   for (let index = 0; index < headers.length; index += 2) {
-    if (isNamed(headers[index], wanted)) return headers[index + 1]
+    if (headers[index] === wanted) return headers[index + 1]
   }
   return undefined
 }
-
-const isNamed = (name: string | undefined, wanted: string): boolean =>
-  name?.length === wanted.length && name.toLowerCase() === wanted
 
 const AUTHORITY = /^(?:[a-z][a-z0-9+.-]*:)?\/\/[^/\\?#]*/i
 

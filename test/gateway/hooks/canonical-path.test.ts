@@ -150,6 +150,25 @@ t.test('the gate', async (t) => {
     })
   }
 
+  for (const host of ['gate/x', 'a@gate', 'gate?x', '"gate"', 'gate:x', 'gate, other', 'g\u00e4te', '<gate>']) {
+    t.test(`refuses the host ${JSON.stringify(host)}, which somebody might build an address from`, async (t) => {
+      backend.requests.length = 0
+      const answer = await sendRaw(url, `GET /api/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      t.equal(answer.code, 'MALFORMED_REQUEST')
+      t.same(backend.requests, [])
+    })
+  }
+
+  for (const coding of ['gzip, chunked', 'Chunked, chunked', 'deflate,chunked']) {
+    t.test(`refuses a body in the transfer coding ${coding}, which would arrive as something else`, async (t) => {
+      backend.requests.length = 0
+      const head = `POST /api/x HTTP/1.1\r\nHost: gate\r\nConnection: close\r\nTransfer-Encoding: ${coding}\r\n\r\n`
+      const answer = await sendRaw(url, `${head}1\r\nx\r\n0\r\n\r\n`)
+      t.equal(answer.code, 'MALFORMED_REQUEST')
+      t.same(backend.requests, [])
+    })
+  }
+
   t.test('sends no id to the catch-all for being long, where no schema would look at the body', async (t) => {
     const headers = { ...browserHeaders(), 'content-type': 'application/json' }
     backend.requests.length = 0

@@ -1,0 +1,115 @@
+import t from 'tap'
+import type { Refusal } from '../../../src/gateway/errors.js'
+import { BackendSlots, type Waiter } from '../../../src/gateway/proxy/backend-slots.js'
+
+class Somebody implements Waiter {
+  readonly streams: boolean
+  readonly told: string[] = []
+
+  constructor({ streams = false } = {}) {
+    this.streams = streams
+  }
+
+  run(): void {
+    this.told.push('run')
+  }
+
+  refuse({ code }: Refusal): void {
+    this.told.push(code)
+  }
+}
+
+const FOREVER_MS = 600_000
+const slotsOf = (connections: number, inFlight = 100): BackendSlots =>
+  new BackendSlots({ connections, inFlight, waitMs: FOREVER_MS })
+
+t.test('slots of the backend', async (t) => {
+  t.test('go to whoever comes while there are any', async (t) => {
+    const slots = slotsOf(2)
+    const [first, second] = [new Somebody(), new Somebody()]
+    slots.enter(first)
+    slots.enter(second)
+
+    t.same([first.told, second.told], [['run'], ['run']])
+    t.equal(slots.inFlight, 2)
+  })
+
+  t.test('go to the one who has waited longest when one becomes free', async (t) => {
+    const slots = slotsOf(1)
+    const [first, second, third] = [new Somebody(), new Somebody(), new Somebody()]
+    for (const one of [first, second, third]) slots.enter(one)
+    t.same(second.told, [], 'waits')
+
+    slots.leave(first)
+    t.same([second.told, third.told], [['run'], []])
+    slots.leave(second)
+    t.same(third.told, ['run'])
+    slots.leave(third)
+    t.equal(slots.inFlight, 0)
+  })
+
+  t.test('do not go to one who gave up', async (t) => {
+    const slots = slotsOf(1)
+    const [first, second, third] = [new Somebody(), new Somebody(), new Somebody()]
+    for (const one of [first, second, third]) slots.enter(one)
+
+    slots.giveUp(second)
+    t.equal(slots.inFlight, 2, 'who gave up is not counted')
+    slots.leave(first)
+    t.same([second.told, third.told], [[], ['run']])
+    slots.leave(third)
+  })
+
+  t.test('are refused to one more than may be in flight, who leaves nothing behind', async (t) => {
+    const slots = slotsOf(1, 2)
+    const [first, second, third] = [new Somebody(), new Somebody(), new Somebody()]
+    slots.enter(first)
+    slots.enter(second)
+
+    t.throws(() => slots.enter(third), { code: 'OVERLOADED', headers: { 'retry-after': '1' } })
+    t.equal(slots.inFlight, 2)
+    slots.giveUp(second)
+    slots.leave(first)
+  })
+
+  t.test('are never all held by streams', async (t) => {
+    const slots = slotsOf(4)
+    const streams = [1, 2, 3].map(() => new Somebody({ streams: true }))
+    const [first, , third] = streams as [Somebody, Somebody, Somebody]
+    for (const one of streams) slots.enter(one)
+    t.same(third.told, [], 'the third waits although two are free')
+
+    const whole = [new Somebody(), new Somebody()]
+    for (const one of whole) slots.enter(one)
+    t.same(
+      whole.map(({ told }) => told),
+      [['run'], ['run']],
+      'others pass it'
+    )
+    slots.leave(whole[0] as Somebody)
+    t.same(third.told, [], 'what others give back is not for it')
+    slots.leave(first)
+    t.same(third.told, ['run'])
+  })
+
+  t.test('hold one stream where there is only one connection', async (t) => {
+    const slots = slotsOf(1)
+    const stream = new Somebody({ streams: true })
+    slots.enter(stream)
+    t.same(stream.told, ['run'])
+  })
+
+  t.test('are waited for until the deadline, and no longer', async (t) => {
+    const slots = new BackendSlots({ connections: 1, inFlight: 100, waitMs: 1 })
+    const first = new Somebody()
+    slots.enter(first)
+    const code = await new Promise((resolve) => {
+      slots.enter({ streams: false, run: () => resolve('run'), refuse: (refusal) => resolve(refusal.code) })
+    })
+
+    t.equal(code, 'BACKEND_TIMEOUT')
+    t.equal(slots.inFlight, 1)
+    slots.leave(first)
+    t.equal(slots.inFlight, 0)
+  })
+})

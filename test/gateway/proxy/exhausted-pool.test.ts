@@ -1,0 +1,109 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import t, { type Test } from 'tap'
+import { openSocket } from '../../helper/exact-http.js'
+import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { startHttpBackend } from '../../helper/scripted-backend.js'
+
+const PATIENT_MS = '600000'
+
+interface Scene extends TestGateway {
+  /** Requests that the backend holds, in the order in which they came. */
+  readonly held: { readonly request: IncomingMessage; readonly response: ServerResponse }[]
+  /** Settles when so many are held. */
+  holds(count: number): Promise<void>
+  /** Settles when so many are on their way or wait. */
+  inFlight(count: number): Promise<void>
+}
+
+const startScene = async (t: Test, env: Readonly<Record<string, string>>): Promise<Scene> => {
+  const held: Scene['held'] = []
+  const url = await startHttpBackend(t, (request, response) => {
+    request.on('error', () => undefined)
+    held.push({ request, response })
+  })
+  const gateway = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: PATIENT_MS, ...env } })
+  const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
+    while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
+  }
+  const counted = async (): Promise<number> => {
+    const { body } = await gateway.send('/metrics')
+    return Number(/^gateway_in_flight (\d+)$/m.exec(body)?.[1])
+  }
+  return {
+    ...gateway,
+    held,
+    holds: (count) => until(() => held.length >= count),
+    inFlight: (count) => until(async () => (await counted()) === count)
+  }
+}
+
+t.test('when all connections to the backend are taken', async (t) => {
+  t.test('a request waits for its turn', async (t) => {
+    const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
+    const first = scene.send('/api/zones/1')
+    await scene.holds(1)
+    const second = scene.send('/api/zones/2')
+    await scene.inFlight(2)
+    t.equal(scene.held.length, 1, 'the backend has seen one')
+
+    scene.held[0]?.response.end('{"which":1}')
+    await scene.holds(2)
+    scene.held[1]?.response.end('{"which":2}')
+    t.same(JSON.parse((await first).body), { which: 1 })
+    t.same(JSON.parse((await second).body), { which: 2 })
+  })
+
+  t.test('a browser that leaves while it waits is forgotten, and the backend never hears of it', async (t) => {
+    const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
+    const first = scene.send('/api/zones/1')
+    await scene.holds(1)
+    const leaver = await openSocket(scene.url)
+    leaver.write('GET /api/zones/2 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await scene.inFlight(2)
+    leaver.destroy()
+    await scene.inFlight(1)
+
+    const third = scene.send('/api/zones/3')
+    await scene.inFlight(2)
+    scene.held[0]?.response.end('{}')
+    await scene.holds(2)
+    t.equal(scene.held[1]?.request.url, '/api/zones/3')
+    scene.held[1]?.response.end('{}')
+    t.equal((await first).status, 200)
+    t.equal((await third).status, 200)
+  })
+
+  t.test('a request that waited as long as the backend may take is answered 504', async (t) => {
+    const scene = await startScene(t, { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '1000' })
+    // It holds its connection by being read slowly, which no deadline ends so soon.
+    const reader = await openSocket(scene.url)
+    reader.pause()
+    t.teardown(() => reader.destroy())
+    reader.write('GET /api/zones/1 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await scene.holds(1)
+    scene.held[0]?.response.write('{"some":"text"')
+    const refused = await scene.send('/api/zones/2')
+
+    t.equal(refused.status, 504)
+    t.equal(refused.code, 'BACKEND_TIMEOUT')
+    t.equal(scene.held.length, 1, 'the backend never saw it')
+  })
+
+  t.test('uploads that never end leave half of the connections to everybody else', async (t) => {
+    const scene = await startScene(t, { BACKEND_CONNECTIONS: '4', NODE_ENV: 'development' })
+    for (let index = 0; index < 6; index++) {
+      const sender = await openSocket(scene.url)
+      sender.write('POST /api/floors/1/upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n')
+      sender.write('Content-Type: multipart/form-data; boundary=b\r\n\r\n--b')
+      t.teardown(() => sender.destroy())
+    }
+    await scene.inFlight(6)
+    const read = scene.send('/api/zones/1')
+    await scene.holds(3)
+
+    const reads = scene.held.filter(({ request }) => request.method === 'GET')
+    t.equal(reads.length, 1, 'the read passed the waiting uploads')
+    reads[0]?.response.end('{}')
+    t.equal((await read).status, 200)
+  })
+})
