@@ -1,0 +1,400 @@
+import t from 'tap'
+import type { RelayConfig } from '../../src/relay/config.js'
+import { relayConfig } from '../../src/relay/config.js'
+import { configWith, faultsOf, PRODUCTION, SECRETS } from './config-fixture.js'
+
+const fileFaults = (file: unknown, environment = {}) =>
+  faultsOf(() => configWith(file, { ...SECRETS, ...environment })).map((fault) => fault.replace('RELAY_CONFIG: ', ''))
+
+const namespace = (options: object) => ({ channel: { namespaces: [{ name: 'room', ...options }] } })
+
+t.test('a file that is none', async (t) => {
+  const NOT_READ: readonly (readonly [error: object, fault: string])[] = [
+    [{ code: 'ENOENT' }, 'RELAY_CONFIG must name a readable file (ENOENT)'],
+    [{ code: 'EISDIR' }, 'RELAY_CONFIG must name a readable file (EISDIR)'],
+    [{}, 'RELAY_CONFIG must name a readable file (unreadable)']
+  ]
+  for (const [properties, fault] of NOT_READ) {
+    t.test(`is told: ${fault}`, async (t) => {
+      const readFile = (): string => {
+        throw Object.assign(new Error('no'), properties)
+      }
+      t.same(
+        faultsOf(() => relayConfig({ ...SECRETS, RELAY_CONFIG: 'x' }, readFile)),
+        [fault]
+      )
+    })
+  }
+
+  for (const text of ['', '{', '{"client":{"token":{"hmac_secret_key":"hunter2"}', '{"a":1,}', 'hunter2', '{} {}']) {
+    t.test(`is told without quoting it: ${JSON.stringify(text)}`, async (t) => {
+      const faults = faultsOf(() => configWith(text))
+
+      t.equal(faults.length, 1)
+      t.match(faults[0], /^RELAY_CONFIG: the file is not JSON(: look at line \d+, column \d+)?$/)
+    })
+  }
+
+  t.test('has its place named where that is known', async (t) => {
+    t.same(fileFaults('{\n  "client": {},\n  "a": 1,\n}'), ['the file is not JSON: look at line 4, column 1'])
+  })
+
+  for (const value of [[], null, 1, 'text', true]) {
+    t.test(`is told where it is ${JSON.stringify(value)}`, async (t) => {
+      t.same(fileFaults(JSON.stringify(value)), ['the file must be an object'])
+    })
+  }
+
+  t.test('is told together with the faults of the environment', async (t) => {
+    t.same(
+      faultsOf(() => configWith('{', { ...SECRETS, RELAY_PORT: 'http' })).map((fault) => fault.split(' ', 1).join()),
+      ['RELAY_PORT', 'RELAY_CONFIG:']
+    )
+  })
+})
+
+const UNKNOWN = 'is not an option that the relay has'
+
+const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
+  [{ clients: {} }, `clients ${UNKNOWN}`],
+  [{ token_hmac_secret_key: 'x' }, `token_hmac_secret_key ${UNKNOWN}`],
+  [{ client: { allowed_origin: [] } }, `client.allowed_origin ${UNKNOWN}`],
+  [{ client: { token: { rsa_public_key: 'x' } } }, `client.token.rsa_public_key ${UNKNOWN}`],
+  [namespace({ history_lifetime: '5s' }), `channel.namespaces[0].history_lifetime ${UNKNOWN}`],
+  [{ channel: { without_namespace: { name: 'x' } } }, `channel.without_namespace.name ${UNKNOWN}`],
+  [JSON.parse('{"client":{"__proto__":{"insecure":true}}}'), `client.__proto__ ${UNKNOWN}`],
+  [{ 'a/b~c': 1 }, `a/b~c ${UNKNOWN}`],
+  [{ client: [] }, 'client must be an object'],
+  [{ client: null }, 'client must be an object'],
+  [{ channel: { namespaces: {} } }, 'channel.namespaces must be a list'],
+  [{ channel: { namespaces: [1] } }, 'channel.namespaces[0] must be an object'],
+  [{ channel: { namespaces: [{}] } }, 'channel.namespaces[0].name is missing'],
+  [namespace({ name: 'a' }), 'channel.namespaces[0].name must be two or more letters, digits, "-", "_" or "."'],
+  [namespace({ name: 'a:b' }), 'channel.namespaces[0].name must be two or more letters, digits, "-", "_" or "."'],
+  [
+    { channel: { namespaces: [{ name: 'aa' }, { name: 'bb' }, { name: 'aa' }] } },
+    'channel.namespaces[2].name is the name of another namespace too'
+  ],
+  [
+    { channel: { namespace_boundary: '-', namespaces: [{ name: 'a-b' }] } },
+    'channel.namespaces[0].name must not contain channel.namespace_boundary'
+  ],
+  [namespace({ presence: 'yes' }), 'channel.namespaces[0].presence must be true or false'],
+  [namespace({ presence: 1 }), 'channel.namespaces[0].presence must be true or false'],
+  [
+    namespace({ history_size: 1.5, history_ttl: '5s' }),
+    'channel.namespaces[0].history_size must be a whole number from 0 to 1000000'
+  ],
+  [
+    namespace({ history_size: -1, history_ttl: '5s' }),
+    'channel.namespaces[0].history_size must be a whole number from 0 to 1000000'
+  ],
+  ...[5, '5', '5 s', '-5s', 's', '5d', '', 'PT5S', '1e3s'].map(
+    (history_ttl) =>
+      [
+        namespace({ history_size: 1, history_ttl }),
+        'channel.namespaces[0].history_ttl must be a duration such as "300s"'
+      ] as const
+  ),
+  [namespace({ history_size: 1, history_ttl: '1500ms' }), 'channel.namespaces[0].history_ttl must be whole seconds'],
+  [namespace({ history_size: 1 }), 'channel.namespaces[0].history_ttl is needed together with history_size'],
+  [namespace({ history_ttl: '5s' }), 'channel.namespaces[0].history_size is needed together with history_ttl'],
+  [
+    namespace({ history_size: 1, history_ttl: '2h', history_meta_ttl: '1h' }),
+    'channel.namespaces[0].history_meta_ttl must not be shorter than history_ttl'
+  ],
+  [
+    { channel: { history_meta_ttl: '1s', without_namespace: { history_size: 1, history_ttl: '2s' } } },
+    'channel.without_namespace.history_meta_ttl must not be shorter than history_ttl'
+  ],
+  [namespace({ force_recovery: true }), 'channel.namespaces[0].force_recovery needs history_size and history_ttl'],
+  [namespace({ allow_recovery: true }), 'channel.namespaces[0].allow_recovery needs history_size and history_ttl'],
+  [namespace({ force_recovery_mode: 'cache' }), 'channel.namespaces[0].force_recovery_mode must be "stream"'],
+  [namespace({ allowed_delta_types: ['xdelta'] }), 'channel.namespaces[0].allowed_delta_types[0] must be "fossil"'],
+  [
+    namespace({ allowed_delta_types: ['fossil', 'fossil'] }),
+    'channel.namespaces[0].allowed_delta_types must be a list without repetitions'
+  ],
+  [namespace({ channel_regex: '(' }), 'channel.namespaces[0].channel_regex must be a regular expression'],
+  [namespace({ channel_regex: '' }), 'channel.namespaces[0].channel_regex must be text of 1 to 1024 characters'],
+  ...['transmitterId', 'data.transmitterId', 'data[]', '[]', 'data[0].id', 'data[].', 'a[].b[].c', ' data[].id'].map(
+    (conflate) =>
+      [
+        namespace({ conflate }),
+        'channel.namespaces[0].conflate must name a list and the key of its entries, such as "data[].transmitterId"'
+      ] as const
+  ),
+  ...['Positions', 'positionbatch', 'toString'].map(
+    (schema) =>
+      [
+        namespace({ schema }),
+        'channel.namespaces[0].schema must be one of the names in docs/relay-config.schema.json'
+      ] as const
+  ),
+  [
+    { channel: { private_prefix: '#' } },
+    'channel must have different signs as namespace_boundary, user_boundary and private_prefix'
+  ],
+  [{ channel: { namespace_boundary: '' } }, 'channel.namespace_boundary must be text of 1 to 1 characters'],
+  [{ channel: { max_length: 0 } }, 'channel.max_length must be a whole number from 1 to 65535'],
+  [{ client: { ping_interval: '0s' } }, 'client.ping_interval must be whole seconds, at least one'],
+  [{ client: { ping_interval: '1500ms' } }, 'client.ping_interval must be whole seconds, at least one'],
+  [{ client: { ping_interval: 25 } }, 'client.ping_interval must be a duration such as "300s"'],
+  [{ client: { ping_interval: '8s' } }, 'client.pong_timeout must be shorter than client.ping_interval'],
+  [{ client: { pong_timeout: '25s' } }, 'client.pong_timeout must be shorter than client.ping_interval'],
+  [{ client: { pong_timeout: '0' } }, 'client.pong_timeout must be longer than 0'],
+  [{ client: { stale_close_delay: '0s' } }, 'client.stale_close_delay must be longer than 0'],
+  [{ client: { channel_position_check_delay: '0s' } }, 'client.channel_position_check_delay must be longer than 0'],
+  [{ client: { queue_max_size: 0 } }, 'client.queue_max_size must be a whole number from 1 to 1073741824'],
+  [{ client: { channel_limit: 0 } }, 'client.channel_limit must be a whole number from 1 to 1000000'],
+  [
+    { client: { allowed_origins: ['https://a.example', 'https://a.example/'] } },
+    'client.allowed_origins[1] must be an origin such as https://app.example.com or https://*.example.com, or *'
+  ],
+  [
+    { client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'room' } } },
+    'client.subscribe_to_user_personal_channel.personal_channel_namespace must be one of the namespaces'
+  ],
+  [{ client: { subscription_token: { enabled: true } } }, 'client.subscription_token.hmac_secret_key is required'],
+  [{ client: { token: { hmac_secret_key: '' } } }, 'client.token.hmac_secret_key must be text of 1 to 1024 characters'],
+  [{ http_api: { error_mode: 'inline' } }, 'http_api.error_mode must be one of "default", "transport"'],
+  [{ http_api: { max_body_size: 0 } }, 'http_api.max_body_size must be a whole number from 1 to 1073741824'],
+  [{ http_server: { port: '8100' } }, 'http_server.port must be a whole number from 0 to 65535'],
+  [{ engine: { type: 'nats' } }, 'engine.type must be one of "memory", "redis"'],
+  [{ engine: { type: 'redis' } }, 'REDIS_URL is required with RELAY_ENGINE=redis'],
+  [
+    { engine: { type: 'redis', redis: { address: 'localhost:6379' } } },
+    'engine.redis.address must be an address such as redis://host:6379'
+  ],
+  [{ admin: { enabled: true } }, 'admin.password is missing'],
+  [{ shutdown: { timeout: 5 } }, 'shutdown.timeout must be a duration such as "300s"'],
+  [{ log: { level: 'none' } }, 'log.level must be one of "trace", "debug", "info", "warn", "error", "fatal", "silent"'],
+  ...['sse', 'http_stream', 'prometheus', 'health'].map(
+    (name) => [{ [name]: { enabled: false } }, `${name}.enabled must be true`] as const
+  ),
+  [
+    { client: { a: 1 }, channel: { max_length: 'x' }, sse: [] },
+    `client.a ${UNKNOWN}`,
+    'channel.max_length must be a whole number from 1 to 65535',
+    'sse must be an object'
+  ]
+]
+
+t.test('a fault in the file', async (t) => {
+  for (const [file, ...faults] of FAULTS) {
+    t.test(`is told by its place: ${JSON.stringify(file)}`, async (t) => {
+      t.same(fileFaults(file).toSorted(), faults.toSorted())
+    })
+  }
+})
+
+t.test('production', async (t) => {
+  t.test('refuses what is insecure', async (t) => {
+    const file = { client: { insecure: true }, http_api: { insecure: true } }
+
+    t.same(fileFaults(file, PRODUCTION), [
+      'client.insecure is refused in production',
+      'http_api.insecure is refused in production'
+    ])
+    t.same(fileFaults(file), [], 'nobody else does')
+  })
+
+  t.test('judges the secrets of the file as any other', async (t) => {
+    const file = {
+      client: { token: { hmac_secret_key: 'hunter2' }, subscription_token: { enabled: true, hmac_secret_key: 'x' } },
+      http_api: { key: 'a'.repeat(64) }
+    }
+
+    t.same(
+      faultsOf(() => configWith(file, { NODE_ENV: 'production' })),
+      [
+        'RELAY_CONFIG: client.token.hmac_secret_key must be 64 hex characters in production',
+        'RELAY_CONFIG: client.subscription_token.hmac_secret_key must be 64 hex characters in production',
+        'RELAY_CONFIG: http_api.key is too easy to guess: use at least 4 different characters'
+      ]
+    )
+  })
+})
+
+t.test('insecure options need no secrets, and make up ones that nobody knows', async (t) => {
+  const file = { client: { insecure: true }, http_api: { insecure: true } }
+  const { client, api } = configWith(file, {})
+
+  t.match(client.tokenHmacSecret, /^[0-9a-f]{64}$/)
+  t.match(api.key, /^[0-9a-f]{64}$/)
+  t.not(configWith(file, {}).api.key, api.key)
+})
+
+const room = (config: RelayConfig) => config.channels.namespaces.get('room')
+
+const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => unknown, value: unknown])[] = [
+  [{ http_server: { address: '::1', port: 8200 } }, (config) => config.listen, { host: '::1', port: 8200 }],
+  [{ log: { level: 'debug' } }, (config) => config.logLevel, 'debug'],
+  [{ client: { insecure: true } }, (config) => config.client.insecure, true],
+  [{ client: { allowed_origins: ['https://A.example'] } }, (config) => config.allowedOrigins, ['https://a.example']],
+  [{ client: { token: { audience: 'web' } } }, (config) => config.client.tokenAudience, 'web'],
+  [{ client: { token: { issuer: 'us' } } }, (config) => config.client.tokenIssuer, 'us'],
+  [{ client: { token: { expiry_required: false } } }, (config) => config.client.tokenExpiryRequired, false],
+  [
+    { client: { subscription_token: { enabled: true, hmac_secret_key: 'other' } } },
+    (config) => config.client.subscriptionTokenHmacSecret,
+    'other'
+  ],
+  [
+    { client: { allow_anonymous_connect_without_token: true } },
+    (config) => config.client.allowAnonymousConnectWithoutToken,
+    true
+  ],
+  [{ client: { ping_interval: '10s' } }, (config) => config.client.pingIntervalMs, 10_000],
+  [{ client: { pong_timeout: '2.5s' } }, (config) => config.client.pongTimeoutMs, 2_500],
+  [{ client: { stale_close_delay: '500ms' } }, (config) => config.client.staleCloseDelayMs, 500],
+  [{ client: { expired_close_delay: '1m' } }, (config) => config.client.expiredCloseDelayMs, 60_000],
+  [{ client: { expired_sub_close_delay: '1m30s' } }, (config) => config.client.expiredSubCloseDelayMs, 90_000],
+  [{ client: { queue_max_size: 4096 } }, (config) => config.client.queueMaxBytes, 4096],
+  [{ client: { channel_limit: 5 } }, (config) => config.client.channelLimit, 5],
+  [{ client: { user_connection_limit: 5 } }, (config) => config.client.userConnectionLimit, 5],
+  [{ client: { connection_limit: 5 } }, (config) => config.client.connectionLimit, 5],
+  [{ client: { connection_rate_limit: 5 } }, (config) => config.client.connectionRateLimit, 5],
+  [{ client: { connections_per_address: 5 } }, (config) => config.client.connectionsPerAddress, 5],
+  [{ client: { commands_per_second: 5 } }, (config) => config.client.commandsPerSecond, 5],
+  [{ client: { channel_position_check_delay: '1s' } }, (config) => config.client.positionCheckDelayMs, 1_000],
+  [{ client: { history_max_publication_limit: 5 } }, (config) => config.client.historyMaxPublicationLimit, 5],
+  [{ client: { recovery_max_publication_limit: 5 } }, (config) => config.client.recoveryMaxPublicationLimit, 5],
+  [{ client: { connect_include_server_time: true } }, (config) => config.client.includeConnectionTime, true],
+  [
+    {
+      client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'room' } },
+      ...namespace({})
+    },
+    ({ client }) => [client.userSubscribeToPersonal, client.personalChannelNamespace],
+    [true, 'room']
+  ],
+  [{ websocket: { message_size_limit: 1024 } }, (config) => config.client.messageSizeLimit, 1024],
+  [{ http_api: { insecure: true } }, (config) => config.api.insecure, true],
+  [{ http_api: { error_mode: 'transport' } }, (config) => config.api.errorMode, 'transport'],
+  [{ http_api: { max_body_size: 1024 } }, (config) => config.api.maxBodyBytes, 1024],
+  [
+    { engine: { type: 'redis', redis: { address: 'redis://cache' } } },
+    ({ engine, redisUrl }) => [engine, redisUrl],
+    ['redis', 'redis://cache']
+  ],
+  [{ admin: { enabled: true, password: 'sesame' } }, (config) => config.adminPassword, 'sesame'],
+  [{ shutdown: { timeout: '9s' } }, (config) => config.shutdownMs, 9_000],
+  [{ channel: { max_length: 64 } }, (config) => config.channels.maxLength, 64],
+  [{ channel: { private_prefix: '!' } }, (config) => config.channels.privatePrefix, '!'],
+  [{ channel: { namespace_boundary: '/' } }, (config) => config.channels.namespaceBoundary, '/'],
+  [{ channel: { user_boundary: '@' } }, (config) => config.channels.userBoundary, '@'],
+  [
+    { channel: { without_namespace: { allow_subscribe_for_client: true } } },
+    (config) => config.channels.withoutNamespace.allowSubscribeForClient,
+    true
+  ],
+  [
+    { channel: { history_meta_ttl: '2h', without_namespace: {} } },
+    (config) => config.channels.withoutNamespace.historyMetaTtlMs,
+    7_200_000
+  ],
+  [namespace({ presence: true }), (config) => room(config)?.presence, true],
+  [namespace({ join_leave: true }), (config) => room(config)?.joinLeave, true],
+  [namespace({ force_push_join_leave: true }), (config) => room(config)?.forcePushJoinLeave, true],
+  [
+    namespace({ history_size: 7, history_ttl: '1h' }),
+    (config) => [room(config)?.historySize, room(config)?.historyTtlMs],
+    [7, 3_600_000]
+  ],
+  [namespace({ history_meta_ttl: '24h' }), (config) => room(config)?.historyMetaTtlMs, 86_400_000],
+  [
+    namespace({ history_size: 7, history_ttl: '1h', force_recovery: true, force_recovery_mode: 'stream' }),
+    (config) => room(config)?.forceRecovery,
+    true
+  ],
+  [
+    namespace({ history_size: 7, history_ttl: '1h', allow_recovery: true }),
+    (config) => room(config)?.allowRecovery,
+    true
+  ],
+  [namespace({ force_positioning: true }), (config) => room(config)?.forcePositioning, true],
+  [namespace({ allow_positioning: true }), (config) => room(config)?.allowPositioning, true],
+  [namespace({ allow_subscribe_for_client: true }), (config) => room(config)?.allowSubscribeForClient, true],
+  [namespace({ allow_subscribe_for_anonymous: true }), (config) => room(config)?.allowSubscribeForAnonymous, true],
+  [namespace({ allow_publish_for_client: true }), (config) => room(config)?.allowPublishForClient, true],
+  [namespace({ allow_publish_for_subscriber: true }), (config) => room(config)?.allowPublishForSubscriber, true],
+  [namespace({ allow_publish_for_anonymous: true }), (config) => room(config)?.allowPublishForAnonymous, true],
+  [namespace({ allow_presence_for_client: true }), (config) => room(config)?.allowPresenceForClient, true],
+  [namespace({ allow_presence_for_subscriber: true }), (config) => room(config)?.allowPresenceForSubscriber, true],
+  [namespace({ allow_presence_for_anonymous: true }), (config) => room(config)?.allowPresenceForAnonymous, true],
+  [namespace({ allow_history_for_client: true }), (config) => room(config)?.allowHistoryForClient, true],
+  [namespace({ allow_history_for_subscriber: true }), (config) => room(config)?.allowHistoryForSubscriber, true],
+  [namespace({ allow_history_for_anonymous: true }), (config) => room(config)?.allowHistoryForAnonymous, true],
+  [namespace({ allowed_delta_types: ['fossil'] }), (config) => room(config)?.allowedDeltaTypes, ['fossil']],
+  [namespace({ delta_publish: true }), (config) => room(config)?.deltaPublish, true],
+  [namespace({ allow_user_limited_channels: true }), (config) => room(config)?.allowUserLimitedChannels, true],
+  [namespace({ channel_regex: '^\\d+$' }), (config) => room(config)?.channelRegex?.source, '^\\d+$'],
+  [namespace({ conflate: 'data[].id' }), (config) => room(config)?.conflate, 'data[].id'],
+  [namespace({ schema: 'PositionBatch' }), (config) => room(config)?.schema, 'PositionBatch']
+]
+
+t.test('an option', async (t) => {
+  for (const [file, of, value] of EFFECTS) {
+    t.test(`has its effect: ${JSON.stringify(file)}`, async (t) => {
+      t.same(of(configWith(file)), value)
+      t.notSame(of(configWith(namespace({}))), value, 'which is not the default')
+    })
+  }
+
+  t.test('of a namespace opens nothing in another', async (t) => {
+    const { channels } = configWith({
+      channel: { namespaces: [{ name: 'room', presence: true }, { name: 'hall' }] }
+    })
+
+    t.equal(channels.namespaces.get('hall')?.presence, false)
+    t.equal(channels.withoutNamespace.presence, false)
+  })
+
+  t.test('that asks for what there always is changes nothing', async (t) => {
+    const always = { enabled: true }
+    const file = { sse: always, http_stream: always, prometheus: always, health: always }
+
+    t.same(configWith(file), configWith({}))
+  })
+
+  t.test('of an admin page without enabled opens none', async (t) => {
+    t.equal(configWith({ admin: { password: 'sesame' } }).adminPassword, null)
+  })
+})
+
+t.test('the environment wins over the file', async (t) => {
+  const config = configWith(
+    {
+      http_server: { address: '::1', port: 8200 },
+      log: { level: 'debug' },
+      client: { token: { hmac_secret_key: 'of the file' }, allowed_origins: ['https://file.example'] },
+      http_api: { key: 'of the file' },
+      engine: { type: 'redis', redis: { address: 'redis://file' } },
+      admin: { enabled: true, password: 'of the file' }
+    },
+    {
+      RELAY_HOST: '127.0.0.1',
+      RELAY_PORT: '8100',
+      LOG_LEVEL: 'info',
+      REALTIME_HMAC_SECRET: 'a',
+      REALTIME_API_KEY: 'b',
+      RELAY_ALLOWED_ORIGINS: 'https://env.example',
+      RELAY_ENGINE: 'memory',
+      REDIS_URL: 'redis://env',
+      RELAY_ADMIN_PASSWORD: 'c'
+    }
+  )
+
+  t.match(config, {
+    listen: { host: '127.0.0.1', port: 8100 },
+    logLevel: 'info',
+    client: { tokenHmacSecret: 'a' },
+    api: { key: 'b' },
+    allowedOrigins: ['https://env.example'],
+    engine: 'memory',
+    redisUrl: 'redis://env',
+    adminPassword: 'c'
+  })
+  t.equal(config.allowedOrigins.length, 1)
+})

@@ -1,0 +1,32 @@
+import { type RelayConfig, relayConfig } from '../../src/relay/config.js'
+import { type Environment, SettingsFault } from '../../src/shared/env.js'
+
+export const SECRETS = { REALTIME_HMAC_SECRET: 'a secret', REALTIME_API_KEY: 'a key' }
+
+export const PRODUCTION = {
+  NODE_ENV: 'production',
+  REALTIME_HMAC_SECRET: '0123456789abcdef'.repeat(4),
+  REALTIME_API_KEY: 'fedcba9876543210'.repeat(4)
+}
+
+const noFile = (): string => {
+  throw new Error('nobody asked for a file')
+}
+
+export const configOf = (environment: Environment): RelayConfig => relayConfig(environment, noFile)
+
+/** With a file of this content, which is made JSON unless it is text. */
+export const configWith = (file: unknown, environment: Environment = SECRETS): RelayConfig =>
+  relayConfig({ ...environment, RELAY_CONFIG: '/etc/relay.json' }, () =>
+    typeof file === 'string' ? file : JSON.stringify(file)
+  )
+
+export const faultsOf = (read: () => RelayConfig): readonly string[] => {
+  try {
+    read()
+    return []
+  } catch (error) {
+    if (error instanceof SettingsFault) return error.faults
+    throw error
+  }
+}

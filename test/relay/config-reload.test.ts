@@ -1,0 +1,49 @@
+import t from 'tap'
+import { reloadConfigFile } from '../../src/relay/config-reload.js'
+import { configWith, SECRETS } from './config-fixture.js'
+
+const environment = { ...SECRETS, RELAY_CONFIG: '/etc/relay.json' }
+const reload = (before: object, after: unknown) =>
+  reloadConfigFile(configWith(before), environment, () => (typeof after === 'string' ? after : JSON.stringify(after)))
+
+t.test('a reload', async (t) => {
+  t.test('has what the file says now', async (t) => {
+    const result = reload({}, { client: { channel_limit: 7 }, channel: { namespaces: [{ name: 'room' }] } })
+
+    t.match(result, { ok: true, needsRestart: [], config: { client: { channelLimit: 7 } } })
+    t.same(result.ok && [...result.config.channels.namespaces.keys()], ['room'])
+  })
+
+  t.test('keeps what a running relay cannot change, and names it', async (t) => {
+    const result = reload(
+      { http_server: { port: 8101 } },
+      { http_server: { port: 8102 }, engine: { type: 'redis', redis: { address: 'redis://cache' } } }
+    )
+
+    t.match(result, {
+      ok: true,
+      needsRestart: ['listen', 'engine', 'redisUrl'],
+      config: { listen: { port: 8101 }, engine: 'memory', redisUrl: null }
+    })
+  })
+
+  for (const [file, fault] of [
+    ['{', 'RELAY_CONFIG: the file is not JSON: look at line 1, column 2'],
+    [{ client: { channel_limit: 'x' } }, 'RELAY_CONFIG: client.channel_limit must be a whole number from 1 to 1000000']
+  ] as const) {
+    t.test(`of a bad file is told: ${fault}`, async (t) => {
+      t.same(reload({}, file), { ok: false, faults: [fault] })
+    })
+  }
+
+  t.test('of a file that is gone is told', async (t) => {
+    const readFile = (): string => {
+      throw Object.assign(new Error('gone'), { code: 'ENOENT' })
+    }
+
+    t.same(reloadConfigFile(configWith({}), environment, readFile), {
+      ok: false,
+      faults: ['RELAY_CONFIG must name a readable file (ENOENT)']
+    })
+  })
+})

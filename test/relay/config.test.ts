@@ -1,0 +1,282 @@
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import type { RelayConfig } from '../../src/relay/config.js'
+import { relaySettings } from '../../src/relay/settings.js'
+import type { Environment } from '../../src/shared/env.js'
+import { configOf, configWith, faultsOf, PRODUCTION, SECRETS } from './config-fixture.js'
+
+const namesIn = (faults: readonly string[]): string[] => faults.map((fault) => fault.split(' ', 1).join())
+const environmentFaults = (environment: Environment) => faultsOf(() => configOf(environment))
+
+const FAULTS: Readonly<Record<string, readonly string[]>> = {
+  NODE_ENV: ['prod', 'Production', 'staging'],
+  RELAY_PORT: ['http', '-1', '65536', '8100.5'],
+  RELAY_ALLOWED_ORIGINS: [
+    'app.example.com',
+    'https://app.example.com/',
+    'https://app.example.com:443',
+    'http://app.example.com:80',
+    'https://*',
+    'https://app.*.com',
+    'https://*app.example.com',
+    'https://*.example.com/path',
+    'https://a.example b.example',
+    'null',
+    '**'
+  ],
+  RELAY_ENGINE: ['Redis', 'nats', 'none'],
+  REDIS_URL: ['localhost:6379', 'http://:hunter2@localhost'],
+  RELAY_WORKERS: ['0', '257', 'all', '-1', 'Auto', '1.5'],
+  TRUST_PROXY: ['true', '1', '*', '10.0.0.0/33', 'proxy.example.com', '0.0.0.0/0', '::/0'],
+  METRICS_ALLOW: ['true', '*', 'prometheus.example.com'],
+  LOG_LEVEL: ['loud', 'INFO', '30']
+}
+
+// Any text is one; whether it is good enough is another matter, below.
+const FREE_TEXT = ['RELAY_HOST', 'REALTIME_HMAC_SECRET', 'REALTIME_API_KEY', 'RELAY_CONFIG', 'RELAY_ADMIN_PASSWORD']
+
+t.test('a malformed setting', async (t) => {
+  t.test('has its cases here, whichever it is', async (t) => {
+    t.same([...Object.keys(FAULTS), ...FREE_TEXT].sort(), Object.keys(relaySettings).sort())
+  })
+
+  for (const [name, texts] of Object.entries(FAULTS)) {
+    for (const text of texts) {
+      t.test(`is named where ${name} is ${JSON.stringify(text)}`, async (t) => {
+        t.same(namesIn(environmentFaults({ ...SECRETS, [name]: text })), [name], 'in development')
+        t.same(namesIn(environmentFaults({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
+        t.notMatch(environmentFaults({ ...SECRETS, [name]: text }).join(), 'hunter2', 'no password is shown')
+      })
+    }
+
+    t.test(`is none where ${name} is empty`, async (t) => {
+      t.same(environmentFaults({ ...SECRETS, [name]: '' }), [])
+    })
+  }
+
+  t.test('does not hide another', async (t) => {
+    const environment = Object.fromEntries(Object.entries(FAULTS).map(([name, [text]]) => [name, text]))
+
+    t.same(namesIn(environmentFaults({ ...SECRETS, ...environment })).sort(), Object.keys(FAULTS).sort())
+  })
+})
+
+t.test('secrets', async (t) => {
+  for (const NODE_ENV of [undefined, 'development', 'test', 'production']) {
+    t.test(`are required where NODE_ENV is ${NODE_ENV ?? 'not set'}`, async (t) => {
+      t.same(environmentFaults({ NODE_ENV }), ['REALTIME_HMAC_SECRET is required', 'REALTIME_API_KEY is required'])
+    })
+  }
+
+  t.test('may be any text in development, and are used as the text that they are', async (t) => {
+    const { client, api } = configOf({ REALTIME_HMAC_SECRET: 'c0ffee', REALTIME_API_KEY: 'k' })
+
+    t.match({ client, api }, { client: { tokenHmacSecret: 'c0ffee' }, api: { key: 'k' } })
+    t.equal(client.subscriptionTokenHmacSecret, 'c0ffee', 'the same for subscriptions')
+  })
+
+  const WEAK: readonly (readonly [secret: string, complaint: string | null])[] = [
+    ['hunter2', 'must be 64 hex characters in production'],
+    ['0123456789abcdef'.repeat(4).slice(1), 'must be 64 hex characters in production'],
+    [`${'0123456789abcdef'.repeat(4)}0`, 'must be 64 hex characters in production'],
+    [`${'0123456789abcdef'.repeat(3)}0123456789abcdeg`, 'must be 64 hex characters in production'],
+    ['abc1'.repeat(15).concat('aaaa'), null],
+    ['a'.repeat(64), 'is too easy to guess: use at least 4 different characters'],
+    ['abc'.repeat(22).slice(0, 64), 'is too easy to guess: use at least 4 different characters'],
+    ['0123456789ABCDEF'.repeat(4), null]
+  ]
+  for (const [secret, complaint] of WEAK) {
+    for (const name of ['REALTIME_HMAC_SECRET', 'REALTIME_API_KEY']) {
+      t.test(`${name}: production ${complaint === null ? 'takes' : 'refuses'} ${secret.slice(0, 20)}…`, async (t) => {
+        const faults = environmentFaults({ ...PRODUCTION, [name]: secret })
+
+        t.same(faults, complaint === null ? [] : [`${name} ${complaint}`])
+      })
+    }
+  }
+
+  t.test('can come from files', async (t) => {
+    const folder = t.testdir({ hmac: `${PRODUCTION.REALTIME_HMAC_SECRET}\n`, key: PRODUCTION.REALTIME_API_KEY })
+    const config = configOf({
+      NODE_ENV: 'production',
+      REALTIME_HMAC_SECRET_FILE: join(folder, 'hmac'),
+      REALTIME_API_KEY_FILE: join(folder, 'key')
+    })
+
+    t.equal(config.client.tokenHmacSecret, PRODUCTION.REALTIME_HMAC_SECRET)
+    t.equal(config.api.key, PRODUCTION.REALTIME_API_KEY)
+  })
+
+  t.test('are named once where their file cannot be read', async (t) => {
+    const { REALTIME_API_KEY } = SECRETS
+    const REALTIME_HMAC_SECRET_FILE = join(t.testdir(), 'missing')
+
+    t.same(environmentFaults({ REALTIME_API_KEY, REALTIME_HMAC_SECRET_FILE }), [
+      'REALTIME_HMAC_SECRET_FILE must name a readable file (ENOENT)'
+    ])
+  })
+})
+
+t.test('the redis engine needs an address', async (t) => {
+  t.same(environmentFaults({ ...SECRETS, RELAY_ENGINE: 'redis' }), ['REDIS_URL is required with RELAY_ENGINE=redis'])
+  t.match(configOf({ ...SECRETS, RELAY_ENGINE: 'redis', REDIS_URL: 'redis://cache' }), {
+    engine: 'redis',
+    redisUrl: 'redis://cache'
+  })
+})
+
+const CLOSED = {
+  presence: false,
+  joinLeave: false,
+  forcePushJoinLeave: false,
+  historySize: 0,
+  historyTtlMs: 0,
+  historyMetaTtlMs: 720 * 3_600_000,
+  forceRecovery: false,
+  forcePositioning: false,
+  allowRecovery: false,
+  allowPositioning: false,
+  allowSubscribeForClient: false,
+  allowSubscribeForAnonymous: false,
+  allowPublishForClient: false,
+  allowPublishForSubscriber: false,
+  allowPublishForAnonymous: false,
+  allowPresenceForClient: false,
+  allowPresenceForSubscriber: false,
+  allowPresenceForAnonymous: false,
+  allowHistoryForClient: false,
+  allowHistoryForSubscriber: false,
+  allowHistoryForAnonymous: false,
+  allowedDeltaTypes: [],
+  deltaPublish: false,
+  allowUserLimitedChannels: false,
+  channelRegex: null,
+  conflate: null,
+  schema: null
+}
+
+const LISTENERS = {
+  ...CLOSED,
+  allowSubscribeForClient: true,
+  historySize: 100,
+  historyTtlMs: 60_000,
+  forceRecovery: true,
+  forcePositioning: true
+}
+
+const DEFAULTS = {
+  listen: { host: '127.0.0.1', port: 8100 },
+  allowedOrigins: [],
+  client: {
+    insecure: false,
+    allowAnonymousConnectWithoutToken: false,
+    tokenExpiryRequired: true,
+    tokenHmacSecret: 'a secret',
+    subscriptionTokenHmacSecret: 'a secret',
+    tokenAudience: null,
+    tokenIssuer: null,
+    pingIntervalMs: 25_000,
+    pongTimeoutMs: 8_000,
+    staleCloseDelayMs: 10_000,
+    expiredCloseDelayMs: 25_000,
+    expiredSubCloseDelayMs: 25_000,
+    queueMaxBytes: 1_048_576,
+    channelLimit: 128,
+    userConnectionLimit: 0,
+    connectionLimit: 0,
+    connectionsPerAddress: 0,
+    connectionRateLimit: 0,
+    commandsPerSecond: 256,
+    positionCheckDelayMs: 40_000,
+    historyMaxPublicationLimit: 300,
+    recoveryMaxPublicationLimit: 300,
+    messageSizeLimit: 65_536,
+    userSubscribeToPersonal: false,
+    personalChannelNamespace: '',
+    includeConnectionTime: false
+  },
+  channels: {
+    withoutNamespace: CLOSED,
+    namespaces: new Map<string, object>([
+      ['floor', { ...LISTENERS, conflate: 'data[].transmitterId' }],
+      ['global', LISTENERS]
+    ]),
+    namespaceBoundary: ':',
+    userBoundary: '#',
+    privatePrefix: '$',
+    maxLength: 255
+  },
+  api: { key: 'a key', maxBodyBytes: 1_048_576, insecure: false, errorMode: 'default' },
+  trustedProxies: [],
+  metricsAllow: ['loopback'],
+  adminPassword: null,
+  engine: 'memory',
+  redisUrl: null,
+  workers: 1,
+  logLevel: 'info',
+  shutdownMs: 5_000
+}
+
+t.test('the defaults', async (t) => {
+  t.test('are these', async (t) => {
+    t.strictSame(configOf(SECRETS), DEFAULTS)
+  })
+
+  t.test('are these with an empty file too, but for the channels: a file has the whole say there', async (t) => {
+    t.strictSame(configWith({}), { ...DEFAULTS, channels: { ...DEFAULTS.channels, namespaces: new Map() } })
+  })
+
+  t.test('are the same in production', async (t) => {
+    t.strictSame(configOf({ ...SECRETS, ...PRODUCTION, ...SECRETS, NODE_ENV: 'test' }), DEFAULTS)
+    const { client, api, ...rest } = configOf(PRODUCTION)
+    t.match({ ...rest }, { engine: 'memory', workers: 1, allowedOrigins: [], adminPassword: null })
+    t.equal(client.insecure || api.insecure, false)
+  })
+
+  t.test('cannot be changed by anybody', async (t) => {
+    const { client, channels, api, listen, allowedOrigins } = configOf(SECRETS)
+
+    for (const part of [configOf(SECRETS), client, channels, channels.withoutNamespace, api, listen, allowedOrigins])
+      t.ok(Object.isFrozen(part))
+    for (const options of channels.namespaces.values()) t.ok(Object.isFrozen(options))
+  })
+})
+
+const EFFECTS: readonly (readonly [
+  name: string,
+  text: string,
+  of: (config: RelayConfig) => unknown,
+  value: unknown
+])[] = [
+  ['RELAY_HOST', '0.0.0.0', (config) => config.listen.host, '0.0.0.0'],
+  ['RELAY_PORT', '0', (config) => config.listen.port, 0],
+  ['REALTIME_HMAC_SECRET', 'other', (config) => config.client.tokenHmacSecret, 'other'],
+  ['REALTIME_API_KEY', 'other', (config) => config.api.key, 'other'],
+  [
+    'RELAY_ALLOWED_ORIGINS',
+    'https://App.example.com:8443, https://*.Example.com,http://[::1]:3000,capacitor://localhost',
+    (config) => config.allowedOrigins,
+    ['https://app.example.com:8443', 'https://*.example.com', 'http://[::1]:3000', 'capacitor://localhost']
+  ],
+  ['RELAY_ALLOWED_ORIGINS', '*', (config) => config.allowedOrigins, ['*']],
+  ['RELAY_ADMIN_PASSWORD', 'open sesame', (config) => config.adminPassword, 'open sesame'],
+  ['REDIS_URL', 'rediss://cache:6380/2', (config) => config.redisUrl, 'rediss://cache:6380/2'],
+  ['RELAY_WORKERS', '3', (config) => config.workers, 3],
+  ['TRUST_PROXY', 'loopback, 10.0.0.0/8', (config) => config.trustedProxies, ['loopback', '10.0.0.0/8']],
+  ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],
+  ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent']
+]
+
+t.test('a setting', async (t) => {
+  for (const [name, text, of, value] of EFFECTS) {
+    t.test(`${name}=${text} has its effect`, async (t) => {
+      t.same(of(configOf({ ...SECRETS, [name]: text })), value)
+      t.notSame(of(configOf(SECRETS)), value, 'which is not the default')
+    })
+  }
+
+  t.test('RELAY_WORKERS=auto means one per core', async (t) => {
+    t.equal(configOf({ ...SECRETS, RELAY_WORKERS: 'auto' }).workers, availableParallelism())
+  })
+})
