@@ -49,7 +49,7 @@ export const webRoot = async (app: FastifyInstance, folder: string): Promise<voi
 }
 
 // Paths of the gateway itself, whether or not anything answers there at the moment: never a file, never a page.
-const RESERVED = /^\/(?:api|auth\/oidc|dev-login|metrics)(?:\/|$)/i
+const RESERVED = /^\/(?:api|auth\/oidc|ble\/scan|ble\/status|dev-login|dev-user|metrics)(?:\/|$)/i
 
 // `.env`, `.git`: in the folder by mistake.
 const HIDDEN = /\/\./
@@ -77,17 +77,24 @@ const isFile = async (path: string): Promise<boolean> => {
   }
 }
 
-/** A script or picture that is gone must not be answered with a page: the browser would try to run or show it. */
-const isPage = ({ path, headers }: FastifyRequest): boolean => extname(path) === '' && acceptsHtml(headers.accept)
+/**
+ * Whether somebody wants to see a page there. A script or picture that is gone must not be answered with one: the browser
+ * would try to run or show it. Who goes to an address says so; of others, who takes anything, a name with an extension is
+ * taken for that of a file.
+ */
+const isPage = ({ path, headers }: FastifyRequest): boolean =>
+  headers['sec-fetch-mode'] === 'navigate' ||
+  accepts(headers.accept, HTML) ||
+  (extname(path) === '' && (headers.accept === undefined || accepts(headers.accept, ANYTHING)))
 
-const HTML_RANGES: ReadonlySet<string> = new Set(['text/html', 'text/*', '*/*'])
+const HTML: ReadonlySet<string> = new Set(['text/html'])
+const ANYTHING: ReadonlySet<string> = new Set(['text/*', '*/*'])
 
-const acceptsHtml = (accept: string | undefined): boolean =>
-  accept === undefined ||
-  accept.split(',').some((range) => {
+const accepts = (accept: string | undefined, types: ReadonlySet<string>): boolean =>
+  accept?.split(',').some((range) => {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    return HTML_RANGES.has(type) && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))
-  })
+    return types.has(type) && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))
+  }) ?? false
 
 // What Vite names after its content: `assets/index-DiwrgTda.js`. Not words, numbers and sizes of eight characters, such as
 // `logo-vertical.svg` or `hall-1280x720.png`: what is taken for a hash by mistake stays in browsers for a year.

@@ -32,7 +32,10 @@ const APP: Readonly<Record<string, string>> = {
   'api/index.html': SECRET,
   metrics: SECRET,
   'auth/oidc/login': SECRET,
-  'dev-login': SECRET
+  'dev-login': SECRET,
+  'dev-user': SECRET,
+  'ble/scan': SECRET,
+  'ble/status': SECRET
 }
 
 const writeApp = async (folder: string, files: Readonly<Record<string, string>>): Promise<void> => {
@@ -259,7 +262,10 @@ const PAGES = [
   '/stra%C3%9Fe',
   `/${'a'.repeat(300)}`,
   `/${'a/'.repeat(2500)}`,
-  '/LICENSE/page'
+  '/LICENSE/page',
+  '/ble',
+  '/ble/settings',
+  '/dev-users'
 ]
 
 const ACCEPTED: readonly (readonly [accept: string | undefined, html: boolean])[] = [
@@ -279,6 +285,12 @@ const ACCEPTED: readonly (readonly [accept: string | undefined, html: boolean])[
   ['text/html; q=0.000, application/json', false],
   ['text/htmlx', false],
   ['', false]
+]
+
+const NAVIGATIONS: readonly (readonly [how: string, headers: Record<string, string>])[] = [
+  ['a browser', { 'sec-fetch-mode': 'navigate', accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }],
+  ['a browser that says nothing of types', { 'sec-fetch-mode': 'navigate', accept: '*/*' }],
+  ['an older browser', { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }]
 ]
 
 t.test('the index', async (t) => {
@@ -308,20 +320,40 @@ t.test('the index', async (t) => {
     })
   }
 
+  for (const path of ['/zones/7.5', '/users/ada@example.com', '/floors/plan.png', '/gone.js', '/robots.txt/']) {
+    for (const [how, headers] of NAVIGATIONS) {
+      t.test(`answers ${path} for who goes there: ${how}`, async (t) => {
+        isIndex(t, await send(path, { headers }))
+      })
+    }
+  }
+
   t.test('answers under its own name, whatever is accepted', async (t) => {
     isIndex(t, await send('/index.html', { headers: { accept: 'application/json' } }))
     isIndex(t, await send('/', { headers: { accept: 'application/json' } }))
   })
 })
 
-const MISSING: readonly (readonly [path: string, why: string])[] = [
+const MISSING_FILES: readonly (readonly [path: string, why: string])[] = [
   ['/gone.js', 'a script that is gone'],
   ['/assets/index-GoneGone.js', 'a script of an older build'],
   ['/zones/plan.png', 'a picture that is gone'],
   ['/favicon.ico', 'a picture that was never there'],
   ['/zones/7.json', 'an extension'],
   ['/robots.txt/', 'a file is no folder'],
-  ['/robots.txt/x.txt', 'a file is no folder'],
+  ['/robots.txt/x.txt', 'a file is no folder']
+]
+
+const FILE_REQUESTS: readonly (readonly [of: string, headers: Record<string, string>])[] = [
+  ['whatever it is', {}],
+  ['a script', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script', accept: '*/*' }],
+  ['a module', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'script', accept: '*/*' }],
+  ['a style', { accept: 'text/css,*/*;q=0.1' }],
+  ['a picture', { accept: 'image/avif,image/webp,image/*,*/*;q=0.8' }],
+  ['no page', { accept: 'text/html;q=0,*/*' }]
+]
+
+const MISSING: readonly (readonly [path: string, why: string])[] = [
   ['/.env', 'hidden'],
   ['/.git/config', 'hidden'],
   ['/.git', 'hidden'],
@@ -337,13 +369,28 @@ const MISSING: readonly (readonly [path: string, why: string])[] = [
   ['/auth/oidc', 'of the gateway'],
   ['/auth/oidc/login', 'of the gateway'],
   ['/auth/oidc/anything', 'of the gateway'],
-  ['/dev-login', 'of the gateway, in development']
+  ['/dev-login', 'of the gateway, in development'],
+  ['/dev-user', 'of the gateway, in development'],
+  ['/ble/scan', 'of the gateway, in development'],
+  ['/ble/status', 'of the gateway, in development'],
+  ['/BLE/status/', 'of the gateway, in development']
 ]
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']
 
 t.test('nothing', async (t) => {
   const { send } = await startPages(t)
+
+  for (const [path, why] of MISSING_FILES) {
+    for (const [of, headers] of FILE_REQUESTS) {
+      t.test(`is at ${path}, asked for as ${of}: ${why}`, async (t) => {
+        const answer = await send(path, { headers })
+
+        t.equal(answer.status, 404)
+        isRefusal(t, answer)
+      })
+    }
+  }
 
   for (const [path, why] of MISSING) {
     t.test(`is at ${path}: ${why}`, async (t) => {
