@@ -13,11 +13,13 @@ const permission = () =>
 const detail = (description: string, maxLength: number) =>
   Type.Union([Type.String({ maxLength }), Type.Null()], { description })
 
+export const MAX_DISPLAY_NAME_CHARACTERS = 200
+
 export const AuthUserSchema = Type.Object(
   {
     userId: Type.Union([id('The id of the account.'), Type.Null()], { description: 'The id of the account.' }),
     email: detail('The e-mail address of the account.', 254),
-    displayName: detail('The name to show.', 200),
+    displayName: detail('The name to show.', MAX_DISPLAY_NAME_CHARACTERS),
     role: detail('The role of the account.', 64)
   },
   {

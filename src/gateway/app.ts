@@ -102,11 +102,12 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     refuse(isApiPath(path) ? methodNotAllowed() : new Refusal('NOT_FOUND'), reply)
   )
 
-  const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: watchBackend(metrics) })
+  const backendWatch = watchBackend(metrics)
+  const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: backendWatch })
   mountRoutes(app, routeTables, {
     forward,
     local: new Map([
-      ...sessionRoutes({ config, backend, cookies, tokens, csrfTokens }),
+      ...sessionRoutes({ config, backend, watch: backendWatch, cookies, tokens, csrfTokens }),
       ...healthRoutes({ database, backend: backendReachable(backend) })
     ]),
     uploadBytes: config.limits.uploadBytes

@@ -1,19 +1,16 @@
+import { Value } from '@sinclair/typebox/value'
+import { type AuthUser, AuthUserSchema, MAX_DISPLAY_NAME_CHARACTERS } from '../../../schemas/session.js'
 import { decodeClaims } from '../../shared/app-token.js'
 import { isUsableToken } from './credentials.js'
 
 /** What a login at the backend amounts to. */
 export interface Session {
   readonly token: string
-  readonly user: SessionUser
+  readonly user: AuthUser
   readonly permissions: readonly string[]
   readonly expiresAtMs: number
-}
-
-export interface SessionUser {
-  readonly userId: string | number | null
-  readonly email: string | null
-  readonly displayName: string | null
-  readonly role: string | null
+  /** From the moment that it was read, in whole seconds. */
+  readonly lifetimeSeconds: number
 }
 
 /** The last moment that JavaScript can name, and so the last that a page can read. */
@@ -35,26 +32,29 @@ export const sessionOf = (answer: unknown, now: number): Session | null => {
   return {
     token,
     user: {
-      userId: idOf(user.userId ?? user.id),
-      email: textOf(user.email),
-      displayName: textOf(user.displayName ?? user.name),
-      role: textOf(user.role)
+      userId: fitting('userId', user.userId ?? user.id),
+      email: fitting('email', user.email),
+      displayName: fitting('displayName', shortened(user.displayName ?? user.name)),
+      role: fitting('role', user.role)
     },
     permissions: stringsOf(user.permissions) ?? stringsOf(permissions) ?? stringsOf(decoded?.claims.permissions) ?? [],
-    expiresAtMs: Math.trunc(expiresAtMs)
+    expiresAtMs: Math.trunc(expiresAtMs),
+    lifetimeSeconds: Math.floor((expiresAtMs - now) / 1000)
   }
 }
 
 const fields = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
 
-// As long as an address may be. Much longer names would burst the cookie, and browsers drop such a cookie without a word.
-const MAX_TEXT_CHARACTERS = 254
+/**
+ * What pages may rely on, or nothing: half an id or half a role would be another one. So the cookie stays small too;
+ * browsers drop one that is not without a word.
+ */
+const fitting = <Field extends keyof AuthUser>(field: Field, value: unknown): AuthUser[Field] | null =>
+  Value.Check(AuthUserSchema.properties[field], value) ? (value as AuthUser[Field]) : null
 
-const textOf = (value: unknown): string | null =>
-  typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARACTERS) : null
-
-const idOf = (value: unknown): string | number | null =>
-  typeof value === 'number' && Number.isFinite(value) ? value : textOf(value)
+/** Half a name is still one. */
+const shortened = (value: unknown): unknown =>
+  typeof value === 'string' ? value.slice(0, MAX_DISPLAY_NAME_CHARACTERS) : value
 
 const stringsOf = (value: unknown): readonly string[] | null =>
   Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : null

@@ -23,11 +23,9 @@ const PERMISSIONS_ADDRESS = '/api/auth/backend-me'
 
 export class SessionCookies {
   readonly #options: SerializeOptions
-  readonly #now: () => number
 
-  constructor(config: { readonly secure: boolean }, now: () => number = Date.now) {
+  constructor(config: { readonly secure: boolean }) {
     this.#options = cookieOptions(config)
-    this.#now = now
   }
 
   /** Whether browsers keep its token; without that, the other cookies would be half a session. */
@@ -36,9 +34,8 @@ export class SessionCookies {
   }
 
   /** Puts a session on the reply. False where its permissions were too many for a cookie. */
-  set(reply: FastifyReply, { token, user, permissions, expiresAtMs }: Session): boolean {
-    const maxAge = Math.floor((expiresAtMs - this.#now()) / 1000)
-    const readable = { ...this.#options, maxAge }
+  set(reply: FastifyReply, { token, user, permissions, expiresAtMs, lifetimeSeconds }: Session): boolean {
+    const readable = { ...this.#options, maxAge: lifetimeSeconds }
     const permissionText = JSON.stringify(permissions)
     const fits = encodeURIComponent(permissionText).length <= MAX_VALUE_BYTES
 

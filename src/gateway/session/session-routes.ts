@@ -2,9 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
-import { type Backend, backendRefusal } from '../proxy/backend.js'
-import { backendRequestHeaders, browserResponseHeaders, headersObject } from '../proxy/headers.js'
+import type { Backend } from '../proxy/backend.js'
+import type { BackendWatch } from '../proxy/forward.js'
+import { headersObject } from '../proxy/headers.js'
 import type { LocalHandler } from '../proxy/mount.js'
+import { isClosed } from '../response-close.js'
+import { type BackendAnswer, backendCaller } from './backend-call.js'
 import { cookieOptions, cookieValues, setCookie } from './cookies.js'
 import type { CsrfTokens } from './csrf-tokens.js'
 import { type Session, sessionOf } from './session-answer.js'
@@ -13,6 +16,7 @@ import type { SessionCookies } from './session-cookies.js'
 export interface SessionRouteParts {
   readonly config: GatewayConfig
   readonly backend: Backend
+  readonly watch: BackendWatch
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
@@ -20,14 +24,15 @@ export interface SessionRouteParts {
 
 /** The routes of `/api/auth/` that are more than forwarded, because they make and end sessions. */
 export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, LocalHandler> => {
-  const ask = backendCaller(parts)
+  const { backend, watch, config } = parts
+  const ask = backendCaller({ backend, watch, publicHost: config.publicHost })
 
   const login: LocalHandler = async (request, reply, body) => {
     refuseExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
     const answer = await ask(reply, body)
     const session = isSuccess(answer) ? sessionOf(jsonOf(answer), Date.now()) : null
     if (session !== null) startSession(parts, reply, session)
-    const omit = session !== null && parts.config.loginBodyToken === 'omit'
+    const omit = session !== null && config.loginBodyToken === 'omit'
     return passOn(reply, omit ? { ...answer, body: withoutToken(answer.body) } : answer)
   }
 
@@ -38,6 +43,7 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
     try {
       return passOn(reply, await ask(reply, body))
     } catch (error) {
+      if (isClosed(reply.raw)) throw error
       reply.log.warn({ requestId: request.id, err: error }, 'the backend was not told of a logout')
       return { success: true }
     }
@@ -94,45 +100,6 @@ const startSession = ({ cookies, tokens }: SessionRouteParts, reply: FastifyRepl
   }
 }
 
-/** A whole answer of the backend. */
-interface BackendAnswer {
-  readonly status: number
-  readonly headers: readonly string[]
-  readonly body: Buffer
-}
-
-const backendCaller =
-  ({ backend, config }: SessionRouteParts) =>
-  async (reply: FastifyReply, body: string | null): Promise<BackendAnswer> => {
-    const { request } = reply
-    try {
-      const {
-        statusCode,
-        headers,
-        body: stream
-      } = await backend.pool.request({
-        method: 'POST',
-        path: `${backend.pathPrefix}${request.raw.url}`,
-        headers: {
-          ...backendRequestHeaders(request, config.publicHost),
-          // The answer has to be read here, so it must not come compressed.
-          'accept-encoding': 'identity',
-          // That of the body as it came; it was written anew.
-          'content-length': undefined
-        },
-        body,
-        responseHeaders: 'raw'
-      })
-      return {
-        status: statusCode,
-        headers: browserResponseHeaders(headers as unknown as string[], backend.origin, reply.getHeaders()),
-        body: Buffer.from(await stream.arrayBuffer())
-      }
-    } catch (error) {
-      throw backendRefusal(error)
-    }
-  }
-
 const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): FastifyReply => {
   // Sessions are nobody else's, whatever the backend says about keeping its answer.
   reply.header('cache-control', 'no-store')
@@ -140,10 +107,13 @@ const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): 
     // What was said here since the backend was asked stands too.
     if (name !== 'content-length' && !reply.hasHeader(name)) reply.header(name, value)
   }
-  return body.length === 0 && isSuccess({ status })
+  return body.length === 0 && NO_CONTENT.has(status)
     ? reply.code(204).removeHeader('content-type').send()
     : reply.code(status).send(body)
 }
+
+/** What an answer without a body says no more than that with. A 201 still says that something was created. */
+const NO_CONTENT: ReadonlySet<number> = new Set([200, 204, 205])
 
 const isSuccess = ({ status }: Pick<BackendAnswer, 'status'>): boolean => status >= 200 && status < 300
 

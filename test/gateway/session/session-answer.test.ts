@@ -1,5 +1,7 @@
 import { createSecretKey } from 'node:crypto'
+import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
+import { AuthUserSchema } from '../../../schemas/session.js'
 import { sessionOf } from '../../../src/gateway/session/session-answer.js'
 import { createAppToken } from '../../../src/shared/app-token.js'
 
@@ -26,7 +28,8 @@ t.test('a login answer', async (t) => {
       token,
       user: { userId: 7, email: 'ada@example.com', displayName: 'Ada Example', role: 'admin' },
       permissions: ['a'],
-      expiresAtMs: Date.parse('2026-05-04T13:00:00.000Z')
+      expiresAtMs: Date.parse('2026-05-04T13:00:00.000Z'),
+      lifetimeSeconds: 3599
     })
   })
 
@@ -148,8 +151,22 @@ t.test('the expiry of a session', async (t) => {
   }
 })
 
+t.test('the lifetime of a session', async (t) => {
+  const lifetimes: readonly (readonly [string, Record<string, unknown>, number])[] = [
+    ['is what the answer says, to the second', { expiresIn: 3600 }, 3600],
+    ['is no part of a second longer than the token', { expiresIn: 3599.9 }, 3599],
+    ["is the rest of the token's own", { token: tokenFrom(NOW - 1000, 'legacy') }, 3599]
+  ]
+  for (const [what, data, expected] of lifetimes) {
+    t.test(what, async (t) => {
+      t.equal(session(data)?.lifetimeSeconds, expected)
+    })
+  }
+})
+
 t.test('the user of a session', async (t) => {
   const nobody = { userId: null, email: null, displayName: null, role: null }
+  const LONGEST = { userId: 'a'.repeat(128), email: 'a'.repeat(254), role: 'a'.repeat(64) }
   const users: readonly (readonly [string, unknown, object])[] = [
     ['takes its number', { userId: 7 }, { userId: 7 }],
     ['takes its id as text', { userId: 'u-7' }, { userId: 'u-7' }],
@@ -161,6 +178,15 @@ t.test('the user of a session', async (t) => {
     ['takes displayName before name', { displayName: 'Ada E.', name: 'Ada' }, { displayName: 'Ada E.' }],
     ['takes text of any alphabet', { displayName: 'Zoë 日本 👩‍🚒' }, { displayName: 'Zoë 日本 👩‍🚒' }],
     ['takes empty text', { displayName: '', name: 'Ada' }, { displayName: '' }],
+    ['cuts a long name', { displayName: 'a'.repeat(201) }, { displayName: 'a'.repeat(200) }],
+    ['takes the longest id, address and role', LONGEST, LONGEST],
+    [
+      'takes nothing of an id, address or role that is longer',
+      Object.fromEntries(Object.entries(LONGEST).map(([name, text]) => [name, `${text}a`])),
+      {}
+    ],
+    ['takes no number for an id that could be none', { userId: 1.5, id: 8 }, {}],
+    ['takes no number for an id that may be another', { userId: 2 ** 53 }, {}],
     ['takes nothing of another type', { userId: {}, email: 1, displayName: ['Ada'], role: true }, {}],
     ['takes nothing but its four fields', { passwordHash: 'x', permissions: ['a'] }, {}],
     ['is unknown where it is empty', {}, {}],
@@ -170,7 +196,9 @@ t.test('the user of a session', async (t) => {
   ]
   for (const [what, user, expected] of users) {
     t.test(what, async (t) => {
-      t.strictSame(session({ user })?.user, { ...nobody, ...expected })
+      const found = session({ user })?.user
+      t.strictSame(found, { ...nobody, ...expected })
+      t.ok(Value.Check(AuthUserSchema, found), 'and is what pages may rely on')
     })
   }
 })

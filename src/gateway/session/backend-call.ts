@@ -1,0 +1,111 @@
+import type { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { type Backend, backendRefusal } from '../proxy/backend.js'
+import type { BackendSlots, Waiter } from '../proxy/backend-slots.js'
+import type { BackendWatch } from '../proxy/forward.js'
+import { backendRequestHeaders, browserResponseHeaders } from '../proxy/headers.js'
+import { onceClosed } from '../response-close.js'
+
+/** A whole answer of the backend. */
+export interface BackendAnswer {
+  readonly status: number
+  /** As they go to the browser: names and values by turns. */
+  readonly headers: readonly string[]
+  readonly body: Buffer
+}
+
+export interface BackendCallParts {
+  readonly backend: Backend
+  readonly publicHost: string | null
+  readonly watch: BackendWatch
+}
+
+/** Sends the request of a reply on with this body. Throws the refusal that the browser gets where there is no answer. */
+export type BackendCall = (reply: FastifyReply, body: string | null) => Promise<BackendAnswer>
+
+// Many times what a session takes; its answer is held in memory, and many sign in at the same time.
+const MAX_ANSWER_BYTES = 1024 * 1024
+
+const MAX_STATUS = 599
+
+/** The way out for what has to be read before it is answered. Else it keeps to the rules of the forwarder. */
+export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts): BackendCall => {
+  const exchange = async (reply: FastifyReply, body: string | null, gone: AbortSignal): Promise<BackendAnswer> => {
+    const startedAt = performance.now()
+    const { waitedMs, leave } = await turn(backend.slots, gone)
+    try {
+      const answer = await backend.pool.request({
+        method: 'POST',
+        path: `${backend.pathPrefix}${reply.request.raw.url}`,
+        headers: {
+          ...backendRequestHeaders(reply.request, publicHost),
+          // The answer has to be read here, so it must not come compressed.
+          'accept-encoding': 'identity',
+          // Those of the body as it came; it was written anew.
+          'content-length': undefined,
+          'content-type': body === null ? undefined : 'application/json'
+        },
+        body,
+        headersTimeout: Math.max(1, backend.timeoutMs - waitedMs),
+        signal: gone,
+        responseHeaders: 'raw'
+      })
+      const { statusCode: status, body: stream } = answer
+      if (status > MAX_STATUS) {
+        stream.destroy()
+        throw new Error(`no answer can have the status ${status}`)
+      }
+      watch.answered(reply.request, (performance.now() - startedAt) / 1000)
+      // What "raw" makes of them, whatever the types say.
+      const raw = answer.headers as unknown as string[]
+      const headers = browserResponseHeaders(raw, backend.address, reply.getHeaders())
+      return { status, headers, body: await wholeBody(stream) }
+    } catch (error) {
+      if (!gone.aborted) watch.failed(error)
+      throw error
+    } finally {
+      leave()
+    }
+  }
+
+  return async (reply, body) => {
+    const gone = new AbortController()
+    onceClosed(reply.raw, () => gone.abort(new Error('the browser went away')))
+    try {
+      return await exchange(reply, body, gone.signal)
+    } catch (error) {
+      throw backendRefusal(error)
+    }
+  }
+}
+
+interface Turn {
+  readonly waitedMs: number
+  readonly leave: () => void
+}
+
+const turn = (slots: BackendSlots, gone: AbortSignal): Promise<Turn> =>
+  new Promise((resolve, reject) => {
+    const waiter: Waiter = {
+      streams: false,
+      run: (waitedMs) => resolve({ waitedMs, leave: () => slots.leave(waiter) }),
+      refuse: reject
+    }
+    slots.enter(waiter)
+    gone.addEventListener('abort', () => {
+      slots.giveUp(waiter)
+      reject(gone.reason)
+    })
+  })
+
+const wholeBody = async (stream: Readable): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  // Leaving the loop ends the stream, and with it the connection.
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
