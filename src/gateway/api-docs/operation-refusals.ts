@@ -15,7 +15,6 @@ const takesJson = ({ body }: RefusedRoute): boolean => body !== null
 const takesBody = (route: RefusedRoute): boolean => takesJson(route) || route.kind === 'upload'
 const hasParameter = ({ path }: RefusedRoute): boolean => path.includes('/:')
 const isForAdmins = ({ path }: RefusedRoute): boolean => accessOf(path) === 'admin'
-const isProbe = ({ path }: RefusedRoute): boolean => path === '/api/health' || path.startsWith('/api/health/')
 const needsBackend = (route: RefusedRoute): boolean => route.needsBackend
 
 const isLoginAttempt = ({ method, path }: RefusedRoute): boolean => method === 'POST' && path.startsWith('/api/auth/')
@@ -54,7 +53,7 @@ const MADE_BY: Readonly<Record<RefusalCode, Rule>> = {
   HEADERS_TOO_LARGE: 'any request',
   INTERNAL: 'any request',
   BACKEND_UNREACHABLE: needsBackend,
-  OVERLOADED: (route) => !isProbe(route),
+  OVERLOADED: needsBackend,
   BACKEND_TIMEOUT: needsBackend
 }
 
