@@ -23,6 +23,7 @@ const ACCESS_BY_AREA: ReadonlyMap<string, Access> = new Map([
 /** Areas of which every other spelling must be caught: see `request-path.ts`. */
 export const STRICT_AREAS: readonly string[] = ['admin', 'audit']
 
+export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 export const isApiPath = (path: string): boolean => path.startsWith('/api/')

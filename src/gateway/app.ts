@@ -113,7 +113,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     uploadBytes: config.limits.uploadBytes
   })
   if (config.apiDocs) apiDocs(app, openApiDocument(routeTables, packageFile))
-  developmentRoutes(app, config, cookies)
+  developmentRoutes(app, config, { cookies, tokens })
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)
   if (config.webRoot !== null) await webRoot(app, config.webRoot)

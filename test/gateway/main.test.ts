@@ -245,6 +245,17 @@ t.test('a second signal', async (t) => {
 // What a client may do to a connection and then leave it at, before and after an answer.
 const UNFINISHED = ['', 'GET /api/zo', 'GET /api/zones HTTP/1.1\r\nHost: gateway\r\nAccept: ']
 
+/** A gateway that is busy with a request on a connection which its client would keep. */
+const runWithHeldRequest = async (t: Test) => {
+  const gateway = await runGateway(t)
+  const atBackend = heldAtBackend(gateway.backend)
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  const request = httpRequest(`${gateway.url}/api/zones`, { agent }).end()
+  const [held] = await atBackend
+  return { ...gateway, request, held }
+}
+
 t.test('the exit is not held up', async (t) => {
   t.test('by connections that carry no whole request', async (t) => {
     const { program, url } = await runGateway(t)
@@ -264,12 +275,7 @@ t.test('the exit is not held up', async (t) => {
   })
 
   t.test('by a connection that would be kept alive after the answer it waits for', async (t) => {
-    const { program, backend, url } = await runGateway(t)
-    const atBackend = heldAtBackend(backend)
-    const agent = new Agent({ keepAlive: true })
-    t.teardown(() => agent.destroy())
-    const request = httpRequest(`${url}/api/zones`, { agent }).end()
-    const [held] = await atBackend
+    const { program, url, request, held } = await runWithHeldRequest(t)
 
     program.signal('SIGTERM')
     await refusesConnections(url)
@@ -283,12 +289,7 @@ t.test('the exit is not held up', async (t) => {
   })
 
   t.test('by a connection that would be kept alive after an answer that has begun', async (t) => {
-    const { program, backend, url } = await runGateway(t)
-    const atBackend = heldAtBackend(backend)
-    const agent = new Agent({ keepAlive: true })
-    t.teardown(() => agent.destroy())
-    const request = httpRequest(`${url}/api/zones`, { agent }).end()
-    const [held] = await atBackend
+    const { program, url, request, held } = await runWithHeldRequest(t)
     held?.write('first half, ')
     const [response] = (await once(request, 'response')) as [IncomingMessage]
 

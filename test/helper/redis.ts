@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { programOnPath } from '../../scripts/program-on-path.js'
 import { type Child, startChild, type Teardown } from './child.js'
 import { environment } from './environment.js'
+import { LOOPBACK, onFreePort } from './free-port.js'
 
 /** A Redis of the test's own, empty, that it may treat as badly as it likes. */
 export interface TestRedis {
@@ -25,9 +26,6 @@ export interface TestRedisOptions {
   readonly args?: readonly string[]
 }
 
-const LOOPBACK = '127.0.0.1'
-const START_ATTEMPTS = 5
-
 export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = {}): Promise<TestRedis> => {
   const program = programOnPath('redis-server', environment.path)
   if (!program) throw new Error('this test stops and starts a Redis of its own, and redis-server is not on the PATH')
@@ -43,8 +41,8 @@ export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = 
     return child
   }
 
-  const { port, child } = await onFreePort(start)
-  let redis = child
+  const { port, started } = await onFreePort(start)
+  let redis = started
 
   const kill = async (): Promise<void> => {
     redis.signal('SIGKILL')
@@ -66,31 +64,6 @@ export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = 
 
 /** For a test that only talks to Redis, and does not mind what else is in there. */
 export const redisUrl = async (t: Teardown): Promise<string> => environment.redisUrl ?? (await startRedis(t)).url
-
-const onFreePort = async (start: (port: number) => Promise<Child>): Promise<{ port: number; child: Child }> => {
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
-    try {
-      return { port, child: await start(port) }
-    } catch (error) {
-      // another test file may have taken the port between the look and the start
-      if (attempt === START_ATTEMPTS || !/in use/.test(String(error))) throw error
-    }
-  }
-}
-
-/** Below the range from which systems hand out ports, so that nobody is given this one while Redis restarts. */
-const freePort = async (): Promise<number> => {
-  const port = 20_000 + Math.floor(Math.random() * 12_000)
-  const server = createServer()
-  try {
-    await once(server.listen(port, LOOPBACK), 'listening')
-  } catch {
-    return freePort()
-  }
-  await once(server.close(), 'close')
-  return port
-}
 
 /** Any answer will do: a Redis with a password refuses the word, and is there. */
 const ping = async (port: number): Promise<void> => {

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { SessionResponseSchema } from '../../../schemas/auth.js'
 import type { Method } from '../routes/declare.js'
+import { SESSION_COOKIES } from '../session/session-cookies.js'
 import { BACKEND_ERROR } from './words.js'
 
 interface Answer {
@@ -18,16 +19,8 @@ export interface OwnAnswer {
   readonly needsBackend: boolean
 }
 
-// The last two speak of another session than the new one: they are cleared.
-const SESSION_COOKIES = [
-  'auth_token',
-  'auth_user',
-  'auth_permissions',
-  'auth_token_expiry',
-  'auth_via_oidc',
-  'oidc_exchange_failed'
-]
-const ALL_COOKIES = [...SESSION_COOKIES, 'csrf_token']
+// Those that speak of another session than the new one are cleared. The CSRF token is the browser's, whoever signs in.
+const LOGIN_COOKIES = SESSION_COOKIES.filter((name) => name !== 'csrf_token')
 
 const login: OwnAnswer = {
   description: 'Where the backend answers with a session, the session cookies are set.',
@@ -36,7 +29,7 @@ const login: OwnAnswer = {
       description:
         "The backend's answer. A gateway with `LOGIN_BODY_TOKEN=omit` leaves `data.token` out: the cookie has it.",
       body: SessionResponseSchema,
-      cookies: SESSION_COOKIES
+      cookies: LOGIN_COOKIES
     },
     default: { description: BACKEND_ERROR }
   },
@@ -48,9 +41,9 @@ const logout: OwnAnswer = {
   answers: {
     '2XX': {
       description: "The backend's answer, or `success` alone where it gave none.",
-      cookies: ALL_COOKIES
+      cookies: SESSION_COOKIES
     },
-    default: { description: BACKEND_ERROR, cookies: ALL_COOKIES }
+    default: { description: BACKEND_ERROR, cookies: SESSION_COOKIES }
   },
   needsBackend: false
 }

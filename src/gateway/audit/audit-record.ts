@@ -1,9 +1,4 @@
-/** Who was denied, as a verified token names them; claims of a token that did not verify are nobody's identity. */
-export interface AuditUser {
-  readonly id: string | null
-  readonly email: string | null
-  readonly role: string | null
-}
+import type { UserDetails } from '../../shared/app-token.js'
 
 /** One refused request. There is no place here for a token, a cookie or a body, so none can reach the file. */
 export interface Denial {
@@ -15,7 +10,8 @@ export interface Denial {
   readonly status: number
   /** A short word such as `token-expired`, never a sentence. */
   readonly reason: string
-  readonly user: AuditUser | null
+  /** As a verified token names them: claims of a token that did not verify are nobody's identity. */
+  readonly user: UserDetails | null
   readonly requestId: string
   readonly userAgent: string | null | undefined
 }

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'undici'
+import { monotonicMs } from '../../shared/monotonic.js'
 import { Refusal } from '../errors.js'
 import { type Backend, backendRefusal } from '../proxy/backend.js'
-import { type HealthState, keptCheck, monotonicMs } from './kept-check.js'
+import { type HealthState, keptCheck } from './kept-check.js'
 
 export type BackendFault = 'refused' | 'timeout' | 'error'
 export type BackendState = HealthState<BackendFault>

@@ -1,7 +1,8 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Client, type Connection } from 'pg'
-import { type HealthState, keptCheck, monotonicMs } from './kept-check.js'
+import { monotonicMs } from '../../shared/monotonic.js'
+import { type HealthState, keptCheck } from './kept-check.js'
 
 export type DatabaseFault = 'refused' | 'timeout' | 'authentication' | 'unknown database' | 'unreachable' | 'error'
 export type DatabaseState = HealthState<DatabaseFault>

@@ -12,9 +12,6 @@ export interface KeptCheckOptions<Reason extends string> {
 
 const KEPT_MS = 1_000
 
-/** Unmoved by whatever is done to the system's clock. */
-export const monotonicMs = (): number => performance.now()
-
 /** A check that never throws, and that asks once at a time and once a second at most, however many want to know. */
 export const keptCheck = <Reason extends string>({
   ask,

@@ -1,10 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import { monotonicMs } from '../../shared/monotonic.js'
 import type { Attempts } from './attempts.js'
 
 const SWEEP_MS = 5 * 60_000
-
-// Windows must end in the order in which they began, whatever is done to the system's clock in between.
-const monotonicMs = (): number => Math.trunc(performance.now())
 
 export interface MemoryAttemptsOptions {
   readonly windowMs: number
@@ -12,6 +10,7 @@ export interface MemoryAttemptsOptions {
   readonly maxKeys?: number
   /** How many counts those that come later share. */
   readonly sharedCounts?: number
+  /** Windows must end in the order in which they began, so it may only go forward. */
   readonly now?: () => number
 }
 

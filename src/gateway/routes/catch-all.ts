@@ -1,12 +1,13 @@
 import type { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import type { Backend } from '../proxy/backend.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
 
-export const FORWARDED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+export const FORWARDED_METHODS: readonly string[] = [...READING_METHODS, ...MUTATING_METHODS].toSorted()
 
 /**
  * Every `/api/` path that has no route of its own goes to the backend unchanged, its body streamed. The library finds these

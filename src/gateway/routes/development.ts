@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type AppClaims, AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
+import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
 import { secretKey } from '../../shared/jwt.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
@@ -12,17 +12,25 @@ const LIFETIME_SECONDS = 8 * 60 * 60
 
 const STUB_USER = { userId: 'dev', email: 'dev@localhost', displayName: 'Developer', role: 'admin' }
 
+export interface DevelopmentParts {
+  readonly cookies: SessionCookies
+  readonly tokens: AppTokenVerifier
+}
+
 /**
  * Stand-ins for work without a backend and without hardware, at their own paths and under `/api`. They exist outside
  * production only: there, nothing of this is in the route table.
  */
-export const developmentRoutes = (app: FastifyInstance, config: GatewayConfig, cookies: SessionCookies): void => {
+export const developmentRoutes = (
+  app: FastifyInstance,
+  config: GatewayConfig,
+  { cookies, tokens }: DevelopmentParts
+): void => {
   if (!config.developmentRoutes) {
     refuseDevelopmentLogin(app)
     return
   }
   const key = secretKey(config.apiSecret)
-  const tokens = new AppTokenVerifier(key)
 
   const login = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const user = { ...STUB_USER, ...emailIn(request.body) }

@@ -4,7 +4,7 @@ import { cookieOptions, setCookie } from './cookies.js'
 import type { Session } from './session-answer.js'
 
 /** Every cookie that a session is made of, or that stands in its way. */
-const SESSION_COOKIES = [
+export const SESSION_COOKIES: readonly string[] = [
   'auth_token',
   'auth_user',
   'auth_permissions',
