@@ -8,12 +8,17 @@ import { gatewaySettings } from '../src/gateway/config.js'
 import { RelayConfigFileSchema } from '../src/relay/config-schema.js'
 import { relaySettings } from '../src/relay/settings.js'
 import type { Setting, Settings } from '../src/shared/env.js'
+import { publisherSettings } from '../src/shared/publisher.js'
 
 export const CONFIGURATION_PAGE = fileURLToPath(new URL('../docs/configuration.md', import.meta.url))
 
 export const RELAY_CONFIG_SCHEMA = fileURLToPath(new URL('../docs/relay-config.schema.json', import.meta.url))
 
-const TABLES: Readonly<Record<string, Settings>> = { gateway: gatewaySettings, relay: relaySettings }
+const TABLES: Readonly<Record<string, Settings>> = {
+  gateway: gatewaySettings,
+  relay: relaySettings,
+  publisher: publisherSettings
+}
 
 /** The schema as it is published. */
 export const relayConfigSchemaText = (): string => `${JSON.stringify(RelayConfigFileSchema, null, 2)}\n`

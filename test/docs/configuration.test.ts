@@ -9,6 +9,7 @@ import {
 import { gatewaySettings } from '../../src/gateway/config.js'
 import { relayConfig } from '../../src/relay/config.js'
 import { relaySettings } from '../../src/relay/settings.js'
+import { publisherSettings } from '../../src/shared/publisher.js'
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
@@ -34,7 +35,7 @@ t.test('.env.example', async (t) => {
   const names = [...read('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name)
 
   t.test('names every setting once, and nothing else', async (t) => {
-    const known = new Set([...Object.keys(gatewaySettings), ...Object.keys(relaySettings)])
+    const known = new Set([gatewaySettings, relaySettings, publisherSettings].flatMap(Object.keys))
     t.same(names.toSorted(), [...known].toSorted())
   })
 })

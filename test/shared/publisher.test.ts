@@ -1,0 +1,372 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { pino } from 'pino'
+import t from 'tap'
+import { SettingsFault } from '../../src/shared/env.js'
+import { createPublisher, type PublisherOptions, publisherFromEnv } from '../../src/shared/publisher.js'
+import type { Teardown } from '../helper/child.js'
+
+const KEY = 'the-key-of-the-relay'
+
+interface Request {
+  readonly url: string | undefined
+  readonly key: unknown
+  readonly body: unknown
+}
+
+type Answer = (response: ServerResponse, request: Request) => unknown
+
+const ok: Answer = (response) => response.end('{"result":{}}')
+
+/** A relay that answers as a test likes. */
+const startRelay = async (t: Teardown, answer: Answer = ok) => {
+  const requests: Request[] = []
+  const connections = new Set<unknown>()
+  let arrived = (): void => undefined
+  const relay = {
+    requests,
+    connections,
+    answer,
+    url: '',
+    /** When that many requests are there. */
+    async received(count: number): Promise<void> {
+      while (requests.length < count) await new Promise<void>((resolve) => (arrived = resolve))
+    }
+  }
+  const server = createServer(async (message: IncomingMessage, response) => {
+    connections.add(message.socket)
+    const request = { url: message.url, key: message.headers['x-api-key'], body: JSON.parse(await text(message)) }
+    requests.push(request)
+    arrived()
+    relay.answer(response, request)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  relay.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`
+  return relay
+}
+
+const logLines = () => {
+  const lines: Record<string, unknown>[] = []
+  return { lines, log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }) }
+}
+
+const start = (url: string, options: Partial<PublisherOptions> = {}) => {
+  const { lines, log } = logLines()
+  return { lines, publisher: createPublisher({ url, apiKey: KEY, log, ...options }) }
+}
+
+t.test('a publisher', async (t) => {
+  t.test('sends what was published, with its key', async (t) => {
+    const relay = await startRelay(t)
+    const { publisher, lines } = start(relay.url)
+
+    publisher.publish('floor:7', { type: 'position-batch', data: [] })
+    publisher.broadcast(['floor:7', 'floor:8'], [1])
+    await publisher.close()
+
+    t.same(relay.requests, [
+      { url: '/api/publish', key: KEY, body: { channel: 'floor:7', data: { type: 'position-batch', data: [] } } },
+      { url: '/api/broadcast', key: KEY, body: { channels: ['floor:7', 'floor:8'], data: [1] } }
+    ])
+    t.same(publisher.counts(), { published: 2, failed: 0, dropped: 0 })
+    t.same(lines, [])
+  })
+
+  for (const [suffix, path] of [
+    ['', '/api/publish'],
+    ['/', '/api/publish'],
+    ['/publish', '/api/publish']
+  ]) {
+    t.test(`knows its way from an address that ends in /api${suffix}`, async (t) => {
+      const relay = await startRelay(t)
+      const { publisher } = start(`${relay.url}${suffix}`)
+
+      publisher.publish('a', 1)
+      await publisher.close()
+
+      t.equal(relay.requests[0]?.url, path)
+    })
+  }
+
+  t.test('knows its way from an address without a path, and keeps a prefix', async (t) => {
+    const relay = await startRelay(t)
+    for (const url of [new URL(relay.url).origin, relay.url.replace('/api', '/relay/api')]) {
+      const { publisher } = start(url)
+      publisher.publish('a', 1)
+      await publisher.close()
+    }
+
+    t.same(
+      relay.requests.map(({ url }) => url),
+      ['/api/publish', '/relay/api/publish']
+    )
+  })
+
+  t.test('sends the data as it was when it was published', async (t) => {
+    const relay = await startRelay(t)
+    const { publisher } = start(relay.url)
+    const data = { x: 1 }
+
+    publisher.publish('a', data)
+    data.x = 2
+    await publisher.close()
+
+    t.match(relay.requests[0]?.body, { data: { x: 1 } })
+  })
+
+  t.test('keeps its connections', async (t) => {
+    const relay = await startRelay(t)
+    const { publisher } = start(relay.url)
+
+    for (let count = 1; count <= 20; count++) publisher.publish('a', count)
+    await publisher.close()
+
+    t.equal(relay.requests.length, 20)
+    t.ok(relay.connections.size <= 8, `${relay.connections.size} connections`)
+  })
+
+  t.test('keeps the order within a channel, whatever the relay does', async (t) => {
+    const relay = await startRelay(t, (response, { body }) =>
+      setTimeout(() => ok(response, { url: '', key: '', body }), Math.random() * 5)
+    )
+    const { publisher } = start(relay.url)
+
+    for (let count = 0; count < 30; count++) {
+      publisher.publish('a', count)
+      publisher.publish('b', count)
+      if (count === 15) publisher.broadcast(['a', 'b', 'c'], 'all')
+    }
+    await publisher.close()
+
+    const sent = relay.requests.map(({ body }) => body as { channel?: string; channels?: string[]; data: unknown })
+    const expected = [
+      ...Array.from({ length: 16 }, (_, n) => n),
+      'all',
+      ...Array.from({ length: 14 }, (_, n) => n + 16)
+    ]
+    for (const name of ['a', 'b']) {
+      const seen = sent.filter(({ channel, channels }) => channel === name || channels?.includes(name))
+      t.same(
+        seen.map(({ data }) => data),
+        expected
+      )
+    }
+  })
+
+  t.test('does nothing for a broadcast to nobody', async (t) => {
+    const relay = await startRelay(t)
+    const { publisher } = start(relay.url)
+
+    publisher.broadcast([], 1)
+    await publisher.close()
+
+    t.same(publisher.counts(), { published: 0, failed: 0, dropped: 0 })
+    t.equal(relay.requests.length, 0)
+  })
+})
+
+const json =
+  (value: unknown): Answer =>
+  (response) =>
+    response.end(JSON.stringify(value))
+const status =
+  (code: number): Answer =>
+  (response) =>
+    response.writeHead(code).end()
+
+const FAILURES: readonly (readonly [what: string, answer: Answer, reason: string])[] = [
+  ['a wrong key', status(401), 'status 401'],
+  ['a server error', status(500), 'status 500'],
+  ['a relay that is going', status(503), 'status 503'],
+  ['a redirect', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'status 302'],
+  ['an error in a good answer', json({ error: { code: 102, message: 'unknown channel' } }), 'relay error 102'],
+  [
+    'an error for one of many channels',
+    json({ result: { responses: [{ result: {} }, { error: { code: 107, message: 'bad request' } }] } }),
+    'relay error 107'
+  ],
+  ['an answer that is not JSON', (response) => response.end('<html>'), 'not an answer of the relay'],
+  ['an answer of somebody else', json({ ok: true }), 'not an answer of the relay'],
+  ['an answer that is null', json(null), 'not an answer of the relay'],
+  ['a connection that is cut', (response) => response.destroy(), 'UND_ERR_SOCKET'],
+  [
+    'an answer that is cut',
+    (response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{')
+      setTimeout(() => response.destroy(), 5)
+    },
+    'UND_ERR_SOCKET'
+  ],
+  [
+    'an answer that never ends',
+    (response) => response.write('{'.repeat(2 * 1024 * 1024)),
+    'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+  ],
+  ['no answer', () => undefined, 'timeout'],
+  ['a head and no body', (response) => response.flushHeaders(), 'timeout']
+]
+
+t.test('a failure', async (t) => {
+  for (const [what, answer, reason] of FAILURES) {
+    t.test(`is counted and logged: ${what}`, async (t) => {
+      const relay = await startRelay(t, answer)
+      const { publisher, lines } = start(relay.url, { timeoutMs: 200 })
+
+      publisher.publish('floor:7', 1)
+      await publisher.close()
+
+      t.same(publisher.counts(), { published: 0, failed: 1, dropped: 0 })
+      t.match(lines, [{ level: 40, reason, failures: 1, msg: 'publishing to the relay failed' }])
+      t.notMatch(JSON.stringify(lines), KEY)
+    })
+  }
+
+  t.test('is counted and logged: nobody listens', async (t) => {
+    const { publisher, lines } = start('http://127.0.0.1:1/api')
+
+    publisher.publish('floor:7', 1)
+    await publisher.close()
+
+    t.same(publisher.counts(), { published: 0, failed: 1, dropped: 0 })
+    t.match(lines, [{ reason: 'ECONNREFUSED' }])
+  })
+
+  const circle: Record<string, unknown> = {}
+  circle.circle = circle
+  const thrower = {
+    toJSON: () => {
+      throw new Error('no')
+    }
+  }
+  for (const data of [circle, 1n, thrower]) {
+    t.test(`is counted and logged: data that cannot be written (${typeof data})`, async (t) => {
+      const relay = await startRelay(t)
+      const { publisher, lines } = start(relay.url)
+
+      publisher.publish('a', data)
+      publisher.broadcast(['a'], data)
+      await publisher.close()
+
+      t.same(publisher.counts(), { published: 0, failed: 2, dropped: 0 })
+      t.match(lines, [{ reason: 'not JSON' }])
+    })
+  }
+
+  t.test('does not keep the next ones from being sent', async (t) => {
+    const relay = await startRelay(t, status(500))
+    const { publisher } = start(relay.url)
+
+    publisher.publish('a', 1)
+    await relay.received(1)
+    relay.answer = ok
+    publisher.publish('a', 2)
+    await publisher.close()
+
+    t.same(publisher.counts(), { published: 1, failed: 1, dropped: 0 })
+  })
+
+  t.test('of many is logged once', async (t) => {
+    const relay = await startRelay(t, status(500))
+    const { publisher, lines } = start(relay.url)
+
+    for (let count = 0; count < 50; count++) publisher.publish(`floor:${count}`, 1)
+    await publisher.close()
+
+    t.equal(publisher.counts().failed, 50)
+    t.equal(lines.length, 1)
+  })
+})
+
+t.test('beyond what may be in flight, publications are dropped and counted', async (t) => {
+  const relay = await startRelay(t, () => undefined)
+  const { publisher, lines } = start(relay.url, { maxInFlight: 3, timeoutMs: 300 })
+
+  for (let count = 0; count < 10; count++) publisher.publish('a', count)
+  await publisher.close()
+
+  t.equal(publisher.counts().dropped, 7)
+  t.equal(publisher.counts().failed, 3)
+  t.match(lines[0], { reason: 'too much in flight' })
+})
+
+t.test('close', async (t) => {
+  t.test('waits for what is on its way', async (t) => {
+    const relay = await startRelay(t, () => undefined)
+    const { publisher } = start(relay.url)
+    const answers: ServerResponse[] = []
+    relay.answer = (response) => answers.push(response)
+
+    publisher.publish('a', 1)
+    await relay.received(1)
+    let closed = false
+    const closing = publisher.close().then(() => (closed = true))
+    t.equal(closed, false)
+    for (const response of answers) response.end('{"result":{}}')
+    await closing
+
+    t.equal(publisher.counts().published, 1)
+  })
+
+  t.test('does not wait for longer than one request may take', async (t) => {
+    const relay = await startRelay(t, () => undefined)
+    const { publisher } = start(relay.url, { timeoutMs: 200 })
+
+    for (let count = 0; count < 100; count++) publisher.publish('a', count)
+    const began = performance.now()
+    await publisher.close()
+
+    t.same(publisher.counts(), { published: 0, failed: 100, dropped: 0 })
+    t.ok(performance.now() - began < 5_000, 'a hundred timeouts would be twenty seconds')
+  })
+
+  t.test('takes nothing more', async (t) => {
+    const relay = await startRelay(t)
+    const { publisher } = start(relay.url)
+    await publisher.close()
+
+    publisher.publish('a', 1)
+
+    t.same(publisher.counts(), { published: 0, failed: 0, dropped: 1 })
+    t.equal(relay.requests.length, 0)
+  })
+})
+
+t.test('from the environment', async (t) => {
+  const faultsOf = (environment: Record<string, string>): readonly string[] => {
+    try {
+      publisherFromEnv(environment, logLines().log)
+      return []
+    } catch (error) {
+      if (error instanceof SettingsFault) return error.faults
+      throw error
+    }
+  }
+
+  t.test('needs both settings', async (t) => {
+    t.same(faultsOf({}), ['REALTIME_PUBLISH_URL is required', 'REALTIME_API_KEY is required'])
+    t.same(faultsOf({ REALTIME_API_KEY: KEY }), ['REALTIME_PUBLISH_URL is required'])
+    t.same(faultsOf({ REALTIME_PUBLISH_URL: 'http://relay/api' }), ['REALTIME_API_KEY is required'])
+  })
+
+  t.test('refuses an address that is none, without showing it', async (t) => {
+    t.same(faultsOf({ REALTIME_API_KEY: KEY, REALTIME_PUBLISH_URL: 'ws://hunter2@relay' }), [
+      'REALTIME_PUBLISH_URL must be an http or https address without user, query or fragment'
+    ])
+  })
+
+  t.test('publishes', async (t) => {
+    const relay = await startRelay(t)
+    const publisher = publisherFromEnv({ REALTIME_PUBLISH_URL: relay.url, REALTIME_API_KEY: KEY }, logLines().log)
+
+    publisher.publish('a', 1)
+    await publisher.close()
+
+    t.match(relay.requests, [{ key: KEY }])
+  })
+})
