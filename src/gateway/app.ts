@@ -88,10 +88,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
-  requireCanonicalPath(
-    app,
-    new KnownPaths([...declaredPaths(routeTables), '/api/dev-login', ...(config.apiDocs ? API_DOCS_PATHS : [])])
-  )
+  requireCanonicalPath(app, new KnownPaths([...declaredPaths(routeTables), '/api/dev-login', ...API_DOCS_PATHS]))
   const loginLimit = await rateLimit(app, config.loginLimit)
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })
@@ -112,7 +109,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     ]),
     uploadBytes: config.limits.uploadBytes
   })
-  if (config.apiDocs) apiDocs(app, openApiDocument(routeTables, packageFile))
+  apiDocs(app, config.apiDocs ? openApiDocument(routeTables, packageFile) : null)
   developmentRoutes(app, config, { cookies, tokens })
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)

@@ -1,20 +1,30 @@
 import type { FastifyInstance } from 'fastify'
+import { MUTATING_METHODS, READING_METHODS } from '../access.js'
+import { Refusal } from '../errors.js'
+import { refusedRoute } from '../routes/refused-route.js'
 import type { OpenApiDocument } from './document.js'
 import { apiPage } from './page.js'
 
-/** Where they are. Another spelling of one must not end up at the backend. */
+/** Where they are, or would be. Neither these paths nor another spelling of one may end up at the backend. */
 export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const
 
-/** Serves the description of the API, for people and for programs. */
-export const apiDocs = (app: FastifyInstance, document: OpenApiDocument): void => {
+/** Serves the description of the API, for people and for programs; null where nobody is to see it. */
+export const apiDocs = (app: FastifyInstance, document: OpenApiDocument | null): void => {
   const [pagePath, jsonPath] = API_DOCS_PATHS
+  if (document === null) {
+    for (const path of API_DOCS_PATHS) refusedRoute(app, app.supportedMethods, path, () => new Refusal('NOT_FOUND'))
+    return
+  }
   serve(app, pagePath, 'text/html; charset=utf-8', () => apiPage(document, jsonPath))
   serve(app, jsonPath, 'application/json; charset=utf-8', () => JSON.stringify(document))
 }
 
+const ALLOW = [...READING_METHODS].join(', ')
+
 const serve = (app: FastifyInstance, url: string, contentType: string, write: () => string): void => {
   // Written once, for the first who asks: most gateways are never asked.
   let text: string | null = null
+  refusedRoute(app, [...MUTATING_METHODS], url, () => new Refusal('METHOD_NOT_ALLOWED', { headers: { allow: ALLOW } }))
   app.route({
     // Without HEAD here, the catch-all would ask the backend for it.
     method: ['GET', 'HEAD'],

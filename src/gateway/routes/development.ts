@@ -7,8 +7,11 @@ import { acceptJsonOnly } from '../proxy/json-body.js'
 import { sessionCookie } from '../session/credentials.js'
 import { sessionOf } from '../session/session-answer.js'
 import type { SessionCookies } from '../session/session-cookies.js'
+import { refusedRoute } from './refused-route.js'
 
 const LIFETIME_SECONDS = 8 * 60 * 60
+
+const FORM = 'application/x-www-form-urlencoded'
 
 const STUB_USER = { userId: 'dev', email: 'dev@localhost', displayName: 'Developer', role: 'admin' }
 
@@ -54,6 +57,10 @@ export const developmentRoutes = (
 
   app.register(async (scope) => {
     acceptJsonOnly(scope)
+    // A page without a script sends credentials too.
+    scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) =>
+      done(null, Object.fromEntries(new URLSearchParams(String(body))))
+    )
     for (const prefix of ['', '/api']) {
       scope.post(`${prefix}/dev-login`, login)
       scope.get(`${prefix}/dev-user`, (request, reply) =>
@@ -86,12 +93,6 @@ const userOf = (auth: AppClaims | null) =>
 /** Its path and all below are never asked for a token, so in production they must not lead to the backend either. */
 const refuseDevelopmentLogin = (app: FastifyInstance): void => {
   for (const url of ['/dev-login', '/api/dev-login', '/api/dev-login/*']) {
-    app.all(url, {
-      // The body is of no interest, whatever it is.
-      preParsing: async () => {
-        throw new Refusal('NOT_FOUND')
-      },
-      handler: () => undefined
-    })
+    refusedRoute(app, app.supportedMethods, url, () => new Refusal('NOT_FOUND'))
   }
 }

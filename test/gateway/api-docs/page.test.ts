@@ -1,13 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
+import packageFile from '../../../package.json' with { type: 'json' }
 import { fieldsOf } from '../../../src/gateway/api-docs/fields.js'
 import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
 import { apiPage } from '../../../src/gateway/api-docs/page.js'
 import { follower, operationsOf } from '../../../src/gateway/api-docs/reading.js'
-import { API_DOCS_PATHS, apiDocs } from '../../../src/gateway/api-docs/routes.js'
+import { API_DOCS_PATHS } from '../../../src/gateway/api-docs/routes.js'
 import { post, type RouteTable, upload, withOptionalBody } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
-import { startGateway } from '../../helper/gateway.js'
+import { browserHeaders, startGateway } from '../../helper/gateway.js'
 
 const document = openApiDocument(routeTables, { version: '1.2.3' })
 const page = apiPage(document, '/api/docs/json')
@@ -200,31 +201,63 @@ t.test('fieldsOf', async (t) => {
   }
 })
 
-t.test('apiDocs', async (t) => {
+t.test('a gateway that describes itself', async (t) => {
+  const { send, backend } = await startGateway(t, { env: { API_DOCS: 'true' } })
+  const own = openApiDocument(routeTables, packageFile)
+
   t.test('serves the page, under the policy of every answer', async (t) => {
-    const { send, backend } = await startGateway(t, { extend: (app) => apiDocs(app, document) })
     const answer = await send('/api/docs')
     t.equal(answer.status, 200)
     t.match(answer.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' })
     t.match(answer.headers['content-security-policy'], /script-src 'self' 'unsafe-inline'(?:;| )/)
-    t.equal(answer.body, page)
+    t.equal(answer.body, apiPage(own, '/api/docs/json'))
     t.same(backend.requests, [])
   })
 
   t.test('serves the document', async (t) => {
-    const { send } = await startGateway(t, { extend: (app) => apiDocs(app, document) })
     const answer = await send('/api/docs/json')
     t.equal(answer.status, 200)
     t.match(answer.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
-    t.same(answer.json(), document)
+    t.same(answer.json(), own)
   })
 
   for (const path of API_DOCS_PATHS) {
     t.test(`answers a HEAD of ${path} itself`, async (t) => {
-      const { send, backend } = await startGateway(t, { extend: (app) => apiDocs(app, document) })
       const answer = await send(path, { method: 'HEAD' })
       t.equal(answer.status, 200)
       t.equal(answer.body, '')
+      t.same(backend.requests, [])
+    })
+
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      t.test(`has no ${method} ${path}, and does not forward it`, async (t) => {
+        const headers = { ...browserHeaders(), 'content-type': 'text/plain' }
+        const answer = await send(path, { method, headers, body: 'whatever' })
+        t.equal(answer.status, 405)
+        t.equal(answer.code, 'METHOD_NOT_ALLOWED')
+        t.equal(answer.headers.allow, 'GET, HEAD, OPTIONS')
+        t.same(backend.requests, [])
+      })
+    }
+  }
+})
+
+t.test('a gateway in production', async (t) => {
+  const { send, backend } = await startGateway(t)
+
+  for (const path of API_DOCS_PATHS) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      t.test(`has no ${method} ${path}, and does not forward it`, async (t) => {
+        const answer = await send(path, { method, headers: browserHeaders() })
+        t.equal(answer.status, 404)
+        t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
+        t.same(backend.requests, [])
+      })
+    }
+
+    t.test(`does not forward another spelling of ${path} either`, async (t) => {
+      t.equal((await send(`${path}/`)).code, 'AMBIGUOUS_PATH')
+      t.equal((await send(path.replace('docs', 'Docs'))).code, 'AMBIGUOUS_PATH')
       t.same(backend.requests, [])
     })
   }

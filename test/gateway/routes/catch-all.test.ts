@@ -1,8 +1,55 @@
 import t from 'tap'
-import { startGateway } from '../../helper/gateway.js'
+import { browserHeaders, startGateway } from '../../helper/gateway.js'
 import { sendRaw } from '../../helper/http.js'
 
+// Below a path of ours, and not one: what is there has no schema, and is the backend's to judge.
+const BELOW: readonly (readonly [method: string, path: string])[] = [
+  ['POST', '/api/mgmt/beacons/1/x'],
+  ['PUT', '/api/mgmt/departments/1/members/2'],
+  ['DELETE', '/api/mgmt/zone-types/1/icon'],
+  ['PUT', '/api/mgmt/settings/other'],
+  ['PATCH', '/api/mgmt/settings/ble/advanced'],
+  ['POST', '/api/zones/7/photos'],
+  ['PUT', '/api/users/7/roles/3'],
+  ['DELETE', '/api/dashboard/floors/7/notes']
+]
+
 t.test('the catch-all', async (t) => {
+  const gateway = await startGateway(t)
+  const { send, backend } = gateway
+  t.beforeEach(() => {
+    backend.requests.length = 0
+  })
+
+  for (const [method, path] of BELOW) {
+    const body = '{"whatever" : 1}'
+    const json = { 'content-type': 'application/json' }
+
+    t.test(`forwards ${method} ${path} unchanged, because no route of ours has the path`, async (t) => {
+      t.equal((await send(path, { method, headers: { ...browserHeaders(), ...json }, body })).status, 200)
+      t.match(backend.requests, [{ method, url: path, body }])
+    })
+
+    t.test(`has the same checks in front of ${method} ${path} as a route of ours`, async (t) => {
+      t.equal((await send(path, { method, headers: json, body })).code, 'CSRF_MISMATCH')
+      t.equal(
+        (await send(path, { method, headers: { ...browserHeaders(null), ...json }, body })).code,
+        'UNAUTHENTICATED'
+      )
+      t.same(backend.requests, [])
+    })
+  }
+
+  for (const path of ['', '/ble', '/alerts', '/general'].map((page) => `/api/mgmt/settings${page}`)) {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      t.test(`is not in reach of ${method} ${path}, which is checked`, async (t) => {
+        const headers = { ...browserHeaders(), 'content-type': 'application/json' }
+        t.equal((await send(path, { method, headers, body: '[]' })).code, 'VALIDATION_FAILED')
+        t.same(backend.requests, [])
+      })
+    }
+  }
+
   t.test('does not wait for the body of an OPTIONS, which nobody asked for a token', async (t) => {
     const { url, backend } = await startGateway(t)
     const head =

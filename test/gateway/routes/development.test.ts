@@ -39,6 +39,20 @@ for (const prefix of PREFIXES) {
       })
     }
 
+    const forms: readonly (readonly [string, string, string?])[] = [
+      ['an address and a password', 'email=ada%40example.com&password=x', 'ada@example.com'],
+      ['a name and a password', 'username=ada&password=x'],
+      ['nothing', '']
+    ]
+    for (const [what, body, email = STUB.email] of forms) {
+      t.test(`takes a form with ${what} for credentials`, async (t) => {
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+        const answer = await send(path, { method: 'POST', headers, body })
+        t.equal(answer.status, 200)
+        t.strictSame(JSON.parse(answer.body).data.user, { ...STUB, email })
+      })
+    }
+
     t.test('asks for no content type where there is no body', async (t) => {
       t.equal((await send(path, { method: 'POST' })).status, 200)
     })
