@@ -38,7 +38,11 @@ export const signJwt = (claims: Readonly<Record<string, unknown>>, key: KeyObjec
 }
 
 /** The claims of a good token; throws `InvalidToken`, or `ExpiredToken` when nothing but the expiry is wrong. */
-export const verifyJwt = (token: string, key: KeyObject, nowMs = Date.now()): TokenClaims => {
+export const verifyJwt = (token: string, key: KeyObject, nowMs = Date.now()): TokenClaims =>
+  checkTimes(signedClaims(token, key), 'seconds', nowMs)
+
+/** The claims of a token that we signed, whatever its times; throws `InvalidToken`. */
+export const signedClaims = (token: string, key: KeyObject): Record<string, unknown> => {
   if (token.length > MAX_TOKEN_LENGTH) throw new InvalidToken('too-long')
   if (!THREE_PARTS.test(token)) throw new InvalidToken('malformed')
 
@@ -47,7 +51,7 @@ export const verifyJwt = (token: string, key: KeyObject, nowMs = Date.now()): To
   // Before the signature, because jsonwebtoken reads fields of a payload that may be `null`.
   const claims = decodeObject(payload, 'base64url')
   checkSignature(token, key)
-  return checkTimes(claims, 'seconds', nowMs)
+  return claims
 }
 
 /** A JSON object from one part of a token, spelled in the one canonical way. */

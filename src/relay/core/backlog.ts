@@ -1,0 +1,50 @@
+import type { Publication } from './broker.js'
+import type { Conflation, Conflator } from './conflate.js'
+
+/** Publications that became one, or one that has not the shape to be merged. */
+interface Part {
+  readonly conflation: Conflation | null
+  newest: Publication
+}
+
+/**
+ * What readers who fell behind in the same turn wait for: the publications of one channel, merged so that they hold the
+ * newest entry of every key. Shared by all of them, so that ten slow readers cost what one costs.
+ */
+export class Backlog {
+  readonly #conflator: Conflator
+  readonly #parts: Part[] = []
+  #lengthBefore = 0
+  /** How many wait for it. */
+  readers = 0
+
+  constructor(conflator: Conflator) {
+    this.#conflator = conflator
+  }
+
+  add(publication: Publication): void {
+    const last = this.#parts[this.#parts.length - 1]
+    if (last?.conflation?.add(publication.data)) {
+      last.newest = publication
+      return
+    }
+    if (last !== undefined) this.#lengthBefore += lengthOf(last)
+    const conflation = this.#conflator.begin()
+    this.#parts.push({ conflation: conflation.add(publication.data) ? conflation : null, newest: publication })
+  }
+
+  /** Characters of all that waits. */
+  get length(): number {
+    const last = this.#parts[this.#parts.length - 1]
+    return last === undefined ? 0 : this.#lengthBefore + lengthOf(last)
+  }
+
+  /** In order, as few as can be. Each has the offset of the newest one that it stands for. */
+  publications(): readonly Publication[] {
+    return this.#parts.map(({ conflation, newest }) =>
+      conflation === null ? newest : { ...newest, data: conflation.toJson() }
+    )
+  }
+}
+
+const lengthOf = ({ conflation, newest }: Part): number => conflation?.length ?? newest.data.length

@@ -1,0 +1,87 @@
+import type { MaybePromise } from './maybe-promise.js'
+import type { ChannelOptions } from './options.js'
+
+/** One message on a channel, as it is kept and delivered. */
+export interface Publication {
+  /** JSON text on one line: the bytes that the publisher sent, never written anew. */
+  readonly data: string
+  /** Its place in the channel's stream, from 1; 0 where it is not kept. */
+  readonly offset: number
+  /** JSON text of the publishing client; null for the publish API. */
+  readonly info: string | null
+  /** JSON text of the publisher's tags. */
+  readonly tags: string | null
+  readonly time: number
+  /** Whether it may be sent as the difference to the one before. */
+  readonly delta: boolean
+}
+
+/** A place in a channel's stream. A new epoch means that offsets began anew. */
+export interface Position {
+  readonly epoch: string
+  readonly offset: number
+}
+
+export const NO_POSITION: Position = { epoch: '', offset: 0 }
+
+export interface NewPublication {
+  readonly data: string
+  readonly info: string | null
+  readonly tags: string | null
+  readonly delta: boolean
+  readonly skipHistory: boolean
+  /** A second publication with the same key within five minutes is not made; '' for none. */
+  readonly idempotencyKey: string
+  /** One that is not above the last one is not made; 0 for none. */
+  readonly version: number
+  readonly versionEpoch: string
+}
+
+export type JoinOrLeave = 'join' | 'leave'
+
+/** Where an engine hands over what arrives for this node's channels; in order per channel. */
+export interface Delivery {
+  publication(channel: string, publication: Publication, epoch: string): void
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void
+}
+
+/** Carries publications between relay nodes, in order per channel. */
+export interface Broker {
+  /** Called once, before anything else. */
+  start(delivery: Delivery): MaybePromise<void>
+  /** Done when deliveries are certain to flow; only then is a client told "subscribed". */
+  subscribe(channel: string): MaybePromise<void>
+  unsubscribe(channel: string): MaybePromise<void>
+  /** Where the publication now is, or where an equal one already was; `NO_POSITION` without history. */
+  publish(channel: string, publication: NewPublication, options: ChannelOptions): MaybePromise<Position>
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): MaybePromise<void>
+  close(): MaybePromise<void>
+}
+
+export interface HistoryRange {
+  /** Where to go on from; null for the beginning, or the end when reading backwards. */
+  readonly since: Position | null
+  /** How many at most: 0 for none, below 0 for all. */
+  readonly limit: number
+  readonly reverse: boolean
+}
+
+export interface HistoryPage extends Position {
+  readonly publications: readonly Publication[]
+}
+
+/** What was published lately. Asking about a channel gives it an epoch, so that a first subscriber knows its place. */
+export interface History {
+  read(channel: string, range: HistoryRange, options: ChannelOptions): MaybePromise<HistoryPage>
+  remove(channel: string): MaybePromise<void>
+}
+
+/** Who listens, on all nodes. */
+export interface Presence {
+  /** `info` is JSON text. */
+  add(channel: string, client: string, user: string, info: string): MaybePromise<void>
+  remove(channel: string, client: string): MaybePromise<void>
+  /** JSON text by client. */
+  read(channel: string): MaybePromise<ReadonlyMap<string, string>>
+  count(channel: string): MaybePromise<{ readonly clients: number; readonly users: number }>
+}

@@ -1,0 +1,196 @@
+import type { JoinOrLeave, Position, Publication } from './broker.js'
+import type { ChannelKind } from './channels.js'
+import type { Conflator } from './conflate.js'
+import { DeltaChain } from './delta-chain.js'
+import type { Framing } from './framing.js'
+import { Group } from './group.js'
+import type { ChannelOptions } from './options.js'
+import { joinOrLeavePush, quote } from './protocol.js'
+import type { Subscription } from './subscription.js'
+import { LOST_POSITION } from './unsubscribe.js'
+
+const UNKNOWN = -1
+
+/** What was published in this turn and has not left yet. */
+export interface Outgoing {
+  /** This group has something to be sent. */
+  add(group: Group): void
+  /** Sends it now: before somebody joins or leaves a group, so that all in it were in it for all that is queued. */
+  flush(): void
+}
+
+/** One channel as this node sees it: who listens, and how far its stream has been delivered. */
+export class Channel {
+  readonly name: string
+  readonly namespace: string
+  options: ChannelOptions
+  readonly #outgoing: Outgoing
+  readonly #conflator: Conflator | null
+  readonly #pushPrefix: string
+  readonly #groups: Group[] = []
+  readonly #delta = new DeltaChain()
+  /** Subscriptions whose clients have not been told yet where they begin. */
+  #starting: Subscription[] = []
+  /** Subscriptions that know of publications which have yet to arrive here. */
+  #ahead: Subscription[] = []
+  #offset = UNKNOWN
+  #epoch = ''
+  #size = 0
+  /** When its place was last compared with the stream's, and whether the two differed then. */
+  checkedAt = 0
+  #suspectOffset = UNKNOWN
+
+  constructor(name: string, { namespace, options }: ChannelKind, outgoing: Outgoing, conflator: Conflator | null) {
+    this.name = name
+    this.namespace = namespace
+    this.options = options
+    this.#outgoing = outgoing
+    this.#conflator = conflator
+    this.#pushPrefix = `{"push":{"channel":${quote(name)},"pub":`
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get groups(): readonly Group[] {
+    return this.#groups
+  }
+
+  /** From now on nothing is missed: publications are set aside until the client knows its place. */
+  begin(subscription: Subscription): void {
+    this.#size++
+    this.#starting.push(subscription)
+  }
+
+  /** The client knows its place: from here on it gets what is published. */
+  goLive(subscription: Subscription, place: Position): void {
+    this.#starting = this.#starting.filter((each) => each !== subscription)
+    subscription.early = null
+    if (subscription.isPositioned) {
+      if (this.#offset === UNKNOWN) {
+        this.#offset = place.offset
+        this.#epoch = place.epoch
+      } else if (place.epoch === this.#epoch && place.offset > this.#offset) {
+        subscription.aheadAt = place.offset
+        this.#ahead.push(subscription)
+        return
+      }
+    }
+    this.#join(subscription)
+  }
+
+  /** Whether a client that holds the publication at this offset can go on with differences. */
+  canPatchFrom(offset: number): boolean {
+    return this.#delta.holds(offset)
+  }
+
+  remove(subscription: Subscription): void {
+    this.#size--
+    if (subscription.group !== null) {
+      this.#outgoing.flush()
+      subscription.group.remove(subscription)
+    } else {
+      this.#starting = this.#starting.filter((each) => each !== subscription)
+      this.#ahead = this.#ahead.filter((each) => each !== subscription)
+    }
+  }
+
+  /** Encodes once for each group; what is queued leaves with the turn. */
+  deliver(publication: Publication, epoch: string): void {
+    if (publication.offset > 0 && !this.#moveTo(publication.offset, epoch)) return
+    for (const { early } of this.#starting) early?.push(publication)
+    this.#advanceDelta(publication)
+    for (const group of this.#groups) {
+      if (group.subscriptions.length > 0 && group.enqueue(publication, epoch)) this.#outgoing.add(group)
+    }
+    if (this.#ahead.length > 0) this.#catchUp(publication.offset)
+  }
+
+  pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
+    const text = joinOrLeavePush(this.name, kind, info)
+    for (const { framing, subscriptions } of this.#groups) {
+      let frame: Buffer | null = null
+      for (const { wantsJoinLeave, subscriber } of subscriptions) {
+        if (!wantsJoinLeave) continue
+        frame ??= framing(text)
+        subscriber.outbox.send(frame)
+      }
+    }
+  }
+
+  subscriptions(): Subscription[] {
+    return [...this.#groups.flatMap((group) => group.subscriptions), ...this.#starting, ...this.#ahead]
+  }
+
+  get hasPositions(): boolean {
+    return this.#offset !== UNKNOWN && this.subscriptions().some(({ isPositioned }) => isPositioned)
+  }
+
+  /**
+   * Compares with the stream itself, for losses that no later publication reveals. What is on its way here looks like a
+   * loss too, so only the same difference twice counts as one.
+   */
+  compare(top: Position): void {
+    const isSame = top.epoch === this.#epoch && top.offset <= this.#offset
+    if (isSame || this.#suspectOffset !== this.#offset) {
+      this.#suspectOffset = isSame ? UNKNOWN : this.#offset
+      return
+    }
+    this.#suspectOffset = UNKNOWN
+    this.#offset = top.offset
+    this.#epoch = top.epoch
+    this.#losePosition()
+  }
+
+  /** False for what has been delivered before. */
+  #moveTo(offset: number, epoch: string): boolean {
+    const isNext = this.#offset === UNKNOWN || (epoch === this.#epoch && offset === this.#offset + 1)
+    if (!isNext && epoch === this.#epoch && offset <= this.#offset) return false
+    this.#offset = offset
+    this.#epoch = epoch
+    // Whoever counts on every publication has to come back for what is missing; the others take what comes.
+    if (!isNext) this.#losePosition()
+    return true
+  }
+
+  #losePosition(): void {
+    for (const subscription of this.subscriptions()) {
+      if (subscription.isPositioned && subscription.early === null) {
+        subscription.subscriber.loseSubscription(subscription, LOST_POSITION)
+      }
+    }
+  }
+
+  #catchUp(offset: number): void {
+    const there = this.#ahead.filter(({ aheadAt }) => aheadAt <= offset)
+    if (there.length === 0) return
+    this.#ahead = this.#ahead.filter(({ aheadAt }) => aheadAt > offset)
+    for (const subscription of there) this.#join(subscription)
+  }
+
+  #join(subscription: Subscription): void {
+    this.#outgoing.flush()
+    this.#groupOf(subscription).add(subscription)
+  }
+
+  #advanceDelta(publication: Publication): void {
+    if (this.#groups.some((group) => group.takesDelta && group.subscriptions.length > 0))
+      this.#delta.advance(publication)
+    else this.#delta.forget()
+  }
+
+  #groupOf(subscription: Subscription): Group {
+    const { framing } = subscription.subscriber.outbox.sink
+    return (
+      this.#groups.find((group) => group.framing === framing && group.takesDelta === subscription.takesDelta) ??
+      this.#newGroup(framing, subscription.takesDelta)
+    )
+  }
+
+  #newGroup(framing: Framing, takesDelta: boolean): Group {
+    const group = new Group(framing, takesDelta, this.#pushPrefix, this.#delta, this.#conflator)
+    this.#groups.push(group)
+    return group
+  }
+}

@@ -1,0 +1,147 @@
+import { channelKind, personalChannel } from './channels.js'
+import type { Connection } from './connection.js'
+import * as disconnect from './disconnect.js'
+import { Disconnect } from './disconnect.js'
+import { INTERNAL, ReplyError, TOKEN_EXPIRED } from './errors.js'
+import { type Joined, joinChannel } from './join-channel.js'
+import { after, type MaybePromise } from './maybe-promise.js'
+import { expiryFields, objectText, quote, replyText } from './protocol.js'
+import { type ConnectRequest, connectRequest } from './requests.js'
+import { type ConnectionClaims, connectionClaims, type ServerSubscription } from './tokens.js'
+
+/** Null: it went well, and the reply is written. */
+export type Outcome = null | ReplyError | Disconnect
+
+const NOBODY: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
+const PLAIN: ServerSubscription = { info: null, data: null, override: {} }
+
+/** The first command of every client: who it is, and which channels that puts it on. */
+export const connect = (connection: Connection, request: unknown, id: number): MaybePromise<Outcome> => {
+  const { context } = connection
+  const parsed = connectRequest(request)
+  if (parsed === null || connection.state !== 'new') return disconnect.MALFORMED
+  const claims = identify(connection, parsed.token)
+  if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
+
+  const { user } = claims
+  const { userConnectionLimit } = context.client
+  if (user !== '' && userConnectionLimit > 0 && context.roster.countOfUser(user) >= userConnectionLimit) {
+    return disconnect.CONNECTION_LIMIT
+  }
+  const channels = withPersonalChannel(connection, claims)
+  if (channels.size > context.client.channelLimit && context.client.channelLimit > 0) return disconnect.CHANNEL_LIMIT
+
+  connection.state = 'connecting'
+  connection.client = context.newId()
+  connection.user = user
+  connection.info = claims.info
+  connection.name = parsed.name
+  connection.version = parsed.version
+  connection.tokenChannels = channelSet(claims)
+  if (claims.expiresAt > 0) connection.expiresAt = claims.expiresAt * 1000
+  context.roster.nameUser(connection)
+  return after(joinAll(connection, channels, parsed), (joined) => {
+    if (joined instanceof Disconnect || joined instanceof ReplyError) return joined
+    if (connection.isEnded) return null
+    connection.reply(replyText(id, 'connect', connectResult(connection, joined)))
+    connection.goLive()
+    for (const each of joined.values()) each.begin()
+    context.watch.connected(connection.sink.transport, connection.name, connection.version)
+    return null
+  })
+}
+
+const identify = (connection: Connection, token: string): ConnectionClaims | (Outcome & {}) => {
+  const { client, checkToken, nowMs } = connection.context
+  const admitsNobody = client.insecure || client.allowAnonymousConnectWithoutToken
+  if (token === '') return admitsNobody ? NOBODY : disconnect.MALFORMED
+  const checked = checkToken(token, nowMs())
+  if (checked === 'expired') return TOKEN_EXPIRED
+  if (checked === 'invalid') return disconnect.INVALID_TOKEN
+  const claims = connectionClaims(checked, claimRules(connection))
+  if (claims === null) return disconnect.INVALID_TOKEN
+  return claims.user === '' && !admitsNobody ? disconnect.NOT_PERMITTED : claims
+}
+
+export const claimRules = ({ context: { client } }: Connection) => ({
+  expiryRequired: client.tokenExpiryRequired,
+  audience: client.tokenAudience,
+  issuer: client.tokenIssuer
+})
+
+/** The channels of a token in one text, to see whether a later token has others. */
+export const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
+  subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
+
+const withPersonalChannel = (
+  { context: { client, channels } }: Connection,
+  { user, subscriptions }: ConnectionClaims
+): ReadonlyMap<string, ServerSubscription> => {
+  if (!client.userSubscribeToPersonal || user === '') return subscriptions
+  const personal = personalChannel(user, client.personalChannelNamespace, channels)
+  return new Map([[personal, PLAIN], ...subscriptions])
+}
+
+const joinAll = (
+  connection: Connection,
+  channels: ReadonlyMap<string, ServerSubscription>,
+  { positions }: ConnectRequest
+): MaybePromise<ReadonlyMap<string, Joined> | ReplyError | Disconnect> => {
+  if (channels.size === 0) return NONE_JOINED
+  const joined = new Map<string, Joined>()
+  const waiting: Promise<unknown>[] = []
+  let failure: ReplyError | Disconnect | null = null
+  for (const [channel, subscription] of channels) {
+    const kind = channelKind(channel, connection.context.channels)
+    if (kind instanceof ReplyError) return kind
+    const outcome = joinChannel(connection, {
+      ...subscription,
+      channel,
+      kind,
+      isServerSide: true,
+      hasToken: false,
+      expiresAt: 0,
+      recover: positions.get(channel) ?? null,
+      positioned: false,
+      recoverable: false,
+      joinLeave: false,
+      delta: false,
+      failsUnrecovered: false
+    })
+    const done = after(outcome, (result) => {
+      if ('begin' in result) joined.set(channel, result)
+      else failure = result
+    })
+    if (done instanceof Promise) waiting.push(done)
+  }
+  if (waiting.length === 0) return failure ?? joined
+  return Promise.all(waiting).then(
+    () => failure ?? joined,
+    () => INTERNAL
+  )
+}
+
+const NONE_JOINED: ReadonlyMap<string, Joined> = new Map()
+
+const connectResult = (connection: Connection, joined: ReadonlyMap<string, Joined>): string => {
+  const { context, sink, expiresAt } = connection
+  const { client } = context
+  const nowMs = context.nowMs()
+  const pings = client.pingIntervalMs > 0 && !sink.pingsItself
+  if (sink.isEmulated) {
+    connection.session = context.newId()
+    context.sessions.set(connection.session, connection)
+  }
+  return objectText([
+    `"client":"${connection.client}"`,
+    `"version":${quote(context.version)}`,
+    ...expiryFields(Number.isFinite(expiresAt) ? Math.max(1, Math.ceil((expiresAt - nowMs) / 1000)) : 0),
+    joined.size > 0 &&
+      `"subs":{${[...joined].map(([channel, { result }]) => `${quote(channel)}:${result}`).join(',')}}`,
+    pings && `"ping":${Math.max(1, Math.round(client.pingIntervalMs / 1000))}`,
+    pings && client.pongTimeoutMs > 0 && '"pong":true',
+    connection.session !== null && `"session":"${connection.session}"`,
+    connection.session !== null && `"node":"${context.node}"`,
+    client.includeConnectionTime && `"time":${nowMs}`
+  ])
+}

@@ -1,0 +1,251 @@
+import type { Context } from './context.js'
+import type { Disconnect } from './disconnect.js'
+import * as disconnect from './disconnect.js'
+import { leaveChannel } from './leave-channel.js'
+import { Outbox, type Reader, type Sink } from './outbox.js'
+import { clientInfoText, unsubscribePush } from './protocol.js'
+import type { Subscriber, Subscription } from './subscription.js'
+import { EXPIRED_SUBSCRIPTION, type Unsubscribe } from './unsubscribe.js'
+
+/** A sink with what only connections ask of it. */
+export interface ClientSink extends Sink {
+  readonly transport: 'websocket' | 'http_stream' | 'sse'
+  /** Made once for all clients of the transport. */
+  readonly pingBytes: Buffer
+  /** The pings are the transport's own, and the protocol has none. */
+  readonly pingsItself: boolean
+  /** Its client cannot answer over it, and needs the name of a session to do so elsewhere. */
+  readonly isEmulated: boolean
+  /** Ends the transport, and says why where it can; what was written before still goes out. */
+  close(reason: Disconnect): void
+}
+
+export type ConnectionState = 'new' | 'connecting' | 'live' | 'refused' | 'ended'
+
+const NEVER = Number.POSITIVE_INFINITY
+
+/** One client's life: who it is, where it listens, and when it must be looked at again. */
+export class Connection implements Subscriber, Reader {
+  readonly context: Context
+  readonly sink: ClientSink
+  readonly outbox: Outbox
+  client = ''
+  user = ''
+  /** JSON text of what its token says about it. */
+  info: string | null = null
+  name = ''
+  version = ''
+  state: ConnectionState = 'new'
+  rosterIndex = -1
+  /** Both null for a transport that the client can write to itself. */
+  session: string | null = null
+  commands: { receive(message: string): void } | null = null
+  /** When its token runs out, in ms. */
+  expiresAt = NEVER
+  /** When it must be looked at next. */
+  wakeAt: number
+  /** Which channels its token put it on. */
+  tokenChannels: string | null = null
+
+  #subscriptions: Map<string, Subscription> | null = null
+  #pingAt = NEVER
+  #pongDueAt = NEVER
+  #replies: string[] | null = null
+
+  constructor(context: Context, sink: ClientSink) {
+    const { client, nowMs, roster } = context
+    this.context = context
+    this.sink = sink
+    this.outbox = new Outbox(sink, this, client.queueMaxBytes)
+    this.wakeAt = client.staleCloseDelayMs > 0 ? nowMs() + client.staleCloseDelayMs : NEVER
+    roster.add(this)
+  }
+
+  get subscriptions(): ReadonlyMap<string, Subscription> {
+    return this.#subscriptions ?? NO_SUBSCRIPTIONS
+  }
+
+  get isEnded(): boolean {
+    return this.state === 'ended'
+  }
+
+  addSubscription(subscription: Subscription): void {
+    this.#subscriptions ??= new Map()
+    this.#subscriptions.set(subscription.channel.name, subscription)
+  }
+
+  /** What `info` and `user` say, for pushes to others. */
+  describe(channelInfo: string | null): string {
+    return clientInfoText(this.user, this.client, this.info, channelInfo)
+  }
+
+  /** Replies to the commands of one frame leave in one frame. */
+  holdReplies(): void {
+    this.#replies = []
+  }
+
+  sendReplies(): void {
+    const replies = this.#replies
+    this.#replies = null
+    if (replies !== null && replies.length > 0) this.#write(replies.join('\n'))
+  }
+
+  reply(text: string): void {
+    if (this.#replies !== null) this.#replies.push(text)
+    else this.#write(text)
+  }
+
+  /** Behind the replies that are held: a client must not hear of a channel before it is told that it is on it. */
+  push(text: string): void {
+    if (this.#replies !== null && this.#replies.length > 0) {
+      this.sendReplies()
+      this.holdReplies()
+    }
+    this.#write(text)
+  }
+
+  /** What other clients and this one were to get before now is on its way. */
+  settle(): void {
+    if (this.#replies !== null && this.#replies.length > 0) {
+      this.sendReplies()
+      this.holdReplies()
+    }
+    this.context.hub.flush()
+  }
+
+  goLive(): void {
+    const { client, nowMs, random } = this.context
+    this.state = 'live'
+    if (client.pingIntervalMs > 0) {
+      // Spread, because all clients of a relay that has just started connect at once.
+      this.#pingAt = nowMs() + client.pingIntervalMs * (0.5 + random() / 2)
+    }
+    this.scheduleWake()
+  }
+
+  scheduleWake(): void {
+    const { client } = this.context
+    let at = Math.min(this.#pingAt, this.#pongDueAt, this.expiresAt + client.expiredCloseDelayMs)
+    for (const { expiresAt } of this.subscriptions.values()) {
+      if (expiresAt > 0) at = Math.min(at, expiresAt + client.expiredSubCloseDelayMs)
+    }
+    this.wakeAt = at
+  }
+
+  /** False where nobody had pinged. */
+  pong(): boolean {
+    if (this.#pongDueAt === NEVER) return false
+    this.#pongDueAt = NEVER
+    this.scheduleWake()
+    return true
+  }
+
+  /** Called when `wakeAt` has come. */
+  wake(nowMs: number): void {
+    const { client } = this.context
+    if (this.state !== 'live') {
+      this.end(disconnect.STALE)
+      return
+    }
+    if (nowMs >= this.#pongDueAt) {
+      this.end(disconnect.NO_PONG)
+      return
+    }
+    if (nowMs >= this.expiresAt + client.expiredCloseDelayMs) {
+      this.end(disconnect.CONNECTION_EXPIRED)
+      return
+    }
+    this.#endExpiredSubscriptions(nowMs)
+    if (this.isEnded) return
+    if (nowMs >= this.#pingAt) this.#ping(nowMs)
+    this.scheduleWake()
+  }
+
+  caughtUp(): void {
+    for (const subscription of this.subscriptions.values()) {
+      if (subscription.backlog === null) continue
+      // The network may be full again after the first of them; the rest then waits for the next time.
+      if (this.outbox.isBehind) return
+      for (const bytes of subscription.group?.takeBacklog(subscription) ?? []) this.outbox.send(bytes)
+    }
+  }
+
+  tooSlow(): void {
+    this.context.atEndOfTurn(() => this.end(disconnect.SLOW))
+  }
+
+  /** Takes the subscription away and tells the client, who may come back at once. */
+  loseSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void {
+    const { watch } = this.context
+    watch.serverUnsubscribed(subscription.channel.namespace, unsubscribe.code)
+    if (subscription.isServerSide && unsubscribe.code >= 2500) {
+      const isExpired = unsubscribe === EXPIRED_SUBSCRIPTION
+      this.end(isExpired ? disconnect.SUBSCRIPTION_EXPIRED : disconnect.INSUFFICIENT_STATE)
+      return
+    }
+    this.removeSubscription(subscription)
+    this.push(unsubscribePush(subscription.channel.name, unsubscribe))
+  }
+
+  removeSubscription(subscription: Subscription): void {
+    if (this.#subscriptions?.get(subscription.channel.name) !== subscription) return
+    this.#subscriptions.delete(subscription.channel.name)
+    leaveChannel(this, subscription)
+  }
+
+  /** Its connect failed: it is not spoken to any more, and closed as one that never said who it is. */
+  refuse(): void {
+    if (this.isEnded) return
+    this.state = 'refused'
+    for (const subscription of [...this.subscriptions.values()]) this.removeSubscription(subscription)
+  }
+
+  /** The other side is gone. */
+  lost(): void {
+    this.end(disconnect.CONNECTION_CLOSED)
+  }
+
+  end(reason: Disconnect): void {
+    if (this.isEnded) return
+    const { context } = this
+    const wasLive = this.state === 'live'
+    if (reason !== disconnect.CONNECTION_CLOSED && reason !== disconnect.SLOW) {
+      this.settle()
+      this.sendReplies()
+    }
+    this.state = 'ended'
+    this.outbox.shut()
+    // The socket first: what follows may take time, and the client is already on its way back.
+    if (reason !== disconnect.CONNECTION_CLOSED) {
+      context.watch.disconnected(this.sink.transport, reason.code)
+      this.sink.close(reason)
+    }
+    context.roster.remove(this)
+    if (this.session !== null) context.sessions.delete(this.session)
+    for (const subscription of this.subscriptions.values()) leaveChannel(this, subscription)
+    this.#subscriptions = null
+    if (wasLive) context.watch.ended(this.sink.transport, this.name, this.version)
+  }
+
+  #ping(nowMs: number): void {
+    const { client } = this.context
+    this.#pingAt = nowMs + client.pingIntervalMs
+    if (client.pongTimeoutMs > 0) this.#pongDueAt = nowMs + client.pongTimeoutMs
+    this.outbox.send(this.sink.pingBytes)
+  }
+
+  #endExpiredSubscriptions(nowMs: number): void {
+    const grace = this.context.client.expiredSubCloseDelayMs
+    for (const subscription of [...this.subscriptions.values()]) {
+      const { expiresAt } = subscription
+      if (expiresAt > 0 && nowMs >= expiresAt + grace) this.loseSubscription(subscription, EXPIRED_SUBSCRIPTION)
+      if (this.isEnded) return
+    }
+  }
+
+  #write(text: string): void {
+    this.outbox.send(this.sink.framing(text))
+  }
+}
+
+const NO_SUBSCRIPTIONS: ReadonlyMap<string, Subscription> = new Map()

@@ -1,0 +1,44 @@
+import type { Broker, History, Presence } from './broker.js'
+import type { Connection } from './connection.js'
+import type { Hub } from './hub.js'
+import type { ChannelRules, ClientOptions } from './options.js'
+import type { Roster } from './roster.js'
+import type { TokenCheck } from './tokens.js'
+import type { Watch } from './watch.js'
+
+/** What a faulty engine is reported to. */
+export interface Log {
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+/** What the core is given from outside; tests give it a clock that stands still. */
+export interface RelayParts {
+  readonly broker: Broker
+  readonly history: History
+  readonly presence: Presence
+  readonly checkToken: TokenCheck
+  readonly checkSubscriptionToken: TokenCheck
+  readonly nowMs: () => number
+  /** 0 to below 1. */
+  readonly random: () => number
+  /** A name that nobody can guess. */
+  readonly newId: () => string
+  /** What does not fit the schema of this name, said to a person; null where all does. */
+  readonly schemaFault: (schema: string, data: unknown) => string | null
+  readonly atEndOfTurn: (task: () => void) => void
+  readonly log: Log
+  readonly watch: Watch
+  readonly version: string
+}
+
+/** What every connection of a relay shares. The two sets of rules change when the operator reloads them. */
+export interface Context extends RelayParts {
+  readonly hub: Hub
+  readonly roster: Roster<Connection>
+  /** Connections over transports whose client speaks through requests of its own. */
+  readonly sessions: Map<string, Connection>
+  readonly node: string
+  client: ClientOptions
+  channels: ChannelRules
+}

@@ -1,0 +1,120 @@
+import { Backlogs } from './backlogs.js'
+import type { Publication } from './broker.js'
+import type { Conflator } from './conflate.js'
+import type { DeltaChain } from './delta-chain.js'
+import type { Framing } from './framing.js'
+import { joined } from './join.js'
+import { publicationText } from './protocol.js'
+import type { Subscription } from './subscription.js'
+
+/** Hands bytes to a subscriber; how, the flush decides. */
+export type Send = (subscription: Subscription, bytes: Buffer) => void
+
+/**
+ * The subscribers of a channel who get the same bytes: the same transport, and deltas or none. A publication is encoded
+ * once for the group; those of one turn of the event loop are joined once and written to all.
+ */
+export class Group {
+  readonly framing: Framing
+  readonly takesDelta: boolean
+  readonly subscriptions: Subscription[] = []
+  readonly #pushPrefix: string
+  readonly #delta: DeltaChain
+  readonly #backlogs: Backlogs | null
+  #publications: Publication[] = []
+  #frames: Buffer[] = []
+  #epoch = ''
+
+  constructor(
+    framing: Framing,
+    takesDelta: boolean,
+    pushPrefix: string,
+    delta: DeltaChain,
+    conflator: Conflator | null
+  ) {
+    this.framing = framing
+    this.takesDelta = takesDelta
+    this.#pushPrefix = pushPrefix
+    this.#delta = delta
+    this.#backlogs = conflator === null ? null : new Backlogs(conflator)
+  }
+
+  add(subscription: Subscription): void {
+    subscription.group = this
+    subscription.index = this.subscriptions.push(subscription) - 1
+  }
+
+  /** The last one takes its place: no list is shifted when one of thousands leaves. */
+  remove(subscription: Subscription): void {
+    const last = this.subscriptions.pop() as Subscription
+    if (last !== subscription) {
+      this.subscriptions[subscription.index] = last
+      last.index = subscription.index
+    }
+    subscription.group = null
+    this.#backlogs?.leave(subscription)
+  }
+
+  /** True for the first of a turn. */
+  enqueue(publication: Publication, epoch: string): boolean {
+    const patch = this.takesDelta ? this.#delta.patch : null
+    this.#epoch = epoch
+    this.#frames.push(patch === null ? this.#whole(publication) : this.#frame(publication, patch, true))
+    return this.#publications.push(publication) === 1
+  }
+
+  /** Hands what was published in this turn to every subscriber, in as few buffers as can be. */
+  flush(send: Send): void {
+    const frames = this.#frames
+    const publications = this.#publications
+    this.#frames = []
+    this.#publications = []
+    const chunks = joined(frames)
+    this.#backlogs?.extend(publications)
+
+    // Backwards, because a subscription that ends meanwhile is replaced by the last one.
+    for (let index = this.subscriptions.length - 1; index >= 0; index--) {
+      const subscription = this.subscriptions[index] as Subscription
+      if (this.#backlogs !== null && this.#waits(subscription, publications)) continue
+      const isWhole = this.takesDelta && subscription.needsFull
+      for (const chunk of isWhole ? this.#fromWhole(subscription, publications, frames) : chunks)
+        send(subscription, chunk)
+    }
+  }
+
+  /** What waited for a client that has caught up, as few publications as can be. */
+  takeBacklog(subscription: Subscription): readonly Buffer[] {
+    const publications = subscription.backlog?.publications() ?? []
+    this.#backlogs?.leave(subscription)
+    // What the client then holds is no publication of the channel, so the next one cannot be a difference to it.
+    subscription.needsFull = true
+    return joined(publications.map((publication) => this.#whole(publication)))
+  }
+
+  /** Publications of a client that is behind wait and are merged, where the namespace says how. */
+  #waits(subscription: Subscription, publications: readonly Publication[]): boolean {
+    const { outbox } = subscription.subscriber
+    if (subscription.backlog === null) {
+      if (!outbox.isBehind) return false
+      this.#backlogs?.join(subscription, publications)
+    }
+    if ((subscription.backlog?.length ?? 0) > outbox.maxBytes) outbox.overflow()
+    return true
+  }
+
+  #fromWhole(subscription: Subscription, publications: readonly Publication[], frames: Buffer[]): readonly Buffer[] {
+    subscription.needsFull = false
+    const [first] = publications
+    return first === undefined ? [] : joined([this.#whole(first), ...frames.slice(1)])
+  }
+
+  #whole(publication: Publication): Buffer {
+    // Who takes deltas gets all data as the text of JSON, whole ones too.
+    const data = this.takesDelta ? JSON.stringify(publication.data) : publication.data
+    return this.#frame(publication, data, false)
+  }
+
+  #frame(publication: Publication, data: string, isDelta: boolean): Buffer {
+    return this.framing(`${this.#pushPrefix}${publicationText(publication, this.#epoch, data, isDelta)}}}`)
+  }
+}

@@ -1,0 +1,200 @@
+import { type HistoryPage, NO_POSITION, type Position, type Publication } from './broker.js'
+import { type Caller, type ChannelKind, hasHistory, maySeeHistory, maySeePresence } from './channels.js'
+import type { Connection } from './connection.js'
+import { type Disconnect, INSUFFICIENT_STATE } from './disconnect.js'
+import { type ReplyError, UNRECOVERABLE_POSITION } from './errors.js'
+import { inBackground } from './leave-channel.js'
+import { after, type MaybePromise } from './maybe-promise.js'
+import type { ChannelOptions } from './options.js'
+import { expiryFields, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
+import { following, isRecovered, recoveredText } from './recovery.js'
+import { Subscription } from './subscription.js'
+import type { ServerSubscription } from './tokens.js'
+
+/** A subscription that has been allowed, whoever asked for it. */
+export interface Wish extends ServerSubscription {
+  readonly channel: string
+  readonly kind: ChannelKind
+  readonly isServerSide: boolean
+  readonly hasToken: boolean
+  /** In ms; 0 for never. */
+  readonly expiresAt: number
+  readonly recover: Position | null
+  readonly positioned: boolean
+  readonly recoverable: boolean
+  readonly joinLeave: boolean
+  readonly delta: boolean
+  readonly failsUnrecovered: boolean
+}
+
+/** The result to be sent; `begin` follows when it has been. */
+export interface Joined {
+  readonly result: string
+  begin(): void
+}
+
+/** What of the wish and the namespace's options comes true. */
+interface Grant {
+  readonly presence: boolean
+  readonly joinLeave: boolean
+  readonly pushJoinLeave: boolean
+  readonly positioned: boolean
+  readonly recoverable: boolean
+  readonly delta: boolean
+}
+
+const grant = ({ kind, override, ...wish }: Wish, caller: Caller): Grant => {
+  const options: ChannelOptions = { ...kind.options, ...override }
+  const kept = hasHistory(options)
+  const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
+  const recoverable = kept && (options.forceRecovery || ((wish.recoverable || wish.recover !== null) && mayRecover))
+  const asks = wish.positioned && (options.allowPositioning || mayRecover)
+  const positioned = recoverable || (kept && (options.forcePositioning || asks))
+  return {
+    presence: options.presence,
+    joinLeave: options.joinLeave,
+    pushJoinLeave:
+      options.joinLeave && (options.forcePushJoinLeave || (wish.joinLeave && maySeePresence(options, caller))),
+    positioned,
+    recoverable,
+    // Who takes differences must know when one is missing.
+    delta: wish.delta && positioned && options.allowedDeltaTypes.includes('fossil')
+  }
+}
+
+/**
+ * Puts a connection on a channel. Publications are set aside from the first step on, so that none falls between the place
+ * that the client is told and the first that it gets.
+ */
+export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Joined | ReplyError | Disconnect> => {
+  const { context } = connection
+  const caller: Caller = { user: connection.user, insecure: context.client.insecure, isSubscribed: true }
+  const granted = grant(wish, caller)
+  const channel = context.hub.open(wish.channel, wish.kind)
+  const subscription = new Subscription(channel, connection, wish.isServerSide)
+  subscription.isPositioned = granted.positioned
+  subscription.takesDelta = granted.delta
+  subscription.wantsJoinLeave = granted.pushJoinLeave
+  subscription.info = wish.info
+  subscription.expiresAt = wish.expiresAt
+  subscription.hasToken = wish.hasToken
+  const isFirst = channel.size === 0
+  channel.begin(subscription)
+  connection.addSubscription(subscription)
+
+  const fail = (error: unknown): never => {
+    connection.removeSubscription(subscription)
+    throw error
+  }
+  try {
+    const joined = after(isFirst ? context.broker.subscribe(wish.channel) : undefined, () =>
+      after(readPlace(connection, wish, granted), (page) => settlePlace(connection, subscription, wish, granted, page))
+    )
+    return joined instanceof Promise ? joined.catch(fail) : joined
+  } catch (error) {
+    return fail(error)
+  }
+}
+
+const readPlace = (
+  connection: Connection,
+  { channel, kind, recover }: Wish,
+  granted: Grant
+): MaybePromise<HistoryPage> => {
+  if (!granted.positioned) return { ...NO_POSITION, publications: [] }
+  const { history, client } = connection.context
+  const since = granted.recoverable ? recover : null
+  const limit = since === null ? 0 : client.recoveryMaxPublicationLimit
+  return history.read(channel, { since, limit, reverse: false }, kind.options)
+}
+
+const settlePlace = (
+  connection: Connection,
+  subscription: Subscription,
+  wish: Wish,
+  granted: Grant,
+  page: HistoryPage
+): Joined | ReplyError | Disconnect => {
+  const { context } = connection
+  const { namespace } = subscription.channel
+  const isRecovering = granted.recoverable && wish.recover !== null
+  const recovered = isRecovering && wish.recover !== null && isRecovered(wish.recover, page)
+  if (isRecovering) context.watch.recovered(namespace, recovered, recovered && page.publications.length > 0)
+  if (isRecovering && !recovered && wish.failsUnrecovered) {
+    connection.removeSubscription(subscription)
+    return UNRECOVERABLE_POSITION
+  }
+
+  // A client that recovers climbs from its own place as it takes the publications.
+  const told: Position = {
+    epoch: page.epoch,
+    offset: recovered && wish.recover !== null ? wish.recover.offset : page.offset
+  }
+  const publications = recovered ? page.publications : []
+  const early = following(page, subscription.early ?? [])
+  if (granted.positioned && early === null) {
+    connection.removeSubscription(subscription)
+    return INSUFFICIENT_STATE
+  }
+  const ttlSeconds = wish.expiresAt > 0 ? Math.max(1, Math.ceil((wish.expiresAt - context.nowMs()) / 1000)) : 0
+  const result = objectText([
+    ...expiryFields(ttlSeconds),
+    granted.recoverable && '"recoverable":true',
+    granted.positioned && '"positioned":true',
+    ...(granted.positioned ? positionFields(told) : []),
+    publications.length > 0 && `"publications":${recoveredText(publications, page.epoch, granted.delta)}`,
+    recovered && '"recovered":true',
+    isRecovering && '"was_recovering":true',
+    wish.data !== null && `"data":${wish.data}`,
+    granted.delta && '"delta":true'
+  ])
+  return {
+    result,
+    begin: () => begin(connection, subscription, granted, page, recovered, early ?? subscription.early ?? [])
+  }
+}
+
+/** The client has been told; now it gets what came in meanwhile, and from here on everything. */
+const begin = (
+  connection: Connection,
+  subscription: Subscription,
+  granted: Grant,
+  page: Position,
+  recovered: boolean,
+  early: readonly Publication[]
+): void => {
+  if (connection.isEnded) return
+  const { context } = connection
+  const { channel } = subscription
+  if (context.hub.hasQueued) connection.settle()
+  for (const publication of early) connection.push(earlyPush(channel.name, publication, page.epoch, granted.delta))
+  const place = { epoch: page.epoch, offset: early.reduce((top, { offset }) => Math.max(top, offset), page.offset) }
+  channel.goLive(subscription, place)
+  // Who holds the last publication can take the next as a difference to it.
+  if (recovered && early.length === 0) subscription.needsFull = !channel.canPatchFrom(page.offset)
+  context.watch.subscribed(channel.namespace, connection.name)
+  if (subscription.expiresAt > 0) connection.scheduleWake()
+  announce(connection, subscription, granted)
+}
+
+const earlyPush = (channel: string, publication: Publication, epoch: string, takesDelta: boolean): string => {
+  const data = takesDelta ? JSON.stringify(publication.data) : publication.data
+  return publicationPush(channel, publicationText(publication, epoch, data, false))
+}
+
+const announce = (connection: Connection, subscription: Subscription, granted: Grant): void => {
+  if (!granted.presence && !granted.joinLeave) return
+  const { context, client, user } = connection
+  const { name } = subscription.channel
+  const info = connection.describe(subscription.info)
+  subscription.isInPresence = granted.presence
+  subscription.announcesJoinLeave = granted.joinLeave
+  // Who is told of somebody can ask for them at once.
+  inBackground(context, () =>
+    after(granted.presence ? context.presence.add(name, client, user, info) : undefined, () => {
+      if (!granted.joinLeave || connection.isEnded) return
+      connection.settle()
+      return context.broker.joinOrLeave(name, 'join', info)
+    })
+  )
+}

@@ -1,0 +1,34 @@
+import type { Connection } from './connection.js'
+import type { Context } from './context.js'
+import type { MaybePromise } from './maybe-promise.js'
+import type { Subscription } from './subscription.js'
+
+/** Undoes what subscribing did, here and at the engine. */
+export const leaveChannel = (connection: Connection, subscription: Subscription): void => {
+  const { context } = connection
+  const { channel } = subscription
+  channel.remove(subscription)
+  if (subscription.early === null) context.watch.unsubscribed(channel.namespace, connection.name)
+  if (channel.size === 0) {
+    context.hub.drop(channel)
+    inBackground(context, () => context.broker.unsubscribe(channel.name))
+  }
+  if (subscription.isInPresence) {
+    inBackground(context, () => context.presence.remove(channel.name, connection.client))
+  }
+  if (subscription.announcesJoinLeave) {
+    const info = connection.describe(subscription.info)
+    inBackground(context, () => context.broker.joinOrLeave(channel.name, 'leave', info))
+  }
+}
+
+/** For what no client waits for: an engine that fails is reported, and nothing else fails with it. */
+export const inBackground = (context: Context, work: () => MaybePromise<unknown>): void => {
+  const failed = (error: unknown): void => context.log.error({ err: error }, 'the engine failed')
+  try {
+    const result = work()
+    if (result instanceof Promise) result.catch(failed)
+  } catch (error) {
+    failed(error)
+  }
+}

@@ -1,0 +1,96 @@
+import type { Position, Publication } from './broker.js'
+import type { Disconnect } from './disconnect.js'
+import type { ReplyError } from './errors.js'
+import type { Unsubscribe } from './unsubscribe.js'
+
+// Replies and pushes as text. Written by hand rather than by JSON.stringify, because what others wrote (data, info,
+// tags) goes in as the text it is.
+
+/** What a client may ask for, in the order in which the first one counts when a command names several. */
+export const METHODS = [
+  'connect',
+  'subscribe',
+  'unsubscribe',
+  'publish',
+  'presence',
+  'presence_stats',
+  'history',
+  'rpc',
+  'send',
+  'refresh',
+  'sub_refresh'
+] as const
+
+export type Method = (typeof METHODS)[number]
+
+/** The server's ping, and the client's pong. */
+export const PING = '{}'
+
+export const quote = (text: string): string => JSON.stringify(text)
+
+export const replyText = (id: number, method: Method, result: string): string => `{"id":${id},"${method}":${result}}`
+
+export const errorReplyText = (id: number, error: ReplyError): string => `{"id":${id},"error":${errorText(error)}}`
+
+export const errorText = ({ code, message, temporary }: ReplyError): string =>
+  `{"code":${code},"message":${quote(message)}${temporary ? ',"temporary":true' : ''}}`
+
+export const clientInfoText = (user: string, client: string, connectionInfo: string | null, info: string | null) =>
+  `{"user":${quote(user)},"client":"${client}"${connectionInfo === null ? '' : `,"conn_info":${connectionInfo}`}${
+    info === null ? '' : `,"chan_info":${info}`
+  }}`
+
+/** `data` is given apart because a subscriber that takes deltas gets something else in its place. */
+export const publicationText = (publication: Publication, epoch: string, data: string, isDelta: boolean): string => {
+  const { info, tags, offset } = publication
+  let text = `{"data":${data}`
+  if (info !== null) text += `,"info":${info}`
+  if (offset > 0) text += `,"offset":${offset}`
+  if (tags !== null) text += `,"tags":${tags}`
+  if (isDelta) text += ',"delta":true'
+  // The first of a stream says which stream: a client that subscribed before it began has no epoch yet.
+  if (offset === 1) text += `,"epoch":"${epoch}"`
+  return `${text}}`
+}
+
+const pushText = (channel: string, kind: string, body: string): string =>
+  `{"push":{"channel":${quote(channel)},"${kind}":${body}}}`
+
+export const publicationPush = (channel: string, publication: string): string => pushText(channel, 'pub', publication)
+
+export const joinOrLeavePush = (channel: string, kind: 'join' | 'leave', info: string): string =>
+  pushText(channel, kind, `{"info":${info}}`)
+
+export const unsubscribePush = (channel: string, { code, reason }: Unsubscribe): string =>
+  pushText(channel, 'unsubscribe', `{"code":${code},"reason":${quote(reason)}}`)
+
+export const subscribePush = (channel: string, result: string): string => pushText(channel, 'subscribe', result)
+
+export const refreshPush = (result: string): string => `{"push":{"refresh":${result}}}`
+
+/** For transports that have no close frame. */
+export const disconnectPush = ({ code, reason }: Disconnect): string =>
+  `{"push":{"disconnect":{"code":${code},"reason":${quote(reason)}}}}`
+
+/** An object of the fields that are there; what is empty is left out, as clients expect. */
+export const objectText = (fields: readonly (string | false)[]): string =>
+  `{${fields.filter((field) => field !== false).join(',')}}`
+
+export const expiryFields = (ttlSeconds: number): readonly (string | false)[] =>
+  ttlSeconds > 0 ? ['"expires":true', `"ttl":${ttlSeconds}`] : []
+
+export const positionFields = ({ epoch, offset }: Position): readonly (string | false)[] => [
+  epoch !== '' && `"epoch":"${epoch}"`,
+  offset > 0 && `"offset":${offset}`
+]
+
+export const historyText = (publications: readonly Publication[], { epoch, offset }: Position): string => {
+  const texts = publications.map((publication) => publicationText(publication, epoch, publication.data, false))
+  return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
+}
+
+export const presenceText = (presence: ReadonlyMap<string, string>): string =>
+  `{"presence":{${[...presence].map(([client, info]) => `"${client}":${info}`).join(',')}}}`
+
+export const presenceStatsText = (clients: number, users: number): string =>
+  `{"num_clients":${clients},"num_users":${users}}`

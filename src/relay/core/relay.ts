@@ -1,0 +1,111 @@
+import type { NewPublication, Position } from './broker.js'
+import { channelKind } from './channels.js'
+import { CommandLine } from './commands.js'
+import type { Conflator } from './conflate.js'
+import { type ClientSink, Connection } from './connection.js'
+import type { Context, RelayParts } from './context.js'
+import type { Disconnect } from './disconnect.js'
+import { ReplyError } from './errors.js'
+import { Hub } from './hub.js'
+import { inBackground } from './leave-channel.js'
+import { after, type MaybePromise } from './maybe-promise.js'
+import type { ChannelRules, ClientOptions } from './options.js'
+import { publishOn } from './publish.js'
+import { Roster } from './roster.js'
+
+export interface RelayRules {
+  readonly client: ClientOptions
+  readonly channels: ChannelRules
+}
+
+export interface RelayStats {
+  readonly clients: number
+  readonly users: number
+  readonly channels: number
+  readonly subscriptions: number
+}
+
+/** Joins hub, broker and connections; what the edges talk to. */
+export class Relay {
+  readonly context: Context
+
+  constructor(parts: RelayParts, { client, channels }: RelayRules, conflators: (path: string) => Conflator) {
+    this.context = {
+      ...parts,
+      client,
+      channels,
+      hub: new Hub(parts.atEndOfTurn, conflators),
+      roster: new Roster<Connection>(),
+      sessions: new Map(),
+      node: parts.newId()
+    }
+  }
+
+  start(): MaybePromise<void> {
+    return this.context.broker.start(this.context.hub)
+  }
+
+  attach(sink: ClientSink): CommandLine {
+    const connection = new Connection(this.context, sink)
+    const commands = new CommandLine(connection)
+    if (sink.isEmulated) connection.commands = commands
+    return commands
+  }
+
+  /** `parsed` is what the text of the data says; a schema may want to see it. */
+  publish(channel: string, parsed: unknown, publication: NewPublication): MaybePromise<Position | ReplyError> {
+    const kind = channelKind(channel, this.context.channels)
+    return kind instanceof ReplyError ? kind : publishOn(this.context, kind, channel, parsed, publication)
+  }
+
+  /** New rules hold for what comes; who is connected or subscribed stays so. */
+  configure({ client, channels }: RelayRules): void {
+    this.context.client = client
+    this.context.channels = channels
+    for (const channel of this.context.hub.channels.values()) {
+      const kind = channelKind(channel.name, channels)
+      if (!(kind instanceof ReplyError)) channel.options = kind.options
+    }
+  }
+
+  /** To be called often: pings, and ends whatever has run out. One walk over all connections instead of a timer each. */
+  tick(): void {
+    const nowMs = this.context.nowMs()
+    const { all } = this.context.roster
+    // Backwards, because a connection that ends is replaced by the last one.
+    for (let index = all.length - 1; index >= 0; index--) {
+      const connection = all[index]
+      if (connection !== undefined && connection.wakeAt <= nowMs) connection.wake(nowMs)
+    }
+    this.#checkPositions(nowMs)
+  }
+
+  stats(): RelayStats {
+    const { hub, roster } = this.context
+    let subscriptions = 0
+    for (const { size } of hub.channels.values()) subscriptions += size
+    return { clients: roster.all.length, users: roster.users, channels: hub.channels.size, subscriptions }
+  }
+
+  /** Ends so many of the connections, for a relay that is leaving; returns how many are left. */
+  endSome(count: number, reason: Disconnect): number {
+    const { all } = this.context.roster
+    for (let ended = 0; ended < count && all.length > 0; ended++) all[all.length - 1]?.end(reason)
+    return all.length
+  }
+
+  #checkPositions(nowMs: number): void {
+    const { hub, history, client } = this.context
+    if (client.positionCheckDelayMs <= 0) return
+    for (const channel of hub.channels.values()) {
+      if (channel.checkedAt === 0) channel.checkedAt = nowMs
+      if (nowMs - channel.checkedAt < client.positionCheckDelayMs) continue
+      channel.checkedAt = nowMs
+      if (!channel.hasPositions) continue
+      const top = { since: null, limit: 0, reverse: false }
+      inBackground(this.context, () =>
+        after(history.read(channel.name, top, channel.options), (page) => channel.compare(page))
+      )
+    }
+  }
+}

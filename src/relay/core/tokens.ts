@@ -1,0 +1,155 @@
+import { onOneLine } from './json-text.js'
+
+// What the claims of a token mean, once its signature has been checked.
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** Checks signature and times; hands back claims, or why there are none. */
+export type TokenCheck = (token: string, nowMs: number) => Claims | 'expired' | 'invalid'
+
+/** One subscription that a token or the API makes for a client. */
+export interface ServerSubscription {
+  /** JSON texts. */
+  readonly info: string | null
+  readonly data: string | null
+  readonly override: Override
+}
+
+/** Options of the namespace that a token changes for its subscription. */
+export interface Override {
+  readonly presence?: boolean
+  readonly joinLeave?: boolean
+  readonly forcePushJoinLeave?: boolean
+  readonly forceRecovery?: boolean
+  readonly forcePositioning?: boolean
+}
+
+export interface ConnectionClaims {
+  /** '' for somebody without a name. */
+  readonly user: string
+  /** In seconds; 0 for never. */
+  readonly expiresAt: number
+  readonly info: string | null
+  readonly subscriptions: ReadonlyMap<string, ServerSubscription>
+}
+
+export interface SubscriptionClaims extends ServerSubscription {
+  readonly user: string
+  readonly channel: string
+  /** '' for any. */
+  readonly client: string
+  readonly expiresAt: number
+}
+
+export interface ClaimRules {
+  readonly expiryRequired: boolean
+  readonly audience: string | null
+  readonly issuer: string | null
+}
+
+const NO_SUBSCRIPTIONS: ReadonlyMap<string, ServerSubscription> = new Map()
+const PLAIN: ServerSubscription = { info: null, data: null, override: {} }
+
+/** Null where a claim is not what it must be. */
+export const connectionClaims = (claims: Claims, rules: ClaimRules): ConnectionClaims | null => {
+  const { sub, exp, channel } = claims
+  const user = sub === undefined ? '' : sub
+  if (typeof user !== 'string' || !isFor(claims, rules)) return null
+  // A token for a subscription is none for a connection.
+  if (channel !== undefined && channel !== '') return null
+  if (rules.expiryRequired && (exp === undefined || user === '')) return null
+  const info = jsonClaim(claims, 'info')
+  const subscriptions = serverSubscriptions(claims)
+  const expiresAt = expiry(claims)
+  if (info === undefined || subscriptions === null || expiresAt === null) return null
+  return { user, expiresAt, info, subscriptions }
+}
+
+export const subscriptionClaims = (claims: Claims, rules: ClaimRules): SubscriptionClaims | null => {
+  const { sub = '', channel, client = '', exp } = claims
+  if (typeof sub !== 'string' || typeof channel !== 'string' || channel === '' || typeof client !== 'string')
+    return null
+  if (!isFor(claims, rules) || (rules.expiryRequired && exp === undefined)) return null
+  const subscription = subscriptionOptions(claims)
+  const expiresAt = expiry(claims)
+  if (subscription === null || expiresAt === null) return null
+  return { ...subscription, user: sub, channel, client, expiresAt }
+}
+
+const isFor = ({ aud, iss }: Claims, { audience, issuer }: ClaimRules): boolean => {
+  if (audience !== null && aud !== audience && !(Array.isArray(aud) && aud.includes(audience))) return false
+  return issuer === null || iss === issuer
+}
+
+/** `expire_at` decides when the connection ends, apart from when the token does. */
+const expiry = ({ exp = 0, expire_at: expireAt }: Claims): number | null => {
+  const at = expireAt === undefined ? exp : expireAt
+  if (typeof at !== 'number' || !Number.isSafeInteger(at)) return null
+  return Math.max(at, 0)
+}
+
+const serverSubscriptions = ({ channels, subs }: Claims): ReadonlyMap<string, ServerSubscription> | null => {
+  if (isObject(subs)) {
+    const subscriptions = new Map<string, ServerSubscription>()
+    for (const [channel, options] of Object.entries(subs)) {
+      const subscription = isObject(options) ? subscriptionOptions(options) : null
+      if (subscription === null) return null
+      subscriptions.set(channel, subscription)
+    }
+    return subscriptions
+  }
+  if (subs !== undefined && subs !== null) return null
+  if (channels === undefined || channels === null) return NO_SUBSCRIPTIONS
+  if (!Array.isArray(channels) || !channels.every((channel) => typeof channel === 'string')) return null
+  return new Map(channels.map((channel: string) => [channel, PLAIN]))
+}
+
+const subscriptionOptions = (claims: Claims): ServerSubscription | null => {
+  const info = jsonClaim(claims, 'info')
+  const data = jsonClaim(claims, 'data')
+  const override = readOverride(claims.override)
+  return info === undefined || data === undefined || override === null ? null : { info, data, override }
+}
+
+const OVERRIDES = {
+  presence: 'presence',
+  join_leave: 'joinLeave',
+  force_push_join_leave: 'forcePushJoinLeave',
+  force_recovery: 'forceRecovery',
+  force_positioning: 'forcePositioning'
+} as const satisfies Record<string, keyof Override>
+
+export const readOverride = (value: unknown): Override | null => {
+  if (value === undefined || value === null) return {}
+  if (!isObject(value)) return null
+  const override: { -readonly [Name in keyof Override]: boolean } = {}
+  for (const [name, option] of Object.entries(OVERRIDES)) {
+    const setting = value[name]
+    if (setting === undefined || setting === null) continue
+    if (!isObject(setting) || typeof setting.value !== 'boolean') return null
+    override[option] = setting.value
+  }
+  return override
+}
+
+/** `info`, or the same in base64 as `b64info`, as JSON text; undefined where it is no JSON. */
+const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undefined => {
+  const encoded = claims[`b64${name}`]
+  const value = claims[name]
+  if (typeof encoded === 'string' && encoded !== '') return jsonFromBase64(encoded)
+  if (encoded !== undefined && encoded !== null && encoded !== '') return undefined
+  return value === undefined || value === null ? null : JSON.stringify(value)
+}
+
+export const jsonFromBase64 = (encoded: string): string | undefined => {
+  const text = Buffer.from(encoded, 'base64').toString()
+  try {
+    JSON.parse(text)
+    return onOneLine(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
