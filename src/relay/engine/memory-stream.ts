@@ -1,0 +1,69 @@
+import type { HistoryRange, Position, Publication } from '../core/broker.js'
+import type { ChannelOptions } from '../core/options.js'
+
+/** The latest publications of one channel. Its place outlives them. */
+export class MemoryStream {
+  #position: Position
+  #publications: Publication[] = []
+  /** When the publications run out: after a time without a new one. */
+  #expiresAt = 0
+  /** When the place itself runs out. */
+  #forgottenAt = Number.POSITIVE_INFINITY
+  #version = 0
+  #versionEpoch = ''
+
+  constructor(epoch: string) {
+    this.#position = { epoch, offset: 0 }
+  }
+
+  get position(): Position {
+    return this.#position
+  }
+
+  append(publication: Publication, { historySize, historyTtlMs, historyMetaTtlMs }: ChannelOptions): void {
+    this.expire(publication.time)
+    this.#position = { epoch: this.#position.epoch, offset: publication.offset }
+    this.#publications.push(publication)
+    while (this.#publications.length > historySize) this.#publications.shift()
+    this.#expiresAt = publication.time + historyTtlMs
+    this.keepFor(Math.max(historyMetaTtlMs, historyTtlMs), publication.time)
+  }
+
+  read({ since, limit, reverse }: HistoryRange, nowMs: number): readonly Publication[] {
+    this.expire(nowMs)
+    if (limit === 0) return []
+    const all = this.#publications
+    const first = all[0]?.offset ?? 0
+    let found: readonly Publication[]
+    if (since === null) found = reverse ? all.toReversed() : all
+    else if (reverse) found = all.slice(0, Math.max(0, since.offset - first)).toReversed()
+    else found = all.slice(Math.max(0, since.offset + 1 - first))
+    return limit < 0 ? [...found] : found.slice(0, limit)
+  }
+
+  clear(): void {
+    this.#publications = []
+  }
+
+  isOutdated(version: number, versionEpoch: string): boolean {
+    const isSame = versionEpoch === '' || versionEpoch === this.#versionEpoch
+    return isSame && version <= this.#version
+  }
+
+  setVersion(version: number, versionEpoch: string): void {
+    this.#version = version
+    this.#versionEpoch = versionEpoch
+  }
+
+  keepFor(ms: number, nowMs: number): void {
+    this.#forgottenAt = ms > 0 ? nowMs + ms : Number.POSITIVE_INFINITY
+  }
+
+  isForgotten(nowMs: number): boolean {
+    return nowMs >= this.#forgottenAt
+  }
+
+  expire(nowMs: number): void {
+    if (this.#publications.length > 0 && nowMs >= this.#expiresAt) this.clear()
+  }
+}

@@ -1,0 +1,102 @@
+import {
+  type Broker,
+  type Delivery,
+  type History,
+  type HistoryPage,
+  type HistoryRange,
+  type JoinOrLeave,
+  type NewPublication,
+  NO_POSITION,
+  type Position,
+  type Publication
+} from '../core/broker.js'
+import { hasHistory } from '../core/channels.js'
+import type { ChannelOptions } from '../core/options.js'
+import { MemoryStream } from './memory-stream.js'
+import { RecentResults } from './recent-results.js'
+
+export interface MemoryParts {
+  readonly nowMs: () => number
+  /** The name of a stream that is made anew. */
+  readonly newEpoch: () => string
+}
+
+/** Publications and their history within one process. Everything is answered at once. */
+export class MemoryEngine implements Broker, History {
+  readonly #nowMs: () => number
+  readonly #newEpoch: () => string
+  readonly #streams = new Map<string, MemoryStream>()
+  readonly #results = new RecentResults()
+  #delivery: Delivery | null = null
+
+  constructor({ nowMs, newEpoch }: MemoryParts) {
+    this.#nowMs = nowMs
+    this.#newEpoch = newEpoch
+  }
+
+  start(delivery: Delivery): void {
+    this.#delivery = delivery
+  }
+
+  subscribe(): void {}
+
+  unsubscribe(): void {}
+
+  close(): void {
+    this.#delivery = null
+  }
+
+  publish(channel: string, publication: NewPublication, options: ChannelOptions): Position {
+    const nowMs = this.#nowMs()
+    const { idempotencyKey, version, versionEpoch } = publication
+    const known = idempotencyKey === '' ? undefined : this.#results.get(channel, idempotencyKey, nowMs)
+    if (known !== undefined) return known
+
+    const stream = hasHistory(options) && !publication.skipHistory ? this.#stream(channel, nowMs) : null
+    if (version > 0 && stream?.isOutdated(version, versionEpoch)) return stream.position
+    const { data, info, tags, delta } = publication
+    const offset = stream === null ? 0 : stream.position.offset + 1
+    const placed: Publication = { data, offset, info, tags, time: nowMs, delta }
+    stream?.append(placed, options)
+    if (version > 0) stream?.setVersion(version, versionEpoch)
+    const position = stream?.position ?? NO_POSITION
+    if (idempotencyKey !== '') this.#results.set(channel, idempotencyKey, position, nowMs)
+    this.#delivery?.publication(channel, placed, position.epoch)
+    return position
+  }
+
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
+    this.#delivery?.joinOrLeave(channel, kind, info)
+  }
+
+  read(channel: string, range: HistoryRange, options: ChannelOptions): HistoryPage {
+    const nowMs = this.#nowMs()
+    const stream = this.#stream(channel, nowMs)
+    stream.keepFor(options.historyMetaTtlMs, nowMs)
+    const { epoch, offset } = stream.position
+    return { epoch, offset, publications: stream.read(range, nowMs) }
+  }
+
+  /** The place stays: offsets go on from where they were. */
+  remove(channel: string): void {
+    this.#streams.get(channel)?.clear()
+  }
+
+  /** To be called now and then: forgets what has run out and nobody asks for. */
+  sweep(): void {
+    const nowMs = this.#nowMs()
+    this.#results.sweep(nowMs)
+    for (const [channel, stream] of this.#streams) {
+      if (stream.isForgotten(nowMs)) this.#streams.delete(channel)
+      else stream.expire(nowMs)
+    }
+  }
+
+  #stream(channel: string, nowMs: number): MemoryStream {
+    const known = this.#streams.get(channel)
+    if (known !== undefined && !known.isForgotten(nowMs)) return known
+    const stream = new MemoryStream(this.#newEpoch())
+    this.#streams.set(channel, stream)
+    return stream
+  }
+}
