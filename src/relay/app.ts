@@ -1,0 +1,126 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { Logger } from 'pino'
+import type { RelayConfig } from './config.js'
+import { conflator } from './core/conflate.js'
+import { SHUTDOWN } from './core/disconnect.js'
+import { Relay } from './core/relay.js'
+import { NO_WATCH, type Watch } from './core/watch.js'
+import { Door } from './edge/door.js'
+import { health } from './edge/health.js'
+import { schemaFault } from './edge/schema-fault.js'
+import { buildServer } from './edge/server.js'
+import { MemoryEngine } from './engine/memory.js'
+import { MemoryPresence } from './engine/memory-presence.js'
+import { tokenCheck } from './token-check.js'
+
+const TICK_MS = 500
+const SWEEP_MS = 10_000
+/** When the relay leaves: so many clients a second are sent away, so that they do not all arrive elsewhere at once. */
+const FAREWELLS_PER_SECOND = 500
+const FAREWELL_STEP_MS = 20
+
+export interface RunningRelay {
+  readonly relay: Relay
+  readonly server: Server
+  /** New rules for a relay that runs. */
+  configure(config: RelayConfig): void
+  /** Takes nobody new, sends everybody away over a while, and is done when all are gone. */
+  close(): Promise<void>
+  cutOff(): void
+}
+
+export interface RelayAppParts {
+  readonly log: Logger
+  readonly version: string
+  readonly nowMs?: () => number
+  readonly watch?: Watch
+}
+
+/** All of the relay, not listening yet. */
+export const buildRelay = async (
+  initial: RelayConfig,
+  { log, version, nowMs = Date.now, watch = NO_WATCH }: RelayAppParts
+): Promise<RunningRelay> => {
+  let config = initial
+  const engine = new MemoryEngine({ nowMs, newEpoch: () => randomBytes(4).toString('hex') })
+  const checks = secretChecks(() => config)
+  const relay = new Relay(
+    {
+      broker: engine,
+      history: engine,
+      presence: new MemoryPresence(),
+      checkToken: (token, now) => checks().connection(token, now),
+      checkSubscriptionToken: (token, now) => checks().subscription(token, now),
+      nowMs,
+      random: Math.random,
+      newId: randomUUID,
+      schemaFault,
+      atEndOfTurn: setImmediate,
+      log,
+      watch,
+      version
+    },
+    initial,
+    conflator
+  )
+  await relay.start()
+  const door = new Door(initial, nowMs)
+  const server = buildServer({
+    relay,
+    door,
+    config: () => config,
+    log,
+    routes: { '/health': health(() => !door.admission.isClosed) }
+  })
+  const ticking = setInterval(() => relay.tick(), TICK_MS)
+  const sweeping = setInterval(() => engine.sweep(), SWEEP_MS)
+  // They keep no program alive that has nothing else to do.
+  ticking.unref()
+  sweeping.unref()
+
+  return {
+    relay,
+    server,
+    configure: (next) => {
+      config = next
+      relay.configure(next)
+      door.configure(next)
+    },
+    close: async () => {
+      door.admission.close()
+      const closed = once(server, 'close')
+      server.close()
+      server.closeIdleConnections()
+      await sendAway(relay, config.shutdownMs)
+      await closed
+      clearInterval(ticking)
+      clearInterval(sweeping)
+      await engine.close()
+    },
+    cutOff: () => server.closeAllConnections()
+  }
+}
+
+/** Keys are made when a secret is new, not for every token. */
+const secretChecks = (config: () => RelayConfig) => {
+  let of: RelayConfig | null = null
+  let checks = { connection: tokenCheck(''), subscription: tokenCheck('') }
+  return () => {
+    const now = config()
+    if (now !== of) {
+      of = now
+      const { tokenHmacSecret, subscriptionTokenHmacSecret } = now.client
+      checks = { connection: tokenCheck(tokenHmacSecret), subscription: tokenCheck(subscriptionTokenHmacSecret) }
+    }
+    return checks
+  }
+}
+
+const sendAway = async (relay: Relay, withinMs: number): Promise<void> => {
+  const clients = relay.stats().clients
+  const steps = Math.max(1, Math.floor(withinMs / FAREWELL_STEP_MS))
+  const perStep = Math.max(Math.ceil(clients / steps), Math.ceil((FAREWELLS_PER_SECOND * FAREWELL_STEP_MS) / 1000))
+  while (relay.endSome(perStep, SHUTDOWN) > 0) await new Promise((resolve) => setTimeout(resolve, FAREWELL_STEP_MS))
+}

@@ -1,0 +1,237 @@
+import type { NewPublication, Position } from '../core/broker.js'
+import { type ChannelKind, channelKind, hasHistory } from '../core/channels.js'
+import { Disconnect, FORCED } from '../core/disconnect.js'
+import { NOT_AVAILABLE, ReplyError } from '../core/errors.js'
+import { readHistory } from '../core/history-reading.js'
+import { after, type MaybePromise } from '../core/maybe-promise.js'
+import { historyText, objectText, positionFields, presenceStatsText, presenceText, quote } from '../core/protocol.js'
+import type { Relay } from '../core/relay.js'
+import { isObject } from '../core/requests.js'
+import { disconnectUser, refreshUser, subscribeUser, unsubscribeUser, type Whom } from '../core/user-actions.js'
+import { errorJson, resultJson } from './api-reply.js'
+import { type ApiRequest, BadField } from './api-request.js'
+import { nodeInfo } from './node-info.js'
+
+/** Answers with the JSON text of a result. Throws `BadField` where the request cannot be read. */
+export type ApiMethod = (relay: Relay, request: ApiRequest) => MaybePromise<string | ReplyError>
+
+/** 104 has other words here than for clients. */
+export const NOT_FOUND = new ReplyError(104, 'not found')
+
+const publicationOf = (request: ApiRequest): { readonly publication: NewPublication; readonly parsed: unknown } => {
+  const data = request.json('data')
+  if (data === null) throw new BadField('data', 'is missing')
+  return {
+    parsed: data.parsed,
+    publication: {
+      data: data.text,
+      info: null,
+      tags: request.tags(),
+      delta: request.flag('delta'),
+      skipHistory: request.flag('skip_history'),
+      idempotencyKey: request.text('idempotency_key'),
+      version: request.whole('version', 0),
+      versionEpoch: request.text('version_epoch')
+    }
+  }
+}
+
+const positionText = (position: Position): string => objectText(positionFields(position))
+
+const publish: ApiMethod = (relay, request) => {
+  const channel = request.requiredText('channel')
+  const { publication, parsed } = publicationOf(request)
+  return after(relay.publish(channel, parsed, publication), (outcome) =>
+    outcome instanceof ReplyError ? outcome : positionText(outcome)
+  )
+}
+
+/** Every channel has an answer of its own; one that fails does not hold up the others. */
+const broadcast: ApiMethod = (relay, request) => {
+  const channels = request.texts('channels')
+  if (channels.length === 0) throw new BadField('channels', 'is missing')
+  const { publication, parsed } = publicationOf(request)
+  const responses = channels.map((channel) => {
+    if (channel === '') return errorJson(new BadField('channels', 'must not have an empty name').reply)
+    return after(relay.publish(channel, parsed, publication), (outcome) =>
+      outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
+    )
+  })
+  const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
+  return responses.some((each) => each instanceof Promise)
+    ? Promise.all(responses).then(write)
+    : write(responses as string[])
+}
+
+const whom = (request: ApiRequest): Whom => ({
+  user: request.text('user'),
+  client: request.text('client'),
+  session: request.text('session')
+})
+
+const subscribe: ApiMethod = (relay, request) => {
+  const subscription = {
+    channel: request.requiredText('channel'),
+    expiresAt: request.whole('expire_at', 0),
+    info: request.json('info')?.text ?? null,
+    data: request.json('data')?.text ?? null,
+    override: request.override(),
+    recover: request.position('recover_since')
+  }
+  return after(subscribeUser(relay.context, whom(request), subscription), (error) => error ?? '{}')
+}
+
+const unsubscribe: ApiMethod = (relay, request) => {
+  const channel = request.text('channel')
+  if (channel !== '') {
+    const kind = channelKind(channel, relay.context.channels)
+    if (kind instanceof ReplyError) return kind
+  }
+  unsubscribeUser(relay.context, whom(request), channel)
+  return '{}'
+}
+
+const MAX_REASON_BYTES = 123
+
+/** What the caller chose; a code that a close frame may carry, and a reason, without which it means something else. */
+const disconnectReason = (value: unknown): Disconnect => {
+  if (value === undefined) return FORCED
+  if (!isObject(value)) throw new BadField('disconnect', 'must be an object with code and reason')
+  const { code = FORCED.code, reason = FORCED.reason } = value
+  if (!Number.isInteger(code) || (code as number) < 3000 || (code as number) > 4999) {
+    throw new BadField('disconnect.code', 'must be from 3000 to 4999')
+  }
+  if (typeof reason !== 'string' || reason === '' || Buffer.byteLength(reason) > MAX_REASON_BYTES) {
+    throw new BadField('disconnect.reason', `must be text of at most ${MAX_REASON_BYTES} bytes`)
+  }
+  return new Disconnect(code as number, reason)
+}
+
+const disconnect: ApiMethod = (relay, request) => {
+  const reason = disconnectReason(request.value('disconnect'))
+  disconnectUser(relay.context, whom(request), request.texts('whitelist'), reason)
+  return '{}'
+}
+
+const refresh: ApiMethod = (relay, request) => {
+  refreshUser(relay.context, whom(request), {
+    isExpired: request.flag('expired'),
+    expiresAt: request.whole('expire_at', 0),
+    info: request.json('info')?.text ?? null
+  })
+  return '{}'
+}
+
+/** For methods about a channel: unknown namespaces are 102, options that are off are 108. */
+const onChannel =
+  (
+    isOn: (kind: ChannelKind) => boolean,
+    run: (relay: Relay, channel: string, request: ApiRequest, kind: ChannelKind) => MaybePromise<string | ReplyError>
+  ): ApiMethod =>
+  (relay, request) => {
+    const channel = request.requiredText('channel')
+    const kind = channelKind(channel, relay.context.channels)
+    if (kind instanceof ReplyError) return kind
+    return isOn(kind) ? run(relay, channel, request, kind) : NOT_AVAILABLE
+  }
+
+const presence = onChannel(
+  ({ options }) => options.presence,
+  (relay, channel) => after(relay.context.presence.read(channel), presenceText)
+)
+
+const presenceStats = onChannel(
+  ({ options }) => options.presence,
+  (relay, channel) =>
+    after(relay.context.presence.count(channel), ({ clients, users }) => presenceStatsText(clients, users))
+)
+
+const history = onChannel(
+  ({ options }) => hasHistory(options),
+  (relay, channel, request, { options }) => {
+    const range = {
+      channel,
+      limit: request.whole('limit', Number.MIN_SAFE_INTEGER),
+      since: request.position('since'),
+      reverse: request.flag('reverse')
+    }
+    return after(readHistory(relay.context, range, options), (page) =>
+      page instanceof ReplyError ? page : historyText(page.publications, page)
+    )
+  }
+)
+
+const historyRemove = onChannel(
+  ({ options }) => hasHistory(options),
+  (relay, channel) => after(relay.context.history.remove(channel), () => '{}')
+)
+
+const channels: ApiMethod = (relay, request) => {
+  const pattern = request.text('pattern')
+  const matches = pattern === '' ? () => true : globTest(pattern)
+  const found = [...relay.context.hub.channels.values()].filter(({ name }) => matches(name))
+  return `{"channels":{${found.map(({ name, size }) => `${quote(name)}:{"num_clients":${size}}`).join(',')}}}`
+}
+
+/** `*` for any text and `?` for any character; everything else stands for itself. */
+const globTest = (pattern: string): ((name: string) => boolean) => {
+  // Without a regular expression, which a pattern full of stars would keep busy for ever.
+  return (name) => {
+    let at = 0
+    let from = 0
+    let star = -1
+    let mark = 0
+    while (from < name.length) {
+      if (at < pattern.length && pattern[at] !== '*' && (pattern[at] === '?' || pattern[at] === name[from])) {
+        at++
+        from++
+      } else if (pattern[at] === '*') {
+        star = at++
+        mark = from
+      } else if (star !== -1) {
+        at = star + 1
+        from = ++mark
+      } else return false
+    }
+    while (pattern[at] === '*') at++
+    return at === pattern.length
+  }
+}
+
+const info: ApiMethod = (relay) => `{"nodes":[${JSON.stringify(nodeInfo(relay))}]}`
+
+/** In the order of the numbers that old publishers use for them. */
+export const NUMBERED_METHODS = [
+  'publish',
+  'broadcast',
+  'unsubscribe',
+  'disconnect',
+  'presence',
+  'presence_stats',
+  'history',
+  'history_remove',
+  'channels',
+  'info',
+  'rpc',
+  'subscribe',
+  'refresh'
+] as const
+
+export type ApiMethodName = (typeof NUMBERED_METHODS)[number]
+
+export const API_METHODS: Readonly<Record<ApiMethodName, ApiMethod>> = {
+  publish,
+  broadcast,
+  subscribe,
+  unsubscribe,
+  disconnect,
+  refresh,
+  presence,
+  presence_stats: presenceStats,
+  history,
+  history_remove: historyRemove,
+  channels,
+  info,
+  // Nothing behind this relay answers calls.
+  rpc: () => NOT_FOUND
+}

@@ -1,0 +1,119 @@
+import { NO_POSITION, type Position } from '../core/broker.js'
+import { BAD_REQUEST, ReplyError } from '../core/errors.js'
+import { fieldText, onOneLine } from '../core/json-text.js'
+import { isObject } from '../core/requests.js'
+import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
+
+/** A request of the API could not be read; the message says which field is at fault. */
+export class BadField extends Error {
+  override readonly name = 'BadField'
+  readonly reply: ReplyError
+
+  constructor(field: string, rule: string) {
+    super(`${field} ${rule}`)
+    this.reply = new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${field} ${rule}`)
+  }
+}
+
+/** The fields of one request: as values, and as the text that they came as. */
+export class ApiRequest {
+  readonly #fields: Readonly<Record<string, unknown>>
+  readonly #text: string
+
+  constructor(fields: unknown, text: string) {
+    if (!isObject(fields)) throw new BadField('the request', 'must be an object')
+    this.#fields = fields
+    this.#text = text
+  }
+
+  value(field: string): unknown {
+    const value = this.#fields[field]
+    return value === null ? undefined : value
+  }
+
+  has(field: string): boolean {
+    return this.value(field) !== undefined
+  }
+
+  text(field: string): string {
+    const value = this.value(field)
+    if (value === undefined) return ''
+    if (typeof value !== 'string') throw new BadField(field, 'must be text')
+    return value
+  }
+
+  requiredText(field: string): string {
+    const value = this.text(field)
+    if (value === '') throw new BadField(field, 'is missing')
+    return value
+  }
+
+  flag(field: string): boolean {
+    const value = this.value(field)
+    if (value === undefined) return false
+    if (typeof value !== 'boolean') throw new BadField(field, 'must be true or false')
+    return value
+  }
+
+  whole(field: string, least: number): number {
+    const value = this.value(field)
+    if (value === undefined) return 0
+    if (!Number.isSafeInteger(value) || (value as number) < least) throw new BadField(field, 'must be a whole number')
+    return value as number
+  }
+
+  texts(field: string): readonly string[] {
+    const value = this.value(field)
+    if (value === undefined) return []
+    if (!Array.isArray(value) || !value.every((each) => typeof each === 'string')) {
+      throw new BadField(field, 'must be a list of texts')
+    }
+    return value
+  }
+
+  /** A field, or the same in base64 under `b64…`, which wins: its JSON text and what it says. Null where it is missing. */
+  json(field: string): { readonly text: string; readonly parsed: unknown } | null {
+    const encoded = this.text(`b64${field}`)
+    if (encoded !== '') {
+      const text = jsonFromBase64(encoded)
+      if (text === undefined) throw new BadField(`b64${field}`, 'must be JSON in base64')
+      return { text, parsed: JSON.parse(text) }
+    }
+    if (!Object.hasOwn(this.#fields, field)) return null
+    const text = fieldText(this.#text, field)
+    // Of two equal names readers do not agree which one counts.
+    if (text === null) throw new BadField(field, 'must be there once')
+    return { text: onOneLine(text), parsed: this.#fields[field] }
+  }
+
+  /** The text of a list or an object, for those who read on in it. */
+  raw(field: string): string {
+    return fieldText(this.#text, field) ?? 'null'
+  }
+
+  tags(): string | null {
+    const value = this.value('tags')
+    if (value === undefined) return null
+    if (!isObject(value) || !Object.values(value).every((each) => typeof each === 'string')) {
+      throw new BadField('tags', 'must be an object of texts')
+    }
+    return Object.keys(value).length === 0 ? null : JSON.stringify(value)
+  }
+
+  position(field: string): Position | null {
+    const value = this.value(field)
+    if (value === undefined) return null
+    if (!isObject(value)) throw new BadField(field, 'must be an object with offset and epoch')
+    const { offset = NO_POSITION.offset, epoch = NO_POSITION.epoch } = value
+    if (!Number.isSafeInteger(offset) || (offset as number) < 0 || typeof epoch !== 'string') {
+      throw new BadField(field, 'must be an object with offset and epoch')
+    }
+    return { offset: offset as number, epoch }
+  }
+
+  override(): Override {
+    const override = readOverride(this.value('override'))
+    if (override === null) throw new BadField('override', 'must be an object of {"value": true or false}')
+    return override
+  }
+}

@@ -1,0 +1,53 @@
+import type { Relay } from '../core/relay.js'
+import { corsHeaders, PREFLIGHT } from './cors.js'
+import type { Door } from './door.js'
+import { answer, readBody } from './http-answer.js'
+import type { HttpRoute } from './http-stream.js'
+
+const MAX_EMULATION_BYTES = 65_536
+
+/** `POST /emulation`: what a client over a response says, with the session that it was given. */
+export const emulation =
+  (relay: Relay, door: Door): HttpRoute =>
+  (request, response) => {
+    if (!door.allowsOrigin(request)) {
+      answer(response, 403)
+      return
+    }
+    const cors = corsHeaders(request)
+    if (request.method === 'OPTIONS') {
+      answer(response, 204, '', [...cors, ...PREFLIGHT])
+      return
+    }
+    if (request.method !== 'POST') {
+      answer(response, 405, '', ['Allow', 'POST, OPTIONS'])
+      return
+    }
+    readBody(request, response, MAX_EMULATION_BYTES, (body) => {
+      const message = parseEmulation(body.toString())
+      if (message === null) {
+        answer(response, 400, '', cors)
+        return
+      }
+      const { context } = relay
+      const client = message.node === context.node ? context.sessions.get(message.session) : undefined
+      answer(response, client === undefined ? 404 : 204, '', cors)
+      client?.commands?.receive(message.data)
+    })
+  }
+
+interface Emulated {
+  readonly session: string
+  readonly node: string
+  readonly data: string
+}
+
+const parseEmulation = (text: string): Emulated | null => {
+  try {
+    const { session, node, data } = Object(JSON.parse(text)) as Record<string, unknown>
+    if (typeof session !== 'string' || typeof node !== 'string' || typeof data !== 'string') return null
+    return { session, node, data }
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+export type Headers = readonly string[]
+
+/** One write for head and body; headers as a flat list, which Node does not have to take apart. */
+export const answer = (response: ServerResponse, status: number, body = '', headers: Headers = []): void => {
+  response.writeHead(status, ['Content-Length', String(Buffer.byteLength(body)), ...headers])
+  response.end(body)
+}
+
+export const JSON_TYPE: Headers = ['Content-Type', 'application/json']
+export const TEXT_TYPE: Headers = ['Content-Type', 'text/plain; charset=utf-8']
+
+/** Hands over the whole body, or answers 413 where it is too long. A request that breaks off is never handed over. */
+export const readBody = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  maxBytes: number,
+  done: (body: Buffer) => void
+): void => {
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > maxBytes) {
+    refuseBody(request, response)
+    return
+  }
+  let first: Buffer | null = null
+  let chunks: Buffer[] | null = null
+  let length = 0
+  request.on('data', (chunk: Buffer) => {
+    length += chunk.length
+    if (length > maxBytes) {
+      if (!response.headersSent) refuseBody(request, response)
+      return
+    }
+    if (first === null) first = chunk
+    else {
+      chunks ??= [first]
+      chunks.push(chunk)
+    }
+  })
+  request.on('end', () => {
+    if (length > maxBytes) return
+    done(chunks !== null ? Buffer.concat(chunks, length) : (first ?? Buffer.alloc(0)))
+  })
+  request.on('error', () => undefined)
+}
+
+/** The rest of the body is not waited for. */
+const refuseBody = (request: IncomingMessage, response: ServerResponse): void => {
+  answer(response, 413, 'body too large\n', [...TEXT_TYPE, 'Connection', 'close'])
+  response.once('finish', () => request.destroy())
+}

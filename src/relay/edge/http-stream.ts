@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Framing } from '../core/framing.js'
+import { serverSentEvent, streamLine } from '../core/framing.js'
+import type { Relay } from '../core/relay.js'
+import { corsHeaders, PREFLIGHT } from './cors.js'
+import type { Door } from './door.js'
+import { answer, type Headers, readBody, TEXT_TYPE } from './http-answer.js'
+import { ResponseSink } from './response-sink.js'
+
+export type HttpRoute = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Neither caches nor proxies may hold back what is said. */
+const LIVE: Headers = ['Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no', 'Connection', 'keep-alive']
+
+/** `POST /connection/http_stream`: the body connects; every line of the answer is a reply. */
+export const httpStream = (relay: Relay, door: Door): HttpRoute =>
+  stream(relay, door, {
+    transport: 'http_stream',
+    framing: streamLine,
+    headers: ['Content-Type', 'text/plain; charset=utf-8'],
+    greeting: ''
+  })
+
+/** `/connection/sse`: the same as events; who cannot send a body connects in the query. */
+export const serverSentEvents = (relay: Relay, door: Door): HttpRoute =>
+  stream(relay, door, {
+    transport: 'sse',
+    framing: serverSentEvent,
+    headers: ['Content-Type', 'text/event-stream'],
+    // Browsers count the connection as open when something has come.
+    greeting: '\r\n'
+  })
+
+interface Kind {
+  readonly transport: 'http_stream' | 'sse'
+  readonly framing: Framing
+  readonly headers: Headers
+  readonly greeting: string
+}
+
+const stream =
+  (relay: Relay, door: Door, kind: Kind): HttpRoute =>
+  (request, response) => {
+    const { method } = request
+    if (!door.allowsOrigin(request)) {
+      answer(response, 403)
+      return
+    }
+    if (method === 'OPTIONS') {
+      answer(response, 204, '', [...corsHeaders(request), ...PREFLIGHT])
+      return
+    }
+    const takesQuery = kind.transport === 'sse' && method === 'GET'
+    if (method !== 'POST' && !takesQuery) {
+      answer(response, 405, '', ['Allow', kind.transport === 'sse' ? 'GET, POST, OPTIONS' : 'POST, OPTIONS'])
+      return
+    }
+    if (takesQuery) open(relay, door, kind, request, response, connectInQuery(request))
+    else {
+      readBody(request, response, relay.context.client.messageSizeLimit, (body) =>
+        open(relay, door, kind, request, response, body.toString())
+      )
+    }
+  }
+
+const connectInQuery = ({ url = '' }: IncomingMessage): string =>
+  new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('cf_connect') ?? ''
+
+const open = (
+  relay: Relay,
+  door: Door,
+  { transport, framing, headers, greeting }: Kind,
+  request: IncomingMessage,
+  response: ServerResponse,
+  commands: string
+): void => {
+  const entered = door.enter(request)
+  if (typeof entered === 'number') {
+    answer(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE])
+    return
+  }
+  response.once('close', entered)
+  response.on('error', () => undefined)
+  response.writeHead(200, [...headers, ...LIVE, ...corsHeaders(request)])
+  response.flushHeaders()
+  request.socket.setNoDelay(true)
+  request.socket.setTimeout(0)
+  if (greeting !== '') response.write(greeting)
+  const client = relay.attach(new ResponseSink(transport, framing, response))
+  response.once('close', () => client.connection.lost())
+  client.receive(commands)
+}

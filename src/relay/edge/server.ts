@@ -1,0 +1,63 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { RelayConfig } from '../config.js'
+import type { Log } from '../core/context.js'
+import type { Relay } from '../core/relay.js'
+import type { Door } from './door.js'
+import { emulation } from './emulation.js'
+import { answer } from './http-answer.js'
+import { type HttpRoute, httpStream, serverSentEvents } from './http-stream.js'
+import { publishApi } from './publish-api.js'
+import { refuseUpgrade, webSocketUpgrade } from './websocket.js'
+
+export interface ServerParts {
+  readonly relay: Relay
+  readonly door: Door
+  readonly config: () => RelayConfig
+  readonly log: Log
+  /** Further paths: health, metrics. */
+  readonly routes: Readonly<Record<string, HttpRoute>>
+}
+
+/** The only file that knows paths. */
+export const buildServer = ({ relay, door, config, log, routes }: ServerParts): Server => {
+  const upgrade = webSocketUpgrade(relay, door)
+  const api = publishApi({ relay, config: () => config().api, isLeaving: () => door.admission.isClosed, log })
+  const paths: Readonly<Record<string, HttpRoute>> = {
+    ...routes,
+    '/connection/http_stream': httpStream(relay, door),
+    '/connection/sse': serverSentEvents(relay, door),
+    '/emulation': emulation(relay, door),
+    // A client that asks without upgrading is told what is missing.
+    '/connection/websocket': (request, response) => {
+      request.resume()
+      answer(response, 426, '', ['Upgrade', 'websocket'])
+    }
+  }
+
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const path = pathOf(request)
+    if (path === '/api') api(request, response, '')
+    else if (path.startsWith('/api/')) api(request, response, path.slice('/api/'.length))
+    else if (Object.hasOwn(paths, path)) paths[path]?.(request, response)
+    else {
+      request.resume()
+      answer(response, 404)
+    }
+  }
+
+  const server = createServer({ noDelay: true, keepAliveTimeout: 75_000 }, handle)
+  server.on('upgrade', (request, socket, head) => {
+    if (pathOf(request) === '/connection/websocket') upgrade(request, socket, head)
+    else refuseUpgrade(socket, 404)
+  })
+  server.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+    else socket.destroy()
+  })
+  return server
+}
+
+const pathOf = ({ url = '' }: IncomingMessage): string => {
+  const query = url.indexOf('?')
+  return query === -1 ? url : url.slice(0, query)
+}

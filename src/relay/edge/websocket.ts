@@ -1,0 +1,80 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
+import type { CommandLine } from '../core/commands.js'
+import { INAPPROPRIATE_PROTOCOL } from '../core/disconnect.js'
+import type { Relay } from '../core/relay.js'
+import type { Door } from './door.js'
+import { SocketSink } from './socket-sink.js'
+
+/** How long a client may take to answer a close. */
+const CLOSE_TIMEOUT_MS = 5000
+
+export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+/** Lets WebSocket clients in, and hands over what they say. */
+export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
+  // The types do not know the last one yet.
+  const options: ServerOptions & { closeTimeout: number } = {
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    // The official client asks for none, and there is nothing to choose between.
+    handleProtocols: (offered) => (offered.has('centrifuge-json') ? 'centrifuge-json' : false),
+    maxPayload: relay.context.client.messageSizeLimit,
+    closeTimeout: CLOSE_TIMEOUT_MS
+  }
+  const server = new WebSocketServer(options)
+
+  return (request, duplex, head) => {
+    const socket = duplex as Socket
+    socket.on('error', ignore)
+    const refusal = wantsProtobuf(request) ? 400 : door.enter(request)
+    if (typeof refusal === 'number') {
+      refuse(socket, refusal)
+      return
+    }
+    const leave = refusal
+    socket.once('close', leave)
+    // The operator may have changed it.
+    server.options.maxPayload = relay.context.client.messageSizeLimit
+    const { url = '' } = request
+    const pingsItself = url.includes('cf_ws_frame_ping_pong=true')
+    server.handleUpgrade(request, socket, head, (ws) =>
+      listen(ws, relay.attach(new SocketSink(ws, socket, pingsItself)))
+    )
+  }
+}
+
+const ignore = (): void => undefined
+
+const listen = (ws: WebSocket, client: CommandLine): void => {
+  ws.on('message', (data: RawData, isBinary: boolean) => {
+    if (isBinary) client.connection.end(INAPPROPRIATE_PROTOCOL)
+    else client.receive(data.toString())
+  })
+  if (client.connection.sink.pingsItself) ws.on('pong', () => client.connection.pong())
+  // What is no WebSocket at all is closed by ws, with a code of its own.
+  ws.on('error', ignore)
+  ws.on('close', () => client.connection.lost())
+}
+
+/** Refused rather than accepted and garbled. */
+const wantsProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
+  if (/[?&](?:format|cf_protocol)=protobuf(?:&|$)/.test(url)) return true
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? []
+  return offered.includes('centrifuge-protobuf') && !offered.includes('centrifuge-json')
+}
+
+const refuse = (socket: Socket, status: number): void => {
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
+    socket.destroy()
+  )
+}
+
+/** For paths that do not exist. */
+export const refuseUpgrade = (socket: Duplex, status: number): void => {
+  socket.on('error', ignore)
+  refuse(socket as Socket, status)
+}
