@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createAppToken } from '../../src/shared/app-token.js'
@@ -12,7 +12,7 @@ const INSIDES =
   /\bat \S+ \(|[\\/](?:src|dist|work|node_modules)[\\/]|\.[cm]?[jt]s\b|Error|\b(?:FST|HPE|UND|ERR)_|\bE[A-Z]{4,}\b/
 
 /** Every refusal, whoever makes it, has this shape and these headers. */
-const isRefusal = (t: Test, answer: Answer, status: number, code: string): void => {
+const isRefusal = (t: Test, answer: Answer, status: number, code: string, details: readonly object[] = []): void => {
   t.equal(answer.status, status)
   t.match(answer.headers, {
     'content-type': 'application/json; charset=utf-8',
@@ -22,7 +22,7 @@ const isRefusal = (t: Test, answer: Answer, status: number, code: string): void 
   const body = answer.json()
   t.same(body, {
     success: false,
-    error: { code, message: body.error.message, details: [] },
+    error: { code, message: body.error.message, details },
     requestId: answer.headers['x-request-id']
   })
   t.match(body.error.message, /^[A-Z][^\n]+\.$/, 'a sentence for a person')
@@ -39,6 +39,7 @@ interface Case {
   readonly provider?: NonNullable<Parameters<typeof startGateway>[1]>['provider']
   /** Headers that belong to this refusal. */
   readonly headers?: Record<string, string | RegExp>
+  readonly details?: readonly { readonly path: string; readonly message: string }[]
 }
 
 const get =
@@ -74,6 +75,16 @@ const CASES: readonly Case[] = [
   { code: 'AMBIGUOUS_PATH', status: 400, of: 'broken encoding', ask: get('/api/%zz') },
   { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is none', ask: post('/nowhere', json, '{"a":') },
   { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is empty', ask: post('/nowhere', json, '') },
+  {
+    code: 'VALIDATION_FAILED',
+    status: 400,
+    of: 'a body that does not fit its schema',
+    ask: post('/api/zones', { ...browserHeaders(), ...json }, '{"name":7,"color":{}}'),
+    details: [
+      { path: '/name', message: 'must be string' },
+      { path: '/color', message: 'must be string or null' }
+    ]
+  },
   {
     code: 'UNAUTHENTICATED',
     status: 401,
@@ -189,13 +200,13 @@ const CASES: readonly Case[] = [
 ]
 
 t.test('a refusal', async (t) => {
-  for (const { code, status, of, ask, env, provider, headers = {} } of CASES) {
+  for (const { code, status, of, ask, env, provider, headers = {}, details } of CASES) {
     t.test(`is ${status} ${code} for ${of}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }), ...(provider && { provider }) })
 
       const answer = await ask(gateway)
 
-      isRefusal(t, answer, status, code)
+      isRefusal(t, answer, status, code, details)
       t.match(answer.headers, headers)
     })
   }
@@ -496,8 +507,11 @@ t.test('OVERLOADED', async (t) => {
 
 t.test('BODY_TOO_LARGE', async (t) => {
   const LIMIT = { env: { UPLOAD_LIMIT: '1KiB' } }
+  // They would keep their connections, so that it is the gateway that ends one.
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
   const upload = ({ url }: TestGateway, headers: Record<string, string>): ClientRequest =>
-    httpRequest(`${url}/api/unknown`, { method: 'POST', headers: { ...browserHeaders(), ...headers }, agent: false })
+    httpRequest(`${url}/api/unknown`, { method: 'POST', headers: { ...browserHeaders(), ...headers }, agent })
 
   const answerTo = async (request: ClientRequest): Promise<Answer> => {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -548,7 +562,9 @@ t.test('BODY_TOO_LARGE', async (t) => {
       request.write('a'.repeat(1000))
       request.end('b'.repeat(24))
 
-      t.equal((await answerTo(request)).status, 200)
+      const answer = await answerTo(request)
+      t.equal(answer.status, 200)
+      t.equal(answer.headers.connection, 'keep-alive')
       t.equal(gateway.backend.requests[0]?.body, 'a'.repeat(1000) + 'b'.repeat(24))
     })
   }
