@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../shared/metric-series.js'
 import type { AnswerListener, Outcome } from './answered.js'
 import type { RefusalCode } from './errors.js'
-import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from './metric-series.js'
 import type { BackendWatch } from './proxy/forward.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */

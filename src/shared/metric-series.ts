@@ -1,4 +1,4 @@
-// What is counted for each request. prom-client builds a text of all the labels whenever it counts, through a child that
+// What is counted for each request or message. prom-client builds a text of all the labels whenever it counts, through a child that
 // was made in advance too: a counter and a histogram cost 1.3 µs, where these cost 0.1 µs. So they are plain numbers, held
 // by whoever counts. And they are written down here, with labels that were made into text once: all of 150 routes in
 // 1.5 ms, where prom-client keeps every request waiting for 9 ms.
@@ -10,20 +10,23 @@ export interface CounterSeries {
   value: number
 }
 
-/** Counters of one name. */
+/** Counters of one name; or gauges, which can go down too. */
 export class CounterFamily {
   readonly #name: string
   readonly #help: string
+  readonly #type: 'counter' | 'gauge'
   readonly #series: (CounterSeries & { readonly sample: string })[] = []
 
-  constructor(name: string, help: string) {
+  constructor(name: string, help: string, type: 'counter' | 'gauge' = 'counter') {
     this.#name = name
     this.#help = help
+    this.#type = type
   }
 
   /** Once for each set of labels. */
   add(labels: Labels): CounterSeries {
-    const series = { sample: `${this.#name}{${labelText(labels)}}`, value: 0 }
+    const text = labelText(labels)
+    const series = { sample: text === '' ? this.#name : `${this.#name}{${text}}`, value: 0 }
     this.#series.push(series)
     return series
   }
@@ -31,7 +34,7 @@ export class CounterFamily {
   /** In the text format of Prometheus. */
   text(): string {
     const lines = this.#series.map(({ sample, value }) => `${sample} ${value}\n`)
-    return familyText(this.#name, this.#help, 'counter', lines)
+    return familyText(this.#name, this.#help, this.#type, lines)
   }
 }
 
@@ -47,9 +50,10 @@ export class HistogramSeries {
 
   constructor(name: string, labels: Labels, bounds: readonly number[]) {
     const text = labelText(labels)
+    const before = text === '' ? '' : `${text},`
     this.#bounds = bounds
     this.#counts = new Array<number>(bounds.length + 1).fill(0)
-    this.#bucketSamples = [...bounds, '+Inf'].map((bound) => `${name}_bucket{${text},le="${bound}"}`)
+    this.#bucketSamples = [...bounds, '+Inf'].map((bound) => `${name}_bucket{${before}le="${bound}"}`)
     this.#sumSample = `${name}_sum{${text}}`
     this.#countSample = `${name}_count{${text}}`
   }

@@ -1,0 +1,351 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { CounterSeries } from '../../shared/metric-series.js'
+import type { RelayStats } from '../core/relay.js'
+import type { Watch } from '../core/watch.js'
+import { Counters, Histograms } from './metric-tables.js'
+
+/** What others keep count of already; asked when somebody reads the numbers. */
+export interface MetricSources {
+  readonly version: string
+  readonly stats: () => RelayStats
+  /** Relays that act as one. */
+  readonly nodes: () => number
+}
+
+const MESSAGE_TYPES = ['publication', 'join', 'leave', 'control'] as const
+export type MessageType = (typeof MESSAGE_TYPES)[number]
+
+/** From 100 µs to 10 s. */
+const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const BROADCAST_BOUNDS = [1e-6, 1e-5, 5e-5, ...BOUNDS]
+const LAG_BOUNDS = BOUNDS.filter((bound) => bound >= 1e-3)
+
+/** What the official clients call themselves. Anybody can send any name, so others are not told apart. */
+const CLIENT_NAMES: ReadonlySet<string> = new Set(['js', 'go', 'dart', 'swift', 'java', 'python', 'csharp', 'flutter'])
+const clientName = (name: string): string => (name === '' ? 'unnamed' : CLIENT_NAMES.has(name) ? name : 'unregistered')
+const clientVersion = (version: string): string => (version === '' ? 'unversioned' : 'unregistered')
+
+/** How clients come: all transports are HTTP/1.1 at first. */
+const ACCEPT_PROTOCOL = 'h1'
+
+const SLOW = 3008
+
+/**
+ * The numbers of one relay, under the names that dashboards for Centrifugo ask for; ours begin with `relay_`. What happens
+ * is counted in plain numbers, and made into text when somebody reads them.
+ */
+export class RelayMetrics implements Watch {
+  readonly #registry = new Registry()
+  readonly #messagesSent = new Counters(
+    'centrifugo_node_messages_sent_count',
+    'Messages that this node handed to its engine.',
+    ['type', 'channel_namespace']
+  )
+  readonly #messagesReceived = new Counters(
+    'centrifugo_node_messages_received_count',
+    'Messages that came from the engine.',
+    ['type', 'channel_namespace']
+  )
+  readonly #actions = new Counters('centrifugo_node_action_count', 'What the node did.', [
+    'action',
+    'channel_namespace'
+  ])
+  readonly #broadcastDurations = new Histograms(
+    'centrifugo_node_broadcast_duration_seconds',
+    'Time to hand one message to all subscribers.',
+    ['type', 'channel_namespace'],
+    BROADCAST_BOUNDS
+  )
+  readonly #lags = new Histograms(
+    'centrifugo_node_pub_sub_lag_seconds',
+    'Time from publishing to delivering.',
+    ['channel_namespace'],
+    LAG_BOUNDS
+  )
+  readonly #connectionLimit = new Counters(
+    'centrifugo_node_client_connection_limit',
+    'Clients that were refused because there were too many.',
+    []
+  )
+  readonly #connectionsAccepted = new Counters('centrifugo_client_connections_accepted', 'Clients that connected.', [
+    'transport',
+    'accept_protocol',
+    'client_name',
+    'client_version'
+  ])
+  readonly #connectionsInflight = new Counters(
+    'centrifugo_client_connections_inflight',
+    'Clients that are connected.',
+    ['transport', 'accept_protocol', 'client_name', 'client_version'],
+    'gauge'
+  )
+  readonly #subscriptionsAccepted = new Counters('centrifugo_client_subscriptions_accepted', 'Subscriptions begun.', [
+    'client_name',
+    'channel_namespace'
+  ])
+  readonly #subscriptionsInflight = new Counters(
+    'centrifugo_client_subscriptions_inflight',
+    'Subscriptions there are.',
+    ['client_name', 'channel_namespace'],
+    'gauge'
+  )
+  readonly #commandDurations = new Histograms(
+    'centrifugo_client_command_duration_seconds_histogram',
+    'Time to answer a command.',
+    ['method', 'channel_namespace'],
+    BOUNDS
+  )
+  readonly #replyErrors = new Counters('centrifugo_client_num_reply_errors', 'Commands that were refused.', [
+    'method',
+    'code',
+    'channel_namespace'
+  ])
+  readonly #serverUnsubscribes = new Counters(
+    'centrifugo_client_num_server_unsubscribes',
+    'Subscriptions that the relay ended.',
+    ['code', 'channel_namespace']
+  )
+  readonly #serverDisconnects = new Counters(
+    'centrifugo_client_num_server_disconnects',
+    'Connections that the relay ended.',
+    ['code']
+  )
+  readonly #recoveries = new Counters('centrifugo_client_recover', 'Clients that asked for what they missed.', [
+    'recovered',
+    'channel_namespace',
+    'has_recovered_publications'
+  ])
+  readonly #pingPongs = new Histograms(
+    'centrifugo_client_ping_pong_duration_seconds',
+    'Time from ping to pong.',
+    ['transport'],
+    BOUNDS
+  )
+  readonly #sent = new Counters('centrifugo_transport_messages_sent', 'Messages to clients.', [
+    'transport',
+    'frame_type',
+    'channel_namespace'
+  ])
+  readonly #sentBytes = new Counters('centrifugo_transport_messages_sent_size', 'Bytes to clients.', [
+    'transport',
+    'frame_type',
+    'channel_namespace'
+  ])
+  readonly #received = new Counters('centrifugo_transport_messages_received', 'Messages from clients.', [
+    'transport',
+    'frame_type',
+    'channel_namespace'
+  ])
+  readonly #receivedBytes = new Counters('centrifugo_transport_messages_received_size', 'Bytes from clients.', [
+    'transport',
+    'frame_type',
+    'channel_namespace'
+  ])
+  readonly #closes = new Counters('centrifugo_transport_outgoing_close_count', 'Close frames to clients.', [
+    'transport',
+    'code'
+  ])
+  readonly #apiDurations = new Histograms(
+    'centrifugo_api_command_duration_seconds_histogram',
+    'Time to answer a call of the publish API.',
+    ['protocol', 'method'],
+    BOUNDS
+  )
+  readonly #apiErrors = new Counters(
+    'centrifugo_api_command_errors_total',
+    'Calls of the publish API that were refused.',
+    ['protocol', 'method', 'error']
+  )
+  readonly #suppressed = new Counters(
+    'centrifugo_broker_publish_suppressed_count',
+    'Publications that were not made because an equal or newer one was there.',
+    ['reason', 'channel_namespace']
+  )
+  readonly #conflated = new Counters(
+    'relay_conflated_publications_total',
+    'Publications that a reader who was behind got merged into a newer one.',
+    ['channel_namespace']
+  )
+  readonly #slow = new Counters('relay_slow_disconnects_total', 'Clients that were too far behind.', [])
+  readonly #refused = new Counters('relay_connections_refused_total', 'Clients that were refused before they began.', [
+    'reason'
+  ])
+  readonly #families = [
+    this.#messagesSent,
+    this.#messagesReceived,
+    this.#actions,
+    this.#broadcastDurations,
+    this.#lags,
+    this.#connectionLimit,
+    this.#connectionsAccepted,
+    this.#connectionsInflight,
+    this.#subscriptionsAccepted,
+    this.#subscriptionsInflight,
+    this.#commandDurations,
+    this.#replyErrors,
+    this.#serverUnsubscribes,
+    this.#serverDisconnects,
+    this.#recoveries,
+    this.#pingPongs,
+    this.#sent,
+    this.#sentBytes,
+    this.#received,
+    this.#receivedBytes,
+    this.#closes,
+    this.#apiDurations,
+    this.#apiErrors,
+    this.#suppressed,
+    this.#conflated,
+    this.#slow,
+    this.#refused
+  ]
+
+  constructor(sources: MetricSources) {
+    this.#readAtScrape(sources)
+    collectDefaultMetrics({ register: this.#registry })
+  }
+
+  connected(transport: string, name: string, version: string): void {
+    const labels = [transport, ACCEPT_PROTOCOL, clientName(name), clientVersion(version)]
+    this.#connectionsAccepted.of(...labels).value += 1
+    this.#connectionsInflight.of(...labels).value += 1
+    this.#actions.of('add_client', '').value += 1
+  }
+
+  ended(transport: string, name: string, version: string): void {
+    this.#connectionsInflight.of(transport, ACCEPT_PROTOCOL, clientName(name), clientVersion(version)).value -= 1
+    this.#actions.of('remove_client', '').value += 1
+  }
+
+  disconnected(transport: string, code: number): void {
+    this.#serverDisconnects.of(String(code)).value += 1
+    this.#closes.of(transport, String(code)).value += 1
+    if (code === SLOW) this.#slow.of().value += 1
+  }
+
+  subscribed(namespace: string, name: string): void {
+    this.#subscriptionsAccepted.of(clientName(name), namespace).value += 1
+    this.#subscriptionsInflight.of(clientName(name), namespace).value += 1
+    this.#actions.of('add_subscription', namespace).value += 1
+  }
+
+  unsubscribed(namespace: string, name: string): void {
+    this.#subscriptionsInflight.of(clientName(name), namespace).value -= 1
+    this.#actions.of('remove_subscription', namespace).value += 1
+  }
+
+  serverUnsubscribed(namespace: string, code: number): void {
+    this.#serverUnsubscribes.of(String(code), namespace).value += 1
+  }
+
+  /** A command came in; what it was called is one of ours, never what somebody sent. */
+  command(method: string, namespace: string, bytes: number, transport = ''): void {
+    const frameType = method === 'pong' ? 'client_pong' : method
+    this.#received.of(transport, frameType, namespace).value += 1
+    this.#receivedBytes.of(transport, frameType, namespace).value += bytes
+  }
+
+  /** The answer to a command is on its way. */
+  answered(method: string, namespace: string, seconds: number): void {
+    this.#commandDurations.of(method, namespace).observe(seconds)
+  }
+
+  refused(method: string, namespace: string, code: number): void {
+    this.#replyErrors.of(method, String(code), namespace).value += 1
+  }
+
+  recovered(namespace: string, isRecovered: boolean, hasPublications: boolean): void {
+    this.#recoveries.of(isRecovered ? 'yes' : 'no', namespace, hasPublications ? 'yes' : 'no').value += 1
+  }
+
+  published(namespace: string): void {
+    this.#messagesSent.of('publication', namespace).value += 1
+  }
+
+  /** For joins and leaves, and for what relays tell each other. */
+  messageSent(type: MessageType, namespace: string): void {
+    this.#messagesSent.of(type, namespace).value += 1
+  }
+
+  /** A message came from the engine and was handed to all subscribers. */
+  delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number): void {
+    this.#messagesReceived.of(type, namespace).value += 1
+    this.#broadcastDurations.of(type, namespace).observe(broadcastSeconds)
+    this.#lags.of(namespace).observe(lagSeconds)
+  }
+
+  /** For whoever writes to many clients: the numbers to add to, found once and kept. */
+  sentSeries(transport: string, frameType: string, namespace: string): SentSeries {
+    return {
+      messages: this.#sent.of(transport, frameType, namespace),
+      bytes: this.#sentBytes.of(transport, frameType, namespace)
+    }
+  }
+
+  ponged(transport: string, seconds: number): void {
+    this.#pingPongs.of(transport).observe(seconds)
+  }
+
+  /** `method` is one that the API has. */
+  apiAnswered(method: string, seconds: number): void {
+    this.#apiDurations.of('http', method).observe(seconds)
+  }
+
+  apiRefused(method: string, code: number): void {
+    this.#apiErrors.of('http', method, String(code)).value += 1
+  }
+
+  suppressed(namespace: string, reason: 'idempotency' | 'version'): void {
+    this.#suppressed.of(reason, namespace).value += 1
+  }
+
+  conflated(namespace: string, publications: number): void {
+    this.#conflated.of(namespace).value += publications
+  }
+
+  connectionRefused(reason: 'origin' | 'limit' | 'rate' | 'address'): void {
+    this.#refused.of(reason).value += 1
+    if (reason !== 'origin') this.#connectionLimit.of().value += 1
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** All of it in the text format of Prometheus. */
+  async text(): Promise<string> {
+    return this.#families.map((family) => family.text()).join('') + (await this.#registry.metrics())
+  }
+
+  #readAtScrape({ version, stats, nodes }: MetricSources): void {
+    const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
+      ['centrifugo_node_num_clients', 'Clients that are connected.', () => stats().clients],
+      ['centrifugo_node_num_users', 'Users that are connected.', () => stats().users],
+      ['centrifugo_node_num_subscriptions', 'Subscriptions there are.', () => stats().subscriptions],
+      ['centrifugo_node_num_channels', 'Channels with subscribers.', () => stats().channels],
+      ['centrifugo_node_num_nodes', 'Relays that act as one.', nodes]
+    ]
+    const registers = [this.#registry]
+    for (const [name, help, read] of gauges) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read())
+        }
+      })
+    }
+    new Gauge({
+      name: 'centrifugo_node_build',
+      help: 'Which version this is.',
+      labelNames: ['version'],
+      registers
+    }).set({ version }, 1)
+  }
+}
+
+export interface SentSeries {
+  readonly messages: CounterSeries
+  readonly bytes: CounterSeries
+}
