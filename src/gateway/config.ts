@@ -10,7 +10,10 @@ export const gatewaySettings = {
     about: 'production switches on CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
     fallback: 'development'
   }),
-  GATEWAY_HOST: text('text', { about: 'address to listen on', fallback: '127.0.0.1' }),
+  GATEWAY_HOST: text('text', {
+    about: 'address to listen on, or a name: then the first of its addresses, IPv4 before IPv6',
+    fallback: '127.0.0.1'
+  }),
   GATEWAY_PORT: integer(0, 65535, { about: 'port to listen on; 0 takes a free one', fallback: 3000 }),
   BACKEND_URL: text('http-url', {
     about: 'base address of the backend, required in production; a path prefix is kept',
@@ -40,7 +43,7 @@ export const gatewaySettings = {
   CSP_CONNECT_HOSTS: list('csp-host', { about: 'further realtime hosts' }),
   BODY_LIMIT: byteSize(64 * MIB, { about: 'largest JSON body', fallback: MIB }),
   UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'largest streamed upload', fallback: 25 * MIB }),
-  WEB_ROOT: text('text', { about: 'folder of a built single-page app to serve under /', fallback: null }),
+  WEB_ROOT: text('web-folder', { about: 'a built single-page app to serve under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
     about: 'omit leaves data.token out of login answers, for pages that never need it',
     fallback: 'keep'

@@ -1,3 +1,5 @@
+import { lookup } from 'node:dns/promises'
+import type { FastifyInstance } from 'fastify'
 import { SettingsFault } from '../shared/env.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
@@ -14,7 +16,29 @@ const start = async (config: GatewayConfig): Promise<void> => {
   closeOnSignal({ close: () => app.close(), cutOff: () => app.server.closeAllConnections() }, log)
   process.on('SIGHUP', () => void audit.reopen())
 
-  await app.listen({ ...config.listen, listenTextResolver: (address) => `listening at ${address}` })
+  await listen(app, config.listen)
+}
+
+const NO_SUCH_HOST = 'GATEWAY_HOST must be an address of this machine, or a name of one'
+
+const LISTEN_FAULTS: Readonly<Record<string, string>> = {
+  ENOTFOUND: NO_SUCH_HOST,
+  EAI_AGAIN: NO_SUCH_HOST,
+  EADDRNOTAVAIL: NO_SUCH_HOST,
+  EADDRINUSE: 'GATEWAY_PORT must be free',
+  EACCES: 'GATEWAY_PORT must be one that this user may listen on'
+}
+
+const listen = async (app: FastifyInstance, { host, port }: GatewayConfig['listen']): Promise<void> => {
+  try {
+    // For a name with several addresses the framework would open a server for each, and only the first can be drained.
+    const { address } = await lookup(host, { order: 'ipv4first' })
+    await app.listen({ host: address, port, listenTextResolver: (place) => `listening at ${place}` })
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const fault = LISTEN_FAULTS[code]
+    throw fault === undefined ? error : new SettingsFault([`${fault} (${message})`])
+  }
 }
 
 /** A person reads this: one line per fault, no stack trace. */

@@ -13,10 +13,6 @@ const INDEX = 'index.html'
  */
 export const webRoot = async (app: FastifyInstance, folder: string): Promise<void> => {
   const root = resolve(folder)
-  if (!(await isFile(join(root, INDEX)))) {
-    throw new Error(`WEB_ROOT must be a folder with an ${INDEX}; there is none at ${join(root, INDEX)}`)
-  }
-
   await app.register(async (scope) => {
     await scope.register(fastifyStatic, {
       root,

@@ -1,4 +1,6 @@
+import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { join } from 'node:path'
 import { FormatRegistry, Type } from '@sinclair/typebox'
 import { isAddressRange } from './address.js'
 import { isOriginPattern } from './origin-pattern.js'
@@ -15,6 +17,7 @@ type Format = keyof typeof FORMATS
 // Each format: its test, and how to say it to a person.
 const FORMATS = {
   text: [(text: string) => text.length > 0, 'text'],
+  'web-folder': [(text: string) => isWebFolder(text), 'a folder with an index.html'],
   'http-url': [(text: string) => isHttpUrl(text), 'an http or https address without user, query or fragment'],
   origin: [(text: string) => isOrigin(text), 'an origin such as https://app.example.com'],
   'origin-pattern': [isOriginPattern, 'an origin such as https://app.example.com or https://*.example.com, or *'],
@@ -104,6 +107,14 @@ export const byteSize = <F>(maximum: number, { about, fallback }: About<F>) => (
   secret: false,
   unit: 'bytes' as const
 })
+
+const isWebFolder = (text: string): boolean => {
+  try {
+    return statSync(join(text, 'index.html')).isFile()
+  } catch {
+    return false
+  }
+}
 
 const isUrlOf = (text: string, protocols: readonly string[]): boolean =>
   URL.canParse(text) && protocols.includes(new URL(text).protocol)

@@ -4,6 +4,7 @@ import { type GatewayConfig, gatewayConfig, gatewaySettings } from '../../src/ga
 import { type Environment, SettingsFault } from '../../src/shared/env.js'
 
 const MIB = 1024 * 1024
+const WEB_FOLDER = t.testdir({ 'index.html': '' })
 
 const PRODUCTION = {
   NODE_ENV: 'production',
@@ -79,11 +80,12 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   API_DOCS: ['yes', '0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
   GATEWAY_MAX_IN_FLIGHT: ['0', '1000001', 'all'],
+  WEB_ROOT: ['/nonexistent', import.meta.dirname],
   LOG_LEVEL: ['loud', 'INFO', 'off', '30']
 }
 
 // Whatever is written there, it can be tried; a secret that is too weak is another matter, below.
-const FREE_TEXT = ['GATEWAY_HOST', 'API_SECRET', 'AUDIT_LOG_FILE', 'WEB_ROOT']
+const FREE_TEXT = ['GATEWAY_HOST', 'API_SECRET', 'AUDIT_LOG_FILE']
 
 t.test('a malformed setting', async (t) => {
   t.test('has its cases here, whichever it is', async (t) => {
@@ -237,7 +239,7 @@ const EFFECTS: readonly (readonly [
   ['CSRF_MODE', 'signed', (config) => config.csrf.signed, true],
   ['REDIS_URL', 'redis://localhost', (config) => config.loginLimit.redisUrl, 'redis://localhost'],
   ['DATABASE_URL', 'postgres://localhost/app', (config) => config.databaseUrl, 'postgres://localhost/app'],
-  ['WEB_ROOT', '/srv/web', (config) => config.webRoot, '/srv/web'],
+  ['WEB_ROOT', WEB_FOLDER, (config) => config.webRoot, WEB_FOLDER],
   ['LOGIN_BODY_TOKEN', 'omit', (config) => config.loginBodyToken, 'omit'],
   ['API_DOCS', 'false', (config) => config.apiDocs, false],
   ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],

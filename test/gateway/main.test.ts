@@ -96,13 +96,14 @@ t.test('a gateway that cannot start', async (t) => {
       API_SECRET: 'hunter2',
       REDIS_URL: 'http://:hunter2@localhost',
       TRUST_PROXY: 'true',
+      WEB_ROOT: t.testdir(),
       LOG_LEVEL: 'loud'
     })
 
     t.same(await program.exited, { code: 1, signal: null })
     t.same(
       program.stderr.split('\n').map((line) => /^gateway: ([A-Z_]+) must /.exec(line)?.[1] ?? line),
-      ['GATEWAY_PORT', 'BACKEND_URL', 'TRUST_PROXY', 'REDIS_URL', 'LOG_LEVEL', 'API_SECRET', '']
+      ['GATEWAY_PORT', 'BACKEND_URL', 'TRUST_PROXY', 'REDIS_URL', 'WEB_ROOT', 'LOG_LEVEL', 'API_SECRET', '']
     )
     t.notMatch(program.stderr, STACK_TRACE)
     t.notMatch(program.stderr, 'hunter2')
@@ -120,11 +121,12 @@ t.test('a gateway that cannot start', async (t) => {
     t.equal(program.stdout, '')
   })
 
-  const ADDRESSES: readonly (readonly [of: string, host: string, code: string])[] = [
-    ['a port that is taken', '127.0.0.1', 'EADDRINUSE'],
-    ['an address that is not of this machine', '192.0.2.1', 'EADDRNOTAVAIL']
+  const ADDRESSES: readonly (readonly [of: string, host: string, fault: string])[] = [
+    ['a port that is taken', '127.0.0.1', 'GATEWAY_PORT must be free .*EADDRINUSE'],
+    ['an address that is not of this machine', '192.0.2.1', 'GATEWAY_HOST must be .*EADDRNOTAVAIL'],
+    ['a name that nobody knows', 'nowhere.invalid', 'GATEWAY_HOST must be .*nowhere.invalid']
   ]
-  for (const [of, host, code] of ADDRESSES) {
+  for (const [of, host, fault] of ADDRESSES) {
     t.test(`says in one line that it was given ${of}`, async (t) => {
       const taken = createServer()
       t.teardown(() => taken.close())
@@ -137,7 +139,7 @@ t.test('a gateway that cannot start', async (t) => {
       })
 
       t.same(await program.exited, { code: 1, signal: null })
-      t.match(program.stderr, new RegExp(`^gateway: cannot start: [^\\n]*${code}[^\\n]*\\n$`))
+      t.match(program.stderr, new RegExp(`^gateway: ${fault}.*\\n$`))
       t.notMatch(program.stderr + program.stdout, STACK_TRACE)
     })
   }
@@ -255,6 +257,17 @@ const runWithHeldRequest = async (t: Test) => {
   const [held] = await atBackend
   return { ...gateway, request, held }
 }
+
+t.test('a gateway that listens at a name', async (t) => {
+  const { program, url } = await runGateway(t, { GATEWAY_HOST: 'localhost' })
+  t.match(url, /^http:\/\/(?:127\.0\.0\.1|\[::1\]):\d+$/, 'has one address')
+  t.equal((await fetch(`${url}/api/health`)).status, 200)
+  t.equal(program.stdout.match(/listening at/g)?.length, 1)
+
+  program.signal('SIGTERM')
+  t.same(await program.exited, { code: 0, signal: null })
+  t.notMatch(program.stdout, CUT_OFF)
+})
 
 t.test('the exit is not held up', async (t) => {
   t.test('by connections that carry no whole request', async (t) => {

@@ -2,9 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import Fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { webRoot } from '../../src/gateway/web-root.js'
 import type { Teardown } from '../helper/child.js'
 import { startGateway, type TestGateway } from '../helper/gateway.js'
 import type { Answer, Message } from '../helper/http.js'
@@ -730,8 +728,8 @@ t.test('the start', async (t) => {
       const folder = await makeFolder(t, {})
       await make(folder)
 
-      await t.rejects(webRoot(Fastify(), folder), {
-        message: `WEB_ROOT must be a folder with an index.html; there is none at ${join(folder, 'index.html')}`
+      await t.rejects(serve(t, folder), {
+        message: `WEB_ROOT must be a folder with an index.html, not ${JSON.stringify(folder)}`
       })
     })
   }
