@@ -5,7 +5,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { AddressSet } from '../shared/address.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
 import { secretKey } from '../shared/jwt.js'
-import { withoutRedaction } from '../shared/logger.js'
+import { infoLines } from '../shared/logger.js'
 import { isApiPath } from './access.js'
 import { answerWatch } from './answered.js'
 import { openApiDocument } from './api-docs/openapi.js'
@@ -70,7 +70,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   })
   const countRefusal = (code: RefusalCode): void => metrics.refused(code)
   const refuse = refuser(countRefusal)
-  const watch = answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)])
+  const watch = answerWatch([logRequests(infoLines(log)), countRequests(metrics)])
 
   const app: FastifyInstance = Fastify({
     ...serverOptions(config, log),

@@ -1,20 +1,17 @@
-import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
+import type { LineWriter } from '../shared/logger.js'
 import type { AnswerListener } from './answered.js'
 import { withoutPathSecret } from './path-secret.js'
 
 /** One line per request, without its query and headers: those carry secrets. */
 export const logRequests =
-  (lines: Pick<FastifyBaseLogger, 'info'>): AnswerListener =>
+  (write: LineWriter): AnswerListener =>
   (request, { status, cutShort, ms }) => {
-    const line = {
-      requestId: request.id,
-      method: request.method,
-      path: loggablePath(request),
-      status,
-      ms: Math.round(ms * 10) / 10,
-      ip: request.clientAddress
-    }
-    lines.info(cutShort ? { ...line, cutShort } : line, 'request')
+    // Only the path can hold what JSON must escape: ids, methods and addresses were checked before they got here.
+    const path = JSON.stringify(loggablePath(request))
+    const what = `"requestId":"${request.id}","method":"${request.method}","path":${path},"status":${status}`
+    const how = `"ms":${Math.round(ms * 10) / 10},"ip":"${request.clientAddress}"${cutShort ? ',"cutShort":true' : ''}`
+    write(`${what},${how},"msg":"request"`)
   }
 
 const MAX_PATH_CHARACTERS = 256

@@ -1,4 +1,4 @@
-import { type DestinationStream, destination, type Level, type Logger, pino } from 'pino'
+import { type DestinationStream, destination, type Level, type Logger, pino, symbols } from 'pino'
 
 // What must not be in a log, wherever it turns up at the top of a line or one step down.
 const SECRET_FIELDS = [
@@ -26,15 +26,34 @@ export interface LoggerOptions {
   readonly stream?: DestinationStream
 }
 
+/** Takes fields as they stand between the braces of a JSON object. */
+export type LineWriter = (fields: string) => void
+
 /**
- * The same log for lines whose fields are known to hold no secret. Looking for secrets costs about 50 µs a line, ten times
- * the line itself: too much for one per request.
+ * A faster way into a log, for a line per request whose fields are known to hold no secret: looking for secrets costs
+ * 50 µs a line, and making and writing it 5 µs, where this takes 1.5. The lines of one turn are written together.
  */
-export const withoutRedaction = (log: Logger): Logger => log.child({}, { redact: { paths: [] } })
+export const infoLines = (log: Logger): LineWriter => {
+  if (!log.isLevelEnabled('info')) return () => undefined
+  const inside = log as unknown as Record<symbol, unknown>
+  const stream = inside[symbols.streamSym] as DestinationStream
+  // What every line of this log begins with, as JSON, and with the comma in front of it.
+  const bindings = inside[symbols.chindingsSym] as string
+  let lines = ''
+  const write = (): void => {
+    const text = lines
+    lines = ''
+    stream.write(text)
+  }
+  return (fields) => {
+    if (lines === '') setImmediate(write)
+    lines += `{"level":${pino.levels.values.info},"time":${Date.now()}${bindings},${fields}}\n`
+  }
+}
 
 export const createLogger = ({ name, level, stream }: LoggerOptions): Logger =>
   pino({ name, level, redact: { paths: REDACTED_PATHS, censor: '[redacted]' } }, stream ?? standardOutput())
 
 /** One write for many lines: a call to the system for each would cost more than the line. At exit nothing is left behind. */
 const standardOutput = (): DestinationStream =>
-  destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 })
+  destination({ dest: 1, sync: false, minLength: 32 * 1024, maxWrite: 64 * 1024, periodicFlush: 200 })

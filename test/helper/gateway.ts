@@ -49,7 +49,15 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   })
 
   const logs: Record<string, unknown>[] = []
-  const stream = { write: (line: string) => void logs.push(JSON.parse(line)) }
+  const stream = {
+    write: (lines: string) =>
+      void logs.push(
+        ...lines
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line))
+      )
+  }
   const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
   const gateway = await buildGateway(config, { log, ...(options.provider && { provider: options.provider }) })
   options.extend?.(gateway.app)
