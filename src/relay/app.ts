@@ -2,13 +2,15 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
+import { AddressSet } from '../shared/address.js'
 import type { RelayConfig } from './config.js'
 import { conflator } from './core/conflate.js'
 import { SHUTDOWN } from './core/disconnect.js'
 import { Relay } from './core/relay.js'
-import { NO_WATCH, type Watch } from './core/watch.js'
 import { Door } from './edge/door.js'
 import { health } from './edge/health.js'
+import { RelayMetrics } from './edge/metrics.js'
+import { metricsRoute } from './edge/metrics-route.js'
 import { schemaFault } from './edge/schema-fault.js'
 import { buildServer } from './edge/server.js'
 import { MemoryEngine } from './engine/memory.js'
@@ -35,18 +37,19 @@ export interface RelayAppParts {
   readonly log: Logger
   readonly version: string
   readonly nowMs?: () => number
-  readonly watch?: Watch
 }
 
 /** All of the relay, not listening yet. */
 export const buildRelay = async (
   initial: RelayConfig,
-  { log, version, nowMs = Date.now, watch = NO_WATCH }: RelayAppParts
+  { log, version, nowMs = Date.now }: RelayAppParts
 ): Promise<RunningRelay> => {
   let config = initial
   const engine = new MemoryEngine({ nowMs, newEpoch: () => randomBytes(4).toString('hex') })
+  const metrics: RelayMetrics = new RelayMetrics({ version, stats: () => relay.stats(), nodes: () => 1 })
+  let metricsReaders = new AddressSet(initial.metricsAllow)
   const checks = secretChecks(() => config)
-  const relay = new Relay(
+  const relay: Relay = new Relay(
     {
       broker: engine,
       history: engine,
@@ -54,25 +57,30 @@ export const buildRelay = async (
       checkToken: (token, now) => checks().connection(token, now),
       checkSubscriptionToken: (token, now) => checks().subscription(token, now),
       nowMs,
+      preciseMs: () => performance.now(),
       random: Math.random,
       newId: randomUUID,
       schemaFault,
       atEndOfTurn: setImmediate,
       log,
-      watch,
+      watch: metrics,
       version
     },
     initial,
     conflator
   )
   await relay.start()
-  const door = new Door(initial, nowMs)
+  const door = new Door(initial, nowMs, metrics)
   const server = buildServer({
     relay,
     door,
     config: () => config,
     log,
-    routes: { '/health': health(() => !door.admission.isClosed) }
+    watch: metrics,
+    routes: {
+      '/health': health(() => !door.admission.isClosed),
+      '/metrics': metricsRoute(metrics, () => metricsReaders)
+    }
   })
   const ticking = setInterval(() => relay.tick(), TICK_MS)
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS)
@@ -87,6 +95,7 @@ export const buildRelay = async (
       config = next
       relay.configure(next)
       door.configure(next)
+      metricsReaders = new AddressSet(next.metricsAllow)
     },
     close: async () => {
       door.admission.close()

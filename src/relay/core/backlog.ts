@@ -15,6 +15,8 @@ export class Backlog {
   readonly #conflator: Conflator
   readonly #parts: Part[] = []
   #lengthBefore = 0
+  /** How many publications it stands for. */
+  size = 0
   /** How many wait for it. */
   readers = 0
 
@@ -23,6 +25,7 @@ export class Backlog {
   }
 
   add(publication: Publication): void {
+    this.size++
     const last = this.#parts[this.#parts.length - 1]
     if (last?.conflation?.add(publication.data)) {
       last.newest = publication

@@ -22,6 +22,12 @@ export interface Position {
   readonly offset: number
 }
 
+/** Where a publication is. */
+export interface Published extends Position {
+  /** Why it was not made anew: an equal one, or a newer one, was there. */
+  readonly suppressedBy: 'idempotency' | 'version' | null
+}
+
 export const NO_POSITION: Position = { epoch: '', offset: 0 }
 
 export interface NewPublication {
@@ -53,7 +59,7 @@ export interface Broker {
   subscribe(channel: string): MaybePromise<void>
   unsubscribe(channel: string): MaybePromise<void>
   /** Where the publication now is, or where an equal one already was; `NO_POSITION` without history. */
-  publish(channel: string, publication: NewPublication, options: ChannelOptions): MaybePromise<Position>
+  publish(channel: string, publication: NewPublication, options: ChannelOptions): MaybePromise<Published>
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): MaybePromise<void>
   close(): MaybePromise<void>
 }

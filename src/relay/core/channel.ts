@@ -1,13 +1,14 @@
+import { Backlogs } from './backlogs.js'
 import type { JoinOrLeave, Position, Publication } from './broker.js'
 import type { ChannelKind } from './channels.js'
 import type { Conflator } from './conflate.js'
 import { DeltaChain } from './delta-chain.js'
-import type { Framing } from './framing.js'
 import { Group } from './group.js'
 import type { ChannelOptions } from './options.js'
 import { joinOrLeavePush, quote } from './protocol.js'
 import type { Subscription } from './subscription.js'
 import { LOST_POSITION } from './unsubscribe.js'
+import type { Watch } from './watch.js'
 
 const UNKNOWN = -1
 
@@ -25,6 +26,7 @@ export class Channel {
   readonly namespace: string
   options: ChannelOptions
   readonly #outgoing: Outgoing
+  readonly #watch: Watch
   readonly #conflator: Conflator | null
   readonly #pushPrefix: string
   readonly #groups: Group[] = []
@@ -40,11 +42,18 @@ export class Channel {
   checkedAt = 0
   #suspectOffset = UNKNOWN
 
-  constructor(name: string, { namespace, options }: ChannelKind, outgoing: Outgoing, conflator: Conflator | null) {
+  constructor(
+    name: string,
+    { namespace, options }: ChannelKind,
+    outgoing: Outgoing,
+    watch: Watch,
+    conflator: Conflator | null
+  ) {
     this.name = name
     this.namespace = namespace
     this.options = options
     this.#outgoing = outgoing
+    this.#watch = watch
     this.#conflator = conflator
     this.#pushPrefix = `{"push":{"channel":${quote(name)},"pub":`
   }
@@ -180,16 +189,19 @@ export class Channel {
     else this.#delta.forget()
   }
 
-  #groupOf(subscription: Subscription): Group {
-    const { framing } = subscription.subscriber.outbox.sink
-    return (
-      this.#groups.find((group) => group.framing === framing && group.takesDelta === subscription.takesDelta) ??
-      this.#newGroup(framing, subscription.takesDelta)
-    )
-  }
-
-  #newGroup(framing: Framing, takesDelta: boolean): Group {
-    const group = new Group(framing, takesDelta, this.#pushPrefix, this.#delta, this.#conflator)
+  #groupOf({ takesDelta, subscriber }: Subscription): Group {
+    const { framing, transport } = subscriber.outbox.sink
+    const known = this.#groups.find((group) => group.framing === framing && group.takesDelta === takesDelta)
+    if (known !== undefined) return known
+    const group = new Group({
+      framing,
+      takesDelta,
+      pushPrefix: this.#pushPrefix,
+      delta: this.#delta,
+      backlogs: this.#conflator === null ? null : new Backlogs(this.#conflator),
+      sent: this.#watch.sentSeries(transport, 'push_publication', this.namespace),
+      conflated: (publications) => this.#watch.conflated(this.namespace, publications)
+    })
     this.#groups.push(group)
     return group
   }

@@ -4,7 +4,7 @@ import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
 import { INTERNAL, NOT_AVAILABLE } from './errors.js'
-import type { MaybePromise } from './maybe-promise.js'
+import { after, type MaybePromise } from './maybe-promise.js'
 import { errorReplyText, METHODS, type Method, PING } from './protocol.js'
 import { refresh } from './refresh.js'
 import { isObject } from './requests.js'
@@ -91,6 +91,8 @@ export class CommandLine {
       connection.end(disconnect.TOO_MANY_COMMANDS)
       return
     }
+    const { sink, context } = connection
+    const { watch, preciseMs } = context
     const command = parse(line)
     if (command === null) {
       connection.end(disconnect.MALFORMED)
@@ -98,7 +100,7 @@ export class CommandLine {
     }
     const method = METHODS.find((name) => command[name] !== undefined && command[name] !== null)
     if (method === undefined) {
-      connection.context.watch.command('pong', '', line.length)
+      watch.command('pong', '', line.length, sink.transport)
       const isPong = connection.state === 'live' && Object.keys(command).length === 0
       if (!isPong || !connection.pong()) connection.end(disconnect.MALFORMED)
       return
@@ -110,8 +112,12 @@ export class CommandLine {
       connection.end(disconnect.MALFORMED)
       return
     }
-    connection.context.watch.command(method, '', line.length)
-    return this.#finish(method, id, () => COMMANDS[method](connection, command[method], id, line))
+    watch.command(method, '', line.length, sink.transport)
+    const startedAt = preciseMs()
+    return after(
+      this.#finish(method, id, () => COMMANDS[method](connection, command[method], id, line)),
+      () => watch.answered(method, '', (preciseMs() - startedAt) / 1000)
+    )
   }
 
   #finish(method: Method, id: number, run: () => MaybePromise<Outcome>): MaybePromise<void> {

@@ -9,7 +9,6 @@ import { EXPIRED_SUBSCRIPTION, type Unsubscribe } from './unsubscribe.js'
 
 /** A sink with what only connections ask of it. */
 export interface ClientSink extends Sink {
-  readonly transport: 'websocket' | 'http_stream' | 'sse'
   /** Made once for all clients of the transport. */
   readonly pingBytes: Buffer
   /** The pings are the transport's own, and the protocol has none. */
@@ -135,6 +134,8 @@ export class Connection implements Subscriber, Reader {
   /** False where nobody had pinged. */
   pong(): boolean {
     if (this.#pongDueAt === NEVER) return false
+    const { client, nowMs, watch } = this.context
+    watch.ponged(this.sink.transport, (nowMs() - this.#pongDueAt + client.pongTimeoutMs) / 1000)
     this.#pongDueAt = NEVER
     this.scheduleWake()
     return true

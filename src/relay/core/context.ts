@@ -20,6 +20,8 @@ export interface RelayParts {
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
   readonly nowMs: () => number
+  /** A clock that only goes forward, for how long things take. */
+  readonly preciseMs: () => number
   /** 0 to below 1. */
   readonly random: () => number
   /** A name that nobody can guess. */

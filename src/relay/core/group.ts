@@ -1,11 +1,24 @@
-import { Backlogs } from './backlogs.js'
+import type { Backlogs } from './backlogs.js'
 import type { Publication } from './broker.js'
-import type { Conflator } from './conflate.js'
 import type { DeltaChain } from './delta-chain.js'
 import type { Framing } from './framing.js'
 import { joined } from './join.js'
 import { publicationText } from './protocol.js'
 import type { Subscription } from './subscription.js'
+import type { SentSeries } from './watch.js'
+
+export interface GroupParts {
+  readonly framing: Framing
+  readonly takesDelta: boolean
+  /** What stands before a publication in every push of the channel. */
+  readonly pushPrefix: string
+  readonly delta: DeltaChain
+  /** Null where who falls behind gets everything, or is closed. */
+  readonly backlogs: Backlogs | null
+  readonly sent: SentSeries
+  /** So many publications did not go out as they were. */
+  readonly conflated: (publications: number) => void
+}
 
 /** Hands bytes to a subscriber; how, the flush decides. */
 export type Send = (subscription: Subscription, bytes: Buffer) => void
@@ -18,25 +31,17 @@ export class Group {
   readonly framing: Framing
   readonly takesDelta: boolean
   readonly subscriptions: Subscription[] = []
-  readonly #pushPrefix: string
-  readonly #delta: DeltaChain
+  readonly #parts: GroupParts
   readonly #backlogs: Backlogs | null
   #publications: Publication[] = []
   #frames: Buffer[] = []
   #epoch = ''
 
-  constructor(
-    framing: Framing,
-    takesDelta: boolean,
-    pushPrefix: string,
-    delta: DeltaChain,
-    conflator: Conflator | null
-  ) {
-    this.framing = framing
-    this.takesDelta = takesDelta
-    this.#pushPrefix = pushPrefix
-    this.#delta = delta
-    this.#backlogs = conflator === null ? null : new Backlogs(conflator)
+  constructor(parts: GroupParts) {
+    this.framing = parts.framing
+    this.takesDelta = parts.takesDelta
+    this.#backlogs = parts.backlogs
+    this.#parts = parts
   }
 
   add(subscription: Subscription): void {
@@ -57,7 +62,7 @@ export class Group {
 
   /** True for the first of a turn. */
   enqueue(publication: Publication, epoch: string): boolean {
-    const patch = this.takesDelta ? this.#delta.patch : null
+    const patch = this.takesDelta ? this.#parts.delta.patch : null
     this.#epoch = epoch
     this.#frames.push(patch === null ? this.#whole(publication) : this.#frame(publication, patch, true))
     return this.#publications.push(publication) === 1
@@ -72,23 +77,33 @@ export class Group {
     const chunks = joined(frames)
     this.#backlogs?.extend(publications)
 
+    let waiting = 0
     // Backwards, because a subscription that ends meanwhile is replaced by the last one.
     for (let index = this.subscriptions.length - 1; index >= 0; index--) {
       const subscription = this.subscriptions[index] as Subscription
-      if (this.#backlogs !== null && this.#waits(subscription, publications)) continue
+      if (this.#backlogs !== null && this.#waits(subscription, publications)) {
+        waiting++
+        continue
+      }
       const isWhole = this.takesDelta && subscription.needsFull
       for (const chunk of isWhole ? this.#fromWhole(subscription, publications, frames) : chunks)
         send(subscription, chunk)
     }
+    this.#count(frames, this.subscriptions.length - waiting)
   }
 
   /** What waited for a client that has caught up, as few publications as can be. */
   takeBacklog(subscription: Subscription): readonly Buffer[] {
-    const publications = subscription.backlog?.publications() ?? []
+    const { backlog } = subscription
+    if (backlog === null) return []
+    const publications = backlog.publications()
+    this.#parts.conflated(backlog.size - publications.length)
     this.#backlogs?.leave(subscription)
     // What the client then holds is no publication of the channel, so the next one cannot be a difference to it.
     subscription.needsFull = true
-    return joined(publications.map((publication) => this.#whole(publication)))
+    const frames = publications.map((publication) => this.#whole(publication))
+    this.#count(frames, 1)
+    return joined(frames)
   }
 
   /** Publications of a client that is behind wait and are merged, where the namespace says how. */
@@ -100,6 +115,12 @@ export class Group {
     }
     if ((subscription.backlog?.length ?? 0) > outbox.maxBytes) outbox.overflow()
     return true
+  }
+
+  #count(frames: readonly Buffer[], receivers: number): void {
+    const { messages, bytes } = this.#parts.sent
+    messages.value += frames.length * receivers
+    for (const { length } of frames) bytes.value += length * receivers
   }
 
   #fromWhole(subscription: Subscription, publications: readonly Publication[], frames: Buffer[]): readonly Buffer[] {
@@ -115,6 +136,6 @@ export class Group {
   }
 
   #frame(publication: Publication, data: string, isDelta: boolean): Buffer {
-    return this.framing(`${this.#pushPrefix}${publicationText(publication, this.#epoch, data, isDelta)}}}`)
+    return this.framing(`${this.#parts.pushPrefix}${publicationText(publication, this.#epoch, data, isDelta)}}}`)
   }
 }

@@ -2,19 +2,24 @@ import type { Delivery, JoinOrLeave, Publication } from './broker.js'
 import { Channel, type Outgoing } from './channel.js'
 import type { ChannelKind } from './channels.js'
 import type { Conflator } from './conflate.js'
+import type { RelayParts } from './context.js'
 import { flushGroups } from './flush.js'
 import type { Group } from './group.js'
+
+type HubParts = Pick<RelayParts, 'atEndOfTurn' | 'preciseMs' | 'nowMs' | 'watch'>
 
 /** Knows which channels this node listens to, and hands them what arrives. */
 export class Hub implements Delivery, Outgoing {
   readonly #channels = new Map<string, Channel>()
-  readonly #atEndOfTurn: (task: () => void) => void
+  readonly #parts: HubParts
   readonly #conflators: (path: string) => Conflator
   #dirty: Group[] = []
+  /** Namespace and time of what the groups hold. */
+  #queued: { readonly namespace: string; readonly time: number }[] = []
   readonly #flush = (): void => this.flush()
 
-  constructor(atEndOfTurn: (task: () => void) => void, conflators: (path: string) => Conflator) {
-    this.#atEndOfTurn = atEndOfTurn
+  constructor(parts: HubParts, conflators: (path: string) => Conflator) {
+    this.#parts = parts
     this.#conflators = conflators
   }
 
@@ -31,7 +36,13 @@ export class Hub implements Delivery, Outgoing {
     const known = this.#channels.get(name)
     if (known !== undefined) return known
     const { conflate } = kind.options
-    const channel = new Channel(name, kind, this, conflate === null ? null : this.#conflators(conflate))
+    const channel = new Channel(
+      name,
+      kind,
+      this,
+      this.#parts.watch,
+      conflate === null ? null : this.#conflators(conflate)
+    )
     this.#channels.set(name, channel)
     return channel
   }
@@ -42,21 +53,35 @@ export class Hub implements Delivery, Outgoing {
   }
 
   publication(channel: string, publication: Publication, epoch: string): void {
-    this.#channels.get(channel)?.deliver(publication, epoch)
+    const known = this.#channels.get(channel)
+    if (known === undefined) return
+    known.deliver(publication, epoch)
+    this.#queued.push({ namespace: known.namespace, time: publication.time })
+    if (this.#queued.length === 1) this.#parts.atEndOfTurn(this.#flush)
   }
 
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
-    this.#channels.get(channel)?.pushJoinOrLeave(kind, info)
+    const known = this.#channels.get(channel)
+    if (known === undefined) return
+    known.pushJoinOrLeave(kind, info)
+    this.#parts.watch.delivered(kind, known.namespace, 0, 0)
   }
 
   add(group: Group): void {
-    if (this.#dirty.push(group) === 1) this.#atEndOfTurn(this.#flush)
+    this.#dirty.push(group)
   }
 
   flush(): void {
-    if (this.#dirty.length === 0) return
+    const { preciseMs, nowMs, watch } = this.#parts
+    const queued = this.#queued
+    if (queued.length === 0) return
     const groups = this.#dirty
     this.#dirty = []
+    this.#queued = []
+    const startedAt = preciseMs()
     flushGroups(groups)
+    const seconds = (preciseMs() - startedAt) / 1000
+    const now = nowMs()
+    for (const { namespace, time } of queued) watch.delivered('publication', namespace, seconds, (now - time) / 1000)
   }
 }

@@ -185,7 +185,7 @@ const earlyPush = (channel: string, publication: Publication, epoch: string, tak
 const announce = (connection: Connection, subscription: Subscription, granted: Grant): void => {
   if (!granted.presence && !granted.joinLeave) return
   const { context, client, user } = connection
-  const { name } = subscription.channel
+  const { name, namespace } = subscription.channel
   const info = connection.describe(subscription.info)
   subscription.isInPresence = granted.presence
   subscription.announcesJoinLeave = granted.joinLeave
@@ -194,6 +194,7 @@ const announce = (connection: Connection, subscription: Subscription, granted: G
     after(granted.presence ? context.presence.add(name, client, user, info) : undefined, () => {
       if (!granted.joinLeave || connection.isEnded) return
       connection.settle()
+      context.watch.messageSent('join', namespace)
       return context.broker.joinOrLeave(name, 'join', info)
     })
   )

@@ -18,6 +18,7 @@ export const leaveChannel = (connection: Connection, subscription: Subscription)
   }
   if (subscription.announcesJoinLeave) {
     const info = connection.describe(subscription.info)
+    context.watch.messageSent('leave', channel.namespace)
     inBackground(context, () => context.broker.joinOrLeave(channel.name, 'leave', info))
   }
 }

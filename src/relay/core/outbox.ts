@@ -3,6 +3,7 @@ import type { Framing } from './framing.js'
 /** The way to one client, as an edge provides it. */
 export interface Sink {
   readonly framing: Framing
+  readonly transport: 'websocket' | 'http_stream' | 'sse'
   /** Takes whole messages. Never throws; that a client has gone is told to the connection. */
   write(bytes: Buffer): void
   /** What was written and the network has not taken yet. */

@@ -1,8 +1,8 @@
-import type { NewPublication, Position } from './broker.js'
+import type { NewPublication, Published } from './broker.js'
 import type { ChannelKind } from './channels.js'
 import type { Context } from './context.js'
 import { BAD_REQUEST, ReplyError } from './errors.js'
-import type { MaybePromise } from './maybe-promise.js'
+import { after, type MaybePromise } from './maybe-promise.js'
 
 export const PLAIN_PUBLICATION: NewPublication = {
   data: 'null',
@@ -22,13 +22,14 @@ export const publishOn = (
   channel: string,
   parsed: unknown,
   publication: NewPublication
-): MaybePromise<Position | ReplyError> => {
+): MaybePromise<Published | ReplyError> => {
   const fault = options.schema === null ? null : context.schemaFault(options.schema, parsed)
   if (fault !== null) return new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${fault}`)
-  context.watch.published(namespace)
-  return context.broker.publish(
-    channel,
-    options.deltaPublish && !publication.delta ? { ...publication, delta: true } : publication,
-    options
-  )
+  const asDelta = options.deltaPublish && !publication.delta
+  const published = context.broker.publish(channel, asDelta ? { ...publication, delta: true } : publication, options)
+  return after(published, (result) => {
+    if (result.suppressedBy === null) context.watch.published(namespace)
+    else context.watch.suppressed(namespace, result.suppressedBy)
+    return result
+  })
 }

@@ -1,4 +1,4 @@
-import type { NewPublication, Position } from './broker.js'
+import type { NewPublication, Published } from './broker.js'
 import { channelKind } from './channels.js'
 import { CommandLine } from './commands.js'
 import type { Conflator } from './conflate.js'
@@ -34,7 +34,7 @@ export class Relay {
       ...parts,
       client,
       channels,
-      hub: new Hub(parts.atEndOfTurn, conflators),
+      hub: new Hub(parts, conflators),
       roster: new Roster<Connection>(),
       sessions: new Map(),
       node: parts.newId()
@@ -53,7 +53,7 @@ export class Relay {
   }
 
   /** `parsed` is what the text of the data says; a schema may want to see it. */
-  publish(channel: string, parsed: unknown, publication: NewPublication): MaybePromise<Position | ReplyError> {
+  publish(channel: string, parsed: unknown, publication: NewPublication): MaybePromise<Published | ReplyError> {
     const kind = channelKind(channel, this.context.channels)
     return kind instanceof ReplyError ? kind : publishOn(this.context, kind, channel, parsed, publication)
   }

@@ -1,5 +1,13 @@
 import type { Method } from './protocol.js'
 
+/** Numbers to add to, found once and kept by those who write to many. */
+export interface SentSeries {
+  readonly messages: { value: number }
+  readonly bytes: { value: number }
+}
+
+export type MessageType = 'publication' | 'join' | 'leave' | 'control'
+
 /** Told what happens, to be counted. Every call must be cheap; those on the way of a publication most of all. */
 export interface Watch {
   connected(transport: string, name: string, version: string): void
@@ -11,10 +19,17 @@ export interface Watch {
   unsubscribed(namespace: string, clientName: string): void
   /** The server ended a subscription. */
   serverUnsubscribed(namespace: string, code: number): void
-  command(method: Method | 'pong', namespace: string, bytes: number): void
+  command(method: Method | 'pong', namespace: string, bytes: number, transport: string): void
+  answered(method: Method, namespace: string, seconds: number): void
   refused(method: Method, namespace: string, code: number): void
   recovered(namespace: string, isRecovered: boolean, hasPublications: boolean): void
+  ponged(transport: string, seconds: number): void
   published(namespace: string): void
+  suppressed(namespace: string, reason: 'idempotency' | 'version'): void
+  messageSent(type: MessageType, namespace: string): void
+  delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number): void
+  conflated(namespace: string, publications: number): void
+  sentSeries(transport: string, frameType: string, namespace: string): SentSeries
 }
 
 const nothing = (): void => undefined
@@ -27,7 +42,14 @@ export const NO_WATCH: Watch = {
   unsubscribed: nothing,
   serverUnsubscribed: nothing,
   command: nothing,
+  answered: nothing,
   refused: nothing,
   recovered: nothing,
-  published: nothing
+  ponged: nothing,
+  published: nothing,
+  suppressed: nothing,
+  messageSent: nothing,
+  delivered: nothing,
+  conflated: nothing,
+  sentSeries: () => ({ messages: { value: 0 }, bytes: { value: 0 } })
 }

@@ -1,7 +1,7 @@
 import type { ClientOptions } from '../core/options.js'
 
-/** What a refused connection is answered with, before anything is set up for it. */
-export type Refusal = 429 | 503
+/** Which limit a connection was refused for, before anything was set up for it. */
+export type Refusal = 'limit' | 'rate' | 'address'
 
 /** Counts connections: in all, by address, and how fast new ones come. */
 export class Admission {
@@ -32,10 +32,10 @@ export class Admission {
   /** Null for those that may come in; they must `leave` when they go. */
   enter(address: string, limits: ClientOptions): Refusal | null {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
-    if (this.#isClosed || (connectionLimit > 0 && this.#total >= connectionLimit)) return 503
+    if (this.#isClosed || (connectionLimit > 0 && this.#total >= connectionLimit)) return 'limit'
     const ofAddress = this.#byAddress.get(address) ?? 0
-    if (connectionsPerAddress > 0 && ofAddress >= connectionsPerAddress) return 429
-    if (connectionRateLimit > 0 && !this.#takeToken(connectionRateLimit)) return 503
+    if (connectionsPerAddress > 0 && ofAddress >= connectionsPerAddress) return 'address'
+    if (connectionRateLimit > 0 && !this.#takeToken(connectionRateLimit)) return 'rate'
     this.#total++
     this.#byAddress.set(address, ofAddress + 1)
     return null

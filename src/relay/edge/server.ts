@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { RelayConfig } from '../config.js'
 import type { Log } from '../core/context.js'
 import type { Relay } from '../core/relay.js'
+import { ApiCalls, type ApiWatch } from './api-calls.js'
 import type { Door } from './door.js'
 import { emulation } from './emulation.js'
 import { answer } from './http-answer.js'
@@ -14,14 +15,20 @@ export interface ServerParts {
   readonly door: Door
   readonly config: () => RelayConfig
   readonly log: Log
+  readonly watch: ApiWatch
   /** Further paths: health, metrics. */
   readonly routes: Readonly<Record<string, HttpRoute>>
 }
 
 /** The only file that knows paths. */
-export const buildServer = ({ relay, door, config, log, routes }: ServerParts): Server => {
+export const buildServer = ({ relay, door, config, log, watch, routes }: ServerParts): Server => {
   const upgrade = webSocketUpgrade(relay, door)
-  const api = publishApi({ relay, config: () => config().api, isLeaving: () => door.admission.isClosed, log })
+  const calls = new ApiCalls(relay, watch, log)
+  const api = publishApi(
+    calls,
+    () => config().api,
+    () => door.admission.isClosed
+  )
   const paths: Readonly<Record<string, HttpRoute>> = {
     ...routes,
     '/connection/http_stream': httpStream(relay, door),

@@ -7,8 +7,8 @@ import {
   type JoinOrLeave,
   type NewPublication,
   NO_POSITION,
-  type Position,
-  type Publication
+  type Publication,
+  type Published
 } from '../core/broker.js'
 import { hasHistory } from '../core/channels.js'
 import type { ChannelOptions } from '../core/options.js'
@@ -46,14 +46,16 @@ export class MemoryEngine implements Broker, History {
     this.#delivery = null
   }
 
-  publish(channel: string, publication: NewPublication, options: ChannelOptions): Position {
+  publish(channel: string, publication: NewPublication, options: ChannelOptions): Published {
     const nowMs = this.#nowMs()
     const { idempotencyKey, version, versionEpoch } = publication
     const known = idempotencyKey === '' ? undefined : this.#results.get(channel, idempotencyKey, nowMs)
-    if (known !== undefined) return known
+    if (known !== undefined) return { ...known, suppressedBy: 'idempotency' }
 
     const stream = hasHistory(options) && !publication.skipHistory ? this.#stream(channel, nowMs) : null
-    if (version > 0 && stream?.isOutdated(version, versionEpoch)) return stream.position
+    if (version > 0 && stream?.isOutdated(version, versionEpoch)) {
+      return { ...stream.position, suppressedBy: 'version' }
+    }
     const { data, info, tags, delta } = publication
     const offset = stream === null ? 0 : stream.position.offset + 1
     const placed: Publication = { data, offset, info, tags, time: nowMs, delta }
@@ -62,7 +64,7 @@ export class MemoryEngine implements Broker, History {
     const position = stream?.position ?? NO_POSITION
     if (idempotencyKey !== '') this.#results.set(channel, idempotencyKey, position, nowMs)
     this.#delivery?.publication(channel, placed, position.epoch)
-    return position
+    return { epoch: position.epoch, offset: position.offset, suppressedBy: null }
   }
 
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {

@@ -1,0 +1,170 @@
+import type { CommandLine } from '../../src/relay/core/commands.js'
+import { conflator } from '../../src/relay/core/conflate.js'
+import type { ClientSink } from '../../src/relay/core/connection.js'
+import type { RelayParts } from '../../src/relay/core/context.js'
+import type { Disconnect } from '../../src/relay/core/disconnect.js'
+import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
+import { Relay } from '../../src/relay/core/relay.js'
+import { NO_WATCH } from '../../src/relay/core/watch.js'
+import { MemoryEngine } from '../../src/relay/engine/memory.js'
+import { MemoryPresence } from '../../src/relay/engine/memory-presence.js'
+import { tokenCheck } from '../../src/relay/token-check.js'
+import { type ConfigFile, configOf, HMAC_SECRET, relayToken } from './relay-rules.js'
+
+export const START_MS = 1_893_456_000_000
+
+export type Message = Readonly<Record<string, unknown>>
+
+/** A client without a network: what it is sent is kept, and it takes as much as the test lets it. */
+export class FakeSink implements ClientSink {
+  readonly transport = 'websocket'
+  readonly framing = (payload: string): Buffer => Buffer.from(payload)
+  readonly pingBytes = Buffer.from('{}')
+  readonly pingsItself = false
+  readonly isEmulated: boolean
+  /** One entry per write. */
+  readonly writes: string[] = []
+  closedWith: Disconnect | null = null
+  unsentBytes = 0
+  isStuck = false
+  readonly #waiting: (() => void)[] = []
+
+  constructor(isEmulated = false) {
+    this.isEmulated = isEmulated
+  }
+
+  write(bytes: Buffer): void {
+    this.writes.push(bytes.toString())
+    if (this.isStuck) this.unsentBytes += bytes.length
+  }
+
+  whenDrained(then: () => void): void {
+    this.#waiting.push(then)
+  }
+
+  /** Takes everything. */
+  drain(): void {
+    this.isStuck = false
+    this.unsentBytes = 0
+    for (const then of this.#waiting.splice(0)) then()
+  }
+
+  close(reason: Disconnect): void {
+    this.closedWith = reason
+  }
+}
+
+export interface FakeClient {
+  readonly sink: FakeSink
+  readonly line: CommandLine
+  /** Sends commands in one message, and takes what has come since the last time. */
+  say(...commands: readonly (Message | string)[]): Message[]
+  /** What has come since the last time. */
+  heard(): Message[]
+  /** `3501 bad request`, or null while it is open. */
+  readonly closed: string | null
+}
+
+export interface TestRelay {
+  readonly relay: Relay
+  readonly engine: MemoryEngine
+  readonly clock: { nowMs: number }
+  client(sink?: FakeSink): FakeClient
+  /** One that is connected as this user. */
+  connected(user: string, claims?: Message): FakeClient
+  token(claims: Message, lifetimeSeconds?: number): string
+  publish(channel: string, data: unknown, more?: Partial<typeof PLAIN_PUBLICATION>): unknown
+  /** The end of a turn of the event loop. */
+  endTurn(): void
+  /** Lets time go by, and the relay look at its clients. */
+  pass(ms: number): void
+}
+
+/** A relay without sockets, ports or timers. */
+export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): TestRelay => {
+  const config = configOf(file)
+  const clock = { nowMs: START_MS }
+  const nowMs = (): number => clock.nowMs
+  let epochs = 0
+  let ids = 0
+  const tasks: (() => void)[] = []
+  const engine = new MemoryEngine({ nowMs, newEpoch: () => `epoch${++epochs}` })
+  const relay = new Relay(
+    {
+      broker: engine,
+      history: engine,
+      presence: new MemoryPresence(),
+      checkToken: tokenCheck(HMAC_SECRET),
+      checkSubscriptionToken: tokenCheck(HMAC_SECRET),
+      nowMs,
+      preciseMs: nowMs,
+      random: () => 0.5,
+      newId: () => `id-${++ids}`,
+      schemaFault: () => null,
+      atEndOfTurn: (task) => void tasks.push(task),
+      log: { warn: () => undefined, error: () => undefined },
+      watch: NO_WATCH,
+      version: 'test',
+      ...parts
+    },
+    config,
+    conflator
+  )
+  void relay.start()
+
+  const endTurn = (): void => {
+    for (const task of tasks.splice(0)) task()
+  }
+  const token = (claims: Message, lifetimeSeconds = 3600): string =>
+    relayToken(claims, { nowMs: clock.nowMs, lifetimeSeconds })
+
+  const client = (sink = new FakeSink()): FakeClient => {
+    const line = relay.attach(sink)
+    let read = 0
+    const heard = (): Message[] => {
+      endTurn()
+      const fresh = sink.writes.slice(read)
+      read = sink.writes.length
+      return fresh.flatMap((write) => write.split(/\n|(?<=\})(?=\{)/)).map((text) => JSON.parse(text) as Message)
+    }
+    return {
+      sink,
+      line,
+      heard,
+      say: (...commands) => {
+        line.receive(commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n'))
+        return heard()
+      },
+      get closed() {
+        return sink.closedWith === null ? null : `${sink.closedWith.code} ${sink.closedWith.reason}`
+      }
+    }
+  }
+
+  return {
+    relay,
+    engine,
+    clock,
+    client,
+    connected: (user, claims = {}) => {
+      const connecting = client()
+      connecting.say({ id: 1, connect: { token: token({ sub: user, ...claims }) } })
+      return connecting
+    },
+    token,
+    publish: (channel, data, more = {}) =>
+      relay.publish(channel, data, { ...PLAIN_PUBLICATION, data: JSON.stringify(data), ...more }),
+    endTurn,
+    pass: (ms) => {
+      clock.nowMs += ms
+      relay.tick()
+      endTurn()
+    }
+  }
+}
+
+/** A namespace named `chat` with these options, and a token secret. */
+export const withNamespace = (options: Message, client: Message = {}): ConfigFile => ({
+  client,
+  channel: { namespaces: [{ name: 'chat', ...options }] }
+})

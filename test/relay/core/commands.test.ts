@@ -1,0 +1,272 @@
+import t from 'tap'
+import { coreRelay, FakeSink, withNamespace } from '../../helper/relay-core.js'
+
+t.test('connect', async (t) => {
+  t.test('names the client, its expiry and the pings', async (t) => {
+    const { client, token } = coreRelay()
+
+    t.same(client().say({ id: 7, connect: { token: token({ sub: '42' }), name: 'js' } }), [
+      { id: 7, connect: { client: 'id-2', version: 'test', expires: true, ttl: 3600, ping: 25, pong: true } }
+    ])
+  })
+
+  t.test('answers an expired token with an error, and nothing that came along with it', async (t) => {
+    const { client, token, clock } = coreRelay()
+    const old = token({ sub: '42' }, 10)
+    clock.nowMs += 10_000
+    const connecting = client()
+
+    t.same(connecting.say({ id: 1, connect: { token: old } }, { id: 2, subscribe: { channel: 'floor:7' } }), [
+      { id: 1, error: { code: 109, message: 'token expired' } }
+    ])
+    t.equal(connecting.closed, null)
+    connecting.say({ id: 3, subscribe: { channel: 'floor:7' } })
+    t.equal(connecting.closed, '3501 bad request')
+  })
+
+  t.test('counts a token that is not good yet as expired', async (t) => {
+    const { client, token, clock } = coreRelay()
+    const early = token({ sub: '42', nbf: Math.floor(clock.nowMs / 1000) + 60 })
+
+    t.match(client().say({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
+  })
+
+  const refused: [why: string, claims: Record<string, unknown>, closed: string][] = [
+    ['a user that is no text', { sub: 42 }, '3500 invalid token'],
+    ['no user', {}, '3500 invalid token'],
+    ['the mark of a subscription token', { sub: '42', channel: 'floor:7' }, '3500 invalid token'],
+    ['channels that are no list', { sub: '42', channels: 'floor:7' }, '3500 invalid token'],
+    ['channels that are no texts', { sub: '42', channels: [7] }, '3500 invalid token'],
+    ['subs that are no objects', { sub: '42', subs: { 'floor:7': true } }, '3500 invalid token'],
+    ['an end that is no number', { sub: '42', expire_at: 'never' }, '3500 invalid token'],
+    ['info that is no JSON', { sub: '42', b64info: 'e30x' }, '3500 invalid token']
+  ]
+  for (const [why, claims, closed] of refused) {
+    t.test(`closes for a token with ${why}`, async (t) => {
+      const { client, token } = coreRelay()
+      const connecting = client()
+
+      t.same(connecting.say({ id: 1, connect: { token: token(claims) } }), [])
+      t.equal(connecting.closed, closed)
+    })
+  }
+
+  t.test('closes for a forged token, and for none', async (t) => {
+    const { client } = coreRelay()
+    const forger = client()
+    forger.say({ id: 1, connect: { token: 'a.b.c' } })
+    const nobody = client()
+    nobody.say({ id: 1, connect: {} })
+
+    t.equal(forger.closed, '3500 invalid token')
+    t.equal(nobody.closed, '3501 bad request')
+  })
+
+  t.test('lets somebody without a name in where the operator says so', async (t) => {
+    const { client } = coreRelay({ client: { allow_anonymous_connect_without_token: true } })
+
+    t.match(client().say({ id: 1, connect: {} }), [{ id: 1, connect: { client: /./ } }])
+  })
+
+  t.test('puts the client on the channels of its token', async (t) => {
+    const { client, token, publish } = coreRelay(
+      withNamespace({ history_size: 10, history_ttl: '60s', force_recovery: true })
+    )
+    const connecting = client()
+    publish('chat:1', 1)
+
+    t.match(connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1', 'chat:2'] }) } }), [
+      {
+        id: 1,
+        connect: {
+          subs: {
+            'chat:1': { recoverable: true, positioned: true, epoch: 'epoch1', offset: 1 },
+            'chat:2': { recoverable: true, positioned: true, epoch: 'epoch2' }
+          }
+        }
+      }
+    ])
+    publish('chat:2', { hi: 1 })
+    t.match(connecting.heard(), [{ push: { channel: 'chat:2', pub: { data: { hi: 1 }, offset: 1 } } }])
+  })
+
+  t.test('recovers the channels of its token', async (t) => {
+    const { client, token, publish } = coreRelay(
+      withNamespace({ history_size: 10, history_ttl: '60s', force_recovery: true })
+    )
+    for (const data of [1, 2, 3]) publish('chat:1', data)
+    const subs = { 'chat:1': { recover: true, epoch: 'epoch1', offset: 1 } }
+
+    t.match(client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }), subs } }), [
+      { connect: { subs: { 'chat:1': { recovered: true, offset: 1, publications: [{ data: 2 }, { data: 3 }] } } } }
+    ])
+  })
+
+  t.test(
+    'answers 102 where the token names an unknown namespace, and 3505 where it names too many channels',
+    async (t) => {
+      const { client, token } = coreRelay({ client: { channel_limit: 2 } })
+      const many = client()
+      many.say({ id: 1, connect: { token: token({ sub: '42', channels: ['a', 'b', 'c'] }) } })
+
+      t.match(client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['nope:1'] }) } }), [
+        { id: 1, error: { code: 102, message: 'unknown channel' } }
+      ])
+      t.equal(many.closed, '3505 channel limit')
+    }
+  )
+
+  t.test('closes the third connection of a user who may have two', async (t) => {
+    const { connected, relay } = coreRelay({ client: { user_connection_limit: 2 } })
+    const [first, second, third] = [connected('42'), connected('42'), connected('42')]
+
+    t.equal(first.closed, null)
+    t.equal(second.closed, null)
+    t.equal(third.closed, '3504 connection limit')
+    first.line.connection.lost()
+    t.equal(connected('42').closed, null, 'who leaves makes room')
+    t.equal(relay.stats().users, 1)
+  })
+
+  t.test('gives a client that cannot write over its transport a session', async (t) => {
+    const { client, token, relay } = coreRelay()
+    const [reply] = client(new FakeSink(true)).say({ id: 1, connect: { token: token({ sub: '42' }) } })
+
+    t.match(reply, { connect: { session: /./, node: relay.context.node } })
+  })
+})
+
+t.test('commands', async (t) => {
+  const misuses: [what: string, messages: (string | Record<string, unknown>)[]][] = [
+    ['a command before connect', [{ id: 1, subscribe: { channel: 'floor:7' } }]],
+    ['a pong before connect', ['{}']],
+    ['garbage', ['hello']],
+    ['an empty message', ['']],
+    ['blank lines', ['\n\n']],
+    ['a list', ['[]']],
+    ['a number', ['1']],
+    ['null', ['null']],
+    ['connect without an id', [{ connect: {} }]],
+    ['connect that is a text', [{ id: 1, connect: 'x' }]],
+    ['connect with a token that is a number', [{ id: 1, connect: { token: 1 } }]],
+    ['an id that is a text', [{ id: '1', connect: {} }]],
+    ['an id below zero', [{ id: -1, connect: {} }]],
+    ['an id above 32 bits', [{ id: 4294967296, connect: {} }]],
+    ['an unknown command', [{ id: 1, dance: {} }]]
+  ]
+  for (const [what, [message]] of misuses) {
+    t.test(`closes a new connection for ${what}`, async (t) => {
+      const { client } = coreRelay()
+      const misused = client()
+
+      t.same(misused.say(message as string), [])
+      t.equal(misused.closed, '3501 bad request')
+    })
+  }
+
+  const live: [what: string, message: string | Record<string, unknown>, closed: string][] = [
+    ['a second connect', { id: 2, connect: {} }, '3501 bad request'],
+    ['a pong that nobody asked for', '{}', '3501 bad request'],
+    ['a command without an id', { subscribe: { channel: 'floor:7' } }, '3501 bad request'],
+    ['a ping of its own', { id: 2, ping: {} }, '3501 bad request'],
+    ['subscribe without a channel', { id: 2, subscribe: {} }, '3501 bad request'],
+    ['subscribe with an unknown delta', { id: 2, subscribe: { channel: 'floor:7', delta: 'xor' } }, '3501 bad request'],
+    [
+      'subscribe with an offset that is a text',
+      { id: 2, subscribe: { channel: 'floor:7', offset: '1' } },
+      '3501 bad request'
+    ],
+    ['unsubscribe without a channel', { id: 2, unsubscribe: {} }, '3501 bad request'],
+    ['publish without a channel', { id: 2, publish: { data: {} } }, '3501 bad request'],
+    ['presence without a channel', { id: 2, presence: {} }, '3501 bad request'],
+    ['history with a place that is none', { id: 2, history: { channel: 'floor:7', since: 7 } }, '3501 bad request'],
+    ['refresh without a token', { id: 2, refresh: {} }, '3501 bad request'],
+    ['send, which nobody takes', { send: { data: {} } }, '3508 not available']
+  ]
+  for (const [what, message, closed] of live) {
+    t.test(`closes a live connection for ${what}`, async (t) => {
+      const misused = coreRelay().connected('42')
+
+      misused.say(message)
+      t.equal(misused.closed, closed)
+    })
+  }
+
+  t.test('of one message are answered in one message, in their order', async (t) => {
+    const { client, token } = coreRelay()
+    const { sink, say } = client()
+    say(
+      { id: 1, connect: { token: token({ sub: '42' }) } },
+      { id: 2, subscribe: { channel: 'floor:7', flag: 1 } },
+      { id: 3, rpc: { method: 'x' } }
+    )
+
+    t.equal(sink.writes.length, 1)
+    t.same(
+      (sink.writes[0] as string).split('\n').map((line) => JSON.parse(line).id),
+      [1, 2, 3]
+    )
+  })
+
+  t.test('takes the first that counts where one names several', async (t) => {
+    const client = coreRelay().connected('42')
+
+    t.match(client.say({ id: 2, rpc: {}, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
+  })
+
+  t.test('are limited per second', async (t) => {
+    const { connected, clock } = coreRelay({ client: { commands_per_second: 3 } })
+    const patient = connected('42')
+    for (const id of [2, 3]) patient.say({ id, unsubscribe: { channel: 'x' } })
+    clock.nowMs += 1000
+    for (const id of [4, 5, 6]) patient.say({ id, unsubscribe: { channel: 'x' } })
+    t.equal(patient.closed, null)
+
+    t.same(patient.say({ id: 7, unsubscribe: { channel: 'x' } }), [])
+    t.equal(patient.closed, '3013 too many requests')
+  })
+
+  t.test('that nothing answers are 108', async (t) => {
+    t.match(
+      coreRelay()
+        .connected('42')
+        .say({ id: 2, rpc: { method: 'x', data: {} } }),
+      [{ id: 2, error: { code: 108, message: 'not available' } }]
+    )
+  })
+
+  t.test('are answered 100 where the engine fails, and the connection stays', async (t) => {
+    const down = (): never => {
+      throw new Error('down')
+    }
+    const { connected, relay } = coreRelay(undefined, { history: { read: down, remove: down } })
+    const client = connected('42')
+
+    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
+      { id: 2, error: { code: 100, message: 'internal server error', temporary: true } }
+    ])
+    t.equal(client.closed, null)
+    t.equal(relay.stats().subscriptions, 0, 'nothing is left of it')
+  })
+})
+
+t.test('what waits for a slow engine', async (t) => {
+  t.test('is done in order, and not lost', async (t) => {
+    let answer = (_value?: unknown): void => undefined
+    const slow = new Promise((resolve) => {
+      answer = resolve
+    })
+    const { connected } = coreRelay(undefined, {
+      presence: {
+        add: () => undefined,
+        remove: () => undefined,
+        read: () => slow.then(() => new Map<string, string>()),
+        count: () => ({ clients: 0, users: 0 })
+      }
+    })
+    const client = connected('42')
+    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }).length, 1)
+    t.equal(client.closed, null)
+    answer()
+  })
+})
