@@ -1,0 +1,137 @@
+import t from 'tap'
+import { coreRelay, withNamespace } from '../../helper/relay-core.js'
+
+t.test('a connection', async (t) => {
+  t.test('that never says who it is is closed', async (t) => {
+    const { client, pass } = coreRelay()
+    const silent = client()
+    pass(9999)
+    t.equal(silent.closed, null)
+    pass(1)
+
+    t.equal(silent.closed, '3502 stale')
+  })
+
+  t.test('is pinged between half an interval and a whole one at first, then every interval', async (t) => {
+    const { connected, pass } = coreRelay()
+    const client = connected('42')
+    pass(18_749)
+    t.same(client.heard(), [])
+    pass(1)
+    t.same(client.heard(), [{}])
+    client.say('{}')
+    pass(24_999)
+    t.same(client.heard(), [])
+    pass(1)
+    t.same(client.heard(), [{}])
+  })
+
+  t.test('that does not answer a ping is closed', async (t) => {
+    const { connected, pass } = coreRelay()
+    const client = connected('42')
+    pass(18_750)
+    pass(7999)
+    t.equal(client.closed, null)
+    pass(1)
+
+    t.equal(client.closed, '3012 no pong')
+  })
+
+  t.test('answers a ping once', async (t) => {
+    const { connected, pass } = coreRelay()
+    const client = connected('42')
+    pass(18_750)
+    client.say('{}')
+    t.equal(client.closed, null)
+    client.say('{}')
+
+    t.equal(client.closed, '3501 bad request')
+  })
+
+  t.test('outlives its token by the time it takes to get a new one', async (t) => {
+    const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
+    const living = client()
+    living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
+    pass(124_999)
+    t.equal(living.closed, null)
+    pass(1)
+
+    t.equal(living.closed, '3005 connection expired')
+  })
+
+  t.test('goes on with a new token', async (t) => {
+    const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
+    const living = client()
+    living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
+    pass(110_000)
+
+    t.same(living.say({ id: 2, refresh: { token: token({ sub: '42' }, 100) } }), [
+      { id: 2, refresh: { client: 'id-2', expires: true, ttl: 100 } }
+    ])
+    pass(124_999)
+    t.equal(living.closed, null)
+    pass(1)
+    t.equal(living.closed, '3005 connection expired')
+  })
+
+  t.test('never expires where its token says so', async (t) => {
+    const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
+    const living = client()
+    const [reply] = living.say({ id: 1, connect: { token: token({ sub: '42', expire_at: 0 }, 100) } })
+    pass(10_000_000)
+
+    t.same(reply, { id: 1, connect: { client: 'id-2', version: 'test', ping: 10000000, pong: true } })
+    t.equal(living.closed, null)
+  })
+
+  const refreshes: [why: string, claims: Record<string, unknown> | string, closed: string][] = [
+    ['of another user', { sub: '43' }, '3500 invalid token'],
+    ['with other channels', { sub: '42', channels: ['floor:7'] }, '3010 insufficient state'],
+    ['that is forged', 'a.b.c', '3500 invalid token']
+  ]
+  for (const [why, claims, closed] of refreshes) {
+    t.test(`is closed for a new token ${why}`, async (t) => {
+      const { connected, token } = coreRelay()
+      const client = connected('42')
+      client.say({ id: 2, refresh: { token: typeof claims === 'string' ? claims : token(claims) } })
+
+      t.equal(client.closed, closed)
+    })
+  }
+
+  t.test('is closed for a new token that is expired, and may come back', async (t) => {
+    const { connected, token, clock } = coreRelay()
+    const client = connected('42')
+    const old = token({ sub: '42' }, 1)
+    clock.nowMs += 1000
+    client.say({ id: 2, refresh: { token: old } })
+
+    t.equal(client.closed, '3005 connection expired')
+  })
+
+  t.test('that ends leaves nothing behind', async (t) => {
+    const { connected, relay } = coreRelay(withNamespace({ allow_subscribe_for_client: true, presence: true }))
+    const client = connected('42', { channels: ['chat:2'] })
+    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    t.same(relay.stats(), { clients: 1, users: 1, channels: 2, subscriptions: 2 })
+    client.line.connection.lost()
+
+    t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
+    t.equal(
+      relay.context.presence.count('chat:1') && JSON.stringify(relay.context.presence.count('chat:1')),
+      '{"clients":0,"users":0}'
+    )
+    t.equal(client.closed, null, 'nothing is said to who has gone')
+  })
+
+  t.test('is told what it was to be told before it is closed', async (t) => {
+    const { connected, publish } = coreRelay()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    publish('floor:7', 'last words')
+    client.line.receive('garbage')
+
+    t.match(client.sink.writes.at(-1), 'last words')
+    t.equal(client.closed, '3501 bad request')
+  })
+})

@@ -1,0 +1,504 @@
+import t from 'tap'
+import type { HistoryPage } from '../../../src/relay/core/broker.js'
+import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
+
+const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
+
+/** Nobody is pinged while the clock is moved. */
+const CALM = { ping_interval: '10000000s' }
+
+const refusalOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
+
+t.test('subscribe', async (t) => {
+  const refused: [channel: string, more: Message, code: unknown, why: string][] = [
+    ['floor:7', {}, 'granted', 'the namespace is open'],
+    ['global:all', { flag: 1 }, 'granted', 'a flag changes nothing'],
+    ['foo', {}, 103, 'the default namespace is closed'],
+    ['nope:foo', {}, 102, 'there is no such namespace'],
+    ['floor:', {}, 'granted', 'an empty rest is a name too'],
+    ['$floor:7', {}, 103, 'private channels need a token'],
+    [`floor:${'x'.repeat(250)}`, {}, 107, 'it is 256 bytes long'],
+    [`floor:${'x'.repeat(249)}`, {}, 'granted', 'it is 255 bytes long'],
+    ['floor:é', {}, 107, 'it is not ASCII'],
+    ['floor:a\nb', {}, 107, 'it has a newline'],
+    ['floor:7', { type: 1 }, 103, 'maps are not served'],
+    ['floor:7', { type: 4 }, 108, 'shared polls are not served'],
+    ['floor:7', { tf: { key: 'a', cmp: 'eq', val: 'b' } }, 107, 'filters are not served'],
+    ['floor:7', { token: 'a.b.c' }, 103, 'its token is forged']
+  ]
+  for (const [channel, more, code, why] of refused) {
+    t.test(`of ${JSON.stringify(channel.slice(0, 20))} ${JSON.stringify(more)} is ${code}: ${why}`, async (t) => {
+      const client = coreRelay().connected('42')
+
+      t.equal(refusalOf(client.say({ id: 2, subscribe: { channel, ...more } })), code)
+      t.equal(client.closed, null)
+    })
+  }
+
+  t.test('is refused the second time, and beyond the limit', async (t) => {
+    const client = coreRelay({
+      client: { channel_limit: 2 },
+      channel: { namespaces: [{ name: 'chat', ...KEPT }] }
+    }).connected('42')
+    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+
+    t.match(client.say({ id: 3, subscribe: { channel: 'chat:1' } }), [
+      { error: { code: 105, message: 'already subscribed' } }
+    ])
+    client.say({ id: 4, subscribe: { channel: 'chat:2' } })
+    t.match(client.say({ id: 5, subscribe: { channel: 'chat:3' } }), [
+      { error: { code: 106, message: 'limit exceeded' } }
+    ])
+  })
+
+  t.test('tells the place, and then every publication behind it', async (t) => {
+    const { connected, publish } = coreRelay()
+    publish('floor:7', 'before')
+    const client = connected('42')
+
+    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
+      { id: 2, subscribe: { recoverable: true, positioned: true, epoch: 'epoch1', offset: 1 } }
+    ])
+    publish('floor:7', { x: 1 })
+    publish('floor:8', 'elsewhere')
+    t.same(client.heard(), [{ push: { channel: 'floor:7', pub: { data: { x: 1 }, offset: 2 } } }])
+  })
+
+  t.test('tells the epoch with the first publication of a stream', async (t) => {
+    const { connected, publish } = coreRelay()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    publish('floor:7', 1)
+
+    t.same(client.heard(), [{ push: { channel: 'floor:7', pub: { data: 1, offset: 1, epoch: 'epoch1' } } }])
+  })
+
+  t.test('gives a publication to nobody who came after it in the same turn', async (t) => {
+    const { connected, publish } = coreRelay()
+    const [early, late] = [connected('1'), connected('2')]
+    early.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    publish('floor:7', 1)
+    late.line.receive(JSON.stringify({ id: 2, subscribe: { channel: 'floor:7' } }))
+    publish('floor:7', 2)
+
+    t.match(early.heard(), [{ push: { pub: { data: 1 } } }, { push: { pub: { data: 2 } } }])
+    t.match(late.heard(), [{ id: 2, subscribe: { offset: 1 } }, { push: { pub: { data: 2 } } }])
+  })
+
+  t.test('puts a publication behind the reply of the command that came with it', async (t) => {
+    const { connected } = coreRelay(withNamespace({ ...KEPT, allow_publish_for_client: true }))
+    const heard = connected('42').say(
+      { id: 2, subscribe: { channel: 'chat:1' } },
+      { id: 3, publish: { channel: 'chat:1', data: 1 } },
+      { id: 4, subscribe: { channel: 'chat:2' } }
+    )
+
+    t.match(heard, [{ id: 2 }, { id: 3 }, { id: 4 }, { push: { channel: 'chat:1' } }])
+  })
+
+  t.test('of a channel for some users is for them', async (t) => {
+    const { connected } = coreRelay(
+      withNamespace({ allow_user_limited_channels: true, allow_subscribe_for_client: true })
+    )
+
+    t.equal(refusalOf(connected('42').say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 'granted')
+    t.equal(refusalOf(connected('4').say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
+  })
+
+  t.test('is checked against the pattern of the namespace', async (t) => {
+    const client = coreRelay(withNamespace({ allow_subscribe_for_client: true, channel_regex: '^[a-zé]+$' })).connected(
+      '42'
+    )
+
+    t.equal(refusalOf(client.say({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
+    t.equal(refusalOf(client.say({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
+  })
+})
+
+t.test('a subscription token', async (t) => {
+  const setUp = () => {
+    const relay = coreRelay(withNamespace({}, CALM))
+    const client = relay.connected('42')
+    const subscribe = (claims: Message, channel = 'chat:1', lifetime = 60) =>
+      client.say({ id: 2, subscribe: { channel, token: relay.token(claims, lifetime) } })
+    return { ...relay, client, subscribe }
+  }
+
+  t.test('opens a channel that is closed, and a private one', async (t) => {
+    const { subscribe } = setUp()
+
+    t.same(subscribe({ sub: '42', channel: 'chat:1', data: { hi: 1 } }), [
+      { id: 2, subscribe: { expires: true, ttl: 60, data: { hi: 1 } } }
+    ])
+    t.equal(refusalOf(subscribe({ sub: '42', channel: '$chat:1' }, '$chat:1')), 'granted')
+  })
+
+  t.test('that is expired is 109', async (t) => {
+    const { client, token, clock } = setUp()
+    const old = token({ sub: '42', channel: 'chat:1' }, 1)
+    clock.nowMs += 1000
+
+    t.equal(refusalOf(client.say({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
+  })
+
+  const mismatches: [why: string, claims: Message][] = [
+    ['another channel', { sub: '42', channel: 'chat:2' }],
+    ['another user', { sub: '43', channel: 'chat:1' }],
+    ['another connection', { sub: '42', channel: 'chat:1', client: 'someone' }]
+  ]
+  for (const [why, claims] of mismatches) {
+    t.test(`for ${why} closes the connection`, async (t) => {
+      const { client, subscribe } = setUp()
+
+      t.same(subscribe(claims), [])
+      t.equal(client.closed, '3500 invalid token')
+    })
+  }
+
+  t.test('without a channel is 103', async (t) => {
+    t.equal(refusalOf(setUp().subscribe({ sub: '42' })), 103)
+  })
+
+  t.test('changes the options of its namespace', async (t) => {
+    const { subscribe } = setUp()
+    const { client, subscribe: other } = (() => {
+      const relay = coreRelay(withNamespace({ history_size: 10, history_ttl: '60s' }))
+      const client = relay.connected('42')
+      return {
+        client,
+        subscribe: (claims: Message) =>
+          client.say({ id: 2, subscribe: { channel: 'chat:1', token: relay.token(claims, 60) } })
+      }
+    })()
+
+    t.notMatch(subscribe({ sub: '42', channel: 'chat:1', override: { force_recovery: { value: true } } })[0], {
+      subscribe: { recoverable: true }
+    })
+    t.match(other({ sub: '42', channel: 'chat:1', override: { force_recovery: { value: true } } }), [
+      { subscribe: { recoverable: true, positioned: true, epoch: 'epoch1' } }
+    ])
+    t.equal(client.closed, null)
+  })
+
+  t.test('is refreshed, and its end moves', async (t) => {
+    const { client, subscribe, token, pass } = setUp()
+    subscribe({ sub: '42', channel: 'chat:1' })
+    pass(50_000)
+    t.same(
+      client.say({ id: 3, sub_refresh: { channel: 'chat:1', token: token({ sub: '42', channel: 'chat:1' }, 100) } }),
+      [{ id: 3, sub_refresh: { expires: true, ttl: 100 } }]
+    )
+    pass(124_000)
+    t.equal(client.line.connection.subscriptions.size, 1)
+    pass(1000)
+    t.match(client.heard(), [
+      { push: { channel: 'chat:1', unsubscribe: { code: 2501, reason: 'subscription expired' } } }
+    ])
+    t.equal(client.line.connection.subscriptions.size, 0)
+  })
+
+  const refreshes: [why: string, request: (token: (claims: Message) => string) => Message, outcome: unknown][] = [
+    ['of a channel it is not on', () => ({ channel: 'chat:9', token: 'x' }), 103],
+    ['without a token', () => ({ channel: 'chat:1' }), 107],
+    ['with a forged token', () => ({ channel: 'chat:1', token: 'a.b.c' }), '3500 invalid token'],
+    [
+      'with a token for another channel',
+      (token) => ({ channel: 'chat:1', token: token({ sub: '42', channel: 'chat:2' }) }),
+      '3500 invalid token'
+    ],
+    ['without a channel', () => ({ token: 'x' }), '3501 bad request']
+  ]
+  for (const [why, request, outcome] of refreshes) {
+    t.test(`refreshed ${why} is ${outcome}`, async (t) => {
+      const { client, subscribe, token } = setUp()
+      subscribe({ sub: '42', channel: 'chat:1' })
+      const reply = client.say({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
+
+      t.equal(client.closed ?? refusalOf(reply), outcome)
+    })
+  }
+
+  t.test('refreshed with an expired one closes so that the client comes back', async (t) => {
+    const { client, subscribe, token, clock } = setUp()
+    subscribe({ sub: '42', channel: 'chat:1' })
+    const old = token({ sub: '42', channel: 'chat:1' }, 1)
+    clock.nowMs += 2000
+    client.say({ id: 3, sub_refresh: { channel: 'chat:1', token: old } })
+
+    t.equal(client.closed, '3006 subscription expired')
+  })
+
+  t.test('is needed to refresh a subscription', async (t) => {
+    const { connected, token } = coreRelay()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    client.say({ id: 3, sub_refresh: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }) } })
+
+    t.equal(client.closed, '3501 bad request')
+  })
+})
+
+t.test('recovery', async (t) => {
+  const setUp = (options: Message = KEPT, file: Message = {}) => {
+    const relay = coreRelay({ ...withNamespace(options), ...file })
+    for (let data = 1; data <= 5; data++) relay.publish('chat:1', data)
+    const recover = (offset: number, epoch = 'epoch1', more: Message = {}) =>
+      relay.connected('42').say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset, epoch, ...more } })[0]
+    return { ...relay, recover }
+  }
+
+  t.test('hands over what was missed, from the place of the client on', async (t) => {
+    t.same(setUp().recover(3), {
+      id: 2,
+      subscribe: {
+        recoverable: true,
+        positioned: true,
+        epoch: 'epoch1',
+        offset: 3,
+        publications: [
+          { data: 4, offset: 4 },
+          { data: 5, offset: 5 }
+        ],
+        recovered: true,
+        was_recovering: true
+      }
+    })
+  })
+
+  t.test('hands over nothing where nothing was missed', async (t) => {
+    t.same(setUp().recover(5), {
+      id: 2,
+      subscribe: {
+        recoverable: true,
+        positioned: true,
+        epoch: 'epoch1',
+        offset: 5,
+        recovered: true,
+        was_recovering: true
+      }
+    })
+  })
+
+  t.test('takes a client that knows no epoch at its offset', async (t) => {
+    t.match(setUp().recover(4, ''), { subscribe: { recovered: true, publications: [{ offset: 5 }] } })
+  })
+
+  const lost: [why: string, offset: number, epoch: string, options: Message, file: Message][] = [
+    ['of another epoch', 5, 'other', KEPT, {}],
+    ['that the history has dropped', 1, 'epoch1', { ...KEPT, history_size: 2 }, {}],
+    ['that is ahead of the stream', 9, 'epoch1', KEPT, {}],
+    ['further back than a client may be', 0, 'epoch1', KEPT, { client: { recovery_max_publication_limit: 3 } }]
+  ]
+  for (const [why, offset, epoch, options, file] of lost) {
+    t.test(`does not happen from a place ${why}, and the client begins at the top`, async (t) => {
+      t.same(setUp(options, file).recover(offset, epoch), {
+        id: 2,
+        subscribe: { recoverable: true, positioned: true, epoch: 'epoch1', offset: 5, was_recovering: true }
+      })
+    })
+
+    t.test(`is 112 from a place ${why} for a client that wants it so`, async (t) => {
+      const { relay, recover } = setUp(options, file)
+
+      t.same(recover(offset, epoch, { flag: 3 }), { id: 2, error: { code: 112, message: 'unrecoverable position' } })
+      t.equal(relay.stats().subscriptions, 0)
+    })
+  }
+
+  t.test('does not happen when the history has run out, but offsets go on', async (t) => {
+    const { recover, pass, publish } = setUp()
+    pass(60_000)
+
+    t.match(recover(3), { subscribe: { offset: 5, recovered: undefined, was_recovering: true } })
+    t.match(publish('chat:1', 6), { offset: 6, epoch: 'epoch1' })
+  })
+
+  t.test('happens where the namespace allows it and the client asks', async (t) => {
+    const allowed = setUp({ ...KEPT, force_recovery: false, allow_recovery: true })
+    const closed = setUp({ ...KEPT, force_recovery: false })
+
+    t.match(allowed.recover(4), { subscribe: { recovered: true } })
+    t.same(closed.recover(4), { id: 2, subscribe: {} })
+  })
+})
+
+t.test('a slow history', async (t) => {
+  const page = (offset: number): HistoryPage => ({ epoch: 'e', offset, publications: [] })
+  const setUp = () => {
+    let give = (_page: HistoryPage): void => undefined
+    const answered = new Promise<HistoryPage>((resolve) => {
+      give = resolve
+    })
+    const relay = coreRelay(undefined, { history: { read: () => answered, remove: () => undefined } })
+    const deliver = (offset: number) =>
+      relay.relay.context.hub.publication(
+        'floor:7',
+        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false },
+        'e'
+      )
+    const settled = async (): Promise<void> => {
+      for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+    }
+    return { ...relay, give, deliver, settled }
+  }
+
+  t.test('loses nothing that is published meanwhile, and sends nothing twice', async (t) => {
+    const { connected, give, deliver, settled } = setUp()
+    const client = connected('42')
+    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }, { id: 3, unsubscribe: { channel: 'x' } }), [])
+    for (const offset of [4, 5, 6]) deliver(offset)
+    give(page(5))
+    await settled()
+    deliver(7)
+
+    t.match(client.heard(), [
+      { id: 2, subscribe: { offset: 5 } },
+      { push: { pub: { offset: 6 } } },
+      { id: 3, unsubscribe: {} },
+      { push: { pub: { offset: 7 } } }
+    ])
+  })
+
+  t.test('that knows more than has arrived here makes the rest wait for it', async (t) => {
+    const { connected, give, deliver, settled } = setUp()
+    const [first, second] = [connected('1'), connected('2')]
+    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    deliver(4)
+    give(page(4))
+    await settled()
+    first.heard()
+    t.match(first.heard(), [])
+    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await settled()
+    deliver(5)
+
+    t.match(first.heard(), [{ push: { pub: { offset: 5 } } }])
+    t.match(second.heard(), [{ id: 2 }, { push: { pub: { offset: 5 } } }])
+  })
+
+  t.test('whose answer leaves a hole closes the connection', async (t) => {
+    const { connected, give, deliver, settled } = setUp()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    deliver(8)
+    give(page(5))
+    await settled()
+
+    t.equal(client.closed, '3010 insufficient state')
+  })
+
+  t.test('comes back to a client that has gone', async (t) => {
+    const { connected, give, settled, relay } = setUp()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    client.line.connection.lost()
+    give(page(5))
+    await settled()
+
+    t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
+  })
+
+  t.test('does not let a client pile up commands for ever', async (t) => {
+    const client = setUp().connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (let id = 3; id < 260; id++) client.say({ id, unsubscribe: { channel: 'x' } })
+
+    t.equal(client.closed, '3013 too many requests')
+  })
+})
+
+t.test('a place in the stream', async (t) => {
+  const setUp = () => {
+    let top = { epoch: 'e', offset: 3 }
+    const relay = coreRelay(
+      { client: CALM, channel: { namespaces: [{ name: 'floor', ...KEPT }] } },
+      {
+        history: { read: () => ({ ...top, publications: [] }), remove: () => undefined }
+      }
+    )
+    const client = relay.connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const deliver = (offset: number, epoch = 'e') =>
+      relay.relay.context.hub.publication(
+        'floor:7',
+        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false },
+        epoch
+      )
+    return {
+      ...relay,
+      client,
+      deliver,
+      moveTop: (offset: number, epoch = 'e') => {
+        top = { epoch, offset }
+      }
+    }
+  }
+  const LOST = [{ push: { channel: 'floor:7', unsubscribe: { code: 2500, reason: 'insufficient state' } } }]
+
+  t.test('that is passed over makes the client subscribe anew', async (t) => {
+    const { client, deliver, relay } = setUp()
+    deliver(5)
+
+    t.match(client.heard(), LOST)
+    t.equal(relay.stats().subscriptions, 0)
+  })
+
+  t.test('of another epoch does too', async (t) => {
+    const { client, deliver } = setUp()
+    deliver(4, 'other')
+
+    t.match(client.heard(), LOST)
+  })
+
+  t.test('that was delivered before is not delivered again', async (t) => {
+    const { client, deliver } = setUp()
+    deliver(4)
+    deliver(4)
+    deliver(3)
+    deliver(5)
+
+    t.match(client.heard(), [{ push: { pub: { offset: 4 } } }, { push: { pub: { offset: 5 } } }])
+  })
+
+  t.test('is compared with the stream now and then, and a loss that stays is told', async (t) => {
+    const { client, moveTop, pass } = setUp()
+    moveTop(4)
+    pass(1)
+    pass(40_000)
+    t.same(client.heard(), [], 'once may be a publication on its way')
+    pass(40_000)
+
+    t.match(client.heard(), LOST)
+  })
+
+  t.test('that a server-side subscription loses closes the connection', async (t) => {
+    const relay = coreRelay(undefined, {
+      history: { read: () => ({ epoch: 'e', offset: 3, publications: [] }), remove: () => undefined }
+    })
+    const client = relay.connected('42', { channels: ['floor:7'] })
+    relay.relay.context.hub.publication(
+      'floor:7',
+      { data: '1', offset: 9, info: null, tags: null, time: 0, delta: false },
+      'e'
+    )
+
+    t.equal(client.closed, '3010 insufficient state')
+  })
+})
+
+t.test('unsubscribe', async (t) => {
+  t.test('ends the publications, and succeeds twice', async (t) => {
+    const { connected, publish, relay } = coreRelay()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    publish('floor:7', 1)
+
+    t.match(client.say({ id: 3, unsubscribe: { channel: 'floor:7' } }), [
+      { push: { pub: { data: 1 } } },
+      { id: 3, unsubscribe: {} }
+    ])
+    publish('floor:7', 2)
+    t.same(client.say({ id: 4, unsubscribe: { channel: 'floor:7' } }), [{ id: 4, unsubscribe: {} }])
+    t.equal(relay.stats().channels, 0)
+  })
+})
