@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import type { Test } from 'tap'
+import { type ClientOptions, WebSocket } from 'ws'
+import { relayToken } from './relay-rules.js'
+
+export type Json = Readonly<Record<string, unknown>>
+
+/** A WebSocket that sends what it is told and keeps what it hears. */
+export class RawClient {
+  readonly ws: WebSocket
+  readonly #heard: Json[] = []
+  readonly #waiting: ((message: Json) => void)[] = []
+  /** `3501 bad request`. */
+  readonly closed: Promise<string>
+
+  constructor(url: string, options: ClientOptions = {}) {
+    this.ws = new WebSocket(`${url.replace('http', 'ws')}/connection/websocket`, options)
+    this.ws.on('error', () => undefined)
+    this.ws.on('message', (data) => {
+      for (const line of data.toString().split('\n')) this.#hear(JSON.parse(line) as Json)
+    })
+    this.closed = once(this.ws, 'close').then(([code, reason]) => `${code} ${reason}`.trim())
+  }
+
+  say(...commands: readonly (Json | string)[]): void {
+    this.ws.send(commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n'))
+  }
+
+  next(): Promise<Json> {
+    const message = this.#heard.shift()
+    return message !== undefined ? Promise.resolve(message) : new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  async ask(command: Json): Promise<Json> {
+    this.say(command)
+    return this.next()
+  }
+
+  #hear(message: Json): void {
+    const wait = this.#waiting.shift()
+    if (wait === undefined) this.#heard.push(message)
+    else wait(message)
+  }
+}
+
+export const openClient = async (t: Test, url: string, options: ClientOptions = {}): Promise<RawClient> => {
+  const client = new RawClient(url, options)
+  t.teardown(() => client.ws.terminate())
+  await once(client.ws, 'open')
+  return client
+}
+
+/** One that is connected as this user. */
+export const connectedClient = async (
+  t: Test,
+  url: string,
+  user = '42',
+  options: ClientOptions = {}
+): Promise<RawClient> => {
+  const client = await openClient(t, url, options)
+  await client.ask({ id: 1, connect: { token: relayToken({ sub: user }) } })
+  return client
+}

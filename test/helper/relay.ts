@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { Centrifuge, type Options, type PublicationContext, type Subscription } from 'centrifuge'
+import type { Test } from 'tap'
+import { WebSocket } from 'ws'
+import { buildRelay, type RunningRelay } from '../../src/relay/app.js'
+import type { Relay } from '../../src/relay/core/relay.js'
+import { createLogger } from '../../src/shared/logger.js'
+import { EventSource } from './event-source.js'
+import { type Answer, type Message, send } from './http.js'
+import { API_KEY, type ConfigFile, configOf, relayToken } from './relay-rules.js'
+
+export interface EdgeRelay {
+  readonly relay: Relay
+  readonly running: RunningRelay
+  readonly url: string
+  readonly port: number
+  /** Moves the relay's clock and lets it look at its clients. */
+  pass(ms: number): void
+  /** A call of the publish API with the right key. */
+  api(method: string, request: unknown, message?: Message): Promise<Answer>
+  publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
+}
+
+/** A relay that listens, with the clock of the machine unless the test moves it. */
+export const startRelay = async (t: Test, file?: ConfigFile, env: Record<string, string> = {}): Promise<EdgeRelay> => {
+  const config = configOf(file, env)
+  let shiftMs = 0
+  const running = await buildRelay(config, {
+    log: createLogger({ name: 'relay', level: 'silent' }),
+    version: 'test',
+    nowMs: () => Date.now() + shiftMs
+  })
+  const { server, relay } = running
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    running.cutOff()
+    await running.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const api = (method: string, request: unknown, message: Message = {}): Promise<Answer> =>
+    send(url, method === '' ? '/api' : `/api/${method}`, {
+      method: 'POST',
+      body: typeof request === 'string' ? request : JSON.stringify(request),
+      ...message,
+      headers: { 'x-api-key': API_KEY, ...message.headers }
+    })
+  return {
+    relay,
+    running,
+    url,
+    port,
+    pass: (ms) => {
+      shiftMs += ms
+      relay.tick()
+    },
+    api,
+    publish: async (channel, data) => JSON.parse((await api('publish', { channel, data })).body).result
+  }
+}
+
+export const TRANSPORTS = ['websocket', 'http_stream', 'sse'] as const
+export type TransportName = (typeof TRANSPORTS)[number]
+
+/** The official client, over one of its transports. */
+export const officialClient = (
+  t: Test,
+  { port }: Pick<EdgeRelay, 'port'>,
+  transport: TransportName,
+  options: Partial<Options> = {}
+): Centrifuge => {
+  const http = `http://127.0.0.1:${port}`
+  const endpoint =
+    transport === 'websocket' ? `ws://127.0.0.1:${port}/connection/websocket` : `${http}/connection/${transport}`
+  const client = new Centrifuge([{ transport, endpoint }], {
+    websocket: WebSocket,
+    fetch,
+    readableStream: ReadableStream,
+    eventsource: EventSource,
+    emulationEndpoint: `${http}/emulation`,
+    minReconnectDelay: 1,
+    maxReconnectDelay: 20,
+    getToken: async () => relayToken({ sub: '42' }),
+    ...options
+  })
+  t.teardown(() => client.disconnect())
+  return client
+}
+
+/** The next event of a client or a subscription. */
+export const event = <T = Record<string, unknown>>(from: Centrifuge | Subscription, name: string): Promise<T> =>
+  new Promise((resolve) => (from as { once: (name: string, then: (value: T) => void) => void }).once(name, resolve))
+
+/** Collects the data of publications, and says when there are so many. */
+export const collect = (subscription: Subscription) => {
+  const publications: PublicationContext[] = []
+  let check = (): void => undefined
+  subscription.on('publication', (publication) => {
+    publications.push(publication)
+    check()
+  })
+  return {
+    publications,
+    get data() {
+      return publications.map(({ data }) => data)
+    },
+    until: (isDone: (publications: readonly PublicationContext[]) => boolean): Promise<void> =>
+      new Promise((resolve) => {
+        check = () => {
+          if (isDone(publications)) resolve()
+        }
+        check()
+      })
+  }
+}

@@ -1,0 +1,271 @@
+import type { Centrifuge, Subscription } from 'centrifuge'
+import t, { type Test } from 'tap'
+import { collect, event, officialClient, startRelay, TRANSPORTS, type TransportName } from '../helper/relay.js'
+import { relayToken } from '../helper/relay-rules.js'
+
+const KEPT = { history_size: 100, history_ttl: '60s' }
+const NAMESPACES = {
+  channel: {
+    namespaces: [
+      {
+        name: 'floor',
+        allow_subscribe_for_client: true,
+        ...KEPT,
+        force_recovery: true,
+        conflate: 'data[].transmitterId'
+      },
+      {
+        name: 'chat',
+        allow_subscribe_for_client: true,
+        allow_publish_for_subscriber: true,
+        allow_presence_for_subscriber: true,
+        allow_history_for_subscriber: true,
+        presence: true,
+        join_leave: true,
+        ...KEPT,
+        allow_recovery: true,
+        allow_positioning: true
+      },
+      {
+        name: 'delta',
+        allow_subscribe_for_client: true,
+        ...KEPT,
+        force_recovery: true,
+        allowed_delta_types: ['fossil'],
+        delta_publish: true
+      },
+      { name: 'closed' }
+    ]
+  }
+}
+
+const connect = async (t: Test, port: number, transport: TransportName, options = {}): Promise<Centrifuge> => {
+  const client = officialClient(t, { port }, transport, options)
+  const connected = event(client, 'connected')
+  client.connect()
+  await connected
+  return client
+}
+
+const subscribe = async (client: Centrifuge, channel: string, options = {}): Promise<Subscription> => {
+  const subscription = client.newSubscription(channel, options)
+  const subscribed = event(subscription, 'subscribed')
+  subscription.subscribe()
+  await subscribed
+  return subscription
+}
+
+for (const transport of TRANSPORTS) {
+  t.test(`the official client over ${transport}`, async (t) => {
+    t.test('connects, subscribes and hears what is published, in order', async (t) => {
+      const { port, publish } = await startRelay(t, NAMESPACES)
+      const client = officialClient(t, { port }, transport)
+      const connected = event(client, 'connected')
+      const subscription = client.newSubscription('floor:7')
+      const heard = collect(subscription)
+      const subscribed = event(subscription, 'subscribed')
+      subscription.subscribe()
+      client.connect()
+
+      t.match(await connected, { transport, client: /^[0-9a-f-]{36}$/ })
+      t.match(await subscribed, { recoverable: true, positioned: true, streamPosition: { offset: 0, epoch: /./ } })
+      for (let data = 1; data <= 20; data++) await publish('floor:7', { data: [], n: data, text: 'å\n"{}' })
+      await heard.until(({ length }) => length === 20)
+      t.same(
+        heard.publications.map(({ data, offset }) => [data.n, offset]),
+        Array.from({ length: 20 }, (_, index) => [index + 1, index + 1])
+      )
+    })
+
+    t.test('publishes, reads history and presence, and hears who comes and goes', async (t) => {
+      const { port } = await startRelay(t, NAMESPACES)
+      const [ada, bob] = [
+        await connect(t, port, transport, { getToken: async () => relayToken({ sub: 'ada', info: { name: 'Ada' } }) }),
+        await connect(t, port, transport, { getToken: async () => relayToken({ sub: 'bob' }) })
+      ]
+      const atAda = await subscribe(ada, 'chat:1', { joinLeave: true })
+      const joined = event(atAda, 'join')
+      const atBob = await subscribe(bob, 'chat:1')
+      t.match(await joined, { info: { user: 'bob' } })
+
+      const published = event(atAda, 'publication')
+      await atBob.publish({ hi: 1 })
+      t.match(await published, { data: { hi: 1 }, info: { user: 'bob' } })
+      t.match(await atAda.history({ limit: 10 }), { publications: [{ data: { hi: 1 }, offset: 1 }], offset: 1 })
+      t.same(
+        Object.values((await atAda.presence()).clients)
+          .map(({ user, connInfo }) => [user, connInfo])
+          .sort(),
+        [
+          ['ada', { name: 'Ada' }],
+          ['bob', undefined]
+        ]
+      )
+      t.match(await atAda.presenceStats(), { numClients: 2, numUsers: 2 })
+
+      const left = event(atAda, 'leave')
+      atBob.unsubscribe()
+      t.match(await left, { info: { user: 'bob' } })
+    })
+
+    t.test('is told why a channel, a call and a message are refused', async (t) => {
+      const { port } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      for (const [channel, code] of [
+        ['closed:1', 103],
+        ['nope:1', 102],
+        ['bare', 103]
+      ] as const) {
+        const subscription = client.newSubscription(channel)
+        const refused = event(subscription, 'unsubscribed')
+        subscription.subscribe()
+        t.match(await refused, { code })
+      }
+      await t.rejects(client.rpc('method', {}), { code: 108 })
+      await t.rejects(client.publish('closed:1', {}), { code: 103 })
+      const disconnected = event(client, 'disconnected')
+      void client.send({}).catch(() => undefined)
+      t.match(await disconnected, { code: 3508, reason: 'not available' })
+    })
+
+    t.test('is put on the channels of its token', async (t) => {
+      const { port, publish } = await startRelay(t, NAMESPACES)
+      const client = officialClient(t, { port }, transport, {
+        getToken: async () => relayToken({ sub: '42', channels: ['closed:1'] })
+      })
+      const subscribed = event(client, 'subscribed')
+      const published = event(client, 'publication')
+      client.connect()
+      t.match(await subscribed, { channel: 'closed:1' })
+      await publish('closed:1', 7)
+
+      t.match(await published, { channel: 'closed:1', data: 7 })
+    })
+
+    t.test('subscribes with a token of its own, and gets a new one when it runs out', async (t) => {
+      const { port, pass } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      const asked: number[] = []
+      const subscription = client.newSubscription('closed:1', {
+        minResubscribeDelay: 1,
+        maxResubscribeDelay: 10,
+        getToken: async ({ channel }) => {
+          asked.push(1)
+          // One that has been good for too long first.
+          return relayToken(
+            { sub: '42', channel },
+            asked.length === 1 ? { nowMs: Date.now() - 10_000, lifetimeSeconds: 1 } : {}
+          )
+        }
+      })
+      const subscribed = event(subscription, 'subscribed')
+      subscription.subscribe()
+      await subscribed
+
+      t.equal(asked.length, 2)
+      t.ok(pass)
+    })
+
+    t.test('takes differences where both sides do', async (t) => {
+      const { port, publish } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      const subscription = await subscribe(client, 'delta:1', { delta: 'fossil' })
+      const heard = collect(subscription)
+      const data = Array.from({ length: 10 }, (_, n) => ({ n, same: 'x'.repeat(200), text: `é${n}` }))
+      for (const each of data) await publish('delta:1', each)
+      await heard.until(({ length }) => length === 10)
+
+      t.same(heard.data, data)
+    })
+
+    t.test('comes back with what it missed', async (t) => {
+      const { port, publish, relay } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      const heard = collect(await subscribe(client, 'delta:1', { delta: 'fossil' }))
+      const positions = collect(await subscribe(client, 'floor:1'))
+      await publish('delta:1', { n: 1 })
+      await publish('floor:1', { n: 1 })
+      await heard.until(({ length }) => length === 1)
+      await positions.until(({ length }) => length === 1)
+      const back = event(client, 'connected')
+      client.disconnect()
+      for (const n of [2, 3, 4]) {
+        await publish('delta:1', { n })
+        await publish('floor:1', { n })
+      }
+      client.connect()
+      await back
+      await publish('delta:1', { n: 5 })
+      await publish('floor:1', { n: 5 })
+      await heard.until(({ length }) => length === 5)
+      await positions.until(({ length }) => length === 5)
+
+      t.same(
+        heard.data,
+        [1, 2, 3, 4, 5].map((n) => ({ n }))
+      )
+      t.same(
+        positions.data,
+        [1, 2, 3, 4, 5].map((n) => ({ n }))
+      )
+      t.equal(relay.stats().clients, 1)
+    })
+
+    t.test('gets a new token where its own has expired', async (t) => {
+      const { port } = await startRelay(t, NAMESPACES)
+      let asked = 0
+      const client = officialClient(t, { port }, transport, {
+        getToken: async () =>
+          relayToken({ sub: '42' }, ++asked === 1 ? { nowMs: Date.now() - 10_000, lifetimeSeconds: 1 } : {})
+      })
+      const connected = event(client, 'connected')
+      client.connect()
+      await connected
+
+      t.equal(asked, 2)
+    })
+
+    t.test('answers pings', async (t) => {
+      const { port, pass, relay } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      const [connection] = relay.context.roster.all
+      pass(25_000)
+      // The pong has come when what the client says after it is answered.
+      await t.rejects(client.rpc('x', {}), { code: 108 })
+      await t.rejects(client.rpc('x', {}), { code: 108 })
+      pass(8000)
+
+      t.equal(connection?.isEnded, false)
+    })
+
+    t.test('comes back after a shutdown, and stays away when it is sent away', async (t) => {
+      const { port, api } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      const reconnecting = event(client, 'connecting')
+      const back = event(client, 'connected')
+      await api('disconnect', { user: '42', disconnect: { code: 3001, reason: 'shutdown' } })
+      t.match(await reconnecting, { code: 3001, reason: 'shutdown' })
+      await back
+
+      const gone = event(client, 'disconnected')
+      await api('disconnect', { user: '42' })
+      t.match(await gone, { code: 3503, reason: 'force disconnect' })
+    })
+
+    t.test('is subscribed and unsubscribed by the API', async (t) => {
+      const { port, api } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      const subscribed = event(client, 'subscribed')
+      await api('subscribe', { user: '42', channel: 'closed:1', data: { hi: 1 } })
+      t.match(await subscribed, { channel: 'closed:1', data: { hi: 1 } })
+      const unsubscribed = event(client, 'unsubscribed')
+      await api('unsubscribe', { user: '42', channel: 'closed:1' })
+      t.match(await unsubscribed, { channel: 'closed:1' })
+
+      const own = await subscribe(client, 'chat:1')
+      const ended = event(own, 'unsubscribed')
+      await api('unsubscribe', { user: '42', channel: 'chat:1' })
+      t.match(await ended, { code: 2000, reason: 'server unsubscribe' })
+    })
+  })
+}
