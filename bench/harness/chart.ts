@@ -1,0 +1,18 @@
+export interface Bar {
+  readonly name: string
+  readonly value: number
+  readonly note: string
+}
+
+const WIDTH = 50
+
+/** Bars of text, the longest as wide as the chart. */
+export const chart = (title: string, bars: readonly Bar[]): string => {
+  const names = Math.max(...bars.map(({ name }) => name.length))
+  const longest = Math.max(...bars.map(({ value }) => value))
+  const lines = bars.map(({ name, value, note }) => {
+    const length = Math.max(1, Math.round((value / longest) * WIDTH))
+    return `${name.padEnd(names)}  ${'█'.repeat(length)} ${note}`
+  })
+  return [title, '', ...lines].join('\n')
+}

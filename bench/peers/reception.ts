@@ -1,0 +1,90 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+// What every reference server has beside its way of sending: a publish API, a check of tokens, an address. No limits, no
+// history, no recovery, no namespaces.
+
+const SECRET = process.env.REALTIME_HMAC_SECRET ?? ''
+const KEY = process.env.REALTIME_API_KEY ?? ''
+
+export type Publish = (channel: string, body: string) => void
+
+/** `POST /api/publish`; the body is `{"channel":…,"data":…}`, in this order. */
+export const createApi = (publish: Publish): Server =>
+  createServer((request: IncomingMessage, response: ServerResponse) => {
+    if (request.headers['x-api-key'] !== KEY) {
+      response.writeHead(401).end()
+      return
+    }
+    let body = ''
+    request.setEncoding('utf8')
+    request.on('data', (chunk: string) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const { channel } = JSON.parse(body)
+      response.writeHead(200, ANSWER_HEAD).end(ANSWER)
+      publish(channel, body)
+    })
+  })
+
+const ANSWER = '{"result":{}}'
+const ANSWER_HEAD = ['Content-Type', 'application/json', 'Content-Length', String(ANSWER.length)]
+
+export const listen = (server: Server): void => {
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1', 4096, () => {
+    process.stdout.write(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
+  })
+  process.on('SIGTERM', () => process.exit(0))
+}
+
+/** HS256 and the expiry, as little as can be done. */
+export const isGoodToken = (token: string): boolean => {
+  const [head, payload = '', signature = ''] = token.split('.')
+  const expected = createHmac('sha256', SECRET).update(`${head}.${payload}`).digest()
+  const given = Buffer.from(signature, 'base64url')
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false
+  return JSON.parse(Buffer.from(payload, 'base64url').toString()).exp * 1000 > Date.now()
+}
+
+export interface Client {
+  send(text: string): void
+  subscribe(channel: string): void
+}
+
+/** The commands that a client sends to be subscribed, each on a line. */
+export const handleCommands = (client: Client, message: string): void => {
+  for (const line of message.split('\n')) {
+    const { id, connect, subscribe } = JSON.parse(line)
+    if (connect !== undefined) {
+      if (!isGoodToken(connect.token)) return
+      client.send(`{"id":${id},"connect":{"client":"c","version":"peer","ping":25,"pong":true}}`)
+    } else if (subscribe !== undefined) {
+      client.subscribe(subscribe.channel)
+      client.send(`{"id":${id},"subscribe":{}}`)
+    }
+  }
+}
+
+/** One text frame of a server. */
+export const frameOf = (text: string): Buffer => {
+  const length = Buffer.byteLength(text)
+  const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
+  const frame = Buffer.allocUnsafe(head + length)
+  frame[0] = 0x81
+  if (head === 2) frame[1] = length
+  else if (head === 4) {
+    frame[1] = 126
+    frame.writeUInt16BE(length, 2)
+  } else {
+    frame[1] = 127
+    frame.writeBigUInt64BE(BigInt(length), 2)
+  }
+  frame.write(text, head)
+  return frame
+}
+
+/** The data of a publish body, not written anew. */
+export const dataIn = (body: string): string => body.slice(body.indexOf('"data":') + '"data":'.length, -1)

@@ -1,0 +1,177 @@
+import { createInterface } from 'node:readline'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import { percentile } from '../harness/statistics.js'
+import { DIALECTS, type DialectName } from './dialect.js'
+import { Publishing, publishRequest } from './publishing.js'
+import { Subscriber } from './subscriber.js'
+
+// The load: subscribers and a publisher in one process, on a core of their own. An order is a line, and so is its result.
+
+export interface OpenOrder {
+  readonly kind: 'open'
+  readonly port: number
+  readonly dialect: DialectName
+  readonly secret: string
+  readonly clients: number
+  readonly channels: number
+}
+
+export interface PublishOrder {
+  readonly kind: 'publish'
+  readonly port: number
+  readonly key: string
+  readonly data: string
+  readonly channels: number
+  readonly connections: number
+  readonly seconds: number
+  /** Publications that are on their way at once; or how many are sent in a second. */
+  readonly inFlight?: number
+  readonly perSecond?: number
+}
+
+export type Order = OpenOrder | PublishOrder | { readonly kind: 'close' }
+
+export interface LoadResult {
+  /** Clients opened, or publications sent. */
+  readonly count: number
+  readonly deliveries: number
+  readonly seconds: number
+  /** Share of its core that the load itself needed. */
+  readonly share: number
+  readonly p50: number
+  readonly p99: number
+}
+
+const channelName = (index: number): string => `floor:${index}`
+
+let subscribers: Subscriber[] = []
+let onPublication: (client: number) => void = () => undefined
+let fail: (error: Error) => void = () => undefined
+
+/** Measures how busy this process is meanwhile. */
+const timed = async (work: () => Promise<Omit<LoadResult, 'seconds' | 'share'>>): Promise<LoadResult> => {
+  const began = performance.now()
+  const cpu = process.cpuUsage()
+  const result = await work()
+  const seconds = (performance.now() - began) / 1000
+  const { user, system } = process.cpuUsage(cpu)
+  return { ...result, seconds, share: (user + system) / 1e6 / seconds }
+}
+
+const OPEN_AT_ONCE = 64
+
+const open = ({ port, dialect, secret, clients, channels }: OpenOrder): Promise<LoadResult> => {
+  const key = secretKey(secret)
+  const tokens = Array.from({ length: clients }, (_, index) =>
+    signJwt({ sub: `user-${index}` }, key, { lifetimeSeconds: 3600 })
+  )
+  return timed(
+    () =>
+      new Promise((resolve, reject) => {
+        fail = reject
+        let ready = 0
+        const next = (): void => {
+          const index = subscribers.length
+          if (index >= clients) return
+          subscribers.push(
+            new Subscriber(port, DIALECTS[dialect], tokens[index] as string, channelName(index % channels), {
+              subscribed: () => {
+                ready += 1
+                if (ready === clients) resolve({ count: clients, deliveries: 0, p50: 0, p99: 0 })
+                else next()
+              },
+              publication: () => onPublication(index),
+              failed: (error) => fail(error)
+            })
+          )
+        }
+        for (let index = 0; index < Math.min(OPEN_AT_ONCE, clients); index++) next()
+      })
+  )
+}
+
+const close = async (): Promise<LoadResult> => {
+  for (const subscriber of subscribers) subscriber.end()
+  subscribers = []
+  return { count: 0, deliveries: 0, seconds: 0, share: 0, p50: 0, p99: 0 }
+}
+
+/** Under full load most deliveries go untimed: a look at the clock costs what counting costs. */
+const SAMPLE_EVERY = 31
+
+/** Late ones are waited for so long. */
+const DRAIN_MS = 20_000
+
+const publish = async (order: PublishOrder): Promise<LoadResult> => {
+  const { channels, seconds, inFlight, perSecond } = order
+  const perPublication = subscribers.length / channels
+  const requests = Array.from({ length: channels }, (_, index) =>
+    publishRequest(order.key, channelName(index), order.data)
+  )
+  const sampleEvery = perSecond === undefined ? SAMPLE_EVERY : 1
+  const sentAt: number[] = []
+  const latencies: number[] = []
+  const received = new Uint32Array(subscribers.length)
+  let deliveries = 0
+  let answers = 0
+  let sending = true
+  let finish: () => void = () => undefined
+
+  const publishing = await Publishing.open(order.port, order.connections, requests, (faults) => {
+    if (faults > 0) fail(new Error('a publication was refused'))
+    answers += 1
+    step()
+  })
+  const send = (): void => {
+    sentAt.push(performance.now())
+    publishing.send()
+  }
+  const step = (): void => {
+    // One is on its way until it is answered and as many deliveries as it makes have arrived.
+    const done = Math.min(answers, Math.floor(deliveries / perPublication))
+    if (sending && inFlight !== undefined) while (sentAt.length - done < inFlight) send()
+    if (!sending && answers === sentAt.length && deliveries === sentAt.length * perPublication) finish()
+  }
+  onPublication = (client) => {
+    deliveries += 1
+    // The nth publication of a client's channel is the nth of its round.
+    const round = received[client] as number
+    received[client] = round + 1
+    if (deliveries % sampleEvery === 0)
+      latencies.push(performance.now() - (sentAt[round * channels + (client % channels)] as number))
+    if (deliveries % perPublication === 0) step()
+  }
+
+  const result = await timed(
+    () =>
+      new Promise((resolve, reject) => {
+        fail = reject
+        finish = () => resolve({ count: sentAt.length, deliveries, p50: 0, p99: 0 })
+        const pace = perSecond === undefined ? undefined : setInterval(send, 1000 / perSecond)
+        setTimeout(() => {
+          clearInterval(pace)
+          sending = false
+          setTimeout(
+            () => reject(new Error(`${deliveries} deliveries of ${sentAt.length} publications`)),
+            DRAIN_MS
+          ).unref()
+          step()
+        }, seconds * 1000)
+        step()
+      })
+  )
+  publishing.close()
+  onPublication = () => undefined
+  return { ...result, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) }
+}
+
+const run = (order: Order): Promise<LoadResult> =>
+  order.kind === 'open' ? open(order) : order.kind === 'publish' ? publish(order) : close()
+
+for await (const line of createInterface({ input: process.stdin })) {
+  try {
+    process.stdout.write(`result ${JSON.stringify(await run(JSON.parse(line)))}\n`)
+  } catch (error) {
+    process.stdout.write(`result ${JSON.stringify({ fault: String(error) })}\n`)
+  }
+}

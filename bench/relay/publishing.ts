@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** Sends publish requests over a few keep-alive connections, several at once on each, and counts the answers. */
+export class Publishing {
+  readonly #requests: readonly Buffer[]
+  readonly #sockets: Socket[]
+  readonly #onAnswer: (faults: number) => void
+  #sent = 0
+
+  private constructor(requests: readonly Buffer[], sockets: Socket[], onAnswer: (faults: number) => void) {
+    this.#requests = requests
+    this.#sockets = sockets
+    this.#onAnswer = onAnswer
+    for (const socket of sockets) this.#readAnswers(socket)
+  }
+
+  static async open(
+    port: number,
+    connections: number,
+    requests: readonly Buffer[],
+    onAnswer: (faults: number) => void
+  ): Promise<Publishing> {
+    const sockets = Array.from({ length: connections }, () => connect({ port, host: '127.0.0.1', noDelay: true }))
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    return new Publishing(requests, sockets, onAnswer)
+  }
+
+  /** To one channel after the other, over one connection after the other. */
+  send(): void {
+    const request = this.#requests[this.#sent % this.#requests.length] as Buffer
+    this.#sockets[this.#sent % this.#sockets.length]?.write(request)
+    this.#sent += 1
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #readAnswers(socket: Socket): void {
+    let unread = ''
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      unread += text
+      for (;;) {
+        const head = unread.indexOf('\r\n\r\n')
+        if (head === -1) return
+        const length = Number(/content-length: *(\d+)/i.exec(unread.slice(0, head))?.[1] ?? 0)
+        const end = head + 4 + length
+        if (unread.length < end) return
+        const answer = unread.slice(0, end)
+        unread = unread.slice(end)
+        this.#onAnswer(answer.startsWith('HTTP/1.1 200') && answer.includes('"result"') ? 0 : 1)
+      }
+    })
+  }
+}
+
+export const publishRequest = (key: string, channel: string, data: string): Buffer => {
+  const body = `{"channel":"${channel}","data":${data}}`
+  return Buffer.from(
+    `POST /api/publish HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  )
+}

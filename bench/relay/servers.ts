@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BenchProcess, SERVER_CORE, startProcess } from '../harness/process.js'
+import type { DialectName } from './dialect.js'
+
+export const SECRET = '0123456789abcdef'.repeat(4)
+export const KEY = 'fedcba9876543210'.repeat(4)
+
+export const RELAY = 'relay'
+export const SEND_LOOP = 'ws.send loop'
+export const COALESCING = 'ws, coalescing, no features'
+export const NET_LOOP = 'plain net writes'
+export const SOCKET_IO = 'socket.io'
+
+const ENTRIES = {
+  [RELAY]: ['../../src/relay/main.js', 'centrifugo'],
+  [SEND_LOOP]: ['../peers/ws-send-loop.js', 'centrifugo'],
+  [COALESCING]: ['../peers/ws-coalescing.js', 'centrifugo'],
+  [NET_LOOP]: ['../peers/net-loop.js', 'centrifugo'],
+  [SOCKET_IO]: ['../peers/socket-io.js', 'socketIo']
+} as const satisfies Record<string, readonly [entry: string, dialect: DialectName]>
+
+export type ServerName = keyof typeof ENTRIES
+export const SERVER_NAMES = Object.keys(ENTRIES) as ServerName[]
+
+// Everything that costs something is on. But nothing is merged: what is counted here is deliveries.
+const RELAY_CONFIG = {
+  client: {
+    connection_limit: 50_000,
+    connections_per_address: 50_000,
+    user_connection_limit: 100,
+    connection_rate_limit: 50_000,
+    commands_per_second: 256
+  },
+  channel: {
+    namespaces: [
+      {
+        name: 'floor',
+        allow_subscribe_for_client: true,
+        history_size: 100,
+        history_ttl: '60s',
+        force_recovery: true,
+        force_positioning: true
+      }
+    ]
+  }
+}
+
+export interface RunningServer {
+  readonly process: BenchProcess
+  readonly port: number
+  readonly dialect: DialectName
+  stop(): Promise<void>
+}
+
+export const startServer = async (name: ServerName): Promise<RunningServer> => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-relay-'))
+  const config = join(folder, 'relay.json')
+  writeFileSync(config, JSON.stringify(RELAY_CONFIG))
+  const [entry, dialect] = ENTRIES[name]
+  const process = startProcess(SERVER_CORE, new URL(entry, import.meta.url), {
+    REALTIME_HMAC_SECRET: SECRET,
+    REALTIME_API_KEY: KEY,
+    RELAY_PORT: '0',
+    RELAY_CONFIG: config
+  })
+  const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
+  return {
+    process,
+    port: Number(port),
+    dialect,
+    async stop() {
+      await process.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import { connect, type Socket } from 'node:net'
+import type { Dialect } from './dialect.js'
+import { clientFrame, FrameReader } from './frames.js'
+
+/** Shared by all sockets: what is in it is looked at before the next one is read. */
+const BUFFER = Buffer.allocUnsafe(512 * 1024)
+
+/** Longer messages are publications. */
+const SHORT = 64
+
+/** One subscribed client on a bare socket. */
+export class Subscriber {
+  readonly #socket: Socket
+  readonly #dialect: Dialect
+  #reader: FrameReader | null = null
+  #upgrade = ''
+  #subscribed: (() => void) | null = null
+
+  /** `onPublication` is told of each one, without its content. */
+  constructor(
+    port: number,
+    dialect: Dialect,
+    token: string,
+    channel: string,
+    done: { subscribed: () => void; publication: () => void; failed: (error: Error) => void }
+  ) {
+    this.#dialect = dialect
+    this.#subscribed = done.subscribed
+    this.#socket = connect({
+      port,
+      host: '127.0.0.1',
+      noDelay: true,
+      onread: {
+        buffer: BUFFER,
+        callback: (count, buffer) => {
+          try {
+            this.#read(buffer as Buffer, count, token, channel, done.publication)
+          } catch (error) {
+            done.failed(error as Error)
+          }
+          return true
+        }
+      }
+    })
+    this.#socket.once('connect', () => {
+      this.#socket.write(
+        `GET ${dialect.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`
+      )
+    })
+    this.#socket.once('error', done.failed)
+    this.#socket.once('close', () => done.failed(new Error('a connection ended')))
+  }
+
+  end(): void {
+    this.#socket.removeAllListeners('close')
+    this.#socket.destroy()
+  }
+
+  #read(buffer: Buffer, count: number, token: string, channel: string, onPublication: () => void): void {
+    if (this.#reader !== null) {
+      this.#reader.read(buffer, count)
+      return
+    }
+    this.#upgrade += buffer.toString('latin1', 0, count)
+    const end = this.#upgrade.indexOf('\r\n\r\n')
+    if (end === -1) return
+    if (!this.#upgrade.startsWith('HTTP/1.1 101')) throw new Error(`no upgrade: ${this.#upgrade.slice(0, 40)}`)
+
+    const rest = Buffer.from(this.#upgrade.slice(end + 4), 'latin1')
+    this.#upgrade = ''
+    this.#reader = this.#startReading(token, channel, onPublication)
+    const greeting = this.#dialect.greeting(token, channel)
+    if (greeting !== null) this.#say(greeting)
+    this.#reader.read(rest, rest.length)
+  }
+
+  #startReading(token: string, channel: string, onPublication: () => void): FrameReader {
+    const { ping, pong, reply } = this.#dialect
+    const reader = new FrameReader(Number.POSITIVE_INFINITY, (_length, payload) => {
+      if (payload === null) {
+        onPublication()
+        return
+      }
+      const message = payload.toString()
+      if (message === ping) this.#say(pong)
+      if (message === ping || this.#subscribed === null) return
+      const answer = reply(message, token, channel)
+      if (typeof answer === 'string') this.#say(answer)
+      if (answer !== true) return
+      reader.keepUpTo = SHORT
+      const subscribed = this.#subscribed
+      this.#subscribed = null
+      subscribed()
+    })
+    return reader
+  }
+
+  #say(text: string): void {
+    this.#socket.write(clientFrame(text))
+  }
+}

@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
+import { type BenchProcess, LOAD_CORE, startProcess } from '../harness/process.js'
+import type { LoadResult, Order } from './load.js'
+import { positionBatch } from './position-batch.js'
+import { type Reading, Readings, report } from './report.js'
+import {
+  CONNECT,
+  FAN_OUT_FIXED,
+  FAN_OUT_SATURATED,
+  MANY_CHANNELS_FIXED,
+  MANY_CHANNELS_SATURATED,
+  MEMORY
+} from './scenarios.js'
+import { KEY, type RunningServer, SECRET, SERVER_NAMES, type ServerName, startServer } from './servers.js'
+
+export interface RelaySuiteOptions {
+  readonly rounds: number
+  /** How long each reading publishes. */
+  readonly seconds: number
+  /** Connections for the reading of memory. */
+  readonly connections: number
+}
+
+const SUBSCRIBERS = 1000
+const MANY_CHANNELS = 100
+const DATA = positionBatch()
+
+/** More are not worth their time: each starts the servers anew and takes a minute. */
+const MEMORY_ROUNDS = 3
+
+/** CPU time per unit of work, the servers taking turns: what disturbs the machine disturbs them alike. */
+export const relaySuite = async ({ rounds, seconds, connections }: RelaySuiteOptions): Promise<string> => {
+  const load = new Load()
+  const servers = new Map<ServerName, RunningServer>()
+  const readings = new Readings()
+  try {
+    for (const name of SERVER_NAMES) servers.set(name, await startServer(name))
+    for (let round = -1; round < rounds; round++) {
+      for (const [name, server] of servers) {
+        // The first round only warms up.
+        const note = (scenario: string, reading: Reading): void => {
+          if (round >= 0) readings.add(scenario, name, reading)
+        }
+        await oneChannel(load, server, seconds, note)
+        await manyChannels(load, server, seconds, note)
+      }
+    }
+    for (const server of servers.values()) await server.stop()
+    servers.clear()
+
+    const clients = Math.min(connections, openFilesAllowed() - SPARE_FILES)
+    for (let round = 0; round < Math.min(rounds, MEMORY_ROUNDS); round++) {
+      for (const name of SERVER_NAMES) readings.add(MEMORY, name, await memory(load, name, clients))
+    }
+    return report(readings, {
+      rounds,
+      seconds,
+      subscribers: SUBSCRIBERS,
+      channels: MANY_CHANNELS,
+      clients,
+      connections
+    })
+  } finally {
+    await Promise.all([load.stop(), ...[...servers.values()].map((server) => server.stop())])
+  }
+}
+
+type Note = (scenario: string, reading: Reading) => void
+
+const oneChannel = async (load: Load, server: RunningServer, seconds: number, note: Note): Promise<void> => {
+  const publish = {
+    kind: 'publish',
+    port: server.port,
+    key: KEY,
+    data: DATA,
+    channels: 1,
+    connections: 8,
+    seconds
+  } as const
+  note(CONNECT, await measure(load, server, openOrder(server, SUBSCRIBERS, 1), 'count'))
+  note(FAN_OUT_SATURATED, await measure(load, server, { ...publish, inFlight: 8 }, 'deliveries'))
+  note(FAN_OUT_FIXED, await measure(load, server, { ...publish, perSecond: 20 }, 'deliveries'))
+  await closeAll(load)
+}
+
+const manyChannels = async (load: Load, server: RunningServer, seconds: number, note: Note): Promise<void> => {
+  const publish = {
+    kind: 'publish',
+    port: server.port,
+    key: KEY,
+    data: DATA,
+    channels: MANY_CHANNELS,
+    connections: 8,
+    seconds
+  } as const
+  await load.run(openOrder(server, SUBSCRIBERS, MANY_CHANNELS))
+  note(MANY_CHANNELS_SATURATED, await measure(load, server, { ...publish, inFlight: 64 }, 'count'))
+  note(MANY_CHANNELS_FIXED, await measure(load, server, { ...publish, perSecond: 500 }, 'count'))
+  await closeAll(load)
+}
+
+const openOrder = ({ port, dialect }: RunningServer, clients: number, channels: number): Order => ({
+  kind: 'open',
+  port,
+  dialect,
+  secret: SECRET,
+  clients,
+  channels
+})
+
+const measure = async (
+  load: Load,
+  { process }: RunningServer,
+  order: Order,
+  per: 'count' | 'deliveries'
+): Promise<Reading> => {
+  const before = cpuMicroseconds(process.pid)
+  const result = await load.run(order)
+  const cpu = cpuMicroseconds(process.pid) - before
+  const { seconds, share, p50, p99 } = result
+  return {
+    value: cpu / result[per],
+    rate: result[per] / seconds,
+    p50,
+    p99,
+    serverShare: cpu / 1e6 / seconds,
+    loadShare: share
+  }
+}
+
+/** Servers notice that their clients are gone before the next reading begins. */
+const SETTLE_MS = 500
+const closeAll = async (load: Load): Promise<void> => {
+  await load.run({ kind: 'close' })
+  await setTimeout(SETTLE_MS)
+}
+
+const WARM_CLIENTS = 500
+const IDLE_MS = 3000
+
+/** A fresh process, a few clients that come and go, then all of them, who stay and say nothing. */
+const memory = async (load: Load, name: ServerName, clients: number): Promise<Reading> => {
+  const server = await startServer(name)
+  try {
+    await load.run(openOrder(server, WARM_CLIENTS, 1))
+    await closeAll(load)
+    const before = residentMebibytes(server.process.pid)
+    const { seconds, share } = await load.run(openOrder(server, clients, 1))
+    await setTimeout(IDLE_MS)
+    const value = ((residentMebibytes(server.process.pid) - before) * 1024) / clients
+    await closeAll(load)
+    return { value, rate: clients / seconds, p50: 0, p99: 0, serverShare: 0, loadShare: share }
+  } finally {
+    await server.stop()
+  }
+}
+
+const SPARE_FILES = 200
+
+/** Node.js takes what the system allows at most; who wants more says so with `ulimit -Hn` or `prlimit`. */
+const openFilesAllowed = (): number => {
+  const [, hard = '0'] = /Max open files\s+\S+\s+(\S+)/.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+  return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard)
+}
+
+/** The process that loads the servers. */
+class Load {
+  readonly #process: BenchProcess = startProcess(LOAD_CORE, new URL('./load.js', import.meta.url))
+
+  async run(order: Order): Promise<LoadResult> {
+    this.#process.tell(JSON.stringify(order))
+    const [, json = ''] = await this.#process.line(/^result (.*)$/)
+    const result = JSON.parse(json)
+    if (result.fault !== undefined) throw new Error(`${order.kind}: ${result.fault}`)
+    return result
+  }
+
+  stop(): Promise<void> {
+    return this.#process.stop()
+  }
+}
