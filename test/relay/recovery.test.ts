@@ -1,0 +1,94 @@
+import t from 'tap'
+import { collect, event, officialClient, startRelay, TRANSPORTS } from '../helper/relay.js'
+
+const CUTS = 50
+const NAMESPACES = {
+  channel: {
+    namespaces: [
+      {
+        name: 'seq',
+        allow_subscribe_for_client: true,
+        history_size: 1000,
+        history_ttl: '300s',
+        force_recovery: true,
+        allowed_delta_types: ['fossil'],
+        delta_publish: true
+      }
+    ]
+  },
+  client: { recovery_max_publication_limit: 1000 }
+}
+
+// The wire where cuts are sharpest has them all; the others show that the transport makes no difference.
+for (const [transport, delta] of [...TRANSPORTS.map((name) => [name, false] as const), ['websocket', true] as const]) {
+  t.test(`a ${delta ? 'delta ' : ''}reader over ${transport} that is cut off ${CUTS} times`, async (t) => {
+    t.test('hears exactly what a publisher that never pauses publishes', async (t) => {
+      const edge = await startRelay(t, NAMESPACES)
+      const client = officialClient(t, edge, transport)
+      const subscription = client.newSubscription('seq:1', delta ? { delta: 'fossil' } : {})
+      const heard = collect(subscription)
+      const subscribed = event(subscription, 'subscribed')
+      subscription.subscribe()
+      client.connect()
+      await subscribed
+
+      let isPublishing = true
+      let published = 0
+      const publisher = (async () => {
+        while (isPublishing) await edge.publish('seq:1', { n: ++published, filler: 'x'.repeat(100) })
+      })()
+      for (let cut = 0; cut < CUTS; cut++) {
+        const back = event(subscription, 'subscribed')
+        // A client that closes by itself is cut here; the server cuts it off in the middle of what it writes.
+        for (const { sink } of edge.relay.context.roster.all) sink.close({ code: 3011, reason: 'force reconnect' })
+        await back
+        const at = published
+        await heard.until((publications) => (publications.at(-1)?.data.n ?? 0) > at)
+      }
+      isPublishing = false
+      await publisher
+      await heard.until((publications) => publications.at(-1)?.data.n === published)
+
+      t.same(
+        heard.data.map(({ n }) => n),
+        Array.from({ length: published }, (_, index) => index + 1)
+      )
+      t.ok(published > CUTS)
+    })
+  })
+}
+
+t.test('a reader whose socket is destroyed', async (t) => {
+  t.test(`hears exactly what was published, ${CUTS} times`, async (t) => {
+    const edge = await startRelay(t, NAMESPACES)
+    const sockets = new Set<import('node:net').Socket>()
+    edge.running.server.on('upgrade', (_request, socket) => sockets.add(socket as import('node:net').Socket))
+    const client = officialClient(t, edge, 'websocket')
+    const subscription = client.newSubscription('seq:1')
+    const heard = collect(subscription)
+    const subscribed = event(subscription, 'subscribed')
+    subscription.subscribe()
+    client.connect()
+    await subscribed
+
+    let published = 0
+    let isPublishing = true
+    const publisher = (async () => {
+      while (isPublishing) await edge.publish('seq:1', { n: ++published })
+    })()
+    for (let cut = 0; cut < CUTS; cut++) {
+      const back = event(subscription, 'subscribed')
+      for (const socket of sockets) socket.destroy()
+      sockets.clear()
+      await back
+    }
+    isPublishing = false
+    await publisher
+    await heard.until((publications) => publications.at(-1)?.data.n === published)
+
+    t.same(
+      heard.data.map(({ n }) => n),
+      Array.from({ length: published }, (_, index) => index + 1)
+    )
+  })
+})

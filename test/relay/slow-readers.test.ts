@@ -1,0 +1,136 @@
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { connectedClient, type Json, type RawClient } from '../helper/raw-client.js'
+import { type EdgeRelay, startRelay } from '../helper/relay.js'
+
+const OPEN = { allow_subscribe_for_client: true, history_size: 1000, history_ttl: '300s', force_recovery: true }
+const NAMESPACES = {
+  channel: {
+    namespaces: [
+      { name: 'floor', ...OPEN, conflate: 'data[].transmitterId' },
+      { name: 'plain', ...OPEN }
+    ]
+  }
+}
+
+const BATCHES = 600
+const TRANSMITTERS = 700
+const PER_BATCH = 400
+
+/** A batch of about 60 KB: every transmitter is in most of them, none in all. */
+const batch = (n: number): Json => ({
+  type: 'position-batch',
+  data: Array.from({ length: PER_BATCH }, (_, index) => ({
+    transmitterId: `t${(n * 37 + index) % TRANSMITTERS}`,
+    n,
+    filler: 'x'.repeat(100)
+  }))
+})
+
+interface Pub {
+  readonly data: { readonly data: { readonly transmitterId: string; readonly n: number }[] }
+  readonly offset: number
+}
+
+const pubOf = (message: Json): Pub | undefined => (message.push as { pub?: Pub } | undefined)?.pub
+
+/** Reads publications until the one with this offset has come. */
+const readTo = async (client: RawClient, offset: number): Promise<Pub[]> => {
+  const pubs: Pub[] = []
+  for (;;) {
+    const pub = pubOf(await client.next())
+    if (pub !== undefined) pubs.push(pub)
+    if (pub !== undefined && pub.offset >= offset) return pubs
+  }
+}
+
+const subscriber = async (t: Test, { url }: EdgeRelay, channel: string): Promise<RawClient> => {
+  const client = await connectedClient(t, url)
+  await client.ask({ id: 2, subscribe: { channel } })
+  return client
+}
+
+/** What a reader knows of every transmitter when it has taken all of these. */
+const newest = (pubs: readonly Pub[]): Map<string, number> => {
+  const known = new Map<string, number>()
+  for (const { data } of pubs) for (const { transmitterId, n } of data.data) known.set(transmitterId, n)
+  return known
+}
+
+t.test('a reader that stops', async (t) => {
+  t.test(`ends, where batches are merged, with the newest entry of every key after ${BATCHES} of them`, async (t) => {
+    const edge = await startRelay(t, NAMESPACES)
+    const [reader, stopped] = [await subscriber(t, edge, 'floor:7'), await subscriber(t, edge, 'floor:7')]
+    stopped.ws.pause()
+    const all = readTo(reader, BATCHES)
+    const before = process.memoryUsage().arrayBuffers
+    let most = 0
+    for (let n = 1; n <= BATCHES; n++) {
+      await edge.publish('floor:7', batch(n))
+      const [, second] = edge.relay.context.roster.all
+      most = Math.max(most, second?.sink.unsentBytes ?? 0)
+    }
+    const heard = await all
+    t.same(
+      heard.map(({ offset }) => offset),
+      Array.from({ length: BATCHES }, (_, index) => index + 1),
+      'another reader gets everything, as it was published'
+    )
+    t.ok(most < 1024 * 1024, `what waited for the one that stopped stayed below its limit: ${most} bytes`)
+    t.ok(process.memoryUsage().arrayBuffers - before < 32 * 1024 * 1024)
+
+    stopped.ws.resume()
+    const late = await readTo(stopped, BATCHES)
+    t.ok(late.length < BATCHES, `merged into ${late.length}`)
+    t.same(newest(late), newest(heard))
+    t.same(
+      late.map(({ offset }) => offset),
+      late.map(({ offset }) => offset).sort((a, b) => a - b),
+      'offsets only go up'
+    )
+    t.equal(late.at(-1)?.offset, BATCHES)
+
+    await edge.publish('floor:7', batch(BATCHES + 1))
+    const [next] = await readTo(stopped, BATCHES + 1)
+    t.same(next?.data, batch(BATCHES + 1), 'and then gets what comes as it comes')
+  })
+
+  t.test('is closed where nothing can be merged, and holds up nobody', async (t) => {
+    const edge = await startRelay(t, NAMESPACES)
+    const [reader, stopped] = [await subscriber(t, edge, 'plain:1'), await subscriber(t, edge, 'plain:1')]
+    stopped.ws.pause()
+    const all = readTo(reader, BATCHES)
+    for (let n = 1; n <= BATCHES; n++) await edge.publish('plain:1', batch(n))
+
+    t.equal((await all).length, BATCHES)
+    t.equal(edge.relay.stats().clients, 1)
+    stopped.ws.resume()
+    t.match(await stopped.closed, /^(3008 slow|1006)$/)
+  })
+
+  t.test('is closed where what is merged outgrows its limit', async (t) => {
+    const edge = await startRelay(t, { ...NAMESPACES, client: { queue_max_size: 65_536 } })
+    const [reader, stopped] = [await subscriber(t, edge, 'floor:7'), await subscriber(t, edge, 'floor:7')]
+    stopped.ws.pause()
+    const all = readTo(reader, BATCHES)
+    for (let n = 1; n <= BATCHES; n++) await edge.publish('floor:7', batch(n))
+
+    await all
+    t.equal(edge.relay.stats().clients, 1)
+  })
+
+  t.test('that comes back after it was closed recovers', async (t) => {
+    const edge = await startRelay(t, NAMESPACES)
+    const stopped = await subscriber(t, edge, 'plain:1')
+    const { epoch } = await edge.publish('plain:1', batch(1))
+    const [first] = await readTo(stopped, 1)
+    stopped.ws.terminate()
+    await once(stopped.ws, 'close')
+    for (let n = 2; n <= 5; n++) await edge.publish('plain:1', batch(n))
+    const back = await connectedClient(t, edge.url)
+
+    t.match(await back.ask({ id: 2, subscribe: { channel: 'plain:1', recover: true, epoch, offset: first?.offset } }), {
+      subscribe: { recovered: true, publications: [{ offset: 2 }, { offset: 3 }, { offset: 4 }, { offset: 5 }] }
+    })
+  })
+})
