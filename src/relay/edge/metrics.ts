@@ -1,7 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { CounterSeries } from '../../shared/metric-series.js'
 import type { RelayStats } from '../core/relay.js'
-import type { Watch } from '../core/watch.js'
+import type { MessageType, SentSeries, Watch } from '../core/watch.js'
 import { Counters, Histograms } from './metric-tables.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
@@ -11,9 +10,6 @@ export interface MetricSources {
   /** Relays that act as one. */
   readonly nodes: () => number
 }
-
-const MESSAGE_TYPES = ['publication', 'join', 'leave', 'control'] as const
-export type MessageType = (typeof MESSAGE_TYPES)[number]
 
 /** From 100 µs to 10 s. */
 const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -239,7 +235,7 @@ export class RelayMetrics implements Watch {
   }
 
   /** A command came in; what it was called is one of ours, never what somebody sent. */
-  command(method: string, namespace: string, bytes: number, transport = ''): void {
+  command(method: string, namespace: string, bytes: number, transport: string): void {
     const frameType = method === 'pong' ? 'client_pong' : method
     this.#received.of(transport, frameType, namespace).value += 1
     this.#receivedBytes.of(transport, frameType, namespace).value += bytes
@@ -343,9 +339,4 @@ export class RelayMetrics implements Watch {
       registers
     }).set({ version }, 1)
   }
-}
-
-export interface SentSeries {
-  readonly messages: CounterSeries
-  readonly bytes: CounterSeries
 }

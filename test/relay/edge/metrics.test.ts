@@ -150,12 +150,12 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     (metrics) => {
       metrics.command('subscribe', 'floor', 100, 'websocket')
       metrics.command('subscribe', 'floor', 50, 'websocket')
-      metrics.command('pong', '', 2)
+      metrics.command('pong', '', 2, 'sse')
     },
     {
       'centrifugo_transport_messages_received{transport="websocket",frame_type="subscribe",channel_namespace="floor"}': 2,
       'centrifugo_transport_messages_received_size{transport="websocket",frame_type="subscribe",channel_namespace="floor"}': 150,
-      'centrifugo_transport_messages_received{transport="",frame_type="client_pong",channel_namespace=""}': 1
+      'centrifugo_transport_messages_received{transport="sse",frame_type="client_pong",channel_namespace=""}': 1
     }
   ],
   [
