@@ -1,5 +1,5 @@
 import cookie from '@fastify/cookie'
-import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify'
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import packageFile from '../../package.json' with { type: 'json' }
 import { AddressSet } from '../shared/address.js'
@@ -69,11 +69,11 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     auditDropped: () => audit.dropped
   })
   const countRefusal = (code: RefusalCode): void => metrics.refused(code)
-  const refuse = refuser(countRefusal)
+  const refuse = refuser(countRefusal, log)
   const watch = answerWatch([logRequests(infoLines(log)), countRequests(metrics)])
 
   const app: FastifyInstance = Fastify({
-    ...serverOptions(config, log),
+    ...serverOptions(config),
     frameworkErrors: (error, request, reply) => {
       // The router refuses these before any hook runs.
       beginRequest(request, reply, watch)
@@ -89,7 +89,7 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
   requireCanonicalPath(app, new KnownPaths([...declaredPaths(routeTables), '/api/dev-login', ...API_DOCS_PATHS]))
-  const loginLimit = await rateLimit(app, config.loginLimit)
+  const loginLimit = await rateLimit(app, config.loginLimit, log)
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })
   sessionExchange(app, provider ?? null)
@@ -100,11 +100,11 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   )
 
   const backendWatch = watchBackend(metrics)
-  const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: backendWatch })
+  const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: backendWatch, log })
   mountRoutes(app, routeTables, {
     forward,
     local: new Map([
-      ...sessionRoutes({ config, backend, watch: backendWatch, cookies, tokens, csrfTokens }),
+      ...sessionRoutes({ config, log, backend, watch: backendWatch, cookies, tokens, csrfTokens }),
       ...healthRoutes({ database, backend: backendReachable(backend) })
     ]),
     uploadBytes: config.limits.uploadBytes
@@ -116,20 +116,17 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   if (config.webRoot !== null) await webRoot(app, config.webRoot)
 
   app.addHook('onClose', async () => {
-    await Promise.all([backend.pool.destroy(), database?.close()])
+    await Promise.all([backend.slots.destroy(), database?.close()])
     await audit.close()
   })
   return { app, audit }
 }
 
-const serverOptions = (config: GatewayConfig, log: Logger) => {
+const serverOptions = (config: GatewayConfig) => {
   const trusted = new AddressSet(config.trustedProxies)
   return {
-    loggerInstance: log as FastifyBaseLogger,
-    // One line per request is ours: see request-log.ts.
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    // A logger for each request costs 9 µs, and most requests never use theirs: the few lines name the request themselves.
-    childLoggerFactory: (logger: FastifyBaseLogger) => logger,
+    // Whoever has something to say is given the log. The framework's would cost a logger and two listeners per request.
+    logger: false,
     genReqId: requestId,
     trustProxy: config.trustedProxies.length > 0 && ((address: string) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,

@@ -16,7 +16,7 @@ const start = async (config: GatewayConfig): Promise<void> => {
   closeOnSignal({ close: () => app.close(), cutOff: () => app.server.closeAllConnections() }, log)
   process.on('SIGHUP', () => void audit.reopen())
 
-  await listen(app, config.listen)
+  log.info(`listening at ${await listen(app, config.listen)}`)
 }
 
 const NO_SUCH_HOST = 'GATEWAY_HOST must be an address of this machine, or a name of one'
@@ -29,11 +29,11 @@ const LISTEN_FAULTS: Readonly<Record<string, string>> = {
   EACCES: 'GATEWAY_PORT must be one that this user may listen on'
 }
 
-const listen = async (app: FastifyInstance, { host, port }: GatewayConfig['listen']): Promise<void> => {
+const listen = async (app: FastifyInstance, { host, port }: GatewayConfig['listen']): Promise<string> => {
   try {
     // For a name with several addresses the framework would open a server for each, and only the first can be drained.
     const { address } = await lookup(host, { order: 'ipv4first' })
-    await app.listen({ host: address, port, listenTextResolver: (place) => `listening at ${place}` })
+    return await app.listen({ host: address, port })
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
     const fault = LISTEN_FAULTS[code]

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
 import { type Refusal, type RefusalCode, refusalBody, refusalOf } from './errors.js'
 
 export type Refuse = (error: unknown, reply: FastifyReply) => void
@@ -8,7 +9,7 @@ export type Refuse = (error: unknown, reply: FastifyReply) => void
  * `http-edge.ts`. Faults of ours and of the backend are logged, faults of the caller only counted.
  */
 export const refuser =
-  (count: (code: RefusalCode) => void): Refuse =>
+  (count: (code: RefusalCode) => void, log: Pick<Logger, 'error'>): Refuse =>
   (error, reply) => {
     const refusal = refusalOf(error)
     const requestId = reply.request.id
@@ -16,7 +17,7 @@ export const refuser =
     const gone = reply.raw.destroyed || reply.request.raw.errored !== null
     if (!gone) count(refusal.code)
     if (!gone && refusal.statusCode >= 500) {
-      reply.log.error({ requestId, code: refusal.code, err: refusal.cause ?? refusal }, 'refused')
+      log.error({ requestId, code: refusal.code, err: refusal.cause ?? refusal }, 'refused')
     }
     reply.code(refusal.statusCode).headers(refusalHeaders(refusal)).send(refusalBody(refusal, requestId))
   }

@@ -224,6 +224,8 @@ t.test('the log of the gateway', async (t) => {
 
       await ask(gateway)
 
+      // Not everything is worth a line; this is, and shows that lines would be seen.
+      await gateway.send('/api/health')
       await gateway.gateway.app.close()
       t.not(gateway.logs.length, 0)
       t.notMatch(JSON.stringify(gateway.logs), SECRET)

@@ -307,7 +307,7 @@ const startApp = async (
   app.addHook('onRequest', async (request) => {
     if (request.headers['x-refuse'] !== undefined) throw new Refusal('CSRF_MISMATCH')
   })
-  const refuse = refuser((code) => metrics.refused(code))
+  const refuse = refuser((code) => metrics.refused(code), { error: () => undefined })
   app.setErrorHandler((error, _request, reply) => refuse(error, reply))
   app.setNotFoundHandler((_request, reply) => refuse(new Refusal('NOT_FOUND'), reply))
 

@@ -15,7 +15,8 @@ mountRoutes(app, [zones], {
     backend: openBackend(config.backend),
     publicHost: null,
     headerTable: {},
-    watch: { answered: () => undefined, failed: () => undefined }
+    watch: { answered: () => undefined, failed: () => undefined },
+    log: { error: () => undefined }
   }),
   local: new Map(),
   uploadBytes: config.limits.uploadBytes

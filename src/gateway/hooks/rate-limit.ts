@@ -1,5 +1,6 @@
 import rateLimitPlugin, { type FastifyRateLimitStoreCtor, normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import type { Attempts } from '../login-limit/attempts.js'
@@ -16,12 +17,16 @@ const IPV6_PREFIX = 64
  * Second: five POSTs under `/api/auth/` per address and window, all of them in one count. The plugin's own hook would run
  * after those of the chain and count per route, so it is asked here, in its place.
  */
-export const rateLimit = async (app: FastifyInstance, config: GatewayConfig['loginLimit']): Promise<LoginLimit> => {
+export const rateLimit = async (
+  app: FastifyInstance,
+  config: GatewayConfig['loginLimit'],
+  log: Logger
+): Promise<LoginLimit> => {
   const local = new MemoryAttempts({ windowMs: WINDOW_MS })
   app.addHook('onClose', async () => local.close())
   if (!config.enforced) return local
 
-  const counts = config.redisUrl === null ? local : await sharedCounts(app, config.redisUrl, local)
+  const counts = config.redisUrl === null ? local : await sharedCounts(app, config.redisUrl, local, log)
   await app.register(rateLimitPlugin, { global: false, store: storeOn(counts) })
   const check = app.createRateLimit({
     max: MAX_ATTEMPTS,
@@ -58,8 +63,8 @@ interface Counts {
   add(key: string): Attempts | Promise<Attempts>
 }
 
-const sharedCounts = async (app: FastifyInstance, url: string, local: MemoryAttempts): Promise<Counts> => {
-  const shared = new RedisAttempts({ url, windowMs: WINDOW_MS, local, log: app.log })
+const sharedCounts = async (app: FastifyInstance, url: string, local: MemoryAttempts, log: Logger): Promise<Counts> => {
+  const shared = new RedisAttempts({ url, windowMs: WINDOW_MS, local, log })
   app.addHook('onClose', async () => shared.close())
   await shared.ready()
   return shared

@@ -1,11 +1,12 @@
+import type { Client } from 'undici'
 import { Refusal } from '../errors.js'
 
 /** Somebody who wants a connection to the backend. */
 export interface Waiter {
   /** Holds a connection for as long as its sender likes to take: the body is passed on as it comes. */
   readonly streams: boolean
-  /** Its turn. From now on it holds a slot, until it calls `leave`. */
-  run(waitedMs: number): void
+  /** Its turn. From now on the connection is its own, until it calls `leave`. */
+  run(connection: Client, waitedMs: number): void
   /** Its turn did not come in time. */
   refuse(refusal: Refusal): void
 }
@@ -24,19 +25,26 @@ interface Waiting {
 }
 
 /**
- * Who may use which of the backend's connections, and who waits for one. The pool has a queue of its own, but one without
- * end, without a deadline, and that nobody can leave.
+ * The backend's connections: who uses which, and who waits for one. Undici's own pool has a queue too, but one without end,
+ * without a deadline, and that nobody can leave; and it looks through all its connections for a free one, twice for each
+ * request.
  */
 export class BackendSlots {
   readonly #limits: SlotLimits
   /** Senders that never finish must leave connections to everybody else. */
   readonly #maxStreams: number
   readonly #waiting = new Map<Waiter, Waiting>()
+  readonly #open: () => Client
+  readonly #all: Client[] = []
+  /** The last that was used comes first: so few stay open as are needed. */
+  readonly #idle: Client[] = []
   #used = 0
   #streams = 0
 
-  constructor(limits: SlotLimits) {
+  /** `open` makes one that connects, and connects again, when it is used. */
+  constructor(limits: SlotLimits, open: () => Client) {
     this.#limits = limits
+    this.#open = open
     this.#maxStreams = Math.max(1, Math.floor(limits.connections / 2))
   }
 
@@ -47,10 +55,8 @@ export class BackendSlots {
   /** Runs it at once, or when its turn comes. Throws where too many wait already. */
   enter(waiter: Waiter): void {
     if (this.inFlight >= this.#limits.inFlight) throw new Refusal('OVERLOADED', { headers: { 'retry-after': '1' } })
-    if (this.#isFree(waiter)) {
-      this.#take(waiter)
-      waiter.run(0)
-    } else this.#wait(waiter)
+    if (this.#isFree(waiter)) waiter.run(this.#take(waiter), 0)
+    else this.#wait(waiter)
   }
 
   /** For one that still waits. */
@@ -60,25 +66,35 @@ export class BackendSlots {
   }
 
   /** For one that has run. */
-  leave({ streams }: Waiter): void {
+  leave({ streams }: Waiter, connection: Client): void {
     this.#used -= 1
     if (streams) this.#streams -= 1
+    this.#idle.push(connection)
     for (const [waiter, { since }] of this.#waiting) {
       if (!this.#isFree(waiter)) continue
       this.giveUp(waiter)
-      this.#take(waiter)
-      waiter.run(performance.now() - since)
+      waiter.run(this.#take(waiter), performance.now() - since)
       return
     }
+  }
+
+  /** Ends all connections, and what is on them. */
+  async destroy(): Promise<void> {
+    await Promise.all(this.#all.map((connection) => connection.destroy()))
   }
 
   #isFree({ streams }: Waiter): boolean {
     return this.#used < this.#limits.connections && !(streams && this.#streams >= this.#maxStreams)
   }
 
-  #take({ streams }: Waiter): void {
+  #take({ streams }: Waiter): Client {
     this.#used += 1
     if (streams) this.#streams += 1
+    const idle = this.#idle.pop()
+    if (idle !== undefined) return idle
+    const opened = this.#open()
+    this.#all.push(opened)
+    return opened
   }
 
   #wait(waiter: Waiter): void {

@@ -1,4 +1,4 @@
-import { buildConnector, Pool } from 'undici'
+import { buildConnector, Client } from 'undici'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import { BackendSlots } from './backend-slots.js'
@@ -13,8 +13,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 
 /** The backend as everything that is forwarded sees it: one pool of connections, one place to be careful in. */
 export interface Backend {
-  readonly pool: Pool
-  /** Whose turn it is to use the pool. */
+  /** Whose turn it is to use which connection. */
   readonly slots: BackendSlots
   readonly timeoutMs: number
   readonly origin: string
@@ -26,8 +25,7 @@ export interface Backend {
 
 export const openBackend = ({ url, timeoutMs, connections, inFlight }: GatewayConfig['backend']): Backend => {
   const { origin, pathname } = new URL(url)
-  const pool = new Pool(origin, {
-    connections,
+  const options: Client.Options = {
     // One request at a time per connection: a slow answer must hold up no other.
     pipelining: 1,
     keepAliveTimeout: IDLE_MS,
@@ -35,10 +33,10 @@ export const openBackend = ({ url, timeoutMs, connections, inFlight }: GatewayCo
     bodyTimeout: timeoutMs,
     maxHeaderSize: MAX_HEADER_BYTES,
     connect: connectorOf(Math.min(CONNECT_TIMEOUT_MS, timeoutMs))
-  })
+  }
+  const slots = new BackendSlots({ connections, inFlight, waitMs: timeoutMs }, () => new Client(origin, options))
   const pathPrefix = pathname.replace(/\/+$/, '')
-  const slots = new BackendSlots({ connections, inFlight, waitMs: timeoutMs })
-  return { pool, slots, timeoutMs, origin, pathPrefix, address: `${origin}${pathPrefix}` }
+  return { slots, timeoutMs, origin, pathPrefix, address: `${origin}${pathPrefix}` }
 }
 
 const connectorOf = (timeout: number): buildConnector.connector => {

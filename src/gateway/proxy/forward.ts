@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Dispatcher } from 'undici'
+import type { Logger } from 'pino'
+import type { Client, Dispatcher } from 'undici'
 import { Refusal } from '../errors.js'
 import { onceClosed } from '../response-close.js'
 import type { HeaderTable } from '../security-header-table.js'
@@ -25,14 +26,15 @@ export interface ForwarderParts {
   readonly publicHost: string | null
   readonly headerTable: HeaderTable
   readonly watch: BackendWatch
+  readonly log: Pick<Logger, 'error'>
 }
 
 /**
  * Sends a request on to the backend and its answer back. It talks to undici at its lowest level and writes the answer to
  * the socket itself: a proxy library and the streams in between would cost more than all the checks together.
  */
-export const forwarder = ({ backend, publicHost, headerTable, watch }: ForwarderParts): Forward => {
-  const parts: ExchangeParts = { backend, watch, fixedHead: Object.entries(headerTable).flat() }
+export const forwarder = ({ backend, publicHost, headerTable, watch, log }: ForwarderParts): Forward => {
+  const parts: ExchangeParts = { backend, watch, log, fixedHead: Object.entries(headerTable).flat() }
   return (request, reply, body) => {
     const headers = backendRequestHeaders(request, publicHost)
     if (typeof body === 'string') {
@@ -52,9 +54,7 @@ export const forwarder = ({ backend, publicHost, headerTable, watch }: Forwarder
   }
 }
 
-interface ExchangeParts {
-  readonly backend: Backend
-  readonly watch: BackendWatch
+interface ExchangeParts extends Pick<ForwarderParts, 'backend' | 'watch' | 'log'> {
   /** What every answer carries, as names and values by turns. */
   readonly fixedHead: readonly string[]
 }
@@ -74,6 +74,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   readonly #options: Dispatcher.DispatchOptions
   #startedAt = 0
   #phase: 'waiting' | 'running' | 'done' = 'waiting'
+  #connection: Client | null = null
   #attempt = 0
   #abort: ((reason: Error) => void) | null = null
   #resume: (() => void) | null = null
@@ -86,6 +87,8 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   #ownHeaders: Readonly<Record<string, unknown>> = NO_OWN_HEADERS
   /** How long the body is, where it is short and says so. */
   #smallLength = -1
+  /** Whether all of the answer is written. */
+  #whole = false
   /** Whether the answer is out, or nobody waits for it any more. */
   #closed = false
 
@@ -103,12 +106,13 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
     onceClosed(this.#response, () => this.#close())
   }
 
-  run(waitedMs: number): void {
+  run(connection: Client, waitedMs: number): void {
     this.#phase = 'running'
+    this.#connection = connection
     // What was spent waiting is gone.
     if (waitedMs > 0) this.#options.headersTimeout = Math.max(1, this.#parts.backend.timeoutMs - waitedMs)
     if (this.streams) this.#watchSender()
-    this.#parts.backend.pool.dispatch(this.#options, this)
+    connection.dispatch(this.#options, this)
   }
 
   refuse(refusal: Refusal): void {
@@ -143,12 +147,15 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#response.writableEnded) return true
+    if (this.#whole || this.#response.writableEnded) return true
     // Not before there is something to say: until then the backend may fail, and that can still be told.
     if (!this.#response.headersSent) this.#writeHead(this.#status, this.#headers)
     if (chunk.length === this.#smallLength) {
       // The whole answer in one piece: as Latin-1 text, which keeps every byte, it leaves in one write with its head.
-      this.#response.end(chunk.toString('latin1'), 'latin1')
+      // Ended at once, it would leave together with an empty piece behind it, in a dearer kind of write.
+      this.#response.write(chunk.toString('latin1'), 'latin1')
+      this.#whole = true
+      process.nextTick(endResponse, this.#response)
       return true
     }
     if (this.#response.write(chunk)) return true
@@ -158,19 +165,18 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
 
   onComplete(): void {
     this.#leave()
-    if (!this.#response.writableEnded) this.#end()
+    if (!this.#whole && !this.#response.writableEnded) this.#end()
   }
 
   onError(error: Error): void {
-    const { watch, backend } = this.#parts
-    if (this.#closed || this.#response.writableEnded) {
+    if (this.#closed || this.#whole || this.#response.writableEnded) {
       this.#leave()
       return
     }
-    watch.failed(error)
+    this.#parts.watch.failed(error)
     if (this.#mayRepeat(error)) {
       this.#attempt += 1
-      backend.pool.dispatch(this.#options, this)
+      this.#connection?.dispatch(this.#options, this)
       return
     }
     this.#leave()
@@ -213,10 +219,10 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   }
 
   #leave(): void {
-    if (this.#phase !== 'running') return
+    if (this.#phase !== 'running' || this.#connection === null) return
     this.#phase = 'done'
     this.#endStall()
-    this.#parts.backend.slots.leave(this)
+    this.#parts.backend.slots.leave(this, this.#connection)
   }
 
   #close(): void {
@@ -240,7 +246,7 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
 
   /** Half an answer must look like one, not like a short success. */
   #breakOff(error: Error): void {
-    this.#reply.log.error({ requestId: this.#reply.request.id, err: error }, 'answer broken off')
+    this.#parts.log.error({ requestId: this.#reply.request.id, err: error }, 'answer broken off')
     // Where the end of the connection is the end of the answer, it takes more than that.
     if (this.#reply.request.raw.httpVersionMinor === 0) this.#response.socket?.resetAndDestroy()
     else this.#response.destroy()
@@ -262,6 +268,10 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   #leavesRest(): boolean {
     return !this.#reply.request.raw.complete
   }
+}
+
+const endResponse = (response: ServerResponse): void => {
+  response.end()
 }
 
 const browserLeft = (): Error => new Error('the browser went away')

@@ -29,8 +29,8 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
       httpMethods: [...FORWARDED_METHODS],
       // The parser above hands the body over; the library's own would do so without a limit.
       proxyPayloads: false,
-      // Else it opens connections of its own.
-      undici: backend.pool,
+      // An agent of its own, which opens no connection because nothing is sent with it. Else it takes the program's.
+      undici: {},
       handler: (request, reply) => forward(request, reply, bodyOf(request))
     })
   })

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import type { Client } from 'undici'
 import { type Backend, backendRefusal } from '../proxy/backend.js'
 import type { BackendSlots, Waiter } from '../proxy/backend-slots.js'
 import type { BackendWatch } from '../proxy/forward.js'
@@ -32,9 +33,9 @@ const MAX_STATUS = 599
 export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts): BackendCall => {
   const exchange = async (reply: FastifyReply, body: string | null, gone: AbortSignal): Promise<BackendAnswer> => {
     const startedAt = performance.now()
-    const { waitedMs, leave } = await turn(backend.slots, gone)
+    const { connection, waitedMs, leave } = await turn(backend.slots, gone)
     try {
-      const answer = await backend.pool.request({
+      const answer = await connection.request({
         method: 'POST',
         path: `${backend.pathPrefix}${reply.request.raw.url}`,
         headers: {
@@ -80,6 +81,7 @@ export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts):
 }
 
 interface Turn {
+  readonly connection: Client
   readonly waitedMs: number
   readonly leave: () => void
 }
@@ -88,7 +90,7 @@ const turn = (slots: BackendSlots, gone: AbortSignal): Promise<Turn> =>
   new Promise((resolve, reject) => {
     const waiter: Waiter = {
       streams: false,
-      run: (waitedMs) => resolve({ waitedMs, leave: () => slots.leave(waiter) }),
+      run: (connection, waitedMs) => resolve({ connection, waitedMs, leave: () => slots.leave(waiter, connection) }),
       refuse: reject
     }
     slots.enter(waiter)

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
@@ -15,6 +16,7 @@ import type { SessionCookies } from './session-cookies.js'
 
 export interface SessionRouteParts {
   readonly config: GatewayConfig
+  readonly log: Logger
   readonly backend: Backend
   readonly watch: BackendWatch
   readonly cookies: SessionCookies
@@ -44,7 +46,7 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
       return passOn(reply, await ask(reply, body))
     } catch (error) {
       if (isClosed(reply.raw)) throw error
-      reply.log.warn({ requestId: request.id, err: error }, 'the backend was not told of a logout')
+      parts.log.warn({ requestId: request.id, err: error }, 'the backend was not told of a logout')
       return { success: true }
     }
   }
@@ -84,19 +86,19 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {
   }
 }
 
-const startSession = ({ cookies, tokens }: SessionRouteParts, reply: FastifyReply, session: Session): void => {
+const startSession = ({ cookies, tokens, log }: SessionRouteParts, reply: FastifyReply, session: Session): void => {
   const requestId = reply.request.id
   if (!cookies.canHold(session)) {
-    reply.log.error({ requestId, characters: session.token.length }, "the backend's token does not fit into a cookie")
+    log.error({ requestId, characters: session.token.length }, "the backend's token does not fit into a cookie")
     return
   }
   if (!cookies.set(reply, session)) {
-    reply.log.warn({ requestId, permissions: session.permissions.length }, 'permissions do not fit into a cookie')
+    log.warn({ requestId, permissions: session.permissions.length }, 'permissions do not fit into a cookie')
   }
   try {
     tokens.verify(session.token)
   } catch (error) {
-    reply.log.error({ requestId, err: error }, "the backend's token is not good here: is API_SECRET its TOKEN_SECRET?")
+    log.error({ requestId, err: error }, "the backend's token is not good here: is API_SECRET its TOKEN_SECRET?")
   }
 }
 

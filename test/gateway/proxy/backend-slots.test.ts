@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Client } from 'undici'
 import type { Refusal } from '../../../src/gateway/errors.js'
 import { BackendSlots, type Waiter } from '../../../src/gateway/proxy/backend-slots.js'
 
@@ -10,8 +11,11 @@ class Somebody implements Waiter {
     this.streams = streams
   }
 
-  run(): void {
+  connection: Client | null = null
+
+  run(connection: Client): void {
     this.told.push('run')
+    this.connection = connection
   }
 
   refuse({ code }: Refusal): void {
@@ -20,8 +24,11 @@ class Somebody implements Waiter {
 }
 
 const FOREVER_MS = 600_000
+// Connects to nothing: it is never used.
+const open = (): Client => new Client('http://127.0.0.1:1')
+const leave = (slots: BackendSlots, one: Somebody): void => slots.leave(one, one.connection as Client)
 const slotsOf = (connections: number, inFlight = 100): BackendSlots =>
-  new BackendSlots({ connections, inFlight, waitMs: FOREVER_MS })
+  new BackendSlots({ connections, inFlight, waitMs: FOREVER_MS }, open)
 
 t.test('slots of the backend', async (t) => {
   t.test('go to whoever comes while there are any', async (t) => {
@@ -40,11 +47,11 @@ t.test('slots of the backend', async (t) => {
     for (const one of [first, second, third]) slots.enter(one)
     t.same(second.told, [], 'waits')
 
-    slots.leave(first)
+    leave(slots, first)
     t.same([second.told, third.told], [['run'], []])
-    slots.leave(second)
+    leave(slots, second)
     t.same(third.told, ['run'])
-    slots.leave(third)
+    leave(slots, third)
     t.equal(slots.inFlight, 0)
   })
 
@@ -55,9 +62,9 @@ t.test('slots of the backend', async (t) => {
 
     slots.giveUp(second)
     t.equal(slots.inFlight, 2, 'who gave up is not counted')
-    slots.leave(first)
+    leave(slots, first)
     t.same([second.told, third.told], [[], ['run']])
-    slots.leave(third)
+    leave(slots, third)
   })
 
   t.test('are refused to one more than may be in flight, who leaves nothing behind', async (t) => {
@@ -69,7 +76,7 @@ t.test('slots of the backend', async (t) => {
     t.throws(() => slots.enter(third), { code: 'OVERLOADED', headers: { 'retry-after': '1' } })
     t.equal(slots.inFlight, 2)
     slots.giveUp(second)
-    slots.leave(first)
+    leave(slots, first)
   })
 
   t.test('are never all held by streams', async (t) => {
@@ -86,10 +93,23 @@ t.test('slots of the backend', async (t) => {
       [['run'], ['run']],
       'others pass it'
     )
-    slots.leave(whole[0] as Somebody)
+    leave(slots, whole[0] as Somebody)
     t.same(third.told, [], 'what others give back is not for it')
-    slots.leave(first)
+    leave(slots, first)
     t.same(third.told, ['run'])
+  })
+
+  t.test('are used again, the last one first', async (t) => {
+    const slots = slotsOf(3)
+    const [first, second, third] = [new Somebody(), new Somebody(), new Somebody()]
+    slots.enter(first)
+    slots.enter(second)
+    t.not(first.connection, second.connection)
+    leave(slots, first)
+    leave(slots, second)
+    slots.enter(third)
+
+    t.equal(third.connection, second.connection)
   })
 
   t.test('hold one stream where there is only one connection', async (t) => {
@@ -100,7 +120,7 @@ t.test('slots of the backend', async (t) => {
   })
 
   t.test('are waited for until the deadline, and no longer', async (t) => {
-    const slots = new BackendSlots({ connections: 1, inFlight: 100, waitMs: 1 })
+    const slots = new BackendSlots({ connections: 1, inFlight: 100, waitMs: 1 }, open)
     const first = new Somebody()
     slots.enter(first)
     const code = await new Promise((resolve) => {
@@ -109,7 +129,7 @@ t.test('slots of the backend', async (t) => {
 
     t.equal(code, 'BACKEND_TIMEOUT')
     t.equal(slots.inFlight, 1)
-    slots.leave(first)
+    leave(slots, first)
     t.equal(slots.inFlight, 0)
   })
 })
