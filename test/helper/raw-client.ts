@@ -14,12 +14,12 @@ export class RawClient {
   readonly closed: Promise<string>
 
   constructor(url: string, options: ClientOptions = {}) {
-    this.ws = new WebSocket(`${url.replace('http', 'ws')}/connection/websocket`, options)
+    this.ws = new WebSocket(webSocketUrl(url), options)
     this.ws.on('error', () => undefined)
     this.ws.on('message', (data) => {
       for (const line of data.toString().split('\n')) this.#hear(JSON.parse(line) as Json)
     })
-    this.closed = once(this.ws, 'close').then(([code, reason]) => `${code} ${reason}`.trim())
+    this.closed = new Promise((resolve) => this.ws.once('close', (code, reason) => resolve(`${code} ${reason}`.trim())))
   }
 
   say(...commands: readonly (Json | string)[]): void {
@@ -60,4 +60,11 @@ export const connectedClient = async (
   const client = await openClient(t, url, options)
   await client.ask({ id: 1, connect: { token: relayToken({ sub: user }) } })
   return client
+}
+
+/** An address that names no path gets the usual one. */
+const webSocketUrl = (url: string): string => {
+  const target = new URL(url.replace('http', 'ws'))
+  if (target.pathname === '/') target.pathname = '/connection/websocket'
+  return target.href
 }
