@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../shared/metric-series.js'
+import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import type { AnswerListener, Outcome } from './answered.js'
 import type { RefusalCode } from './errors.js'
 import type { BackendWatch } from './proxy/forward.js'
@@ -20,7 +21,7 @@ const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const NO_ROUTE = 'none'
 
 // Labels come from closed sets: who can make up a new one with each request fills the memory.
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...MUTATING_METHODS])
 const OTHER_METHOD = 'OTHER'
 const OUTCOMES = ['cut', 'other', '2xx', '3xx', '4xx', '5xx'] as const
 const [CUT, OTHER_STATUS] = [0, 1]

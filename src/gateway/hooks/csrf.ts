@@ -28,11 +28,11 @@ export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens
   })
 
   const isFromForeignPage = ({ headers, host }: FastifyRequest): boolean => {
-    const origin = headers.origin?.toLowerCase()
+    const origin = headers.origin === undefined ? undefined : withoutDefaultPort(headers.origin.toLowerCase())
     if (origin !== undefined && allowedOrigins.has(origin)) return false
     if (headers['sec-fetch-site'] === 'cross-site') return true
     // Not every client is a browser; those that are send an Origin with what changes something.
-    return origin !== undefined && origin !== config.publicOrigin && originHost(origin) !== host.toLowerCase()
+    return origin !== undefined && origin !== config.publicOrigin && !isOriginOfHost(origin, host.toLowerCase())
   }
 
   const carriesTokenPair = ({ headers }: FastifyRequest): boolean => {
@@ -44,5 +44,14 @@ export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens
   }
 }
 
-/** Null for `null`, which sandboxed and file pages send, and for what is no origin at all. */
-const originHost = (origin: string): string | null => /^https?:\/\/([^/?#@\\]+)$/.exec(origin)?.[1] ?? null
+/** Browsers leave it out; other programs need not. */
+const withoutDefaultPort = (origin: string): string =>
+  origin.endsWith(defaultPort(origin)) ? origin.slice(0, -defaultPort(origin).length) : origin
+
+const defaultPort = (origin: string): string => (origin.startsWith('https:') ? ':443' : ':80')
+
+/** False for `null`, which sandboxed and file pages send, and for what is no origin at all. */
+const isOriginOfHost = (origin: string, host: string): boolean => {
+  const [, originHost] = /^https?:\/\/([^/?#@\\]+)$/.exec(origin) ?? []
+  return originHost !== undefined && (originHost === host || `${originHost}${defaultPort(origin)}` === host)
+}

@@ -1,4 +1,5 @@
 import { buildConnector, Client } from 'undici'
+import { READING_METHODS } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import { BackendSlots } from './backend-slots.js'
@@ -64,7 +65,6 @@ export const backendRefusal = (error: unknown): Refusal => {
   return new Refusal(TIMEOUT_CODES.has(code) ? 'BACKEND_TIMEOUT' : 'BACKEND_UNREACHABLE', { cause: error })
 }
 
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const CLOSED_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 /**
@@ -72,7 +72,7 @@ const CLOSED_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET
  * request, so a read may be sent again, once. A mutation never is: nobody can know for certain how far it came.
  */
 export const mayRepeat = (method: string, error: unknown): boolean =>
-  SAFE_METHODS.has(method) && CLOSED_CODES.has(codeOf(error)) && hadServedBefore(error)
+  READING_METHODS.has(method) && CLOSED_CODES.has(codeOf(error)) && hadServedBefore(error)
 
 /** A connection that has answered before; one that was closed at once would only be closed again. */
 const hadServedBefore = (error: unknown): boolean =>

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Client, Dispatcher } from 'undici'
+import { MUTATING_METHODS } from '../access.js'
 import { Refusal } from '../errors.js'
 import { onceClosed } from '../response-close.js'
 import type { HeaderTable } from '../security-header-table.js'
@@ -280,7 +281,7 @@ const NO_HEADERS: readonly string[] = []
 const NO_OWN_HEADERS: Readonly<Record<string, unknown>> = {}
 
 // RFC 9110: what is above says nothing that anybody could understand.
-const MAX_STATUS = 599
+export const MAX_STATUS = 599
 
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
@@ -291,10 +292,8 @@ const smallLength = (headers: readonly string[]): number => {
   return length <= SMALL_BYTES ? length : -1
 }
 
-const MUTATIONS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
-
 /** For an answer without a body: whether that is all it says. A 201 still says that something was created. */
-const isNoContent = (status: number, method: string): boolean =>
-  status === 204 || status === 205 || (status === 200 && MUTATIONS.has(method))
+export const isNoContent = (status: number, method: string): boolean =>
+  status === 204 || status === 205 || (status === 200 && MUTATING_METHODS.has(method))
 
 const CONTENT_HEADERS = ['content-length', 'content-type', 'content-encoding']

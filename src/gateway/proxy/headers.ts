@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
+import { READING_METHODS } from '../access.js'
 import { GATEWAY_OWNED_HEADERS } from '../security-header-table.js'
 import { forwardedAuthorization } from '../session/credentials.js'
 
@@ -77,7 +78,7 @@ export const backendRequestHeaders = (request: FastifyRequest, publicHost: strin
   const { headers: incoming, method } = request.raw
   const perConnection = namesInConnection(incoming.connection)
   // A read is forwarded without a body, so it must not announce one.
-  const bodyless = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+  const bodyless = READING_METHODS.has(method ?? '')
   const headers: RequestHeaders = {}
   for (const name in incoming) {
     if (NOT_TO_BACKEND.has(name) || perConnection.includes(name) || isSpoofable(name)) continue

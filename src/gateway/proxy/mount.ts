@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { MUTATING_METHODS } from '../access.js'
+import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { Refusal } from '../errors.js'
 import type { RouteDeclaration, RouteTable } from '../routes/declare.js'
+import { refusedRoute } from '../routes/refused-route.js'
 import { limitedBody } from './body-limit.js'
 import type { Forward } from './forward.js'
 import { acceptJsonOnly, bodyWriter } from './json-body.js'
@@ -80,18 +81,10 @@ const localHandler = ({ method, path }: RouteDeclaration, local: MountParts['loc
 const refuseOtherMutations = (scope: FastifyInstance, rows: readonly RouteDeclaration[]): void => {
   for (const path of new Set(rows.map((row) => row.path))) {
     const methods: string[] = rows.filter((row) => row.path === path).map(({ method }) => method)
-    const allow = [...new Set(['GET', 'HEAD', 'OPTIONS', ...methods])].toSorted().join(', ')
+    const allow = [...new Set([...READING_METHODS, ...methods])].toSorted().join(', ')
     for (const method of MUTATING_METHODS) {
       if (methods.includes(method)) continue
-      scope.route({
-        method,
-        url: path,
-        // The body is of no interest, whatever it is.
-        preParsing: async () => {
-          throw new Refusal('METHOD_NOT_ALLOWED', { headers: { allow } })
-        },
-        handler: () => undefined
-      })
+      refusedRoute(scope, [method], path, () => new Refusal('METHOD_NOT_ALLOWED', { headers: { allow } }))
     }
   }
 }

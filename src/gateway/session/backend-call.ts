@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { Client } from 'undici'
 import { type Backend, backendRefusal } from '../proxy/backend.js'
 import type { BackendSlots, Waiter } from '../proxy/backend-slots.js'
-import type { BackendWatch } from '../proxy/forward.js'
+import { type BackendWatch, MAX_STATUS } from '../proxy/forward.js'
 import { backendRequestHeaders, browserResponseHeaders } from '../proxy/headers.js'
 import { onceClosed } from '../response-close.js'
 
@@ -26,8 +26,6 @@ export type BackendCall = (reply: FastifyReply, body: string | null) => Promise<
 
 // Many times what a session takes; its answer is held in memory, and many sign in at the same time.
 const MAX_ANSWER_BYTES = 1024 * 1024
-
-const MAX_STATUS = 599
 
 /** The way out for what has to be read before it is answered. Else it keeps to the rules of the forwarder. */
 export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts): BackendCall => {

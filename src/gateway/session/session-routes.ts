@@ -4,7 +4,7 @@ import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import type { Backend } from '../proxy/backend.js'
-import type { BackendWatch } from '../proxy/forward.js'
+import { type BackendWatch, isNoContent } from '../proxy/forward.js'
 import { headersObject } from '../proxy/headers.js'
 import type { LocalHandler } from '../proxy/mount.js'
 import { isClosed } from '../response-close.js'
@@ -109,13 +109,10 @@ const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): 
     // What was said here since the backend was asked stands too.
     if (name !== 'content-length' && !reply.hasHeader(name)) reply.header(name, value)
   }
-  return body.length === 0 && NO_CONTENT.has(status)
+  return body.length === 0 && isNoContent(status, 'POST')
     ? reply.code(204).removeHeader('content-type').send()
     : reply.code(status).send(body)
 }
-
-/** What an answer without a body says no more than that with. A 201 still says that something was created. */
-const NO_CONTENT: ReadonlySet<number> = new Set([200, 204, 205])
 
 const isSuccess = ({ status }: Pick<BackendAnswer, 'status'>): boolean => status >= 200 && status < 300
 

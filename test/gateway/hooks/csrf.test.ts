@@ -123,6 +123,7 @@ t.test('a mutation from a foreign page', async (t) => {
     ['Origin is ours on another port', { origin: 'https://app.example.com:8443' }],
     ['Origin is a neighbour', { origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
     ['Origin is the public host over plain HTTP', { origin: 'http://app.example.com' }],
+    ["Origin has the other scheme's port", { host: 'gate.local:80', origin: 'https://gate.local' }],
     ['Origin has another scheme', { origin: 'ftp://app.example.com' }],
     ['Origin is garbage', { origin: 'app.example.com' }]
   ]
@@ -143,6 +144,10 @@ t.test('a mutation from a foreign page', async (t) => {
     ['Origin is the public address', { origin: 'https://app.example.com', 'sec-fetch-site': 'same-origin' }],
     ['Origin is an allowed one', { origin: 'https://partner.example.org', 'sec-fetch-site': 'cross-site' }],
     ['Origin is an allowed one in capitals', { origin: 'HTTPS://Partner.Example.ORG' }],
+    ['Origin is the public address with its port', { origin: 'https://app.example.com:443' }],
+    ['Origin is an allowed one with its port', { origin: 'https://partner.example.org:443' }],
+    ['Host has the port that Origin leaves out', { host: 'gate.local:443', origin: 'https://gate.local' }],
+    ['Origin has the port that Host leaves out', { host: 'gate.local', origin: 'http://gate.local:80' }],
     ['Origin is the host that was asked', { host: 'gate.local:3000', origin: 'http://gate.local:3000' }],
     ['Sec-Fetch-Site is none', { 'sec-fetch-site': 'none' }]
   ]
