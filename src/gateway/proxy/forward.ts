@@ -9,7 +9,8 @@ import { onceClosed } from '../response-close.js'
 import type { HeaderTable } from '../security-header-table.js'
 import { type Backend, backendRefusal, mayRepeat } from './backend.js'
 import type { Waiter } from './backend-slots.js'
-import { backendRequestHeaders, browserResponseHeaders, headerValue, withoutNames } from './headers.js'
+import { backendRequestHeaders } from './request-headers.js'
+import { browserResponseHeaders, headerValue, withoutNames } from './response-headers.js'
 
 export type ForwardedBody = string | Readable | null
 

@@ -4,7 +4,8 @@ import type { Client } from 'undici'
 import { type Backend, backendRefusal } from '../proxy/backend.js'
 import type { BackendSlots, Waiter } from '../proxy/backend-slots.js'
 import { type BackendWatch, MAX_STATUS } from '../proxy/forward.js'
-import { backendRequestHeaders, browserResponseHeaders } from '../proxy/headers.js'
+import { backendRequestHeaders } from '../proxy/request-headers.js'
+import { browserResponseHeaders } from '../proxy/response-headers.js'
 import { onceClosed } from '../response-close.js'
 
 /** A whole answer of the backend. */

@@ -1,55 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyRequest } from 'fastify'
-import { READING_METHODS } from '../access.js'
 import { GATEWAY_OWNED_HEADERS } from '../security-header-table.js'
-import { forwardedAuthorization } from '../session/credentials.js'
-
-// These belong to one connection, not to the message on it.
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings'
-]
-
-const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP,
-  'host',
-  'expect',
-  // Credentials: the Bearer header below is the only one that the backend sees.
-  'cookie',
-  'authorization',
-  'x-csrf-token',
-  // Said by us, below, or by nobody.
-  'x-request-id',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'true-client-ip',
-  'cf-connecting-ip',
-  'forwarded',
-  'x-forwarded',
-  'x-host',
-  'x-url-scheme',
-  'front-end-https',
-  'via',
-  // A backend that honours these would answer another request than the one that was checked.
-  'x-original-url',
-  'x-original-uri',
-  'x-original-host',
-  'x-rewrite-url',
-  // Some programs take this for the setting of the same name, and send what they ask for to whoever said it.
-  'proxy',
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override'
-])
+import { HOP_BY_HOP, namesInConnection } from './hop-by-hop.js'
 
 const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -71,39 +22,6 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'public-key-pins'
 ])
 
-export type RequestHeaders = Record<string, string | string[] | undefined>
-
-/** The headers that go to the backend, from those that the browser sent. */
-export const backendRequestHeaders = (request: FastifyRequest, publicHost: string | null): RequestHeaders => {
-  const { headers: incoming, method } = request.raw
-  const perConnection = namesInConnection(incoming.connection)
-  // A read is forwarded without a body, so it must not announce one.
-  const bodyless = READING_METHODS.has(method ?? '')
-  const headers: RequestHeaders = {}
-  for (const name in incoming) {
-    if (NOT_TO_BACKEND.has(name) || perConnection.includes(name) || isSpoofable(name)) continue
-    if (bodyless && (name === 'content-length' || name === 'content-type')) continue
-    headers[name] = incoming[name]
-  }
-  const authorization = forwardedAuthorization(request)
-  if (authorization !== undefined) headers.authorization = authorization
-  headers['x-forwarded-for'] = request.clientAddress
-  headers['x-forwarded-proto'] = request.protocol
-  headers['x-forwarded-host'] = publicHost ?? request.host
-  headers['x-request-id'] = request.id
-  return headers
-}
-
-/** Only proxies say these; and a backend that reads `_` as `-` would take `x_forwarded_for` for ours. */
-const isSpoofable = (name: string): boolean => name.startsWith('x-forwarded-') || name.includes('_')
-
-const NO_NAMES: readonly string[] = []
-
-const namesInConnection = (connection: string | undefined): readonly string[] =>
-  connection === undefined || connection === 'keep-alive' || connection === 'close'
-    ? NO_NAMES
-    : connection.split(',').map((name) => name.trim().toLowerCase())
-
 /** Names and values by turns, as they stand on the wire: nothing merged, no byte changed. */
 export type RawHeaders = readonly string[]
 
@@ -121,7 +39,7 @@ export const browserResponseHeaders = (
   own: Readonly<Record<string, unknown>>
 ): string[] => {
   const headers: string[] = []
-  let perConnection = NO_NAMES
+  let perConnection: readonly string[] = []
   let cacheControl = false
   for (let index = 0; index < incoming.length; index += 2) {
     const name = textOf(incoming[index]).toLowerCase()
