@@ -1,0 +1,191 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import type { Child } from '../helper/child.js'
+import { send } from '../helper/http.js'
+import { startProgram } from '../helper/program.js'
+import { openClient } from '../helper/raw-client.js'
+import { relayToken } from '../helper/relay-rules.js'
+
+const PROGRAM = 'dist/src/relay/main.js'
+const SECRET = '0123456789abcdef'.repeat(4)
+const KEY = 'fedcba9876543210'.repeat(4)
+
+interface RunningProgram {
+  readonly program: Child
+  readonly url: string
+}
+
+/** The relay as it is deployed: a process of its own, in production. */
+const runRelay = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<RunningProgram> => {
+  const program = await startProgram(t, PROGRAM, {
+    NODE_ENV: 'production',
+    RELAY_PORT: '0',
+    REALTIME_HMAC_SECRET: SECRET,
+    REALTIME_API_KEY: KEY,
+    ...env
+  })
+  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+  return { program, url }
+}
+
+const token = (user: string): string => signJwt({ sub: user }, secretKey(SECRET), { lifetimeSeconds: 60 })
+
+const connected = async (t: Test, url: string) => {
+  const client = await openClient(t, url)
+  await client.ask({ id: 1, connect: { token: token('42') } })
+  return client
+}
+
+const publish = async (url: string, channel: string): Promise<unknown> =>
+  JSON.parse(
+    (
+      await send(url, '/api/publish', {
+        method: 'POST',
+        body: JSON.stringify({ channel, data: 1 }),
+        headers: { 'x-api-key': KEY }
+      })
+    ).body
+  )
+
+t.test('a relay that cannot start', async (t) => {
+  t.test('says every fault on a line of its own, and leaves with 1', async (t) => {
+    const program = await startProgram(t, PROGRAM, {
+      NODE_ENV: 'production',
+      RELAY_PORT: 'http',
+      REALTIME_API_KEY: 'hunter2'
+    })
+
+    t.same(await program.exited, { code: 1, signal: null })
+    t.match(program.stderr, /^relay: RELAY_PORT must /m)
+    t.match(program.stderr, /^relay: REALTIME_HMAC_SECRET /m)
+    t.notMatch(program.stderr, /hunter2|^\s+at |node:internal/m)
+    t.equal(program.stdout, '')
+  })
+
+  t.test('says that its port is taken', async (t) => {
+    const { url } = await runRelay(t)
+    const program = await startProgram(t, PROGRAM, {
+      RELAY_PORT: new URL(url).port,
+      REALTIME_HMAC_SECRET: SECRET,
+      REALTIME_API_KEY: KEY
+    })
+
+    t.same(await program.exited, { code: 1, signal: null })
+    t.match(program.stderr, /^relay: cannot start: .*EADDRINUSE/)
+  })
+})
+
+t.test('a relay that is told to stop', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    t.test(`by ${signal} sends its clients away to come back, and leaves with 0`, async (t) => {
+      const { program, url } = await runRelay(t)
+      const [live, silent] = [await connected(t, url), await openClient(t, url)]
+      t.equal((await send(url, '/health')).status, 200)
+      program.signal(signal)
+
+      t.equal(await live.closed, '3001 shutdown')
+      t.equal(await silent.closed, '3001 shutdown')
+      t.same(await program.exited, { code: 0, signal: null })
+      t.match(program.stdout, 'stopped')
+    })
+  }
+
+  t.test('ends streams with the reason', async (t) => {
+    const { program, url } = await runRelay(t)
+    const response = await fetch(`${url}/connection/http_stream`, {
+      method: 'POST',
+      body: JSON.stringify({ id: 1, connect: { token: token('42') } })
+    })
+    program.signal('SIGTERM')
+
+    t.match(await response.text(), /\{"push":\{"disconnect":\{"code":3001,"reason":"shutdown"\}\}\}\n$/)
+    t.same(await program.exited, { code: 0, signal: null })
+  })
+
+  t.test('spreads many clients over a while, and takes nobody new', async (t) => {
+    const { program, url } = await runRelay(t)
+    const clients = await Promise.all(Array.from({ length: 200 }, () => connected(t, url)))
+    const closed = clients.map(async (client) => {
+      t.equal(await client.closed, '3001 shutdown')
+    })
+    program.signal('SIGTERM')
+    await Promise.race(closed)
+    await t.rejects(send(url, '/health'), { code: 'ECONNREFUSED' })
+    await Promise.all(closed)
+
+    t.same(await program.exited, { code: 0, signal: null })
+  })
+})
+
+t.test('a relay whose file is read again', async (t) => {
+  const setUp = async (t: Test) => {
+    const file = join(t.testdir(), 'relay.json')
+    const write = (config: unknown): void =>
+      writeFileSync(file, typeof config === 'string' ? config : JSON.stringify(config))
+    write({ channel: { namespaces: [{ name: 'old', allow_subscribe_for_client: true }] } })
+    return { write, ...(await runRelay(t, { RELAY_CONFIG: file })) }
+  }
+
+  t.test('goes on by the new rules, and keeps who is connected', async (t) => {
+    const { write, program, url } = await setUp(t)
+    const client = await connected(t, url)
+    t.match(await client.ask({ id: 2, subscribe: { channel: 'new:1' } }), { error: { code: 102 } })
+    write({ channel: { namespaces: [{ name: 'new', allow_subscribe_for_client: true }] } })
+    program.signal('SIGHUP')
+    await program.waitForLine('config reloaded')
+
+    t.match(await client.ask({ id: 3, subscribe: { channel: 'new:1' } }), { id: 3, subscribe: {} })
+    t.match(await publish(url, 'new:1'), { result: {} })
+    t.match(await client.next(), { push: { channel: 'new:1', pub: { data: 1 } } })
+    t.match(await publish(url, 'old:1'), { error: { code: 102 } })
+  })
+
+  const bad: [why: string, config: unknown, fault: string][] = [
+    ['is no JSON', '{', 'not JSON'],
+    ['has an option that we do not have', { client: { dance: true } }, 'dance'],
+    ['breaks a rule', { channel: { namespaces: [{ name: 'x', history_size: 5 }] } }, 'name']
+  ]
+  for (const [why, config, fault] of bad) {
+    t.test(`refuses one that ${why}, says so, and goes on by the old rules`, async (t) => {
+      const { write, program, url } = await setUp(t)
+      write(config)
+      program.signal('SIGHUP')
+      const line = await program.waitForLine('the new config is refused')
+
+      t.match(line, fault)
+      t.match(await publish(url, 'old:1'), { result: {} })
+    })
+  }
+})
+
+t.test('a running relay', async (t) => {
+  const { program, url } = await runRelay(t)
+
+  t.test('answers probes, and its numbers to this machine only', async (t) => {
+    const client = await connected(t, url)
+    t.match(await client.ask({ id: 2, subscribe: { channel: 'floor:1' } }), { subscribe: { recoverable: true } })
+    await publish(url, 'floor:1')
+    await client.next()
+
+    t.match((await send(url, '/health')).body, '"ok"')
+    const { body } = await send(url, '/metrics')
+    t.match(body, /^centrifugo_node_num_clients 1$/m)
+    t.match(body, /^centrifugo_node_num_subscriptions 1$/m)
+    t.match(body, /^centrifugo_node_messages_sent_count\{type="publication",channel_namespace="floor"\} 1$/m)
+    t.match(
+      body,
+      /^centrifugo_transport_messages_sent\{transport="websocket",frame_type="push_publication",channel_namespace="floor"\} 1$/m
+    )
+    t.equal((await send(url, '/metrics', { headers: { 'x-forwarded-for': '10.0.0.1' } })).status, 404)
+  })
+
+  t.test('refuses the tokens of another secret', async (t) => {
+    const client = await openClient(t, url)
+    client.say({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+
+    t.equal(await client.closed, '3500 invalid token')
+    t.notMatch(program.stdout, /"level":(50|60)/)
+  })
+})
