@@ -101,11 +101,11 @@ export const buildRelay = async (
       door.admission.close()
       const closed = once(server, 'close')
       server.close()
-      server.closeIdleConnections()
+      // Publishers keep connections for their next call, which is not to be waited for.
+      const closingIdle = setInterval(() => server.closeIdleConnections(), FAREWELL_STEP_MS)
       await sendAway(relay, config.shutdownMs)
       await closed
-      clearInterval(ticking)
-      clearInterval(sweeping)
+      for (const timer of [closingIdle, ticking, sweeping]) clearInterval(timer)
       await engine.close()
     },
     cutOff: () => server.closeAllConnections()

@@ -10,13 +10,15 @@ import { type RelayConfig, relayConfig } from './config.js'
 import { reloadConfigFile } from './config-reload.js'
 
 const VERSION = 'gatehouse-relay 0.1.0'
+/** What a client that was sent away may take to answer, and some more. */
+const GOODBYE_MS = 6000
 const readFile = (path: string): string => readFileSync(path, 'utf8')
 
 const start = async (initial: RelayConfig): Promise<void> => {
   let config = initial
   const log = createLogger({ name: 'relay', level: config.logLevel })
   const { server, configure, close, cutOff } = await buildRelay(config, { log, version: VERSION })
-  closeOnSignal({ close, cutOff }, log)
+  closeOnSignal({ close, cutOff }, log, config.shutdownMs + GOODBYE_MS)
   process.on('SIGHUP', () => {
     const reload = reloadConfigFile(config, process.env, readFile)
     if (!reload.ok) {

@@ -15,17 +15,17 @@ export interface Closable {
  * lasts, and leaves with 0. A second signal means now. A fault that nobody caught ends the program too: nothing is
  * known about its state any more.
  */
-export const closeOnSignal = (program: Closable, log: Logger): void => {
+export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS): void => {
   let closing = false
 
   const leave = async (exitCode: number): Promise<void> => {
     if (closing) process.exit(1)
     closing = true
     setTimeout(() => {
-      log.warn({ graceMs: GRACE_MS }, 'cutting off what is still in flight')
+      log.warn({ graceMs }, 'cutting off what is still in flight')
       program.cutOff()
       setTimeout(() => process.exit(exitCode), CUT_OFF_MS)
-    }, GRACE_MS)
+    }, graceMs)
     try {
       await program.close()
       log.info('stopped')

@@ -9,8 +9,8 @@ import { ResponseSink } from './response-sink.js'
 
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Neither caches nor proxies may hold back what is said. */
-const LIVE: Headers = ['Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no', 'Connection', 'keep-alive']
+/** Neither caches nor proxies may hold back what is said; and where a stream ends, nothing follows. */
+const LIVE: Headers = ['Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no', 'Connection', 'close']
 
 /** `POST /connection/http_stream`: the body connects; every line of the answer is a reply. */
 export const httpStream = (relay: Relay, door: Door): HttpRoute =>
