@@ -4,65 +4,115 @@ import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSerie
 const MAX_SERIES = 1000
 const OTHER = 'other'
 
-/** Counters, or gauges, of one name, made when a set of labels is first met. */
-export class Counters<const Label extends string> {
-  readonly #family: CounterFamily
-  readonly #labels: readonly Label[]
-  readonly #series = new Map<string, CounterSeries>()
+type Branch<Series> = Map<string, Branch<Series> | Series>
 
-  constructor(name: string, help: string, labels: readonly Label[], type: 'counter' | 'gauge' = 'counter') {
-    this.#family = new CounterFamily(name, help, type)
-    this.#labels = labels
-    // A rate sees only what changes, so a number that begins with its first occurrence is missed.
-    if (labels.length === 0) this.of()
+/**
+ * Finds the series of a set of labels, and makes it when it is first met. A map in a map for each label: joining the labels
+ * to one key would make a new text for every message, which costs more than all of the counting.
+ */
+class SeriesTree<Series extends object> {
+  readonly #names: readonly string[]
+  readonly #make: (labels: Readonly<Record<string, string>>) => Series
+  readonly #root: Branch<Series> = new Map()
+  #size = 0
+  #others: Series | null = null
+
+  constructor(names: readonly string[], make: (labels: Readonly<Record<string, string>>) => Series) {
+    this.#names = names
+    this.#make = make
   }
 
-  /** The number for these labels, in the order of their names. Whoever counts often keeps it. */
-  of(...values: string[]): CounterSeries {
-    return seriesOf(this.#series, values, (known) => this.#family.add(labelled(this.#labels, known)))
+  find(values: readonly string[]): Series {
+    let branch = this.#root
+    for (const value of values) {
+      const next = branch.get(value)
+      if (next === undefined) return this.#add(values)
+      if (!(next instanceof Map)) return next
+      branch = next
+    }
+    return this.#add(values)
   }
 
-  text(): string {
-    return this.#family.text()
+  #add(values: readonly string[]): Series {
+    if (this.#size >= MAX_SERIES) {
+      this.#others ??= this.#make(
+        labelled(
+          this.#names,
+          this.#names.map(() => OTHER)
+        )
+      )
+      return this.#others
+    }
+    this.#size += 1
+    const series = this.#make(labelled(this.#names, values))
+    let branch = this.#root
+    for (const value of values.slice(0, -1)) {
+      const next = branch.get(value) ?? new Map()
+      branch.set(value, next)
+      branch = next as Branch<Series>
+    }
+    branch.set(values.at(-1) ?? '', series)
+    return series
   }
-}
-
-/** The same for histograms. */
-export class Histograms<const Label extends string> {
-  readonly #family: HistogramFamily
-  readonly #labels: readonly Label[]
-  readonly #series = new Map<string, HistogramSeries>()
-
-  constructor(name: string, help: string, labels: readonly Label[], bounds: readonly number[]) {
-    this.#family = new HistogramFamily(name, help, bounds)
-    this.#labels = labels
-  }
-
-  of(...values: string[]): HistogramSeries {
-    return seriesOf(this.#series, values, (known) => this.#family.add(labelled(this.#labels, known)))
-  }
-
-  text(): string {
-    return this.#family.text()
-  }
-}
-
-const seriesOf = <Series>(
-  all: Map<string, Series>,
-  values: readonly string[],
-  add: (values: readonly string[]) => Series
-): Series => {
-  const key = values.length === 1 ? (values[0] as string) : values.join('\n')
-  const known = all.get(key)
-  if (known !== undefined) return known
-  if (all.size >= MAX_SERIES && values.some((value) => value !== OTHER)) {
-    const others = values.map(() => OTHER)
-    return seriesOf(all, others, add)
-  }
-  const series = add(values)
-  all.set(key, series)
-  return series
 }
 
 const labelled = (names: readonly string[], values: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+
+/** Counters, or gauges, of one name. */
+export class Counters {
+  readonly #family: CounterFamily
+  readonly #series: SeriesTree<CounterSeries>
+
+  constructor(name: string, help: string, labels: readonly string[], type: 'counter' | 'gauge' = 'counter') {
+    this.#family = new CounterFamily(name, help, type)
+    this.#series = new SeriesTree(labels, (known) => this.#family.add(known))
+  }
+
+  /** The number for these labels, in the order of their names. Whoever counts often keeps it. */
+  of(...values: string[]): CounterSeries {
+    return this.#series.find(values)
+  }
+
+  text(): string {
+    return this.#family.text()
+  }
+}
+
+/** A counter without labels. It is there at zero: a rate sees only what changes, so the first occurrence would be missed. */
+export class Counter {
+  readonly #family: CounterFamily
+  readonly #series: CounterSeries
+
+  constructor(name: string, help: string) {
+    this.#family = new CounterFamily(name, help)
+    this.#series = this.#family.add({})
+  }
+
+  add(): void {
+    this.#series.value += 1
+  }
+
+  text(): string {
+    return this.#family.text()
+  }
+}
+
+/** Histograms of one name. */
+export class Histograms {
+  readonly #family: HistogramFamily
+  readonly #series: SeriesTree<HistogramSeries>
+
+  constructor(name: string, help: string, labels: readonly string[], bounds: readonly number[]) {
+    this.#family = new HistogramFamily(name, help, bounds)
+    this.#series = new SeriesTree(labels, (known) => this.#family.add(known))
+  }
+
+  of(...values: string[]): HistogramSeries {
+    return this.#series.find(values)
+  }
+
+  text(): string {
+    return this.#family.text()
+  }
+}

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { RelayStats } from '../core/relay.js'
 import type { MessageType, SentSeries, Watch } from '../core/watch.js'
-import { Counters, Histograms } from './metric-tables.js'
+import { Counter, Counters, Histograms } from './metric-tables.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
 export interface MetricSources {
@@ -58,10 +58,9 @@ export class RelayMetrics implements Watch {
     ['channel_namespace'],
     LAG_BOUNDS
   )
-  readonly #connectionLimit = new Counters(
+  readonly #connectionLimit = new Counter(
     'centrifugo_node_client_connection_limit',
-    'Clients that were refused because there were too many.',
-    []
+    'Clients that were refused because there were too many.'
   )
   readonly #connectionsAccepted = new Counters('centrifugo_client_connections_accepted', 'Clients that connected.', [
     'transport',
@@ -162,7 +161,7 @@ export class RelayMetrics implements Watch {
     'Publications that a reader who was behind got merged into a newer one.',
     ['channel_namespace']
   )
-  readonly #slow = new Counters('relay_slow_disconnects_total', 'Clients that were too far behind.', [])
+  readonly #slow = new Counter('relay_slow_disconnects_total', 'Clients that were too far behind.')
   readonly #refused = new Counters('relay_connections_refused_total', 'Clients that were refused before they began.', [
     'reason'
   ])
@@ -216,7 +215,7 @@ export class RelayMetrics implements Watch {
   disconnected(transport: string, code: number): void {
     this.#serverDisconnects.of(String(code)).value += 1
     this.#closes.of(transport, String(code)).value += 1
-    if (code === SLOW) this.#slow.of().value += 1
+    if (code === SLOW) this.#slow.add()
   }
 
   subscribed(namespace: string, name: string): void {
@@ -301,7 +300,7 @@ export class RelayMetrics implements Watch {
 
   connectionRefused(reason: 'origin' | 'limit' | 'rate' | 'address'): void {
     this.#refused.of(reason).value += 1
-    if (reason !== 'origin') this.#connectionLimit.of().value += 1
+    if (reason !== 'origin') this.#connectionLimit.add()
   }
 
   get contentType(): string {
