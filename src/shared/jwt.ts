@@ -1,10 +1,14 @@
 import { isUtf8 } from 'node:buffer'
-import { createSecretKey, type KeyObject } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
+import { sameSecret } from './same-secret.js'
 import { ExpiredToken, InvalidToken, type TokenClaims } from './token-errors.js'
 
 /** Longer than any honest token, and short enough that decoding a hostile one costs nothing. */
 export const MAX_TOKEN_LENGTH = 8192
+
+/** `{"alg":"HS256","typ":"JWT"}`, as nearly every library writes it; known to be good. */
+const USUAL_HEADER = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9'
 
 const THREE_PARTS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
@@ -47,8 +51,7 @@ export const signedClaims = (token: string, key: KeyObject): Record<string, unkn
   if (!THREE_PARTS.test(token)) throw new InvalidToken('malformed')
 
   const [header = '', payload = ''] = token.split('.')
-  checkHeader(decodeObject(header, 'base64url'))
-  // Before the signature, because jsonwebtoken reads fields of a payload that may be `null`.
+  if (header !== USUAL_HEADER) checkHeader(decodeObject(header, 'base64url'))
   const claims = decodeObject(payload, 'base64url')
   checkSignature(token, key)
   return claims
@@ -108,14 +111,13 @@ const checkHeader = (header: Record<string, unknown>): void => {
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw new InvalidToken('bad-header')
 }
 
-/** jsonwebtoken compares the text of signatures, in constant time: no second spelling of the same bytes passes. */
+/** The text of signatures is compared, in constant time: no second spelling of the same bytes passes. */
 const checkSignature = (token: string, key: KeyObject): void => {
-  try {
-    // It would skip a missing expiry and take any number for one, so times are ours to check.
-    jwt.verify(token, key, { algorithms: ['HS256'], ignoreExpiration: true, ignoreNotBefore: true })
-  } catch (cause) {
-    throw new InvalidToken('bad-signature', { cause })
-  }
+  if (key.type !== 'secret') throw new InvalidToken('bad-signature')
+  const dot = token.lastIndexOf('.')
+  const signature = createHmac('sha256', key).update(token.slice(0, dot)).digest('base64url')
+  // By hand, because jsonwebtoken parses header and payload once more: half of what a check costs.
+  if (!sameSecret(signature, token.slice(dot + 1))) throw new InvalidToken('bad-signature')
 }
 
 const parseJson = (text: string): unknown => {

@@ -7,13 +7,13 @@ import { type Joined, joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { expiryFields, objectText, quote, replyText } from './protocol.js'
 import { type ConnectRequest, connectRequest } from './requests.js'
-import { type ConnectionClaims, connectionClaims, type ServerSubscription } from './tokens.js'
+import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 
 /** Null: it went well, and the reply is written. */
 export type Outcome = null | ReplyError | Disconnect
 
 const NOBODY: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
-const PLAIN: ServerSubscription = { info: null, data: null, override: {} }
+const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** The first command of every client: who it is, and which channels that puts it on. */
 export const connect = (connection: Connection, request: unknown, id: number): MaybePromise<Outcome> => {

@@ -9,7 +9,7 @@ import type { ChannelOptions } from './options.js'
 import { expiryFields, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
 import { following, isRecovered, recoveredText } from './recovery.js'
 import { Subscription } from './subscription.js'
-import type { ServerSubscription } from './tokens.js'
+import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 
 /** A subscription that has been allowed, whoever asked for it. */
 export interface Wish extends ServerSubscription {
@@ -43,8 +43,10 @@ interface Grant {
   readonly delta: boolean
 }
 
-const grant = ({ kind, override, ...wish }: Wish, caller: Caller): Grant => {
-  const options: ChannelOptions = { ...kind.options, ...override }
+const grant = (wish: Wish, caller: Caller): Grant => {
+  const { kind, override } = wish
+  // Copied only where something changes: this is on the way of every subscription.
+  const options: ChannelOptions = override === NO_OVERRIDE ? kind.options : { ...kind.options, ...override }
   const kept = hasHistory(options)
   const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
   const recoverable = kept && (options.forceRecovery || ((wish.recoverable || wish.recover !== null) && mayRecover))
@@ -96,12 +98,14 @@ export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Jo
   }
 }
 
+const NO_PAGE: HistoryPage = { ...NO_POSITION, publications: [] }
+
 const readPlace = (
   connection: Connection,
   { channel, kind, recover }: Wish,
   granted: Grant
 ): MaybePromise<HistoryPage> => {
-  if (!granted.positioned) return { ...NO_POSITION, publications: [] }
+  if (!granted.positioned) return NO_PAGE
   const { history, client } = connection.context
   const since = granted.recoverable ? recover : null
   const limit = since === null ? 0 : client.recoveryMaxPublicationLimit

@@ -9,7 +9,7 @@ import { joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { expiryFields, objectText, replyText } from './protocol.js'
 import { channelOf, refreshRequest, type SubscribeRequest, subscribeRequest } from './requests.js'
-import { type SubscriptionClaims, subscriptionClaims } from './tokens.js'
+import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
 
 const STREAM = 0
 const SHARED_POLL = 4
@@ -25,14 +25,20 @@ export const subscribe = (connection: Connection, request: unknown, id: number):
   if (claims === null && !mayWithoutToken(connection, channel, kind)) return errors.PERMISSION_DENIED
 
   const joined = joinChannel(connection, {
-    ...parsed,
+    channel,
     kind,
     isServerSide: false,
     hasToken: claims !== null,
-    expiresAt: (claims?.expiresAt ?? 0) * 1000,
-    info: claims?.info ?? null,
-    data: claims?.data ?? null,
-    override: claims?.override ?? {}
+    expiresAt: claims === null ? 0 : claims.expiresAt * 1000,
+    info: claims === null ? null : claims.info,
+    data: claims === null ? null : claims.data,
+    override: claims === null ? NO_OVERRIDE : claims.override,
+    recover: parsed.recover,
+    positioned: parsed.positioned,
+    recoverable: parsed.recoverable,
+    joinLeave: parsed.joinLeave,
+    delta: parsed.delta,
+    failsUnrecovered: parsed.failsUnrecovered
   })
   return after(joined, (outcome) => {
     if (!('begin' in outcome)) return outcome

@@ -24,6 +24,8 @@ export interface Override {
   readonly forcePositioning?: boolean
 }
 
+export const NO_OVERRIDE: Override = {}
+
 export interface ConnectionClaims {
   /** '' for somebody without a name. */
   readonly user: string
@@ -48,7 +50,7 @@ export interface ClaimRules {
 }
 
 const NO_SUBSCRIPTIONS: ReadonlyMap<string, ServerSubscription> = new Map()
-const PLAIN: ServerSubscription = { info: null, data: null, override: {} }
+const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** Null where a claim is not what it must be. */
 export const connectionClaims = (claims: Claims, rules: ClaimRules): ConnectionClaims | null => {
@@ -120,7 +122,7 @@ const OVERRIDES = {
 } as const satisfies Record<string, keyof Override>
 
 export const readOverride = (value: unknown): Override | null => {
-  if (value === undefined || value === null) return {}
+  if (value === undefined || value === null) return NO_OVERRIDE
   if (!isObject(value)) return null
   const override: { -readonly [Name in keyof Override]: boolean } = {}
   for (const [name, option] of Object.entries(OVERRIDES)) {
