@@ -1,12 +1,30 @@
-import { afterBlanks, afterValue, eachEntry, memberOf } from './json-scan.js'
+import { afterBlanks, afterValue, eachEntry } from './json-scan.js'
 
 // Pieces of JSON text that JSON.parse has accepted, so that they can travel on as the bytes they were.
 
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c] as const
+
 /** The text of one field of an object, or null where it has none, or two of that name. */
 export const fieldText = (object: string, name: string): string | null => {
-  const start = memberOf(object, afterBlanks(object, 0), name)
-  return start === -1 ? null : object.slice(start, afterValue(object, start))
+  const quoted = `"${name}"`
+  let found: string | null = null
+  let place = afterBlanks(object, afterBlanks(object, 0) + 1)
+  while (object.charCodeAt(place) === QUOTE) {
+    const nameEnd = afterValue(object, place)
+    const start = afterBlanks(object, afterBlanks(object, nameEnd) + 1)
+    const end = afterValue(object, start)
+    if (isSameName(object.slice(place, nameEnd), quoted)) {
+      if (found !== null) return null
+      found = object.slice(start, end)
+    }
+    place = afterBlanks(object, end)
+    if (object.charCodeAt(place) === COMMA) place = afterBlanks(object, place + 1)
+  }
+  return found
 }
+
+const isSameName = (raw: string, quoted: string): boolean =>
+  raw === quoted || (raw.includes('\\') && JSON.stringify(JSON.parse(raw)) === quoted)
 
 /** The texts of the entries of a list. */
 export const entryTexts = (list: string): string[] => {
@@ -17,8 +35,6 @@ export const entryTexts = (list: string): string[] => {
   })
   return entries
 }
-
-const [QUOTE, BACKSLASH] = [0x22, 0x5c] as const
 
 /** Values that follow one another with blanks in between, as in a body of several commands. Nobody has parsed this yet. */
 export const valueTexts = (text: string): string[] => {

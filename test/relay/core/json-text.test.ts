@@ -1,0 +1,76 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { entryTexts, fieldText, onOneLine, valueTexts } from '../../../src/relay/core/json-text.js'
+
+t.test('fieldText', async (t) => {
+  const cases: [object: string, text: string | null, why: string][] = [
+    ['{"data":1}', '1', 'a number'],
+    ['{"a":{"data":2},"data":[{"data":3}] }', '[{"data":3}]', 'the outer one'],
+    [' { "data" : "x\\"}" , "b":1}', '"x\\"}"', 'a string with a quote and a bracket'],
+    ['{"d\\u0061ta":true}', 'true', 'a name in disguise'],
+    ['{"data":1,"data":2}', null, 'two of them'],
+    ['{"data":1,"d\\u0061ta":2}', null, 'two of them in disguise'],
+    ['{}', null, 'none'],
+    ['{"a":"data"}', null, 'a value is no name'],
+    ['{"data":1.50e+3}', '1.50e+3', 'as it was written'],
+    ['{"x":"\\\\","data":null}', 'null', 'a backslash before']
+  ]
+  for (const [object, text, why] of cases) {
+    t.test(`of ${object} is ${text}: ${why}`, async (t) => {
+      t.equal(fieldText(object, 'data'), text)
+    })
+  }
+
+  t.test('finds what JSON.parse finds', async (_t) => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (object, data) => {
+        const text = JSON.stringify({ ...object, data, [`z${Object.keys(object)[0] ?? ''}`]: 1 }, null, 1)
+        return JSON.stringify(JSON.parse(fieldText(text, 'data') as string)) === JSON.stringify(JSON.parse(text).data)
+      })
+    )
+  })
+})
+
+t.test('entryTexts', async (t) => {
+  t.test('cuts a list into its entries', async (t) => {
+    t.same(entryTexts(' [ 1, {"a":[2]} ,"],[" ]'), ['1', '{"a":[2]}', '"],["'])
+    t.same(entryTexts('[]'), [])
+  })
+})
+
+t.test('valueTexts', async (t) => {
+  const cases: [text: string, values: string[]][] = [
+    ['{"a":1}\n{"b":"}{"}', ['{"a":1}', '{"b":"}{"}']],
+    ['{"a":1}{"b":2}', ['{"a":1}', '{"b":2}']],
+    ['  1 2\t"x y" ', ['1', '2', '"x y"']],
+    ['', []],
+    [' \n ', []],
+    ['{"a":', ['{"a":']],
+    ['"never ends', ['"never ends']],
+    ['}{"a":1}', ['}', '{"a":1}']],
+    ['{"a":"\\"}"} 1', ['{"a":"\\"}"}', '1']]
+  ]
+  for (const [text, values] of cases) {
+    t.test(`of ${JSON.stringify(text)} are ${values.length}`, async (t) => {
+      t.same(valueTexts(text), values)
+    })
+  }
+
+  t.test('ends whatever it is given', async (_t) => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', ',') }),
+        (text) => valueTexts(text).join('').length <= text.length
+      )
+    )
+  })
+})
+
+t.test('onOneLine', async (t) => {
+  t.test('changes nothing that JSON.parse sees', async (t) => {
+    const pretty = JSON.stringify({ a: ['x\n\r', { b: 1 }] }, null, 2)
+
+    t.notMatch(onOneLine(pretty), /[\r\n]/)
+    t.same(JSON.parse(onOneLine(pretty)), JSON.parse(pretty))
+  })
+})
