@@ -1,3 +1,5 @@
+import type { FieldFault } from '../../schemas/field-faults.js'
+
 // Every refusal that the gateway itself makes, and nothing else makes one. A backend's answers are not in here: they
 // pass through as they are.
 
@@ -27,12 +29,6 @@ const REFUSALS = {
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
 export type RefusalCode = keyof typeof REFUSALS
-
-export interface FieldFault {
-  /** A JSON pointer into the body. */
-  readonly path: string
-  readonly message: string
-}
 
 export interface RefusalOptions {
   readonly details?: readonly FieldFault[]

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { fieldFaults } from '../../../schemas/field-faults.js'
 import { Refusal } from '../errors.js'
-import { fieldFaults } from './field-faults.js'
 
 /**
  * Makes routes of this scope take JSON and nothing else. What is parsed here is what is forwarded: nobody downstream reads

@@ -1,10 +1,18 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
-import type { FieldFault } from '../errors.js'
 
 const MAX_FAULTS = 20
 
-/** What is wrong with a body, field by field, in words for a person. What was sent is never repeated. */
+export interface FieldFault {
+  /** A JSON pointer into the body. */
+  readonly path: string
+  readonly message: string
+}
+
+/**
+ * What is wrong with a body, field by field, in words for a person. What was sent is never repeated. Gateway and page say it
+ * in the same words, because they say it with this.
+ */
 export const fieldFaults = (errors: Iterable<ValueError>): FieldFault[] => {
   const faults = new Map<string, FieldFault>()
   for (const error of errors) {
