@@ -161,12 +161,15 @@ t.test('the registry', async (t) => {
   })
 })
 
+// Not its compiler: that makes code from text, which the policy of a page forbids.
+const LIBRARY = ['@sinclair/typebox', '@sinclair/typebox/errors']
+
 t.test('every file imports nothing but the schema library and its siblings', async (t) => {
   for (const file of files) {
     const text = readFileSync(new URL(file, folder), 'utf8')
     const sources = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, source]) => source ?? '')
     for (const source of sources)
-      t.ok(source === '@sinclair/typebox' || /^\.\/[a-z-]+\.js$/.test(source), `${file}: ${source}`)
+      t.ok(LIBRARY.includes(source) || /^\.\/[a-z-]+\.js$/.test(source), `${file}: ${source}`)
   }
 })
 
