@@ -24,7 +24,7 @@ export const relaySettings = {
     fallback: null
   }),
   RELAY_ALLOWED_ORIGINS: list('origin-pattern', {
-    about: 'pages that may connect beside those on the same host; * alone allows all'
+    about: 'pages that may connect; where empty, those on the same host; * alone allows all'
   }),
   RELAY_CONFIG: text('text', { about: 'JSON file with namespaces, limits and client options', fallback: null }),
   RELAY_ADMIN_PASSWORD: secret({ about: "operators' password; without one there is no admin page", fallback: null }),
