@@ -40,6 +40,8 @@ export class BackendSlots {
   readonly #idle: Client[] = []
   #used = 0
   #streams = 0
+  /** Whether those who wait are about to be served; who comes now is not served before them. */
+  #handsOver = false
 
   /** `open` makes one that connects, and connects again, when it is used. */
   constructor(limits: SlotLimits, open: () => Client) {
@@ -55,7 +57,7 @@ export class BackendSlots {
   /** Runs it at once, or when its turn comes. Throws where too many wait already. */
   enter(waiter: Waiter): void {
     if (this.inFlight >= this.#limits.inFlight) throw new Refusal('OVERLOADED', { headers: { 'retry-after': '1' } })
-    if (this.#isFree(waiter)) waiter.run(this.#take(waiter), 0)
+    if (!this.#handsOver && this.#isFree(waiter)) waiter.run(this.#take(waiter), 0)
     else this.#wait(waiter)
   }
 
@@ -70,12 +72,11 @@ export class BackendSlots {
     this.#used -= 1
     if (streams) this.#streams -= 1
     this.#idle.push(connection)
-    for (const [waiter, { since }] of this.#waiting) {
-      if (!this.#isFree(waiter)) continue
-      this.giveUp(waiter)
-      waiter.run(this.#take(waiter), performance.now() - since)
-      return
-    }
+    if (this.#waiting.size === 0 || this.#handsOver) return
+    // Not at once: the connection is in the middle of saying how a request ended, and must not be given the next one before
+    // it has done with that. Undici ends the program otherwise.
+    this.#handsOver = true
+    process.nextTick(() => this.#handOver())
   }
 
   /** Ends all connections, and what is on them. */
@@ -85,6 +86,16 @@ export class BackendSlots {
 
   #isFree({ streams }: Waiter): boolean {
     return this.#used < this.#limits.connections && !(streams && this.#streams >= this.#maxStreams)
+  }
+
+  #handOver(): void {
+    this.#handsOver = false
+    for (const [waiter, { since }] of this.#waiting) {
+      if (this.#used >= this.#limits.connections) return
+      if (!this.#isFree(waiter)) continue
+      this.giveUp(waiter)
+      waiter.run(this.#take(waiter), performance.now() - since)
+    }
   }
 
   #take({ streams }: Waiter): Client {

@@ -178,7 +178,8 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
     this.#parts.watch.failed(error)
     if (this.#mayRepeat(error)) {
       this.#attempt += 1
-      this.#connection?.dispatch(this.#options, this)
+      // Not at once: see `BackendSlots.leave`.
+      process.nextTick(() => this.#connection?.dispatch(this.#options, this))
       return
     }
     this.#leave()

@@ -26,7 +26,11 @@ class Somebody implements Waiter {
 const FOREVER_MS = 600_000
 // Connects to nothing: it is never used.
 const open = (): Client => new Client('http://127.0.0.1:1')
-const leave = (slots: BackendSlots, one: Somebody): void => slots.leave(one, one.connection as Client)
+/** Settles when those who waited for it have been served. */
+const leave = (slots: BackendSlots, one: Somebody): Promise<void> => {
+  slots.leave(one, one.connection as Client)
+  return new Promise(setImmediate)
+}
 const slotsOf = (connections: number, inFlight = 100): BackendSlots =>
   new BackendSlots({ connections, inFlight, waitMs: FOREVER_MS }, open)
 
@@ -47,12 +51,39 @@ t.test('slots of the backend', async (t) => {
     for (const one of [first, second, third]) slots.enter(one)
     t.same(second.told, [], 'waits')
 
-    leave(slots, first)
+    await leave(slots, first)
     t.same([second.told, third.told], [['run'], []])
-    leave(slots, second)
+    await leave(slots, second)
     t.same(third.told, ['run'])
-    leave(slots, third)
+    await leave(slots, third)
     t.equal(slots.inFlight, 0)
+  })
+
+  t.test('are not handed over while the one who leaves is still busy with leaving', async (t) => {
+    const slots = slotsOf(1)
+    const [first, second, third] = [new Somebody(), new Somebody(), new Somebody()]
+    slots.enter(first)
+    slots.enter(second)
+
+    const left = leave(slots, first)
+    t.same(second.told, [], 'not yet')
+    slots.enter(third)
+    t.same(third.told, [], 'nobody comes in between')
+    await left
+    t.same([second.told, third.told], [['run'], []])
+    slots.giveUp(third)
+  })
+
+  t.test('do not go to one who gives up between the leaving of another and its turn', async (t) => {
+    const slots = slotsOf(1)
+    const [first, second, third] = [new Somebody(), new Somebody(), new Somebody()]
+    for (const one of [first, second, third]) slots.enter(one)
+
+    const left = leave(slots, first)
+    slots.giveUp(second)
+    await left
+    t.same([second.told, third.told], [[], ['run']])
+    t.equal(slots.inFlight, 1)
   })
 
   t.test('do not go to one who gave up', async (t) => {
@@ -62,9 +93,9 @@ t.test('slots of the backend', async (t) => {
 
     slots.giveUp(second)
     t.equal(slots.inFlight, 2, 'who gave up is not counted')
-    leave(slots, first)
+    await leave(slots, first)
     t.same([second.told, third.told], [[], ['run']])
-    leave(slots, third)
+    await leave(slots, third)
   })
 
   t.test('are refused to one more than may be in flight, who leaves nothing behind', async (t) => {
@@ -76,7 +107,7 @@ t.test('slots of the backend', async (t) => {
     t.throws(() => slots.enter(third), { code: 'OVERLOADED', headers: { 'retry-after': '1' } })
     t.equal(slots.inFlight, 2)
     slots.giveUp(second)
-    leave(slots, first)
+    await leave(slots, first)
   })
 
   t.test('are never all held by streams', async (t) => {
@@ -93,9 +124,9 @@ t.test('slots of the backend', async (t) => {
       [['run'], ['run']],
       'others pass it'
     )
-    leave(slots, whole[0] as Somebody)
+    await leave(slots, whole[0] as Somebody)
     t.same(third.told, [], 'what others give back is not for it')
-    leave(slots, first)
+    await leave(slots, first)
     t.same(third.told, ['run'])
   })
 
@@ -105,8 +136,8 @@ t.test('slots of the backend', async (t) => {
     slots.enter(first)
     slots.enter(second)
     t.not(first.connection, second.connection)
-    leave(slots, first)
-    leave(slots, second)
+    await leave(slots, first)
+    await leave(slots, second)
     slots.enter(third)
 
     t.equal(third.connection, second.connection)
@@ -129,7 +160,7 @@ t.test('slots of the backend', async (t) => {
 
     t.equal(code, 'BACKEND_TIMEOUT')
     t.equal(slots.inFlight, 1)
-    leave(slots, first)
+    await leave(slots, first)
     t.equal(slots.inFlight, 0)
   })
 })

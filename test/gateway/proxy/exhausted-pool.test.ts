@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { openSocket } from '../../helper/exact-http.js'
+import { openSocket, sendBytes } from '../../helper/exact-http.js'
+import { freePort } from '../../helper/free-port.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
 
@@ -105,5 +107,40 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.equal(reads.length, 1, 'the read passed the waiting uploads')
     reads[0]?.response.end('{}')
     t.equal((await read).status, 200)
+  })
+
+  t.test('and the backend cannot be reached, everybody is told so', async (t) => {
+    const port = await freePort()
+    const { url, send } = await startGateway(t, {
+      env: { BACKEND_URL: `http://127.0.0.1:${port}`, BACKEND_CONNECTIONS: '2' }
+    })
+
+    // In one piece, so that they are all there before the first of them fails.
+    const message = 'GET /api/zones/1 HTTP/1.1\r\nHost: a\r\n'
+    const answers = await sendBytes(url, `${`${message}\r\n`.repeat(19)}${message}Connection: close\r\n\r\n`)
+
+    t.equal(answers.match(/^x-gateway-error: BACKEND_UNREACHABLE/gm)?.length, 20)
+    t.match((await send('/metrics')).body, /^gateway_in_flight 0$/m)
+  })
+
+  t.test('and the one that is handed on has a time of its own', async (t) => {
+    const scene = await startScene(t, { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '4000' })
+    // The second has waited for most of its time when its turn comes, the third for less.
+    const first = scene.send('/api/zones/1')
+    await scene.holds(1)
+    const second = scene.send('/api/zones/2')
+    await scene.inFlight(2)
+    await delay(3000)
+    const third = scene.send('/api/zones/3')
+    await scene.inFlight(3)
+    for (const place of [0, 1]) {
+      scene.held[place]?.response.end('{}')
+      await scene.holds(place + 2)
+    }
+    // Longer than the second had left.
+    await delay(2000)
+    scene.held[2]?.response.end('{}')
+
+    t.same([(await first).status, (await second).status, (await third).status], [200, 200, 200])
   })
 })

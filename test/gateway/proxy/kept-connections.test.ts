@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import { openSocket } from '../../helper/exact-http.js'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
 import { type RawBackend, type RawRequest, startRawBackend } from '../../helper/scripted-backend.js'
 import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
@@ -66,6 +68,23 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
       t.equal(answer.code, 'BACKEND_UNREACHABLE')
       t.same(queries(reached), ['first', 'second', 'second'])
       t.equal(reached.connections.length, 2, 'the second try has a new one')
+    })
+
+    t.test(`costs a read nothing where it is ${how} before that is written to it`, async (t) => {
+      const { url, reached } = await start(t, served)
+      const browser = await openSocket(url)
+      const read = (query: string): boolean => browser.write(`GET ${way.path}?${query} HTTP/1.1\r\nHost: a\r\n\r\n`)
+      read('first')
+      await once(browser, 'data')
+
+      // Both in one go, so that the gateway finds them together: the request, and that its connection is gone.
+      read('second')
+      shut(reached.requests[0] as RawRequest)
+
+      t.match(String((await once(browser, 'data'))[0]), /^HTTP\/1\.1 200 /)
+      t.same(queries(reached), ['first', 'second'])
+      t.equal(reached.connections.length, 2)
+      browser.destroy()
     })
 
     t.test(`gets no second chance where it is ${how} at once`, async (t) => {
