@@ -120,10 +120,10 @@ export class Channel {
     const text = joinOrLeavePush(this.name, kind, info)
     for (const { framing, subscriptions } of this.#groups) {
       let frame: Buffer | null = null
-      for (const { wantsJoinLeave, subscriber } of subscriptions) {
+      for (const { wantsJoinLeave, outbox } of subscriptions) {
         if (!wantsJoinLeave) continue
         frame ??= framing(text)
-        subscriber.outbox.send(frame)
+        outbox.send(frame)
       }
     }
   }
@@ -189,8 +189,8 @@ export class Channel {
     else this.#delta.forget()
   }
 
-  #groupOf({ takesDelta, subscriber }: Subscription): Group {
-    const { framing, transport } = subscriber.outbox.sink
+  #groupOf({ takesDelta, outbox }: Subscription): Group {
+    const { framing, transport } = outbox.sink
     const known = this.#groups.find((group) => group.framing === framing && group.takesDelta === takesDelta)
     if (known !== undefined) return known
     const group = new Group({

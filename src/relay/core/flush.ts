@@ -19,10 +19,10 @@ export const flushGroups = (groups: readonly Group[]): void => {
   sendGathered(touched)
 }
 
-const sendNow = (subscription: Subscription, bytes: Buffer): void => subscription.subscriber.outbox.send(bytes)
+const sendNow = (subscription: Subscription, bytes: Buffer): void => subscription.outbox.send(bytes)
 
 /** Clients on several of the channels get one write all the same; most are on one, and get the channel's own buffer. */
-const gather = (touched: Outbox[], { subscriber: { outbox } }: Subscription, bytes: Buffer): void => {
+const gather = (touched: Outbox[], { outbox }: Subscription, bytes: Buffer): void => {
   const { gathered } = outbox
   if (gathered === null) {
     outbox.gathered = bytes

@@ -77,17 +77,20 @@ export class Group {
     const chunks = joined(frames)
     this.#backlogs?.extend(publications)
 
+    let wholeChunks: readonly Buffer[] | null = null
     let waiting = 0
-    // Backwards, because a subscription that ends meanwhile is replaced by the last one.
-    for (let index = this.subscriptions.length - 1; index >= 0; index--) {
-      const subscription = this.subscriptions[index] as Subscription
+    for (const subscription of this.subscriptions) {
       if (this.#backlogs !== null && this.#waits(subscription, publications)) {
         waiting++
         continue
       }
-      const isWhole = this.takesDelta && subscription.needsFull
-      for (const chunk of isWhole ? this.#fromWhole(subscription, publications, frames) : chunks)
-        send(subscription, chunk)
+      let suited = chunks
+      if (this.takesDelta && subscription.needsFull) {
+        subscription.needsFull = false
+        wholeChunks ??= this.#fromWhole(publications, frames)
+        suited = wholeChunks
+      }
+      for (let index = 0; index < suited.length; index++) send(subscription, suited[index] as Buffer)
     }
     this.#count(frames, this.subscriptions.length - waiting)
   }
@@ -108,7 +111,7 @@ export class Group {
 
   /** Publications of a client that is behind wait and are merged, where the namespace says how. */
   #waits(subscription: Subscription, publications: readonly Publication[]): boolean {
-    const { outbox } = subscription.subscriber
+    const { outbox } = subscription
     if (subscription.backlog === null) {
       if (!outbox.isBehind) return false
       this.#backlogs?.join(subscription, publications)
@@ -123,8 +126,8 @@ export class Group {
     for (const { length } of frames) bytes.value += length * receivers
   }
 
-  #fromWhole(subscription: Subscription, publications: readonly Publication[], frames: Buffer[]): readonly Buffer[] {
-    subscription.needsFull = false
+  /** For those who hold nothing that the first one could be a difference to. */
+  #fromWhole(publications: readonly Publication[], frames: readonly Buffer[]): readonly Buffer[] {
     const [first] = publications
     return first === undefined ? [] : joined([this.#whole(first), ...frames.slice(1)])
   }

@@ -18,6 +18,8 @@ export interface Subscriber {
 export class Subscription {
   readonly channel: Channel
   readonly subscriber: Subscriber
+  /** The subscriber's, one step nearer for those who send to thousands. */
+  readonly outbox: Outbox
   /** Made by a token or the API rather than asked for by the client. */
   readonly isServerSide: boolean
   /** Its client counts on getting every publication of the stream. */
@@ -48,6 +50,7 @@ export class Subscription {
   constructor(channel: Channel, subscriber: Subscriber, isServerSide: boolean) {
     this.channel = channel
     this.subscriber = subscriber
+    this.outbox = subscriber.outbox
     this.isServerSide = isServerSide
   }
 }
