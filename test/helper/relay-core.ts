@@ -15,10 +15,12 @@ export const START_MS = 1_893_456_000_000
 
 export type Message = Readonly<Record<string, unknown>>
 
+const plainText = (payload: string): Buffer => Buffer.from(payload)
+
 /** A client without a network: what it is sent is kept, and it takes as much as the test lets it. */
 export class FakeSink implements ClientSink {
   readonly transport = 'websocket'
-  readonly framing = (payload: string): Buffer => Buffer.from(payload)
+  readonly framing = plainText
   readonly pingBytes = Buffer.from('{}')
   readonly pingsItself = false
   readonly isEmulated: boolean

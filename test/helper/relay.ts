@@ -96,9 +96,17 @@ export const officialClient = (
   return client
 }
 
-/** The next event of a client or a subscription. */
-export const event = <T = Record<string, unknown>>(from: Centrifuge | Subscription, name: string): Promise<T> =>
-  new Promise((resolve) => (from as { once: (name: string, then: (value: T) => void) => void }).once(name, resolve))
+/** The next event of a client or a subscription that is meant. */
+export const event = <T = Record<string, unknown>>(
+  from: Centrifuge | Subscription,
+  name: string,
+  isMeant: (value: T) => boolean = () => true
+): Promise<T> =>
+  new Promise((resolve) =>
+    (from as { on: (name: string, then: (value: T) => void) => void }).on(name, (value) => {
+      if (isMeant(value)) resolve(value)
+    })
+  )
 
 /** Collects the data of publications, and says when there are so many. */
 export const collect = (subscription: Subscription) => {

@@ -1,4 +1,4 @@
-import type { Centrifuge, Subscription } from 'centrifuge'
+import type { Centrifuge, JoinContext, Subscription } from 'centrifuge'
 import t, { type Test } from 'tap'
 import { collect, event, officialClient, startRelay, TRANSPORTS, type TransportName } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
@@ -84,7 +84,7 @@ for (const transport of TRANSPORTS) {
         await connect(t, port, transport, { getToken: async () => relayToken({ sub: 'bob' }) })
       ]
       const atAda = await subscribe(ada, 'chat:1', { joinLeave: true })
-      const joined = event(atAda, 'join')
+      const joined = event<JoinContext>(atAda, 'join', ({ info }) => info.user === 'bob')
       const atBob = await subscribe(bob, 'chat:1')
       t.match(await joined, { info: { user: 'bob' } })
 

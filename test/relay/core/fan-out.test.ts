@@ -1,0 +1,274 @@
+import t from 'tap'
+import { coreRelay, type FakeSink, type Message, withNamespace } from '../../helper/relay-core.js'
+
+const OPEN = { allow_subscribe_for_client: true, history_size: 100, history_ttl: '60s', force_recovery: true }
+const DELTA = { ...OPEN, allowed_delta_types: ['fossil'], delta_publish: true }
+const MERGED = { ...OPEN, conflate: 'data[].id' }
+
+const setUp = (options: Message, client: Message = {}) => {
+  const relay = coreRelay(withNamespace(options, client))
+  const subscribed = (channels: readonly string[] = ['chat:1'], more: Message = {}) => {
+    const client = relay.connected('42')
+    for (const [index, channel] of channels.entries()) client.say({ id: index + 2, subscribe: { channel, ...more } })
+    client.sink.writes.length = 0
+    client.heard()
+    return client
+  }
+  return { ...relay, subscribed }
+}
+
+const pubs = (messages: Message[]): Message[] => messages.map((message) => (message.push as Message).pub as Message)
+
+t.test('publications of one turn', async (t) => {
+  t.test('leave each client in one write, and the same buffer serves all', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(OPEN)
+    const clients = [subscribed(), subscribed(), subscribed()]
+    const buffers: Buffer[] = []
+    for (const { sink } of clients) sink.write = (bytes) => void buffers.push(bytes)
+    for (const data of [1, 2, 3]) publish('chat:1', data)
+    t.equal(buffers.length, 0, 'nothing leaves before the turn ends')
+    endTurn()
+
+    t.equal(buffers.length, 3)
+    t.ok(buffers.every((buffer) => buffer === buffers[0]))
+  })
+
+  t.test('on several channels leave in one write too, joined once for those on the same channels', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(OPEN)
+    const both = [subscribed(['chat:1', 'chat:2']), subscribed(['chat:1', 'chat:2'])]
+    const one = subscribed(['chat:2'])
+    const writes = new Map<FakeSink, Buffer[]>()
+    for (const { sink } of [...both, one]) {
+      writes.set(sink, [])
+      sink.write = (bytes) => void writes.get(sink)?.push(bytes)
+    }
+    publish('chat:1', 1)
+    publish('chat:2', 2)
+    publish('chat:1', 3)
+    endTurn()
+
+    t.same(
+      [...writes.values()].map(({ length }) => length),
+      [1, 1, 1]
+    )
+    const [first, second] = both.map(({ sink }) => writes.get(sink)?.[0])
+    t.equal(first, second)
+  })
+
+  t.test('that are large leave in bounded pieces', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(OPEN)
+    const { sink } = subscribed()
+    for (let n = 0; n < 10; n++) publish('chat:1', 'x'.repeat(100_000))
+    endTurn()
+
+    t.equal(sink.writes.length, 5)
+    t.ok(sink.writes.every(({ length }) => length < 256 * 1024))
+  })
+
+  t.test('reach all but those who have left, whoever leaves', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(OPEN)
+    const clients = Array.from({ length: 10 }, () => subscribed())
+    for (const index of [0, 9, 4, 5]) clients[index]?.line.connection.lost()
+    publish('chat:1', 1)
+    endTurn()
+
+    t.same(
+      clients.map(({ sink }) => sink.writes.length),
+      [0, 1, 1, 1, 0, 0, 1, 1, 1, 0]
+    )
+  })
+})
+
+t.test('a delta', async (t) => {
+  const text = (n: number): Message => ({ n, same: 'the same text in every publication, long enough to be worth it' })
+
+  t.test('follows a whole one, and both are text', async (t) => {
+    const { subscribed, publish } = setUp(DELTA)
+    const client = subscribed(['chat:1'], { delta: 'fossil' })
+    publish('chat:1', text(1))
+    publish('chat:1', text(2))
+    const [first, second] = pubs(client.heard())
+
+    t.equal(first?.data, JSON.stringify(text(1)))
+    t.equal(first?.delta, undefined)
+    t.type(second?.data, 'string')
+    t.equal(second?.delta, true)
+    t.ok(String(second?.data).length < JSON.stringify(text(2)).length)
+  })
+
+  t.test('is not sent to who did not ask, nor where the namespace does not have it', async (t) => {
+    const { subscribed, publish } = setUp(DELTA)
+    const [plain, delta] = [subscribed(), subscribed(['chat:1'], { delta: 'fossil' })]
+    publish('chat:1', text(1))
+    publish('chat:1', text(2))
+    delta.heard()
+    t.same(
+      pubs(plain.heard()).map(({ data }) => data),
+      [text(1), text(2)]
+    )
+
+    const closed = setUp(OPEN)
+    t.match(closed.connected('1').say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } })[0], {
+      subscribe: { delta: undefined }
+    })
+  })
+
+  t.test('is whole at first for who comes later', async (t) => {
+    const { subscribed, publish } = setUp(DELTA)
+    const early = subscribed(['chat:1'], { delta: 'fossil' })
+    publish('chat:1', text(1))
+    early.heard()
+    const late = subscribed(['chat:1'], { delta: 'fossil' })
+    publish('chat:1', text(2))
+
+    t.match(pubs(early.heard()), [{ delta: true }])
+    t.match(pubs(late.heard()), [{ delta: undefined, data: JSON.stringify(text(2)) }])
+  })
+
+  t.test('is not made of a publication that was not meant for it', async (t) => {
+    const { subscribed, publish } = setUp({ ...DELTA, delta_publish: false })
+    const client = subscribed(['chat:1'], { delta: 'fossil' })
+    publish('chat:1', text(1))
+    publish('chat:1', text(2))
+    publish('chat:1', text(3), { delta: true })
+
+    t.match(pubs(client.heard()), [{ delta: undefined }, { delta: undefined }, { delta: true }])
+  })
+})
+
+t.test('a client that is behind', async (t) => {
+  const batch = (...entries: readonly (readonly [id: string, n: number])[]): Message => ({
+    data: entries.map(([id, n]) => ({ id, n }))
+  })
+
+  t.test('gets what waited as one, the newest of every key, with the newest offset', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = subscribed()
+    client.sink.isStuck = true
+    publish('chat:1', batch(['a', 1]))
+    endTurn()
+    for (const each of [batch(['a', 2], ['b', 2]), batch(['c', 3]), batch(['a', 4])]) {
+      publish('chat:1', each)
+      endTurn()
+    }
+    t.equal(client.sink.writes.length, 1)
+    client.sink.drain()
+
+    t.same(pubs(client.heard()), [
+      { data: batch(['a', 1]), offset: 1, epoch: 'epoch1' },
+      { data: batch(['b', 2], ['c', 3], ['a', 4]), offset: 4 }
+    ])
+    publish('chat:1', batch(['d', 5]))
+    t.same(pubs(client.heard()), [{ data: batch(['d', 5]), offset: 5 }])
+  })
+
+  t.test('gets what has not the shape by itself, in its place', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = subscribed()
+    client.sink.isStuck = true
+    publish('chat:1', 0)
+    endTurn()
+    for (const data of [batch(['a', 1]), batch(['a', 2]), 'other', batch(['a', 4]), batch(['b', 5])])
+      publish('chat:1', data)
+    endTurn()
+    client.sink.drain()
+
+    t.match(pubs(client.heard()).slice(1), [
+      { data: batch(['a', 2]), offset: 3 },
+      { data: 'other', offset: 4 },
+      { data: batch(['a', 4], ['b', 5]), offset: 6 }
+    ])
+  })
+
+  t.test('does not make others wait, nor share what they wait for', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const [fast, first, second] = [subscribed(), subscribed(), subscribed()]
+    first.sink.isStuck = true
+    for (let n = 1; n <= 3; n++) {
+      publish('chat:1', batch([`k${n}`, n]))
+      endTurn()
+      if (n === 1) second.sink.isStuck = true
+    }
+    first.sink.drain()
+    second.sink.drain()
+
+    t.match(pubs(fast.heard()), [{ offset: 1 }, { offset: 2 }, { offset: 3 }])
+    t.match(pubs(first.heard()), [{ offset: 1 }, { data: batch(['k2', 2], ['k3', 3]), offset: 3 }])
+    t.match(pubs(second.heard()), [{ offset: 1 }, { offset: 2 }, { data: batch(['k3', 3]), offset: 3 }])
+  })
+
+  t.test('gets the next one whole where it takes deltas', async (t) => {
+    const { subscribed, publish, endTurn } = setUp({ ...DELTA, conflate: 'data[].id' })
+    const client = subscribed(['chat:1'], { delta: 'fossil' })
+    const long = (n: number): Message => batch(['a', n], ['the same key in every publication', 1])
+    publish('chat:1', long(1))
+    endTurn()
+    client.sink.isStuck = true
+    for (const n of [2, 3, 4]) {
+      publish('chat:1', long(n))
+      endTurn()
+    }
+    client.sink.drain()
+    publish('chat:1', long(5))
+    endTurn()
+    publish('chat:1', long(6))
+
+    t.match(pubs(client.heard()), [
+      { offset: 1, delta: undefined },
+      { offset: 2, delta: true },
+      { offset: 4, delta: undefined },
+      { offset: 5, delta: undefined },
+      { offset: 6, delta: true }
+    ])
+  })
+
+  t.test('is closed where nothing can be merged and too much waits', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(OPEN, { queue_max_size: 1000 })
+    const client = subscribed()
+    client.sink.isStuck = true
+    publish('chat:1', 'x'.repeat(2000))
+    endTurn()
+    t.equal(client.closed, null, 'one write is always let through')
+    publish('chat:1', 'y')
+    endTurn()
+    endTurn()
+
+    t.equal(client.closed, '3008 slow')
+  })
+
+  t.test('is closed where what is merged is too much', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED, { queue_max_size: 1000 })
+    const client = subscribed()
+    client.sink.isStuck = true
+    for (let n = 0; n < 100; n++) {
+      publish('chat:1', batch([`key ${n}`, n]))
+      endTurn()
+    }
+    endTurn()
+
+    t.equal(client.closed, '3008 slow')
+  })
+
+  t.test('waits with several channels, and gets all of them', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = subscribed(['chat:1', 'chat:2'])
+    client.sink.isStuck = true
+    publish('chat:1', batch(['a', 1]))
+    endTurn()
+    for (const n of [2, 3]) {
+      publish('chat:1', batch(['a', n]))
+      publish('chat:2', batch(['b', n]))
+      endTurn()
+    }
+    client.sink.drain()
+
+    t.match(
+      client.heard().map(({ push }) => [(push as Message).channel, ((push as Message).pub as Message).offset]),
+      [
+        ['chat:1', 1],
+        ['chat:1', 3],
+        ['chat:2', 2]
+      ]
+    )
+  })
+})

@@ -1,0 +1,213 @@
+import t, { type Test } from 'tap'
+import type {
+  Broker,
+  Delivery,
+  History,
+  HistoryRange,
+  JoinOrLeave,
+  NewPublication,
+  Presence,
+  Publication
+} from '../../../src/relay/core/broker.js'
+import type { ChannelOptions } from '../../../src/relay/core/options.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { configOf } from '../../helper/relay-rules.js'
+
+export interface EngineUnderTest {
+  readonly broker: Broker
+  readonly history: History
+  readonly presence: Presence
+  /** Lets time go by. */
+  pass(ms: number): Promise<void> | void
+}
+
+const optionsOf = (options: Readonly<Record<string, unknown>>): ChannelOptions => {
+  const { channels } = configOf({ channel: { namespaces: [{ name: 'ns', ...options }] } })
+  return channels.namespaces.get('ns') as ChannelOptions
+}
+
+const KEPT = optionsOf({ history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' })
+const PLAIN = optionsOf({})
+const ALL: HistoryRange = { since: null, limit: -1, reverse: false }
+
+/** What an engine hands over, and a wait for so much of it. */
+class Delivered implements Delivery {
+  readonly publications: (readonly [channel: string, publication: Publication, epoch: string])[] = []
+  readonly events: (readonly [channel: string, kind: JoinOrLeave, info: string])[] = []
+  #check = (): void => undefined
+
+  publication(channel: string, publication: Publication, epoch: string): void {
+    this.publications.push([channel, publication, epoch])
+    this.#check()
+  }
+
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
+    this.events.push([channel, kind, info])
+    this.#check()
+  }
+
+  until(publications: number, events = 0): Promise<void> {
+    return new Promise((resolve) => {
+      this.#check = () => {
+        if (this.publications.length >= publications && this.events.length >= events) resolve()
+      }
+      this.#check()
+    })
+  }
+}
+
+/** One suite for every engine: whatever is behind the interfaces, the core sees the same. */
+export const engineContract = (name: string, create: (t: Test) => Promise<EngineUnderTest>): void => {
+  t.test(name, async (t) => {
+    const setUp = async (t: Test) => {
+      const engine = await create(t)
+      const delivered = new Delivered()
+      await engine.broker.start(delivered)
+      await engine.broker.subscribe('ns:1')
+      const publish = (data: string, more: Partial<NewPublication> = {}, options = KEPT, channel = 'ns:1') =>
+        engine.broker.publish(channel, { ...PLAIN_PUBLICATION, data, ...more }, options)
+      const read = (range: Partial<HistoryRange> = {}) => engine.history.read('ns:1', { ...ALL, ...range }, KEPT)
+      return { ...engine, delivered, publish, read }
+    }
+
+    t.test('delivers what is published, in order, with offsets from 1 and one epoch', async (t) => {
+      const { delivered, publish } = await setUp(t)
+      const first = await publish('1')
+      await publish('2')
+      await publish('"é\\n"', { info: '{"user":"u"}', tags: '{"a":"b"}', delta: true })
+      await delivered.until(3)
+
+      t.match(first, { offset: 1, epoch: /^.+$/, suppressedBy: null })
+      t.same(
+        delivered.publications.map(([channel, { data, offset, info, tags, delta }, epoch]) => [
+          channel,
+          data,
+          offset,
+          info,
+          tags,
+          delta,
+          epoch
+        ]),
+        [
+          ['ns:1', '1', 1, null, null, false, first.epoch],
+          ['ns:1', '2', 2, null, null, false, first.epoch],
+          ['ns:1', '"é\\n"', 3, '{"user":"u"}', '{"a":"b"}', true, first.epoch]
+        ]
+      )
+    })
+
+    t.test('gives no offset to what is not kept', async (t) => {
+      const { delivered, publish, read } = await setUp(t)
+      t.match(await publish('1', {}, PLAIN), { offset: 0, epoch: '' })
+      t.match(await publish('2', { skipHistory: true }), { offset: 0 })
+      await delivered.until(2)
+
+      t.match(delivered.publications, [
+        ['ns:1', { offset: 0 }],
+        ['ns:1', { offset: 0 }]
+      ])
+      t.same((await read()).publications, [])
+    })
+
+    t.test('keeps as many as it should', async (t) => {
+      const { publish, read } = await setUp(t)
+      for (const data of ['1', '2', '3', '4', '5']) await publish(data)
+
+      t.match(await read(), { offset: 5, publications: [{ data: '3', offset: 3 }, { data: '4' }, { data: '5' }] })
+      t.equal((await read()).publications.length, 3)
+    })
+
+    t.test('reads from a place on, and backwards', async (t) => {
+      const { publish, read } = await setUp(t)
+      for (const data of ['1', '2', '3']) await publish(data)
+      const { epoch } = await read()
+      const offsets = async (range: Partial<HistoryRange>) =>
+        (await read(range)).publications.map(({ offset }) => offset)
+
+      t.same(await offsets({ since: { epoch, offset: 1 } }), [2, 3])
+      t.same(await offsets({ since: { epoch, offset: 3 } }), [])
+      t.same(await offsets({ since: { epoch, offset: 3 }, reverse: true }), [2, 1])
+      t.same(await offsets({ reverse: true, limit: 2 }), [3, 2])
+      t.same(await offsets({ limit: 1 }), [1])
+      t.same(await offsets({ limit: 0 }), [])
+    })
+
+    t.test('gives a channel that nobody has published on a place', async (t) => {
+      const { read, publish } = await setUp(t)
+      const { epoch, offset } = await read({ limit: 0 })
+      t.equal(offset, 0)
+
+      t.match(await publish('1'), { epoch, offset: 1 })
+    })
+
+    t.test('forgets publications after their time, and goes on counting', async (t) => {
+      const { publish, read, pass } = await setUp(t)
+      const { epoch } = await publish('1')
+      await pass(61_000)
+
+      t.same((await read()).publications, [])
+      t.match(await publish('2'), { epoch, offset: 2 })
+    })
+
+    t.test('removes the history, and goes on counting', async (t) => {
+      const { history, publish, read } = await setUp(t)
+      const { epoch } = await publish('1')
+      await history.remove('ns:1')
+
+      t.same((await read()).publications, [])
+      t.match(await publish('2'), { epoch, offset: 2 })
+    })
+
+    t.test('makes a publication with the same key once', async (t) => {
+      const { delivered, publish } = await setUp(t)
+      const first = await publish('1', { idempotencyKey: 'k' })
+      const second = await publish('1', { idempotencyKey: 'k' })
+      t.match(second, { offset: first.offset, epoch: first.epoch, suppressedBy: 'idempotency' })
+      await publish('1', { idempotencyKey: 'other' })
+      await delivered.until(2)
+
+      t.equal(delivered.publications.length, 2)
+    })
+
+    t.test('makes no publication of an older version', async (t) => {
+      const { publish } = await setUp(t)
+      await publish('1', { version: 5 })
+
+      t.match(await publish('2', { version: 5 }), { offset: 1, suppressedBy: 'version' })
+      t.match(await publish('3', { version: 6 }), { offset: 2, suppressedBy: null })
+      t.match(await publish('4', { version: 1, versionEpoch: 'new' }), { offset: 3, suppressedBy: null })
+    })
+
+    t.test('tells who comes and goes', async (t) => {
+      const { broker, delivered } = await setUp(t)
+      await broker.joinOrLeave('ns:1', 'join', '{"user":"u"}')
+      await broker.joinOrLeave('ns:1', 'leave', '{"user":"u"}')
+      await delivered.until(0, 2)
+
+      t.same(delivered.events, [
+        ['ns:1', 'join', '{"user":"u"}'],
+        ['ns:1', 'leave', '{"user":"u"}']
+      ])
+    })
+
+    t.test('knows who is there', async (t) => {
+      const { presence } = await setUp(t)
+      await presence.add('ns:1', 'c1', 'ada', '{"user":"ada"}')
+      await presence.add('ns:1', 'c2', 'ada', '{"user":"ada"}')
+      await presence.add('ns:1', 'c3', 'bob', '{"user":"bob"}')
+      await presence.add('ns:2', 'c4', 'eve', '{"user":"eve"}')
+      t.same(await presence.count('ns:1'), { clients: 3, users: 2 })
+      await presence.remove('ns:1', 'c2')
+      await presence.remove('ns:1', 'c9')
+
+      t.same(
+        await presence.read('ns:1'),
+        new Map([
+          ['c1', '{"user":"ada"}'],
+          ['c3', '{"user":"bob"}']
+        ])
+      )
+      t.same(await presence.count('ns:9'), { clients: 0, users: 0 })
+    })
+  })
+}

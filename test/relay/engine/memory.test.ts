@@ -1,0 +1,75 @@
+import t from 'tap'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { MemoryEngine } from '../../../src/relay/engine/memory.js'
+import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
+import { configOf } from '../../helper/relay-rules.js'
+import { engineContract } from './contract.js'
+
+const memoryEngine = () => {
+  let nowMs = 0
+  let epochs = 0
+  const engine = new MemoryEngine({ nowMs: () => nowMs, newEpoch: () => `epoch${++epochs}` })
+  return {
+    engine,
+    broker: engine,
+    history: engine,
+    presence: new MemoryPresence(),
+    pass: (ms: number) => {
+      nowMs += ms
+    }
+  }
+}
+
+engineContract('the memory engine', async () => memoryEngine())
+
+t.test('the memory engine', async (t) => {
+  const { channels } = configOf({
+    channel: { namespaces: [{ name: 'ns', history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' }] }
+  })
+  const options = channels.namespaces.get('ns') as NonNullable<ReturnType<typeof channels.namespaces.get>>
+  const publication = { ...PLAIN_PUBLICATION, data: '1' }
+  const TOP = { since: null, limit: 0, reverse: false }
+
+  t.test('begins a new epoch for a channel that was forgotten', async (t) => {
+    const { engine, pass } = memoryEngine()
+    engine.publish('ns:1', publication, options)
+    pass(3_599_000)
+    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 1 }, 'being asked for is use')
+    pass(3_600_000)
+    engine.sweep()
+
+    t.match(engine.publish('ns:1', publication, options), { epoch: 'epoch2', offset: 1 })
+  })
+
+  t.test('publishes again with a key that has run out, swept or not', async (t) => {
+    const { engine, pass } = memoryEngine()
+    const keyed = { ...publication, idempotencyKey: 'k' }
+    engine.publish('ns:1', keyed, options)
+    pass(299_999)
+    engine.sweep()
+    t.match(engine.publish('ns:1', keyed, options), { offset: 1 })
+    pass(1)
+    t.match(engine.publish('ns:1', keyed, options), { offset: 2 })
+    pass(300_000)
+    engine.sweep()
+
+    t.match(engine.publish('ns:1', keyed, options), { offset: 3 })
+  })
+
+  t.test('takes no channel and key for another channel and key', async (t) => {
+    const { engine } = memoryEngine()
+    engine.publish('ns:1', { ...publication, idempotencyKey: '2x' }, options)
+
+    t.match(engine.publish('ns:12', { ...publication, idempotencyKey: 'x' }, options), {
+      offset: 1,
+      suppressedBy: null
+    })
+  })
+
+  t.test('delivers to nobody once it is closed', async (t) => {
+    const { engine } = memoryEngine()
+    engine.start({ publication: () => t.fail('delivered'), joinOrLeave: () => t.fail('delivered') })
+    engine.close()
+    engine.publish('ns:1', publication, options)
+  })
+})
