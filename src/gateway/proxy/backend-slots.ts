@@ -7,7 +7,7 @@ export interface Waiter {
   readonly streams: boolean
   /** Its turn. From now on the connection is its own, until it calls `leave`. */
   run(connection: Client, waitedMs: number): void
-  /** Its turn did not come in time. */
+  /** Its turn did not come in time, or there are too many who wait already. */
   refuse(refusal: Refusal): void
 }
 
@@ -54,10 +54,10 @@ export class BackendSlots {
     return this.#used + this.#waiting.size
   }
 
-  /** Runs it at once, or when its turn comes. Throws where too many wait already. */
+  /** Runs it, at once or when its turn comes, or refuses it. */
   enter(waiter: Waiter): void {
-    if (this.inFlight >= this.#limits.inFlight) throw new Refusal('OVERLOADED', { headers: { 'retry-after': '1' } })
-    if (!this.#handsOver && this.#isFree(waiter)) waiter.run(this.#take(waiter), 0)
+    if (this.inFlight >= this.#limits.inFlight) waiter.refuse(overloaded())
+    else if (!this.#handsOver && this.#isFree(waiter)) waiter.run(this.#take(waiter), 0)
     else this.#wait(waiter)
   }
 
@@ -116,3 +116,5 @@ export class BackendSlots {
     this.#waiting.set(waiter, { since: performance.now(), deadline })
   }
 }
+
+const overloaded = (): Refusal => new Refusal('OVERLOADED', { headers: { 'retry-after': '1' } })

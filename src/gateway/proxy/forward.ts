@@ -80,7 +80,8 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   #attempt = 0
   #abort: ((reason: Error) => void) | null = null
   #resume: (() => void) | null = null
-  #stall: NodeJS.Timeout | null = null
+  #senderStall: NodeJS.Timeout | null = null
+  #readerStall: NodeJS.Timeout | null = null
   /** Whether the backend has begun to answer. */
   #begun = false
   /** What the backend said before the body, until it is sent on; and what the hooks have to say. */
@@ -189,15 +190,15 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
 
   /** A sender that pauses for too long gives its connection to others. */
   onBodySent(): void {
-    this.#stall?.refresh()
+    this.#senderStall?.refresh()
   }
 
   onRequestSent(): void {
-    this.#endStall()
+    this.#senderStall = stopped(this.#senderStall)
   }
 
   #watchSender(): void {
-    this.#stall = setTimeout(() => {
+    this.#senderStall = setTimeout(() => {
       const { raw } = this.#reply.request
       // Where bytes are waiting, it is the backend that does not take them.
       this.#abort?.(new Refusal(raw.readableLength > 0 ? 'BACKEND_TIMEOUT' : 'REQUEST_TIMEOUT'))
@@ -205,16 +206,11 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   }
 
   #waitForReader(): void {
-    this.#stall = setTimeout(() => this.#response.destroy(), STALL_MS)
+    this.#readerStall = setTimeout(() => this.#response.destroy(), STALL_MS)
     this.#response.once('drain', () => {
-      this.#endStall()
+      this.#readerStall = stopped(this.#readerStall)
       this.#resume?.()
     })
-  }
-
-  #endStall(): void {
-    if (this.#stall !== null) clearTimeout(this.#stall)
-    this.#stall = null
   }
 
   #mayRepeat(error: Error): boolean {
@@ -224,7 +220,8 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
   #leave(): void {
     if (this.#phase !== 'running' || this.#connection === null) return
     this.#phase = 'done'
-    this.#endStall()
+    this.#senderStall = stopped(this.#senderStall)
+    this.#readerStall = stopped(this.#readerStall)
     this.#parts.backend.slots.leave(this, this.#connection)
   }
 
@@ -267,10 +264,16 @@ class Exchange implements Dispatcher.DispatchHandler, Waiter {
     this.#reply.hijack()
   }
 
-  /** Whether the answer does not wait for the end of an upload: the rest of it would be taken for the next request. */
+  /** Whether the answer does not wait for the end of an upload: nobody reads the rest of it, and what comes after that. */
   #leavesRest(): boolean {
-    return !this.#reply.request.raw.complete
+    const { complete, headers } = this.#reply.request.raw
+    return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0)
   }
+}
+
+const stopped = (timer: NodeJS.Timeout | null): null => {
+  if (timer !== null) clearTimeout(timer)
+  return null
 }
 
 const endResponse = (response: ServerResponse): void => {

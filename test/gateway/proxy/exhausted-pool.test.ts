@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openSocket, sendBytes } from '../../helper/exact-http.js'
@@ -107,6 +109,29 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.equal(reads.length, 1, 'the read passed the waiting uploads')
     reads[0]?.response.end('{}')
     t.equal((await read).status, 200)
+  })
+
+  t.test('and too many wait, an upload that is turned away is not waited for', async (t) => {
+    const scene = await startScene(t, { GATEWAY_MAX_IN_FLIGHT: '1', NODE_ENV: 'development' })
+    const first = scene.send('/api/zones/1')
+    await scene.holds(1)
+    const sender = await openSocket(scene.url)
+    sender.write(
+      'POST /api/unknown HTTP/1.1\r\nHost: a\r\nContent-Type: a/b\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n'
+    )
+
+    const answer = await text(sender)
+
+    t.match(answer, /^HTTP\/1\.1 503 /)
+    t.match(answer, /^connection: close\r$/im)
+    const other = await openSocket(scene.url)
+    other.write('GET /api/zones/2 HTTP/1.1\r\nHost: a\r\n\r\n')
+    const [refusal] = await once(other, 'data')
+    t.match(String(refusal), /^HTTP\/1\.1 503 /)
+    t.match(String(refusal), /^connection: keep-alive\r$/im, 'who has sent all may ask again')
+    other.destroy()
+    scene.held[0]?.response.end('{}')
+    t.equal((await first).status, 200)
   })
 
   t.test('and the backend cannot be reached, everybody is told so', async (t) => {

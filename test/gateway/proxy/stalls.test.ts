@@ -1,0 +1,136 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { beginning, browse, openSocket } from '../../helper/exact-http.js'
+import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { startHttpBackend } from '../../helper/scripted-backend.js'
+import { formHeaders, onBothWays, type Way } from '../../helper/ways.js'
+
+// What either side may stand still for, and what it is in these tests: nobody wants to wait that long.
+const STALL_MS = 30_000
+const SHORT_STALL_MS = 1000
+
+const { setTimeout: realTimeout } = globalThis
+t.intercept(globalThis, 'setTimeout', {
+  value: Object.assign(
+    (callback: () => void, ms: number, ...rest: []) =>
+      realTimeout(callback, ms === STALL_MS ? SHORT_STALL_MS : ms, ...rest),
+    realTimeout
+  )
+})
+
+interface Scene extends TestGateway {
+  /** Settles when nothing is on its way to the backend any more. */
+  idle(): Promise<void>
+}
+
+const startScene = async (
+  t: Test,
+  listener: (request: IncomingMessage, response: ServerResponse) => void
+): Promise<Scene> => {
+  const url = await startHttpBackend(t, (request, response) => {
+    request.on('error', () => undefined)
+    listener(request, response)
+  })
+  const gateway = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000' } })
+  return {
+    ...gateway,
+    idle: async () => {
+      while (!/^gateway_in_flight 0$/m.test((await gateway.send('/metrics')).body)) await delay(50)
+    }
+  }
+}
+
+/** More than fits into the buffers on its way. */
+const pourForEver = (response: ServerResponse): void => {
+  while (!response.destroyed) {
+    if (!response.write(Buffer.alloc(1024 * 1024))) {
+      response.once('drain', () => pourForEver(response))
+      return
+    }
+  }
+}
+
+const upload = (way: Way, length: number): string => {
+  const headers = Object.entries({ ...formHeaders(), host: 'a', 'content-length': length })
+  return `POST ${way.upload} HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+}
+
+onBothWays(t, 'a browser that stands still', async (t, way) => {
+  t.test('in the middle of an answer is cut off, and its connection to the backend is free', async (t) => {
+    const scene = await startScene(t, (_request, response) => pourForEver(response))
+    const browser = await openSocket(scene.url)
+    browser.pause()
+    browser.write(`GET ${way.path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+
+    await once(scene.gateway.app.server, 'request')
+    await scene.idle()
+    browser.destroy()
+  })
+
+  t.test('in the middle of an answer that began before its upload ended is cut off as well', async (t) => {
+    const scene = await startScene(t, (request, response) => {
+      request.resume()
+      pourForEver(response)
+    })
+    const browser = await openSocket(scene.url)
+    browser.pause()
+    browser.write(upload(way, 1000))
+    browser.write('x'.repeat(500))
+    await once(scene.gateway.app.server, 'request')
+    // Until nothing of the answer moves any more.
+    await delay(SHORT_STALL_MS / 2)
+    browser.write('x'.repeat(500))
+
+    await scene.idle()
+    browser.destroy()
+  })
+
+  t.test('in the middle of its upload is refused', async (t) => {
+    const scene = await startScene(t, (request) => request.resume())
+    const request = browse(scene.url, way.upload, {
+      method: 'POST',
+      headers: { ...formHeaders(), 'content-length': '1000' }
+    })
+    request.write('x')
+
+    const answer = await beginning(request)
+
+    t.equal(answer.statusCode, 408)
+    t.equal(answer.headers['x-gateway-error'], 'REQUEST_TIMEOUT')
+    t.equal(answer.headers.connection, 'close')
+    await scene.idle()
+    request.destroy()
+  })
+})
+
+onBothWays(t, 'a browser that moves', async (t, way) => {
+  t.test('may take longer over its upload, also where it was slow to read the answer meanwhile', async (t) => {
+    const parts = 8
+    const scene = await startScene(t, (request, response) => {
+      response.write(Buffer.alloc(16 * 1024 * 1024))
+      request.resume().once('end', () => response.end('all of it'))
+    })
+    const request = browse(scene.url, way.upload, {
+      method: 'POST',
+      headers: { ...formHeaders(), 'content-length': String(parts) }
+    })
+    request.write('x')
+    const answer = await beginning(request)
+    await delay(SHORT_STALL_MS / 4)
+    let end = ''
+    answer.on('data', (chunk: Buffer) => {
+      end = chunk.subarray(-9).toString()
+    })
+    for (let part = 1; part < parts; part++) {
+      await delay(SHORT_STALL_MS / 4)
+      request.write('x')
+    }
+    request.end()
+
+    await once(answer, 'end')
+    t.equal(end, 'all of it')
+    t.equal(answer.complete, true)
+  })
+})
