@@ -1,0 +1,123 @@
+import type { Static, TSchema } from '@sinclair/typebox'
+import { address, type Id, type Query } from './address.js'
+import { responseValue } from './answer-value.js'
+import { bodyText } from './body-text.js'
+import type { CsrfToken } from './csrf-token.js'
+import { fileName } from './file-name.js'
+import type { Http } from './http.js'
+import { formOf, type Progress, type UploadRequest } from './upload.js'
+
+export interface CallOptions {
+  readonly query?: Query
+  readonly signal?: AbortSignal
+}
+
+export interface UploadOptions extends CallOptions {
+  readonly onProgress?: (progress: Progress) => void
+  /** The name of the form's field, where a file is handed over by itself. */
+  readonly field?: string
+}
+
+// The kinds of calls there are. Answers are the backend's: `Answer` is what the caller expects of it, and is not checked.
+export type Read = <Answer = unknown>(options?: CallOptions) => Promise<Answer>
+export type ReadOne = <Answer = unknown>(id: Id, options?: CallOptions) => Promise<Answer>
+export type Send<Body> = <Answer = unknown>(body: Body, options?: CallOptions) => Promise<Answer>
+export type SendTo<Body> = <Answer = unknown>(id: Id, body: Body, options?: CallOptions) => Promise<Answer>
+/** Where there may be nothing to say. */
+export type SendMaybe<Body> = <Answer = unknown>(body?: Body, options?: CallOptions) => Promise<Answer>
+export type SendToMaybe<Body> = <Answer = unknown>(id: Id, body?: Body, options?: CallOptions) => Promise<Answer>
+export type UploadTo = <Answer = unknown>(id: Id, content: Blob | FormData, options?: UploadOptions) => Promise<Answer>
+/** The answer is a file: a Blob that has a name. */
+export type Download = (options?: CallOptions) => Promise<File>
+
+export type Mutation = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Makes a call from a declaration. */
+export interface Calls {
+  read(path: string): Read
+  readOne(path: string): ReadOne
+  send<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): Send<Static<Schema>>
+  sendTo<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendTo<Static<Schema>>
+  sendMaybe<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendMaybe<Static<Schema>>
+  sendToMaybe<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendToMaybe<Static<Schema>>
+  uploadTo(path: string): UploadTo
+  download(path: string): Download
+}
+
+export interface CallParts {
+  /** What stands before every path; empty for the page's own origin. */
+  readonly baseUrl: string
+  readonly http: Http
+  readonly csrf: CsrfToken
+  readonly upload: (request: UploadRequest) => Promise<unknown>
+}
+
+export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls => {
+  const url = (path: string, id: Id | undefined, options: CallOptions): string =>
+    `${baseUrl}${address(path, id, options.query)}`
+
+  const read = <Answer>(path: string, id: Id | undefined, options: CallOptions = {}): Promise<Answer> =>
+    http({ method: 'GET', url: url(path, id, options), signal: options.signal }, valueIn<Answer>)
+
+  const send = async <Answer>(
+    declared: { readonly method: Mutation; readonly path: string; readonly text: string | null },
+    id: Id | undefined,
+    options: CallOptions = {}
+  ): Promise<Answer> => {
+    const { method, path, text } = declared
+    const request = {
+      method,
+      url: url(path, id, options),
+      signal: options.signal,
+      ...(text !== null && { body: text })
+    }
+    const contentType = text === null ? {} : { 'content-type': 'application/json' }
+    return csrf.around((token) =>
+      http({ ...request, headers: { ...contentType, 'x-csrf-token': token } }, valueIn<Answer>)
+    )
+  }
+
+  return {
+    read: (path) => (options) => read(path, undefined, options),
+    readOne: (path) => (id, options) => read(path, id, options),
+    send: (method, path, schema) => async (body, options) =>
+      send({ method, path, text: bodyText(schema, body) }, undefined, options),
+    sendTo: (method, path, schema) => async (id, body, options) =>
+      send({ method, path, text: bodyText(schema, body) }, id, options),
+    sendMaybe: (method, path, schema) => async (body, options) =>
+      send({ method, path, text: maybeText(schema, body) }, undefined, options),
+    sendToMaybe: (method, path, schema) => async (id, body, options) =>
+      send({ method, path, text: maybeText(schema, body) }, id, options),
+    uploadTo:
+      (path) =>
+      async <Answer>(id: Id, content: Blob | FormData, options: UploadOptions = {}) => {
+        const { signal, onProgress, field } = options
+        const request = { url: url(path, id, options), form: formOf(content, field), signal, onProgress }
+        // The caller says what the answer is.
+        return csrf.around((token) =>
+          upload({ ...request, headers: { accept: 'application/json', 'x-csrf-token': token } })
+        ) as Promise<Answer>
+      },
+    download:
+      (path) =>
+      (options = {}) =>
+        http(
+          { method: 'GET', url: url(path, undefined, options), signal: options.signal, headers: ANY_TYPE },
+          (response) => fileOf(response, path)
+        )
+  }
+}
+
+const ANY_TYPE = { accept: '*/*' }
+
+const maybeText = (schema: TSchema, body: unknown): string | null =>
+  body === undefined ? null : bodyText(schema, body)
+
+// The caller says what the answer is.
+const valueIn = async <Answer>(response: Response): Promise<Answer> => (await responseValue(response)) as Answer
+
+const fileOf = async (response: Response, path: string): Promise<File> => {
+  const blob = await response.blob()
+  const name = fileName(response.headers.get('content-disposition')) ?? path.slice(path.lastIndexOf('/') + 1)
+  return new File([blob], name, { type: blob.type })
+}

@@ -1,0 +1,36 @@
+import { ApiError, withoutAnswer } from './api-error.js'
+import { refused } from './refused.js'
+
+export interface HttpRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal?: AbortSignal | undefined
+}
+
+/** One request, and its answer when it is a success. Everything else is an `ApiError`. */
+export type Http = <Result>(request: HttpRequest, read: (response: Response) => Promise<Result>) => Promise<Result>
+
+export const fetchHttp =
+  (fetch: typeof globalThis.fetch): Http =>
+  async ({ signal, ...request }, read) => {
+    try {
+      const response = await fetch(request.url, {
+        method: request.method,
+        headers: { accept: 'application/json', ...request.headers },
+        credentials: 'same-origin',
+        ...(request.body !== undefined && { body: request.body }),
+        ...(signal && { signal })
+      })
+      if (response.ok) return await read(response)
+      throw refused({
+        status: response.status,
+        text: await response.text(),
+        header: (name) => response.headers.get(name)
+      })
+    } catch (error) {
+      // A connection may also break while the answer is read.
+      throw error instanceof ApiError ? error : withoutAnswer(error, signal)
+    }
+  }

@@ -1,0 +1,28 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { address } from '../../../src/client/api/address.js'
+
+t.test('the address of a call', async (t) => {
+  t.test('keeps an id within its segment, whatever it is', async (t) => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme' }).filter((id) => !['', '.', '..'].includes(id)),
+        (id) => {
+          const { pathname, search, hash } = new URL(address('/api/zones/:id/x', id), 'http://gateway')
+          const [, , , segment = '', last, ...more] = pathname.split('/')
+          t.same([decodeURIComponent(segment), last, more, search, hash], [id, 'x', [], '', ''])
+        }
+      )
+    )
+  })
+
+  t.test('gives every parameter of the query back', async (t) => {
+    const values = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.integer(), fc.boolean()))
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ minLength: 1 }), values), (query) => {
+        const { searchParams } = new URL(address('/api/zones', undefined, query), 'http://gateway')
+        for (const [name, expected] of Object.entries(query)) t.same(searchParams.getAll(name), expected.map(String))
+      })
+    )
+  })
+})

@@ -1,0 +1,155 @@
+import t from 'tap'
+import type { Api } from '../../../src/client/api/operations.js'
+import { openPage } from '../../helper/client-page.js'
+
+const json = { 'content-type': 'application/json' }
+
+t.test('a call', async (t) => {
+  t.test('answers with what the backend said', async (t) => {
+    const { api, backend } = await openPage(t)
+    backend.answer = (_request, response) => response.writeHead(200, json).end('{"success":true,"data":[{"id":7}]}')
+
+    t.same(await api.zones.list<{ data: { id: number }[] }>(), { success: true, data: [{ id: 7 }] })
+  })
+
+  t.test('answers null where the backend has nothing to say', async (t) => {
+    const { api, backend } = await openPage(t)
+    backend.answer = (_request, response) => response.writeHead(204).end()
+
+    t.equal(await api.zones.delete(7), null)
+  })
+
+  t.test('answers with text where that is no JSON', async (t) => {
+    const { api, backend } = await openPage(t)
+    backend.answer = (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('{"a"')
+
+    t.equal(await api.zones.list(), '{"a"')
+  })
+
+  t.test('sends a query: lists by repetition, nothing for what is not there', async (t) => {
+    const { api, backend } = await openPage(t)
+    await api.zones.list({
+      query: { limit: 50, sort: 'näme &', floor: ['f-1', 2], active: true, no: undefined, nil: null }
+    })
+
+    t.equal(backend.requests[0]?.url, '/api/zones?limit=50&sort=n%C3%A4me+%26&floor=f-1&floor=2&active=true')
+  })
+
+  t.test('of a deletion may say why, and need not', async (t) => {
+    const { api, backend } = await openPage(t)
+    await api.zones.delete(7)
+    await api.zones.delete(7, { reason: 'Rebuilt' })
+
+    t.same(
+      backend.requests.map(({ body }) => body),
+      ['', '{"reason":"Rebuilt"}']
+    )
+  })
+
+  for (const id of ['', '.', '..']) {
+    t.test(`does not go out with "${id}" for an id`, async (t) => {
+      const { api, backend } = await openPage(t)
+      await t.rejects(async () => api.zones.read(id), TypeError)
+      t.same(backend.requests, [])
+    })
+  }
+
+  t.test('can be called off', async (t) => {
+    const { api, backend } = await openPage(t)
+    const controller = new AbortController()
+    backend.answer = () => controller.abort(new Error('the page was left'))
+
+    await t.rejects(api.zones.list({ signal: controller.signal }), {
+      name: 'ApiError',
+      code: 'ABORTED',
+      status: 0,
+      cause: { message: 'the page was left' }
+    })
+  })
+})
+
+t.test('a download', async (t) => {
+  t.test('is a file with the name and the type that the backend gives it', async (t) => {
+    const { api, backend } = await openPage(t)
+    const bytes = Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 0xff])
+    backend.answer = (_request, response) =>
+      response
+        .writeHead(200, {
+          'content-type': 'application/pdf',
+          'content-disposition': 'attachment; filename="people.pdf"'
+        })
+        .end(bytes)
+    const file = await api.personnel.export.pdf({ query: { active: true } })
+
+    t.ok(file instanceof Blob)
+    t.match(file, { name: 'people.pdf', type: 'application/pdf', size: bytes.length })
+    t.same(Buffer.from(await file.arrayBuffer()), bytes)
+    t.equal(backend.requests[0]?.url, '/api/personnel/export/pdf?active=true')
+  })
+
+  t.test('has the name of its path where it is given none', async (t) => {
+    const { api } = await openPage(t)
+    t.equal((await api.personnel.export.csv()).name, 'csv')
+  })
+})
+
+t.test('an upload', async (t) => {
+  const plan = (): Blob => new Blob([new Uint8Array(300_000)], { type: 'image/png' })
+
+  const uploads: readonly (readonly [string, (api: Api, form: FormData) => Promise<unknown>])[] = [
+    ['/api/floors/7/upload', (api, form) => api.floors.upload(7, form)],
+    ['/api/personnel/7/photo', (api, form) => api.personnel.photo.upload(7, form)]
+  ]
+  for (const [path, send] of uploads) {
+    t.test(`to ${path} sends a form as it is`, async (t) => {
+      const { api, backend } = await openPage(t)
+      const form = new FormData()
+      form.append('plan', new Blob(['the plan']), 'plan.png')
+      await send(api, form)
+
+      t.match(backend.requests, [
+        { method: 'POST', url: path, body: /name="plan"; filename="plan.png"[\s\S]*the plan/ }
+      ])
+    })
+  }
+
+  t.test('says how far it has come', async (t) => {
+    const { api } = await openPage(t)
+    const progress: { sentBytes: number; totalBytes: number | null }[] = []
+    const answer = await api.floors.upload(7, plan(), { onProgress: (seen) => void progress.push(seen) })
+
+    t.same(answer, { success: true })
+    const last = progress.at(-1)
+    t.ok(progress.length > 1 && last !== undefined && last.sentBytes >= 300_000)
+    t.equal(last?.sentBytes, last?.totalBytes)
+  })
+
+  t.test('sends a file by itself in the field that is asked for', async (t) => {
+    const { api, backend } = await openPage(t)
+    await api.personnel.photo.upload('p-1', new Blob(['a face']), { field: 'photo' })
+
+    t.match(backend.requests[0]?.body, /name="photo"; filename="blob"/)
+  })
+
+  t.test('is refused with the same error as any other call', async (t) => {
+    const { api } = await openPage(t, { env: { UPLOAD_LIMIT: '100KiB' } })
+    await t.rejects(api.floors.upload(7, plan()), { name: 'ApiError', code: 'BODY_TOO_LARGE', status: 413 })
+  })
+
+  t.test('can be called off, before and on its way', async (t) => {
+    const { api } = await openPage(t)
+    await t.rejects(api.floors.upload(7, plan(), { signal: AbortSignal.abort() }), { code: 'ABORTED' })
+
+    const controller = new AbortController()
+    const onProgress = (): void => controller.abort()
+    await t.rejects(api.floors.upload(7, plan(), { signal: controller.signal, onProgress }), { code: 'ABORTED' })
+  })
+
+  t.test('says that the service cannot be reached', async (t) => {
+    const { api, gateway, jar } = await openPage(t)
+    jar.set('csrf_token', 'held')
+    await gateway.app.close()
+
+    await t.rejects(api.floors.upload(7, plan()), { code: 'NETWORK_FAILED', status: 0 })
+  })
+})

@@ -1,0 +1,157 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { createApi } from '../../../src/client/api/api.js'
+import { ApiError } from '../../../src/client/api/api-error.js'
+import type { RefusalCode } from '../../../src/client/api/error-codes.js'
+import type { RefusalCode as GatewayCode } from '../../../src/gateway/errors.js'
+import { openPage } from '../../helper/client-page.js'
+
+// Neither list can have a code that the other does not: this would not compile.
+const sameCodes: [GatewayCode extends RefusalCode ? true : false, RefusalCode extends GatewayCode ? true : false] = [
+  true,
+  true
+]
+
+const failure = async (call: Promise<unknown>): Promise<ApiError> => {
+  const error = await call.then(
+    () => null,
+    (error: unknown) => error
+  )
+  if (!(error instanceof ApiError)) throw new Error(`expected an ApiError, got ${error}`)
+  return error
+}
+
+t.test('a refusal of the gateway', async (t) => {
+  t.same(sameCodes, [true, true])
+
+  t.test('keeps its code, status, message and the id that finds it in the logs', async (t) => {
+    const { api, jar, logs } = await openPage(t)
+    jar.delete('auth_token')
+    const error = await failure(api.zones.create({ name: 'Lobby' }))
+
+    t.match(error, { code: 'UNAUTHENTICATED', status: 401, message: 'Sign in to do this.', details: [] })
+    t.ok(logs.some(({ requestId }) => requestId === error.requestId))
+  })
+
+  t.test('says when to try again', async (t) => {
+    const { api } = await openPage(t)
+    for (let attempt = 0; attempt < 5; attempt++) await api.auth.login({ email: 'ada@example.com', password: 'guess' })
+    const error = await failure(api.auth.login({ email: 'ada@example.com', password: 'guess' }))
+
+    t.match(error, { code: 'RATE_LIMITED', status: 429 })
+    t.ok((error.retryAfterSeconds ?? 0) > 0)
+  })
+
+  t.test('tells a backend that is not there from a gateway that is not there', async (t) => {
+    const { api, backend, gateway } = await openPage(t)
+    backend.server.closeAllConnections()
+    backend.server.close()
+    t.match(await failure(api.zones.list()), { code: 'BACKEND_UNREACHABLE', status: 502 })
+
+    await gateway.app.close()
+    t.match(await failure(api.zones.list()), { code: 'NETWORK_FAILED', status: 0, requestId: null })
+  })
+})
+
+t.test("a backend's own refusal", async (t) => {
+  const { api, backend } = await openPage(t)
+  const cases: readonly (readonly [why: string, status: number, body: string, expected: object])[] = [
+    [
+      'in the shape of ours',
+      409,
+      '{"success":false,"error":{"code":"NAME_TAKEN","message":"Taken","details":[{"path":"/name","message":"x"}]},"requestId":"r"}',
+      { code: 'NAME_TAKEN', message: 'Taken', details: [{ path: '/name', message: 'x' }], requestId: 'r' }
+    ],
+    [
+      'nearly in the shape of ours',
+      409,
+      '{"error":{"code":"NAME_TAKEN","message":"Taken","details":[{"path":"/name","message":"x"},7,null]}}',
+      { code: 'NAME_TAKEN', message: 'Taken', details: [{ path: '/name', message: 'x' }] }
+    ],
+    [
+      'with a text',
+      422,
+      '{"success":false,"error":"No such floor"}',
+      { code: 'BACKEND_REFUSED', message: 'No such floor' }
+    ],
+    ['with a message', 400, '{"message":"No","code":"E7"}', { code: 'E7', message: 'No' }],
+    ['with a page', 500, '<h1>Oh</h1>', { code: 'BACKEND_REFUSED', answer: '<h1>Oh</h1>' }],
+    ['with a list', 400, '[1]', { code: 'BACKEND_REFUSED', answer: [1] }],
+    ['with null', 400, 'null', { code: 'BACKEND_REFUSED' }],
+    ['with nothing', 404, '', { code: 'BACKEND_REFUSED', message: 'The service did not accept this.' }],
+    ['with codes that are none', 400, '{"error":{"code":7,"message":{}}}', { code: 'BACKEND_REFUSED' }]
+  ]
+  for (const [why, status, body, expected] of cases) {
+    t.test(`${why} is the same error`, async (t) => {
+      backend.answer = (_request, response) =>
+        response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+      t.match(await failure(api.zones.read(7)), { ...expected, status })
+    })
+  }
+})
+
+t.test('an answer that cannot be read', async (t) => {
+  t.test('is an error when it claims to be JSON', async (t) => {
+    const { api, backend } = await openPage(t)
+    backend.answer = (_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"a"')
+
+    t.match(await failure(api.zones.list()), { code: 'UNEXPECTED_ANSWER', status: 200 })
+  })
+
+  t.test('is a broken connection when it ends in the middle', async (t) => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-length': '100' })
+      response.write('{"a"', () => response.destroy())
+    })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const api = createApi({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+
+    t.match(await failure(api.zones.list()), { code: 'NETWORK_FAILED', status: 0 })
+  })
+
+  t.test('is an error when a CSRF token was asked for', async (t) => {
+    const api = createApi({
+      fetch: async () => new Response('{"success":true}', { headers: { 'content-type': 'application/json' } })
+    })
+    t.match(await failure(api.zones.delete(7)), { code: 'UNEXPECTED_ANSWER' })
+  })
+})
+
+t.test('a body that does not fit its schema', async (t) => {
+  t.test('does not leave the page, and is refused in the words of the gateway', async (t) => {
+    const { api, backend, jar, send } = await openPage(t)
+    const body = { name: '', capacity: -1, isExit: 'yes' }
+    // What a form may hold, whatever the types say.
+    const error = await failure(api.zones.create(body as never))
+
+    t.match(error, { code: 'VALIDATION_FAILED', status: 0, requestId: null })
+    t.equal(error.faultOf('isExit'), 'must be boolean or null')
+    t.equal(error.faultOf('/name'), error.details.find(({ path }) => path === '/name')?.message)
+    t.equal(error.faultOf('color'), null)
+    t.same(backend.requests, [])
+
+    jar.set('csrf_token', 't0ken')
+    const answer = await send('/api/zones', {
+      method: 'POST',
+      headers: { cookie: jar.header, 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
+      body: JSON.stringify(body)
+    })
+    t.same(error.details, answer.json().error.details)
+    t.equal(error.message, answer.json().error.message)
+  })
+
+  t.test('is checked as it would be sent', async (t) => {
+    const { api, backend } = await openPage(t)
+    const date = new Date(0)
+    await api.personnel.create({ name: 'Ada', startDate: date as never, phone: undefined as never })
+
+    t.same(JSON.parse(backend.requests[0]?.body ?? ''), { name: 'Ada', startDate: date.toISOString() })
+  })
+
+  t.test('is needed where the route needs one', async (t) => {
+    const { api } = await openPage(t)
+    t.match(await failure(api.zones.create(undefined as never)), { details: [{ path: '', message: /required/ }] })
+  })
+})

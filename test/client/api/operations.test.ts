@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-operations.js'
+import { operationIds } from '../../../src/gateway/api-docs/operation-ids.js'
+import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/declare.js'
+import { routeTables } from '../../../src/gateway/routes/index.js'
+import { openPage } from '../../helper/client-page.js'
+
+const rows = routeTables.flatMap((table) => table.rows)
+const ids = operationIds(rows)
+
+/** Answered by the gateway itself: nothing of them reaches the backend. */
+const isOwn = ({ path, method }: RouteDeclaration): boolean =>
+  path.startsWith('/api/health') || (path === '/api/auth/csrf-token' && method === 'GET')
+
+type Call = (...args: unknown[]) => Promise<unknown>
+
+const callNamed = (api: unknown, id: string): Call =>
+  id.split('.').reduce<unknown>((branch, name) => (branch as Record<string, unknown>)[name], api) as Call
+
+const argumentsFor = ({ path, kind, body }: RouteDeclaration): unknown[] => [
+  ...(path.includes(':') ? ['id 7'] : []),
+  ...(kind === 'upload' ? [new Blob(['a plan'])] : []),
+  ...(body === null ? [] : [body.examples[0]])
+]
+
+t.test('the calls of the client', async (t) => {
+  t.test('are those that the route tables declare', async (t) => {
+    t.equal(readFileSync(OPERATIONS_FILE, 'utf8'), await clientOperations(), 'run `npm run client-api`')
+  })
+
+  t.test('cannot be made where a route is of a kind that they do not know', async (t) => {
+    const table = (row: RouteDeclaration) => [{ domain: 'a', about: 'A', rows: [row] }]
+    await t.rejects(clientOperations(table(get('/api/a/:b/c/:d', 'Two parameters'))), /more parameters/)
+    await t.rejects(clientOperations(table(upload('/api/a/b', 'An upload to nothing'))), /no call for upload/)
+  })
+
+  const { api, backend, signIn } = await openPage(t)
+
+  for (const row of rows.filter((row) => !isOwn(row))) {
+    const id = ids.get(row) ?? ''
+    t.test(`reach the backend as declared: ${id}`, async (t) => {
+      // One of them signs out.
+      signIn()
+      backend.requests.length = 0
+      await callNamed(api, id)(...argumentsFor(row))
+
+      const [request, ...others] = backend.requests
+      t.same(others, [])
+      t.equal(request?.method, row.method)
+      t.equal(request?.url, row.path.replace(/:\w+/, 'id%207'))
+      if (row.body !== null) t.same(JSON.parse(request?.body ?? ''), row.body.examples[0])
+      if (row.kind === 'upload') t.match(request?.body, 'a plan')
+    })
+  }
+
+  for (const row of rows.filter(isOwn)) {
+    t.test(`are answered by the gateway: ${ids.get(row)}`, async (t) => {
+      backend.requests.length = 0
+      t.type(await callNamed(api, ids.get(row) ?? '')(), 'object')
+      t.same(
+        backend.requests.filter(({ url }) => url === row.path),
+        []
+      )
+    })
+  }
+})

@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { cookieValue } from '../../src/client/cookie-value.js'
+
+const CASES: readonly (readonly [cookies: string, expected: string | null, why: string])[] = [
+  ['', null, 'no cookie at all'],
+  ['a=1', '1', 'the only one'],
+  ['b=2; a=1; c=3', '1', 'one among others'],
+  ['b=2;a=1', '1', 'no space between'],
+  ['xa=1; ax=2', null, 'names that only resemble it'],
+  ['a=', '', 'an empty value'],
+  ['a=1=2', '1=2', 'a value with an equals sign'],
+  ['a=%7B%22b%22%3A1%7D', '{"b":1}', 'percent-encoded'],
+  ['a=%E0%A4%A', '%E0%A4%A', 'encoded wrongly'],
+  ['a=%2541', '%41', 'encoded twice is decoded once'],
+  ['a=1; a=2', null, 'two different values'],
+  ['a=1; a=1', '1', 'the same value twice'],
+  ['a', null, 'a name without a value']
+]
+
+t.test('the value of a cookie', async (t) => {
+  for (const [cookies, expected, why] of CASES) {
+    t.test(`is ${JSON.stringify(expected)} in ${JSON.stringify(cookies)}: ${why}`, async (t) => {
+      t.equal(cookieValue(cookies, 'a'), expected)
+    })
+  }
+
+  t.test('comes back as it was encoded, whatever stands around it', async (t) => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (value, other) => {
+        const cookies = `z=${encodeURIComponent(other)}; a=${encodeURIComponent(value)}`
+        t.equal(cookieValue(cookies, 'a'), value)
+      })
+    )
+  })
+
+  t.test('never throws', async (t) => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (cookies) => void cookieValue(cookies, 'a')))
+    t.pass()
+  })
+})

@@ -1,0 +1,50 @@
+/** The cookies of one browser, for one site. */
+export interface CookieJar {
+  /** As a request carries them. */
+  readonly header: string
+  /** As scripts of the page read them: without those that are httpOnly. */
+  readonly readable: string
+  keep(setCookies: readonly string[]): void
+  set(name: string, value: string): void
+  delete(name: string): void
+  /** Sends the cookies along and keeps those that come back, as a browser does. */
+  readonly fetch: typeof globalThis.fetch
+}
+
+interface Kept {
+  readonly text: string
+  readonly httpOnly: boolean
+}
+
+export const cookieJar = (): CookieJar => {
+  const cookies = new Map<string, Kept>()
+  const joined = (kept: readonly Kept[]): string => kept.map(({ text }) => text).join('; ')
+
+  const jar: CookieJar = {
+    get header() {
+      return joined([...cookies.values()])
+    },
+    get readable() {
+      return joined([...cookies.values()].filter(({ httpOnly }) => !httpOnly))
+    },
+    keep: (setCookies) => {
+      for (const setCookie of setCookies) {
+        const [text = '', ...attributes] = setCookie.split(';').map((part) => part.trim())
+        const name = text.slice(0, text.indexOf('='))
+        const isGone = attributes.some((attribute) => /^max-age=0$/i.test(attribute))
+        if (isGone) cookies.delete(name)
+        else cookies.set(name, { text, httpOnly: attributes.some((attribute) => /^httponly$/i.test(attribute)) })
+      }
+    },
+    set: (name, value) => void cookies.set(name, { text: `${name}=${encodeURIComponent(value)}`, httpOnly: false }),
+    delete: (name) => void cookies.delete(name),
+    fetch: async (input, init) => {
+      const headers = new Headers(init?.headers)
+      if (jar.header !== '') headers.set('cookie', jar.header)
+      const response = await fetch(input, { ...init, headers })
+      jar.keep(response.headers.getSetCookie())
+      return response
+    }
+  }
+  return jar
+}

@@ -1,0 +1,82 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Xhr, XhrUploadEvent } from '../../src/client/browser.js'
+import type { CookieJar } from './cookie-jar.js'
+
+const CHUNK_BYTES = 64 * 1024
+
+/** What the client uses of an XMLHttpRequest, over a real socket: the body goes out in pieces, each of them progress. */
+export class TestXhr implements Xhr {
+  status = 0
+  responseText = ''
+  readonly upload: { onprogress: ((event: XhrUploadEvent) => void) | null } = { onprogress: null }
+  onload: (() => void) | null = null
+  onerror: (() => void) | null = null
+  onabort: (() => void) | null = null
+  ontimeout: (() => void) | null = null
+  readonly #jar: CookieJar
+  readonly #headers = new Headers()
+  #target = { method: '', url: '' }
+  #answer: IncomingMessage | null = null
+  #request: ClientRequest | null = null
+  #isAborted = false
+
+  constructor(jar: CookieJar) {
+    this.#jar = jar
+  }
+
+  open(method: string, url: string): void {
+    this.#target = { method, url }
+  }
+
+  setRequestHeader(name: string, value: string): void {
+    this.#headers.set(name, value)
+  }
+
+  getResponseHeader(name: string): string | null {
+    const value = this.#answer?.headers[name.toLowerCase()]
+    return value === undefined ? null : String(value)
+  }
+
+  send(body: FormData): void {
+    this.#exchange(body).then(
+      () => this.onload?.(),
+      () => (this.#isAborted ? this.onabort?.() : this.onerror?.())
+    )
+  }
+
+  abort(): void {
+    this.#isAborted = true
+    this.#request?.destroy()
+  }
+
+  async #exchange(form: FormData): Promise<void> {
+    const encoded = new Response(form)
+    const bytes = Buffer.from(await encoded.arrayBuffer())
+    const headers = {
+      ...Object.fromEntries(this.#headers),
+      cookie: this.#jar.header,
+      'content-type': encoded.headers.get('content-type') ?? '',
+      'content-length': bytes.length
+    }
+    const request = httpRequest(this.#target.url, { method: this.#target.method, headers, agent: false })
+    this.#request = request
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      request.on('response', resolve)
+      request.on('error', reject)
+    })
+    for (let sent = 0; sent < bytes.length; sent += CHUNK_BYTES) {
+      const chunk = bytes.subarray(sent, sent + CHUNK_BYTES)
+      request.write(chunk)
+      this.upload.onprogress?.({ lengthComputable: true, loaded: sent + chunk.length, total: bytes.length })
+    }
+    request.end()
+
+    const answer = await answered
+    const chunks: Buffer[] = []
+    for await (const chunk of answer) chunks.push(chunk)
+    this.#answer = answer
+    this.#jar.keep(answer.headers['set-cookie'] ?? [])
+    this.status = answer.statusCode ?? 0
+    this.responseText = Buffer.concat(chunks).toString()
+  }
+}
