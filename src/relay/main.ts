@@ -14,6 +14,12 @@ const VERSION = 'gatehouse-relay 0.1.0'
 const GOODBYE_MS = 6000
 const readFile = (path: string): string => readFileSync(path, 'utf8')
 
+/** What the settings can say and this program cannot do. */
+const missing = ({ engine, workers }: RelayConfig): readonly string[] => [
+  ...(engine === 'memory' ? [] : ['RELAY_ENGINE must be memory: there is no other engine in this version']),
+  ...(workers === 1 ? [] : ['RELAY_WORKERS must be 1 with RELAY_ENGINE=memory: processes would not hear of each other'])
+]
+
 const start = async (initial: RelayConfig): Promise<void> => {
   let config = initial
   const log = createLogger({ name: 'relay', level: config.logLevel })
@@ -44,7 +50,10 @@ const giveUp = (lines: readonly string[]): never => {
 
 keepYoungObjectsYoung()
 try {
-  await start(relayConfig(process.env, readFile))
+  const config = relayConfig(process.env, readFile)
+  const faults = missing(config)
+  if (faults.length > 0) throw new SettingsFault(faults)
+  await start(config)
 } catch (error) {
   if (error instanceof SettingsFault) giveUp(error.faults)
   giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])

@@ -16,7 +16,8 @@ export const publishApi =
     const { key, insecure, maxBodyBytes, errorMode } = config()
     if (!insecure && !hasKey(request, key)) {
       request.resume()
-      answer(response, 401)
+      // Nobody unknown keeps a connection, or sends a body to its end.
+      answer(response, 401, '', ['Connection', 'close'])
       return
     }
     if (request.method !== 'POST') {

@@ -1,5 +1,14 @@
+import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { coreRelay, FakeSink, withNamespace } from '../../helper/relay-core.js'
+import { HMAC_SECRET } from '../../helper/relay-rules.js'
+
+/** A token without an end, which our own signer refuses to make. */
+const endlessToken = (claims: Record<string, unknown>): string => {
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`
+  return `${signed}.${createHmac('sha256', HMAC_SECRET).update(signed).digest('base64url')}`
+}
 
 t.test('connect', async (t) => {
   t.test('names the client, its expiry and the pings', async (t) => {
@@ -136,6 +145,66 @@ t.test('connect', async (t) => {
   })
 })
 
+t.test('claims of a connection', async (t) => {
+  t.test('may lack a user and an end where the operator says so, and nobody without a name comes in', async (t) => {
+    const lax = { client: { token: { expiry_required: false } } }
+    const { client, clock } = coreRelay(lax)
+    const endless = client()
+    const [reply] = endless.say({ id: 1, connect: { token: endlessToken({ sub: '42' }) } })
+    const nameless = client()
+    nameless.say({ id: 1, connect: { token: endlessToken({}) } })
+    const early = client().say({ id: 1, connect: { token: endlessToken({ sub: '42', nbf: clock.nowMs / 1000 + 1 }) } })
+
+    t.match(reply, { connect: { client: /./, expires: undefined } })
+    t.equal(nameless.closed, '3507 permission denied')
+    t.match(early, [{ error: { code: 109 } }])
+  })
+
+  t.test('must be for this relay where it has a name', async (t) => {
+    const { client, token } = coreRelay({ client: { token: { audience: 'relay', issuer: 'backend' } } })
+    const tried = (claims: Record<string, unknown>) => {
+      const connecting = client()
+      connecting.say({ id: 1, connect: { token: token({ sub: '42', ...claims }) } })
+      return connecting.closed
+    }
+
+    t.equal(tried({ aud: 'relay', iss: 'backend' }), null)
+    t.equal(tried({ aud: ['other', 'relay'], iss: 'backend' }), null)
+    t.equal(tried({ aud: 'other', iss: 'backend' }), '3500 invalid token')
+    t.equal(tried({ aud: 'relay' }), '3500 invalid token')
+    t.equal(tried({}), '3500 invalid token')
+  })
+
+  t.test('say what a subscription of the server carries', async (t) => {
+    const { client, token } = coreRelay(withNamespace({ presence: true }))
+    const subs = {
+      'chat:1': { info: { role: 'r' }, b64data: 'eyJhIjoxfQ==', override: { presence: { value: false } } }
+    }
+    const [reply] = client().say({ id: 1, connect: { token: token({ sub: '42', subs, channels: ['chat:2'] }) } })
+
+    t.same((reply as { connect: { subs: unknown } }).connect.subs, { 'chat:1': { data: { a: 1 } } })
+  })
+
+  t.test('put the user on a channel of their own where the operator says so', async (t) => {
+    const { client, token, publish } = coreRelay({
+      client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'user' } },
+      channel: { namespaces: [{ name: 'user' }] }
+    })
+    const user = client()
+    const [reply] = user.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+    publish('user:#42', 'for you')
+
+    t.match(reply, { connect: { subs: { 'user:#42': {} } } })
+    t.match(user.heard(), [{ push: { channel: 'user:#42', pub: { data: 'for you' } } }])
+  })
+
+  t.test('are told the time where the operator says so', async (t) => {
+    const { client, token, clock } = coreRelay({ client: { connect_include_server_time: true } })
+
+    t.match(client().say({ id: 1, connect: { token: token({ sub: '42' }) } }), [{ connect: { time: clock.nowMs } }])
+  })
+})
+
 t.test('commands', async (t) => {
   const misuses: [what: string, messages: (string | Record<string, unknown>)[]][] = [
     ['a command before connect', [{ id: 1, subscribe: { channel: 'floor:7' } }]],
@@ -247,26 +316,5 @@ t.test('commands', async (t) => {
     ])
     t.equal(client.closed, null)
     t.equal(relay.stats().subscriptions, 0, 'nothing is left of it')
-  })
-})
-
-t.test('what waits for a slow engine', async (t) => {
-  t.test('is done in order, and not lost', async (t) => {
-    let answer = (_value?: unknown): void => undefined
-    const slow = new Promise((resolve) => {
-      answer = resolve
-    })
-    const { connected } = coreRelay(undefined, {
-      presence: {
-        add: () => undefined,
-        remove: () => undefined,
-        read: () => slow.then(() => new Map<string, string>()),
-        count: () => ({ clients: 0, users: 0 })
-      }
-    })
-    const client = connected('42')
-    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }).length, 1)
-    t.equal(client.closed, null)
-    answer()
   })
 })
