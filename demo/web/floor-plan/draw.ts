@@ -1,0 +1,189 @@
+import type { Placed } from './hit-test.js'
+import type { Palette } from './palette.js'
+import { middleOf, type Plan, type Point, type Size, widthOf, type Zone } from './plan.js'
+import { toScreen, type View } from './view.js'
+
+/** What is used of a canvas; a CanvasRenderingContext2D is one, and a test has its own. */
+export interface Pen {
+  fillStyle: unknown
+  strokeStyle: unknown
+  lineWidth: number
+  lineCap: string
+  globalAlpha: number
+  font: string
+  textAlign: string
+  textBaseline: string
+  beginPath(): void
+  closePath(): void
+  moveTo(x: number, y: number): void
+  lineTo(x: number, y: number): void
+  arc(x: number, y: number, radius: number, from: number, to: number): void
+  rect(x: number, y: number, width: number, height: number): void
+  roundRect(x: number, y: number, width: number, height: number, radius: number): void
+  fill(): void
+  stroke(): void
+  fillText(text: string, x: number, y: number): void
+  measureText(text: string): { readonly width: number }
+}
+
+export interface Marker extends Placed {
+  readonly name: string
+  readonly kind: 'person' | 'thing'
+  /** Nothing was heard of it for a while. */
+  readonly isFaint: boolean
+}
+
+export interface AmbientMark extends Placed {
+  readonly strength: number
+}
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
+const FULL_CIRCLE = Math.PI * 2
+const FAINT = 0.35
+export const MARKER_RADIUS = 5
+
+/** What does not move: drawn once for a view and copied to the screen for each frame. */
+export const drawPlan = (
+  pen: Pen,
+  plan: Plan,
+  view: View,
+  palette: Palette,
+  { counts, highlighted }: { readonly counts: ReadonlyMap<string, number>; readonly highlighted: string | null }
+): void => {
+  pen.globalAlpha = 1
+  for (const zone of plan.zones) {
+    pen.fillStyle = zone.id === highlighted ? palette.highlight : fillOf(zone, palette)
+    outline(pen, zone.polygon, view)
+    pen.fill()
+  }
+
+  pen.strokeStyle = palette.wall
+  pen.lineWidth = Math.max(1.5, view.scale * 0.14)
+  pen.lineCap = 'round'
+  pen.beginPath()
+  for (const [x1, y1, x2, y2] of plan.walls) {
+    const from = toScreen(view, { x: x1, y: y1 })
+    const to = toScreen(view, { x: x2, y: y2 })
+    pen.moveTo(from.x, from.y)
+    pen.lineTo(to.x, to.y)
+  }
+  pen.stroke()
+
+  for (const { position, isOnline } of plan.receivers) {
+    const { x, y } = toScreen(view, position)
+    pen.fillStyle = isOnline ? palette.receiver : palette.receiverOff
+    pen.beginPath()
+    pen.rect(x - 2.5, y - 2.5, 5, 5)
+    pen.fill()
+  }
+
+  pen.textAlign = 'center'
+  pen.textBaseline = 'middle'
+  for (const zone of plan.zones) drawLabel(pen, zone, view, palette, counts.get(zone.id) ?? 0)
+}
+
+const fillOf = ({ isMusterPoint, isRestricted, kind }: Zone, palette: Palette): string => {
+  if (isMusterPoint) return palette.muster
+  if (isRestricted) return palette.restricted
+  return kind === 'corridor' || kind === 'stairs' ? palette.corridor : palette.room
+}
+
+const outline = (pen: Pen, polygon: readonly Point[], view: View): void => {
+  pen.beginPath()
+  for (const [index, corner] of polygon.entries()) {
+    const { x, y } = toScreen(view, corner)
+    if (index === 0) pen.moveTo(x, y)
+    else pen.lineTo(x, y)
+  }
+  pen.closePath()
+}
+
+/** The name of a zone and how many are inside; left out where there is no room for it. */
+const drawLabel = (pen: Pen, { name, polygon }: Zone, view: View, palette: Palette, count: number): void => {
+  const { x, y } = toScreen(view, middleOf(polygon))
+  const room = widthOf(polygon) * view.scale - 8
+  pen.font = `500 11px ${FONT}`
+  const fits = pen.measureText(name).width <= room
+  if (fits) {
+    pen.fillStyle = palette.label
+    pen.fillText(name, x, count > 0 ? y - 7 : y)
+  }
+  if (count === 0 || room < 16) return
+  pen.font = `600 12px ${FONT}`
+  pen.fillStyle = palette.count
+  pen.fillText(String(count), x, fits ? y + 8 : y)
+}
+
+/** What moves. One path per colour: three hundred markers are a handful of calls to fill. */
+export const drawMarkers = (
+  pen: Pen,
+  markers: readonly Marker[],
+  view: View,
+  palette: Palette,
+  { selected, screen }: { readonly selected: string | null; readonly screen: Size }
+): void => {
+  const visible = markers.flatMap((marker) => {
+    const at = toScreen(view, marker.position)
+    return at.x > -10 && at.y > -10 && at.x < screen.width + 10 && at.y < screen.height + 10 ? [{ marker, at }] : []
+  })
+  pen.strokeStyle = palette.outline
+  pen.lineWidth = 1.5
+  for (const kind of ['thing', 'person'] as const) {
+    for (const faint of [true, false]) {
+      pen.globalAlpha = faint ? FAINT : 1
+      pen.fillStyle = palette[kind]
+      pen.beginPath()
+      for (const { marker, at } of visible) {
+        if (marker.kind !== kind || marker.isFaint !== faint) continue
+        if (kind === 'person') {
+          pen.moveTo(at.x + MARKER_RADIUS, at.y)
+          pen.arc(at.x, at.y, MARKER_RADIUS, 0, FULL_CIRCLE)
+        } else pen.roundRect(at.x - 4, at.y - 4, 8, 8, 2)
+      }
+      pen.fill()
+      pen.stroke()
+    }
+  }
+  pen.globalAlpha = 1
+  const chosen = visible.find(({ marker }) => marker.id === selected)
+  if (chosen) drawSelected(pen, chosen.marker, chosen.at, palette, screen)
+}
+
+const drawSelected = (pen: Pen, { name }: Marker, { x, y }: Point, palette: Palette, screen: Size): void => {
+  pen.strokeStyle = palette.selected
+  pen.lineWidth = 2
+  pen.beginPath()
+  pen.arc(x, y, MARKER_RADIUS + 5, 0, FULL_CIRCLE)
+  pen.stroke()
+
+  pen.font = `600 12px ${FONT}`
+  pen.textAlign = 'center'
+  pen.textBaseline = 'middle'
+  const width = pen.measureText(name).width + 16
+  // The name stays on the screen, whatever its owner does.
+  const left = Math.min(Math.max(x - width / 2, 4), Math.max(screen.width - width - 4, 4))
+  const top = y - 40 < 4 ? y + 16 : y - 40
+  pen.fillStyle = palette.tag
+  pen.beginPath()
+  pen.roundRect(left, top, width, 24, 6)
+  pen.fill()
+  pen.fillStyle = palette.tagText
+  pen.fillText(name, left + width / 2, top + 12)
+}
+
+export const drawAmbient = (pen: Pen, marks: readonly AmbientMark[], view: View, palette: Palette): void => {
+  pen.strokeStyle = palette.ambient
+  pen.lineWidth = 1.5
+  for (const { position, strength } of marks) {
+    const { x, y } = toScreen(view, position)
+    pen.globalAlpha = 0.4 + 0.6 * strength
+    pen.beginPath()
+    pen.moveTo(x, y - 4)
+    pen.lineTo(x + 4, y)
+    pen.lineTo(x, y + 4)
+    pen.lineTo(x - 4, y)
+    pen.closePath()
+    pen.stroke()
+  }
+  pen.globalAlpha = 1
+}

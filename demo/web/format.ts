@@ -1,0 +1,49 @@
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** How long ago that was; under a second it is now. */
+export const ago = (thenMs: number, nowMs: number): string => {
+  const past = Math.max(nowMs - thenMs, 0)
+  if (past < 1500) return 'just now'
+  if (past < MINUTE_MS) return `${Math.floor(past / 1000)} s ago`
+  if (past < HOUR_MS) return `${Math.floor(past / MINUTE_MS)} min ago`
+  if (past < DAY_MS) return `${Math.floor(past / HOUR_MS)} h ago`
+  return `${Math.floor(past / DAY_MS)} d ago`
+}
+
+/** How long to wait, rounded up: who comes back then is not refused again. */
+export const waitText = (seconds: number): string => {
+  if (seconds < 60) return counted(Math.max(Math.ceil(seconds), 1), 'second')
+  if (seconds < 3600) return counted(Math.ceil(seconds / 60), 'minute')
+  return counted(Math.ceil(seconds / 3600), 'hour')
+}
+
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`
+
+/** "Ada Example" is AE. */
+export const initials = (name: string): string => {
+  const parts = name.trim().split(/\s+/)
+  const letters = parts.length > 1 ? [parts[0], parts.at(-1)] : parts
+  return letters.map((part) => part?.[0]?.toUpperCase() ?? '').join('')
+}
+
+export const bytesText = (bytes: number): string => {
+  if (bytes < 1024) return `${bytes} B`
+  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(0)} KB`
+  return `${(bytes / (1024 * 1024)).toFixed(1)} MB`
+}
+
+export const percent = (part: number, whole: number): number =>
+  whole <= 0 ? 0 : Math.round((Math.min(Math.max(part, 0), whole) / whole) * 100)
+
+const DATE_TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const TIME = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+
+export const dateTimeText = (moment: string | number | null | undefined): string => {
+  const date = new Date(moment ?? Number.NaN)
+  return Number.isNaN(date.getTime()) ? '–' : DATE_TIME.format(date)
+}
+
+export const timeText = (moment: string | number): string => TIME.format(new Date(moment))

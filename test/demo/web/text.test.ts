@@ -1,0 +1,83 @@
+import t from 'tap'
+import { ago, bytesText, counted, dateTimeText, initials, percent, waitText } from '../../../demo/web/format.js'
+import { found, matches } from '../../../demo/web/search.js'
+
+t.test('search', async (t) => {
+  const FITS: readonly (readonly [string, string, boolean])[] = [
+    ['José Ångström', 'jose', true],
+    ['José Ångström', 'ang', true],
+    ['Jose Angstrom', 'ÅNG', true],
+    ['Ada Example', 'exa ada', true],
+    ['Ada Example', 'ada exx', false],
+    ['Ada Example', '  ', true]
+  ]
+  for (const [text, query, fits] of FITS) {
+    t.test(`${fits ? 'finds' : 'does not find'} "${text}" for "${query}"`, async (t) => {
+      t.equal(matches(text, query), fits)
+    })
+  }
+
+  t.test('puts those first that begin like the query', async (t) => {
+    t.same(
+      found(['Amanda', 'Dan', 'Bo Dana', 'Eve'], 'da', (name) => name),
+      ['Dan', 'Bo Dana', 'Amanda']
+    )
+    t.same(
+      found(['b', 'a'], '', (name) => name),
+      ['b', 'a']
+    )
+  })
+})
+
+t.test('formatting', async (t) => {
+  const AGES: readonly (readonly [number, string])[] = [
+    [-500, 'just now'],
+    [400, 'just now'],
+    [12_900, '12 s ago'],
+    [60_000, '1 min ago'],
+    [3 * 3_600_000 + 1, '3 h ago'],
+    [50 * 3_600_000, '2 d ago']
+  ]
+  for (const [past, text] of AGES) {
+    t.test(`says "${text}" of ${past} ms`, async (t) => t.equal(ago(1_000_000_000 - past, 1_000_000_000), text))
+  }
+
+  const WAITS: readonly (readonly [number, string])[] = [
+    [0, '1 second'],
+    [1, '1 second'],
+    [59, '59 seconds'],
+    [61, '2 minutes'],
+    [900, '15 minutes'],
+    [3601, '2 hours']
+  ]
+  for (const [seconds, text] of WAITS) {
+    t.test(`says "${text}" for a wait of ${seconds} s`, async (t) => t.equal(waitText(seconds), text))
+  }
+
+  t.test('counts', async (t) => {
+    t.equal(counted(1, 'person', 'people'), '1 person')
+    t.equal(counted(0, 'person', 'people'), '0 people')
+    t.equal(counted(2, 'zone'), '2 zones')
+  })
+
+  t.test('abbreviates names', async (t) => {
+    t.equal(initials('ada van Example'), 'AE')
+    t.equal(initials('Ada'), 'A')
+    t.equal(initials(' '), '')
+  })
+
+  t.test('sizes and shares', async (t) => {
+    t.equal(bytesText(512), '512 B')
+    t.equal(bytesText(20_480), '20 KB')
+    t.equal(bytesText(1_572_864), '1.5 MB')
+    t.equal(percent(1, 3), 33)
+    t.equal(percent(5, 3), 100)
+    t.equal(percent(1, 0), 0)
+  })
+
+  t.test('has a dash where there is no date', async (t) => {
+    t.equal(dateTimeText(null), '–')
+    t.equal(dateTimeText('rubbish'), '–')
+    t.match(dateTimeText('2025-11-15T09:30:00Z'), /2025/)
+  })
+})
