@@ -71,14 +71,22 @@ export const report = (readings: Readings, facts: SuiteFacts): string =>
     ...PUBLISHING.map((scenario) => `${scenarioTable(readings, scenario)}\n`),
     `${connectTable(readings)}\n`,
     `${memoryTable(readings, facts)}\n`,
-    "`*`: the load had no core left (95 % and more), so the rate is its limit and not the server's; compare CPU time.\n",
+    "`*`: the load had no core left (95 % and more), so the rate is its limit and not the server's; compare CPU time.",
+    '`~`: neither core was full, so other programs ran on this machine; run it again when it is quiet.\n',
     `${goalTable(goals(readings))}\n`,
     charts(readings)
   ].join('\n')
 
 const BUSY = 0.95
+const FREE = 0.9
 
-const rateText = ({ rate, loadShare }: Reading): string => `${rate.toFixed(0)}${loadShare >= BUSY ? '*' : ''}`
+/** Where there was always something to do. */
+const FULL_LOAD: ReadonlySet<string> = new Set([FAN_OUT_SATURATED, MANY_CHANNELS_SATURATED, CONNECT])
+
+const rateText = (scenario: string, { rate, serverShare, loadShare }: Reading): string => {
+  const isDisturbed = FULL_LOAD.has(scenario) && serverShare < FREE && loadShare < FREE
+  return `${rate.toFixed(0)}${loadShare >= BUSY ? '*' : isDisturbed ? '~' : ''}`
+}
 const shares = ({ serverShare, loadShare }: Reading): string =>
   `${(serverShare * 100).toFixed(0)}/${(loadShare * 100).toFixed(0)}`
 
@@ -92,7 +100,7 @@ const scenarioTable = (readings: Readings, scenario: string): string =>
   table(
     [scenario, UNITS[scenario] ?? '', 'relay : it', 'per second', 'p50 ms', 'p99 ms', 'server/load %'],
     rows(readings, scenario, (reading) => [
-      rateText(reading),
+      rateText(scenario, reading),
       reading.p50.toFixed(1),
       reading.p99.toFixed(1),
       shares(reading)
@@ -102,7 +110,7 @@ const scenarioTable = (readings: Readings, scenario: string): string =>
 const connectTable = (readings: Readings): string =>
   table(
     [CONNECT, UNITS[CONNECT] ?? '', 'relay : it', 'per second', 'server/load %'],
-    rows(readings, CONNECT, (reading) => [rateText(reading), shares(reading)])
+    rows(readings, CONNECT, (reading) => [rateText(CONNECT, reading), shares(reading)])
   )
 
 const memoryTable = (readings: Readings, { clients, connections }: SuiteFacts): string => {
