@@ -5,7 +5,7 @@ import { Disconnect } from './disconnect.js'
 import { INTERNAL, ReplyError, TOKEN_EXPIRED } from './errors.js'
 import { type Joined, joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
-import { expiryFields, objectText, quote, replyText } from './protocol.js'
+import { expiryFields, fieldIf, objectText, quote, replyText } from './protocol.js'
 import { type ConnectRequest, connectRequest } from './requests.js'
 import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 
@@ -132,16 +132,18 @@ const connectResult = (connection: Connection, joined: ReadonlyMap<string, Joine
     connection.session = context.newId()
     context.sessions.set(connection.session, connection)
   }
-  return objectText([
-    `"client":"${connection.client}"`,
-    `"version":${quote(context.version)}`,
-    ...expiryFields(Number.isFinite(expiresAt) ? Math.max(1, Math.ceil((expiresAt - nowMs) / 1000)) : 0),
-    joined.size > 0 &&
-      `"subs":{${[...joined].map(([channel, { result }]) => `${quote(channel)}:${result}`).join(',')}}`,
-    pings && `"ping":${Math.max(1, Math.round(client.pingIntervalMs / 1000))}`,
-    pings && client.pongTimeoutMs > 0 && '"pong":true',
-    connection.session !== null && `"session":"${connection.session}"`,
-    connection.session !== null && `"node":"${context.node}"`,
-    client.includeConnectionTime && `"time":${nowMs}`
-  ])
+  const ttlSeconds = Number.isFinite(expiresAt) ? Math.max(1, Math.ceil((expiresAt - nowMs) / 1000)) : 0
+  const { session } = connection
+  return objectText(
+    `,"client":"${connection.client}","version":${quote(context.version)}` +
+      expiryFields(ttlSeconds) +
+      (joined.size > 0 ? `,"subs":${subscriptionsText(joined)}` : '') +
+      (pings ? `,"ping":${Math.max(1, Math.round(client.pingIntervalMs / 1000))}` : '') +
+      fieldIf(pings && client.pongTimeoutMs > 0, 'pong') +
+      (session === null ? '' : `,"session":"${session}","node":"${context.node}"`) +
+      (client.includeConnectionTime ? `,"time":${nowMs}` : '')
+  )
 }
+
+const subscriptionsText = (joined: ReadonlyMap<string, Joined>): string =>
+  `{${[...joined].map(([channel, { result }]) => `${quote(channel)}:${result}`).join(',')}}`

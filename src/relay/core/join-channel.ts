@@ -6,7 +6,7 @@ import { type ReplyError, UNRECOVERABLE_POSITION } from './errors.js'
 import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import type { ChannelOptions } from './options.js'
-import { expiryFields, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
+import { expiryFields, fieldIf, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
 import { following, isRecovered, recoveredText } from './recovery.js'
 import { Subscription } from './subscription.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
@@ -141,17 +141,19 @@ const settlePlace = (
     return INSUFFICIENT_STATE
   }
   const ttlSeconds = wish.expiresAt > 0 ? Math.max(1, Math.ceil((wish.expiresAt - context.nowMs()) / 1000)) : 0
-  const result = objectText([
-    ...expiryFields(ttlSeconds),
-    granted.recoverable && '"recoverable":true',
-    granted.positioned && '"positioned":true',
-    ...(granted.positioned ? positionFields(told) : []),
-    publications.length > 0 && `"publications":${recoveredText(publications, page.epoch, granted.delta)}`,
-    recovered && '"recovered":true',
-    isRecovering && '"was_recovering":true',
-    wish.data !== null && `"data":${wish.data}`,
-    granted.delta && '"delta":true'
-  ])
+  const recoveredList =
+    publications.length > 0 ? `,"publications":${recoveredText(publications, page.epoch, granted.delta)}` : ''
+  const result = objectText(
+    expiryFields(ttlSeconds) +
+      fieldIf(granted.recoverable, 'recoverable') +
+      fieldIf(granted.positioned, 'positioned') +
+      (granted.positioned ? positionFields(told) : '') +
+      recoveredList +
+      fieldIf(recovered, 'recovered') +
+      fieldIf(isRecovering, 'was_recovering') +
+      (wish.data === null ? '' : `,"data":${wish.data}`) +
+      fieldIf(granted.delta, 'delta')
+  )
   return {
     result,
     begin: () => begin(connection, subscription, granted, page, recovered, early ?? subscription.early ?? [])

@@ -72,17 +72,17 @@ export const refreshPush = (result: string): string => `{"push":{"refresh":${res
 export const disconnectPush = ({ code, reason }: Disconnect): string =>
   `{"push":{"disconnect":{"code":${code},"reason":${quote(reason)}}}}`
 
-/** An object of the fields that are there; what is empty is left out, as clients expect. */
-export const objectText = (fields: readonly (string | false)[]): string =>
-  `{${fields.filter((field) => field !== false).join(',')}}`
+// Fields of a result, each with a comma in front; '' for one that is left out because it is empty, as clients expect.
 
-export const expiryFields = (ttlSeconds: number): readonly (string | false)[] =>
-  ttlSeconds > 0 ? ['"expires":true', `"ttl":${ttlSeconds}`] : []
+export const expiryFields = (ttlSeconds: number): string =>
+  ttlSeconds > 0 ? `,"expires":true,"ttl":${ttlSeconds}` : ''
 
-export const positionFields = ({ epoch, offset }: Position): readonly (string | false)[] => [
-  epoch !== '' && `"epoch":"${epoch}"`,
-  offset > 0 && `"offset":${offset}`
-]
+export const positionFields = ({ epoch, offset }: Position): string =>
+  `${epoch === '' ? '' : `,"epoch":"${epoch}"`}${offset > 0 ? `,"offset":${offset}` : ''}`
+
+export const fieldIf = (isThere: boolean, name: string): string => (isThere ? `,"${name}":true` : '')
+
+export const objectText = (fields: string): string => `{${fields.slice(1)}}`
 
 export const historyText = (publications: readonly Publication[], { epoch, offset }: Position): string => {
   const texts = publications.map((publication) => publicationText(publication, epoch, publication.data, false))

@@ -29,5 +29,5 @@ export const extend = (connection: Connection, expiresAtSeconds: number): string
   connection.scheduleWake()
   const left = expiresAtSeconds - Math.floor(connection.context.nowMs() / 1000)
   const ttl = expiresAtSeconds > 0 ? Math.max(1, left) : 0
-  return objectText([`"client":"${connection.client}"`, ...expiryFields(ttl)])
+  return objectText(`,"client":"${connection.client}"${expiryFields(ttl)}`)
 }

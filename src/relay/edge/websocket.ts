@@ -62,8 +62,11 @@ const listen = (ws: WebSocket, client: CommandLine): void => {
 
 /** Refused rather than accepted and garbled. */
 const wantsProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
+  const protocols = headers['sec-websocket-protocol']
+  // Nearly everybody: the official client asks for nothing special.
+  if (protocols === undefined && !url.includes('?')) return false
   if (/[?&](?:format|cf_protocol)=protobuf(?:&|$)/.test(url)) return true
-  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? []
+  const offered = protocols?.split(',').map((name) => name.trim()) ?? []
   return offered.includes('centrifuge-protobuf') && !offered.includes('centrifuge-json')
 }
 
