@@ -1,0 +1,44 @@
+import type { Clock } from '../../src/client/clock.js'
+
+/** A clock that stands still until it is moved, and then calls back whoever waits, in order. */
+export class FakeClock implements Clock {
+  #nowMs: number
+  #waiting: { readonly atMs: number; readonly callback: () => void }[] = []
+
+  constructor(nowMs = 1_763_200_000_000) {
+    this.#nowMs = nowMs
+  }
+
+  now(): number {
+    return this.#nowMs
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const entry = { atMs: this.#nowMs + delayMs, callback }
+    this.#waiting.push(entry)
+    return () => {
+      this.#waiting = this.#waiting.filter((other) => other !== entry)
+    }
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  pass(ms: number): void {
+    const untilMs = this.#nowMs + ms
+    for (;;) {
+      const next = this.#waiting.toSorted((one, other) => one.atMs - other.atMs)[0]
+      if (next === undefined || next.atMs > untilMs) break
+      this.#waiting = this.#waiting.filter((other) => other !== next)
+      this.#nowMs = Math.max(this.#nowMs, next.atMs)
+      next.callback()
+    }
+    this.#nowMs = untilMs
+  }
+
+  /** As a computer that slept: time is gone, and no timer ran in it. */
+  sleep(ms: number): void {
+    this.#nowMs += ms
+  }
+}
