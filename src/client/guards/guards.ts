@@ -1,0 +1,51 @@
+import { safeReturnPath } from './return-path.js'
+import type { Decision, Guard, Layout, Visit } from './visit.js'
+
+const PASS: Decision = { outcome: 'pass' }
+
+/** Sends those who are not signed in to the login, which brings them back. */
+export const authGuard: Guard = ({ page, session, places }) =>
+  page.meta.auth !== true || session.isSignedIn || isAt(page.path, places.login)
+    ? PASS
+    : toLogin(page.path, places.login)
+
+/**
+ * `permissions` asks for all of them, `permissionsAny` for one. This decides what is shown, not what is allowed: the backend
+ * decides that again. Permissions that are not known are not there.
+ */
+export const permissionsGuard: Guard = ({ page, session, places }) => {
+  const { permissions: all = [], permissionsAny: any = [] } = page.meta
+  if (all.length === 0 && any.length === 0) return PASS
+  if (isAt(page.path, places.login) || isAt(page.path, places.forbidden)) return PASS
+  if (!session.isSignedIn) return toLogin(page.path, places.login)
+
+  const held = new Set(session.permissions)
+  const isAllowed = all.every((name) => held.has(name)) && (any.length === 0 || any.some((name) => held.has(name)))
+  return isAllowed ? PASS : { outcome: 'redirect', to: places.forbidden }
+}
+
+/** Keeps nobody out; says in which layout the page is shown. */
+export const deviceGuard: Guard = ({ viewport, places }) => ({
+  outcome: 'pass',
+  layout: layoutOf(viewport.width, places.mobileBelow)
+})
+
+const layoutOf = (width: number, mobileBelow: number): Layout =>
+  width > 0 && width < mobileBelow ? 'mobile' : 'default'
+
+/** All guards, for one navigation: the layout in any case, and the first that sends the visitor elsewhere. */
+export const guardVisit = (visit: Visit): { readonly layout: Layout; readonly decision: Decision } => {
+  const device = deviceGuard(visit)
+  const layout = (device.outcome === 'pass' && device.layout) || 'default'
+  const auth = authGuard(visit)
+  return { layout, decision: auth.outcome === 'redirect' ? auth : permissionsGuard(visit) }
+}
+
+const toLogin = (from: string, login: string): Decision => {
+  const returnTo = safeReturnPath(from)
+  const query = returnTo === '/' ? '' : `?returnTo=${encodeURIComponent(returnTo)}`
+  return { outcome: 'redirect', to: `${login}${query}` }
+}
+
+/** A page that visitors are sent to must not send them on, whatever it asks for. */
+const isAt = (path: string, place: string): boolean => path.split(/[?#]/)[0] === place

@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { safeReturnPath } from '../../../src/client/guards/return-path.js'
+
+const KEPT = [
+  '/',
+  '/zones',
+  '/zones/7?tab=a&b=1#top',
+  '/search?q=http://example.com//x',
+  '/caf%C3%A9',
+  '/über',
+  '/authors',
+  '/apiary'
+]
+
+const REFUSED: readonly (readonly [wanted: unknown, why: string])[] = [
+  ['', 'nothing'],
+  ['zones', 'not from the root'],
+  ['//evil.example', 'a host'],
+  ['///evil.example', 'a host behind one slash more'],
+  ['/\\evil.example', 'a backslash for a slash'],
+  ['\\\\evil.example', 'backslashes only'],
+  ['/a\\b', 'a backslash anywhere'],
+  ['/\t/evil.example', 'a tab, which is dropped'],
+  ['/\n/evil.example', 'a line end, which is dropped'],
+  ['\u0000/a', 'a control character'],
+  ['/a\u200b', 'a character without width'],
+  ['/.//evil.example', 'a host once the dot is resolved'],
+  ['/a/..//evil.example', 'a host once the dots are resolved'],
+  ['/%2e//evil.example', 'a host once an encoded dot is resolved'],
+  ['https://evil.example/', 'a scheme'],
+  ['javascript:alert(1)', 'a script'],
+  ['data:text/html,x', 'a document'],
+  [' /zones', 'a space before it'],
+  ['/api/zones', 'an answer, not a page'],
+  ['/api', 'the API itself'],
+  ['/auth/oidc/logout', 'a way out'],
+  ['/AUTH/oidc/logout?x', 'a way out in capitals'],
+  ['/\ud800', 'half a character'],
+  [`/${'a'.repeat(3000)}`, 'longer than any page'],
+  [undefined, 'missing'],
+  [null, 'null'],
+  [['/zones'], 'a list, which a query may hold'],
+  [{}, 'an object']
+]
+
+t.test('the way back after signing in', async (t) => {
+  for (const path of KEPT) {
+    t.test(`is ${path}`, async (t) => {
+      t.equal(safeReturnPath(path), path)
+    })
+  }
+  for (const [wanted, why] of REFUSED) {
+    t.test(`is the first page instead of ${JSON.stringify(wanted)?.slice(0, 60)}: ${why}`, async (t) => {
+      t.equal(safeReturnPath(wanted), '/')
+    })
+  }
+
+  t.test('never leaves the site, however often it is resolved', async (t) => {
+    const piece = fc.oneof(
+      fc.constantFrom(
+        '/',
+        '//',
+        '\\',
+        '.',
+        '..',
+        '\t',
+        '\n',
+        '\r',
+        '%2f',
+        '%5c',
+        '%2e',
+        '@',
+        ':',
+        'http:',
+        'evil.example',
+        '?',
+        '#',
+        ' '
+      ),
+      fc.string({ unit: 'binary', maxLength: 3 })
+    )
+    const wanted = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(''))
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          wanted,
+          wanted.map((text) => `/${text}`)
+        ),
+        (text) => {
+          const first = new URL(safeReturnPath(text), 'https://site.example/login')
+          const second = new URL(first.pathname + first.search + first.hash, 'https://site.example/login')
+          t.same([first.origin, second.origin], ['https://site.example', 'https://site.example'])
+          encodeURIComponent(safeReturnPath(text))
+        }
+      ),
+      { numRuns: 2000 }
+    )
+  })
+})

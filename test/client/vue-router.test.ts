@@ -1,0 +1,121 @@
+import t from 'tap'
+import { createMemoryHistory, createRouter, type RouteRecordRaw, type Router } from 'vue-router'
+import { Session } from '../../src/client/session/session.js'
+import { installGuards, type RouterGuardOptions } from '../../src/client/vue-router.js'
+import { type CookieJar, cookieJar } from '../helper/cookie-jar.js'
+
+const component = { render: () => null }
+const ROUTES: RouteRecordRaw[] = [
+  { path: '/', component },
+  { path: '/login', component },
+  { path: '/forbidden', component },
+  { path: '/plan', component, meta: { auth: true } },
+  { path: '/people', component, meta: { permissions: ['personnel.read', 'personnel.create'] } },
+  { path: '/alarm', component, meta: { permissionsAny: ['emergency.read', 'emergency.trigger'] } },
+  { path: '/admin', component, meta: { auth: true }, children: [{ path: 'users', component }] },
+  { path: '/:rest(.*)*', component }
+]
+
+interface GuardedPage {
+  readonly router: Router
+  readonly jar: CookieJar
+  readonly layouts: string[]
+  readonly left: string[]
+  signIn(permissions: readonly string[] | null): void
+}
+
+const open = (options: Partial<RouterGuardOptions> & { askBackend?: () => Promise<unknown> } = {}): GuardedPage => {
+  const jar = cookieJar()
+  const { askBackend = async () => null, ...others } = options
+  const session = new Session({ cookies: () => jar.readable, askBackend })
+  const router = createRouter({ history: createMemoryHistory(), routes: ROUTES })
+  const layouts: string[] = []
+  const left: string[] = []
+  installGuards(router, {
+    session,
+    onLayout: (layout) => void layouts.push(layout),
+    leave: (url) => void left.push(url),
+    ...others
+  })
+  return {
+    router,
+    jar,
+    layouts,
+    left,
+    signIn: (permissions) => {
+      jar.set('auth_token_expiry', String(Number.MAX_SAFE_INTEGER))
+      if (permissions !== null) jar.set('auth_permissions', JSON.stringify(permissions))
+    }
+  }
+}
+
+const goTo = async ({ router }: GuardedPage, path: string): Promise<string> => {
+  await router.push(path)
+  return router.currentRoute.value.fullPath
+}
+
+t.test('a router with guards', async (t) => {
+  t.test('sends those who are not signed in to the login and remembers where they wanted to go', async (t) => {
+    const page = open()
+    t.equal(await goTo(page, '/plan?floor=2'), '/login?returnTo=/plan?floor=2')
+    t.equal(page.router.currentRoute.value.query.returnTo, '/plan?floor=2')
+  })
+
+  t.test('notices a session that began since the last page', async (t) => {
+    const page = open()
+    await goTo(page, '/plan')
+    page.signIn([])
+    t.equal(await goTo(page, '/plan'), '/plan')
+  })
+
+  t.test('asks a page for what the page around it asks for', async (t) => {
+    t.match(await goTo(open(), '/admin/users'), /^\/login/)
+  })
+
+  t.test('asks for ALL of one list and ANY of the other', async (t) => {
+    const page = open()
+    page.signIn(['personnel.read', 'emergency.trigger'])
+    t.equal(await goTo(page, '/people'), '/forbidden')
+    t.equal(await goTo(page, '/alarm'), '/alarm')
+  })
+
+  t.test('waits for permissions that did not fit into a cookie', async (t) => {
+    const page = open({ askBackend: async () => ({ data: { permissions: ['personnel.read', 'personnel.create'] } }) })
+    page.signIn(null)
+    t.equal(await goTo(page, '/people'), '/people')
+    t.equal(await goTo(page, '/alarm'), '/forbidden')
+  })
+
+  t.test('fails a navigation whose permissions cannot be asked for', async (t) => {
+    const page = open({
+      askBackend: async () => {
+        throw new Error('no network')
+      }
+    })
+    page.signIn(null)
+    await t.rejects(page.router.push('/people'), { message: 'no network' })
+    t.equal(await goTo(page, '/plan'), '/plan')
+  })
+
+  t.test('leaves for the login of the identity provider, which is no page of its own', async (t) => {
+    const page = open({ places: { login: '/auth/oidc/login' } })
+    t.equal(await goTo(page, '/plan'), '/')
+    t.same(page.left, ['/auth/oidc/login?returnTo=%2Fplan'])
+  })
+
+  t.test('says the layout on every navigation', async (t) => {
+    const widths = [1200, 400, 800]
+    const page = open({ viewport: () => ({ width: widths.shift() ?? 0, height: 1 }) })
+    for (const path of ['/', '/login', '/forbidden']) await goTo(page, path)
+    t.same(page.layouts, ['default', 'mobile', 'default'])
+  })
+
+  t.test('lets everybody pass once the guards are taken off', async (t) => {
+    const jar = cookieJar()
+    const session = new Session({ cookies: () => jar.readable, askBackend: async () => null })
+    const router = createRouter({ history: createMemoryHistory(), routes: ROUTES })
+    installGuards(router, { session })()
+    await router.push('/plan')
+    t.equal(router.currentRoute.value.fullPath, '/plan')
+  })
+})
