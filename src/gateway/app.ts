@@ -139,7 +139,8 @@ const serverOptions = (config: GatewayConfig) => {
     forceCloseConnections: 'idle',
     requestTimeout: 300_000,
     keepAliveTimeout: 72_000,
-    http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024 }
+    // Who sends no Host is refused by us: an answer of Node's own would carry none of our headers.
+    http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024, requireHostHeader: false }
   } as const
 }
 

@@ -68,6 +68,12 @@ const CASES: readonly Case[] = [
   {
     code: 'MALFORMED_REQUEST',
     status: 400,
+    of: 'no Host header',
+    ask: raw('GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
+  },
+  {
+    code: 'MALFORMED_REQUEST',
+    status: 400,
     of: 'two Host headers',
     ask: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
   },

@@ -8,7 +8,9 @@ export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPath
     const { url = '', httpVersion, rawHeaders, headers } = request.raw
     if (url.length > MAX_URL_LENGTH) return done(new Refusal('URI_TOO_LONG'))
     if (httpVersion !== '1.1' && httpVersion !== '1.0') return done(new Refusal('MALFORMED_REQUEST'))
-    if (hasSecondHost(rawHeaders) || !HOST.test(headers.host ?? '')) return done(new Refusal('MALFORMED_REQUEST'))
+    const hosts = hostCount(rawHeaders)
+    if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return done(new Refusal('MALFORMED_REQUEST'))
+    if (!HOST.test(headers.host ?? '')) return done(new Refusal('MALFORMED_REQUEST'))
     // The parser takes a compressed body in chunks too, and hands it over as if it were not compressed.
     if (!isPlainTransfer(headers['transfer-encoding'])) return done(new Refusal('MALFORMED_REQUEST'))
 
@@ -26,11 +28,11 @@ const isPlainTransfer = (coding: string | undefined): boolean =>
   coding === undefined || coding.toLowerCase() === 'chunked'
 
 /** Node keeps the first of two Host headers, where the next hop may take the other. */
-const hasSecondHost = (rawHeaders: readonly string[]): boolean => {
+const hostCount = (rawHeaders: readonly string[]): number => {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
-  return hosts > 1
+  return hosts
 }

@@ -137,6 +137,11 @@ const KINDS: readonly AnswerKind[] = [
       )
   },
   {
+    of: 'no Host header',
+    status: 400,
+    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
+  },
+  {
     of: 'two Host headers',
     status: 400,
     ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
