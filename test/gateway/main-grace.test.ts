@@ -9,7 +9,7 @@ import { startBackend } from '../helper/recording-backend.js'
 const LONGER_THAN_GRACE_MS = 30_000
 
 // Waits for the whole grace period, so it has a file of its own that others can run beside.
-t.test('a request that never ends is cut off after the grace period, and the gateway leaves with 0', async (t) => {
+t.test('requests that never end are cut off after the grace period, and the gateway leaves with 0', async (t) => {
   const backend = await startBackend(t)
   // It has the request, and never answers.
   backend.answer = () => backend.server.emit('reached')
@@ -17,19 +17,23 @@ t.test('a request that never ends is cut off after the grace period, and the gat
     NODE_ENV: 'production',
     GATEWAY_PORT: '0',
     BACKEND_URL: backend.url,
+    BACKEND_CONNECTIONS: '1',
     API_SECRET,
     AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl')
   })
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
   const reached = once(backend.server, 'reached')
-  const cutOff = t.rejects(send(url, '/api/zones'), { code: 'ECONNRESET' })
+  // One of them is at the backend, the other waits for its turn.
+  const cutOff = [1, 2].map(() => t.rejects(send(url, '/api/zones'), { code: 'ECONNRESET' }))
   await reached
 
   program.signal('SIGTERM')
 
   await program.waitForLine('cutting off what is still in flight', LONGER_THAN_GRACE_MS)
-  await cutOff
+  await Promise.all(cutOff)
   t.same(await program.exited, { code: 0, signal: null })
+  t.equal(program.stdout.match(/"status":499,.*"cutShort":true/g)?.length, 2, 'it says what became of them')
+  t.notMatch(program.stdout, '"level":50', 'and blames nobody')
   t.match(program.stdout, '"stopped"', 'and it has closed everything')
   t.equal(program.stderr, '')
 })

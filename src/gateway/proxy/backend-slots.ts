@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from 'undici'
 import { Refusal } from '../errors.js'
 
@@ -81,6 +82,8 @@ export class BackendSlots {
 
   /** Ends all connections, and what is on them. */
   async destroy(): Promise<void> {
+    // Those whose browsers were just cut off are told so in this very turn, and leave by themselves.
+    await delay(1)
     await Promise.all(this.#all.map((connection) => connection.destroy()))
   }
 
