@@ -15,6 +15,7 @@ import { schemaFault } from './edge/schema-fault.js'
 import { buildServer } from './edge/server.js'
 import { MemoryEngine } from './engine/memory.js'
 import { MemoryPresence } from './engine/memory-presence.js'
+import { replyHeadStart } from './reply-head-start.js'
 import { tokenCheck } from './token-check.js'
 
 const TICK_MS = 500
@@ -61,6 +62,7 @@ export const buildRelay = async (
       random: Math.random,
       newId: randomUUID,
       schemaFault,
+      afterReply: replyHeadStart(),
       atEndOfTurn: setImmediate,
       log,
       watch: metrics,

@@ -103,6 +103,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       random: () => 0.5,
       newId: () => `id-${++ids}`,
       schemaFault: () => null,
+      afterReply: (task) => task(),
       atEndOfTurn: (task) => void tasks.push(task),
       log: { warn: () => undefined, error: () => undefined },
       watch: NO_WATCH,

@@ -61,13 +61,6 @@ export const startRelay = async (t: Test, file?: ConfigFile, env: Record<string,
   }
 }
 
-/** As in a browser every message is a task of its own; the official client mixes up two that come in the same one. */
-class BrowserWebSocket extends WebSocket {
-  constructor(url: string, protocols: string | string[]) {
-    super(url, protocols, { allowSynchronousEvents: false })
-  }
-}
-
 export const TRANSPORTS = ['websocket', 'http_stream', 'sse'] as const
 export type TransportName = (typeof TRANSPORTS)[number]
 
@@ -82,7 +75,7 @@ export const officialClient = (
   const endpoint =
     transport === 'websocket' ? `ws://127.0.0.1:${port}/connection/websocket` : `${http}/connection/${transport}`
   const client = new Centrifuge([{ transport, endpoint }], {
-    websocket: BrowserWebSocket,
+    websocket: WebSocket,
     fetch,
     readableStream: ReadableStream,
     eventsource: EventSource,

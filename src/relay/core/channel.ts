@@ -3,6 +3,7 @@ import type { JoinOrLeave, Position, Publication } from './broker.js'
 import type { ChannelKind } from './channels.js'
 import type { Conflator } from './conflate.js'
 import { DeltaChain } from './delta-chain.js'
+import type { Framing } from './framing.js'
 import { Group } from './group.js'
 import type { ChannelOptions } from './options.js'
 import { joinOrLeavePush, quote } from './protocol.js'
@@ -118,13 +119,13 @@ export class Channel {
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
     const text = joinOrLeavePush(this.name, kind, info)
-    for (const { framing, subscriptions } of this.#groups) {
-      let frame: Buffer | null = null
-      for (const { wantsJoinLeave, outbox } of subscriptions) {
-        if (!wantsJoinLeave) continue
-        frame ??= framing(text)
-        outbox.send(frame)
-      }
+    const frames = new Map<Framing, Buffer>()
+    for (const { wantsJoinLeave, isTold, outbox } of this.subscriptions()) {
+      if (!wantsJoinLeave || !isTold) continue
+      const { framing } = outbox.sink
+      const frame = frames.get(framing) ?? framing(text)
+      frames.set(framing, frame)
+      outbox.send(frame)
     }
   }
 

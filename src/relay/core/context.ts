@@ -28,6 +28,11 @@ export interface RelayParts {
   readonly newId: () => string
   /** What does not fit the schema of this name, said to a person; null where all does. */
   readonly schemaFault: (schema: string, data: unknown) => string | null
+  /**
+   * Runs the task when a client has had the time to take a reply that is on its way. The official client hands what
+   * comes in one and the same read to its pages in the wrong order: a publication before the reply that it follows.
+   */
+  readonly afterReply: (task: () => void) => void
   readonly atEndOfTurn: (task: () => void) => void
   readonly log: Log
   readonly watch: Watch

@@ -10,6 +10,7 @@ import { expiryFields, fieldIf, objectText, positionFields, publicationPush, pub
 import { following, isRecovered, recoveredText } from './recovery.js'
 import { Subscription } from './subscription.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
+import { LOST_POSITION } from './unsubscribe.js'
 
 /** A subscription that has been allowed, whoever asked for it. */
 export interface Wish extends ServerSubscription {
@@ -135,8 +136,7 @@ const settlePlace = (
     offset: recovered && wish.recover !== null ? wish.recover.offset : page.offset
   }
   const publications = recovered ? page.publications : []
-  const early = following(page, subscription.early ?? [])
-  if (granted.positioned && early === null) {
+  if (granted.positioned && following(page, subscription.early ?? []) === null) {
     connection.removeSubscription(subscription)
     return INSUFFICIENT_STATE
   }
@@ -154,33 +154,42 @@ const settlePlace = (
       (wish.data === null ? '' : `,"data":${wish.data}`) +
       fieldIf(granted.delta, 'delta')
   )
-  return {
-    result,
-    begin: () => begin(connection, subscription, granted, page, recovered, early ?? subscription.early ?? [])
-  }
+  return { result, begin: () => begin(connection, subscription, granted, page, recovered) }
 }
 
-/** The client has been told; now it gets what came in meanwhile, and from here on everything. */
+/** The client is told; what it gets follows when it has had the time to take that. */
 const begin = (
   connection: Connection,
   subscription: Subscription,
   granted: Grant,
   page: Position,
-  recovered: boolean,
-  early: readonly Publication[]
+  recovered: boolean
 ): void => {
   if (connection.isEnded) return
   const { context } = connection
-  const { channel } = subscription
-  if (context.hub.hasQueued) connection.settle()
-  for (const publication of early) connection.push(earlyPush(channel.name, publication, page.epoch, granted.delta))
+  subscription.isTold = true
+  context.watch.subscribed(subscription.channel.namespace, connection.name)
+  if (subscription.expiresAt > 0) connection.scheduleWake()
+  context.afterReply(() => goLive(connection, subscription, page, recovered))
+  announce(connection, subscription, granted)
+}
+
+/** What came in meanwhile, and from here on everything. */
+const goLive = (connection: Connection, subscription: Subscription, page: Position, recovered: boolean): void => {
+  const { channel, takesDelta, isPositioned } = subscription
+  if (connection.subscriptions.get(channel.name) !== subscription) return
+  const { hub } = connection.context
+  if (hub.hasQueued) connection.settle()
+  const early = following(page, subscription.early ?? []) ?? (isPositioned ? null : subscription.early)
+  if (early === null) {
+    connection.loseSubscription(subscription, LOST_POSITION)
+    return
+  }
+  for (const publication of early) connection.push(earlyPush(channel.name, publication, page.epoch, takesDelta))
   const place = { epoch: page.epoch, offset: early.reduce((top, { offset }) => Math.max(top, offset), page.offset) }
   channel.goLive(subscription, place)
   // Who holds the last publication can take the next as a difference to it.
   if (recovered && early.length === 0) subscription.needsFull = !channel.canPatchFrom(page.offset)
-  context.watch.subscribed(channel.namespace, connection.name)
-  if (subscription.expiresAt > 0) connection.scheduleWake()
-  announce(connection, subscription, granted)
 }
 
 const earlyPush = (channel: string, publication: Publication, epoch: string, takesDelta: boolean): string => {

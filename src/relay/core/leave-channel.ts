@@ -8,7 +8,7 @@ export const leaveChannel = (connection: Connection, subscription: Subscription)
   const { context } = connection
   const { channel } = subscription
   channel.remove(subscription)
-  if (subscription.early === null) context.watch.unsubscribed(channel.namespace, connection.name)
+  if (subscription.isTold) context.watch.unsubscribed(channel.namespace, connection.name)
   if (channel.size === 0) {
     context.hub.drop(channel)
     inBackground(context, () => context.broker.unsubscribe(channel.name))

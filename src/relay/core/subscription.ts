@@ -35,7 +35,9 @@ export class Subscription {
   /** When its token runs out, in ms; 0 for never. */
   expiresAt = 0
 
-  /** Publications that arrive before the client has been told where it begins; null once it has. */
+  /** Its client knows that it is on the channel. */
+  isTold = false
+  /** Publications that arrive before the client has had its reply; null once it has. */
   early: Publication[] | null = []
   /** A place the client was told about and the channel has yet to deliver; until then it gets nothing. */
   aheadAt = 0
