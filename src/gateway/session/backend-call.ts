@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Client } from 'undici'
-import { type Backend, backendRefusal } from '../proxy/backend.js'
+import { type Backend, type BackendWatch, backendRefusal } from '../proxy/backend.js'
 import type { BackendSlots, Waiter } from '../proxy/backend-slots.js'
-import { type BackendWatch, MAX_STATUS } from '../proxy/forward.js'
 import { backendRequestHeaders } from '../proxy/request-headers.js'
 import { browserResponseHeaders } from '../proxy/response-headers.js'
+import { MAX_STATUS } from '../proxy/response-status.js'
 import { onceClosed } from '../response-close.js'
 
 /** A whole answer of the backend. */
@@ -79,13 +79,14 @@ export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts):
   }
 }
 
-interface Turn {
+export interface Turn {
   readonly connection: Client
   readonly waitedMs: number
   readonly leave: () => void
 }
 
-const turn = (slots: BackendSlots, gone: AbortSignal): Promise<Turn> =>
+/** Waits for a connection of its own; whoever gets one must leave it. */
+export const turn = (slots: BackendSlots, gone: AbortSignal): Promise<Turn> =>
   new Promise((resolve, reject) => {
     const waiter: Waiter = {
       streams: false,
@@ -99,7 +100,7 @@ const turn = (slots: BackendSlots, gone: AbortSignal): Promise<Turn> =>
     })
   })
 
-const wholeBody = async (stream: Readable): Promise<Buffer> => {
+export const wholeBody = async (stream: Readable): Promise<Buffer> => {
   const chunks: Buffer[] = []
   let bytes = 0
   // Leaving the loop ends the stream, and with it the connection.

@@ -14,6 +14,8 @@ export const SESSION_COOKIES: readonly string[] = [
   'oidc_exchange_failed'
 ]
 
+const FAILURE_SECONDS = 5 * 60
+
 // Browsers drop a cookie whose name and value exceed 4096 bytes, without a word.
 const MAX_COOKIE_BYTES = 4096
 const MAX_VALUE_BYTES = 3800
@@ -34,7 +36,8 @@ export class SessionCookies {
   }
 
   /** Puts a session on the reply. False where its permissions were too many for a cookie. */
-  set(reply: FastifyReply, { token, user, permissions, expiresAtMs, lifetimeSeconds }: Session): boolean {
+  set(reply: FastifyReply, session: Session, { viaProvider = false } = {}): boolean {
+    const { token, user, permissions, expiresAtMs, lifetimeSeconds } = session
     const readable = { ...this.#options, maxAge: lifetimeSeconds }
     const permissionText = JSON.stringify(permissions)
     const fits = encodeURIComponent(permissionText).length <= MAX_VALUE_BYTES
@@ -48,9 +51,15 @@ export class SessionCookies {
       this.#clear(reply, 'auth_permissions')
       reply.header('x-auth-permissions-at', PERMISSIONS_ADDRESS)
     }
-    this.#clear(reply, 'auth_via_oidc')
+    if (viaProvider) setCookie(reply, 'auth_via_oidc', 'true', readable)
+    else this.#clear(reply, 'auth_via_oidc')
     this.#clear(reply, 'oidc_exchange_failed')
     return fits
+  }
+
+  /** Says that the provider session of this browser leads to no account, so that nobody asks again for a while. */
+  markFailed(reply: FastifyReply, marker: string): void {
+    setCookie(reply, 'oidc_exchange_failed', marker, { ...this.#options, httpOnly: true, maxAge: FAILURE_SECONDS })
   }
 
   clear(reply: FastifyReply): void {
