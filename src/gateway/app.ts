@@ -24,6 +24,7 @@ import { securityHeaders } from './hooks/security-headers.js'
 import { type SessionExchange, sessionExchange } from './hooks/session-exchange.js'
 import { answerExpectation, answerUnreadable } from './http-edge.js'
 import { countRequests, GatewayMetrics, watchBackend } from './metrics.js'
+import { OIDC_PATHS, openOidc } from './oidc/oidc.js'
 import { openBackend } from './proxy/backend.js'
 import { forwarder } from './proxy/forward.js'
 import { mountRoutes } from './proxy/mount.js'
@@ -45,8 +46,10 @@ import { webRoot } from './web-root.js'
 
 export interface GatewayParts {
   readonly log: Logger
-  /** Where an identity provider is configured. */
+  /** In place of the identity provider that is configured. */
   readonly provider?: SessionExchange
+  /** What provider sessions take for the time, in milliseconds since 1970. */
+  readonly now?: () => number
 }
 
 export interface Gateway {
@@ -54,7 +57,10 @@ export interface Gateway {
   readonly audit: AuditLog
 }
 
-export const buildGateway = async (config: GatewayConfig, { log, provider }: GatewayParts): Promise<Gateway> => {
+export const buildGateway = async (
+  config: GatewayConfig,
+  { log, provider, now = Date.now }: GatewayParts
+): Promise<Gateway> => {
   const headerTable = securityHeaderTable(config.headers)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
@@ -68,6 +74,19 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
+  const oidc =
+    config.oidc === null
+      ? null
+      : await openOidc({
+          config: config.oidc,
+          cookieConfig: config.cookies,
+          log,
+          backend,
+          cookies,
+          tokens,
+          now,
+          count: (result) => metrics.exchanged(result)
+        })
   const countRefusal = (code: RefusalCode): void => metrics.refused(code)
   const refuse = refuser(countRefusal, log)
   const watch = answerWatch([logRequests(infoLines(log)), countRequests(metrics)])
@@ -88,11 +107,13 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
-  requireCanonicalPath(app, new KnownPaths([...declaredPaths(routeTables), '/api/dev-login', ...API_DOCS_PATHS]))
+  const paths = [...declaredPaths(routeTables), '/api/dev-login', ...API_DOCS_PATHS, ...OIDC_PATHS]
+  requireCanonicalPath(app, new KnownPaths(paths))
   const loginLimit = await rateLimit(app, config.loginLimit, log)
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })
-  sessionExchange(app, provider ?? null)
+  sessionExchange(app, provider ?? oidc?.exchange ?? null)
+  oidc?.watch(app)
 
   app.setErrorHandler((error: FastifyError, _request, reply) => refuse(error, reply))
   app.setNotFoundHandler(({ path }, reply) =>
@@ -104,13 +125,14 @@ export const buildGateway = async (config: GatewayConfig, { log, provider }: Gat
   mountRoutes(app, routeTables, {
     forward,
     local: new Map([
-      ...sessionRoutes({ config, log, backend, watch: backendWatch, cookies, tokens, csrfTokens }),
+      ...sessionRoutes({ config, log, backend, watch: backendWatch, cookies, tokens, csrfTokens, provider: oidc }),
       ...healthRoutes({ database, backend: backendReachable(backend) })
     ]),
     uploadBytes: config.limits.uploadBytes
   })
   apiDocs(app, config.apiDocs ? openApiDocument(routeTables, packageFile) : null)
   developmentRoutes(app, config, { cookies, tokens })
+  oidc?.mount(app)
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)
   if (config.webRoot !== null) await webRoot(app, config.webRoot)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
-import { byteSize, flag, integer, list, oneOf, secret, text } from '../shared/setting-kinds.js'
+import { byteSize, flag, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
+import { oidcConfigOf, oidcFaults } from './oidc/oidc-config.js'
 
 const MIB = 1024 * 1024
 
@@ -26,15 +27,45 @@ export const gatewaySettings = {
     fallback: null
   }),
   TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-* headers are believed' }),
-  PUBLIC_URL: text('http-url', { about: 'the address that browsers use', fallback: null }),
+  PUBLIC_URL: text('http-url', {
+    about: 'the address that browsers use; required with OIDC_ISSUER where OIDC_REDIRECT_URI is unset',
+    fallback: null
+  }),
   ALLOWED_ORIGINS: list('origin', { about: 'further origins that mutations may come from' }),
   CSRF_MODE: oneOf(['plain', 'signed'], {
     about: 'plain: cookie and header must be equal; signed: and the token must be one that this service issued',
     fallback: 'plain'
   }),
-  REDIS_URL: text('redis-url', { about: "keeps the login limiter's counts across instances", fallback: null }),
+  REDIS_URL: text('redis-url', {
+    about: "keeps the login limiter's counts, and what is known of identity-provider sessions, across instances",
+    fallback: null
+  }),
   DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),
   AUDIT_LOG_FILE: text('text', { about: 'where denied access is appended', fallback: 'logs/audit.jsonl' }),
+  OIDC_ISSUER: text('http-url', {
+    about: 'the identity provider, which is configured when this is set; https in production, unless on this machine',
+    fallback: null
+  }),
+  OIDC_CLIENT_ID: text('text', {
+    about: 'how the provider calls this gateway; required with OIDC_ISSUER',
+    fallback: null
+  }),
+  OIDC_CLIENT_SECRET: secret({ about: 'proves it to the provider; required with OIDC_ISSUER', fallback: null }),
+  OIDC_REDIRECT_URI: text('http-url', {
+    about: 'where the provider sends browsers back to; where unset, /auth/oidc/callback at PUBLIC_URL',
+    fallback: null
+  }),
+  OIDC_SCOPES: text('text', {
+    about: 'what is asked of the provider, separated by blanks; where unset, openid profile email',
+    fallback: null
+  }),
+  OIDC_GROUPS_CLAIM: text('text', {
+    about: 'the claim with the groups, or a path to it such as realm_access.roles; where unset, groups',
+    fallback: null
+  }),
+  SESSION_SECRET: secrets({
+    about: 'seals identity-provider sessions; required with OIDC_ISSUER, each at least 32 characters, older ones last'
+  }),
   COOKIE_SECURE: flag({ about: 'Secure on every cookie; where unset, true in production', fallback: null }),
   CSP_SCRIPT_HOSTS: list('csp-host', { about: 'script CDN' }),
   CSP_STYLE_HOSTS: list('csp-host', { about: 'style CDN and font-style host' }),
@@ -68,8 +99,7 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   const faults: string[] = []
   const values = readSettings(gatewaySettings, environment, faults)
   if (values.NODE_ENV === 'production') faults.push(...productionFaults(values, faults))
-  // Better than a gateway that silently signs nobody in.
-  if (environment.OIDC_ISSUER) faults.push('OIDC_ISSUER must not be set: this version has no identity provider sign-in')
+  faults.push(...oidcFaults(values, (name) => isNamed(name, faults)))
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) faults.push('TRUST_PROXY must not trust every address')
   if (faults.length > 0) throw new SettingsFault(faults)
   return configOf(values)
@@ -130,6 +160,7 @@ const configOf = (values: Values) => {
       allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
     },
     auth: { enforced: production },
+    oidc: oidcConfigOf(values),
     databaseUrl: values.DATABASE_URL,
     webRoot: values.WEB_ROOT,
     loginBodyToken: values.LOGIN_BODY_TOKEN,

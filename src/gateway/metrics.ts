@@ -4,7 +4,8 @@ import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSerie
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import type { AnswerListener, Outcome } from './answered.js'
 import type { RefusalCode } from './errors.js'
-import type { BackendWatch } from './proxy/forward.js'
+import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange-result.js'
+import type { BackendWatch } from './proxy/backend.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
 export interface MetricSources {
@@ -64,6 +65,7 @@ export class GatewayMetrics {
   )
   readonly #backendErrors: Counter<'code'>
   readonly #refusals: Counter<'code'>
+  readonly #exchanges: Counter<'result'>
   // Two maps rather than one with a joined key: they need no new text for each request.
   readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
   readonly #backendByRoute = new Map<string, HistogramSeries>()
@@ -82,6 +84,13 @@ export class GatewayMetrics {
       labelNames: ['code'],
       registers
     })
+    this.#exchanges = new Counter({
+      name: 'gateway_exchange_total',
+      help: 'Identity-provider sessions that were to become app sessions, by what became of them.',
+      labelNames: ['result'],
+      registers
+    })
+    for (const result of EXCHANGE_RESULTS) this.#exchanges.inc({ result }, 0)
     this.#readAtScrape(sources)
     collectDefaultMetrics({ register: this.#registry })
   }
@@ -112,6 +121,10 @@ export class GatewayMetrics {
 
   refused(code: RefusalCode): void {
     this.#refusals.inc({ code })
+  }
+
+  exchanged(result: ExchangeResult): void {
+    this.#exchanges.inc({ result })
   }
 
   get contentType(): string {

@@ -62,6 +62,9 @@ export const list = (format: Format, { about }: { readonly about: string }) => (
   secret: false
 })
 
+/** A comma list of secrets; the first counts, the others are still known. */
+export const secrets = ({ about }: { readonly about: string }) => ({ ...list('text', { about }), secret: true })
+
 export const integer = <F>(minimum: number, maximum: number, { about, fallback }: About<F>) => ({
   about,
   fallback,

@@ -68,6 +68,13 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   CSRF_MODE: ['off', 'Signed', 'true'],
   REDIS_URL: ['localhost:6379', 'http://:hunter2@localhost'],
   DATABASE_URL: ['localhost/app', 'mysql://user:hunter2@localhost/app'],
+  OIDC_ISSUER: [
+    'id.example.com',
+    'ftp://id.example.com',
+    'https://user:hunter2@id.example.com',
+    'https://id.example.com?a'
+  ],
+  OIDC_REDIRECT_URI: ['/auth/oidc/callback', 'app://callback', 'https://app.example.com/auth/oidc/callback?a=b'],
   COOKIE_SECURE: ['yes', '1', 'True'],
   CSP_SCRIPT_HOSTS: CSP_FAULTS,
   CSP_STYLE_HOSTS: CSP_FAULTS,
@@ -85,7 +92,16 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
 }
 
 // Whatever is written there, it can be tried; a secret that is too weak is another matter, below.
-const FREE_TEXT = ['GATEWAY_HOST', 'API_SECRET', 'AUDIT_LOG_FILE']
+const FREE_TEXT = [
+  'GATEWAY_HOST',
+  'API_SECRET',
+  'AUDIT_LOG_FILE',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'OIDC_SCOPES',
+  'OIDC_GROUPS_CLAIM',
+  'SESSION_SECRET'
+]
 
 t.test('a malformed setting', async (t) => {
   t.test('has its cases here, whichever it is', async (t) => {

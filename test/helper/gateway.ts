@@ -30,6 +30,7 @@ export interface TestGatewayOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly backend?: RecordingBackend
   readonly provider?: NonNullable<GatewayParts['provider']>
+  readonly now?: NonNullable<GatewayParts['now']>
   /** A look inside: hooks that write down what requests carry. */
   readonly extend?: (app: Gateway['app']) => void
 }
@@ -59,7 +60,11 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
       )
   }
   const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
-  const gateway = await buildGateway(config, { log, ...(options.provider && { provider: options.provider }) })
+  const gateway = await buildGateway(config, {
+    log,
+    ...(options.provider && { provider: options.provider }),
+    ...(options.now && { now: options.now })
+  })
   options.extend?.(gateway.app)
   await gateway.app.listen({ ...config.listen })
   t.teardown(async () => {

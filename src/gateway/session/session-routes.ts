@@ -3,16 +3,17 @@ import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
-import type { Backend } from '../proxy/backend.js'
-import { type BackendWatch, isNoContent } from '../proxy/forward.js'
+import type { Backend, BackendWatch } from '../proxy/backend.js'
 import type { LocalHandler } from '../proxy/mount.js'
 import { headersObject } from '../proxy/response-headers.js'
+import { isNoContent } from '../proxy/response-status.js'
 import { isClosed } from '../response-close.js'
 import { type BackendAnswer, backendCaller } from './backend-call.js'
 import { cookieOptions, cookieValues, setCookie } from './cookies.js'
 import type { CsrfTokens } from './csrf-tokens.js'
-import { type Session, sessionOf } from './session-answer.js'
+import { sessionOf } from './session-answer.js'
 import type { SessionCookies } from './session-cookies.js'
+import { startSession } from './start-session.js'
 
 export interface SessionRouteParts {
   readonly config: GatewayConfig
@@ -22,6 +23,8 @@ export interface SessionRouteParts {
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
+  /** Whose sessions end with a logout too. */
+  readonly provider: { logout(request: FastifyRequest, reply: FastifyReply): Promise<void> } | null
 }
 
 /** The routes of `/api/auth/` that are more than forwarded, because they make and end sessions. */
@@ -42,6 +45,7 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
     // Signed out here whatever the backend says, or whether it says anything.
     parts.cookies.clear(reply)
     reply.header('cache-control', 'no-store')
+    await parts.provider?.logout(request, reply)
     try {
       return passOn(reply, await ask(reply, body))
     } catch (error) {
@@ -83,22 +87,6 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {
     const token = held !== undefined && another === undefined && csrfTokens.isGood(held) ? held : csrfTokens.issue()
     setCookie(reply, 'csrf_token', token, options)
     return reply.header('cache-control', 'no-store').send({ success: true, csrfToken: token })
-  }
-}
-
-const startSession = ({ cookies, tokens, log }: SessionRouteParts, reply: FastifyReply, session: Session): void => {
-  const requestId = reply.request.id
-  if (!cookies.canHold(session)) {
-    log.error({ requestId, characters: session.token.length }, "the backend's token does not fit into a cookie")
-    return
-  }
-  if (!cookies.set(reply, session)) {
-    log.warn({ requestId, permissions: session.permissions.length }, 'permissions do not fit into a cookie')
-  }
-  try {
-    tokens.verify(session.token)
-  } catch (error) {
-    log.error({ requestId, err: error }, "the backend's token is not good here: is API_SECRET its TOKEN_SECRET?")
   }
 }
 

@@ -1,0 +1,170 @@
+import { createHmac, hkdfSync } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { sameSecret } from '../../shared/same-secret.js'
+import type { SessionExchange } from '../hooks/session-exchange.js'
+import { cookieValues } from '../session/cookies.js'
+import type { SessionCookies } from '../session/session-cookies.js'
+import { type StartSessionParts, startSession } from '../session/start-session.js'
+import type { AccountLogin, AskForAccount } from './account-login.js'
+import type { ExchangeResult } from './exchange-result.js'
+import { type Identity, identityOf } from './identity.js'
+import type { ProviderDiscovery } from './provider-discovery.js'
+import { faultOf, providerFaultOf } from './provider-fault.js'
+import type { ProviderSession, ProviderSessions } from './provider-session.js'
+import type { ProviderTokens } from './relying-party.js'
+import type { SessionMemory } from './session-memory.js'
+
+/** What became of a provider session that was to become an app session. */
+export type Exchanged =
+  | { readonly kind: 'session'; readonly token: string }
+  /** There is no account; nobody can say at the moment; the provider no longer vouches for it. */
+  | { readonly kind: 'no-account' | 'no-answer' | 'ended' }
+
+// As the numbers call them.
+const RESULTS: Readonly<Record<Exchanged['kind'], ExchangeResult>> = {
+  session: 'success',
+  'no-account': 'no_account',
+  'no-answer': 'backend_down',
+  ended: 'provider_ended'
+}
+
+export interface ExchangeParts {
+  readonly log: Logger
+  readonly ask: AskForAccount
+  readonly count: (result: ExchangeResult) => void
+  readonly cookies: SessionCookies
+  readonly tokens: StartSessionParts['tokens']
+  readonly sessions: ProviderSessions
+  readonly memory: SessionMemory
+  readonly discovery: ProviderDiscovery
+  readonly groupsClaim: string
+  /** Marks whose exchange failed; the newest of the secrets. */
+  readonly secret: string
+  readonly now: () => number
+}
+
+/** One exchange as all who wait for it see it. */
+interface Outcome {
+  readonly login: AccountLogin | { readonly kind: 'ended' }
+  /** Where the provider had news of the person. */
+  readonly identity: Identity | null
+}
+
+// Who is on the way to sign in or out gets no session on the side.
+const LEFT_ALONE = /^\/(?:auth\/oidc\/|api\/auth\/logout$)/
+
+/** Fifth in the chain: whoever holds a provider session and no app session gets one, if there is an account. */
+export class ProviderExchange implements SessionExchange {
+  readonly #parts: ExchangeParts
+  readonly #markerKey: Uint8Array
+
+  constructor(parts: ExchangeParts) {
+    this.#parts = parts
+    this.#markerKey = new Uint8Array(hkdfSync('sha256', parts.secret, '', 'gatehouse oidc failure marker v1', 32))
+  }
+
+  async exchange(request: FastifyRequest, reply: FastifyReply): Promise<string | null> {
+    const { sessions, memory, log } = this.#parts
+    if (LEFT_ALONE.test(request.path) || !sessions.isCarriedBy(request)) return null
+    try {
+      const session = await sessions.of(request)
+      if (session === null || memory.hasEnded(session)) {
+        sessions.clear(reply)
+        return null
+      }
+      // First, so that whatever the exchange says of the session is the last word.
+      await sessions.renew(request, reply)
+      const exchanged = await this.run(request, reply, session)
+      return exchanged.kind === 'session' ? exchanged.token : null
+    } catch (error) {
+      // The request goes on, whatever happened here.
+      log.error({ requestId: request.id, err: error }, 'a provider session could not be exchanged')
+      return null
+    }
+  }
+
+  /** With the cookies that belong to it. Asks nobody while the browser carries the marker of an exchange that failed. */
+  async run(request: FastifyRequest, reply: FastifyReply, session: ProviderSession): Promise<Exchanged> {
+    const { memory, sessions, cookies, tokens, log } = this.#parts
+    if (this.#isMarked(request, session)) return { kind: 'no-account' }
+    const { id: requestId, clientAddress } = request
+    const { login, identity } = await memory.once(session.id, () =>
+      this.#perform(session, { requestId, clientAddress })
+    )
+
+    reply.header('cache-control', 'no-store')
+    // Somebody may have signed out meanwhile.
+    if (login.kind === 'ended' || memory.hasEnded(session)) {
+      sessions.clear(reply)
+      return { kind: 'ended' }
+    }
+    if (identity !== null) await sessions.save(reply, { ...session, ...identity })
+    if (login.kind === 'no-account') cookies.markFailed(reply, this.#marker(session))
+    if (login.kind !== 'session') return { kind: login.kind }
+    // The time that it has left is less for who comes late; the token itself says when it ends.
+    return startSession({ cookies, tokens, log, viaProvider: true }, reply, login.session)
+      ? { kind: 'session', token: login.session.token }
+      : { kind: 'no-answer' }
+  }
+
+  async #perform(session: ProviderSession, caller: { requestId: string; clientAddress: string }): Promise<Outcome> {
+    const { ask, count, log } = this.#parts
+    const news = await this.#refreshed(session, caller.requestId)
+    const login = news === 'ended' ? ({ kind: 'ended' } as const) : await ask(news ?? session, caller)
+    count(RESULTS[login.kind])
+    const facts = { requestId: caller.requestId, subject: session.subject }
+    if (login.kind === 'no-account')
+      log.warn({ ...facts, status: login.status }, 'there is no account for a provider session')
+    if (login.kind === 'no-answer')
+      log.error(
+        { ...facts, reason: login.reason },
+        'the backend did not answer whether a provider session has an account'
+      )
+    return { login, identity: news === 'ended' ? null : news }
+  }
+
+  /** What the provider says of the person now, where its tokens have run out and can be had anew. */
+  async #refreshed(session: ProviderSession, requestId: string): Promise<Identity | 'ended' | null> {
+    const { memory, discovery, groupsClaim, now, log } = this.#parts
+    const tokens = await memory.tokensOf(session.id)
+    if (tokens?.refreshToken == null || tokens.expiresAt > now()) return null
+    try {
+      return await this.#askProvider(session, tokens, tokens.refreshToken, await discovery.current(), groupsClaim)
+    } catch (error) {
+      const fault = providerFaultOf(error)
+      log.warn({ requestId, subject: session.subject, provider: faultOf(error) }, 'provider tokens were not refreshed')
+      // A provider that is away has not said no: what it said before counts until the session ends.
+      if (fault !== 'used') return null
+      await memory
+        .end({ kind: 'id', value: session.id })
+        .catch((error) => log.warn({ err: error }, 'other gateways were not told'))
+      return 'ended'
+    }
+  }
+
+  async #askProvider(
+    session: ProviderSession,
+    tokens: ProviderTokens,
+    refreshToken: string,
+    provider: Awaited<ReturnType<ProviderDiscovery['current']>>,
+    groupsClaim: string
+  ): Promise<Identity | null> {
+    if (provider === null) return null
+    const granted = await provider.refresh(tokens, refreshToken, session.subject)
+    await this.#parts.memory.keepTokens(session.id, granted.tokens)
+    const { identity } = identityOf(granted.claims, groupsClaim)
+    // An answer without claims is no news. The session at the provider stays the one that it was.
+    return identity === null ? null : { ...identity, providerSession: session.providerSession }
+  }
+
+  #isMarked({ headers }: FastifyRequest, session: ProviderSession): boolean {
+    const expected = this.#marker(session)
+    return cookieValues(headers.cookie, 'oidc_exchange_failed').some((value) => sameSecret(value, expected))
+  }
+
+  /** Names the subject to us alone: signing in as somebody else is not held up. */
+  #marker({ subject }: ProviderSession): string {
+    return createHmac('sha256', this.#markerKey).update(subject).digest('base64url').slice(0, 22)
+  }
+}

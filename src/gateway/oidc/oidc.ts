@@ -1,0 +1,97 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { AppTokenVerifier } from '../../shared/app-token.js'
+import type { SessionExchange } from '../hooks/session-exchange.js'
+import type { Backend } from '../proxy/backend.js'
+import type { SessionCookies } from '../session/session-cookies.js'
+import { accountLogin } from './account-login.js'
+import { backChannelLogout } from './back-channel-logout.js'
+import { ProviderExchange } from './exchange.js'
+import type { ExchangeResult } from './exchange-result.js'
+import { LoginTransactions } from './login-transactions.js'
+import { CALLBACK_PATH, type OidcConfig } from './oidc-config.js'
+import { ProviderDiscovery } from './provider-discovery.js'
+import { ProviderSessions } from './provider-session.js'
+import { RedisSessionMemory } from './redis-session-memory.js'
+import { discover } from './relying-party.js'
+import { Sealer } from './sealer.js'
+import { LocalSessionMemory, type SessionMemory } from './session-memory.js'
+import { watchProviderSessions } from './session-watch.js'
+import { callbackHandler, loginHandler } from './sign-in.js'
+import { logoutHandler, pageLogout } from './sign-out.js'
+
+export interface OidcParts {
+  readonly config: OidcConfig
+  readonly cookieConfig: { readonly secure: boolean }
+  readonly log: Logger
+  readonly backend: Backend
+  readonly cookies: SessionCookies
+  readonly tokens: AppTokenVerifier
+  readonly count: (result: ExchangeResult) => void
+  readonly now: () => number
+}
+
+/** Signing in through an identity provider, as the app uses it. */
+export interface Oidc {
+  readonly exchange: SessionExchange
+  /** Hooks that come after the exchange. */
+  watch(app: FastifyInstance): void
+  mount(app: FastifyInstance): void
+  /** What the logout of pages does besides. */
+  logout(request: FastifyRequest, reply: FastifyReply): Promise<void>
+}
+
+const BACK_CHANNEL_PATH = '/auth/oidc/backchannel-logout'
+
+export const OIDC_PATHS: readonly string[] = ['/auth/oidc/login', CALLBACK_PATH, '/auth/oidc/logout', BACK_CHANNEL_PATH]
+
+/** Larger than the tokens of any provider; none of it is in a cookie. */
+const MAX_SHARED_CHARACTERS = 256 * 1024
+
+export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
+  const { config, cookieConfig, log, now } = parts
+  const sealer = (purpose: string, maxCharacters?: number): Sealer =>
+    new Sealer({ secrets: config.sessionSecrets, purpose, now, ...(maxCharacters !== undefined && { maxCharacters }) })
+
+  const memory = await openMemory(config, sealer('oidc shared', MAX_SHARED_CHARACTERS), parts)
+  const discovery = new ProviderDiscovery(() => discover(config), log)
+  const sessions = new ProviderSessions({ sealer: sealer('oidc session'), cookies: cookieConfig, now })
+  const transactions = new LoginTransactions({ sealer: sealer('oidc login'), cookies: cookieConfig, now })
+  const exchange = new ProviderExchange({
+    ...parts,
+    ask: accountLogin(parts.backend, now),
+    sessions,
+    memory,
+    discovery,
+    groupsClaim: config.groupsClaim,
+    secret: config.sessionSecrets[0] as string
+  })
+  const signIn = { log, discovery, transactions, sessions, memory, exchange, groupsClaim: config.groupsClaim }
+  const signOut = { log, cookies: parts.cookies, sessions, memory, discovery }
+  discovery.start()
+
+  return {
+    exchange,
+    watch: (app) => watchProviderSessions(app, { sessions, memory, cookies: parts.cookies, log }),
+    mount(app) {
+      app.get('/auth/oidc/login', loginHandler(signIn))
+      app.get(CALLBACK_PATH, callbackHandler(signIn))
+      app.get('/auth/oidc/logout', logoutHandler(signOut))
+      // Alone, a gateway could not tell the one that the browser asks next.
+      if (config.redisUrl !== null) backChannelLogout(app, BACK_CHANNEL_PATH, { log, config, discovery, memory })
+      app.addHook('onClose', async () => {
+        discovery.close()
+        memory.close()
+      })
+    },
+    logout: pageLogout(signOut)
+  }
+}
+
+const openMemory = async (config: OidcConfig, sealer: Sealer, { log, now }: OidcParts): Promise<SessionMemory> => {
+  const local = new LocalSessionMemory(now)
+  if (config.redisUrl === null) return local
+  const shared = new RedisSessionMemory({ url: config.redisUrl, local, sealer, log, now })
+  await shared.ready()
+  return shared
+}
