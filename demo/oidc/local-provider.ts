@@ -1,0 +1,117 @@
+/// <reference path="./oidc-provider.d.ts" />
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { type OidcContext, Provider } from 'oidc-provider'
+import { choosePage } from './choose-page.js'
+
+/** Somebody who can sign in at the local provider. Claims as a real one would give them. */
+export interface LocalAccount {
+  readonly id: string
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+export interface LocalProviderOptions {
+  readonly issuer: string
+  readonly clients: readonly Readonly<Record<string, unknown>>[]
+  readonly accounts: readonly LocalAccount[]
+  /** How long access tokens are good, in seconds. */
+  readonly tokenSeconds?: number
+  /** Whether claims are told by the userinfo endpoint only, as some providers do. */
+  readonly thinIdTokens?: boolean
+}
+
+const CLAIMS = ['name', 'email', 'email_verified', 'groups', 'realm_access']
+const SCOPES = 'openid profile email offline_access'
+
+/**
+ * A real identity provider for one machine: no passwords, whoever comes picks an account. For the demo and for tests,
+ * never for anything that others can reach.
+ */
+export const localProvider = (options: LocalProviderOptions): RequestListener => {
+  const { issuer, clients, accounts, tokenSeconds = 3600, thinIdTokens = false } = options
+  const provider = new Provider(issuer, {
+    clients,
+    jwks: { keys: [signingKey()] },
+    cookies: { keys: [randomBytes(32).toString('hex')] },
+    claims: { openid: ['sub', 'sid'], profile: CLAIMS },
+    conformIdTokenClaims: thinIdTokens,
+    features: {
+      devInteractions: { enabled: false },
+      backchannelLogout: { enabled: true },
+      rpInitiatedLogout: { enabled: true }
+    },
+    ttl: {
+      AccessToken: tokenSeconds,
+      AuthorizationCode: 60,
+      IdToken: 3600,
+      RefreshToken: 86_400,
+      Interaction: 3600,
+      Session: 86_400,
+      Grant: 86_400
+    },
+    issueRefreshToken: async (_ctx: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
+      client.grantTypeAllowed('refresh_token'),
+    findAccount: (_ctx: unknown, id: string) => {
+      const account = accounts.find((one) => one.id === id)
+      return account && { accountId: id, claims: () => ({ sub: id, ...account.claims }) }
+    },
+    // Our own client: nobody is asked whether it may know who they are.
+    loadExistingGrant: existingOrNewGrant
+  })
+  const listener = provider.callback()
+
+  return (request, response) => {
+    const uid = /^\/interaction\/([\w-]+)$/.exec(request.url ?? '')?.[1]
+    if (uid === undefined) listener(request, response)
+    else interact(provider, accounts, request, response).catch((error) => fail(response, error))
+  }
+}
+
+const signingKey = () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return { ...privateKey.export({ format: 'jwk' }), kid: randomBytes(6).toString('hex'), use: 'sig', alg: 'RS256' }
+}
+
+const existingOrNewGrant = async ({ oidc }: OidcContext) => {
+  const { provider, client, session, result } = oidc
+  const known = result?.consent?.grantId ?? session.grantIdFor(client.clientId)
+  const found = known === undefined ? undefined : await provider.Grant.find(known)
+  if (found !== undefined) return found
+  const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })
+  grant.addOIDCScope(SCOPES)
+  await grant.save()
+  return grant
+}
+
+/** The page on which somebody picks an account, and what they picked. */
+const interact = async (
+  provider: Provider,
+  accounts: readonly LocalAccount[],
+  request: IncomingMessage,
+  response: ServerResponse
+): Promise<void> => {
+  await provider.interactionDetails(request, response)
+  if (request.method !== 'POST') {
+    response.setHeader('content-type', 'text/html; charset=utf-8')
+    response.end(choosePage(accounts))
+    return
+  }
+  const chosen = new URLSearchParams(await bodyOf(request)).get('account')
+  const account = accounts.find(({ id }) => id === chosen)
+  const result = account
+    ? { login: { accountId: account.id } }
+    : { error: 'access_denied', error_description: 'the person declined' }
+  await provider.interactionFinished(request, response, result)
+}
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
+
+const fail = (response: ServerResponse, error: unknown): void => {
+  response.statusCode = 400
+  response.setHeader('content-type', 'text/plain; charset=utf-8')
+  response.end(`This sign-in cannot go on: ${(error as Error).message}\n`)
+}

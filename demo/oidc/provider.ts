@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { demoAccounts } from './accounts.js'
+import { localProvider } from './local-provider.js'
+
+// The demo's identity provider as a process of its own. Configured by its environment:
+//   DEMO_OIDC_PORT        where it listens, on this machine only (default 9100)
+//   DEMO_OIDC_CLIENT_ID, DEMO_OIDC_CLIENT_SECRET, DEMO_OIDC_APP_URL   the gateway, as it is to be known
+
+const {
+  DEMO_OIDC_PORT = '9100',
+  DEMO_OIDC_CLIENT_ID = 'gatehouse',
+  DEMO_OIDC_CLIENT_SECRET = 'a-secret-for-the-demo-only',
+  DEMO_OIDC_APP_URL = 'http://127.0.0.1:3000'
+  // biome-ignore lint/style/noProcessEnv: this file is the process
+} = process.env
+
+const server = createServer()
+await once(server.listen(Number(DEMO_OIDC_PORT), '127.0.0.1'), 'listening')
+const { port } = server.address() as { port: number }
+const issuer = `http://127.0.0.1:${port}`
+
+server.on(
+  'request',
+  localProvider({
+    issuer,
+    accounts: demoAccounts,
+    clients: [
+      {
+        client_id: DEMO_OIDC_CLIENT_ID,
+        client_secret: DEMO_OIDC_CLIENT_SECRET,
+        grant_types: ['authorization_code', 'refresh_token'],
+        redirect_uris: [new URL('/auth/oidc/callback', DEMO_OIDC_APP_URL).href],
+        post_logout_redirect_uris: [new URL('/', DEMO_OIDC_APP_URL).href]
+      }
+    ]
+  })
+)
+process.stdout.write(`identity provider at ${issuer}\n`)
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    server.closeAllConnections()
+    server.close(() => process.exit(0))
+  })
+}

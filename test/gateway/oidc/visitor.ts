@@ -1,0 +1,121 @@
+import { type Answer, type Message, send } from '../../helper/http.js'
+
+interface JarCookie {
+  readonly host: string
+  readonly name: string
+  readonly path: string
+  readonly value: string
+  /** All that was said with it. */
+  readonly attributes: string
+}
+
+export interface Visit extends Answer {
+  /** Where it ended. */
+  readonly url: URL
+  /** Every address on the way, the last included. */
+  readonly visited: readonly string[]
+}
+
+const MAX_REDIRECTS = 12
+
+/** A browser without scripts: keeps cookies as browsers do, follows redirects, sends forms. */
+export class Visitor {
+  #cookies: JarCookie[] = []
+  /** Where hosts really are: several gateways can stand behind one name. */
+  readonly #hosts: Map<string, string>
+
+  constructor(hosts: Iterable<readonly [host: string, base: string]> = []) {
+    this.#hosts = new Map(hosts)
+  }
+
+  /** From now on this host is somewhere else. */
+  move(host: string, base: string): void {
+    this.#hosts.set(host, base)
+  }
+
+  /** One request, without following anything. */
+  async request(url: string | URL, { headers, ...message }: Message = {}): Promise<Answer> {
+    const target = new URL(url)
+    const cookie = this.cookieHeader(target)
+    const base = this.#hosts.get(target.host) ?? target.origin
+    const answer = await send(base, `${target.pathname}${target.search}`, {
+      ...message,
+      headers: { host: target.host, ...(cookie !== '' && { cookie }), ...headers }
+    })
+    for (const line of answer.headers['set-cookie'] ?? []) this.#keep(target.host, line)
+    return answer
+  }
+
+  async visit(url: string | URL, message: Message = {}, until: (url: URL) => boolean = () => false): Promise<Visit> {
+    const visited: string[] = []
+    let target = new URL(url)
+    let next = message
+    for (let count = 0; count < MAX_REDIRECTS; count += 1) {
+      visited.push(target.href)
+      const answer = await this.request(target, next)
+      const { location } = answer.headers
+      if (location === undefined || answer.status < 300 || answer.status > 399)
+        return { ...answer, url: target, visited }
+      target = new URL(location, target)
+      if (until(target)) return { ...answer, url: target, visited: [...visited, target.href] }
+      next = {}
+    }
+    throw new Error(`a loop: ${visited.join(' -> ')}`)
+  }
+
+  /** Sends a form as a browser would, and follows. */
+  submit(url: string | URL, fields: Readonly<Record<string, string>>, until?: (url: URL) => boolean): Promise<Visit> {
+    const message: Message = {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(fields).toString()
+    }
+    return this.visit(url, message, until)
+  }
+
+  cookie(host: string, name: string): string | undefined {
+    return this.#cookies.find((cookie) => cookie.host === host && cookie.name === name)?.value
+  }
+
+  attributes(host: string, name: string): string | undefined {
+    return this.#cookies.find((cookie) => cookie.host === host && cookie.name === name)?.attributes
+  }
+
+  names(host: string): string[] {
+    return this.#cookies
+      .filter((cookie) => cookie.host === host)
+      .map(({ name }) => name)
+      .sort()
+  }
+
+  /** Plants a cookie, or takes it away. */
+  setCookie(host: string, name: string, value: string | null, path = '/'): void {
+    this.#cookies = this.#cookies.filter((cookie) => !(cookie.host === host && cookie.name === name))
+    if (value !== null) this.#cookies.push({ host, name, path, value, attributes: '' })
+  }
+
+  cookieHeader({ host, pathname }: URL): string {
+    return this.#cookies
+      .filter((cookie) => cookie.host === host && isBelow(pathname, cookie.path))
+      .map(({ name, value }) => `${name}=${value}`)
+      .join('; ')
+  }
+
+  #keep(host: string, line: string): void {
+    const [pair = '', ...attributes] = line.split(';').map((part) => part.trim())
+    const name = pair.slice(0, pair.indexOf('='))
+    const value = pair.slice(pair.indexOf('=') + 1)
+    const attribute = (wanted: string): string | undefined =>
+      attributes.find((one) => one.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1)
+    const path = attribute('path') ?? '/'
+    const expires = attribute('expires')
+    const gone = attribute('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
+    this.#cookies = this.#cookies.filter(
+      (cookie) => !(cookie.host === host && cookie.name === name && cookie.path === path)
+    )
+    if (!gone) this.#cookies.push({ host, name, path, value, attributes: attributes.join('; ') })
+  }
+}
+
+const isBelow = (path: string, folder: string): boolean =>
+  folder === '/' || path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
