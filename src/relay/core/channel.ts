@@ -63,10 +63,6 @@ export class Channel {
     return this.#size
   }
 
-  get groups(): readonly Group[] {
-    return this.#groups
-  }
-
   /** From now on nothing is missed: publications are set aside until the client knows its place. */
   begin(subscription: Subscription): void {
     this.#size++
