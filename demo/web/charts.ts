@@ -1,0 +1,44 @@
+// The geometry of the charts: numbers in, coordinates out.
+
+/** The end of an axis: the next 1, 2 or 5 with zeros behind it. */
+export const niceMax = (value: number): number => {
+  if (value <= 0) return 1
+  const power = 10 ** Math.floor(Math.log10(value))
+  const step = [1, 2, 5, 10].find((candidate) => candidate * power >= value) ?? 10
+  return step * power
+}
+
+export interface Box {
+  readonly width: number
+  readonly height: number
+}
+
+/** A line through the values, from the left edge to the right one. */
+export const linePath = (values: readonly number[], max: number, { width, height }: Box): string =>
+  values
+    .map((value, index) => {
+      const x = values.length > 1 ? (index / (values.length - 1)) * width : width / 2
+      return `${index === 0 ? 'M' : 'L'}${round(x)} ${round(height - (value / max) * height)}`
+    })
+    .join('')
+
+/** The same line, closed along the bottom. */
+export const areaPath = (values: readonly number[], max: number, box: Box): string =>
+  values.length === 0 ? '' : `${linePath(values, max, box)}L${box.width} ${box.height}L0 ${box.height}Z`
+
+export interface Column {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
+export const columnsOf = (values: readonly number[], max: number, { width, height }: Box, gap: number): Column[] => {
+  const each = (width - gap * (values.length - 1)) / Math.max(values.length, 1)
+  return values.map((value, index) => {
+    const tall = (value / max) * height
+    return { x: round(index * (each + gap)), y: round(height - tall), width: round(each), height: round(tall) }
+  })
+}
+
+const round = (value: number): number => Math.round(value * 100) / 100

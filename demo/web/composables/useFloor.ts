@@ -1,0 +1,131 @@
+import { computed, onScopeDispose, type Ref, shallowRef, watch } from 'vue'
+import type { PositionEntry } from '../../../schemas/realtime.js'
+import type { Marker } from '../floor-plan/draw.js'
+import { Motion } from '../floor-plan/motion.js'
+import type { Plan } from '../floor-plan/plan.js'
+import { api } from '../services.js'
+import type { Answer, FloorContext } from '../types.js'
+import { useDirectory } from './useDirectory.js'
+import { useLoad } from './useLoad.js'
+import { useNow } from './useNow.js'
+import { realtime, useRealtime } from './useRealtime.js'
+
+/** Somebody or something on the floor, as of the last second. */
+export interface Seen {
+  readonly id: string
+  readonly name: string
+  readonly kind: 'person' | 'thing'
+  readonly zoneId: string | null
+  readonly isFaint: boolean
+}
+
+const FAINT_AFTER_MS = 4000
+const stillness = matchMedia('(prefers-reduced-motion: reduce)')
+
+/** One floor: its plan, who is on it, and how they move. Only this floor's channel is listened to. */
+export const useFloor = (floorId: Ref<string | null>) => {
+  const { carrierOf } = useDirectory()
+  const { state } = useRealtime()
+  const now = useNow()
+  const motion = new Motion()
+  const batches = shallowRef(0)
+
+  const context = useLoad(async (signal) => {
+    const { data } = await api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', { signal })
+    return data
+  })
+  const plan = computed(() => (context.data.value ? planOf(context.data.value) : null))
+
+  const place = (entries: readonly PositionEntry[]): void => {
+    const atMs = performance.now()
+    for (const { transmitterId, position } of entries) motion.moveTo(String(transmitterId), position, atMs)
+    batches.value += 1
+  }
+
+  /** Who was there when the plan was read; batches bring everybody who moves. */
+  watch(context.data, (loaded) => {
+    if (loaded === null || loaded.floor.id !== floorId.value) return
+    const known = loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored', floorId: loaded.floor.id }))
+    const unseen = known.filter(({ transmitterId }) => realtime.store.get(transmitterId) === undefined)
+    realtime.store.add(unseen)
+    place(unseen)
+  })
+
+  watch(
+    floorId,
+    (id) => {
+      motion.clear()
+      realtime.showFloor(id)
+      if (id !== null) void context.load()
+    },
+    { immediate: true }
+  )
+
+  const seen = computed((): readonly Seen[] => {
+    void batches.value
+    const live = realtime.store.onFloor(floorId.value ?? '')
+    return live.map(({ entry, receivedAtMs }) => {
+      const id = String(entry.transmitterId)
+      const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
+      return { id, ...carrierOf(id), zoneId, isFaint: now.value - receivedAtMs > FAINT_AFTER_MS }
+    })
+  })
+  // While the relay is away nobody leaves: the last that is known of them stays, faint.
+  const shown = shallowRef<readonly Seen[]>([])
+  watch([seen, state], ([list]) => {
+    if (state.value === 'offline') {
+      shown.value = shown.value.map((one) => ({ ...one, isFaint: true }))
+      return
+    }
+    shown.value = list
+  })
+  watch(floorId, () => {
+    shown.value = []
+  })
+
+  const counts = computed((): ReadonlyMap<string, number> => {
+    const inside = new Map<string, number>()
+    for (const { zoneId, kind } of shown.value) {
+      if (zoneId !== null && kind === 'person') inside.set(zoneId, (inside.get(zoneId) ?? 0) + 1)
+    }
+    return inside
+  })
+
+  const markersAt = (nowMs: number): readonly Marker[] => {
+    const atMs = stillness.matches ? Number.POSITIVE_INFINITY : nowMs
+    return shown.value.flatMap((one) => {
+      const position = motion.at(one.id, atMs)
+      return position ? [{ ...one, position }] : []
+    })
+  }
+
+  const stops = [
+    realtime.on('position-batch', (batch) => {
+      if (batch.floorId === floorId.value) place(batch.data)
+    }),
+    realtime.on('gap', () => {
+      if (floorId.value !== null) void context.load()
+    })
+  ]
+  onScopeDispose(() => {
+    for (const stop of stops) stop()
+    realtime.showFloor(null)
+  })
+
+  return { plan, context, shown, counts, markersAt, isStill: (nowMs: number) => motion.isStill(nowMs), now }
+}
+
+const planOf = ({ floor, walls, zones, receivers }: FloorContext): Plan => ({
+  floorId: floor.id,
+  name: floor.name,
+  width: floor.width,
+  height: floor.height,
+  walls,
+  zones: zones.flatMap(({ id, name, type, polygon, isRestricted, isMusterPoint }) => {
+    const shape = { isRestricted: isRestricted === true, isMusterPoint: isMusterPoint === true }
+    return polygon === null ? [] : [{ id, name, kind: type ?? '', polygon, ...shape }]
+  }),
+  receivers: receivers.flatMap(({ id, name, position, status }) =>
+    position === null ? [] : [{ id, name, position, isOnline: status === 'online' }]
+  )
+})

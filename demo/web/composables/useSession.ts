@@ -1,0 +1,29 @@
+import { computed, shallowRef } from 'vue'
+import type { PageMeta } from '../../../src/client/guards/visit.js'
+import { api, session, sessionEnd } from '../services.js'
+
+const state = shallowRef(session.state)
+session.onChange((changed) => {
+  state.value = changed
+})
+
+const permissions = computed(() => new Set(state.value.permissions))
+const may = (permission: string): boolean => permissions.value.has(permission)
+
+/** Who is signed in, and what they may be offered. The backend decides again about everything. */
+export const useSession = () => ({
+  user: computed(() => state.value.user),
+  name: computed(() => state.value.user?.displayName ?? state.value.user?.email ?? 'Somebody'),
+  sessionEnd,
+  may,
+  maySee: ({ permissions: all = [], permissionsAny: any = [] }: PageMeta): boolean =>
+    all.every(may) && (any.length === 0 || any.some(may)),
+  signIn: async (email: string, password: string): Promise<void> => {
+    await api.auth.login({ email, password })
+    sessionEnd.value = 'none'
+  },
+  signOut: async (): Promise<void> => {
+    await api.auth.logout()
+    session.refresh()
+  }
+})

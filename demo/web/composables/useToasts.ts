@@ -1,0 +1,22 @@
+import { ref } from 'vue'
+
+export interface Toast {
+  readonly id: number
+  readonly text: string
+}
+
+const SHOWN_MS = 5000
+const toasts = ref<readonly Toast[]>([])
+let lastId = 0
+
+/** Short messages that come and go, and are read out. */
+export const useToasts = () => ({
+  toasts,
+  say: (text: string): void => {
+    const id = ++lastId
+    toasts.value = [...toasts.value, { id, text }]
+    setTimeout(() => {
+      toasts.value = toasts.value.filter((toast) => toast.id !== id)
+    }, SHOWN_MS)
+  }
+})

@@ -1,0 +1,17 @@
+import { fileURLToPath } from 'node:url'
+import vue from '@vitejs/plugin-vue'
+import { defineConfig } from 'vite'
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+export default defineConfig({
+  root: here('.'),
+  plugins: [vue()],
+  build: {
+    outDir: here('../../dist/web'),
+    emptyOutDir: true,
+    target: 'es2022'
+  },
+  // `npx vite demo/web` for work on the page: everything else is the running gateway's.
+  server: { port: 5173, proxy: { '/api': 'http://localhost:3000', '/auth/oidc': 'http://localhost:3000' } }
+})
