@@ -1,0 +1,31 @@
+/** A number from 0 up to 1, as `Math.random` gives it. */
+export type Random = () => number
+
+/** The same numbers for the same seed, on every machine (mulberry32): a demo that can be repeated can be tested. */
+export const seededRandom = (seed: number): Random => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** A seed out of a name, so that each of many things has numbers of its own, whatever the others do. */
+export const seedOf = (name: string, seed: number): number => {
+  let hash = seed >>> 0
+  for (const character of name) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0
+  return hash
+}
+
+export const between = (random: Random, low: number, high: number): number => low + random() * (high - low)
+
+export const integerBetween = (random: Random, low: number, high: number): number =>
+  Math.floor(between(random, low, high + 1))
+
+export const pick = <T>(random: Random, list: readonly T[]): T => {
+  const picked = list[Math.floor(random() * list.length)]
+  if (picked === undefined) throw new RangeError('nothing to pick from')
+  return picked
+}

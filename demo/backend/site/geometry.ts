@@ -1,0 +1,36 @@
+export interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+export interface Rect extends Point {
+  readonly width: number
+  readonly height: number
+}
+
+/** From one point to another: x1, y1, x2, y2. */
+export type Wall = readonly [number, number, number, number]
+
+export const contains = ({ x, y, width, height }: Rect, point: Point): boolean =>
+  point.x >= x && point.x <= x + width && point.y >= y && point.y <= y + height
+
+/** The same rectangle with this much taken off on every side. */
+export const inset = ({ x, y, width, height }: Rect, by: number): Rect => ({
+  x: x + by,
+  y: y + by,
+  width: width - 2 * by,
+  height: height - 2 * by
+})
+
+export const centerOf = ({ x, y, width, height }: Rect): Point => ({ x: x + width / 2, y: y + height / 2 })
+
+export const cornersOf = ({ x, y, width, height }: Rect): readonly Point[] => [
+  { x, y },
+  { x: x + width, y },
+  { x: x + width, y: y + height },
+  { x, y: y + height }
+]
+
+export const distance = (from: Point, to: Point): number => Math.hypot(to.x - from.x, to.y - from.y)
+
+export const toCentimetres = (metres: number): number => Math.round(metres * 100) / 100
