@@ -1,0 +1,50 @@
+import type { Statements } from './database/database.js'
+import { Refusal } from './errors.js'
+import type { World } from './records.js'
+
+const TABLES: Readonly<Record<string, string>> = { employee: 'personnel', asset: 'assets' }
+
+/**
+ * Hands a transmitter to somebody or something: taken from whoever had it, and what the new carrier had until now goes
+ * back to the shelf. Without a carrier it goes there itself.
+ */
+export const giveTransmitter = async (
+  statements: Statements,
+  { now }: World,
+  transmitterId: string,
+  carrier: { readonly entityType: string; readonly entityId: string | null } | null
+): Promise<void> => {
+  const table = carrier === null ? undefined : TABLES[carrier.entityType]
+  if (carrier !== null && table !== undefined) {
+    const [exists] = await statements.rows(`SELECT id FROM ${table} WHERE id = $1`, [carrier.entityId])
+    if (exists === undefined) throw unknown()
+    await takeTransmitters(statements, carrier.entityType, [carrier.entityId ?? ''])
+  }
+  const given = await statements.rows(
+    `UPDATE transmitters SET entity_type = $2, entity_id = $3, status = $4, assigned_at = $5, updated_at = $6
+     WHERE id = $1 RETURNING id`,
+    [
+      transmitterId,
+      carrier?.entityType ?? null,
+      carrier?.entityId ?? null,
+      carrier === null ? 'available' : 'assigned',
+      carrier === null ? null : JSON.stringify(now().toISOString()),
+      now()
+    ]
+  )
+  if (given.length === 0) throw unknown()
+}
+
+export const takeTransmitters = async (
+  statements: Statements,
+  entityType: string,
+  entityIds: readonly string[]
+): Promise<void> => {
+  await statements.rows(
+    `UPDATE transmitters SET entity_type = NULL, entity_id = NULL, status = 'available', assigned_at = NULL
+     WHERE entity_type = $1 AND entity_id IN (SELECT jsonb_array_elements_text($2::jsonb))`,
+    [entityType, JSON.stringify(entityIds)]
+  )
+}
+
+const unknown = (): Refusal => new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')

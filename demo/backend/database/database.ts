@@ -1,0 +1,25 @@
+/** What a statement may be given; objects go in as JSON text. */
+export type Value = string | number | boolean | Date | Uint8Array | null
+
+export type Row = Readonly<Record<string, unknown>>
+
+/**
+ * The little that the backend asks of a database. PostgreSQL over the network and the embedded one take the same SQL, with
+ * numbered placeholders only.
+ */
+export interface Statements {
+  rows<T extends object = Row>(sql: string, values?: readonly Value[]): Promise<T[]>
+}
+
+export interface Database extends Statements {
+  /** All of it or nothing. */
+  transaction<T>(work: (statements: Statements) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+/** The only row, or null. */
+export const oneRow = async <T extends object = Row>(
+  statements: Statements,
+  sql: string,
+  values: readonly Value[] = []
+): Promise<T | null> => (await statements.rows<T>(sql, values))[0] ?? null

@@ -1,0 +1,34 @@
+import { Pool, type PoolClient } from 'pg'
+import type { Database, Row, Value } from './database.js'
+
+const CONNECTIONS = 10
+const CONNECT_TIMEOUT_MS = 5_000
+
+export const openPostgres = (url: string): Database => {
+  const pool = new Pool({ connectionString: url, max: CONNECTIONS, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  // A connection that breaks while nobody uses it is replaced; who uses one is told by the statement itself.
+  pool.on('error', () => undefined)
+  return {
+    rows: ask(pool),
+    transaction: async (work) => {
+      const client = await pool.connect()
+      try {
+        await client.query('BEGIN')
+        const result = await work({ rows: ask(client) })
+        await client.query('COMMIT')
+        return result
+      } catch (error) {
+        await client.query('ROLLBACK')
+        throw error
+      } finally {
+        client.release()
+      }
+    },
+    close: () => pool.end()
+  }
+}
+
+const ask =
+  (connection: Pool | PoolClient) =>
+  async <T extends object = Row>(sql: string, values: readonly Value[] = []): Promise<T[]> =>
+    (await connection.query(sql, [...values])).rows as T[]

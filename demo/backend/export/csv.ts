@@ -1,0 +1,21 @@
+import type { Row } from '../database/database.js'
+
+/** The rows' fields in this order, with their names on top. */
+export const csv = (fields: readonly string[], rows: readonly Row[]): string =>
+  [fields, ...rows.map((row) => fields.map((field) => row[field]))]
+    .map((cells) => `${cells.map(cell).join(',')}\r\n`)
+    .join('')
+
+const cell = (value: unknown): string => {
+  const text = harmless(textOf(value))
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+export const textOf = (value: unknown): string => {
+  if (value === null || value === undefined) return ''
+  if (value instanceof Date) return value.toISOString()
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Spreadsheets take a text that begins so for a formula, and run it. A leading apostrophe makes it text. */
+const harmless = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)

@@ -1,0 +1,210 @@
+import type { TSchema } from '@sinclair/typebox'
+import { AssetUpdateSchema } from '../../schemas/assets.js'
+import { BuildingUpdateSchema } from '../../schemas/buildings.js'
+import { EmergencyContactUpdateSchema, EmergencyUpdateSchema } from '../../schemas/emergency.js'
+import { FloorUpdateSchema } from '../../schemas/floors.js'
+import { GatewaySyncStatusSchema } from '../../schemas/gateways.js'
+import { BeaconUpdateSchema, DepartmentUpdateSchema, ZoneTypeUpdateSchema } from '../../schemas/management.js'
+import { PersonnelUpdateSchema } from '../../schemas/personnel.js'
+import { ReceiverUpdateSchema } from '../../schemas/receivers.js'
+import { TransmitterUpdateSchema } from '../../schemas/transmitters.js'
+import { UserUpdateSchema } from '../../schemas/users.js'
+import { ZoneUpdateSchema } from '../../schemas/zones.js'
+import { type Columns, columnsOf, type Kind } from './database/columns.js'
+
+/**
+ * One kind of thing that the API lists, shows, creates, changes and deletes. All of them are served by one piece of code;
+ * what sets them apart stands here.
+ */
+export interface Resource {
+  readonly table: string
+  /** What one of them is called, to people. */
+  readonly noun: string
+  /** The first half of its permissions. */
+  readonly permission: string
+  readonly columns: Columns
+  /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
+  readonly computed: Readonly<Record<string, string>>
+  /** Fields that `?search=` looks into. */
+  readonly search: readonly string[]
+  readonly order: string
+}
+
+interface Description extends Pick<Resource, 'search' | 'order'> {
+  readonly permission?: string
+  /** Its fields are the columns. */
+  readonly schema: TSchema
+  /** Except for these. */
+  readonly without?: readonly string[]
+  /** Columns that no body sets. */
+  readonly more?: Readonly<Record<string, Kind>>
+  /** It is deleted along with what these fields name. */
+  readonly partOf?: Readonly<Record<string, string>>
+  /** It forgets what these fields name when that is deleted. */
+  readonly names?: Readonly<Record<string, string>>
+  readonly computed?: Resource['computed']
+}
+
+const resource = (table: string, noun: string, description: Description): Resource => {
+  const { schema, without = [], more = {}, partOf = {}, names = {}, computed = {}, search, order } = description
+  const left = new Set([...without, ...Object.keys(computed)])
+  const fields = Object.entries(columnsOf(schema)).filter(([field]) => !left.has(field))
+  const references = (of: Readonly<Record<string, string>>, orElse: 'CASCADE' | 'SET NULL'): Columns =>
+    Object.fromEntries(Object.entries(of).map(([field, references]) => [field, { references, orElse }]))
+  const columns = {
+    ...Object.fromEntries(fields),
+    ...more,
+    ...references(partOf, 'CASCADE'),
+    ...references(names, 'SET NULL')
+  }
+  return { table, noun, permission: description.permission ?? table, columns, computed, search, order }
+}
+
+export const buildings = resource('buildings', 'building', {
+  schema: BuildingUpdateSchema,
+  computed: { floorCount: '(SELECT count(*)::int FROM floors f WHERE f.building_id = buildings.id)' },
+  search: ['name', 'code', 'city'],
+  order: 'displayOrder'
+})
+
+export const floors = resource('floors', 'floor', {
+  schema: FloorUpdateSchema,
+  more: { origin: 'json', walls: 'json', doors: 'json' },
+  partOf: { buildingId: 'buildings' },
+  computed: { imageUrl: "'/api/floors/' || floors.id || '/plan'" },
+  search: ['name'],
+  order: 'displayOrder'
+})
+
+export const zoneTypes = resource('zone_types', 'zone type', {
+  permission: 'zone-types',
+  schema: ZoneTypeUpdateSchema,
+  search: ['name', 'code'],
+  order: 'displayOrder'
+})
+
+export const zones = resource('zones', 'zone', {
+  schema: ZoneUpdateSchema,
+  partOf: { buildingId: 'buildings', floorId: 'floors' },
+  names: { zoneTypeId: 'zone_types' },
+  computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' },
+  search: ['name', 'type'],
+  order: 'id'
+})
+
+export const gateways = resource('gateways', 'gateway', {
+  schema: GatewaySyncStatusSchema,
+  without: ['gatewayId', 'gatewayIds', 'gateways'],
+  more: { name: 'text' },
+  partOf: { buildingId: 'buildings' },
+  search: ['name'],
+  order: 'id'
+})
+
+export const receivers = resource('receivers', 'receiver', {
+  schema: ReceiverUpdateSchema,
+  partOf: { buildingId: 'buildings', floorId: 'floors' },
+  names: { zoneId: 'zones', gatewayId: 'gateways' },
+  search: ['name', 'macAddress'],
+  order: 'id'
+})
+
+export const departments = resource('departments', 'department', {
+  schema: DepartmentUpdateSchema,
+  names: { parentId: 'departments', buildingId: 'buildings' },
+  search: ['name', 'code'],
+  order: 'name'
+})
+
+/** The transmitter of a person: the people are the employees among those who carry one, and nobody else is. */
+const EMPLOYEES_OWN = "t.entity_type = 'employee' AND t.entity_id = personnel.id ORDER BY t.id LIMIT 1"
+const EMPLOYEES_PLACE = `FROM positions p JOIN transmitters t ON t.id = p.transmitter_id WHERE ${EMPLOYEES_OWN}`
+
+export const personnel = resource('personnel', 'person', {
+  schema: PersonnelUpdateSchema,
+  names: { departmentId: 'departments', buildingId: 'buildings', floorId: 'floors' },
+  computed: {
+    department: '(SELECT d.name FROM departments d WHERE d.id = personnel.department_id)',
+    transmitterId: `(SELECT t.id FROM transmitters t WHERE ${EMPLOYEES_OWN})`,
+    currentFloorId: `(SELECT p.floor_id ${EMPLOYEES_PLACE})`,
+    currentZoneId: `(SELECT p.zone_id ${EMPLOYEES_PLACE})`,
+    photoUrl: `(SELECT '/api/personnel/' || personnel.id || '/photo' FROM files
+      WHERE files.owner = 'personnel/' || personnel.id)`
+  },
+  search: ['name', 'email', 'jobTitle', 'employeeId'],
+  order: 'name'
+})
+
+export const assets = resource('assets', 'asset', {
+  schema: AssetUpdateSchema,
+  names: {
+    departmentId: 'departments',
+    ownerId: 'personnel',
+    buildingId: 'buildings',
+    floorId: 'floors',
+    zoneId: 'zones'
+  },
+  computed: {
+    transmitterId: `(SELECT t.id FROM transmitters t WHERE t.entity_type = 'asset' AND t.entity_id = assets.id
+      ORDER BY t.id LIMIT 1)`
+  },
+  search: ['name', 'assetTag', 'category'],
+  order: 'name'
+})
+
+export const transmitters = resource('transmitters', 'transmitter', {
+  schema: TransmitterUpdateSchema,
+  names: { departmentId: 'departments' },
+  computed: {
+    carriedBy: `CASE transmitters.entity_type
+      WHEN 'employee' THEN (SELECT e.name FROM personnel e WHERE e.id = transmitters.entity_id)
+      WHEN 'asset' THEN (SELECT a.name FROM assets a WHERE a.id = transmitters.entity_id)
+      ELSE nullif(concat_ws(' ', transmitters.first_name, transmitters.last_name), '') END`
+  },
+  search: ['name', 'macAddress', 'lastName'],
+  order: 'id'
+})
+
+export const beacons = resource('beacons', 'beacon', {
+  schema: BeaconUpdateSchema,
+  names: { buildingId: 'buildings', floorId: 'floors', zoneId: 'zones', personnelId: 'personnel' },
+  search: ['name', 'macAddress'],
+  order: 'id'
+})
+
+export const emergencies = resource('emergencies', 'emergency', {
+  permission: 'emergency',
+  schema: EmergencyUpdateSchema,
+  names: { buildingId: 'buildings', floorId: 'floors', zoneId: 'zones', musterZoneId: 'zones' },
+  search: ['title', 'type'],
+  order: 'createdAt'
+})
+
+export const emergencyContacts = resource('emergency_contacts', 'emergency contact', {
+  permission: 'emergency',
+  schema: EmergencyContactUpdateSchema,
+  names: { buildingId: 'buildings' },
+  search: ['name', 'role'],
+  order: 'priority'
+})
+
+/** What is secret about an account is in a table of its own, so that no list of accounts can ever show it. */
+export const users = resource('users', 'user', {
+  permission: 'admin',
+  schema: UserUpdateSchema,
+  without: ['password', 'roleId'],
+  more: { lastLoginAt: 'time' },
+  names: { role: 'roles', departmentId: 'departments' },
+  computed: {
+    lockedUntil: '(SELECT c.locked_until FROM credentials c WHERE c.user_id = users.id)',
+    failedLogins: '(SELECT c.failures FROM credentials c WHERE c.user_id = users.id)'
+  },
+  search: ['email', 'displayName', 'name'],
+  order: 'email'
+})
+
+/** In the order in which they name each other. */
+export const resources: readonly Resource[] = [
+  ...[buildings, floors, zoneTypes, zones, gateways, receivers, departments, personnel, assets, transmitters, beacons],
+  ...[emergencies, emergencyContacts, users]
+]

@@ -1,0 +1,42 @@
+// What the people and things of the demo are called. None of them exists.
+
+const names = (text: string): readonly string[] => text.split(',').map((name) => name.trim())
+
+export const FIRST_NAMES = names(`
+  Ada, Amina, Anton, Bea, Boris, Carla, Chen, Daria, Dimitri, Elif, Emil, Farid, Fatou, Greta, Hana, Henrik,
+  Ines, Ivan, Jana, Jonas, Kaito, Klara, Lena, Luca, Mara, Milan, Nadia, Nils, Olga, Oskar, Paula, Pavel,
+  Quynh, Rania, Ruben, Sara, Simon, Tamar, Theo, Uma, Victor, Wanda, Xenia, Yusuf, Zoe, Zoltan`)
+
+export const LAST_NAMES = names(`
+  Abel, Adler, Baker, Bauer, Castro, Costa, Demir, Dubois, Eriksen, Ferrari, Fischer, Garcia, Gruber,
+  Hansen, Horvat, Ibrahim, Ito, Jansen, Jovic, Kaya, Keller, Kim, Larsen, Lopez, Maier, Moreau, Nguyen,
+  Novak, Okafor, Olsen, Papas, Petrov, Quist, Rossi, Roth, Santos, Sato, Silva, Toth, Urban, Vogel, Weber,
+  Yilmaz, Zhang`)
+
+export const DEPARTMENTS = [
+  ['Administration', 'ADM', '#5e35b1'],
+  ['Operations', 'OPS', '#1565c0'],
+  ['Research', 'RES', '#00838f'],
+  ['Production', 'PRO', '#ef6c00'],
+  ['Quality', 'QUA', '#2e7d32'],
+  ['Facilities', 'FAC', '#6d4c41'],
+  ['Security', 'SEC', '#c62828'],
+  ['Information Technology', 'ICT', '#37474f']
+] as const
+
+export const JOB_TITLES = names(`
+  Analyst, Assistant, Coordinator, Designer, Developer, Engineer, Laboratory Technician,
+  Logistics Specialist, Machinist, Manager, Officer, Planner, Researcher, Supervisor, Technician`)
+
+export const ASSET_KINDS = [
+  ['Pallet truck', 'transport'],
+  ['Tool trolley', 'transport'],
+  ['Oscilloscope', 'instrument'],
+  ['Microscope', 'instrument'],
+  ['Projector', 'equipment'],
+  ['Air sampler', 'instrument'],
+  ['Defibrillator', 'safety'],
+  ['Laptop cart', 'equipment'],
+  ['Gas cylinder', 'material'],
+  ['Welding set', 'tool']
+] as const

@@ -1,0 +1,378 @@
+import { ROLES } from '../auth/permissions.js'
+import type { Database, Statements } from '../database/database.js'
+import { insertMany } from '../database/schema.js'
+import { integerBetween, pick, type Random, seededRandom } from '../random.js'
+import * as resources from '../resources.js'
+import { centerOf, cornersOf, toCentimetres } from './geometry.js'
+import type { BuildingLayout, FloorLayout, Region, ZoneKind } from './layout.js'
+import { ASSET_KINDS, DEPARTMENTS, FIRST_NAMES, JOB_TITLES, LAST_NAMES } from './names.js'
+import { ZONE_COLORS } from './plan-svg.js'
+
+const SPARES = 30
+const EMPLOYEES = 160
+const VISITORS = 30
+const CONTRACTORS = 20
+const ASSETS = 60
+
+const DAY_MS = 24 * 60 * 60_000
+
+type SeedRow = Readonly<Record<string, unknown>> & { readonly id: string }
+
+/** Everything that is there before anybody has done anything; the same for the same seed, but for what time it is. */
+export const seedSite = async (
+  database: Database,
+  site: readonly BuildingLayout[],
+  { seed, now }: { readonly seed: number; readonly now: Date }
+): Promise<void> => {
+  await database.transaction(async (statements) => {
+    const [full] = await statements.rows('SELECT 1 FROM buildings LIMIT 1')
+    await seedRoles(statements)
+    if (full !== undefined) return
+    const random = seededRandom(seed)
+    for (const [resource, rows] of rowsOf(site, random, now)) await insertMany(statements, resource, rows, now)
+    await seedHistory(statements, now)
+  })
+}
+
+/** Roles are the program's, not the operator's: they follow it. */
+const seedRoles = async (statements: Statements): Promise<void> => {
+  for (const { id, name, description, permissions } of ROLES) {
+    await statements.rows(
+      `INSERT INTO roles (id, name, description, permissions) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (id) DO UPDATE SET permissions = excluded.permissions`,
+      [id, name, description, JSON.stringify(permissions)]
+    )
+  }
+}
+
+const rowsOf = (
+  site: readonly BuildingLayout[],
+  random: Random,
+  now: Date
+): (readonly [resources.Resource, readonly SeedRow[]])[] => {
+  const floors = site.flatMap((building) => building.floors)
+  const people = peopleOf(floors, random, now)
+  const assets = assetsOf(floors, random, now)
+  return [
+    [resources.buildings, site.map(buildingRow)],
+    [resources.floors, floors.map(floorRow)],
+    [resources.zoneTypes, zoneTypeRows()],
+    [resources.zones, floors.flatMap((floor) => floor.regions.map((region) => zoneRow(floor, region)))],
+    [resources.gateways, site.flatMap(({ buildingId }, index) => gatewayRows(buildingId, index, now))],
+    [resources.receivers, receiverRows(floors, random)],
+    [resources.departments, DEPARTMENTS.map(([name, code, color], index) => departmentRow(name, code, color, index))],
+    [resources.personnel, people],
+    [resources.assets, assets],
+    [resources.transmitters, transmitterRows(people, assets, random, now)],
+    [resources.beacons, site.flatMap(({ buildingId }) => beaconRows(buildingId, random))],
+    [resources.emergencies, [pastDrill(now)]],
+    [
+      resources.emergencyContacts,
+      CONTACTS.map((contact, index) => ({ id: String(index + 1), priority: index + 1, ...contact }))
+    ]
+  ]
+}
+
+const PLACES = [
+  { address: '1 Northgate Road', latitude: 52.5201, longitude: 13.405 },
+  { address: '3 Northgate Road', latitude: 52.5207, longitude: 13.4063 },
+  { address: '8 Foundry Lane', latitude: 52.5196, longitude: 13.4071 }
+]
+
+const buildingRow = ({ buildingId, name, code }: BuildingLayout, index: number): SeedRow => ({
+  id: buildingId,
+  name,
+  code,
+  ...PLACES[index],
+  city: 'Berlin',
+  country: 'Germany',
+  timezone: 'Europe/Berlin',
+  displayOrder: index,
+  isActive: true,
+  metadata: {}
+})
+
+const floorRow = ({ floorId, buildingId, name, level, width, height, walls, doors }: FloorLayout): SeedRow => ({
+  id: floorId,
+  buildingId,
+  name,
+  level,
+  width,
+  height,
+  pixelsPerMetre: 20,
+  imageWidth: Math.round(width * 20),
+  imageHeight: Math.round(height * 20),
+  rotation: 0,
+  origin: { x: 0, y: 0 },
+  walls,
+  doors,
+  displayOrder: Number(buildingId) * 10 + level,
+  isActive: true,
+  metadata: {}
+})
+
+const KINDS = Object.keys(ZONE_COLORS) as ZoneKind[]
+const typeId = (kind: ZoneKind): string => String(KINDS.indexOf(kind) + 1)
+
+const zoneTypeRows = (): SeedRow[] =>
+  KINDS.map((kind, index) => ({
+    id: typeId(kind),
+    name: `${kind[0]?.toUpperCase()}${kind.slice(1)}`,
+    code: kind,
+    color: ZONE_COLORS[kind],
+    displayOrder: index,
+    isRestricted: kind === 'restricted',
+    isEmergency: kind === 'muster' || kind === 'stairs',
+    isActive: true
+  }))
+
+const zoneRow = ({ buildingId, floorId }: FloorLayout, { zoneId, name, kind, rect }: Region): SeedRow => ({
+  id: zoneId,
+  buildingId,
+  floorId,
+  zoneTypeId: typeId(kind),
+  name,
+  type: kind,
+  polygon: cornersOf(rect),
+  center: centerOf(rect),
+  color: ZONE_COLORS[kind],
+  capacity: Math.max(4, Math.round((rect.width * rect.height) / 6)),
+  isRestricted: kind === 'restricted',
+  isEmergency: kind === 'muster' || kind === 'stairs',
+  isMusterPoint: kind === 'muster',
+  isExit: kind === 'stairs',
+  isActive: true,
+  metadata: {}
+})
+
+const gatewayRows = (buildingId: string, index: number, now: Date): SeedRow[] =>
+  [1, 2].map((part) => ({
+    id: `gw-${index * 2 + part}`,
+    buildingId,
+    name: `Gateway ${buildingId}-${part}`,
+    status: index === 2 && part === 2 ? 'pending' : 'synced',
+    configVersion: '17',
+    firmwareVersion: '3.2.1',
+    lastSyncAt: new Date(now.getTime() - part * 7 * 60_000).toISOString(),
+    metadata: {}
+  }))
+
+/** One in the middle of every room, more along corridors and in large rooms. */
+const receiverRows = (floors: readonly FloorLayout[], random: Random): SeedRow[] => {
+  let number = 0
+  return floors.flatMap((floor) =>
+    floor.regions.flatMap(({ zoneId, name, kind, rect }) => {
+      const count = kind === 'corridor' ? 4 : rect.width > 17 ? 3 : rect.width > 12 ? 2 : 1
+      return Array.from({ length: count }, (_, index) => {
+        number += 1
+        return {
+          id: String(number),
+          name: count === 1 ? name : `${name} ${index + 1}`,
+          macAddress: macAddress('AC:23:40', number),
+          serialNumber: `RX-${String(number).padStart(5, '0')}`,
+          model: 'RX-200',
+          firmwareVersion: '2.4.0',
+          ipAddress: `10.20.${floor.buildingId}.${number}`,
+          buildingId: floor.buildingId,
+          floorId: floor.floorId,
+          zoneId,
+          gatewayId: `gw-${(Number(floor.buildingId) - 1) * 2 + (number % 2) + 1}`,
+          position: {
+            x: toCentimetres(rect.x + (rect.width * (index + 0.5)) / count),
+            y: toCentimetres(centerOf(rect).y),
+            z: 2.6
+          },
+          height: 2.6,
+          txPower: -59,
+          pathLossExponent: 2.4,
+          scanIntervalMs: 1000,
+          status: random() < 0.04 ? 'offline' : 'online',
+          isActive: true,
+          metadata: {}
+        }
+      })
+    })
+  )
+}
+
+const departmentRow = (name: string, code: string, color: string, index: number): SeedRow => ({
+  id: String(index + 1),
+  name,
+  code,
+  color,
+  buildingId: String((index % 3) + 1),
+  managerId: String(index + 1),
+  email: `${code.toLowerCase()}@example.com`,
+  phone: `+49 30 555 0${index}00`,
+  isActive: true
+})
+
+const peopleOf = (floors: readonly FloorLayout[], random: Random, now: Date): SeedRow[] =>
+  Array.from({ length: EMPLOYEES }, (_, index) => {
+    const [firstName, lastName] = [pick(random, FIRST_NAMES), pick(random, LAST_NAMES)]
+    const floor = pick(random, floors)
+    return {
+      id: String(index + 1),
+      name: `${firstName} ${lastName}`,
+      firstName,
+      lastName,
+      employeeId: `E${1000 + index}`,
+      email: `${firstName}.${lastName}.${index + 1}@example.com`.toLowerCase(),
+      phone: `+49 30 555 ${1000 + index}`,
+      jobTitle: pick(random, JOB_TITLES),
+      departmentId: String(integerBetween(random, 1, DEPARTMENTS.length)),
+      buildingId: floor.buildingId,
+      floorId: floor.floorId,
+      badgeNumber: `B-${String(index + 1).padStart(4, '0')}`,
+      startDate: new Date(now.getTime() - integerBetween(random, 30, 3000) * DAY_MS).toISOString().slice(0, 10),
+      isActive: true,
+      isFirstAider: random() < 0.1,
+      isFireWarden: random() < 0.08,
+      metadata: {}
+    }
+  })
+
+const assetsOf = (floors: readonly FloorLayout[], random: Random, now: Date): SeedRow[] =>
+  Array.from({ length: ASSETS }, (_, index) => {
+    const [name, category] = pick(random, ASSET_KINDS)
+    const floor = pick(random, floors)
+    const zone = pick(random, floor.regions)
+    return {
+      id: String(index + 1),
+      name: `${name} ${index + 1}`,
+      assetTag: `A-${String(index + 1).padStart(4, '0')}`,
+      type: 'equipment',
+      category,
+      status: random() < 0.9 ? 'in use' : 'in repair',
+      departmentId: String(integerBetween(random, 1, DEPARTMENTS.length)),
+      buildingId: floor.buildingId,
+      floorId: floor.floorId,
+      zoneId: zone.zoneId,
+      purchaseDate: new Date(now.getTime() - integerBetween(random, 100, 2500) * DAY_MS).toISOString().slice(0, 10),
+      value: integerBetween(random, 2, 400) * 50,
+      tags: [category],
+      isActive: true,
+      metadata: {}
+    }
+  })
+
+/** First those on the shelf, then those that people, guests and things carry. */
+const transmitterRows = (
+  people: readonly SeedRow[],
+  assets: readonly SeedRow[],
+  random: Random,
+  now: Date
+): SeedRow[] => {
+  const guest = (kind: string) => ({
+    entity_type: kind,
+    firstName: pick(random, FIRST_NAMES),
+    lastName: pick(random, LAST_NAMES)
+  })
+  const carriers: Readonly<Record<string, unknown>>[] = [
+    ...Array.from({ length: SPARES }, () => ({})),
+    ...people.map(({ id, departmentId }) => ({ entity_type: 'employee', entityId: id, departmentId })),
+    ...Array.from({ length: VISITORS }, () => guest('visitor')),
+    ...Array.from({ length: CONTRACTORS }, () => guest('contractor')),
+    ...assets.map(({ id, departmentId }) => ({ entity_type: 'asset', entityId: id, departmentId }))
+  ]
+  return carriers.map((carrier, index) => {
+    const spare = carrier.entity_type === undefined
+    return {
+      id: `AC233F${String(index + 1).padStart(6, '0')}`,
+      name: `Badge ${String(index + 1).padStart(4, '0')}`,
+      ...carrier,
+      macAddress: macAddress('AC:23:3F', index + 1),
+      uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0',
+      major: 1,
+      minor: index + 1,
+      model: carrier.entity_type === 'asset' ? 'TX-30' : 'TX-10',
+      txPower: -59,
+      // Most are well, a few are not: squared, so that low ones are rare.
+      batteryLevel: Math.round(100 - 96 * random() ** 2.2),
+      status: spare ? 'available' : 'assigned',
+      isActive: true,
+      assignedAt: spare ? null : new Date(now.getTime() - integerBetween(random, 1, 400) * DAY_MS).toISOString(),
+      metadata: {}
+    }
+  })
+}
+
+const beaconRows = (buildingId: string, random: Random): SeedRow[] =>
+  [1, 2, 3, 4].map((part) => {
+    const number = (Number(buildingId) - 1) * 4 + part
+    return {
+      id: String(number),
+      name: `Reference beacon ${buildingId}-${part}`,
+      macAddress: macAddress('AC:23:41', number),
+      major: 2,
+      minor: number,
+      type: 'reference',
+      model: 'BX-5',
+      batteryLevel: integerBetween(random, 30, 100),
+      buildingId,
+      personnelId: part === 1 ? String(number) : null,
+      status: 'active',
+      isActive: true,
+      metadata: {}
+    }
+  })
+
+const pastDrill = (now: Date): SeedRow => ({
+  id: '1',
+  type: 'evacuation',
+  severity: 'minor',
+  title: 'Quarterly evacuation drill',
+  message: 'This is a drill. Leave by the nearest exit.',
+  status: 'resolved',
+  buildingId: '1',
+  isDrill: true,
+  startedAt: new Date(now.getTime() - 20 * DAY_MS).toISOString(),
+  resolvedAt: new Date(now.getTime() - 20 * DAY_MS + 900_000).toISOString(),
+  resolution: 'Everybody out in nine minutes.',
+  metadata: {}
+})
+
+const CONTACTS = [
+  { name: 'Fire brigade', role: 'Fire and rescue', phone: '112', isActive: true },
+  { name: 'Site security', role: 'Gate and patrols', phone: '+49 30 555 0600', isActive: true, notifyBySms: true },
+  { name: 'Works doctor', role: 'First aid', phone: '+49 30 555 0611', isActive: true },
+  { name: 'Facilities on call', role: 'Power, water, doors', mobile: '+49 170 555 0500', isActive: true }
+]
+
+const macAddress = (prefix: string, number: number): string =>
+  `${prefix}:${number
+    .toString(16)
+    .toUpperCase()
+    .padStart(6, '0')
+    .replace(/(..)(..)(..)/, '$1:$2:$3')}`
+
+/** A day of whereabouts, a week of batteries, and receivers that were heard and never set up. */
+const seedHistory = async (statements: Statements, now: Date): Promise<void> => {
+  await statements.rows(
+    `INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
+     SELECT t.id, z.floor_id, z.id, (z.center->>'x')::float, (z.center->>'y')::float, $1::timestamptz - hour * interval '1 hour'
+     FROM transmitters t CROSS JOIN generate_series(1, 23) AS hour
+     JOIN zones z ON z.id = (1 + (t.minor * 7 + hour * 11) % (SELECT count(*) FROM zones))::text
+     -- in the middle of the day everybody is there, at its ends one in four
+     WHERE t.entity_type IS NOT NULL AND (t.entity_type = 'asset' OR t.minor % 12 < 14 - abs(hour - 12))`,
+    [now]
+  )
+  await statements.rows(
+    `INSERT INTO battery_readings (device_id, level, at)
+     SELECT id, least(100, battery_level + day), $1::timestamptz - day * interval '1 day'
+     FROM transmitters CROSS JOIN generate_series(0, 6) AS day`,
+    [now]
+  )
+  await statements.rows(
+    `INSERT INTO discovered_receivers (mac_address, model, rssi, building_id, first_heard_at)
+     SELECT 'AC:23:42:00:00:0' || n, 'RX-200', -50 - 7 * n, (1 + n % 3)::text, $1::timestamptz - n * interval '3 hours'
+     FROM generate_series(1, 4) AS n`,
+    [now]
+  )
+  await statements.rows(
+    `INSERT INTO emergency_events (id, emergency_id, kind, message, user_email, at)
+     VALUES ('1', '1', 'triggered', 'Quarterly drill', 'admin@example.com', $1),
+            ('2', '1', 'resolved', 'Everybody out in nine minutes.', 'admin@example.com', $2)`,
+    [new Date(now.getTime() - 20 * DAY_MS), new Date(now.getTime() - 20 * DAY_MS + 900_000)]
+  )
+}
