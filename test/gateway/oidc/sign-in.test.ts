@@ -1,5 +1,17 @@
 import t from 'tap'
-import { APP, APP_HOST, exchangesIn, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
+import {
+  ADA,
+  APP,
+  APP_HOST,
+  BOB,
+  backendWith,
+  exchangesIn,
+  signIn,
+  signInUpToCallback,
+  startOidcGateway,
+  startProvider,
+  visitorOf
+} from './fixture.js'
 
 t.test('signing in', async (t) => {
   t.test('ends where one wanted to go, signed in at the backend', async (t) => {
@@ -28,4 +40,144 @@ t.test('signing in', async (t) => {
     t.equal(last?.headers.authorization, `Bearer ${visitor.cookie(APP_HOST, 'auth_token')}`)
     t.equal(last?.headers.cookie, undefined)
   })
+
+  t.test('asks the provider with PKCE, state and nonce, for what was configured', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_SCOPES: 'openid email' } })
+
+    const answer = await visitorOf(gateway).request(`${APP}/auth/oidc/login`)
+
+    t.equal(answer.status, 303)
+    t.equal(answer.headers['cache-control'], 'no-store')
+    const { origin, searchParams } = new URL(answer.headers.location ?? '')
+    t.equal(origin, provider.url)
+    t.match(Object.fromEntries(searchParams), {
+      client_id: 'gatehouse',
+      redirect_uri: `${APP}/auth/oidc/callback`,
+      response_type: 'code',
+      scope: 'openid email',
+      code_challenge_method: 'S256',
+      code_challenge: /^[\w-]{43}$/,
+      state: /^[\w-]{43}$/,
+      nonce: /^[\w-]{43}$/
+    })
+  })
+
+  t.test('works in two tabs at once', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+
+    const one = await signInUpToCallback(visitor, 'ada', '/one')
+    const two = await signInUpToCallback(visitor, 'ada', '/two')
+
+    t.equal((await visitor.visit(two)).url.href, `${APP}/two`)
+    t.equal((await visitor.visit(one)).url.href, `${APP}/one`)
+    t.same(
+      visitor.names(APP_HOST).filter((name) => name.startsWith('oidc_login')),
+      [],
+      'nothing is left behind'
+    )
+  })
+
+  t.test('leaves the oldest behind where somebody opens many tabs', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    for (let tab = 0; tab < 9; tab += 1) await visitor.request(`${APP}/auth/oidc/login`)
+    t.equal(visitor.names(APP_HOST).length, 5)
+    t.equal((await signIn(visitor, 'ada', '/last')).url.href, `${APP}/last`)
+  })
+
+  t.test('keeps what it sets from scripts and from other sites', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { COOKIE_SECURE: 'true' } })
+    const visitor = visitorOf(gateway)
+
+    await visitor.request(`${APP}/auth/oidc/login`)
+    const [login = ''] = visitor.names(APP_HOST)
+    t.match(visitor.attributes(APP_HOST, login), /Max-Age=600; Path=\/auth\/oidc; HttpOnly; Secure; SameSite=Lax/)
+
+    await signIn(visitor, 'ada')
+    t.match(visitor.attributes(APP_HOST, '__Host-oidc_session'), /Path=\/; HttpOnly; Secure; SameSite=Lax/)
+    t.match(visitor.attributes(APP_HOST, 'auth_token'), /HttpOnly; Secure; SameSite=Lax/)
+    t.notMatch(visitor.attributes(APP_HOST, 'auth_via_oidc'), /HttpOnly/)
+  })
+
+  t.test('gives the page no token of the provider, and no cookie that it could read them from', async (t) => {
+    const provider = await startProvider(t, { client: { grant_types: ['authorization_code', 'refresh_token'] } })
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    const sealed = visitor.cookie(APP_HOST, 'oidc_session') ?? ''
+    const [header = '', ...parts] = sealed.split('.')
+    t.match(JSON.parse(Buffer.from(header, 'base64url').toString()), { alg: 'dir', enc: 'A256GCM', kid: /^.{8}$/ })
+    t.equal(parts.length, 4, 'encrypted')
+    t.notMatch(parts.map((part) => Buffer.from(part, 'base64url').toString('latin1')).join(), /ada@example/)
+    t.ok(sealed.length < 1000, `${sealed.length} characters`)
+  })
+
+  t.test('fits into a cookie for somebody who is in very many groups', async (t) => {
+    const groups = Array.from({ length: 400 }, (_, index) => `a-group-with-quite-a-long-name-${index}`)
+    const provider = await startProvider(t, { accounts: [{ ...ADA, claims: { ...ADA.claims, groups } }] })
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    t.ok((visitor.cookie(APP_HOST, 'oidc_session') ?? '').length < 4000)
+    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+
+    t.ok(gateway.logs.some(({ msg }) => msg === 'groups do not fit into the session'))
+  })
+
+  t.test('asks the userinfo endpoint where the ID token is thin', async (t) => {
+    const provider = await startProvider(t, { thinIdTokens: true })
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    await signIn(visitorOf(gateway), 'ada')
+    t.match(exchangesIn(gateway.backend), [{ email: 'ada@example.com', groups: ['engineers', 'admins'] }])
+  })
+
+  t.test('finds groups at a path', async (t) => {
+    const claims = { ...ADA.claims, realm_access: { roles: ['operators'] } }
+    const provider = await startProvider(t, { accounts: [{ id: 'ada', claims }] })
+    const gateway = await startOidcGateway(t, {
+      issuer: provider.url,
+      env: { OIDC_GROUPS_CLAIM: 'realm_access.roles' }
+    })
+    await signIn(visitorOf(gateway), 'ada')
+    t.match(exchangesIn(gateway.backend), [{ groups: ['operators'] }])
+  })
+
+  t.test('as another person takes the place of who was signed in', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    gateway.backend.answer = backendWith(['ada@example.com', 'bob@example.com'])
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    visitor.setCookie(new URL(provider.url).host, '_session', null)
+    await signIn(visitor, BOB.id)
+    t.match(exchangesIn(gateway.backend), [{ email: 'ada@example.com' }, { email: 'bob@example.com' }])
+  })
+})
+
+t.test('somebody whom the provider gives no usable address', async (t) => {
+  const CASES: readonly (readonly [claims: object, text: RegExp])[] = [
+    [{ name: 'Nemo' }, /did not tell us your email address/],
+    [{ name: 'Mallory', email: 'ada@example.com', email_verified: false }, /not confirmed/]
+  ]
+  for (const [claims, text] of CASES) {
+    t.test(`is told so: ${text.source}`, async (t) => {
+      const provider = await startProvider(t, { accounts: [{ id: 'x', claims: { ...claims } }] })
+      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      const visitor = visitorOf(gateway)
+
+      const page = await signIn(visitor, 'x')
+
+      t.equal(page.status, 403)
+      t.match(page.headers['content-type'], /^text\/html/)
+      t.match(page.body, text)
+      t.notMatch(page.body, /<script/)
+      t.same(visitor.names(APP_HOST), [], 'and holds no session')
+      t.same(gateway.backend.requests, [])
+    })
+  }
 })

@@ -1,0 +1,87 @@
+import t from 'tap'
+import { groupsAt, identityOf, isComplete } from '../../../src/gateway/oidc/identity.js'
+
+const ADA = { sub: 'ada', email: 'ada@example.com', name: 'Ada' }
+
+t.test('groups', async (t) => {
+  const CASES: readonly (readonly [claims: object, path: string, groups: readonly string[], why: string])[] = [
+    [{ groups: ['a', 'b'] }, 'groups', ['a', 'b'], 'a list'],
+    [{ groups: 'a' }, 'groups', ['a'], 'one alone'],
+    [{ groups: ['a', 'a', '', 7, null, ['b']] }, 'groups', ['a'], 'what is no group is left out'],
+    [{}, 'groups', [], 'none'],
+    [{ realm_access: { roles: ['a'] } }, 'realm_access.roles', ['a'], 'a path'],
+    [
+      { resource_access: { 'my.client': { roles: ['a'] } } },
+      'resource_access.my.client.roles',
+      ['a'],
+      'a dot in a name'
+    ],
+    [{ 'https://example.com/roles': ['a'] }, 'https://example.com/roles', ['a'], 'an address as a name'],
+    [{ 'a.b': ['whole'], a: { b: ['path'] } }, 'a.b', ['whole'], 'the longest name counts'],
+    [{ a: { b: ['x'] } }, 'a.c', [], 'a path that leads nowhere'],
+    [{ a: 'text' }, 'a.length', [], 'not into text'],
+    [{}, '__proto__.constructor', [], 'not into what every object has'],
+    [{}, 'constructor.name', [], 'nor there'],
+    [{}, '.', [], 'a dot alone'],
+    [{ groups: { a: true } }, 'groups', [], 'an object']
+  ]
+  for (const [claims, path, groups, why] of CASES) {
+    t.test(`at ${path}: ${why}`, async (t) => {
+      t.same(groupsAt(claims as Record<string, unknown>, path), groups)
+    })
+  }
+
+  t.test('that do not fit are left out, and counted', async (t) => {
+    const many = Array.from({ length: 300 }, (_, index) => `group-${index}`)
+    const result = identityOf({ ...ADA, groups: many }, 'groups')
+    t.equal(result.identity?.groups.length, 100)
+    t.equal(result.groupsCut, 200)
+    const long = Array.from({ length: 50 }, (_, index) => `${index}${'ü'.repeat(100)}`)
+    const { identity, groupsCut } = identityOf({ ...ADA, groups: long }, 'groups')
+    t.ok(Buffer.byteLength(JSON.stringify(identity)) <= 2700)
+    t.equal(groupsCut + (identity?.groups.length ?? 0), 50)
+  })
+})
+
+t.test('somebody', async (t) => {
+  const CASES: readonly (readonly [claims: object, fault: string | null, why: string])[] = [
+    [ADA, null, 'with an address'],
+    [{ ...ADA, email_verified: true }, null, 'with a confirmed address'],
+    [{ ...ADA, email: undefined }, 'no-email', 'without an address'],
+    [{ ...ADA, email: '' }, 'no-email', 'with an empty one'],
+    [{ ...ADA, email: 'ada' }, 'no-email', 'with something else in its place'],
+    [{ ...ADA, email: ['ada@example.com'] }, 'no-email', 'with a list'],
+    [{ ...ADA, email: 'a@b\r\n@c' }, 'no-email', 'with lines in it'],
+    [{ ...ADA, email: `${'a'.repeat(300)}@example.com` }, 'no-email', 'with a very long one'],
+    [{ ...ADA, email_verified: false }, 'unconfirmed-email', 'whose address nobody has confirmed'],
+    [{ ...ADA, email_verified: 'false' }, 'unconfirmed-email', 'whose provider writes that as text'],
+    [{ ...ADA, sub: '' }, 'no-subject', 'without a name'],
+    [{ ...ADA, sub: 7 }, 'no-subject', 'with a number for a name'],
+    [{ ...ADA, sub: 'a'.repeat(256) }, 'no-subject', 'with a name that no provider may give']
+  ]
+  for (const [claims, fault, why] of CASES) {
+    t.test(`${why} is ${fault ?? 'known'}`, async (t) => {
+      t.equal(identityOf(claims as Record<string, unknown>, 'groups').fault, fault)
+    })
+  }
+
+  const NAMES: readonly (readonly [claims: object, name: string])[] = [
+    [{ name: 'Ada Lovelace' }, 'Ada Lovelace'],
+    [{ given_name: 'Ada', family_name: 'Lovelace' }, 'Ada Lovelace'],
+    [{ given_name: 'Ada' }, 'Ada'],
+    [{ preferred_username: 'ada' }, 'ada'],
+    [{}, 'ada@example.com'],
+    [{ name: 'x'.repeat(500) }, 'x'.repeat(128)]
+  ]
+  for (const [claims, name] of NAMES) {
+    t.test(`is called ${name.slice(0, 20)} for ${JSON.stringify(claims).slice(0, 40)}`, async (t) => {
+      t.equal(identityOf({ sub: 'ada', email: 'ada@example.com', ...claims }, 'groups').identity?.name, name)
+    })
+  }
+
+  t.test('is complete with an address, a name and groups', async (t) => {
+    t.equal(isComplete({ ...ADA, groups: [] }, 'groups'), true)
+    t.equal(isComplete(ADA, 'groups'), false)
+    t.equal(isComplete({ sub: 'ada', groups: [] }, 'groups'), false)
+  })
+})

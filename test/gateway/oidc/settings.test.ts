@@ -1,0 +1,122 @@
+import t from 'tap'
+import { gatewayConfig } from '../../../src/gateway/config.js'
+import { type Environment, SettingsFault } from '../../../src/shared/env.js'
+
+const faultsOf = (environment: Environment): readonly string[] => {
+  try {
+    gatewayConfig(environment)
+    return []
+  } catch (error) {
+    if (error instanceof SettingsFault) return error.faults
+    throw error
+  }
+}
+
+const SECRET = 'session-secret-for-tests-0123456789'
+const GOOD = {
+  NODE_ENV: 'production',
+  BACKEND_URL: 'http://backend.internal:4000',
+  API_SECRET: 'a-secret-for-tests-0123456789-abcdef',
+  PUBLIC_URL: 'https://app.example.com',
+  OIDC_ISSUER: 'https://id.example.com',
+  OIDC_CLIENT_ID: 'gatehouse',
+  OIDC_CLIENT_SECRET: 'hunter2',
+  SESSION_SECRET: SECRET
+}
+
+t.test('an identity provider', async (t) => {
+  t.test('is configured by its issuer, and not without', async (t) => {
+    t.equal(gatewayConfig({}).oidc, null)
+    t.same(gatewayConfig(GOOD).oidc, {
+      issuer: 'https://id.example.com',
+      clientId: 'gatehouse',
+      clientSecret: 'hunter2',
+      redirectUri: 'https://app.example.com/auth/oidc/callback',
+      signedOutUrl: 'https://app.example.com/',
+      scopes: 'openid profile email',
+      groupsClaim: 'groups',
+      sessionSecrets: [SECRET],
+      redisUrl: null
+    })
+  })
+
+  t.test('needs its settings: one line for each that is missing', async (t) => {
+    t.same(faultsOf({ OIDC_ISSUER: 'https://id.example.com' }), [
+      'OIDC_CLIENT_ID is required with OIDC_ISSUER',
+      'OIDC_CLIENT_SECRET is required with OIDC_ISSUER',
+      'PUBLIC_URL is required with OIDC_ISSUER, or OIDC_REDIRECT_URI',
+      'SESSION_SECRET is required with OIDC_ISSUER'
+    ])
+  })
+
+  const OLD = 'the-secret-before-this-one-0123456789'
+  const CASES: readonly (readonly [change: Environment, fault: string | null, why: string])[] = [
+    [
+      { PUBLIC_URL: '', OIDC_REDIRECT_URI: 'https://app.example.com/auth/oidc/callback' },
+      null,
+      'the redirect says where we are'
+    ],
+    [
+      { OIDC_REDIRECT_URI: 'https://app.example.com/callback' },
+      'OIDC_REDIRECT_URI must have the path /auth/oidc/callback',
+      'nobody answers there'
+    ],
+    [
+      { OIDC_REDIRECT_URI: 'https://other.example.com/auth/oidc/callback' },
+      'OIDC_REDIRECT_URI must be at PUBLIC_URL',
+      'cookies would not come along'
+    ],
+    [
+      { PUBLIC_URL: '', OIDC_REDIRECT_URI: 'http://app.example.com/auth/oidc/callback' },
+      'OIDC_REDIRECT_URI must be an https address in production, unless it is on this machine',
+      'codes could be read'
+    ],
+    [
+      { OIDC_ISSUER: 'http://id.example.com' },
+      'OIDC_ISSUER must be an https address in production, unless it is on this machine',
+      'tokens could be changed'
+    ],
+    [
+      { OIDC_ISSUER: 'http://localhost.example.com' },
+      'OIDC_ISSUER must be an https address in production, unless it is on this machine',
+      'a name that only begins like this machine'
+    ],
+    [{ OIDC_ISSUER: 'http://127.0.0.1:9100' }, null, 'this machine'],
+    [{ OIDC_ISSUER: 'http://[::1]:9100/realm' }, null, 'this machine, in IPv6'],
+    [{ OIDC_ISSUER: 'http://localhost:9100' }, null, 'this machine, by name'],
+    [{ NODE_ENV: 'development', OIDC_ISSUER: 'http://id.internal' }, null, 'plain http in development'],
+    [{ OIDC_SCOPES: 'profile email' }, 'OIDC_SCOPES must contain openid', 'no ID token would come'],
+    [{ OIDC_SCOPES: 'openid email offline_access' }, null, "scopes of one's own"],
+    [
+      { SESSION_SECRET: 'short' },
+      'SESSION_SECRET must have at least 32 characters, and so must each older one behind it',
+      'short'
+    ],
+    [
+      { SESSION_SECRET: `${SECRET},short` },
+      'SESSION_SECRET must have at least 32 characters, and so must each older one behind it',
+      'an old one is short'
+    ],
+    [
+      { SESSION_SECRET: 'a'.repeat(40) },
+      'SESSION_SECRET is too easy to guess: use at least 4 different characters',
+      'one character'
+    ],
+    [{ SESSION_SECRET: GOOD.API_SECRET }, 'SESSION_SECRET must not be API_SECRET', 'the backend knows it'],
+    [{ SESSION_SECRET: `${SECRET}, ${OLD}` }, null, 'an old one after the new one'],
+    [
+      { OIDC_ISSUER: '' },
+      'OIDC_ISSUER is required with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and OIDC_REDIRECT_URI',
+      'it would sign nobody in'
+    ]
+  ]
+  for (const [change, fault, why] of CASES) {
+    t.test(`${fault === null ? 'takes' : 'refuses'} ${JSON.stringify(change)}: ${why}`, async (t) => {
+      t.same(faultsOf({ ...GOOD, ...change }), fault === null ? [] : [fault])
+    })
+  }
+
+  t.test('shows no secret in a fault', async (t) => {
+    t.notMatch(faultsOf({ ...GOOD, SESSION_SECRET: 'hunter2' }).join(), 'hunter2')
+  })
+})
