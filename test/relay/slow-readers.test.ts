@@ -63,12 +63,12 @@ t.test('a reader that stops', async (t) => {
     const [reader, stopped] = [await subscriber(t, edge, 'floor:7'), await subscriber(t, edge, 'floor:7')]
     stopped.ws.pause()
     const all = readTo(reader, BATCHES)
-    const before = process.memoryUsage().arrayBuffers
     let most = 0
     for (let n = 1; n <= BATCHES; n++) {
       await edge.publish('floor:7', batch(n))
-      const [, second] = edge.relay.context.roster.all
-      most = Math.max(most, second?.sink.unsentBytes ?? 0)
+      for (const { sink, subscriptions } of edge.relay.context.roster.all) {
+        most = Math.max(most, sink.unsentBytes + (subscriptions.get('floor:7')?.backlog?.length ?? 0))
+      }
     }
     const heard = await all
     t.same(
@@ -77,7 +77,6 @@ t.test('a reader that stops', async (t) => {
       'another reader gets everything, as it was published'
     )
     t.ok(most < 1024 * 1024, `what waited for the one that stopped stayed below its limit: ${most} bytes`)
-    t.ok(process.memoryUsage().arrayBuffers - before < 32 * 1024 * 1024)
 
     stopped.ws.resume()
     const late = await readTo(stopped, BATCHES)
