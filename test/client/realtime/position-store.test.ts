@@ -1,0 +1,155 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { PositionEntry } from '../../../schemas/realtime.js'
+import { PositionStore } from '../../../src/client/realtime/position-store.js'
+import { FakeClock } from '../../helper/fake-clock.js'
+
+const entry = (transmitterId: string | number, x: number, more: Partial<PositionEntry> = {}): PositionEntry => ({
+  transmitterId,
+  position: { x, y: 0 },
+  positionMethod: 'nearest',
+  floorId: 'f-1',
+  ...more
+})
+
+const setUp = (maxAgeMs = 1000) => {
+  const clock = new FakeClock()
+  const store = new PositionStore({ nowMs: () => clock.now(), maxAgeMs })
+  let changes = 0
+  store.onChange(() => {
+    changes += 1
+  })
+  return {
+    clock,
+    store,
+    x: (id: string | number) => store.get(id)?.entry.position.x,
+    get changes() {
+      return changes
+    }
+  }
+}
+
+t.test('the store of positions', async (t) => {
+  t.test('keeps the newest of every transmitter', async (t) => {
+    const { store, x } = setUp()
+    store.add([entry('a', 1), entry('b', 2)])
+    store.add([entry('a', 3)])
+
+    t.same([x('a'), x('b'), store.positions.size], [3, 2, 2])
+  })
+
+  t.test('takes a number and its text for the same transmitter', async (t) => {
+    const { store, x } = setUp()
+    store.add([entry(7, 1)])
+    store.add([entry('7', 2)])
+
+    t.same([x(7), store.positions.size], [2, 1])
+  })
+
+  const orders: readonly (readonly [why: string, first: unknown, second: unknown, newest: number])[] = [
+    ['later', 1000, 2000, 2],
+    ['earlier', 2000, 1000, 1],
+    ['at the same time', 1000, 1000, 2],
+    ['later, as texts', '2025-11-15T10:00:00Z', '2025-11-15T10:00:01Z', 2],
+    ['earlier, as texts of different zones', '2025-11-15T10:00:00Z', '2025-11-15T10:30:00+01:00', 1],
+    ['earlier, as a text after a number', 1763200000000, '2024-01-01T00:00:00Z', 1],
+    ['without saying when', 2000, undefined, 2],
+    ['with null for a time', 2000, null, 2],
+    ['with a time that is none', 2000, 'yesterday', 2],
+    ['after one that did not say when', undefined, 1000, 2]
+  ]
+  for (const [why, first, second, newest] of orders) {
+    t.test(`keeps the ${newest === 2 ? 'second' : 'first'} of two, where the second was ${why}`, async (t) => {
+      const { store, x } = setUp()
+      store.add([entry('a', 1, { timestamp: first } as Partial<PositionEntry>)])
+      store.add([entry('a', 2, { timestamp: second } as Partial<PositionEntry>)])
+      t.equal(x('a'), newest)
+    })
+  }
+
+  t.test('forgets a transmitter of which nothing new was heard for too long', async (t) => {
+    const { store, clock } = setUp()
+    store.add([entry('a', 1), entry('b', 1)])
+    clock.pass(999)
+    store.add([entry('b', 2)])
+    store.sweep()
+    t.equal(store.positions.size, 2)
+    clock.pass(1)
+    store.sweep()
+
+    t.same([...store.positions.keys()], ['b'])
+  })
+
+  t.test('is not blocked for longer than that by a time in the far future', async (t) => {
+    const { store, clock, x } = setUp()
+    store.add([entry('a', 1, { timestamp: 9e15 })])
+    store.add([entry('a', 2, { timestamp: 1000 })])
+    t.equal(x('a'), 1)
+    clock.pass(1000)
+    store.sweep()
+    store.add([entry('a', 3, { timestamp: 2000 })])
+
+    t.equal(x('a'), 3)
+  })
+
+  t.test('knows who is on a floor, and forgets a floor', async (t) => {
+    const { store } = setUp()
+    store.add([entry('a', 1), entry('b', 1, { floorId: 2 })])
+    store.add([entry('c', 1, { floorId: '2' })])
+    t.same(
+      store.onFloor(2).map(({ entry }) => entry.transmitterId),
+      ['b', 'c']
+    )
+    // Who walked to another floor is there and not here.
+    store.add([entry('c', 2, { floorId: 'f-1' })])
+    store.forgetFloor('2')
+
+    t.same([...store.positions.keys()], ['a', 'c'])
+    store.clear()
+    t.equal(store.positions.size, 0)
+  })
+
+  t.test('tells of changes, and of nothing else', async (t) => {
+    const context = setUp()
+    const { store, clock } = context
+    store.add([])
+    store.sweep()
+    store.clear()
+    t.equal(context.changes, 0)
+
+    store.add([entry('a', 1, { timestamp: 2000 }), entry('b', 1)])
+    t.equal(context.changes, 1)
+    store.add([entry('a', 1, { timestamp: 1000 })])
+    t.equal(context.changes, 1)
+    clock.pass(1000)
+    store.sweep()
+    t.equal(context.changes, 2)
+  })
+
+  t.test('holds exactly those that were heard of lately, each as it was newest', async (t) => {
+    const steps = fc.array(
+      fc.record({ id: fc.nat(3), timestamp: fc.nat(20), waitMs: fc.nat(600), sweeps: fc.boolean() }),
+      { maxLength: 40 }
+    )
+    fc.assert(
+      fc.property(steps, (list) => {
+        const { store, clock } = setUp()
+        const model = new Map<string, { timestamp: number; atMs: number }>()
+        for (const { id, timestamp, waitMs, sweeps } of list) {
+          clock.pass(waitMs)
+          if (sweeps) {
+            store.sweep()
+            for (const [key, { atMs }] of model) if (clock.now() - atMs >= 1000) model.delete(key)
+          }
+          store.add([entry(id, 0, { timestamp })])
+          const held = model.get(String(id))
+          if (held === undefined || timestamp >= held.timestamp) model.set(String(id), { timestamp, atMs: clock.now() })
+        }
+        t.same(
+          [...store.positions].map(([key, { entry, receivedAtMs }]) => [key, entry.timestamp, receivedAtMs]).toSorted(),
+          [...model].map(([key, { timestamp, atMs }]) => [key, timestamp, atMs]).toSorted()
+        )
+      })
+    )
+  })
+})

@@ -1,0 +1,407 @@
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { createApi } from '../../../src/client/api/api.js'
+import { Realtime, type RealtimeEvents, type RealtimeOptions } from '../../../src/client/realtime/realtime.js'
+import { buildRelay, type RunningRelay } from '../../../src/relay/app.js'
+import { createLogger } from '../../../src/shared/logger.js'
+import { FakeClock } from '../../helper/fake-clock.js'
+import { LOOPBACK, onFreePort } from '../../helper/free-port.js'
+import { send } from '../../helper/http.js'
+import { type NegotiateServer, negotiation, startNegotiateServer } from '../../helper/negotiate-server.js'
+import { startRelay } from '../../helper/relay.js'
+import { API_KEY, configOf, relayToken } from '../../helper/relay-rules.js'
+
+/** As in a browser every message is a task of its own. */
+class BrowserWebSocket extends WebSocket {
+  constructor(url: string, protocols: string | string[]) {
+    super(url, protocols, { allowSynchronousEvents: false })
+  }
+}
+
+const socketAt = (port: number): string => `ws://${LOOPBACK}:${port}/connection/websocket`
+
+const openRealtime = (t: Test, { url }: NegotiateServer, options: Partial<RealtimeOptions> = {}): Realtime => {
+  const api = createApi({ baseUrl: url })
+  const realtime = new Realtime({
+    negotiate: () => api.negotiate.read(),
+    client: { websocket: BrowserWebSocket, minReconnectDelay: 1, maxReconnectDelay: 20 },
+    ...options
+  })
+  t.teardown(() => realtime.stop())
+  return realtime
+}
+
+/** The next event for which this holds. */
+const next = <Name extends keyof RealtimeEvents>(
+  realtime: Realtime,
+  name: Name,
+  holds: (event: RealtimeEvents[Name]) => boolean = () => true
+): Promise<RealtimeEvents[Name]> =>
+  new Promise((resolve) => {
+    const leave = realtime.on(name, (event) => {
+      if (!holds(event)) return
+      leave()
+      resolve(event)
+    })
+  })
+
+const online = (realtime: Realtime): Promise<unknown> => next(realtime, 'state', (state) => state === 'online')
+
+const positions = (floorId: string, x: number, transmitterId = 'T1') => ({
+  type: 'position-batch',
+  data: [{ transmitterId, position: { x, y: 0 }, positionMethod: 'nearest', floorId }]
+})
+
+const ambient = {
+  type: 'ambient-batch',
+  data: [{ deviceId: 'D1', deviceType: 'phone', manufacturer: 'Example', receiverId: 'r', rssi: -60, timestamp: 1 }]
+}
+
+/** Publishes until it is heard: a subscription says nothing when it begins. */
+const publishUntil = async <Event>(heard: Promise<Event>, publish: () => Promise<unknown>): Promise<Event> => {
+  let isHeard = false
+  void heard.then(() => {
+    isHeard = true
+  })
+  while (!isHeard) await publish()
+  return heard
+}
+
+/** A relay on its default rules, and a service that lets everybody in. */
+const setUp = async (t: Test, options: Partial<RealtimeOptions> = {}) => {
+  const relay = await startRelay(t)
+  const server = await startNegotiateServer(t, (_times, response) =>
+    response.end(negotiation(socketAt(relay.port), relayToken({ sub: '42' })))
+  )
+  return { ...relay, server, realtime: openRealtime(t, server, options) }
+}
+
+t.test('realtime', async (t) => {
+  t.test('connects where it is told to, and hears what is for everybody', async (t) => {
+    const { realtime, publish, server } = await setUp(t)
+    const states: string[] = []
+    realtime.on('state', (state) => void states.push(state))
+    t.equal(realtime.state, 'offline')
+    t.equal(realtime.lastUpdateMs, null)
+    const heard = next(realtime, 'ambient-batch')
+    realtime.start()
+    realtime.start()
+
+    t.same(await publishUntil(heard, () => publish('global:all', ambient)), ambient)
+    t.same(states, ['connecting', 'online'])
+    t.equal(server.asked, 1)
+    t.ok(realtime.lastUpdateMs)
+  })
+
+  t.test('hears a floor that somebody watches, and keeps where everybody is', async (t) => {
+    const { realtime, publish } = await setUp(t)
+    realtime.watchFloor(7)
+    realtime.start()
+    const batch = await publishUntil(next(realtime, 'position-batch'), () => publish('floor:7', positions('7', 3)))
+
+    t.match(batch, { ...positions('7', 3), floorId: '7' })
+    t.equal(realtime.store.get('T1')?.entry.position.x, 3)
+  })
+
+  t.test('leaves the floor that was shown before', async (t) => {
+    const { realtime, publish, api } = await setUp(t)
+    const channels = async (): Promise<string[]> =>
+      Object.keys(JSON.parse((await api('channels', {})).body).result.channels)
+    realtime.start()
+    realtime.showFloor('a')
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
+    realtime.showFloor('b')
+    while ((await channels()).includes('floor:a') || !(await channels()).includes('floor:b'));
+
+    const floors: string[] = []
+    realtime.on('position-batch', ({ floorId }) => void floors.push(floorId))
+    const last = next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 3)
+    await publish('floor:a', positions('a', 2))
+    await publish('floor:b', positions('b', 3, 'T2'))
+    await last
+    t.same(floors, ['b'], 'nothing of the old floor comes')
+    t.same([...realtime.store.positions.keys()], ['T2'], 'and nothing of it is kept')
+
+    realtime.showFloor(null)
+    while ((await channels()).includes('floor:b'));
+    t.same([...realtime.store.positions.keys()], [])
+  })
+
+  t.test('keeps a floor for as long as anybody watches it', async (t) => {
+    const { realtime, publish } = await setUp(t)
+    const release = realtime.watchFloor('a')
+    realtime.watchFloor('a')
+    realtime.start()
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
+    release()
+    const heard = next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 2)
+    await publish('floor:a', positions('a', 2))
+
+    await heard
+    t.equal(realtime.store.positions.size, 1)
+  })
+
+  t.test('ignores what is no batch, and counts it', async (t) => {
+    const { realtime, publish } = await setUp(t)
+    realtime.watchFloor('a')
+    realtime.start()
+    for (const bad of [7, {}, { type: 'other', data: [] }, { type: 'position-batch', data: [null] }]) {
+      const before = realtime.badPayloads
+      while (realtime.badPayloads === before) await publish('floor:a', bad)
+    }
+    t.equal(realtime.lastUpdateMs, null)
+    t.equal(realtime.store.positions.size, 0)
+  })
+
+  t.test('leaves out what is no entry of a batch, and keeps the others', async (t) => {
+    const { realtime, publish } = await setUp(t)
+    const good = positions('a', 2)
+    realtime.watchFloor('a')
+    realtime.start()
+    const heard = publishUntil(next(realtime, 'position-batch'), () =>
+      publish('floor:a', { ...good, data: [{ transmitterId: 'T9' }, ...good.data] })
+    )
+
+    t.same((await heard).data, good.data)
+    t.ok(realtime.badPayloads > 0)
+    t.same([...realtime.store.positions.keys()], ['T1'])
+  })
+
+  t.test('forgets who was not heard of for too long', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, publish } = await setUp(t, { clock, maxAgeMs: 1000 })
+    realtime.watchFloor('a')
+    realtime.start()
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
+    t.equal(realtime.store.positions.size, 1)
+    clock.pass(1500)
+
+    t.equal(realtime.store.positions.size, 0)
+  })
+
+  t.test('says which channel it may not hear', async (t) => {
+    const relay = await startRelay(t, {
+      channel: { namespaces: [{ name: 'global', allow_subscribe_for_client: true }, { name: 'floor' }] }
+    })
+    const server = await startNegotiateServer(t, (_times, response) =>
+      response.end(negotiation(socketAt(relay.port), relayToken({ sub: '42' })))
+    )
+    const realtime = openRealtime(t, server)
+    const refused = next(realtime, 'refused')
+    realtime.watchFloor('a')
+    realtime.start()
+
+    t.match(await refused, { channel: 'floor:a', code: 103 })
+    t.equal(realtime.state, 'online')
+  })
+
+  t.test('is over when it is stopped, and begins anew', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, publish, relay } = await setUp(t, { clock })
+    realtime.watchFloor('a')
+    realtime.start()
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
+    realtime.stop()
+    t.equal(realtime.state, 'offline')
+    t.equal(realtime.store.positions.size, 0)
+    t.equal(clock.waiting, 0)
+    while (relay.stats().clients > 0) await publish('floor:a', positions('a', 2))
+    t.equal(realtime.store.positions.size, 0)
+
+    realtime.start()
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 3)))
+    t.equal(realtime.store.positions.size, 1)
+  })
+
+  t.test('does not connect when it is stopped while it asks where to', async (t) => {
+    const { realtime, server, relay } = await setUp(t)
+    const { answer } = server
+    server.answer = (times, response) => {
+      realtime.stop()
+      answer(times, response)
+    }
+    realtime.start()
+    await server.askedTimes(1)
+    const again = online(realtime)
+    server.answer = answer
+    realtime.start()
+    await again
+
+    t.equal(relay.stats().clients, 1)
+  })
+})
+
+t.test('the token of realtime', async (t) => {
+  t.test('is asked for anew before it ends, and the connection stays', async (t) => {
+    const { realtime, server, publish, port } = await setUp(t)
+    server.answer = (times, response) =>
+      response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, { lifetimeSeconds: times === 1 ? 1 : 3600 })))
+    realtime.watchFloor('a')
+    realtime.start()
+    await server.askedTimes(2)
+
+    const heard = next(realtime, 'position-batch')
+    await publishUntil(heard, () => publish('floor:a', positions('a', 1)))
+    t.equal(realtime.state, 'online')
+    t.equal(server.asked, 2)
+  })
+
+  t.test('is asked for anew when it has ended already', async (t) => {
+    const { realtime, server, port } = await setUp(t)
+    const past = { nowMs: Date.now() - 60_000, lifetimeSeconds: 1 }
+    server.answer = (times, response) =>
+      response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, times === 1 ? past : {})))
+    realtime.start()
+
+    await online(realtime)
+    t.equal(server.asked, 2)
+  })
+
+  t.test('is asked for anew when the relay does not know its signature', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, server, port } = await setUp(t, { clock })
+    server.answer = (times, response) =>
+      response.end(
+        negotiation(socketAt(port), times === 1 ? `${relayToken({ sub: '42' })}x` : relayToken({ sub: '42' }))
+      )
+    const offline = next(realtime, 'state', (state) => state === 'offline')
+    const back = online(realtime)
+    realtime.start()
+    await offline
+    clock.pass(500)
+
+    await back
+    t.equal(server.asked, 2)
+  })
+
+  t.test('may come with another address, and the connection moves there', async (t) => {
+    const { realtime, server, port } = await setUp(t)
+    const other = await startRelay(t)
+    const first = { lifetimeSeconds: 1 }
+    server.answer = (times, response) =>
+      response.end(
+        times === 1
+          ? negotiation(socketAt(port), relayToken({ sub: '42' }, first))
+          : negotiation(socketAt(other.port), relayToken({ sub: '42' }))
+      )
+    realtime.watchFloor('a')
+    realtime.start()
+    await server.askedTimes(2)
+
+    await publishUntil(next(realtime, 'position-batch'), () => other.publish('floor:a', positions('a', 1)))
+    t.equal(realtime.state, 'online')
+  })
+
+  t.test('that is refused ends it, until it is started again', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, server } = await setUp(t, { clock })
+    const { answer } = server
+    server.answer = (_times, response) =>
+      response.writeHead(401).end('{"success":false,"error":{"code":"TOKEN_EXPIRED","message":"Over"},"requestId":"r"}')
+    const refused = next(realtime, 'refused')
+    realtime.start()
+    t.same(await refused, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over' })
+    t.equal(realtime.state, 'offline')
+    clock.pass(600_000)
+    t.equal(server.asked, 1)
+
+    server.answer = answer
+    const back = online(realtime)
+    realtime.start()
+    await back
+  })
+
+  t.test('that is refused when it is to be renewed ends it too', async (t) => {
+    const { realtime, server, port } = await setUp(t)
+    server.answer = (times, response) => {
+      if (times === 1) response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, { lifetimeSeconds: 1 })))
+      else response.writeHead(403).end('{"error":{"code":"LOCKED","message":"Locked"}}')
+    }
+    const refused = next(realtime, 'refused')
+    realtime.start()
+
+    t.same(await refused, { channel: null, code: 'LOCKED', message: 'Locked' })
+    t.equal(realtime.state, 'offline')
+  })
+})
+
+t.test('a service that is away', async (t) => {
+  t.test('is asked again and again, after longer and longer', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, server } = await setUp(t, { clock, random: () => 1 })
+    const { answer } = server
+    const states: string[] = []
+    realtime.on('state', (state) => void states.push(state))
+    server.answer = (times, response) => {
+      if (times === 1) response.writeHead(502).end()
+      else if (times === 2) response.end('{"success":true,"data":{"url":"javascript:alert(1)","token":"x"}}')
+      else if (times === 3) response.destroy()
+      else answer(times, response)
+    }
+    const back = online(realtime)
+    realtime.start()
+    for (const [times, delayMs] of [
+      [1, 500],
+      [2, 1000],
+      [3, 2000]
+    ] as const) {
+      await server.askedTimes(times)
+      // It waits for its sweep already; once it waits for its next try too, the answer has arrived.
+      while (clock.waiting < 2) await new Promise((resolve) => setImmediate(resolve))
+      clock.pass(delayMs - 1)
+      t.equal(server.asked, times)
+      clock.pass(1)
+    }
+
+    await back
+    t.same(states, ['connecting', 'offline', 'online'])
+  })
+
+  t.test('is a relay that was killed: the page is told, and all is as before when it is back', async (t) => {
+    const { port, started: first } = await onFreePort((port) => listen(t, port))
+    const server = await startNegotiateServer(t, (_times, response) =>
+      response.end(negotiation(socketAt(port), relayToken({ sub: '42' })))
+    )
+    const realtime = openRealtime(t, server)
+    const states: string[] = []
+    realtime.on('state', (state) => void states.push(state))
+    const publish = (channel: string, data: unknown): Promise<unknown> =>
+      send(`http://${LOOPBACK}:${port}`, '/api/publish', {
+        method: 'POST',
+        body: JSON.stringify({ channel, data }),
+        headers: { 'x-api-key': API_KEY }
+      })
+    realtime.watchFloor('a')
+    realtime.start()
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
+
+    const offline = next(realtime, 'state', (state) => state === 'offline')
+    await kill(first)
+    await offline
+    const gap = next(realtime, 'gap', ({ channel }) => channel === 'floor:a')
+    await listen(t, port)
+    await gap
+    await publishUntil(
+      next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 2),
+      () => publish('floor:a', positions('a', 2))
+    )
+    t.same(states, ['connecting', 'online', 'connecting', 'offline', 'online'])
+    t.equal(server.asked, 1, 'its token is still good')
+  })
+})
+
+const listen = async (t: Test, port: number): Promise<RunningRelay> => {
+  const log = createLogger({ name: 'relay', level: 'silent' })
+  const running = await buildRelay(configOf(), { log, version: 'test' })
+  await once(running.server.listen(port, LOOPBACK), 'listening')
+  t.teardown(() => kill(running))
+  return running
+}
+
+const kill = async ({ server, cutOff, close }: RunningRelay): Promise<void> => {
+  if (!server.listening) return
+  const closed = close()
+  cutOff()
+  await closed
+}
