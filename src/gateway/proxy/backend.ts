@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { buildConnector, Client } from 'undici'
 import { READING_METHODS } from '../access.js'
 import type { GatewayConfig } from '../config.js'
@@ -22,6 +23,12 @@ export interface Backend {
   readonly pathPrefix: string
   /** Both in one. */
   readonly address: string
+}
+
+/** Told how the backend does. */
+export interface BackendWatch {
+  answered(request: FastifyRequest, seconds: number): void
+  failed(error: unknown): void
 }
 
 export const openBackend = ({ url, timeoutMs, connections, inFlight }: GatewayConfig['backend']): Backend => {

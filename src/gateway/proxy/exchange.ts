@@ -1,0 +1,248 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
+import type { Client, Dispatcher } from 'undici'
+import { Refusal } from '../errors.js'
+import { onceClosed } from '../response-close.js'
+import { type Backend, type BackendWatch, backendRefusal, mayRepeat } from './backend.js'
+import type { Waiter } from './backend-slots.js'
+import { browserResponseHeaders, headerValue, withoutNames } from './response-headers.js'
+import { BODILESS, CONTENT_HEADERS, isNoContent, MAX_STATUS } from './response-status.js'
+
+export interface ExchangeParts {
+  readonly backend: Backend
+  readonly watch: BackendWatch
+  readonly log: Pick<Logger, 'error'>
+  /** What every answer carries, as names and values by turns. */
+  readonly fixedHead: readonly string[]
+}
+
+// How long either side of the browser's connection may stand still: long enough for a phone that changes its network.
+const STALL_MS = 30_000
+
+/**
+ * One request and its answer. The methods that begin with `on` are undici's oldest form of a handler: it is the one that
+ * its connections call, where a handler of the new form is wrapped, and gets every header parsed into an object: 4 µs.
+ */
+export class Exchange implements Dispatcher.DispatchHandler, Waiter {
+  readonly streams: boolean
+  readonly #parts: ExchangeParts
+  readonly #reply: FastifyReply
+  readonly #response: ServerResponse
+  readonly #options: Dispatcher.DispatchOptions
+  #startedAt = 0
+  #phase: 'waiting' | 'running' | 'done' = 'waiting'
+  #connection: Client | null = null
+  #attempt = 0
+  #abort: ((reason: Error) => void) | null = null
+  #resume: (() => void) | null = null
+  #senderStall: NodeJS.Timeout | null = null
+  #readerStall: NodeJS.Timeout | null = null
+  /** Whether the backend has begun to answer. */
+  #begun = false
+  /** What the backend said before the body, until it is sent on; and what the hooks have to say. */
+  #status = 0
+  #headers: readonly string[] = NO_HEADERS
+  #ownHeaders: Readonly<Record<string, unknown>> = NO_OWN_HEADERS
+  /** How long the body is, where it is short and says so. */
+  #smallLength = -1
+  /** Whether all of the answer is written. */
+  #whole = false
+  /** Whether the answer is out, or nobody waits for it any more. */
+  #closed = false
+
+  constructor(parts: ExchangeParts, reply: FastifyReply, options: Dispatcher.DispatchOptions) {
+    this.#parts = parts
+    this.#reply = reply
+    this.#response = reply.raw
+    this.#options = options
+    this.streams = options.body !== null && typeof options.body === 'object'
+  }
+
+  start(): void {
+    this.#startedAt = performance.now()
+    this.#parts.backend.slots.enter(this)
+    onceClosed(this.#response, () => this.#close())
+  }
+
+  run(connection: Client, waitedMs: number): void {
+    this.#phase = 'running'
+    this.#connection = connection
+    // What was spent waiting is gone.
+    if (waitedMs > 0) this.#options.headersTimeout = Math.max(1, this.#parts.backend.timeoutMs - waitedMs)
+    if (this.streams) this.#watchSender()
+    connection.dispatch(this.#options, this)
+  }
+
+  refuse(refusal: Refusal): void {
+    this.#phase = 'done'
+    if (this.#leavesRest()) this.#reply.header('connection', 'close')
+    this.#reply.send(refusal)
+  }
+
+  onConnect(abort: (reason?: Error) => void): void {
+    this.#abort = abort
+    if (this.#closed) abort(browserLeft())
+  }
+
+  onResponseStarted(): void {
+    this.#begun = true
+  }
+
+  // What is thrown here, such as for a header that HTTP does not allow, comes back through `onError`.
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
+    // An informational answer comes before the real one.
+    if (status < 200) return true
+    if (status > MAX_STATUS) throw new Error(`no answer can have the status ${status}`)
+    this.#parts.watch.answered(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
+    this.#status = status
+    this.#resume = resume
+    this.#ownHeaders = this.#reply.getHeaders()
+    this.#headers = browserResponseHeaders(rawHeaders, this.#parts.backend.address, this.#ownHeaders)
+    if (BODILESS.has(status)) this.#end()
+    else this.#smallLength = smallLength(this.#headers)
+    return true
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#whole || this.#response.writableEnded) return true
+    // Not before there is something to say: until then the backend may fail, and that can still be told.
+    if (!this.#response.headersSent) this.#writeHead(this.#status, this.#headers)
+    if (chunk.length === this.#smallLength) {
+      // The whole answer in one piece: as Latin-1 text, which keeps every byte, it leaves in one write with its head.
+      // Ended at once, it would leave together with an empty piece behind it, in a dearer kind of write.
+      this.#response.write(chunk.toString('latin1'), 'latin1')
+      this.#whole = true
+      process.nextTick(endResponse, this.#response)
+      return true
+    }
+    if (this.#response.write(chunk)) return true
+    this.#waitForReader()
+    return false
+  }
+
+  onComplete(): void {
+    this.#leave()
+    if (!this.#whole && !this.#response.writableEnded) this.#end()
+  }
+
+  onError(error: Error): void {
+    if (this.#closed || this.#whole || this.#response.writableEnded) {
+      this.#leave()
+      return
+    }
+    this.#parts.watch.failed(error)
+    if (this.#mayRepeat(error)) {
+      this.#attempt += 1
+      // Not at once: see `BackendSlots.leave`.
+      process.nextTick(() => this.#connection?.dispatch(this.#options, this))
+      return
+    }
+    this.#leave()
+    if (this.#response.headersSent) this.#breakOff(error)
+    else this.refuse(backendRefusal(error))
+  }
+
+  /** A sender that pauses for too long gives its connection to others. */
+  onBodySent(): void {
+    this.#senderStall?.refresh()
+  }
+
+  onRequestSent(): void {
+    this.#senderStall = stopped(this.#senderStall)
+  }
+
+  #watchSender(): void {
+    this.#senderStall = setTimeout(() => {
+      const { raw } = this.#reply.request
+      // Where bytes are waiting, it is the backend that does not take them.
+      this.#abort?.(new Refusal(raw.readableLength > 0 ? 'BACKEND_TIMEOUT' : 'REQUEST_TIMEOUT'))
+    }, STALL_MS)
+  }
+
+  #waitForReader(): void {
+    this.#readerStall = setTimeout(() => this.#response.destroy(), STALL_MS)
+    this.#response.once('drain', () => {
+      this.#readerStall = stopped(this.#readerStall)
+      this.#resume?.()
+    })
+  }
+
+  #mayRepeat(error: Error): boolean {
+    return this.#attempt === 0 && !this.#begun && !this.#response.headersSent && mayRepeat(this.#options.method, error)
+  }
+
+  #leave(): void {
+    if (this.#phase !== 'running' || this.#connection === null) return
+    this.#phase = 'done'
+    this.#senderStall = stopped(this.#senderStall)
+    this.#readerStall = stopped(this.#readerStall)
+    this.#parts.backend.slots.leave(this, this.#connection)
+  }
+
+  #close(): void {
+    this.#closed = true
+    if (this.#phase === 'waiting') {
+      this.#phase = 'done'
+      this.#parts.backend.slots.giveUp(this)
+    }
+    // A browser that has gone away needs no answer: the backend must not go on working for it.
+    else if (this.#phase === 'running') this.#abort?.(browserLeft())
+  }
+
+  #end(): void {
+    if (!this.#response.headersSent) {
+      if (isNoContent(this.#status, this.#options.method))
+        this.#writeHead(204, withoutNames(this.#headers, CONTENT_HEADERS))
+      else this.#writeHead(this.#status, this.#headers)
+    }
+    this.#response.end()
+  }
+
+  /** Half an answer must look like one, not like a short success. */
+  #breakOff(error: Error): void {
+    this.#parts.log.error({ requestId: this.#reply.request.id, err: error }, 'answer broken off')
+    // Where the end of the connection is the end of the answer, it takes more than that.
+    if (this.#reply.request.raw.httpVersionMinor === 0) this.#response.socket?.resetAndDestroy()
+    else this.#response.destroy()
+  }
+
+  #writeHead(status: number, incoming: readonly string[]): void {
+    const head = this.#parts.fixedHead.concat('x-request-id', this.#reply.request.id, incoming)
+    for (const name in this.#ownHeaders) {
+      const value = this.#ownHeaders[name]
+      if (typeof value === 'string') head.push(name, value)
+      else for (const one of [value].flat()) head.push(name, String(one))
+    }
+    if (this.#leavesRest()) head.push('connection', 'close')
+    this.#response.writeHead(status, head)
+    this.#reply.hijack()
+  }
+
+  /** Whether the answer does not wait for the end of an upload: nobody reads the rest of it, and what comes after that. */
+  #leavesRest(): boolean {
+    const { complete, headers } = this.#reply.request.raw
+    return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0)
+  }
+}
+
+const stopped = (timer: NodeJS.Timeout | null): null => {
+  if (timer !== null) clearTimeout(timer)
+  return null
+}
+
+const endResponse = (response: ServerResponse): void => {
+  response.end()
+}
+
+const browserLeft = (): Error => new Error('the browser went away')
+
+const NO_HEADERS: readonly string[] = []
+const NO_OWN_HEADERS: Readonly<Record<string, unknown>> = {}
+
+const SMALL_BYTES = 16 * 1024
+
+const smallLength = (headers: readonly string[]): number => {
+  const length = Number(headerValue(headers, 'content-length') ?? -1)
+  return length <= SMALL_BYTES ? length : -1
+}
