@@ -51,13 +51,23 @@ const connectorOf = (timeout: number): buildConnector.connector => {
   // Verifying is the default of TLS and stays so, whatever a proxy library passes by itself.
   const connect = buildConnector({ timeout, rejectUnauthorized: true })
   return (options, callback) =>
-    connect(options, (...result) => {
-      const [, socket] = result
+    connect(options, (error, socket) => {
+      if (error !== null) {
+        callback(ofNoKind(error), null)
+        return
+      }
       // Undici says what a connection has served only where it was closed, not where it was reset.
-      socket?.once('error', (error) => Object.assign(error, { socket: { bytesRead: socket.bytesRead } }))
-      callback(...result)
+      socket.once('error', (fault) => Object.assign(fault, { socket: { bytesRead: socket.bytesRead } }))
+      callback(null, socket)
     })
 }
+
+/**
+ * Undici has a way of its own for a certificate with another name, after which its client believes for ever that a request
+ * is under way, and takes no other.
+ */
+const ofNoKind = (error: NodeJS.ErrnoException): Error =>
+  error.code === 'ERR_TLS_CERT_ALTNAME_INVALID' ? new Error(error.message, { cause: error }) : error
 
 const TIMEOUT_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_TIMEOUT',
