@@ -399,6 +399,12 @@ t.test('OVERLOADED', async (t) => {
     isRefusal(t, answer, 503, 'OVERLOADED')
     t.equal(answer.headers['retry-after'], '1')
     t.equal(gateway.backend.requests.length, 2, 'the backend is left alone')
+    t.match((await gateway.send('/metrics')).body, 'gateway_refusals_total{code="OVERLOADED"} 1', 'it is counted')
+    t.same(
+      gateway.logs.filter(({ level }) => Number(level) > 30),
+      [],
+      'and not written about'
+    )
     for (const response of await held(2)) response.end('{}')
     t.same(
       (await Promise.all(earlier)).map(({ status }) => status),
