@@ -11,6 +11,7 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'x-request-id',
   'x-gateway-error',
   'x-auth-permissions-at',
+  'x-logout-at',
   // What the backend is made of, and which way the answer came.
   'x-aspnet-version',
   'x-aspnetmvc-version',
@@ -40,7 +41,7 @@ export const browserResponseHeaders = (
 ): string[] => {
   const headers: string[] = []
   let perConnection: readonly string[] = []
-  let cacheControl = false
+  let cacheControl = 'cache-control' in own
   for (let index = 0; index < incoming.length; index += 2) {
     const name = textOf(incoming[index]).toLowerCase()
     if (name === 'connection') perConnection = perConnection.concat(namesInConnection(textOf(incoming[index + 1])))
