@@ -1,0 +1,293 @@
+import t from 'tap'
+import { browserHeaders } from '../../helper/gateway.js'
+import {
+  APP,
+  APP_HOST,
+  backendWith,
+  exchangesIn,
+  isExchange,
+  signIn,
+  startOidcGateway,
+  startProvider,
+  TestClock,
+  visitorOf
+} from './fixture.js'
+import type { Visitor } from './visitor.js'
+
+const APP_COOKIES = ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry', 'auth_via_oidc']
+
+/** As when the app token has run out, and the provider session has not. */
+const loseAppSession = (visitor: Visitor): void => {
+  for (const name of APP_COOKIES) visitor.setCookie(APP_HOST, name, null)
+}
+
+const signedIn = async (t: Parameters<typeof startProvider>[0], clock = new TestClock()) => {
+  const provider = await startProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
+  const visitor = visitorOf(gateway)
+  await signIn(visitor, 'ada')
+  // Late requests of the page that signed in share its session.
+  clock.advance(11)
+  gateway.backend.requests.length = 0
+  return { provider, gateway, visitor, clock }
+}
+
+t.test('a provider session without an app session', async (t) => {
+  t.test('becomes one with the next request, which already carries the new token', async (t) => {
+    const { gateway, visitor } = await signedIn(t)
+    loseAppSession(visitor)
+
+    const answer = await visitor.request(`${APP}/api/zones`)
+
+    t.equal(answer.status, 200)
+    t.same(visitor.names(APP_HOST), [...APP_COOKIES, 'oidc_session'].sort())
+    t.equal(answer.headers['cache-control'], 'no-store')
+    const [exchange, zones] = gateway.backend.requests
+    t.same(JSON.parse(exchange?.body ?? ''), {
+      email: 'ada@example.com',
+      name: 'Ada Lovelace',
+      okta: true,
+      groups: ['engineers', 'admins']
+    })
+    t.equal(exchange?.headers.authorization, undefined)
+    t.equal(exchange?.headers.cookie, undefined)
+    t.equal(zones?.headers.authorization, `Bearer ${visitor.cookie(APP_HOST, 'auth_token')}`)
+  })
+
+  t.test('becomes one with a page too', async (t) => {
+    const { gateway, visitor } = await signedIn(t)
+    loseAppSession(visitor)
+    await visitor.request(`${APP}/floors`)
+    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    t.equal(exchangesIn(gateway.backend).length, 1)
+  })
+
+  t.test('is left alone by a mutation, which is refused before it', async (t) => {
+    const { gateway, visitor } = await signedIn(t)
+    loseAppSession(visitor)
+    const { cookie, ...headers } = browserHeaders(null)
+    visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
+    const answer = await visitor.request(`${APP}/api/zones`, { method: 'POST', headers })
+    t.equal(answer.code, 'UNAUTHENTICATED')
+    t.same(gateway.backend.requests, [])
+  })
+
+  t.test('makes one exchange for fifty requests at once', async (t) => {
+    const { gateway, visitor } = await signedIn(t)
+    loseAppSession(visitor)
+    const cookie = visitor.cookieHeader(new URL(APP))
+
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => gateway.send(`/api/things/${index}`, { headers: { cookie } }))
+    )
+
+    t.equal(exchangesIn(gateway.backend).length, 1)
+    t.ok(answers.every(({ headers }) => headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey'))))
+    const forwarded = gateway.backend.requests.filter((request) => !isExchange(request))
+    t.equal(forwarded.length, 50)
+    t.equal(new Set(forwarded.map(({ headers }) => headers.authorization)).size, 1, 'all with the same token')
+    t.match(forwarded[0]?.headers.authorization, /^Bearer ey/)
+
+    await gateway.send('/api/late', { headers: { cookie } })
+    t.equal(exchangesIn(gateway.backend).length, 1, 'and one that comes just after makes none')
+    const { body } = await gateway.send('/metrics')
+    t.match(body, 'gateway_exchange_total{result="success"} 2')
+  })
+
+  t.test('is not asked for where there is an app session', async (t) => {
+    const { gateway, visitor } = await signedIn(t)
+    await visitor.request(`${APP}/api/zones`)
+    t.same(exchangesIn(gateway.backend), [])
+  })
+})
+
+t.test('somebody without an account', async (t) => {
+  t.test('is told so on a page, is marked, and is not sent round in circles', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+
+    const page = await signIn(visitor, 'bob')
+
+    t.equal(page.status, 403)
+    t.match(page.body, /There is no account for you here/)
+    t.match(page.body, /bob@example\.com/)
+    t.match(visitor.attributes(APP_HOST, 'oidc_exchange_failed'), /Max-Age=300; Path=\/; HttpOnly; SameSite=Lax/)
+    t.same(visitor.names(APP_HOST), ['oidc_exchange_failed', 'oidc_session'])
+    t.equal(exchangesIn(gateway.backend).length, 1)
+
+    const again = await signIn(visitor, 'bob')
+    t.equal(again.status, 403, 'a second sign-in ends on the same page')
+    t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'requests go on without a session')
+    t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
+    t.equal(exchangesIn(gateway.backend).length, 1, 'and the backend is not asked again')
+    t.match((await gateway.send('/metrics')).body, 'gateway_exchange_total{result="no_account"} 1')
+  })
+
+  t.test('is asked for again when the marker is gone', async (t) => {
+    const clock = new TestClock()
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'bob')
+    gateway.backend.answer = backendWith(['bob@example.com'])
+
+    await visitor.request(`${APP}/api/zones`)
+    t.equal(visitor.cookie(APP_HOST, 'auth_token'), undefined)
+
+    clock.advance(301)
+    visitor.setCookie(APP_HOST, 'oidc_exchange_failed', null)
+    await visitor.request(`${APP}/api/zones`)
+    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+  })
+
+  t.test('does not hold up somebody else in the same browser', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'bob')
+    visitor.setCookie(new URL(provider.url).host, '_session', null)
+    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
+    t.equal(visitor.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'and the marker is gone')
+  })
+
+  t.test('is not believed in where the marker was made up', async (t) => {
+    const { gateway, visitor } = await signedIn(t)
+    loseAppSession(visitor)
+    visitor.setCookie(APP_HOST, 'oidc_exchange_failed', 'true')
+    await visitor.request(`${APP}/api/zones`)
+    t.equal(exchangesIn(gateway.backend).length, 1)
+  })
+
+  const REFUSALS: readonly (readonly [status: number, body: string])[] = [
+    [200, '{"success":false}'],
+    [400, '{"success":false}'],
+    [401, ''],
+    [403, '{"error":"no"}'],
+    [404, 'not found']
+  ]
+  for (const [status, body] of REFUSALS) {
+    t.test(`is what the backend means by ${status} ${body}`, async (t) => {
+      const { gateway, visitor } = await signedIn(t)
+      loseAppSession(visitor)
+      gateway.backend.answer = (request, response) =>
+        isExchange(request) ? response.writeHead(status).end(body) : response.end('{}')
+      t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
+      t.ok(visitor.cookie(APP_HOST, 'oidc_exchange_failed'))
+    })
+  }
+})
+
+t.test('a backend that does not answer', async (t) => {
+  type Answer = Parameters<typeof isExchange>[0]
+  const ABSENCES: readonly (readonly [
+    why: string,
+    answer: (response: import('node:http').ServerResponse) => unknown
+  ])[] = [
+    ['500', (response) => response.writeHead(500).end()],
+    ['503', (response) => response.writeHead(503).end('{"success":false}')],
+    ['429', (response) => response.writeHead(429).end('{"success":false}')],
+    ['a reset', (response) => response.destroy()],
+    ['200 with nonsense', (response) => response.end('<html>')],
+    ['200 without a token', (response) => response.end('{"success":true,"data":{}}')],
+    ['a redirect', (response) => response.writeHead(302, { location: '/login' }).end()]
+  ]
+  for (const [why, answer] of ABSENCES) {
+    t.test(`is not taken for a missing account: ${why}`, async (t) => {
+      const { gateway, visitor, clock } = await signedIn(t)
+      loseAppSession(visitor)
+      gateway.backend.answer = (request: Answer, response) =>
+        isExchange(request) ? answer(response) : response.end('{}')
+
+      t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
+      t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
+
+      t.equal(visitor.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'no marker')
+      t.ok(visitor.cookie(APP_HOST, 'oidc_session'), 'the provider session stays')
+      t.equal(exchangesIn(gateway.backend).length, 1, 'and it is left in peace for a moment')
+      t.match(
+        gateway.logs.find(({ msg }) => String(msg).startsWith('the backend did not answer')),
+        { level: 50, reason: /./, subject: 'ada' }
+      )
+
+      gateway.backend.answer = backendWith(['ada@example.com'])
+      clock.advance(11)
+      await visitor.request(`${APP}/api/zones`)
+      t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'then it is asked again')
+    })
+  }
+
+  t.test('at a sign-in ends on a page that leads on', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    gateway.backend.answer = (_request, response) => response.destroy()
+    const visitor = visitorOf(gateway)
+    const page = await signIn(visitor, 'ada', '/floors')
+    t.equal(page.status, 503)
+    t.match(page.body, 'href="/floors"')
+    t.same(visitor.names(APP_HOST), ['oidc_session'])
+  })
+})
+
+t.test('provider tokens', async (t) => {
+  const start = async (t: Parameters<typeof startProvider>[0]) => {
+    const clock = new TestClock()
+    const client = { grant_types: ['authorization_code', 'refresh_token'] }
+    const groups = ['engineers']
+    const claims = { name: 'Ada', email: 'ada@example.com', groups }
+    const provider = await startProvider(t, { client, tokenSeconds: 600, accounts: [{ id: 'ada', claims }] })
+    const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    loseAppSession(visitor)
+    gateway.backend.requests.length = 0
+    return { clock, provider, gateway, visitor, groups }
+  }
+
+  t.test('are refreshed when they have run out: claims are those of today', async (t) => {
+    const { clock, gateway, visitor, groups } = await start(t)
+    groups.push('admins')
+
+    clock.advance(60)
+    await visitor.request(`${APP}/api/zones`)
+    t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }], 'not before')
+
+    for (const [seconds, expected] of [
+      [600, ['engineers', 'admins']],
+      [700, ['engineers', 'admins', 'owners']]
+    ] as const) {
+      if (expected.length === 3) groups.push('owners')
+      loseAppSession(visitor)
+      clock.advance(seconds)
+      await visitor.request(`${APP}/api/zones`)
+      t.match(exchangesIn(gateway.backend).at(-1), { groups: expected })
+    }
+  })
+
+  t.test('that the provider no longer renews end the session', async (t) => {
+    const { clock, provider, gateway, visitor } = await start(t)
+    // Grants are in the memory that all providers of this process share; one that knows no such client has forgotten it.
+    provider.listener = refusing(provider.listener)
+    clock.advance(700)
+    t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
+    t.same(visitor.names(APP_HOST), [])
+    t.same(exchangesIn(gateway.backend), [])
+    t.match((await gateway.send('/metrics')).body, 'gateway_exchange_total{result="provider_ended"} 1')
+  })
+
+  t.test('that cannot be refreshed because the provider is away leave things as they were', async (t) => {
+    const { clock, provider, gateway, visitor } = await start(t)
+    await provider.down()
+    clock.advance(700)
+    await visitor.request(`${APP}/api/zones`)
+    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }])
+  })
+})
+
+const refusing =
+  (listener: import('node:http').RequestListener): import('node:http').RequestListener =>
+  (request, response) => {
+    if (request.url !== '/token') return listener(request, response)
+    response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}')
+  }

@@ -1,0 +1,309 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import t, { type Test } from 'tap'
+import {
+  APP,
+  APP_HOST,
+  CLIENT_SECRET,
+  signIn,
+  signInUpToCallback,
+  startOidcGateway,
+  startProvider,
+  TestClock,
+  visitorOf
+} from './fixture.js'
+import {
+  type ScriptedProvider,
+  signed,
+  signedWithText,
+  startScriptedProvider,
+  type TokenRecipe,
+  unsigned
+} from './scripted-provider.js'
+import type { Visit, Visitor } from './visitor.js'
+
+/** A plain page, no session, and nothing that goes on by itself. */
+const refusedOn = (
+  t: Test,
+  visitor: Visitor,
+  page: Visit | Awaited<ReturnType<Visitor['request']>>,
+  status: number
+): void => {
+  t.equal(page.status, status)
+  t.match(page.headers['content-type'], /^text\/html/)
+  t.match(page.body, /<h1>/)
+  t.match(page.body, 'href="/auth/oidc/login')
+  t.notMatch(page.body, /<script|http-equiv/i)
+  t.equal(page.headers['cache-control'], 'no-store')
+  t.ok(page.headers['content-security-policy'])
+  for (const name of ['oidc_session', 'auth_token']) t.equal(visitor.cookie(APP_HOST, name), undefined, name)
+}
+
+t.test('a callback is refused', async (t) => {
+  t.test('with a state that nobody gave out', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada')
+    for (const state of ['', 'wrong', 'a'.repeat(43)]) {
+      callback.searchParams.set('state', state)
+      refusedOn(t, visitor, await visitor.request(callback), 400)
+    }
+    callback.searchParams.delete('state')
+    refusedOn(t, visitor, await visitor.request(callback), 400)
+  })
+
+  t.test('with two states', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada')
+    callback.searchParams.append('state', callback.searchParams.get('state') ?? '')
+    refusedOn(t, visitor, await visitor.request(callback), 400)
+  })
+
+  t.test('in another browser than the one that began, as when somebody sends a link', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const callback = await signInUpToCallback(visitorOf(gateway), 'ada')
+    const victim = visitorOf(gateway)
+    const page = await victim.request(callback)
+    refusedOn(t, victim, page, 400)
+    t.match(page.body, /not begun here/)
+    t.same(gateway.backend.requests, [])
+  })
+
+  t.test('with the code of another sign-in', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const [mallory, victim] = [visitorOf(gateway), visitorOf(gateway)]
+    const stolen = await signInUpToCallback(mallory, 'bob')
+    const callback = await signInUpToCallback(victim, 'ada')
+    callback.searchParams.set('code', stolen.searchParams.get('code') ?? '')
+    refusedOn(t, victim, await victim.request(callback), 400)
+  })
+
+  t.test('when it is replayed in the same browser', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada')
+    await visitor.request(callback)
+    const page = await visitor.request(callback)
+    t.equal(page.status, 400)
+    t.match(page.body, /not begun here/)
+  })
+
+  t.test('when it is replayed with the cookies it came with: the provider redeems a code once', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada')
+    const cookie = visitor.cookieHeader(callback)
+    await visitor.request(callback)
+    const thief = visitorOf(gateway)
+    const page = await thief.request(callback, { headers: { cookie } })
+    refusedOn(t, thief, page, 400)
+    t.match(page.body, /used already/)
+  })
+
+  t.test('when its cookie was planted beside the right one', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada')
+    const cookie = visitor.cookieHeader(callback)
+    const [name = ''] = cookie.split('=')
+    const page = await visitor.request(callback, { headers: { cookie: `${cookie}; ${name}=planted` } })
+    refusedOn(t, visitor, page, 400)
+  })
+
+  t.test('after ten minutes', async (t) => {
+    const clock = new TestClock()
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada')
+    clock.advance(601)
+    refusedOn(t, visitor, await visitor.request(callback), 400)
+  })
+})
+
+t.test('a person who declines', async (t) => {
+  t.test('is told so, and can go back', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    const page = await signIn(visitor, '', '/floors')
+    refusedOn(t, visitor, page, 403)
+    t.match(page.body, /not granted/)
+    t.match(page.body, 'href="/auth/oidc/login?returnTo=%2Ffloors"')
+    t.equal(page.visited.filter((url) => url.includes('/auth/oidc/login')).length, 0, 'nobody is sent round again')
+  })
+})
+
+t.test('what a provider answers is refused', async (t) => {
+  const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  const now = (): number => Math.floor(Date.now() / 1000)
+  const claiming =
+    (claims: object) =>
+    (recipe: TokenRecipe): Promise<string> =>
+      signed({ ...recipe, claims: { ...recipe.claims, ...claims } })
+
+  const TOKENS: readonly (readonly [why: string, idToken: ScriptedProvider['idToken']])[] = [
+    ['without a signature', unsigned],
+    [
+      'with alg none in another spelling',
+      (recipe) => unsigned(recipe).replace(/^[^.]+/, Buffer.from('{"alg":"nOnE"}').toString('base64url'))
+    ],
+    ['signed with the client secret', (recipe) => signedWithText(recipe, CLIENT_SECRET)],
+    [
+      'signed with the public key as if it were a secret',
+      (recipe) => signedWithText(recipe, createPublicKey(recipe.key).export({ format: 'pem', type: 'spki' }))
+    ],
+    ['signed with another key under a known name', (recipe) => signed({ ...recipe, key: other })],
+    [
+      'signed with a key that nobody knows',
+      (recipe) => signed({ ...recipe, key: other, header: { alg: 'RS256', kid: 'k2' } })
+    ],
+    [
+      'with a key in its header',
+      (recipe) =>
+        signed({
+          ...recipe,
+          key: other,
+          header: { ...recipe.header, kid: undefined, jwk: createPublicKey(other).export({ format: 'jwk' }) }
+        })
+    ],
+    ['with its signature cut off', async (recipe) => (await signed(recipe)).replace(/[^.]+$/, '')],
+    [
+      'with changed claims',
+      async (recipe) => {
+        const [header, , signature] = (await signed(recipe)).split('.')
+        const claims = Buffer.from(JSON.stringify({ ...recipe.claims, sub: 'bob' })).toString('base64url')
+        return `${header}.${claims}.${signature}`
+      }
+    ],
+    [
+      'with an algorithm that was not announced',
+      (recipe) => signed({ ...recipe, header: { alg: 'RS512', kid: 'k1' } })
+    ],
+    ['with another nonce', claiming({ nonce: 'wrong' })],
+    ['without a nonce', claiming({ nonce: undefined })],
+    ['from a foreign issuer', claiming({ iss: 'https://evil.test' })],
+    ['for somebody else', claiming({ aud: 'another-client' })],
+    ['for us and others, given to others', claiming({ aud: ['gatehouse', 'another'], azp: 'another' })],
+    ['that has expired', claiming({ exp: now() - 120 })],
+    ['that was issued in the future', claiming({ iat: now() + 3600, nbf: now() + 3600 })],
+    ['without an end', claiming({ exp: undefined })],
+    ['without a subject', claiming({ sub: undefined })],
+    ['that is no token', () => 'nonsense'],
+    ['that is empty', () => '']
+  ]
+  for (const [why, idToken] of TOKENS) {
+    t.test(`with an ID token ${why}`, async (t) => {
+      const provider = await startScriptedProvider(t)
+      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      provider.idToken = idToken
+      const visitor = visitorOf(gateway)
+      refusedOn(t, visitor, await signIn(visitor, 'ada'), 400)
+      t.same(gateway.backend.requests, [], 'the backend was not asked')
+      t.match(
+        gateway.logs.find(({ msg }) => msg === 'a sign-in failed'),
+        { level: 40, fault: 'unverified' }
+      )
+    })
+  }
+
+  t.test('with the name of another issuer beside the code', async (t) => {
+    const provider = await startScriptedProvider(t)
+    provider.metadata = { authorization_response_iss_parameter_supported: true }
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    for (const iss of ['https://evil.test', null]) {
+      provider.callback = (query) => (iss === null ? query.delete('iss') : query.set('iss', iss))
+      const visitor = visitorOf(gateway)
+      refusedOn(t, visitor, await signIn(visitor, 'ada'), 400)
+    }
+    provider.callback = (query) => query.set('iss', provider.url)
+    t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
+  })
+
+  t.test('and what is not spoilt is taken, within a minute of clock difference', async (t) => {
+    const provider = await startScriptedProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    for (const claims of [{}, { iat: now() + 50 }, { exp: now() - 50, iat: now() - 400 }]) {
+      provider.idToken = claiming(claims)
+      t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
+    }
+  })
+
+  t.test('no token, code or state is in the log', async (t) => {
+    const provider = await startScriptedProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { LOG_LEVEL: 'trace' } })
+    let token = ''
+    provider.idToken = async (recipe) => {
+      token = await signed({ ...recipe, key: other })
+      return token
+    }
+    const visitor = visitorOf(gateway)
+    const { visited } = await signIn(visitor, 'ada')
+    const { searchParams } = new URL(visited.at(-1) ?? '')
+    const log = JSON.stringify(gateway.logs)
+    for (const secret of [
+      token,
+      token.split('.')[2],
+      searchParams.get('code'),
+      searchParams.get('state'),
+      CLIENT_SECRET
+    ]) {
+      t.notOk(log.includes(secret ?? 'missing'))
+    }
+  })
+})
+
+t.test('an error of the provider', async (t) => {
+  const ERRORS: readonly (readonly [error: string, status: number, text: RegExp])[] = [
+    ['access_denied', 403, /not granted/],
+    ['login_required', 403, /not granted/],
+    ['server_error', 503, /cannot be reached/],
+    ['temporarily_unavailable', 503, /cannot be reached/],
+    ['invalid_scope', 502, /how the two are set up/],
+    ['<script>alert(1)</script>', 502, /how the two are set up/]
+  ]
+  for (const [error, status, text] of ERRORS) {
+    t.test(`${error} ends on a page`, async (t) => {
+      const provider = await startScriptedProvider(t)
+      provider.callback = (query) => {
+        query.delete('code')
+        query.set('error', error)
+        query.set('error_description', '<b>nonsense</b>')
+      }
+      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      const visitor = visitorOf(gateway)
+      const page = await signIn(visitor, 'ada')
+      refusedOn(t, visitor, page, status)
+      t.match(page.body, text)
+      t.notMatch(page.body, /nonsense|alert/)
+    })
+  }
+
+  t.test('at its token endpoint ends on a page', async (t) => {
+    const provider = await startScriptedProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const answers: readonly (readonly [status: number, body: string, shown: number])[] = [
+      [401, '{"error":"invalid_client"}', 502],
+      [400, '{"error":"invalid_grant"}', 400],
+      [500, '{"error":"server_error"}', 503],
+      [502, '<html>bad gateway</html>', 503],
+      [200, 'nonsense', 503]
+    ]
+    for (const [status, body, shown] of answers) {
+      provider.token = (_request, response) => {
+        response
+          .writeHead(status, { 'content-type': body.startsWith('{') ? 'application/json' : 'text/html' })
+          .end(body)
+      }
+      const visitor = visitorOf(gateway)
+      refusedOn(t, visitor, await signIn(visitor, 'ada'), shown)
+    }
+  })
+})

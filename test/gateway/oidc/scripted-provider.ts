@@ -1,0 +1,110 @@
+import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { SignJWT } from 'jose'
+import type { Teardown } from '../../helper/child.js'
+import { CLIENT_ID, type Standing, stand } from './fixture.js'
+
+/** What a token is made from, for tests to spoil. */
+export interface TokenRecipe {
+  header: Record<string, unknown>
+  claims: Record<string, unknown>
+  key: KeyObject
+}
+
+export interface ScriptedProvider extends Standing {
+  readonly key: KeyObject
+  /** Makes the ID token of the next sign-ins; the signed one unless a test says otherwise. */
+  idToken: (recipe: TokenRecipe) => string | Promise<string>
+  /** What is added to the address that the browser is sent back to, or put in its place. */
+  callback: (query: URLSearchParams) => void
+  /** Answers the token endpoint in place of a token. */
+  token: ((request: IncomingMessage, response: ServerResponse) => void) | null
+  metadata: Record<string, unknown>
+}
+
+export const signed = ({ header, claims, key }: TokenRecipe): Promise<string> =>
+  new SignJWT(claims).setProtectedHeader(header as { alg: string }).sign(key)
+
+const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** Without any signature. */
+export const unsigned = ({ header, claims }: TokenRecipe): string =>
+  `${encoded({ ...header, alg: 'none' })}.${encoded(claims)}.`
+
+/** Signed with a text that others know too. */
+export const signedWithText = ({ header, claims }: TokenRecipe, secret: string | Buffer): string => {
+  const content = `${encoded({ ...header, alg: 'HS256' })}.${encoded(claims)}`
+  return `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`
+}
+
+/** A provider that signs in whoever comes, and can be told to lie. */
+export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvider> => {
+  const standing = await stand(t)
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const nonces = new Map<string, string | null>()
+  const provider: ScriptedProvider = Object.assign(standing, {
+    key: privateKey,
+    idToken: signed as ScriptedProvider['idToken'],
+    callback: () => undefined,
+    token: null,
+    metadata: {}
+  })
+  const json = (response: ServerResponse, content: unknown): void => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(content))
+  }
+
+  const routes: Record<
+    string,
+    (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => unknown
+  > = {
+    '/.well-known/openid-configuration': (_request, response) =>
+      json(response, {
+        issuer: standing.url,
+        authorization_endpoint: `${standing.url}/authorize`,
+        token_endpoint: `${standing.url}/token`,
+        jwks_uri: `${standing.url}/keys`,
+        response_types_supported: ['code'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: ['RS256'],
+        ...provider.metadata
+      }),
+    '/keys': (_request, response) =>
+      json(response, { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1', use: 'sig', alg: 'RS256' }] }),
+    '/authorize': (_request, response, query) => {
+      const code = randomBytes(8).toString('hex')
+      nonces.set(code, query.get('nonce'))
+      const back = new URL(query.get('redirect_uri') ?? '')
+      back.searchParams.set('code', code)
+      back.searchParams.set('state', query.get('state') ?? '')
+      provider.callback(back.searchParams)
+      response.writeHead(302, { location: back.href }).end()
+    },
+    '/token': async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      if (provider.token !== null) return provider.token(request, response)
+      const code = new URLSearchParams(Buffer.concat(chunks).toString()).get('code') ?? ''
+      const nonce = nonces.get(code)
+      if (!nonces.delete(code)) {
+        response.statusCode = 400
+        return json(response, { error: 'invalid_grant' })
+      }
+      const now = Math.floor(Date.now() / 1000)
+      const claims = { iss: standing.url, aud: CLIENT_ID, sub: 'ada', iat: now, exp: now + 300, nonce }
+      const idToken = await provider.idToken({
+        header: { alg: 'RS256', kid: 'k1' },
+        claims: { ...claims, email: 'ada@example.com', name: 'Ada', groups: [] },
+        key: privateKey
+      })
+      json(response, { access_token: 'access', token_type: 'Bearer', expires_in: 300, id_token: idToken })
+    }
+  }
+  standing.listener = (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', standing.url)
+    const route = routes[pathname]
+    if (route === undefined) response.writeHead(404).end()
+    else void route(request, response, searchParams)
+  }
+  return provider
+}

@@ -1,0 +1,153 @@
+import t from 'tap'
+import {
+  APP,
+  APP_HOST,
+  exchangesIn,
+  SESSION_SECRET,
+  signIn,
+  startOidcGateway,
+  startProvider,
+  TestClock,
+  visitorOf
+} from './fixture.js'
+import type { Visitor } from './visitor.js'
+
+const SESSION = 'oidc_session'
+
+const withoutAppSession = (visitor: Visitor): Visitor => {
+  for (const name of visitor.names(APP_HOST)) if (name.startsWith('auth_')) visitor.setCookie(APP_HOST, name, null)
+  return visitor
+}
+
+const HOUR = 3600
+
+t.test('the cookie of a provider session', async (t) => {
+  const start = async (t: Parameters<typeof startProvider>[0], env: Record<string, string> = {}) => {
+    const clock = new TestClock()
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, clock, env })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    clock.advance(11)
+    gateway.backend.requests.length = 0
+    return { clock, provider, gateway, visitor, sealed: visitor.cookie(APP_HOST, SESSION) ?? '' }
+  }
+
+  t.test('counts for nothing where it was tampered with, cut or blown up', async (t) => {
+    const { gateway, visitor, sealed } = await start(t)
+    const [header = '', key = '', iv = '', content = '', tag = ''] = sealed.split('.')
+    const flipped = (text: string, at: number): string =>
+      text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1)
+    const headerOf = (content: object): string => Buffer.from(JSON.stringify(content)).toString('base64url')
+    const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString())
+    const SPOILT: Readonly<Record<string, string>> = {
+      'a changed content': [header, key, iv, flipped(content, 10), tag].join('.'),
+      'a changed tag': [header, key, iv, content, flipped(tag, 3)].join('.'),
+      'a changed iv': [header, key, flipped(iv, 3), content, tag].join('.'),
+      'a shorter tag': [header, key, iv, content, tag.slice(0, 8)].join('.'),
+      'no tag': [header, key, iv, content, ''].join('.'),
+      'a part missing': [header, key, iv, content].join('.'),
+      'its second half': sealed.slice(sealed.length / 2),
+      'its first half': sealed.slice(0, sealed.length / 2),
+      'another algorithm': [headerOf({ alg: 'none', enc: 'A256GCM', kid }), key, iv, content, tag].join('.'),
+      'another encryption': [headerOf({ alg: 'dir', enc: 'A128CBC-HS256', kid }), key, iv, content, tag].join('.'),
+      'no name of a key': [headerOf({ alg: 'dir', enc: 'A256GCM' }), key, iv, content, tag].join('.'),
+      'the name of an unknown key': [
+        headerOf({ alg: 'dir', enc: 'A256GCM', kid: 'unknown1' }),
+        key,
+        iv,
+        content,
+        tag
+      ].join('.'),
+      'a key of its own': [header, 'AAAA', iv, content, tag].join('.'),
+      'a signed token in its place': 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.',
+      'five thousand characters': sealed + 'A'.repeat(5000),
+      'something else': 'true',
+      nothing: ''
+    }
+    for (const [what, value] of Object.entries(SPOILT)) {
+      withoutAppSession(visitor)
+      visitor.setCookie(APP_HOST, SESSION, value)
+      const { status } = await visitor.request(`${APP}/api/zones`)
+      t.equal(status, 200, `${what}: the request goes on`)
+      t.same(exchangesIn(gateway.backend), [], `${what}: nobody is signed in`)
+    }
+    t.equal(visitor.cookie(APP_HOST, SESSION), undefined, 'and it is taken away')
+  })
+
+  t.test('counts for nothing beside another one', async (t) => {
+    const { gateway, sealed } = await start(t)
+    await gateway.send('/api/zones', { headers: { cookie: `${SESSION}=${sealed}; ${SESSION}=other` } })
+    t.same(exchangesIn(gateway.backend), [])
+  })
+
+  t.test('is not taken for the cookie of a sign-in under way, nor that for it', async (t) => {
+    const { gateway, visitor } = await start(t)
+    withoutAppSession(visitor)
+    await visitor.request(`${APP}/auth/oidc/login`)
+    const [login = ''] = visitor.names(APP_HOST).filter((name) => name.startsWith('oidc_login'))
+    visitor.setCookie(APP_HOST, SESSION, visitor.cookie(APP_HOST, login) ?? '')
+    await visitor.request(`${APP}/api/zones`)
+    t.same(exchangesIn(gateway.backend), [])
+  })
+
+  t.test('ends after two hours without a request', async (t) => {
+    const { clock, gateway, visitor } = await start(t)
+    t.match(visitor.attributes(APP_HOST, SESSION), 'Max-Age=7200')
+    clock.advance(2 * HOUR)
+    withoutAppSession(visitor)
+    await visitor.request(`${APP}/api/zones`)
+    t.same(exchangesIn(gateway.backend), [])
+    t.equal(visitor.cookie(APP_HOST, SESSION), undefined)
+  })
+
+  t.test(
+    'lives on with requests, those with an app session among them, and ends after a day all the same',
+    async (t) => {
+      const { clock, gateway, visitor, sealed } = await start(t)
+      await visitor.request(`${APP}/api/zones`)
+      t.equal(visitor.cookie(APP_HOST, SESSION), sealed, 'not renewed with each request')
+      for (let hour = 1; hour < 24; hour += 1) {
+        clock.advance(HOUR)
+        await visitor.request(`${APP}/api/zones`)
+        t.not(visitor.cookie(APP_HOST, SESSION), undefined, `after ${hour} hours`)
+      }
+      t.match(visitor.attributes(APP_HOST, SESSION), /Max-Age=35\d\d/, 'never longer than the day')
+      clock.advance(HOUR)
+      withoutAppSession(visitor)
+      await visitor.request(`${APP}/api/zones`)
+      t.same(exchangesIn(gateway.backend), [])
+    }
+  )
+
+  t.test('survives a new secret in front of the old one, and is sealed anew with it', async (t) => {
+    const { provider, visitor, sealed } = await start(t)
+    const NEW = 'the-new-session-secret-0123456789-abc'
+    const clock = new TestClock()
+    const rotated = await startOidcGateway(t, {
+      issuer: provider.url,
+      clock,
+      env: { SESSION_SECRET: `${NEW},${SESSION_SECRET}` }
+    })
+    visitor.move(APP_HOST, rotated.url)
+    clock.advance(HOUR)
+    withoutAppSession(visitor)
+    await visitor.request(`${APP}/api/zones`)
+    t.equal(exchangesIn(rotated.backend).length, 1)
+    const renewed = visitor.cookie(APP_HOST, SESSION) ?? ''
+    const kid = (text: string): string => JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()).kid
+    t.not(kid(renewed), kid(sealed))
+
+    const later = await startOidcGateway(t, { issuer: provider.url, clock, env: { SESSION_SECRET: NEW } })
+    for (const [value, count] of [
+      [sealed, 0],
+      [renewed, 1]
+    ] as const) {
+      visitor.move(APP_HOST, later.url)
+      withoutAppSession(visitor)
+      visitor.setCookie(APP_HOST, SESSION, value)
+      await visitor.request(`${APP}/api/zones`)
+      t.equal(exchangesIn(later.backend).length, count, 'only the new one, once the old secret is gone')
+    }
+  })
+})
