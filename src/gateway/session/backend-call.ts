@@ -6,7 +6,6 @@ import type { BackendSlots, Waiter } from '../proxy/backend-slots.js'
 import { backendRequestHeaders } from '../proxy/request-headers.js'
 import { browserResponseHeaders } from '../proxy/response-headers.js'
 import { MAX_STATUS } from '../proxy/response-status.js'
-import { MAX_STATUS } from '../proxy/response-status.js'
 import { onceClosed } from '../response-close.js'
 
 /** A whole answer of the backend. */
