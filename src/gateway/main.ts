@@ -3,10 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import { SettingsFault } from '../shared/env.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
-import { keepYoungObjectsYoung } from '../shared/young-objects.js'
 import { buildGateway } from './app.js'
 import { type GatewayConfig, gatewayConfig } from './config.js'
 import { connectionDrain } from './http-edge.js'
+import { keepYoungObjectsYoung } from './young-objects.js'
 
 const start = async (config: GatewayConfig): Promise<void> => {
   const log = createLogger({ name: 'gateway', level: config.logLevel })

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import { SettingsFault } from '../shared/env.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
-import { keepYoungObjectsYoung } from '../shared/young-objects.js'
 import { buildRelay } from './app.js'
 import { type RelayConfig, relayConfig } from './config.js'
 import { reloadConfigFile } from './config-reload.js'
@@ -48,7 +47,6 @@ const giveUp = (lines: readonly string[]): never => {
   process.exit(1)
 }
 
-keepYoungObjectsYoung()
 try {
   const config = relayConfig(process.env, readFile)
   const faults = missing(config)
