@@ -42,3 +42,18 @@ export const columnsOf = (values: readonly number[], max: number, { width, heigh
 }
 
 const round = (value: number): number => Math.round(value * 100) / 100
+
+const HOUR_MS = 3_600_000
+
+/** One entry for each hour from the first to the last, also for those in which nobody was there. */
+export const byHour = (
+  counts: readonly { readonly at: string; readonly people: number }[]
+): readonly { readonly hour: string; readonly people: number }[] => {
+  const people = new Map(counts.map((count) => [Math.floor(Date.parse(count.at) / HOUR_MS), count.people]))
+  const first = Math.min(...people.keys())
+  const hours = people.size === 0 ? 0 : Math.max(...people.keys()) - first + 1
+  return Array.from({ length: hours }, (_, index) => ({
+    hour: new Date((first + index) * HOUR_MS).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' }),
+    people: people.get(first + index) ?? 0
+  }))
+}

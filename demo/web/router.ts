@@ -42,7 +42,11 @@ const pages = {
 const routes: RouteRecordRaw[] = [
   { path: '/', redirect: '/live' },
   { path: '/login', component: () => import('./pages/LoginPage.vue'), meta: { title: 'Sign in' } },
-  { path: '/forbidden', component: () => import('./pages/ForbiddenPage.vue'), meta: { title: 'Not for you', auth: true } },
+  {
+    path: '/forbidden',
+    component: () => import('./pages/ForbiddenPage.vue'),
+    meta: { title: 'Not for you', auth: true }
+  },
   ...menu.map(
     ({ path, title, meta }): RouteRecordRaw => ({
       path: path === '/live' ? '/live/:floorId?' : path,

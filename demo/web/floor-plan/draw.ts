@@ -1,6 +1,6 @@
 import type { Placed } from './hit-test.js'
 import type { Palette } from './palette.js'
-import { middleOf, type Plan, type Point, type Size, widthOf, type Zone } from './plan.js'
+import { boxAround, type Plan, type Point, type Size, type Zone } from './plan.js'
 import { toScreen, type View } from './view.js'
 
 /** What is used of a canvas; a CanvasRenderingContext2D is one, and a test has its own. */
@@ -41,6 +41,8 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 const FULL_CIRCLE = Math.PI * 2
 const FAINT = 0.35
 export const MARKER_RADIUS = 5
+const LABEL_INSET = 8
+const LABEL_LINE = 14
 
 /** What does not move: drawn once for a view and copied to the screen for each frame. */
 export const drawPlan = (
@@ -77,7 +79,7 @@ export const drawPlan = (
     pen.fill()
   }
 
-  pen.textAlign = 'center'
+  pen.textAlign = 'left'
   pen.textBaseline = 'middle'
   for (const zone of plan.zones) drawLabel(pen, zone, view, palette, counts.get(zone.id) ?? 0)
 }
@@ -100,18 +102,20 @@ const outline = (pen: Pen, polygon: readonly Point[], view: View): void => {
 
 /** The name of a zone and how many are inside; left out where there is no room for it. */
 const drawLabel = (pen: Pen, { name, polygon }: Zone, view: View, palette: Palette, count: number): void => {
-  const { x, y } = toScreen(view, middleOf(polygon))
-  const room = widthOf(polygon) * view.scale - 8
-  pen.font = `500 11px ${FONT}`
-  const fits = pen.measureText(name).width <= room
-  if (fits) {
-    pen.fillStyle = palette.label
-    pen.fillText(name, x, count > 0 ? y - 7 : y)
-  }
-  if (count === 0 || room < 16) return
+  const box = boxAround(polygon)
+  const { x, y } = toScreen(view, box)
+  const room = box.width * view.scale - 2 * LABEL_INSET
+  const countText = count > 0 ? String(count) : ''
   pen.font = `600 12px ${FONT}`
+  const countWidth = pen.measureText(countText).width
+  if (countWidth > room) return
   pen.fillStyle = palette.count
-  pen.fillText(String(count), x, fits ? y + 8 : y)
+  pen.fillText(countText, x + LABEL_INSET, y + LABEL_LINE)
+  pen.font = `500 11px ${FONT}`
+  const nameAt = countText === '' ? 0 : countWidth + 6
+  if (nameAt + pen.measureText(name).width > room) return
+  pen.fillStyle = palette.label
+  pen.fillText(name, x + LABEL_INSET + nameAt, y + LABEL_LINE)
 }
 
 /** What moves. One path per colour: three hundred markers are a handful of calls to fill. */

@@ -37,14 +37,11 @@ export interface Plan extends Size {
   readonly receivers: readonly Receiver[]
 }
 
-/** The middle of the box around a zone: where its name goes. */
-export const middleOf = (polygon: readonly Point[]): Point => {
+/** The box around a zone: its name goes into a corner of it. */
+export const boxAround = (polygon: readonly Point[]): Point & Size => {
   const xs = polygon.map(({ x }) => x)
   const ys = polygon.map(({ y }) => y)
-  return { x: (Math.min(...xs) + Math.max(...xs)) / 2, y: (Math.min(...ys) + Math.max(...ys)) / 2 }
-}
-
-export const widthOf = (polygon: readonly Point[]): number => {
-  const xs = polygon.map(({ x }) => x)
-  return Math.max(...xs) - Math.min(...xs)
+  const x = Math.min(...xs)
+  const y = Math.min(...ys)
+  return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y }
 }

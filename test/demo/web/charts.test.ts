@@ -1,5 +1,5 @@
 import t from 'tap'
-import { areaPath, columnsOf, linePath, niceMax } from '../../../demo/web/charts.js'
+import { areaPath, byHour, columnsOf, linePath, niceMax } from '../../../demo/web/charts.js'
 
 const box = { width: 100, height: 50 }
 
@@ -26,6 +26,19 @@ t.test('charts', async (t) => {
   t.test('close an area along the bottom', async (t) => {
     t.equal(areaPath([0, 10], 10, box), 'M0 50L100 0L100 50L0 50Z')
     t.equal(areaPath([], 10, box), '')
+  })
+
+  t.test('have an hour for everybody and for nobody', async (t) => {
+    const counts = [
+      { at: '2025-11-15T09:00:00Z', people: 3 },
+      { at: '2025-11-15T11:00:00Z', people: 5 }
+    ]
+
+    t.same(
+      byHour(counts).map(({ people }) => people),
+      [3, 0, 5]
+    )
+    t.same(byHour([]), [])
   })
 
   t.test('stand columns beside each other', async (t) => {

@@ -1,0 +1,38 @@
+import { computed, ref, watch } from 'vue'
+import type { CallOptions } from '../../../src/client/api/calls.js'
+import type { ListAnswer } from '../types.js'
+import { useLoad } from './useLoad.js'
+
+const ASK_AFTER_MS = 200
+
+/** A long list, part by part, with a search and perhaps a filter. */
+export const usePagedList = <Row>(
+  list: (options: CallOptions) => Promise<ListAnswer<Row>>,
+  limit: number,
+  filter: () => Readonly<Record<string, string | null>> = () => ({})
+) => {
+  const search = ref('')
+  const offset = ref(0)
+  const query = computed(() => ({ limit, offset: offset.value, search: search.value.trim() || null, ...filter() }))
+  const { data, error, isLoading, load } = useLoad((signal) => list({ query: query.value, signal }))
+
+  watch([search, filter], () => {
+    offset.value = 0
+  })
+  watch(query, (_new, _old, onCleanup) => {
+    const timer = setTimeout(() => void load(), ASK_AFTER_MS)
+    onCleanup(() => clearTimeout(timer))
+  })
+  void load()
+
+  return {
+    rows: computed(() => data.value?.data ?? []),
+    total: computed(() => data.value?.meta.total ?? 0),
+    search,
+    offset,
+    limit,
+    error,
+    isLoading,
+    load
+  }
+}
