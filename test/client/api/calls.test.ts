@@ -54,6 +54,18 @@ t.test('a call', async (t) => {
     })
   }
 
+  t.test('does not compile with what its schema would refuse', async (t) => {
+    const { api, backend } = await openPage(t)
+    // @ts-expect-error: a zone has a name
+    await t.rejects(api.zones.create({}), { code: 'VALIDATION_FAILED' })
+    // @ts-expect-error: which is a text
+    await t.rejects(api.zones.update(7, { name: 7 }), { code: 'VALIDATION_FAILED' })
+    // @ts-expect-error: a calibration is a step of its own
+    await t.rejects(api.floors.calibrate.accept(7, []), { code: 'VALIDATION_FAILED' })
+
+    t.same(backend.requests, [])
+  })
+
   t.test('can be called off', async (t) => {
     const { api, backend } = await openPage(t)
     const controller = new AbortController()

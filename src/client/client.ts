@@ -1,0 +1,62 @@
+import { type ApiOptions, createApi } from './api/api.js'
+import type { Api } from './api/operations.js'
+import { type Clock, systemClock } from './clock.js'
+import { Realtime, type RealtimeOptions } from './realtime/realtime.js'
+import { type ExpiryOptions, watchExpiry } from './session/expiry-watch.js'
+import { Session } from './session/session.js'
+
+export interface ClientOptions
+  extends Pick<ApiOptions, 'baseUrl' | 'fetch' | 'newXhr' | 'cookies'>,
+    Pick<ExpiryOptions, 'warnBeforeMs' | 'onExpiring' | 'onExpired'> {
+  readonly clock?: Clock
+  readonly realtime?: Omit<RealtimeOptions, 'negotiate' | 'clock'>
+}
+
+export interface Client {
+  readonly api: Api
+  readonly session: Session
+  /** Not connected until it is started. */
+  readonly realtime: Realtime
+  /** Ends what would go on by itself: the connection, the watch over the session. */
+  close(): void
+}
+
+/** All of the library, put together: a page needs one of these. */
+export const createClient = ({
+  clock = systemClock,
+  realtime: realtimeOptions = {},
+  warnBeforeMs,
+  onExpiring,
+  onExpired,
+  ...apiOptions
+}: ClientOptions = {}): Client => {
+  const api: Api = createApi({
+    ...apiOptions,
+    onSettled: (error) => {
+      session.refresh()
+      if (error?.code === 'TOKEN_EXPIRED') expiry.endNow()
+    }
+  })
+  const session = new Session({
+    ...(apiOptions.cookies && { cookies: apiOptions.cookies }),
+    nowMs: () => clock.now(),
+    askBackend: () => api.auth.backendMe()
+  })
+  const expiry = watchExpiry({
+    session,
+    clock,
+    ...(warnBeforeMs !== undefined && { warnBeforeMs }),
+    ...(onExpiring && { onExpiring }),
+    ...(onExpired && { onExpired })
+  })
+  const realtime = new Realtime({ ...realtimeOptions, clock, negotiate: () => api.negotiate.read() })
+  return {
+    api,
+    session,
+    realtime,
+    close: () => {
+      realtime.stop()
+      expiry.stop()
+    }
+  }
+}

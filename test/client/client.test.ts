@@ -1,0 +1,120 @@
+import t, { type Test } from 'tap'
+import { type ClientOptions, createClient } from '../../src/client/client.js'
+import { createAppToken } from '../../src/shared/app-token.js'
+import { cookieJar } from '../helper/cookie-jar.js'
+import { FakeClock } from '../helper/fake-clock.js'
+import { apiKey, startGateway, tokenOf } from '../helper/gateway.js'
+
+const HOUR_MS = 3_600_000
+const CREDENTIALS = { email: 'ada@example.com', password: 'correct horse' }
+
+/** A page in production, and a backend that lets everybody in. */
+const openClient = async (t: Test, options: ClientOptions = {}, permissions: readonly string[] = ['a.b']) => {
+  const gateway = await startGateway(t)
+  const { backend } = gateway
+  const user = { userId: 7, email: 'ada@example.com', displayName: 'Ada', role: 'admin', permissions }
+  backend.answer = ({ url }, response) => {
+    response.setHeader('content-type', 'application/json')
+    const data = url.endsWith('login') ? { token: tokenOf('admin'), user, expiresIn: 3600 } : { user }
+    response.end(JSON.stringify({ success: true, data }))
+  }
+  const jar = cookieJar()
+  const client = createClient({ baseUrl: gateway.url, fetch: jar.fetch, cookies: () => jar.readable, ...options })
+  t.teardown(() => client.close())
+  return { ...gateway, jar, client }
+}
+
+t.test('a client', async (t) => {
+  t.test('knows who is signed in as soon as the login is answered, and that nobody is after the logout', async (t) => {
+    const { client } = await openClient(t)
+    const seen: boolean[] = []
+    client.session.onChange(({ isSignedIn }) => void seen.push(isSignedIn))
+    await client.api.auth.login(CREDENTIALS)
+    t.match(client.session.state, { isSignedIn: true, user: { userId: 7, role: 'admin' }, permissions: ['a.b'] })
+    await client.api.zones.create({ name: 'Lobby' })
+    await client.api.auth.logout()
+
+    t.equal(client.session.state.isSignedIn, false)
+    t.same(seen, [true, false])
+  })
+
+  t.test('never sees the token', async (t) => {
+    const { client, jar } = await openClient(t)
+    await client.api.auth.login(CREDENTIALS)
+
+    t.match(jar.header, /auth_token=/)
+    t.notMatch(jar.readable, /auth_token=/)
+  })
+
+  t.test('asks the backend for permissions that are too many for a cookie', async (t) => {
+    const many = Array.from({ length: 400 }, (_, index) => `resource-${index}.read`)
+    const { client, backend } = await openClient(t, {}, many)
+    await client.api.auth.login(CREDENTIALS)
+    t.equal(client.session.state.permissions, null)
+
+    t.same((await client.session.complete()).permissions, many)
+    t.equal(backend.requests.at(-1)?.url, '/api/auth/backend-me')
+    await client.session.complete()
+    t.equal(backend.requests.length, 2)
+  })
+
+  t.test('calls back before the session ends, and when it does', async (t) => {
+    const clock = new FakeClock(Date.now())
+    const calls: string[] = []
+    const { client } = await openClient(t, {
+      clock,
+      warnBeforeMs: 60_000,
+      onExpiring: () => void calls.push('expiring'),
+      onExpired: () => void calls.push('expired')
+    })
+    await client.api.auth.login(CREDENTIALS)
+    clock.pass(HOUR_MS / 2)
+    t.same(calls, [])
+    clock.pass(HOUR_MS / 2 - 30_000)
+    t.same(calls, ['expiring'])
+    clock.pass(60_000)
+    t.same(calls, ['expiring', 'expired'])
+    t.equal(client.session.state.isSignedIn, false)
+  })
+
+  t.test('believes the gateway when it says that the session has ended', async (t) => {
+    let expired = 0
+    const { client, jar } = await openClient(t, {
+      onExpired: () => {
+        expired += 1
+      }
+    })
+    await client.api.auth.login(CREDENTIALS)
+    const past = createAppToken({ userId: 7 }, apiKey, {
+      format: 'jwt',
+      lifetimeSeconds: 60,
+      nowMs: Date.now() - 61_000
+    })
+    jar.keep([`auth_token=${past}; HttpOnly`])
+    await t.rejects(client.api.zones.create({ name: 'Lobby' }), { code: 'TOKEN_EXPIRED', status: 401 })
+    await t.rejects(client.api.zones.create({ name: 'Lobby' }), { code: 'TOKEN_EXPIRED', status: 401 })
+
+    t.equal(expired, 1)
+  })
+
+  t.test('asks the gateway where realtime is', async (t) => {
+    const { client, backend } = await openClient(t, { clock: new FakeClock() })
+    const asked = new Promise((resolve) =>
+      client.realtime.on('state', (state) => state === 'offline' && resolve(state))
+    )
+    client.realtime.start()
+    await asked
+
+    t.match(backend.requests, [{ method: 'GET', url: '/api/negotiate' }])
+  })
+
+  t.test('is quiet once it is closed', async (t) => {
+    const clock = new FakeClock(Date.now())
+    const { client } = await openClient(t, { clock })
+    await client.api.auth.login(CREDENTIALS)
+    t.ok(clock.waiting > 0)
+    client.close()
+
+    t.equal(clock.waiting, 0)
+  })
+})

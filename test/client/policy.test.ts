@@ -1,0 +1,28 @@
+import t from 'tap'
+import { startChild } from '../helper/child.js'
+import { environment } from '../helper/environment.js'
+
+// What a page of ours does with a body, in a program that may not make code from text either.
+const PROGRAM = `
+import { createClient } from './src/client/index.js'
+let canEvaluate = true
+try { new Function('return 1')() } catch { canEvaluate = false }
+const answer = () => new Response('{"csrfToken":"t"}', { headers: { 'content-type': 'application/json' } })
+const { api } = createClient({ fetch: async () => answer(), cookies: () => 'auth_token_expiry=%5B' })
+const refused = await api.zones.create({ name: '', polygon: 7 }).catch((error) => error.details.length)
+const taken = await api.zones.create({ name: 'Lobby' })
+console.log('result', JSON.stringify({ canEvaluate, refused, taken }))
+process.exit(0)
+`
+
+t.test('the client checks bodies where the policy of the page forbids code made from text', async (t) => {
+  const child = await startChild(
+    t,
+    process.execPath,
+    ['--disallow-code-generation-from-strings', '--import=tsx', '--input-type=module', '--eval', PROGRAM],
+    { PATH: environment.path }
+  )
+  const line = await child.waitForLine(/^result /)
+
+  t.same(JSON.parse(line.slice('result '.length)), { canEvaluate: false, refused: 2, taken: { csrfToken: 't' } })
+})
