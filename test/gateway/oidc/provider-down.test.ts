@@ -1,0 +1,126 @@
+import { once } from 'node:events'
+import t from 'tap'
+import { APP, APP_HOST, signIn, signInUpToCallback, startOidcGateway, startProvider, visitorOf } from './fixture.js'
+import { startScriptedProvider } from './scripted-provider.js'
+
+const AWAY = /cannot be reached/
+
+t.test('a provider that is down', async (t) => {
+  t.test('at the start keeps no gateway from starting, and is found when it comes up', async (t) => {
+    const provider = await startProvider(t)
+    await provider.down()
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    t.equal((await gateway.send('/api/zones')).status, 200, 'everything else is served')
+
+    const visitor = visitorOf(gateway)
+    const page = await visitor.visit(`${APP}/auth/oidc/login?returnTo=/floors`)
+    t.equal(page.status, 503)
+    t.match(page.body, AWAY)
+    t.match(page.body, 'href="/auth/oidc/login?returnTo=%2Ffloors"')
+    t.match(page.headers['retry-after'], /^\d+$/)
+    t.match(
+      gateway.logs.find(({ msg }) => String(msg).startsWith('the identity provider cannot be found')),
+      { level: 40, provider: { code: 'ECONNREFUSED' } }
+    )
+
+    await provider.up()
+    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
+    t.ok(gateway.logs.some(({ msg }) => msg === 'the identity provider is known'))
+  })
+
+  t.test('at the start is found in the background, without anybody asking', async (t) => {
+    const provider = await startScriptedProvider(t)
+    const { listener } = provider
+    let lookedAt = 0
+    const found = new Promise<void>((resolve) => {
+      provider.listener = (request, response) => {
+        lookedAt += 1
+        if (lookedAt === 1) return response.writeHead(500).end()
+        listener(request, response)
+        void once(response, 'finish').then(() => resolve())
+      }
+    })
+    await startOidcGateway(t, { issuer: provider.url })
+    await found
+    t.equal(lookedAt, 2)
+  })
+
+  t.test('at a login, once it was known, is met by the browser at the provider, not by us', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    await visitor.request(`${APP}/auth/oidc/login`)
+    await provider.down()
+    t.equal((await visitor.request(`${APP}/auth/oidc/login`)).status, 303)
+  })
+
+  t.test('at the callback ends on a page; a new sign-in works when it is back', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada', '/floors')
+    await provider.down()
+
+    const page = await visitor.request(callback)
+
+    t.equal(page.status, 503)
+    t.match(page.body, AWAY)
+    t.equal(visitor.cookie(APP_HOST, 'oidc_session'), undefined)
+    await provider.up()
+    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
+  })
+
+  t.test('leaves who is signed in alone', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    await provider.down()
+    t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
+    t.match(gateway.backend.requests.at(-1)?.headers.authorization, /^Bearer ey/)
+  })
+})
+
+t.test('a provider that is another than it should be', async (t) => {
+  const METADATA: readonly (readonly [why: string, metadata: object])[] = [
+    ['calls itself by another name', { issuer: 'https://evil.test' }],
+    ['has no token endpoint', { token_endpoint: undefined }],
+    ['has no authorization endpoint', { authorization_endpoint: undefined }]
+  ]
+  for (const [why, metadata] of METADATA) {
+    t.test(`is not used: it ${why}`, async (t) => {
+      const provider = await startScriptedProvider(t)
+      provider.metadata = { ...metadata }
+      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      t.equal((await gateway.send('/auth/oidc/login')).status, 503)
+    })
+  }
+})
+
+t.test("a provider's new key", async (t) => {
+  t.test('is known at once, without a restart of ours', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    for (let rotation = 0; rotation < 3; rotation += 1) {
+      const { url } = await signIn(visitorOf(gateway), 'ada', `/rotation/${rotation}`)
+      t.equal(url.href, `${APP}/rotation/${rotation}`)
+      provider.restart()
+    }
+  })
+})
+
+t.test('a provider that takes the client secret in the body only', async (t) => {
+  t.test('gets it there', async (t) => {
+    const provider = await startScriptedProvider(t)
+    provider.metadata = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
+    const headers: (string | undefined)[] = []
+    const { listener } = provider
+    provider.listener = (request, response) => {
+      if (request.url === '/token') headers.push(request.headers.authorization)
+      listener(request, response)
+    }
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    await signIn(visitorOf(gateway), 'ada')
+    t.same(headers, [undefined])
+  })
+})

@@ -1,0 +1,118 @@
+import t from 'tap'
+import { APP, APP_HOST, exchangesIn, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
+import { startScriptedProvider } from './scripted-provider.js'
+
+const start = async (t: Parameters<typeof startProvider>[0]) => {
+  const provider = await startProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
+  const visitor = visitorOf(gateway)
+  await signIn(visitor, 'ada')
+  return { provider, gateway, visitor }
+}
+
+/** The form on which the provider asks whether one means it. */
+const confirm = (body: string) => ({
+  xsrf: /name="xsrf" value="([^"]+)"/.exec(body)?.[1] ?? '',
+  logout: 'yes'
+})
+
+t.test('signing out', async (t) => {
+  t.test('ends everything: here, at the provider, and for cookies that somebody has kept', async (t) => {
+    const { provider, gateway, visitor } = await start(t)
+    const kept = visitor.cookieHeader(new URL(APP))
+
+    const asked = await visitor.visit(`${APP}/auth/oidc/logout`)
+
+    t.same(visitor.names(APP_HOST), [], 'no cookie is left here')
+    t.equal(asked.url.origin, provider.url)
+    t.match(Object.fromEntries(asked.url.searchParams), {
+      post_logout_redirect_uri: `${APP}/`,
+      client_id: 'gatehouse',
+      id_token_hint: /^ey/
+    })
+    const [, action = ''] = /action="([^"]+)"/.exec(asked.body) ?? []
+    const back = await visitor.submit(action, confirm(asked.body))
+    t.equal(back.url.href, `${APP}/`, 'and the provider sends the browser back')
+
+    const again = await visitor.visit(`${APP}/auth/oidc/login`)
+    t.equal(again.url.origin, provider.url, 'who signs in again is asked who they are')
+
+    const before = exchangesIn(gateway.backend).length
+    const session = kept.split('; ').find((pair) => pair.startsWith('oidc_session=')) ?? ''
+    const answer = await gateway.send('/api/zones', { headers: { cookie: session } })
+    t.equal(exchangesIn(gateway.backend).length, before, 'a kept cookie signs nobody in')
+    t.match(answer.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0/)
+    await gateway.send('/api/zones', { headers: { cookie: kept } })
+    t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'nor does the app token beside it')
+  })
+
+  t.test('asks first where another site sent the browser', async (t) => {
+    const { visitor } = await start(t)
+    const page = await visitor.visit(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': 'cross-site' } })
+    t.equal(page.status, 200)
+    t.match(page.body, /Sign out\?/)
+    t.ok(visitor.cookie(APP_HOST, 'oidc_session'), 'still signed in')
+  })
+
+  t.test('works for who is not signed in', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const { status, headers } = await visitorOf(gateway).request(`${APP}/auth/oidc/logout`)
+    t.equal(status, 303)
+    t.notMatch(headers.location, /id_token_hint|logout_hint/)
+  })
+
+  t.test('ends on a page where the provider has no such place', async (t) => {
+    const provider = await startScriptedProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    const page = await visitor.visit(`${APP}/auth/oidc/logout`)
+    t.equal(page.status, 200)
+    t.match(page.body, /may still be signed in at your identity provider/)
+    t.same(visitor.names(APP_HOST), [])
+  })
+
+  t.test('ends on a page where the provider is away', async (t) => {
+    const provider = await startProvider(t)
+    await provider.down()
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const page = await visitorOf(gateway).visit(`${APP}/auth/oidc/logout`)
+    t.equal(page.status, 200)
+    t.match(page.body, /cannot be reached/)
+  })
+
+  t.test('by the page itself ends the provider session too, and says where to go on', async (t) => {
+    const { provider, gateway, visitor } = await start(t)
+    visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
+    const session = visitor.cookie(APP_HOST, 'oidc_session')
+
+    const answer = await visitor.request(`${APP}/api/auth/logout`, {
+      method: 'POST',
+      headers: { 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
+      body: '{}'
+    })
+
+    t.equal(answer.status, 200)
+    t.same(visitor.names(APP_HOST), [])
+    const next = new URL(String(answer.headers['x-logout-at']))
+    t.equal(next.origin, provider.url)
+    t.match(Object.fromEntries(next.searchParams), { logout_hint: 'ada@example.com', client_id: 'gatehouse' })
+    t.equal(next.searchParams.get('id_token_hint'), null, 'no token is in it: the page can read it')
+
+    const before = exchangesIn(gateway.backend).length
+    await gateway.send('/api/zones', { headers: { cookie: `oidc_session=${session}` } })
+    t.equal(exchangesIn(gateway.backend).length, before)
+  })
+
+  t.test('by the page says nothing of the provider where the session came from a password', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const answer = await gateway.send('/api/auth/logout', {
+      method: 'POST',
+      headers: { cookie: 'csrf_token=t0ken', 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
+      body: '{}'
+    })
+    t.equal(answer.headers['x-logout-at'], undefined)
+  })
+})
