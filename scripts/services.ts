@@ -26,9 +26,17 @@ export const postgresql: Service = {
   aptPackage: 'postgresql'
 }
 
+export const chromium: Service = {
+  name: 'Chromium',
+  variable: 'CHROMIUM_PATH',
+  programs: ['chromium', 'chromium-browser', 'google-chrome'],
+  aptPackage: 'chromium'
+}
+
 export const services: readonly Service[] = [
   { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' },
-  postgresql
+  postgresql,
+  chromium
 ]
 
 /** What a run may know of its surroundings and do to them; a test hands in another one. */

@@ -2,5 +2,6 @@
 export const environment = {
   path: process.env.PATH ?? '',
   redisUrl: process.env.REDIS_URL || undefined,
-  databaseUrl: process.env.DATABASE_URL || undefined
+  databaseUrl: process.env.DATABASE_URL || undefined,
+  chromiumPath: process.env.CHROMIUM_PATH || undefined
 } as const

@@ -95,9 +95,10 @@ t.test('prepareServices', async (t) => {
     }
 
     t.same(prepare(machine(has, { mayInstall: () => true, install }), services), [
-      'Redis, PostgreSQL: not here yet, so: apt-get update && apt-get install -y --no-install-recommends redis-server postgresql',
+      'Redis, PostgreSQL, Chromium: not here yet, so: apt-get update && apt-get install -y --no-install-recommends redis-server postgresql chromium',
       'Redis: /bin/redis-server',
-      'PostgreSQL: /bin/postgres'
+      'PostgreSQL: /bin/postgres',
+      'Chromium: /bin/chromium'
     ])
   })
 })

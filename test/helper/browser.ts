@@ -1,0 +1,16 @@
+import { type Browser, chromium } from 'playwright-core'
+import { programOnPath } from '../../scripts/program-on-path.js'
+import { chromium as service } from '../../scripts/services.js'
+import type { Teardown } from './child.js'
+import { environment } from './environment.js'
+
+/** A real Chromium, for one test. */
+export const startBrowser = async (t: Teardown): Promise<Browser> => {
+  const installed = service.programs.map((program) => programOnPath(program, environment.path))
+  const executablePath = environment.chromiumPath ?? installed.find((program) => program !== undefined)
+  if (executablePath === undefined) throw new Error('no Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
+  // Tests run as root in containers, where Chromium's own sandbox cannot be set up.
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  t.teardown(() => browser.close())
+  return browser
+}
