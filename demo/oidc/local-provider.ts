@@ -55,6 +55,9 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
       const account = accounts.find((one) => one.id === id)
       return account && { accountId: id, claims: () => ({ sub: id, ...account.claims }) }
     },
+    // The library's own would not talk to this machine, where everybody is whom this provider talks to.
+    fetch: (url: string, { dispatcher: _dispatcher, ...request }: RequestInit & { dispatcher?: unknown }) =>
+      fetch(url, request),
     // Our own client: nobody is asked whether it may know who they are.
     loadExistingGrant: existingOrNewGrant
   })

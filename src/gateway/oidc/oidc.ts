@@ -91,7 +91,8 @@ export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
 const openMemory = async (config: OidcConfig, sealer: Sealer, { log, now }: OidcParts): Promise<SessionMemory> => {
   const local = new LocalSessionMemory(now)
   if (config.redisUrl === null) return local
-  const shared = new RedisSessionMemory({ url: config.redisUrl, local, sealer, log, now })
+  const realm = JSON.stringify([config.issuer, config.clientId])
+  const shared = new RedisSessionMemory({ url: config.redisUrl, realm, local, sealer, log, now })
   await shared.ready()
   return shared
 }

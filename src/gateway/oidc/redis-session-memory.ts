@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { keyOf, type SessionEnd, type SessionName } from './ended-sessions.js'
@@ -5,10 +6,6 @@ import { ABSOLUTE_SECONDS, type ProviderSession } from './provider-session.js'
 import type { ProviderTokens } from './relying-party.js'
 import type { Sealer } from './sealer.js'
 import { LATE_MS, type LocalSessionMemory, type SessionMemory } from './session-memory.js'
-
-const PREFIX = 'gatehouse:oidc:'
-const ENDS_KEY = `${PREFIX}ended`
-const ENDS_CHANNEL = `${PREFIX}ends`
 
 const COMMAND_TIMEOUT_MS = 500
 const CONNECT_TIMEOUT_MS = 2_000
@@ -20,6 +17,8 @@ const POLL_MS = 25
 
 export interface RedisSessionMemoryOptions {
   readonly url: string
+  /** Who gave the sessions their names: other providers' are in the same Redis perhaps. */
+  readonly realm: string
   /** Does everything while Redis is away. */
   readonly local: LocalSessionMemory
   /** What is in Redis is sealed: it holds tokens. */
@@ -36,14 +35,16 @@ export class RedisSessionMemory implements SessionMemory {
   readonly #sealer: Sealer
   readonly #log: RedisSessionMemoryOptions['log']
   readonly #now: () => number
+  readonly #prefix: string
   #away = false
   #caughtUp: () => void = () => undefined
 
-  constructor({ url, local, sealer, log, now }: RedisSessionMemoryOptions) {
+  constructor({ url, realm, local, sealer, log, now }: RedisSessionMemoryOptions) {
     this.#local = local
     this.#sealer = sealer
     this.#log = log
     this.#now = now
+    this.#prefix = `gatehouse:oidc:${createHash('sha256').update(realm).digest('base64url').slice(0, 11)}:`
     const options = {
       connectTimeout: CONNECT_TIMEOUT_MS,
       // Nobody waits for a reconnect: without a connection the command fails at once.
@@ -74,11 +75,11 @@ export class RedisSessionMemory implements SessionMemory {
   async keepTokens(sessionId: string, tokens: ProviderTokens): Promise<void> {
     await this.#local.keepTokens(sessionId, tokens)
     const sealed = await this.#sealer.seal({ tokens }, ABSOLUTE_SECONDS)
-    await this.#orElse(() => this.#redis.set(tokensKey(sessionId), sealed, 'EX', ABSOLUTE_SECONDS), null)
+    await this.#orElse(() => this.#redis.set(this.#key('tokens', sessionId), sealed, 'EX', ABSOLUTE_SECONDS), null)
   }
 
   async tokensOf(sessionId: string): Promise<ProviderTokens | null> {
-    const sealed = await this.#orElse(() => this.#redis.get(tokensKey(sessionId)), null)
+    const sealed = await this.#orElse(() => this.#redis.get(this.#key('tokens', sessionId)), null)
     const content = sealed === null ? null : await this.#sealer.open(sealed)
     return content === null ? this.#local.tokensOf(sessionId) : (content.tokens as ProviderTokens)
   }
@@ -90,10 +91,10 @@ export class RedisSessionMemory implements SessionMemory {
     const told = this.#redis
       .multi()
       // Kept beside the message for gateways that do not hear it.
-      .zadd(ENDS_KEY, at, text)
-      .zremrangebyscore(ENDS_KEY, 0, at - ABSOLUTE_SECONDS * 1000)
-      .publish(ENDS_CHANNEL, text)
-    if (name.kind === 'id') told.del(tokensKey(name.value))
+      .zadd(this.#key('ended'), at, text)
+      .zremrangebyscore(this.#key('ended'), 0, at - ABSOLUTE_SECONDS * 1000)
+      .publish(this.#key('ends'), text)
+    if (name.kind === 'id') told.del(this.#key('tokens', name.value))
     await told.exec()
   }
 
@@ -113,7 +114,7 @@ export class RedisSessionMemory implements SessionMemory {
 
   /** The first to come does the work and leaves its result for the others, who look for it until then. */
   async #onceAmongGateways<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    const [turnKey, resultKey] = [`${PREFIX}turn:${key}`, `${PREFIX}result:${key}`]
+    const [turnKey, resultKey] = [this.#key('turn', key), this.#key('result', key)]
     const deadline = performance.now() + TURN_MS
     while (performance.now() < deadline) {
       const left = await this.#orElse(() => this.#redis.get(resultKey), undefined)
@@ -141,15 +142,19 @@ export class RedisSessionMemory implements SessionMemory {
 
   /** From now on this gateway hears of every end; of those before, it then asks. */
   async #listen(): Promise<void> {
-    await this.#orElse(() => this.#subscriber.subscribe(ENDS_CHANNEL), null)
+    await this.#orElse(() => this.#subscriber.subscribe(this.#key('ends')), null)
     if (this.#redis.status === 'ready') await this.#catchUp()
   }
 
   async #catchUp(): Promise<void> {
     const since = this.#now() - ABSOLUTE_SECONDS * 1000
-    const ends = await this.#orElse(() => this.#redis.zrangebyscore(ENDS_KEY, since, '+inf'), [])
+    const ends = await this.#orElse(() => this.#redis.zrangebyscore(this.#key('ended'), since, '+inf'), [])
     for (const text of ends) this.#noteText(text)
     this.#caughtUp()
+  }
+
+  #key(kind: 'tokens' | 'turn' | 'result' | 'ended' | 'ends', name = ''): string {
+    return `${this.#prefix}${kind}${name && `:${name}`}`
   }
 
   #noteText(text: string): void {
@@ -175,5 +180,3 @@ export class RedisSessionMemory implements SessionMemory {
     else this.#log.info('Redis is back: provider sessions are known to all instances')
   }
 }
-
-const tokensKey = (sessionId: string): string => `${PREFIX}tokens:${sessionId}`

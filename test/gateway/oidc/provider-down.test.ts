@@ -35,7 +35,10 @@ t.test('a provider that is down', async (t) => {
     const found = new Promise<void>((resolve) => {
       provider.listener = (request, response) => {
         lookedAt += 1
-        if (lookedAt === 1) return response.writeHead(500).end()
+        if (lookedAt === 1) {
+          response.writeHead(500).end()
+          return
+        }
         listener(request, response)
         void once(response, 'finish').then(() => resolve())
       }

@@ -40,25 +40,38 @@ t.test('two gateways with one Redis', async (t) => {
   })
 
   t.test('make one exchange for requests that come to both at once', async (t) => {
-    const { backend, one, two, visitor } = await startTwo(t, await redisUrl(t))
-    backend.answer = (_request, response) => response.destroy()
+    const { backend, provider, one, two } = await startTwo(t, await redisUrl(t))
+    // One that shares nothing but the secret, so that the session is new to both.
+    const apart = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(apart)
     await signIn(visitor, 'ada')
-    backend.answer = backendWith(['ada@example.com'])
-    backend.requests.length = 0
-    // As a session that neither has seen: the failure at the sign-in is remembered for a moment.
-    const fresh = visitorOf(one)
-    const callback = await signInUpToCallback(fresh, 'ada')
-    backend.answer = (request, response) => setTimeout(() => backendWith(['ada@example.com'])(request, response), 50)
-    const cookie = fresh.cookieHeader(callback)
-    t.ok(cookie)
-    await fresh.visit(callback)
-    t.equal(exchangesIn(backend).length, 1)
-    const session = `oidc_session=${fresh.cookie(APP_HOST, 'oidc_session')}`
+    const headers = { cookie: `oidc_session=${visitor.cookie(APP_HOST, 'oidc_session')}` }
+
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => (index % 2 ? one : two).send('/api/x', { headers: { cookie: session } }))
+      Array.from({ length: 20 }, (_, index) => (index % 2 ? one : two).send('/api/x', { headers }))
     )
-    t.equal(exchangesIn(backend).length, 1, 'the result of one is good at the other')
-    t.ok(answers.every(({ headers }) => headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey'))))
+
+    t.equal(exchangesIn(backend).length, 1)
+    const tokens = answers.map(({ headers }) => headers['set-cookie']?.find((line) => line.startsWith('auth_token=')))
+    t.match(tokens[0], /^auth_token=ey/)
+    t.equal(new Set(tokens).size, 1, 'all of them got the same session')
+    await two.send('/api/late', { headers })
+    t.equal(exchangesIn(backend).length, 1)
+  })
+
+  t.test('make an exchange all the same while Redis hangs', async (t) => {
+    const redis = await startRedis(t)
+    const { backend, provider, two } = await startTwo(t, redis.url)
+    const apart = await startOidcGateway(t, { issuer: provider.url })
+    const visitor = visitorOf(apart)
+    await signIn(visitor, 'ada')
+    redis.pause()
+    const answer = await two.send('/api/x', {
+      headers: { cookie: `oidc_session=${visitor.cookie(APP_HOST, 'oidc_session')}` }
+    })
+    redis.resume()
+    t.equal(exchangesIn(backend).length, 1, 'a Redis that hangs holds nobody up for long')
+    t.ok(answer.headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey')))
   })
 
   t.test('know of a logout at the other', async (t) => {
@@ -81,7 +94,7 @@ t.test('two gateways with one Redis', async (t) => {
     const client = new Redis(redis.url)
     t.teardown(() => client.disconnect())
     const keys = await client.keys('*')
-    t.ok(keys.some((key) => key.startsWith('gatehouse:oidc:tokens:')))
+    t.ok(keys.some((key) => /^gatehouse:oidc:[\w-]{11}:tokens:/.test(key)))
     for (const key of keys) {
       t.ok((await client.pttl(key)) > 0, `${key} ends by itself`)
       t.match(await client.get(key), /^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/, `${key} is sealed`)

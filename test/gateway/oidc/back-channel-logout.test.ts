@@ -1,0 +1,158 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { send } from '../../helper/http.js'
+import { redisUrl } from '../../helper/redis.js'
+import {
+  APP,
+  APP_HOST,
+  CLIENT_ID,
+  CLIENT_SECRET,
+  signIn,
+  startOidcGateway,
+  startProvider,
+  visitorOf
+} from './fixture.js'
+import { signed, signedWithText, startScriptedProvider, type TokenRecipe, unsigned } from './scripted-provider.js'
+
+const PATH = '/auth/oidc/backchannel-logout'
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+t.test('a logout at the provider', async (t) => {
+  t.test('ends the sessions here, though no browser tells us', async (t) => {
+    // The provider must know our address before we listen there.
+    const door = createServer()
+    await once(door.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => door.close())
+    const backchannel_logout_uri = `http://127.0.0.1:${(door.address() as AddressInfo).port}${PATH}`
+    const provider = await startProvider(t, {
+      client: { backchannel_logout_uri, backchannel_logout_session_required: true }
+    })
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { REDIS_URL: await redisUrl(t) } })
+    const told = new Promise<number>((resolve) => {
+      door.on('request', async (request, response) => {
+        const chunks: Buffer[] = []
+        for await (const chunk of request) chunks.push(chunk as Buffer)
+        const answer = await send(gateway.url, request.url ?? '', {
+          method: 'POST',
+          headers: FORM,
+          body: Buffer.concat(chunks)
+        })
+        response.writeHead(answer.status).end(answer.body)
+        resolve(answer.status)
+      })
+    })
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+
+    // At the provider's own page, not through us.
+    const page = await visitor.visit(`${provider.url}/session/end`)
+    const [, action = ''] = /action="([^"]+)"/.exec(page.body) ?? []
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
+    await visitor.submit(action, { xsrf, logout: 'yes' })
+    t.equal(await told, 200)
+
+    await visitor.request(`${APP}/api/zones`)
+    t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
+    t.same(visitor.names(APP_HOST), [], 'and the browser learns of it with its next request')
+  })
+
+  t.test('is told without Redis to nobody', async (t) => {
+    const provider = await startScriptedProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    t.equal((await gateway.send(PATH, { method: 'POST', headers: FORM, body: 'logout_token=x' })).code, 'NOT_FOUND')
+  })
+})
+
+t.test('a logout token', async (t) => {
+  const now = (): number => Math.floor(Date.now() / 1000)
+  const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  const provider = await startScriptedProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url, env: { REDIS_URL: await redisUrl(t) } })
+
+  const recipe = (claims: object = {}): TokenRecipe => ({
+    header: { alg: 'RS256', kid: 'k1', typ: 'logout+jwt' },
+    claims: {
+      iss: provider.url,
+      aud: CLIENT_ID,
+      iat: now(),
+      exp: now() + 120,
+      jti: 'j',
+      sub: 'ada',
+      events: { [EVENT]: {} },
+      ...claims
+    },
+    key: provider.key
+  })
+  const post = (body: string) => gateway.send(PATH, { method: 'POST', headers: FORM, body })
+  const postToken = async (token: string | Promise<string>) =>
+    post(new URLSearchParams({ logout_token: await token }).toString())
+  const signedInAs = async () => {
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    return visitor
+  }
+
+  const BAD: readonly (readonly [why: string, token: () => string | Promise<string>])[] = [
+    ['without a signature', () => unsigned(recipe())],
+    ['signed with the client secret', () => signedWithText(recipe(), CLIENT_SECRET)],
+    ['signed with another key', () => signed({ ...recipe(), key: other })],
+    ['of another issuer', () => signed(recipe({ iss: 'https://evil.test' }))],
+    ['for another client', () => signed(recipe({ aud: 'another' }))],
+    ['from an hour ago', () => signed(recipe({ iat: now() - 3600 }))],
+    ['that has expired', () => signed(recipe({ exp: now() - 120 }))],
+    ['without a time', () => signed(recipe({ iat: undefined }))],
+    ['without the event', () => signed(recipe({ events: {} }))],
+    ['with an event that is no object', () => signed(recipe({ events: { [EVENT]: true } }))],
+    ['that is an ID token', () => signed(recipe({ events: undefined, nonce: 'n' }))],
+    ['with a nonce', () => signed(recipe({ nonce: 'n' }))],
+    ['about nobody', () => signed(recipe({ sub: undefined }))],
+    ['that is none', () => 'nonsense']
+  ]
+  for (const [why, token] of BAD) {
+    t.test(`is refused ${why}`, async (t) => {
+      const visitor = await signedInAs()
+      const answer = await postToken(token())
+      t.equal(answer.status, 400)
+      t.equal(answer.code, 'VALIDATION_FAILED')
+      await visitor.request(`${APP}/api/zones`)
+      t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'and ends nothing')
+    })
+  }
+
+  t.test('is refused where there is none, or two', async (t) => {
+    for (const body of ['', 'logout_token', 'token=x', 'logout_token=a&logout_token=b'])
+      t.equal((await post(body)).status, 400, body)
+    const json = { 'content-type': 'application/json' }
+    t.equal((await gateway.send(PATH, { method: 'POST', headers: json, body: '{}' })).code, 'UNSUPPORTED_MEDIA_TYPE')
+    t.equal((await post(`logout_token=${'a'.repeat(20_000)}`)).code, 'BODY_TOO_LARGE')
+  })
+
+  t.test('ends all sessions of a subject that began before it, and none after', async (t) => {
+    const [phone, desk] = [await signedInAs(), await signedInAs()]
+    const answer = await postToken(signed(recipe()))
+    t.equal(answer.status, 200)
+    t.equal(answer.headers['cache-control'], 'no-store')
+    for (const visitor of [phone, desk]) {
+      await visitor.request(`${APP}/api/zones`)
+      t.same(visitor.names(APP_HOST), [])
+    }
+    const again = await signedInAs()
+    await again.request(`${APP}/api/zones`)
+    t.ok(again.cookie(APP_HOST, 'auth_token'), 'who signs in again is signed in')
+  })
+
+  t.test('ends one session at the provider where it names one', async (t) => {
+    provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'desk' } })
+    const desk = await signedInAs()
+    provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'phone' } })
+    const phone = await signedInAs()
+    await postToken(signed(recipe({ sid: 'desk' })))
+    for (const visitor of [phone, desk]) await visitor.request(`${APP}/api/zones`)
+    t.equal(desk.cookie(APP_HOST, 'auth_token'), undefined)
+    t.ok(phone.cookie(APP_HOST, 'auth_token'))
+  })
+})
