@@ -21,6 +21,11 @@ export interface Client {
   close(): void
 }
 
+const LOGINS: ReadonlySet<string> = new Set(['/api/auth/login', '/api/auth/backend-login'])
+
+/** The gateway's words for a session that is over. A backend that refuses a password says the same with others. */
+const OVER: ReadonlySet<string> = new Set(['TOKEN_EXPIRED', 'UNAUTHENTICATED'])
+
 /** All of the library, put together: a page needs one of these. */
 export const createClient = ({
   clock = systemClock,
@@ -32,9 +37,10 @@ export const createClient = ({
 }: ClientOptions = {}): Client => {
   const api: Api = createApi({
     ...apiOptions,
-    onSettled: (error) => {
-      session.refresh()
-      if (error?.code === 'TOKEN_EXPIRED') expiry.endNow()
+    onSettled: (error, path) => {
+      if (error === null && LOGINS.has(path)) session.begin()
+      else session.refresh()
+      if (error?.status === 401 && OVER.has(error.code)) expiry.endNow()
     }
   })
   const session = new Session({

@@ -95,6 +95,23 @@ t.test('a client', async (t) => {
     await t.rejects(client.api.zones.create({ name: 'Lobby' }), { code: 'TOKEN_EXPIRED', status: 401 })
 
     t.equal(expired, 1)
+    t.equal(client.session.state.isSignedIn, false)
+    await client.api.auth.login(CREDENTIALS)
+    t.equal(client.session.state.isSignedIn, true)
+  })
+
+  t.test('tells a wrong password from a session that has ended', async (t) => {
+    let expired = 0
+    const { client, backend } = await openClient(t, {
+      onExpired: () => {
+        expired += 1
+      }
+    })
+    await client.api.auth.login(CREDENTIALS)
+    backend.answer = (_request, response) => response.writeHead(401).end('{"error":{"code":"WRONG_PASSWORD"}}')
+    await t.rejects(client.api.auth.login(CREDENTIALS), { code: 'WRONG_PASSWORD', status: 401 })
+
+    t.equal(expired, 0)
   })
 
   t.test('asks the gateway where realtime is', async (t) => {

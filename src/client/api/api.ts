@@ -14,8 +14,8 @@ export interface ApiOptions {
   readonly newXhr?: () => Xhr
   /** The cookies that scripts can read, as `document.cookie` has them. */
   readonly cookies?: () => string
-  /** Told after every answer, because any of them may have changed the session; with the error, where there was one. */
-  readonly onSettled?: (error: ApiError | null) => void
+  /** Told after every answer, because any of them may have changed the session: the error, where there was one, and the path. */
+  readonly onSettled?: (error: ApiError | null, path: string) => void
 }
 
 const CSRF_TOKEN_PATH = '/api/auth/csrf-token'
@@ -29,19 +29,20 @@ export const createApi = ({
   cookies = documentCookies,
   onSettled = () => undefined
 }: ApiOptions = {}): Api => {
-  const observed = async <Result>(request: Promise<Result>): Promise<Result> => {
+  const observed = async <Result>(url: string, request: Promise<Result>): Promise<Result> => {
+    const [path = ''] = url.slice(baseUrl.length).split('?')
     try {
       const result = await request
-      onSettled(null)
+      onSettled(null, path)
       return result
     } catch (error) {
       // Whatever a request ends with, if not with a success, is an ApiError.
-      onSettled(error as ApiError)
+      onSettled(error as ApiError, path)
       throw error
     }
   }
   const plainHttp = fetchHttp(fetch)
-  const http: Http = (request, read) => observed(plainHttp(request, read))
+  const http: Http = (request, read) => observed(request.url, plainHttp(request, read))
   const askForToken = (): Promise<unknown> =>
     http({ method: 'GET', url: `${baseUrl}${CSRF_TOKEN_PATH}` }, responseValue)
 
@@ -50,7 +51,7 @@ export const createApi = ({
       baseUrl,
       http,
       csrf: new CsrfToken(cookies, askForToken),
-      upload: (request: UploadRequest) => observed(upload(newXhr, request))
+      upload: (request: UploadRequest) => observed(request.url, upload(newXhr, request))
     })
   )
 }

@@ -8,12 +8,12 @@ export interface ExpiryOptions {
   readonly warnBeforeMs?: number
   /** Once per session, with what is left of it. */
   readonly onExpiring?: (leftMs: number) => void
-  /** Once per session. Not after signing out. */
+  /** Once per session, when nobody is signed in any more. Not after signing out. */
   readonly onExpired?: () => void
 }
 
 export interface ExpiryWatch {
-  /** The gateway says that the session has ended: its clock counts, not the page's. */
+  /** The gateway says that the session is over: it knows, whatever the page's clock and cookies say. */
   endNow(): void
   stop(): void
 }
@@ -33,15 +33,13 @@ export const watchExpiry = ({
 }: ExpiryOptions): ExpiryWatch => {
   /** The session that is watched, by its end; null while there is none. */
   let endMs: number | null = null
-  /** The one that ended last: its cookies may be there for a while yet. */
-  let endedMs: number | null = null
   let hasWarned = false
   let callOff = (): void => undefined
 
   const end = (): void => {
-    endedMs = endMs
     endMs = null
     callOff()
+    session.end()
     onExpired()
   }
 
@@ -51,8 +49,6 @@ export const watchExpiry = ({
     const leftMs = endMs - clock.now()
     if (leftMs <= 0) {
       end()
-      // By now the cookies have had their time, for whoever asks next.
-      session.refresh()
       return
     }
     if (leftMs <= warnBeforeMs && !hasWarned) {
@@ -65,7 +61,7 @@ export const watchExpiry = ({
 
   const follow = (): void => {
     const { expiresAtMs } = session.state
-    if (expiresAtMs === endMs || (expiresAtMs !== null && expiresAtMs === endedMs)) return
+    if (expiresAtMs === endMs) return
     if (expiresAtMs === null && endMs !== null && endMs - clock.now() <= COOKIE_GRAIN_MS) {
       end()
       return

@@ -2,7 +2,7 @@ import { documentCookies } from '../browser.js'
 import { cookieValue } from '../cookie-value.js'
 import { Listeners } from '../listeners.js'
 import { backendPermissions } from './backend-permissions.js'
-import { type SessionState, sessionState } from './session-state.js'
+import { type SessionState, SIGNED_OUT, sessionState } from './session-state.js'
 
 export interface SessionOptions {
   /** The cookies that scripts can read, as `document.cookie` has them. */
@@ -54,6 +54,18 @@ export class Session {
     this.#asking = null
     this.#become(sessionState(text, this.#nowMs()))
     return this.#state
+  }
+
+  /** Somebody has signed in: it counts, also where its cookies say what they said of a session that was over. */
+  begin(): SessionState {
+    this.#seen = ''
+    return this.refresh()
+  }
+
+  /** It is over, whatever its cookies say: there is none until they say something else. */
+  end(): void {
+    this.#asking = null
+    if (this.#state.isSignedIn) this.#become(SIGNED_OUT)
   }
 
   /** The session with its permissions, asked of the backend where the cookie has none. Rejects when it cannot be asked. */

@@ -79,6 +79,25 @@ t.test('a session', async (t) => {
     t.equal(changes.length, 2)
   })
 
+  t.test('is over when it is ended, until its cookies change or somebody signs in', async (t) => {
+    const { session, changes, clock, signIn } = setUp()
+    signIn('ada', [])
+    session.refresh()
+    session.end()
+    session.end()
+    t.equal(session.refresh().isSignedIn, false)
+    t.equal(session.begin().isSignedIn, true, 'with the very same cookies')
+    session.end()
+    clock.pass(1000)
+    signIn('ada', [])
+    t.equal(session.refresh().isSignedIn, true)
+
+    t.same(
+      changes.map(({ isSignedIn }) => isSignedIn),
+      [true, false, true, false, true]
+    )
+  })
+
   t.test('tells nobody who has left', async (t) => {
     const { session, signIn } = setUp()
     let told = 0
