@@ -22,7 +22,7 @@ import { csrf } from './hooks/csrf.js'
 import { rateLimit } from './hooks/rate-limit.js'
 import { securityHeaders } from './hooks/security-headers.js'
 import { type SessionExchange, sessionExchange } from './hooks/session-exchange.js'
-import { answerExpectation, answerUnreadable } from './http-edge.js'
+import { answerExpectation, answerUnreadable, refuseTunnels } from './http-edge.js'
 import { countRequests, GatewayMetrics, watchBackend } from './metrics.js'
 import { OIDC_PATHS, openOidc } from './oidc/oidc.js'
 import { openBackend } from './proxy/backend.js'
@@ -102,6 +102,7 @@ export const buildGateway = async (
     clientErrorHandler: answerUnreadable(headerTable, countRefusal)
   })
   answerExpectation(app.server, headerTable, countRefusal)
+  refuseTunnels(app.server, headerTable, countRefusal)
   await app.register(cookie, { hook: false })
   decorateRequestContext(app, watch)
 

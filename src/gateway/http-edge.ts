@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { Refusal, type RefusalCode, refusalBody, refusalOf } from './errors.js'
 import { refusalHeaders } from './refuse.js'
 import { requestId } from './request-id.js'
@@ -66,6 +67,17 @@ export const answerExpectation = (server: Server, table: HeaderTable, count: (co
     response.writeHead(417, headers).end(body)
   })
 }
+
+/** For CONNECT, which asks for a tunnel: with nobody listening for it, Node closes the connection without a word. */
+export const refuseTunnels = (server: Server, table: HeaderTable, count: (code: RefusalCode) => void): void => {
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    count('METHOD_NOT_ALLOWED')
+    socket.on('error', () => undefined)
+    socket.end(rawAnswer(new Refusal('METHOD_NOT_ALLOWED', { headers: ALLOW }), table, false))
+  })
+}
+
+const ALLOW = { allow: [...READING_METHODS, ...MUTATING_METHODS].toSorted().join(', ') }
 
 /**
  * For the end of the program. A server that closes takes its idle connections along, but neither those that have yet to

@@ -41,11 +41,11 @@ export const browserResponseHeaders = (
 ): string[] => {
   const headers: string[] = []
   let perConnection: readonly string[] = []
-  let cacheControl = 'cache-control' in own
+  let cacheControl = Object.hasOwn(own, 'cache-control')
   for (let index = 0; index < incoming.length; index += 2) {
     const name = textOf(incoming[index]).toLowerCase()
     if (name === 'connection') perConnection = perConnection.concat(namesInConnection(textOf(incoming[index + 1])))
-    if (NOT_TO_BROWSER.has(name) || name in own || isForOtherSites(name)) continue
+    if (NOT_TO_BROWSER.has(name) || Object.hasOwn(own, name) || isForOtherSites(name)) continue
     const value = textOf(incoming[index + 1])
     if (name === 'cache-control') cacheControl = true
     headers.push(name, name === 'location' ? ownLocation(value, backendAddress) : value)

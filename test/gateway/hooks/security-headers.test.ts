@@ -115,6 +115,11 @@ const KINDS: readonly AnswerKind[] = [
   { of: 'an ambiguous path', status: 400, ask: ({ send }) => send('/api//zones') },
   { of: 'a path with broken encoding', status: 400, ask: ({ send }) => send('/api/%zz') },
   { of: 'a method that is not forwarded', status: 405, ask: ({ send }) => send('/api/zones', { method: 'PROPFIND' }) },
+  {
+    of: 'somebody who asks for a tunnel',
+    status: 405,
+    ask: ({ url }) => sendRaw(url, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
+  },
   { of: 'an address that is too long', status: 414, ask: ({ send }) => send(`/api/${'a'.repeat(9_000)}`) },
   {
     of: 'a request line over the limit of the parser',
