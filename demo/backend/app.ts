@@ -1,5 +1,5 @@
 import rateLimit from '@fastify/rate-limit'
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { AuditLog } from './audit.js'
 import { Accounts } from './auth/accounts.js'
@@ -61,8 +61,6 @@ const routes: readonly ((backend: Backend) => Handlers)[] = [
 export const buildDemoBackend = async (options: AppOptions): Promise<FastifyInstance> => {
   const { database, world, site, log, secrets, relayUrl, bcryptRounds } = options
   const app = fastify({
-    loggerInstance: log as FastifyBaseLogger,
-    disableRequestLogging: true,
     // The gateway on this machine says who asks.
     trustProxy: 'loopback',
     requestIdHeader: 'x-request-id',

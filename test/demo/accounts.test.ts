@@ -1,0 +1,185 @@
+import t from 'tap'
+import { LOCKED_MS, MAX_FAILURES } from '../../demo/backend/auth/accounts.js'
+import { DEMO_ACCOUNTS } from '../../demo/backend/auth/demo-accounts.js'
+import { startGateway } from '../helper/gateway.js'
+import { PASSWORD, reply, startTestBackend } from './demo-backend.js'
+
+const backend = await startTestBackend(t)
+const admin = await backend.signIn('admin')
+
+const login = (email: string, password: string, path = '/api/auth/login') =>
+  backend.ask('POST', path, null, { email, password })
+const me = (token: string | null) => backend.ask('GET', '/api/auth/backend-me', token)
+
+t.test('a login', async (t) => {
+  for (const { email, role, displayName } of DEMO_ACCOUNTS) {
+    t.test(`answers with token, user and lifetime: ${role}`, async (t) => {
+      const { success, data } = (await login(email, PASSWORD)).json()
+      t.equal(success, true)
+      t.match(data, { user: { userId: `demo-${role}`, email, displayName, role }, expiresIn: 8 * 60 * 60 })
+      t.ok(data.user.permissions.includes('floors.read'))
+    })
+  }
+
+  t.test('is for who knows the password, and tells nobody who exists', async (t) => {
+    const [wrong, unknown] = [await login('admin@example.com', 'wrong'), await login('nobody@example.com', 'wrong')]
+    t.same([wrong.status, unknown.status], [401, 401])
+    t.equal(wrong.body, unknown.body)
+    await login('admin@example.com', PASSWORD)
+  })
+
+  const FORMATS = [
+    ['/api/auth/login', 3, 'a standard JWT'],
+    ['/api/auth/backend-login', 2, "the backend's own format"]
+  ] as const
+  for (const [path, parts, name] of FORMATS) {
+    t.test(`at ${path} gives ${name}, which is good everywhere`, async (t) => {
+      const token = await backend.signIn('operator', path)
+      t.equal(token.split('.').length, parts)
+      t.equal((await me(token)).json().data.email, 'operator@example.com')
+    })
+
+    t.test(`at ${path} through the gateway becomes a session`, async (t) => {
+      const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+      const answer = await gateway.send(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email: 'operator@example.com', password: PASSWORD })
+      })
+      t.equal(answer.status, 200)
+      const cookies = (answer.headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '')
+      const permissions = cookies.find((cookie) => cookie.startsWith('auth_permissions=')) ?? ''
+      t.match(decodeURIComponent(permissions), 'emergency.trigger')
+
+      const whoAmI = reply(await gateway.send('/api/auth/backend-me', { headers: { cookie: cookies.join('; ') } }))
+      t.equal(whoAmI.json().data.userId, 'demo-operator')
+    })
+  }
+
+  t.test('of an admin has permissions that fit into a cookie', async (t) => {
+    const { permissions } = (await me(admin)).json().data
+    t.ok(encodeURIComponent(JSON.stringify(permissions)).length < 3800)
+  })
+})
+
+t.test('the exchange', async (t) => {
+  const exchange = (email: string) =>
+    backend.ask('POST', '/api/auth/login', null, { email, name: 'Somebody', okta: true, groups: ['staff'] })
+
+  t.test('needs no password where there is an account', async (t) => {
+    t.match((await exchange('VIEWER@example.com')).json(), { success: true, data: { user: { role: 'viewer' } } })
+  })
+
+  t.test('makes no account where there is none', async (t) => {
+    const answer = await exchange('stranger@example.com')
+    t.match(answer.json(), { success: false, error: { code: 'NO_ACCOUNT' } })
+  })
+})
+
+t.test('a token that is missing, forged, of the wrong kind or expired is nobody', async (t) => {
+  const token = await backend.signIn('viewer')
+  const [header, payload] = token.split('.')
+  for (const bad of [null, `${header}.${payload}.AAAA`, 'null', 'a.b']) t.equal((await me(bad)).status, 401)
+  backend.pass(8 * 60 * 60_000)
+  t.equal((await me(token)).status, 401)
+  backend.pass(-8 * 60 * 60_000)
+  t.equal((await me(token)).status, 200)
+})
+
+t.test('an account', async (t) => {
+  const email = 'lock@example.com'
+  const created = await backend.ask('POST', '/api/users', admin, { email, role: 'viewer', password: 'first-password' })
+  const { id } = created.json().data
+  const lockOut = async () => {
+    for (let attempt = 0; attempt < MAX_FAILURES; attempt += 1) await login(email, 'wrong')
+  }
+
+  t.test('is never shown with its password', async (t) => {
+    const { body } = await backend.ask('GET', '/api/users', admin)
+    t.notMatch(created.body + body, /password_?hash|\$2[aby]\$|first-password/i)
+  })
+
+  t.test('is locked after wrong passwords, even for the right one, until time has passed', async (t) => {
+    await lockOut()
+    t.match((await login(email, 'first-password')).json(), { error: { code: 'ACCOUNT_LOCKED' } })
+    backend.pass(LOCKED_MS + 1)
+    t.equal((await login(email, 'first-password')).status, 200)
+  })
+
+  t.test('is unlocked by an admin', async (t) => {
+    await lockOut()
+    t.equal((await login(email, 'first-password')).status, 423)
+    t.equal((await backend.ask('POST', `/api/users/${id}/unlock`, admin)).json().data.failedLogins, 0)
+    t.equal((await login(email, 'first-password')).status, 200)
+  })
+
+  t.test('with a reset password: the old one and all sessions are over', async (t) => {
+    const { token } = (await login(email, 'first-password')).json().data
+    const reset = await backend.ask('POST', `/api/users/${id}/reset-password`, admin, {})
+    const { temporaryPassword } = reset.json().data
+
+    t.equal((await login(email, 'first-password')).status, 401)
+    t.equal((await me(token)).status, 401)
+    t.equal((await login(email, temporaryPassword)).status, 200)
+  })
+
+  t.test('that is deactivated is out at once', async (t) => {
+    await backend.ask('POST', `/api/users/${id}/reset-password`, admin, { newPassword: 'third-password' })
+    const { token } = (await login(email, 'third-password')).json().data
+    await backend.ask('PUT', `/api/users/${id}`, admin, { isActive: false })
+
+    t.equal((await me(token)).status, 401)
+    t.equal((await login(email, 'third-password')).json().error.code, 'ACCOUNT_INACTIVE')
+  })
+
+  t.test('has an address that no other has, whatever its case', async (t) => {
+    const answer = await backend.ask('POST', '/api/users', admin, { email: 'LOCK@example.com' })
+    t.match([answer.status, answer.json()], [409, { error: { code: 'ALREADY_EXISTS' } }])
+  })
+})
+
+t.test('roles', async (t) => {
+  const tokens = {
+    admin,
+    operator: await backend.signIn('operator'),
+    viewer: await backend.signIn('viewer'),
+    nobody: null
+  }
+  // [method and path, admin, operator, viewer, nobody]
+  const TABLE: readonly (readonly [string, number, number, number, number])[] = [
+    ['GET /api/zones', 200, 200, 200, 401],
+    ['GET /api/context/floor/f-1', 200, 200, 200, 401],
+    ['GET /api/dashboard', 200, 200, 200, 401],
+    ['GET /api/negotiate', 200, 200, 200, 401],
+    ['POST /api/zones', 201, 201, 403, 401],
+    ['POST /api/personnel', 201, 201, 403, 401],
+    ['GET /api/personnel/export/csv', 200, 200, 403, 401],
+    ['POST /api/emergency/trigger', 201, 201, 403, 401],
+    ['POST /api/buildings', 201, 403, 403, 401],
+    ['POST /api/receivers', 201, 403, 403, 401],
+    ['PUT /api/battery/thresholds', 200, 403, 403, 401],
+    ['GET /api/users', 200, 403, 403, 401],
+    ['GET /api/users/roles', 200, 403, 403, 401],
+    ['POST /api/users/demo-viewer/unlock', 200, 403, 403, 401],
+    ['GET /api/audit/logs', 200, 403, 403, 401],
+    ['GET /api/mgmt/settings', 200, 403, 403, 401],
+    ['GET /api/phone-beacon/irk-records', 200, 200, 403, 401]
+  ]
+  for (const [route, ...expected] of TABLE) {
+    t.test(`decide on ${route}`, async (t) => {
+      const [method = '', path = ''] = route.split(' ')
+      const body = method === 'GET' ? undefined : path.endsWith('thresholds') ? { low: 25 } : { name: 'Test' }
+      const statuses: number[] = []
+      for (const token of Object.values(tokens)) statuses.push((await backend.ask(method, path, token, body)).status)
+      t.same(statuses, expected)
+    })
+  }
+
+  t.test('are audited where they say no, and where something was done', async (t) => {
+    const logs = async (query: string) => (await backend.ask('GET', `/api/audit/logs?${query}`, admin)).json()
+    const denied = await logs('action=buildings.create&result=denied&userId=demo-viewer')
+    t.match(denied.data, [{ userEmail: 'viewer@example.com', method: 'POST', path: '/api/buildings' }])
+    t.equal((await logs('action=buildings.create&result=done')).meta.total, 1)
+    t.ok((await logs('action=auth.login&result=failed')).meta.total > 0)
+  })
+})

@@ -1,0 +1,117 @@
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { demoConfig } from '../../demo/backend/config.js'
+import { type DemoBackend, startDemoBackend } from '../../demo/backend/start.js'
+import { createLogger } from '../../src/shared/logger.js'
+import { API_SECRET } from '../helper/gateway.js'
+import { type Answer, type Message, send } from '../helper/http.js'
+import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
+
+export const PASSWORD = 'a-password-for-tests'
+
+/** Shared by all tests and with the program: making an empty database anew takes it ten times as long. */
+const KEPT_EMPTY = fileURLToPath(new URL('../../node_modules/.cache/empty-database.tar', import.meta.url))
+
+export interface Publication {
+  readonly channel: string
+  readonly data: { readonly type: string; readonly data: readonly Record<string, unknown>[] }
+}
+
+/** The demo's backend has bodies of its own, which are looked at field by field. */
+export const reply = ({ status, headers, body }: Answer) => ({ status, headers, body, json: () => JSON.parse(body) })
+export type Reply = ReturnType<typeof reply>
+
+export interface TestBackend {
+  readonly url: string
+  readonly backend: DemoBackend
+  /** What was published so far. */
+  readonly publications: Publication[]
+  /** Moves its clock. */
+  pass(ms: number): void
+  send(path: string, message?: Message): Promise<Reply>
+  /** A request with a JSON body, and this token. */
+  ask(method: string, path: string, token: string | null, body?: unknown): Promise<Reply>
+  /** The token of a demo account. */
+  signIn(role: 'admin' | 'operator' | 'viewer', path?: string): Promise<string>
+}
+
+export interface TestBackendOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Stands still there, instead of starting now. */
+  readonly nowMs?: number
+  /** What ids of new rows begin with; for a database that has rows already. */
+  readonly newIds?: string
+}
+
+/** The demo's backend, listening, with nobody walking unless the test lets them. */
+export const startTestBackend = async (
+  t: Test,
+  { env = {}, nowMs, newIds = 'new' }: TestBackendOptions = {}
+): Promise<TestBackend> => {
+  const config = demoConfig({
+    DEMO_BACKEND_PORT: '0',
+    DEMO_SIMULATOR: 'off',
+    DEMO_PASSWORD: PASSWORD,
+    TOKEN_SECRET: API_SECRET,
+    REALTIME_PUBLISH_URL: 'http://127.0.0.1:1/api',
+    REALTIME_API_KEY: API_KEY,
+    REALTIME_CLIENT_URL: 'ws://localhost:8100/connection/websocket',
+    REALTIME_HMAC_SECRET: HMAC_SECRET,
+    ...env
+  })
+  const publications: Publication[] = []
+  let shiftMs = 0
+  let ids = 0
+  const backend = await startDemoBackend(config, {
+    log: createLogger({ name: 'backend', level: 'silent' }),
+    publisher: { publish: (channel, data) => void publications.push({ channel, data: data as Publication['data'] }) },
+    world: {
+      now: () => new Date((nowMs ?? Date.now()) + shiftMs),
+      newId: () => `${newIds}-${++ids}`
+    },
+    keptEmptyDatabase: KEPT_EMPTY,
+    // The least that bcrypt takes.
+    bcryptRounds: 4
+  })
+  t.teardown(() => backend.close())
+
+  const { url } = backend
+  const sendIt = async (path: string, message?: Message): Promise<Reply> => reply(await send(url, path, message))
+  const ask: TestBackend['ask'] = (method, path, token, body) =>
+    sendIt(path, {
+      method,
+      headers: {
+        ...(token !== null && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' })
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) })
+    })
+  return {
+    url,
+    backend,
+    publications,
+    pass: (ms) => {
+      shiftMs += ms
+    },
+    send: sendIt,
+    ask,
+    signIn: async (role, path = '/api/auth/login') => {
+      const answer = await ask('POST', path, null, { email: `${role}@example.com`, password: PASSWORD })
+      return answer.json().data.token
+    }
+  }
+}
+
+/** The smallest PNG that is one by its first bytes. */
+export const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.from('the rest is not looked at')])
+
+/** A form with one field and one file. */
+export const form = (file: Buffer, name = 'a.png'): Pick<Message, 'headers' | 'body'> => ({
+  headers: { 'content-type': 'multipart/form-data; boundary=edge' },
+  body: Buffer.concat([
+    Buffer.from('--edge\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n'),
+    Buffer.from(`--edge\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\n\r\n`),
+    file,
+    Buffer.from('\r\n--edge--\r\n')
+  ])
+})

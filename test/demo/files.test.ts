@@ -1,0 +1,129 @@
+import t from 'tap'
+import { csv } from '../../demo/backend/export/csv.js'
+import { pdfTable } from '../../demo/backend/export/pdf.js'
+import { form, PNG, startTestBackend } from './demo-backend.js'
+
+t.test('CSV', async (t) => {
+  const cases: readonly (readonly [unknown, string, string])[] = [
+    ['plain', 'plain', 'plain text'],
+    ['a,b', '"a,b"', 'a comma'],
+    ['say "hi"', '"say ""hi"""', 'quotes'],
+    ['two\nlines', '"two\nlines"', 'a line end'],
+    ['=1+1', "'=1+1", 'a formula'],
+    ['+49 30', "'+49 30", 'a plus sign'],
+    ['-2', "'-2", 'a minus sign'],
+    ['@SUM(A1)', "'@SUM(A1)", 'an at sign'],
+    ['\t=1', "'\t=1", 'a formula after a tab'],
+    ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`, 'a formula with quotes'],
+    [null, '', 'nothing'],
+    [true, 'true', 'a flag'],
+    [new Date(0), '1970-01-01T00:00:00.000Z', 'a point in time']
+  ]
+  for (const [value, written, what] of cases) {
+    t.test(`writes ${what}`, async (t) => {
+      t.equal(csv(['field'], [{ field: value }]), `field\r\n${written}\r\n`)
+    })
+  }
+})
+
+/** Reads a file as a PDF reader begins to: from the end, by the places that it names. */
+const readPdf = (bytes: Buffer) => {
+  const text = bytes.toString('latin1')
+  const start = Number(/startxref\n(\d+)\n%%EOF\n$/.exec(text)?.[1])
+  const entries = [...text.slice(start).matchAll(/^(\d{10}) 00000 n $/gm)].map(([, place]) => Number(place))
+  const objects = entries.map((place, index) => {
+    const head = `${index + 1} 0 obj\n`
+    return text.startsWith(head, place) ? text.slice(place + head.length, text.indexOf('\nendobj', place)) : null
+  })
+  return { isXref: text.startsWith('xref\n', start), objects }
+}
+
+t.test('PDF', async (t) => {
+  const columns = [{ field: 'name', title: 'Name', width: 200 }]
+  const rows = Array.from({ length: 100 }, (_, index) => ({ name: `Person (${index}) \\ Müller 漢` }))
+  const { isXref, objects } = readPdf(pdfTable('People', columns, rows))
+
+  t.ok(isXref, 'the end names where the table of objects is')
+  t.notOk(objects.includes(null), 'the table names where each object is')
+  t.match(objects[0], '/Type /Catalog')
+  t.match(objects[1], /\/Count 4 /, 'a hundred rows are four pages')
+  for (const object of objects) {
+    const [, length, content] = /<< \/Length (\d+) >>\nstream\n([\s\S]*)\nendstream/.exec(object ?? '') ?? []
+    if (content !== undefined) t.equal(content.length, Number(length), 'a stream is as long as it says')
+  }
+  t.match(objects[5], 'Person \\(0\\) \\\\ M\xfcller ?', 'brackets are escaped, and what the font lacks is replaced')
+  t.match(readPdf(pdfTable('Nobody', columns, [])).objects[1], /\/Count 1 /, 'no rows are one page')
+})
+
+t.test('the exports and uploads of the backend', async (t) => {
+  const backend = await startTestBackend(t)
+  const admin = await backend.signIn('admin')
+  const get = (path: string) => backend.ask('GET', path, admin)
+  const upload = async (path: string, file: Buffer, name?: string) => {
+    const { headers, body } = form(file, name)
+    return backend.send(path, {
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${admin}` },
+      ...(body !== undefined && { body })
+    })
+  }
+
+  t.test('personnel as CSV: everybody, and a name on the file', async (t) => {
+    await backend.ask('POST', '/api/personnel', admin, { name: '=cmd', firstName: '=cmd', lastName: 'Zz' })
+    const { headers, body } = await get('/api/personnel/export/csv')
+    const lines = body.trimEnd().split('\r\n')
+    t.equal(lines.length, 1 + 161)
+    t.match(lines[0], 'id,employeeId,firstName')
+    t.match(body, ",'=cmd,Zz")
+    t.match(headers, { 'content-type': /^text\/csv/, 'content-disposition': 'attachment; filename="personnel.csv"' })
+  })
+
+  t.test('personnel as PDF', async (t) => {
+    const { headers, body } = await get('/api/personnel/export/pdf')
+    t.equal(headers['content-type'], 'application/pdf')
+    t.match(body, /^%PDF-1\.4\n/)
+  })
+
+  t.test('a floor has a plan drawn from its rooms, until one is uploaded', async (t) => {
+    const drawn = await get('/api/floors/f-1/plan')
+    t.equal(drawn.headers['content-type'], 'image/svg+xml')
+    t.match(drawn.body, 'Reception')
+
+    t.equal((await upload('/api/floors/f-1/upload', PNG)).status, 201)
+    t.equal((await get('/api/floors/f-1/plan')).headers['content-type'], 'image/png')
+  })
+
+  t.test('a photo comes back as it was, and goes with the person', async (t) => {
+    t.equal((await upload('/api/personnel/7/photo', PNG)).json().data.photoUrl, '/api/personnel/7/photo')
+    t.equal((await get('/api/personnel/7')).json().data.photoUrl, '/api/personnel/7/photo')
+    t.equal((await get('/api/personnel/7/photo')).headers['content-length'], String(PNG.length))
+
+    await backend.ask('DELETE', '/api/personnel/7', admin)
+    t.equal((await get('/api/personnel/7/photo')).status, 404)
+  })
+
+  const BAD: readonly (readonly [string, Buffer, number, string])[] = [
+    [
+      'an SVG, which may hold scripts',
+      Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
+      415,
+      'UNSUPPORTED_MEDIA_TYPE'
+    ],
+    ['a text that is called an image', Buffer.from('hello'), 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['more than two megabytes', Buffer.concat([PNG, Buffer.alloc(2 * 1024 * 1024)]), 413, 'BODY_TOO_LARGE']
+  ]
+  for (const [what, file, status, code] of BAD) {
+    t.test(`a photo is not ${what}`, async (t) => {
+      const answer = await upload('/api/personnel/8/photo', file)
+      t.same([answer.status, answer.json().error.code], [status, code])
+    })
+  }
+
+  t.test('a form without a file, or half of one, is refused', async (t) => {
+    const headers = { authorization: `Bearer ${admin}`, 'content-type': 'multipart/form-data; boundary=edge' }
+    for (const body of ['', '--edge--\r\n', '--edge\r\nContent-Disposition: form-data; filename="a"\r\n\r\nhalf']) {
+      const answer = await backend.send('/api/personnel/8/photo', { method: 'POST', headers, body })
+      t.equal(answer.json().error.code, 'NO_FILE')
+    }
+  })
+})

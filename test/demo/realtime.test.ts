@@ -1,0 +1,152 @@
+import { Value } from '@sinclair/typebox/value'
+import t from 'tap'
+import { AmbientBatchSchema, PositionBatchSchema } from '../../schemas/realtime.js'
+import { createLogger } from '../../src/shared/logger.js'
+import { createPublisher } from '../../src/shared/publisher.js'
+import { collect, event, officialClient, startRelay } from '../helper/relay.js'
+import { API_KEY } from '../helper/relay-rules.js'
+import { startTestBackend, type TestBackend } from './demo-backend.js'
+
+const backend = await startTestBackend(t)
+const { simulator } = backend.backend
+const admin = await backend.signIn('admin')
+
+/** What was published while these seconds passed. */
+const seconds = async ({ publications }: TestBackend, count: number) => {
+  publications.length = 0
+  for (let second = 0; second < count; second += 1) await simulator.tick()
+  return publications.slice()
+}
+
+t.test('negotiate', async (t) => {
+  t.test('says where the relay is, and gives a token of an hour for it', async (t) => {
+    const { success, data } = (await backend.ask('GET', '/api/negotiate', admin)).json()
+    const claims = JSON.parse(Buffer.from(data.token.split('.')[1], 'base64url').toString())
+
+    t.equal(success, true)
+    t.match(data, { url: 'ws://localhost:8100/connection/websocket', expiresIn: 3600 })
+    t.same(Object.keys(claims).toSorted(), ['exp', 'iat', 'sub'])
+    t.same([claims.sub, claims.exp - claims.iat], ['demo-admin', 3600])
+  })
+
+  t.test('gives a token that the relay takes, and on which positions arrive', async (t) => {
+    const relay = await startRelay(t)
+    const publisher = createPublisher({
+      url: `${relay.url}/api`,
+      apiKey: API_KEY,
+      log: createLogger({ name: 'test', level: 'silent' })
+    })
+    t.teardown(() => publisher.close())
+    const getToken = async (): Promise<string> => (await backend.ask('POST', '/api/negotiate', admin)).json().data.token
+    const client = officialClient(t, relay, 'websocket', { getToken })
+    const subscription = client.newSubscription('floor:f-1')
+    const collected = collect(subscription)
+    const subscribed = event(subscription, 'subscribed')
+    subscription.subscribe()
+    client.connect()
+    await subscribed
+
+    for (const { channel, data } of await seconds(backend, 1)) publisher.publish(channel, data)
+    await collected.until(({ length }) => length > 0)
+    t.ok(Value.Check(PositionBatchSchema, collected.data[0]))
+  })
+})
+
+t.test('each second', async (t) => {
+  const published = await seconds(backend, 8)
+  const positions = published.filter(({ channel }) => channel.startsWith('floor:'))
+  const ambient = published.filter(({ channel }) => channel === 'global:all')
+
+  t.test('every floor with people on it gets a batch of its own', async (t) => {
+    t.equal(new Set(positions.map(({ channel }) => channel)).size, 9)
+    t.ok(positions.every(({ data }) => Value.Check(PositionBatchSchema, data)))
+    t.ok(positions.every(({ channel, data }) => data.data.every(({ floorId }) => channel === `floor:${floorId}`)))
+  })
+
+  t.test('everybody who carries a transmitter is in exactly one of them', async (t) => {
+    const ids = positions.slice(0, 9).flatMap(({ data }) => data.data.map(({ transmitterId }) => transmitterId))
+    t.same([ids.length, new Set(ids).size], [270, 270])
+  })
+
+  t.test('now and then all pages hear of ambient devices', async (t) => {
+    t.ok(ambient.length >= 1 && ambient.length < 8)
+    t.ok(ambient.every(({ data }) => Value.Check(AmbientBatchSchema, data)))
+  })
+})
+
+t.test('a page that opens a floor', async (t) => {
+  const { data } = (await backend.ask('GET', '/api/context/floor/f-1', admin)).json()
+
+  t.test('gets its size, walls, zones and receivers, in metres', async (t) => {
+    t.match(data.floor, { id: 'f-1', width: 74, height: 25, imageUrl: '/api/floors/f-1/plan' })
+    t.ok(data.walls.every((wall: number[]) => wall.length === 4))
+    t.ok(data.zones.every(({ polygon }: { polygon: unknown[] }) => polygon.length === 4))
+    t.ok(data.receivers.every(({ position }: { position: { x: number } }) => position.x <= 74))
+    t.equal(data.channel, 'floor:f-1')
+  })
+
+  t.test('gets who is there now, as the last batch had it', async (t) => {
+    const batch = (await seconds(backend, 1)).find(({ channel }) => channel === 'floor:f-1')
+    const { positions } = (await backend.ask('GET', '/api/context/floor/f-1', admin)).json().data
+    const places = (list: readonly Record<string, unknown>[]) =>
+      list.map(({ transmitterId, position, zoneId }) => ({ transmitterId, position, zoneId }))
+    t.same(
+      places(positions),
+      places(batch?.data.data ?? []).toSorted((one, other) =>
+        String(one.transmitterId) < String(other.transmitterId) ? -1 : 1
+      )
+    )
+    t.ok(positions.every(({ name }: { name: unknown }) => typeof name === 'string' && name !== ''))
+  })
+})
+
+t.test('a transmitter that is handed out starts to move, and one that is taken back is gone', async (t) => {
+  const isHeard = async (id: string): Promise<boolean> =>
+    (await seconds(backend, 4)).some(({ data }) => data.data.some(({ transmitterId }) => transmitterId === id))
+  const assign = (body: object) =>
+    backend.ask('POST', '/api/transmitters/assign', admin, { transmitterId: 'AC233F000009', ...body })
+
+  t.equal(await isHeard('AC233F000009'), false)
+  t.match((await assign({ personnelId: '9' })).json().data, {
+    entity_type: 'employee',
+    entityId: '9',
+    status: 'assigned'
+  })
+  t.equal(await isHeard('AC233F000009'), true)
+  t.equal((await backend.ask('GET', '/api/personnel/9', admin)).json().data.transmitterId, 'AC233F000009')
+  await assign({ entityId: null })
+  t.equal(await isHeard('AC233F000009'), false)
+})
+
+t.test('personnel are the employees among those who carry a transmitter', async (t) => {
+  const before = (await backend.ask('GET', '/api/emergency/muster', admin)).json().data.summary.total
+  // A visitor with the number of a person is no person.
+  await backend.ask('POST', '/api/transmitters', admin, { entity_type: 'visitor', entityId: '9', name: 'Guest' })
+  t.equal((await backend.ask('GET', '/api/personnel/9', admin)).json().data.transmitterId, null)
+  t.equal((await backend.ask('GET', '/api/emergency/muster', admin)).json().data.summary.total, before)
+})
+
+t.test('an emergency', async (t) => {
+  const muster = async () => (await backend.ask('GET', '/api/emergency/muster', admin)).json().data
+  const triggered = await backend.ask('POST', '/api/emergency/trigger', admin, { buildingId: 2, isDrill: true })
+  const { id } = triggered.json().data
+
+  t.test('has everybody of the building missing at first', async (t) => {
+    const { emergency, buildingId, summary } = await muster()
+    t.same([emergency.id, buildingId, summary.safe], [id, '2', 0])
+    t.ok(summary.missing > 20)
+  })
+
+  t.test('has everybody safe once they had the time to walk out', async (t) => {
+    await seconds(backend, 240)
+    const { summary } = await muster()
+    t.same([summary.missing, summary.safe], [0, summary.total])
+  })
+
+  t.test('ends when somebody says so, and its story can be read', async (t) => {
+    await backend.ask('PUT', `/api/emergency/${id}`, admin, { status: 'resolved', resolution: 'A drill.' })
+    t.equal((await backend.ask('GET', '/api/emergency/active', admin)).json().data, null)
+    const { data } = (await backend.ask('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
+    t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['resolved', 'triggered'])
+  })
+})

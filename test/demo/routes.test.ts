@@ -1,0 +1,163 @@
+import t, { type Test } from 'tap'
+import type { RouteDeclaration } from '../../src/gateway/routes/declare.js'
+import { routeTables } from '../../src/gateway/routes/index.js'
+import { browserHeaders, startGateway } from '../helper/gateway.js'
+import type { Message } from '../helper/http.js'
+import { form, PNG, type Reply, reply, startTestBackend } from './demo-backend.js'
+
+// Every declared route, through the real gateway to the demo's backend, with the bodies that the schemas show as examples.
+
+const GATEWAYS_OWN = /^\/api\/(health|auth\/csrf-token)/
+
+/** What each `:id` stands for, by the beginning of its path. */
+const IDS: readonly (readonly [string, string])[] = [
+  ['/api/users', 'demo-viewer'],
+  ['/api/floors', 'f-1'],
+  ['/api/context/floor', 'f-1'],
+  ['/api/dashboard/floors', 'f-1'],
+  ['/api/transmitters', 'AC233F000040'],
+  ['/api/battery', 'AC233F000040'],
+  ['/api/weather', 'severe'],
+  ['/api/', '1']
+]
+
+/** Where the example in the schema is about something that is not there. */
+const REFUSED: Readonly<Record<string, string>> = {
+  'POST /api/auth/login': 'INVALID_CREDENTIALS',
+  'POST /api/auth/backend-login': 'INVALID_CREDENTIALS',
+  'GET /api/phone-beacon/:token': 'NOT_FOUND',
+  'POST /api/phone-beacon/complete-enrollment': 'NOT_FOUND',
+  'PUT /api/mgmt/beacons': 'IDS_REQUIRED',
+  'DELETE /api/mgmt/beacons': 'IDS_REQUIRED',
+  'PUT /api/mgmt/departments': 'IDS_REQUIRED',
+  'DELETE /api/mgmt/departments': 'IDS_REQUIRED',
+  'PUT /api/mgmt/zone-types': 'IDS_REQUIRED',
+  'DELETE /api/mgmt/zone-types': 'IDS_REQUIRED'
+}
+
+const MAY_BE_EMPTY: ReadonlySet<string> = new Set([
+  'GET /api/weather/alerts',
+  'GET /api/phone-beacon/irk-records',
+  'GET /api/emergency/active'
+])
+
+const keyOf = ({ method, path }: RouteDeclaration): string => `${method} ${path}`
+const pathOf = ({ path }: RouteDeclaration): string =>
+  path.replace(/:\w+/, IDS.find(([beginning]) => path.startsWith(beginning))?.[1] ?? '')
+
+const rows = routeTables.flatMap((table) => table.rows).filter(({ path }) => !GATEWAYS_OWN.test(path))
+const isRemoval = ({ method, path }: RouteDeclaration): boolean => method === 'DELETE' || path.endsWith('batch-delete')
+const reads = rows.filter(({ method }) => method === 'GET')
+const changes = rows.filter((row) => row.method !== 'GET' && !isRemoval(row))
+// What is inside goes before what holds it.
+const removals = rows.filter(isRemoval).toReversed()
+
+const backend = await startTestBackend(t)
+await backend.backend.simulator.tick()
+const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url, TRUST_PROXY: 'loopback' } })
+const signedIn = browserHeaders(await backend.signIn('admin'))
+
+let clients = 0
+
+const ask = async (row: RouteDeclaration): Promise<Reply> => {
+  clients += 1
+  // Each from an address of its own: the login limit is tested elsewhere.
+  const headers = { ...signedIn, 'x-forwarded-for': `10.0.0.${clients}` }
+  const message: Message =
+    row.kind === 'upload'
+      ? form(PNG)
+      : row.body === null
+        ? {}
+        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(row.body.examples[0]) }
+  return reply(
+    await gateway.send(pathOf(row), { method: row.method, ...message, headers: { ...headers, ...message.headers } })
+  )
+}
+
+const isRefused = (t: Test, row: RouteDeclaration, answer: Reply): boolean => {
+  const code = REFUSED[keyOf(row)]
+  if (code !== undefined) t.equal(answer.json().error.code, code)
+  return code !== undefined
+}
+
+t.test('every read', async (t) => {
+  for (const row of reads) {
+    t.test(`is answered with something to show: ${keyOf(row)}`, async (t) => {
+      const answer = await ask(row)
+      if (isRefused(t, row, answer)) return
+
+      t.equal(answer.status, 200)
+      if (row.kind === 'stream') {
+        t.ok(answer.body.length > 100)
+        return
+      }
+      const { success, data } = answer.json()
+      t.equal(success, true)
+      if (!MAY_BE_EMPTY.has(keyOf(row))) t.ok(Array.isArray(data) ? data.length > 0 : Object.keys(data).length > 0)
+    })
+  }
+})
+
+for (const [kind, group] of Object.entries({ change: changes, removal: removals })) {
+  t.test(`every ${kind}`, async (t) => {
+    for (const row of group) {
+      t.test(`is made as the example asks: ${keyOf(row)}`, async (t) => {
+        const answer = await ask(row)
+        if (isRefused(t, row, answer)) return
+
+        t.match(String(answer.status), /^20[01]$/, answer.body)
+        t.equal(answer.json().success, true)
+      })
+    }
+  })
+}
+
+t.test('an open body keeps the fields that no schema names', async (t) => {
+  const token = await backend.signIn('admin')
+  const created = await backend.ask('POST', '/api/zones', token, { name: 'Roof', floorId: 'f-5', shade: 'none' })
+  const { id } = created.json().data
+
+  t.equal((await backend.ask('GET', `/api/zones/${id}`, token)).json().data.shade, 'none')
+  await backend.ask('PUT', `/api/zones/${id}`, token, { slope: 3 })
+  t.match((await backend.ask('GET', `/api/zones/${id}`, token)).json().data, { name: 'Roof', shade: 'none', slope: 3 })
+})
+
+t.test('a list', async (t) => {
+  const token = await backend.signIn('operator')
+  const list = async (query: string) => (await backend.ask('GET', `/api/transmitters${query}`, token)).json()
+
+  t.test('is paged and says how long it is', async (t) => {
+    const { data, meta } = await list('?limit=10&page=2&sort=id')
+    t.same([data.length, meta.limit, meta.offset], [10, 10, 10])
+    t.ok(meta.total >= 300)
+    t.equal(data[0].id, 'AC233F000011')
+  })
+
+  t.test('can be filtered, searched and turned around', async (t) => {
+    const { data } = await list('?entity_type=visitor&sort=id&order=desc&limit=5')
+    t.ok(data.every(({ entity_type }: { entity_type: string }) => entity_type === 'visitor'))
+    t.ok(data[0].id > data[4].id)
+    t.equal((await list('?search=badge+0123')).data[0].name, 'Badge 0123')
+    t.equal((await list('?search=%25')).data.length, 0, 'a percent sign is a character like others')
+  })
+
+  for (const query of ['?limit=0', '?limit=x', '?offset=-1', '?sort=id+desc;drop']) {
+    t.test(`refuses ${query}`, async (t) => {
+      t.match(await list(query), { success: false, error: { code: 'VALIDATION_FAILED' } })
+    })
+  }
+})
+
+t.test('a body that breaks its schema is refused field by field, also without the gateway', async (t) => {
+  const token = await backend.signIn('operator')
+  const answer = await backend.ask('POST', '/api/zones', token, { floorId: 'f-5', capacity: 'many' })
+
+  t.equal(answer.status, 400)
+  t.same(
+    answer
+      .json()
+      .error.details.map(({ path }: { path: string }) => path)
+      .filter((path: string) => path !== ''),
+    ['/name', '/name', '/capacity']
+  )
+})

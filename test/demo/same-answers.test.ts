@@ -1,0 +1,97 @@
+import t from 'tap'
+import { routeTables } from '../../src/gateway/routes/index.js'
+import { startPostgres } from '../helper/postgres.js'
+import { form, PNG, startTestBackend, type TestBackend } from './demo-backend.js'
+
+// The embedded database is PostgreSQL too, but not the same build, and reached by another driver.
+
+const NOON = Date.UTC(2025, 10, 14, 12)
+
+const READS = routeTables
+  .flatMap(({ rows }) => rows)
+  .filter(({ method, path }) => method === 'GET' && !/:token|health$|health\/|csrf|negotiate/.test(path))
+  .map(({ path }) =>
+    path
+      .replace(':floorId', 'f-1')
+      .replace(':deviceId', 'AC233F000040')
+      .replace(/\/:\w+/, '/1')
+  )
+
+const WRITES: readonly (readonly [string, string, unknown])[] = [
+  [
+    'POST',
+    '/api/zones',
+    {
+      name: 'Roof',
+      floorId: 'f-3',
+      polygon: [
+        [0, 0],
+        [4, 0],
+        [4, 4]
+      ],
+      capacity: 3,
+      more: { a: [1] }
+    }
+  ],
+  ['PUT', '/api/zones/2', { capacity: null, metadata: { sign: 'A' } }],
+  ['PUT', '/api/zones/none', { capacity: 1 }],
+  ['POST', '/api/zones', { name: 'Nowhere', floorId: 'f-99' }],
+  ['POST', '/api/zones', { name: 'A text with \u0000 in it' }],
+  [
+    'POST',
+    '/api/personnel',
+    { firstName: 'Ada', lastName: 'Example', department: 'research', transmitterId: 'AC233F000002' }
+  ],
+  ['PUT', '/api/personnel/3', { transmitterId: null, startDate: 1763200000000 }],
+  ['POST', '/api/personnel/batch-delete', { ids: [12, 'p-14'] }],
+  ['PUT', '/api/buildings/order', { order: [3, 1, 2] }],
+  ['PUT', '/api/transmitters/AC233F000050', { name: 'Only a name' }],
+  ['POST', '/api/receivers/bulk', { receivers: [{ id: 4, name: 'Renamed' }, { name: 'New' }] }],
+  ['POST', '/api/gateways/sync-status', { gatewayIds: ['gw-1', 'gw-2'], status: 'synced', configVersion: 18 }],
+  ['POST', '/api/emergency/trigger', {}],
+  ['PUT', '/api/mgmt/settings/ble', { rssiThreshold: -80 }],
+  ['DELETE', '/api/mgmt/departments/8', undefined],
+  ['DELETE', '/api/floors/f-9', undefined]
+]
+
+/** All that was answered, in order. */
+const conversation = async (backend: TestBackend): Promise<Map<string, unknown>> => {
+  const token = await backend.signIn('admin')
+  for (let second = 0; second < 3; second += 1) await backend.backend.simulator.tick()
+  const answers = new Map<string, unknown>()
+  const note = async (method: string, path: string, body?: unknown): Promise<void> => {
+    const answer = await backend.ask(method, path, token, body)
+    answers.set(`${answers.size} ${method} ${path}`, [answer.status, answer.body])
+  }
+  for (const path of READS) await note('GET', path)
+  for (const [method, path, body] of WRITES) await note(method, path, body)
+  const { headers, body = '' } = form(PNG)
+  await backend.send('/api/personnel/5/photo', {
+    method: 'POST',
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    body
+  })
+  await note('GET', '/api/personnel/5/photo')
+  for (const path of READS) await note('GET', path)
+  return answers
+}
+
+t.test('PostgreSQL and the embedded database give the same answers', async (t) => {
+  const postgres = await startPostgres(t)
+  const embedded = await conversation(await startTestBackend(t, { nowMs: NOON }))
+  const real = await conversation(await startTestBackend(t, { nowMs: NOON, env: { DATABASE_URL: postgres.url } }))
+
+  t.same([...real.keys()], [...embedded.keys()])
+  for (const [question, answer] of real) t.same(embedded.get(question), answer, question)
+
+  t.test('and what PostgreSQL was told is there after a new start, with the password of that start', async (t) => {
+    const env = { DATABASE_URL: postgres.url, DEMO_PASSWORD: 'another-password' }
+    const backend = await startTestBackend(t, { nowMs: NOON, env, newIds: 'later' })
+    const credentials = { email: 'admin@example.com', password: 'another-password' }
+    const { token } = (await backend.ask('POST', '/api/auth/login', null, credentials)).json().data
+
+    const { data, meta } = (await backend.ask('GET', '/api/zones?search=Roof', token)).json()
+    t.match(data, [{ name: 'Roof', more: { a: [1] } }])
+    t.equal(meta.total, 1)
+  })
+})

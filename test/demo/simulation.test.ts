@@ -1,0 +1,176 @@
+import { Value } from '@sinclair/typebox/value'
+import t from 'tap'
+import { type Carrier, NOISE, Simulation } from '../../demo/backend/simulator/simulation.js'
+import { contains, type Point, type Wall } from '../../demo/backend/site/geometry.js'
+import { siteLayout } from '../../demo/backend/site/layout.js'
+import { type PositionEntry, PositionEntrySchema } from '../../schemas/realtime.js'
+
+const site = siteLayout()
+const floors = new Map(site.flatMap((building) => building.floors.map((floor) => [floor.floorId, floor])))
+const regions = [...floors.values()].flatMap((floor) => floor.regions)
+const musterZones = new Set(regions.filter(({ kind }) => kind === 'muster').map(({ zoneId }) => zoneId))
+
+const people: readonly Carrier[] = Array.from({ length: 60 }, (_, index) => ({
+  transmitterId: `t-${index}`,
+  kind: 'person',
+  floorId: `f-${(index % 9) + 1}`
+}))
+
+const FASTEST = 1.5
+const SECONDS = 900
+
+/** Everybody once a second, for a quarter of an hour. */
+const walk = (seed: number, seconds = SECONDS): PositionEntry[][] => {
+  const simulation = new Simulation({ site, seed })
+  simulation.populate(people)
+  return Array.from({ length: seconds }, (_, second) => {
+    simulation.advance(1000)
+    return simulation.positions(second * 1000)
+  })
+}
+
+/** Each one's step from one second to the next, on the same floor. */
+const steps = (seen: readonly PositionEntry[][]) =>
+  seen.slice(1).flatMap((now, index) =>
+    now.flatMap((to, who) => {
+      const from = seen[index]?.[who]
+      return from?.floorId === to.floorId ? [{ from: from.position, to: to.position, floorId: String(to.floorId) }] : []
+    })
+  )
+
+const side = ([x1, y1, x2, y2]: Wall, { x, y }: Point): number => Math.sign((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1))
+
+const crosses = (wall: Wall, from: Point, to: Point): boolean => {
+  const [x1, y1, x2, y2] = wall
+  const path: Wall = [from.x, from.y, to.x, to.y]
+  return side(wall, from) * side(wall, to) < 0 && side(path, { x: x1, y: y1 }) * side(path, { x: x2, y: y2 }) < 0
+}
+
+t.test('the site', async (t) => {
+  t.same([site.length, floors.size, regions.length], [3, 9, 66], 'three buildings, nine floors, and about sixty zones')
+  t.equal(new Set(regions.map(({ zoneId }) => zoneId)).size, regions.length, 'each zone has an id of its own')
+  for (const floor of floors.values()) {
+    t.ok(
+      floor.regions.every(({ rect }) => contains({ x: 0, y: 0, width: floor.width, height: floor.height }, rect)),
+      `the zones of ${floor.floorId} are on it`
+    )
+  }
+})
+
+t.test('people in the simulation', async (t) => {
+  const seen = walk(7)
+
+  t.test('never walk through a wall', async (t) => {
+    const through = steps(seen).filter(({ from, to, floorId }) =>
+      floors.get(floorId)?.walls.some((wall) => crosses(wall, from, to))
+    )
+    t.same(through, [])
+  })
+
+  t.test('are never faster than a person walks', async (t) => {
+    const bound = FASTEST + 2 * Math.SQRT2 * NOISE + 0.02
+    const tooFast = steps(seen).filter(({ from, to }) => Math.hypot(to.x - from.x, to.y - from.y) > bound)
+    t.same(tooFast, [])
+  })
+
+  t.test('do walk, pause, and take the stairs', async (t) => {
+    const lengths = steps(seen).map(({ from, to }) => Math.hypot(to.x - from.x, to.y - from.y))
+    t.ok(lengths.filter((length) => length > 1).length > lengths.length / 20, 'many are on the way')
+    t.ok(lengths.filter((length) => length < 3 * NOISE).length > lengths.length / 5, 'many are at rest')
+    const changes = people.filter((_, who) => new Set(seen.map((now) => now[who]?.floorId)).size > 1)
+    t.ok(changes.length > 5, 'some change the floor')
+  })
+
+  t.test('are always in a zone of the floor that they are on, and told so', async (t) => {
+    const lost = seen.flat().filter(({ floorId, zoneId, position }) => {
+      const zone = floors.get(String(floorId))?.regions.find((region) => region.zoneId === zoneId)
+      return (
+        zone === undefined ||
+        !contains(
+          {
+            ...zone.rect,
+            x: zone.rect.x - 0.01,
+            y: zone.rect.y - 0.01,
+            width: zone.rect.width + 0.02,
+            height: zone.rect.height + 0.02
+          },
+          position
+        )
+      )
+    })
+    t.same(lost, [])
+  })
+
+  t.test('come up or down where the stairs are', async (t) => {
+    const arrivals = seen
+      .slice(1)
+      .flatMap((now, index) => now.filter((to, who) => seen[index]?.[who]?.floorId !== to.floorId))
+    const kinds = new Set(arrivals.map(({ zoneId }) => regions.find((region) => region.zoneId === zoneId)?.kind))
+    t.same([...kinds], ['stairs'])
+  })
+
+  t.test('are published in the form that pages expect', async (t) => {
+    t.ok(seen.flat().every((position) => Value.Check(PositionEntrySchema, position)))
+  })
+
+  t.test('walk the same ways for the same seed, and others for another', async (t) => {
+    t.same(walk(7, 60), seen.slice(0, 60))
+    t.not(JSON.stringify(walk(8, 60)), JSON.stringify(seen.slice(0, 60)))
+  })
+})
+
+t.test('an evacuation', async (t) => {
+  const simulation = new Simulation({ site, seed: 3 })
+  simulation.populate(people)
+  for (let second = 0; second < 60; second += 1) simulation.advance(1000)
+  simulation.evacuate(new Set(['1']))
+  const seen = Array.from({ length: 400 }, (_, second) => {
+    simulation.advance(1000)
+    return simulation.positions(second)
+  })
+  const buildingOf = ({ floorId }: PositionEntry): string | undefined => floors.get(String(floorId))?.buildingId
+  const last = seen.at(-1) ?? []
+
+  t.test('brings everybody of that building to its muster point, and nobody of another', async (t) => {
+    const inside = last.filter((position) => buildingOf(position) === '1')
+    t.ok(inside.length > 10)
+    t.same([...new Set(inside.map(({ zoneId }) => musterZones.has(String(zoneId))))], [true])
+    const others = last.filter((position) => buildingOf(position) !== '1')
+    t.same(
+      others.filter(({ zoneId }) => musterZones.has(String(zoneId))),
+      []
+    )
+  })
+
+  t.test('makes nobody walk through a wall either', async (t) => {
+    const through = steps(seen).filter(({ from, to, floorId }) =>
+      floors.get(floorId)?.walls.some((wall) => crosses(wall, from, to))
+    )
+    t.same(through, [])
+  })
+
+  t.test('lets them back in when it is over', async (t) => {
+    simulation.evacuate(new Set())
+    for (let second = 0; second < 300; second += 1) simulation.advance(1000)
+    t.same(
+      simulation.positions(0).filter(({ zoneId }) => musterZones.has(String(zoneId))),
+      []
+    )
+  })
+})
+
+t.test('somebody who gets or loses a transmitter comes and goes, and the others walk on', async (t) => {
+  const simulation = new Simulation({ site, seed: 5 })
+  const ids = (): unknown[] => simulation.positions(0).map(({ transmitterId }) => transmitterId)
+  simulation.populate(people.slice(0, 1))
+  for (let second = 0; second < 90; second += 1) simulation.advance(1000)
+  const [before] = simulation.positions(0)
+
+  simulation.populate(people.slice(0, 2))
+  const [after] = simulation.positions(0)
+  t.same(ids(), ['t-0', 't-1'])
+  t.ok(before && after && Math.hypot(before.position.x - after.position.x, before.position.y - after.position.y) < 1)
+
+  simulation.populate(people.slice(1, 2))
+  t.same(ids(), ['t-1'])
+})
