@@ -44,6 +44,12 @@ export const watchExpiry = ({
   }
 
   const look = (): void => {
+    // Another tab may have signed in anew, or out: then `follow` is told.
+    session.refresh()
+    decide()
+  }
+
+  const decide = (): void => {
     callOff()
     if (endMs === null) return
     const leftMs = endMs - clock.now()
@@ -68,7 +74,7 @@ export const watchExpiry = ({
     }
     endMs = expiresAtMs
     hasWarned = false
-    look()
+    decide()
   }
 
   const stopFollowing = session.onChange(follow)

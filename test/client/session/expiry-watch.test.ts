@@ -64,6 +64,27 @@ t.test('the end of a session', async (t) => {
     t.same(calls, ['expiring in 5 min', 'expiring in 5 min'])
   })
 
+  t.test('is as far away as another tab has made it, though nobody looked since', async (t) => {
+    const { clock, calls, signIn } = setUp(10 * MINUTE_MS)
+    clock.pass(MINUTE_MS)
+    signIn(60 * MINUTE_MS)
+    clock.pass(54 * MINUTE_MS)
+    t.same(calls, [])
+    clock.pass(6 * MINUTE_MS)
+    t.same(calls, ['expiring in 5 min', 'expired, signed in: false'])
+  })
+
+  t.test('is not told to somebody who signed out in another tab', async (t) => {
+    const { clock, calls, jar, session } = setUp()
+    jar.delete('auth_token_expiry')
+    clock.pass(MINUTE_MS)
+
+    t.equal(session.state.isSignedIn, false)
+    clock.pass(120 * MINUTE_MS)
+    t.same(calls, [])
+    t.equal(clock.waiting, 0)
+  })
+
   t.test('is not told to somebody who signed out', async (t) => {
     const { clock, calls, jar, session } = setUp()
     jar.delete('auth_token_expiry')
