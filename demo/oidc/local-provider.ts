@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { type OidcContext, Provider } from 'oidc-provider'
-import { choosePage } from './choose-page.js'
+import { choosePage, faultPage, signedOutPage, signOutPage } from './pages.js'
 
 /** Somebody who can sign in at the local provider. Claims as a real one would give them. */
 export interface LocalAccount {
@@ -38,7 +38,11 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
-      rpInitiatedLogout: { enabled: true }
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: async (ctx: PageContext, form: string) => show(ctx, signOutPage(form)),
+        postLogoutSuccessSource: async (ctx: PageContext) => show(ctx, signedOutPage())
+      }
     },
     ttl: {
       AccessToken: tokenSeconds,
@@ -55,6 +59,8 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
       const account = accounts.find((one) => one.id === id)
       return account && { accountId: id, claims: () => ({ sub: id, ...account.claims }) }
     },
+    renderError: async (ctx: PageContext, { error, error_description }: Record<string, string>) =>
+      show(ctx, faultPage(`${error}, ${error_description ?? 'nothing more is known'}`)),
     // The library's own would not talk to this machine, where everybody is whom this provider talks to.
     fetch: (url: string, { dispatcher: _dispatcher, ...request }: RequestInit & { dispatcher?: unknown }) =>
       fetch(url, request),
@@ -68,6 +74,17 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
     if (uid === undefined) listener(request, response)
     else interact(provider, accounts, request, response).catch((error) => fail(response, error))
   }
+}
+
+/** What the library hands to whoever makes a page. */
+interface PageContext {
+  type: string
+  body: string
+}
+
+const show = (ctx: PageContext, page: string): void => {
+  ctx.type = 'html'
+  ctx.body = page
 }
 
 const signingKey = () => {
@@ -115,6 +132,6 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 
 const fail = (response: ServerResponse, error: unknown): void => {
   response.statusCode = 400
-  response.setHeader('content-type', 'text/plain; charset=utf-8')
-  response.end(`This sign-in cannot go on: ${(error as Error).message}\n`)
+  response.setHeader('content-type', 'text/html; charset=utf-8')
+  response.end(faultPage((error as Error).message))
 }

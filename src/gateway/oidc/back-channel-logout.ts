@@ -22,6 +22,9 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 // Those with a public key: with any other, whoever knows the client's secret could end sessions.
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
+// The keys could not be had, so nothing is known of the token: the provider should say it again.
+const WITHOUT_KEYS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
+
 /** The provider's own word that somebody has signed out there, which comes without their browser. */
 export const backChannelLogout = (app: FastifyInstance, path: string, parts: BackChannelLogoutParts): void => {
   const { log, memory } = parts
@@ -66,7 +69,7 @@ const verifier = ({ config, discovery, log }: BackChannelLogoutParts) => {
       })
       return payload
     } catch (error) {
-      if (!(error instanceof errors.JOSEError) || error instanceof errors.JWKSTimeout)
+      if (!(error instanceof errors.JOSEError) || WITHOUT_KEYS.has(error.code))
         throw new Refusal('INTERNAL', { cause: error })
       log.warn({ code: error.code }, 'a logout token was refused')
       throw refusal('is not a logout token of the provider')

@@ -20,15 +20,19 @@ export interface SessionWatchParts {
 export const watchProviderSessions = (app: FastifyInstance, parts: SessionWatchParts): void => {
   const { sessions, memory, cookies, log } = parts
 
-  app.addHook('onRequest', async (request, reply) => {
-    if (sessionCookie(request).kind === 'absent' || !sessions.isCarriedBy(request)) return
+  app.addHook('onRequest', (request, reply, done) => {
+    if (sessionCookie(request).kind === 'absent' || !sessions.isCarriedBy(request)) done()
+    else look(request, reply).then(() => done(), done)
+  })
+
+  const look = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const session = await sessions.of(request)
     if (session === null) return sessions.clear(reply)
     if (!memory.hasEnded(session)) return sessions.renew(request, reply)
     log.info({ requestId: request.id, subject: session.subject }, 'a session was used after it had been ended')
     sessions.clear(reply)
     if (isFromProvider(request)) endAppSession(request, reply)
-  })
+  }
 
   /** The request goes on as one without a token. */
   const endAppSession = (request: FastifyRequest, reply: FastifyReply): void => {

@@ -123,6 +123,17 @@ t.test('a logout token', async (t) => {
     })
   }
 
+  t.test('that cannot be checked because the keys are out of reach is to be sent again', async (t) => {
+    const away = await startScriptedProvider(t)
+    const { listener } = away
+    away.listener = (request, response) =>
+      request.url === '/keys' ? response.writeHead(500).end() : listener(request, response)
+    const other = await startOidcGateway(t, { issuer: away.url, env: { REDIS_URL: await redisUrl(t) } })
+    const token = await signed({ ...recipe({ iss: away.url }), key: away.key })
+    const body = new URLSearchParams({ logout_token: token }).toString()
+    t.equal((await other.send(PATH, { method: 'POST', headers: FORM, body })).code, 'INTERNAL')
+  })
+
   t.test('is refused where there is none, or two', async (t) => {
     for (const body of ['', 'logout_token', 'token=x', 'logout_token=a&logout_token=b'])
       t.equal((await post(body)).status, 400, body)
