@@ -58,8 +58,12 @@ export const buildServer = ({ relay, door, config, log, watch, routes }: ServerP
     else refuseUpgrade(socket, 404)
   })
   server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-    else socket.destroy()
+    if (!socket.writable) {
+      socket.destroy()
+      return
+    }
+    // Not left half open for as long as the other side likes.
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy())
   })
   return server
 }

@@ -20,6 +20,7 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    autoPong: false,
     // The official client asks for none, and there is nothing to choose between.
     handleProtocols: (offered) => (offered.has('centrifuge-json') ? 'centrifuge-json' : false),
     maxPayload: relay.context.client.messageSizeLimit,
@@ -49,12 +50,21 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
 
 const ignore = (): void => undefined
 
+/** `ws` itself would pile up pongs without end for a client that pings and never reads. */
+const MAX_UNSENT_FOR_PONG = 64 * 1024
+
+/** One function for all connections, so that none has to keep its own. */
+function pong(this: WebSocket, data: Buffer): void {
+  if (this.bufferedAmount < MAX_UNSENT_FOR_PONG) this.pong(data)
+}
+
 const listen = (ws: WebSocket, client: CommandLine): void => {
   ws.on('message', (data: RawData, isBinary: boolean) => {
     if (isBinary) client.connection.end(INAPPROPRIATE_PROTOCOL)
     else client.receive(data.toString())
   })
   if (client.connection.sink.pingsItself) ws.on('pong', () => client.connection.pong())
+  ws.on('ping', pong)
   // What is no WebSocket at all is closed by ws, with a code of its own.
   ws.on('error', ignore)
   ws.on('close', () => client.connection.lost())

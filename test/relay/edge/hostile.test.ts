@@ -201,6 +201,21 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
 
     t.same(reply, Buffer.from([0x8a, 2, 0x68, 0x69]))
   })
+
+  t.test('that pings and never reads piles up no pongs', async (t) => {
+    const edge = await startRelay(t)
+    const socket = await handshake(t, edge.port)
+    socket.pause()
+    const pings = Buffer.concat(Array.from({ length: 2000 }, () => masked(0x89, Buffer.alloc(125, 'x'))))
+    // More than the network holds between the two.
+    for (let round = 0; round < 100; round++) {
+      if (!socket.write(pings)) await once(socket, 'drain')
+    }
+
+    const [connection] = edge.relay.context.roster.all
+    t.ok((connection?.sink.unsentBytes ?? 0) < 128 * 1024, `${connection?.sink.unsentBytes} bytes wait`)
+    await stillServes(t, edge)
+  })
 })
 
 t.test('an HTTP client that is not polite', async (t) => {
@@ -253,5 +268,17 @@ t.test('an HTTP client that is not polite', async (t) => {
 
     t.match(reply.toString(), /^HTTP\/1\.1 400 /)
     socket.destroy()
+  })
+
+  t.test('that sends what is no HTTP and does not hang up is hung up on', async (t) => {
+    const edge = await startRelay(t)
+    const accepted = once(edge.running.server, 'connection')
+    const socket = connect({ port: edge.port, host: '127.0.0.1', allowHalfOpen: true })
+    t.teardown(() => socket.destroy())
+    socket.resume().write('hello\r\n\r\n')
+    const [theirs] = (await accepted) as [Socket]
+
+    if (!theirs.destroyed) await once(theirs, 'close')
+    t.ok(theirs.destroyed)
   })
 })
