@@ -74,7 +74,8 @@ export class Hub implements Delivery, Outgoing {
   flush(): void {
     const { preciseMs, nowMs, watch } = this.#parts
     const queued = this.#queued
-    if (queued.length === 0) return
+    // In the middle of a delivery a group may hold something before the delivery is counted.
+    if (queued.length === 0 && this.#dirty.length === 0) return
     const groups = this.#dirty
     this.#dirty = []
     this.#queued = []

@@ -376,6 +376,27 @@ t.test('a slow history', async (t) => {
     t.match(second.heard(), [{ id: 2 }, { push: { pub: { offset: 5 } } }])
   })
 
+  t.test('that knows more than has arrived here does not deliver it a second time', async (t) => {
+    const place = { offset: 4 }
+    const read = () => ({ ...page(place.offset) })
+    const { connected, relay } = coreRelay(undefined, { history: { read, remove: () => undefined } })
+    const deliver = (offset: number) =>
+      relay.context.hub.publication(
+        'floor:7',
+        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false },
+        'e'
+      )
+    const [first, second] = [connected('1'), connected('2')]
+    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    place.offset = 5
+    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    deliver(5)
+    deliver(6)
+
+    t.match(first.heard(), [{ push: { pub: { offset: 5 } } }, { push: { pub: { offset: 6 } } }])
+    t.match(second.heard(), [{ push: { pub: { offset: 6 } } }])
+  })
+
   t.test('whose answer leaves a hole closes the connection', async (t) => {
     const { connected, give, deliver, settled } = setUp()
     const client = connected('42')
