@@ -1,6 +1,9 @@
 import type { HistoryRange, Position, Publication } from '../core/broker.js'
 import type { ChannelOptions } from '../core/options.js'
 
+/** A place that nothing was ever published behind: who asks for made-up channels must not fill the memory with them. */
+const UNUSED_MS = 10 * 60 * 1000
+
 /** The latest publications of one channel. Its place outlives them. */
 export class MemoryStream {
   #position: Position
@@ -9,6 +12,7 @@ export class MemoryStream {
   #expiresAt = 0
   /** When the place itself runs out. */
   #forgottenAt = Number.POSITIVE_INFINITY
+  #keptMs = 0
   #version = 0
   #versionEpoch = ''
 
@@ -56,7 +60,14 @@ export class MemoryStream {
   }
 
   keepFor(ms: number, nowMs: number): void {
-    this.#forgottenAt = ms > 0 ? nowMs + ms : Number.POSITIVE_INFINITY
+    const kept = ms > 0 ? ms : Number.POSITIVE_INFINITY
+    this.#keptMs = kept
+    this.#forgottenAt = nowMs + (this.#position.offset === 0 ? Math.min(kept, UNUSED_MS) : kept)
+  }
+
+  /** Nobody listens any more: from now on it is unused. */
+  left(nowMs: number): void {
+    this.keepFor(this.#keptMs, nowMs)
   }
 
   isForgotten(nowMs: number): boolean {

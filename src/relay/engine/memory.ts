@@ -27,6 +27,8 @@ export class MemoryEngine implements Broker, History {
   readonly #newEpoch: () => string
   readonly #streams = new Map<string, MemoryStream>()
   readonly #results = new RecentResults()
+  /** Channels with subscribers: those are in use, however quiet they are. */
+  readonly #listened = new Set<string>()
   #delivery: Delivery | null = null
 
   constructor({ nowMs, newEpoch }: MemoryParts) {
@@ -38,9 +40,14 @@ export class MemoryEngine implements Broker, History {
     this.#delivery = delivery
   }
 
-  subscribe(): void {}
+  subscribe(channel: string): void {
+    this.#listened.add(channel)
+  }
 
-  unsubscribe(): void {}
+  unsubscribe(channel: string): void {
+    this.#listened.delete(channel)
+    this.#streams.get(channel)?.left(this.#nowMs())
+  }
 
   close(): void {
     this.#delivery = null
@@ -89,16 +96,20 @@ export class MemoryEngine implements Broker, History {
     const nowMs = this.#nowMs()
     this.#results.sweep(nowMs)
     for (const [channel, stream] of this.#streams) {
-      if (stream.isForgotten(nowMs)) this.#streams.delete(channel)
+      if (this.#isForgotten(channel, stream, nowMs)) this.#streams.delete(channel)
       else stream.expire(nowMs)
     }
   }
 
   #stream(channel: string, nowMs: number): MemoryStream {
     const known = this.#streams.get(channel)
-    if (known !== undefined && !known.isForgotten(nowMs)) return known
+    if (known !== undefined && !this.#isForgotten(channel, known, nowMs)) return known
     const stream = new MemoryStream(this.#newEpoch())
     this.#streams.set(channel, stream)
     return stream
+  }
+
+  #isForgotten(channel: string, stream: MemoryStream, nowMs: number): boolean {
+    return stream.isForgotten(nowMs) && !this.#listened.has(channel)
   }
 }

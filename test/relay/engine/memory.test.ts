@@ -41,6 +41,35 @@ t.test('the memory engine', async (t) => {
     t.match(engine.publish('ns:1', publication, options), { epoch: 'epoch2', offset: 1 })
   })
 
+  t.test('forgets no channel that somebody listens to, however quiet it is', async (t) => {
+    const { engine, pass } = memoryEngine()
+    engine.subscribe('ns:1')
+    engine.read('ns:1', TOP, options)
+    pass(36_000_000)
+    engine.sweep()
+    t.match(engine.publish('ns:1', publication, options), { epoch: 'epoch1', offset: 1 })
+    engine.unsubscribe('ns:1')
+    pass(3_599_000)
+    engine.sweep()
+    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 1 }, 'it lasts from when the last one left')
+    pass(3_600_000)
+
+    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch2', offset: 0 })
+  })
+
+  t.test('forgets a channel that was only asked for much sooner', async (t) => {
+    const { engine, pass } = memoryEngine()
+    engine.subscribe('ns:1')
+    engine.read('ns:1', TOP, options)
+    engine.unsubscribe('ns:1')
+    pass(599_000)
+    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
+    pass(600_000)
+    engine.sweep()
+
+    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
+  })
+
   t.test('publishes again with a key that has run out, swept or not', async (t) => {
     const { engine, pass } = memoryEngine()
     const keyed = { ...publication, idempotencyKey: 'k' }
