@@ -5,6 +5,8 @@ import type { Conflation, Conflator } from './conflate.js'
 interface Part {
   readonly conflation: Conflation | null
   newest: Publication
+  /** How many publications there were up to the newest. */
+  end: number
 }
 
 /**
@@ -29,11 +31,13 @@ export class Backlog {
     const last = this.#parts[this.#parts.length - 1]
     if (last?.conflation?.add(publication.data)) {
       last.newest = publication
+      last.end = this.size
       return
     }
     if (last !== undefined) this.#lengthBefore += lengthOf(last)
     const conflation = this.#conflator.begin()
-    this.#parts.push({ conflation: conflation.add(publication.data) ? conflation : null, newest: publication })
+    const isMerged = conflation.add(publication.data)
+    this.#parts.push({ conflation: isMerged ? conflation : null, newest: publication, end: this.size })
   }
 
   /** Characters of all that waits. */
@@ -42,11 +46,14 @@ export class Backlog {
     return last === undefined ? 0 : this.#lengthBefore + lengthOf(last)
   }
 
-  /** In order, as few as can be. Each has the offset of the newest one that it stands for. */
-  publications(): readonly Publication[] {
-    return this.#parts.map(({ conflation, newest }) =>
-      conflation === null ? newest : { ...newest, data: conflation.toJson() }
-    )
+  /**
+   * In order, as few as can be. Each has the offset of the newest one that it stands for. Whoever had the first `known` of
+   * them gets none that stands for those alone.
+   */
+  publications(known: number): readonly Publication[] {
+    return this.#parts
+      .filter(({ end }) => end > known)
+      .map(({ conflation, newest }) => (conflation === null ? newest : { ...newest, data: conflation.toJson() }))
   }
 }
 

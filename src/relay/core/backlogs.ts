@@ -28,6 +28,7 @@ export class Backlogs {
       this.#begunNow ?? (this.#backlogs.length < MAX_BACKLOGS ? this.#begin(publications) : this.#newest())
     backlog.readers++
     subscription.backlog = backlog
+    subscription.backlogKnown = backlog.size - publications.length
   }
 
   leave(subscription: Subscription): void {

@@ -54,7 +54,8 @@ export class CommandLine {
     const lines = message.split('\n')
     if (lines[lines.length - 1] === '') lines.pop()
     if (this.#waiting !== null) {
-      if (this.#waiting.push(...lines) > MAX_WAITING) connection.end(disconnect.TOO_MANY_COMMANDS)
+      if (this.#waiting.length + lines.length > MAX_WAITING) connection.end(disconnect.TOO_MANY_COMMANDS)
+      else this.#waiting.push(...lines)
       return
     }
     // A message without a command is none of the protocol's.

@@ -99,8 +99,9 @@ export class Group {
   takeBacklog(subscription: Subscription): readonly Buffer[] {
     const { backlog } = subscription
     if (backlog === null) return []
-    const publications = backlog.publications()
-    this.#parts.conflated(backlog.size - publications.length)
+    const { backlogKnown } = subscription
+    const publications = backlog.publications(backlogKnown)
+    this.#parts.conflated(backlog.size - backlogKnown - publications.length)
     this.#backlogs?.leave(subscription)
     // What the client then holds is no publication of the channel, so the next one cannot be a difference to it.
     subscription.needsFull = true

@@ -45,6 +45,8 @@ export class Subscription {
   needsFull = true
   /** What waits, merged, while the client is behind. */
   backlog: Backlog | null = null
+  /** How many of its publications the client had before it fell behind. */
+  backlogKnown = 0
   group: Group | null = null
   /** Its place in the group's list. */
   index = -1

@@ -197,6 +197,29 @@ t.test('a client that is behind', async (t) => {
     t.match(pubs(second.heard()), [{ offset: 1 }, { offset: 2 }, { data: batch(['k3', 3]), offset: 3 }])
   })
 
+  t.test('gets nothing older than what it has, however many wait since different moments', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const clients = Array.from({ length: 6 }, () => subscribed())
+    const say = (data: unknown): void => {
+      publish('chat:1', data)
+      endTurn()
+    }
+    for (const [n, { sink }] of clients.entries()) {
+      sink.isStuck = true
+      for (const data of [batch(['a', n]), 'other', batch(['a', n + 0.5])]) say(data)
+    }
+    for (const { sink } of clients) sink.drain()
+
+    for (const client of clients) {
+      const offsets = pubs(client.heard()).map(({ offset }) => Number(offset))
+      t.same(
+        offsets,
+        [...new Set(offsets)].sort((left, right) => left - right)
+      )
+      t.equal(offsets.at(-1), 18)
+    }
+  })
+
   t.test('gets the next one whole where it takes deltas', async (t) => {
     const { subscribed, publish, endTurn } = setUp({ ...DELTA, conflate: 'data[].id' })
     const client = subscribed(['chat:1'], { delta: 'fossil' })
