@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** One of the programs that make up the demo. */
+export interface Program {
+  readonly name: 'relay' | 'backend' | 'gateway'
+  readonly entry: string
+  readonly port: number
+  /** What to set when the port is taken. */
+  readonly portVariable: string
+  readonly healthPath: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface Stack {
+  readonly programs: readonly Program[]
+  readonly pageUrl: string
+  readonly adminUrl: string
+  readonly adminPassword: string
+  readonly demoPassword: string
+  readonly hasPage: boolean
+}
+
+/** What the three programs are told, so that they know of each other. Secrets are new each time, unless they are set. */
+export const stackOf = (env: Env): Stack => {
+  const port = (name: string, fallback: number): number => Number(env[name] || fallback)
+  const [gatewayPort, relayPort, backendPort] = [
+    port('GATEWAY_PORT', 3000),
+    port('RELAY_PORT', 8100),
+    port('DEMO_BACKEND_PORT', 4000)
+  ]
+  const tokenSecret = env.TOKEN_SECRET || env.API_SECRET || newSecret()
+  const realtime = {
+    REALTIME_HMAC_SECRET: env.REALTIME_HMAC_SECRET || newSecret(),
+    REALTIME_API_KEY: env.REALTIME_API_KEY || newSecret()
+  }
+  const adminPassword = env.RELAY_ADMIN_PASSWORD || newPassword()
+  const demoPassword = env.DEMO_PASSWORD || newPassword()
+  const pageUrl = `http://localhost:${gatewayPort}`
+  const relayUrl = `ws://localhost:${relayPort}`
+  const webRoot = env.WEB_ROOT || join(ROOT, 'dist/web')
+  const hasPage = existsSync(join(webRoot, 'index.html'))
+
+  return {
+    pageUrl,
+    adminUrl: `http://localhost:${relayPort}/admin`,
+    adminPassword,
+    demoPassword,
+    hasPage,
+    programs: [
+      {
+        name: 'relay',
+        entry: 'dist/src/relay/main.js',
+        port: relayPort,
+        portVariable: 'RELAY_PORT',
+        healthPath: '/health',
+        env: {
+          NODE_ENV: 'production',
+          RELAY_PORT: String(relayPort),
+          RELAY_ALLOWED_ORIGINS: `${pageUrl},http://127.0.0.1:${gatewayPort}`,
+          RELAY_ADMIN_PASSWORD: adminPassword,
+          ...realtime
+        }
+      },
+      {
+        name: 'backend',
+        entry: 'dist/demo/backend/main.js',
+        port: backendPort,
+        portVariable: 'DEMO_BACKEND_PORT',
+        healthPath: '/api/health',
+        env: {
+          DEMO_BACKEND_PORT: String(backendPort),
+          DEMO_PASSWORD: demoPassword,
+          TOKEN_SECRET: tokenSecret,
+          REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
+          REALTIME_CLIENT_URL: `${relayUrl}/connection/websocket`,
+          ...realtime
+        }
+      },
+      {
+        name: 'gateway',
+        entry: 'dist/src/gateway/main.js',
+        port: gatewayPort,
+        portVariable: 'GATEWAY_PORT',
+        healthPath: '/api/health',
+        env: {
+          NODE_ENV: 'production',
+          GATEWAY_PORT: String(gatewayPort),
+          BACKEND_URL: `http://127.0.0.1:${backendPort}`,
+          API_SECRET: tokenSecret,
+          PUBLIC_URL: pageUrl,
+          // There is no TLS between a browser and a gateway on the same machine.
+          COOKIE_SECURE: 'false',
+          CSP_CONNECT_HOSTS: relayUrl,
+          AUDIT_LOG_FILE: join(ROOT, 'logs/audit.jsonl'),
+          ...(hasPage && { WEB_ROOT: webRoot })
+        }
+      }
+    ]
+  }
+}
+
+const newSecret = (): string => randomBytes(32).toString('hex')
+
+/** Short enough to be typed. */
+const newPassword = (): string => randomBytes(6).toString('hex')

@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { Centrifuge } from 'centrifuge'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { takenPorts } from '../../scripts/demo/ports.js'
+import { readableLine } from '../../scripts/demo/readable-line.js'
+import { stackOf } from '../../scripts/demo/stack.js'
+import { type Child, startChild } from '../helper/child.js'
+import { environment } from '../helper/environment.js'
+import { freePort, LOOPBACK } from '../helper/free-port.js'
+import { send } from '../helper/http.js'
+
+/** The machine may be busy with other tests; nothing here depends on how long it takes. */
+const PATIENCE_MS = 100_000
+
+const threePorts = async () => ({
+  GATEWAY_PORT: String(await freePort()),
+  RELAY_PORT: String(await freePort()),
+  DEMO_BACKEND_PORT: String(await freePort())
+})
+
+/** The script itself, with what was built before. */
+const start = (t: Test, env: Readonly<Record<string, string>>): Promise<Child> =>
+  startChild(t, process.execPath, ['--import=tsx', 'scripts/start.ts', '--no-build'], {
+    PATH: environment.path,
+    ...env
+  })
+
+const refuses = async (port: string): Promise<boolean> =>
+  send(`http://${LOOPBACK}:${port}`, '/').then(
+    () => false,
+    ({ code }: { code: string }) => code === 'ECONNREFUSED'
+  )
+
+t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
+  const ports = await threePorts()
+  const program = await start(t, ports)
+  await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
+  const word = (label: string): string => new RegExp(`${label} +(\\S+)`).exec(program.stdout)?.[1] ?? ''
+
+  t.test('prints where the page is, who can sign in, and where operators go', async (t) => {
+    t.equal(word('  Page'), `http://localhost:${ports.GATEWAY_PORT}`)
+    t.match(program.stdout, 'admin@example.com, operator@example.com, viewer@example.com')
+    t.match(program.stdout, new RegExp(`Relay +http://localhost:${ports.RELAY_PORT}/admin +password \\w{12}\\n`))
+  })
+
+  t.test('shows the logs of all three as lines for people', async (t) => {
+    for (const name of ['gateway', 'relay', 'backend']) {
+      t.match(program.stdout, new RegExp(`^${name} *│ \\d\\d:\\d\\d:\\d\\d info  listening at http://`, 'm'))
+    }
+  })
+
+  t.test('lets positions arrive at a page that signed in with what was printed', async (t) => {
+    const page = `http://${LOOPBACK}:${ports.GATEWAY_PORT}`
+    const login = await send(page, '/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', host: `localhost:${ports.GATEWAY_PORT}` },
+      body: JSON.stringify({ email: 'viewer@example.com', password: word('  Password') })
+    })
+    t.equal(login.status, 200)
+    const cookie = (login.headers['set-cookie'] ?? []).map((text) => text.split(';')[0]).join('; ')
+    t.notMatch(login.headers['set-cookie']?.join(), /secure/i, 'there is no TLS here')
+    const answer = await send(page, '/api/negotiate', { headers: { cookie } })
+    t.match(answer.headers['content-security-policy'], `ws://localhost:${ports.RELAY_PORT}`)
+    const { url, token } = JSON.parse(answer.body).data
+
+    // From the page's origin, which the relay has to let in.
+    class PageWebSocket extends WebSocket {
+      constructor(address: string, protocols: string | string[]) {
+        super(address, protocols, { origin: `http://localhost:${ports.GATEWAY_PORT}`, allowSynchronousEvents: false })
+      }
+    }
+    const client = new Centrifuge(url, { token, websocket: PageWebSocket })
+    t.teardown(() => client.disconnect())
+    const subscription = client.newSubscription('floor:f-1')
+    const arrived = new Promise<{ type: string; data: unknown[] }>((resolve) => {
+      subscription.on('publication', ({ data }) => resolve(data))
+    })
+    subscription.subscribe()
+    client.connect()
+
+    const { type, data } = await arrived
+    t.equal(type, 'position-batch')
+    t.ok(data.length > 0)
+  })
+
+  t.test('on Ctrl-C, even told twice, stops all three and leaves with 0', async (t) => {
+    program.signal('SIGINT')
+    program.signal('SIGINT')
+    t.same(await program.exited, { code: 0, signal: null })
+    for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
+  })
+})
+
+t.test('npm start when one of the three ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
+  const ports = await threePorts()
+  // A setting that the gateway refuses, and only the gateway reads.
+  const program = await start(t, { ...ports, CSRF_MODE: 'loud' })
+
+  t.same(await program.exited, { code: 1, signal: null })
+  t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)
+  t.match(program.stderr, 'The gateway ended with 1.')
+  t.notMatch(program.stderr, /\n\s+at /, 'no stack trace')
+  for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
+})
+
+t.test('npm start on a port that is taken says which, and what to set', { timeout: PATIENCE_MS }, async (t) => {
+  const server = createServer()
+  await once(server.listen(0, LOOPBACK), 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as { port: number }
+  const program = await start(t, { ...(await threePorts()), RELAY_PORT: String(port) })
+
+  t.same(await program.exited, { code: 1, signal: null })
+  t.equal(
+    program.stderr,
+    `Port ${port} of the relay is taken. Stop what listens there, or set RELAY_PORT to another port.\n`
+  )
+})
+
+t.test('ports that are free are not mentioned', async (t) => {
+  t.same(await takenPorts([{ name: 'gateway', port: await freePort(), portVariable: 'GATEWAY_PORT' }]), [])
+})
+
+t.test('the secrets', async (t) => {
+  const secretsOf = (env: Readonly<Record<string, string>>): string[] =>
+    stackOf(env).programs.flatMap(({ env: { API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET } }) =>
+      [API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET].filter((secret) => secret !== undefined)
+    )
+
+  t.test('are three, long, and others at each start', async (t) => {
+    const [one, other] = [new Set(secretsOf({})), new Set(secretsOf({}))]
+    t.same([one.size, other.size, new Set([...one, ...other]).size], [3, 3, 6])
+    t.ok([...one].every((secret) => /^[0-9a-f]{64}$/.test(secret)))
+  })
+
+  t.test('are those that are set', async (t) => {
+    const env = { TOKEN_SECRET: 'a', REALTIME_API_KEY: 'b', REALTIME_HMAC_SECRET: 'c', DEMO_PASSWORD: 'd' }
+    t.same([...new Set(secretsOf(env))].toSorted(), ['a', 'b', 'c'])
+    t.equal(stackOf(env).demoPassword, 'd')
+  })
+})
+
+t.test('a line of a log', async (t) => {
+  const cases: readonly (readonly [string, string, string])[] = [
+    [
+      '{"level":30,"time":0,"pid":1,"name":"relay","msg":"stopped"}',
+      'relay   │ 00:00:00 info  stopped',
+      'keeps what was said'
+    ],
+    [
+      '{"level":40,"time":0,"reason":"timeout","failures":2,"msg":"publishing failed"}',
+      'relay   │ 00:00:00 WARN  publishing failed reason=timeout failures=2',
+      'has its facts at the end'
+    ],
+    [
+      'relay: RELAY_PORT must be free',
+      'relay   │ relay: RELAY_PORT must be free',
+      'that is no log line stays as it is'
+    ],
+    ['{"level":"x"}', 'relay   │ {"level":"x"}', 'in another form stays as it is']
+  ]
+  for (const [line, shown, what] of cases) t.equal(readableLine('relay', line), shown, what)
+})
