@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { demoSettings } from '../demo/backend/config.js'
 import { gatewaySettings } from '../src/gateway/config.js'
 import { RelayConfigFileSchema } from '../src/relay/config-schema.js'
 import { relaySettings } from '../src/relay/settings.js'
@@ -17,7 +18,8 @@ export const RELAY_CONFIG_SCHEMA = fileURLToPath(new URL('../docs/relay-config.s
 const TABLES: Readonly<Record<string, Settings>> = {
   gateway: gatewaySettings,
   relay: relaySettings,
-  publisher: publisherSettings
+  publisher: publisherSettings,
+  demo: demoSettings
 }
 
 /** The schema as it is published. */

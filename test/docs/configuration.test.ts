@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { demoSettings } from '../../demo/backend/config.js'
 import {
   CONFIGURATION_PAGE,
   RELAY_CONFIG_SCHEMA,
@@ -35,7 +36,7 @@ t.test('.env.example', async (t) => {
   const names = [...read('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name)
 
   t.test('names every setting once, and nothing else', async (t) => {
-    const known = new Set([gatewaySettings, relaySettings, publisherSettings].flatMap(Object.keys))
+    const known = new Set([gatewaySettings, relaySettings, publisherSettings, demoSettings].flatMap(Object.keys))
     t.same(names.toSorted(), [...known].toSorted())
   })
 })
