@@ -39,7 +39,7 @@ const login: OwnAnswer = {
 const logout: OwnAnswer = {
   description:
     'The cookies are cleared, whatever the backend says to it. A session at an identity provider ends too; the ' +
-    "header `X-Logout-At` then names the provider's own address to sign out at, for the page to go to.",
+    'header `X-Logout-At` then names the address at which the browser signs out there, for the page to go to.',
   answers: {
     '2XX': {
       description: "The backend's answer, or `success` alone where it gave none.",

@@ -18,7 +18,7 @@ import { Sealer } from './sealer.js'
 import { LocalSessionMemory, type SessionMemory } from './session-memory.js'
 import { watchProviderSessions } from './session-watch.js'
 import { callbackHandler, loginHandler } from './sign-in.js'
-import { logoutHandler, pageLogout } from './sign-out.js'
+import { LOGOUT_PATH, logoutHandler, MAX_TICKET_CHARACTERS, pageLogout } from './sign-out.js'
 
 export interface OidcParts {
   readonly config: OidcConfig
@@ -67,7 +67,8 @@ export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
     secret: config.sessionSecrets[0] as string
   })
   const signIn = { log, discovery, transactions, sessions, memory, exchange, groupsClaim: config.groupsClaim }
-  const signOut = { log, cookies: parts.cookies, sessions, memory, discovery }
+  const tickets = sealer('oidc logout', MAX_TICKET_CHARACTERS)
+  const signOut = { log, cookies: parts.cookies, sessions, memory, discovery, tickets }
   discovery.start()
 
   return {
@@ -76,7 +77,7 @@ export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
     mount(app) {
       app.get('/auth/oidc/login', loginHandler(signIn))
       app.get(CALLBACK_PATH, callbackHandler(signIn))
-      app.get('/auth/oidc/logout', logoutHandler(signOut))
+      app.get(LOGOUT_PATH, logoutHandler(signOut))
       // Alone, a gateway could not tell the one that the browser asks next.
       if (config.redisUrl !== null) backChannelLogout(app, BACK_CHANNEL_PATH, { log, config, discovery, memory })
       app.addHook('onClose', async () => {

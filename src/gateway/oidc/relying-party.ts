@@ -140,12 +140,12 @@ export class RelyingParty {
   }
 
   /** Where a browser ends its session at the provider; null where the provider has no such place. */
-  endSessionUrl(hints: { readonly idToken?: string; readonly email?: string }): URL | null {
+  endSessionUrl(idToken: string | null): URL | null {
     if (this.#configuration.serverMetadata().end_session_endpoint === undefined) return null
     return client.buildEndSessionUrl(this.#configuration, {
       post_logout_redirect_uri: this.#config.signedOutUrl,
-      ...(hints.idToken === undefined ? {} : { id_token_hint: hints.idToken }),
-      ...(hints.idToken === undefined && hints.email !== undefined ? { logout_hint: hints.email } : {})
+      // Some providers ask for confirmation without it, and some refuse.
+      ...(idToken !== null && { id_token_hint: idToken })
     })
   }
 

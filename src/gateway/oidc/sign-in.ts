@@ -8,6 +8,7 @@ import { backendAwayPage, faultPage, identityPage, noAccountPage, strayPage } fr
 import type { ProviderDiscovery } from './provider-discovery.js'
 import { faultOf, providerFaultOf } from './provider-fault.js'
 import type { ProviderSessions } from './provider-session.js'
+import { queryOf } from './query.js'
 import type { Granted } from './relying-party.js'
 import { returnPath } from './return-to.js'
 import type { SessionMemory } from './session-memory.js'
@@ -96,12 +97,6 @@ const startSessions = async (
   const { kind } = await exchange.run(request, reply, session)
   if (kind === 'no-account') return noAccountPage(identity.email)
   return kind === 'no-answer' ? backendAwayPage(returnTo) : null
-}
-
-const queryOf = ({ raw }: FastifyRequest): URLSearchParams => {
-  const url = raw.url ?? ''
-  const start = url.indexOf('?')
-  return new URLSearchParams(start === -1 ? '' : url.slice(start + 1))
 }
 
 const redirect = (reply: FastifyReply, address: string): FastifyReply =>

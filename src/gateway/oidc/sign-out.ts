@@ -5,6 +5,8 @@ import { sendPage } from './page.js'
 import { confirmLogoutPage, signedOutPage } from './pages.js'
 import type { ProviderDiscovery } from './provider-discovery.js'
 import type { ProviderSessions } from './provider-session.js'
+import { queryOf } from './query.js'
+import type { Sealer } from './sealer.js'
 import type { SessionMemory } from './session-memory.js'
 
 export interface SignOutParts {
@@ -13,27 +15,37 @@ export interface SignOutParts {
   readonly sessions: ProviderSessions
   readonly memory: SessionMemory
   readonly discovery: ProviderDiscovery
+  /** Seals what a page carries from its own logout to the provider's without being able to read it. */
+  readonly tickets: Sealer
 }
 
-interface LeftBehind {
-  readonly idToken?: string
-  readonly email?: string
-}
+export const LOGOUT_PATH = '/auth/oidc/logout'
 
-/** Ends the provider session of a browser: its cookie, and what other cookies of the same session could still do. */
+/** Where a page sends its browser after a logout that it has asked for itself. */
+const LOGOUT_HEADER = 'x-logout-at'
+
+const TICKET_SECONDS = 5 * 60
+
+/** Together with the rest of the address it stays below what servers take. */
+export const MAX_TICKET_CHARACTERS = 6 * 1024
+
+/**
+ * Ends the provider session of a browser: its cookie, and what copies of that could still do. Resolves to the ID token by
+ * which the provider knows the session, where it is still known here.
+ */
 const endSession = async (
   { log, sessions, memory }: SignOutParts,
   request: FastifyRequest,
   reply: FastifyReply
-): Promise<LeftBehind> => {
+): Promise<string | null> => {
   sessions.clear(reply)
   const session = await sessions.of(request)
-  if (session === null) return {}
+  if (session === null) return null
   const tokens = await memory.tokensOf(session.id)
   await memory
     .end({ kind: 'id', value: session.id })
     .catch((error) => log.warn({ requestId: request.id, err: error }, 'other gateways were not told of a logout'))
-  return { email: session.email, ...(tokens !== null && { idToken: tokens.idToken }) }
+  return tokens?.idToken ?? null
 }
 
 /** Signs out here, and sends the browser to the provider to sign out there. */
@@ -42,23 +54,26 @@ export const logoutHandler =
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (request.headers['sec-fetch-site'] === 'cross-site') return sendPage(reply, confirmLogoutPage())
     parts.cookies.clear(reply)
-    const left = await endSession(parts, request, reply)
+    const idToken = (await endSession(parts, request, reply)) ?? (await ticketed(parts.tickets, request))
     const provider = await parts.discovery.current()
-    const url = provider?.endSessionUrl(left) ?? null
+    const url = provider?.endSessionUrl(idToken) ?? null
     if (url === null) return sendPage(reply, signedOutPage(provider === null))
     return reply.header('cache-control', 'no-store').redirect(url.href, 303)
   }
 
-/** Where a page sends its browser after a logout that it has asked for itself. */
-export const LOGOUT_HEADER = 'x-logout-at'
-
-/** For the logout of pages: ends the provider session too. The address has no token in it: the page can read it. */
+/** For the logout of pages: ends the provider session too, and says where the browser signs out at the provider. */
 export const pageLogout =
   (parts: SignOutParts) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (!parts.sessions.isCarriedBy(request)) return
-    const { email } = await endSession(parts, request, reply)
-    const provider = await parts.discovery.current()
-    const url = provider?.endSessionUrl(email === undefined ? {} : { email })
-    if (url) reply.header(LOGOUT_HEADER, url.href)
+    const idToken = await endSession(parts, request, reply)
+    const ticket = idToken === null ? '' : await parts.tickets.seal({ idToken }, TICKET_SECONDS)
+    const query = ticket === '' || ticket.length > MAX_TICKET_CHARACTERS ? '' : `?ticket=${ticket}`
+    reply.header(LOGOUT_HEADER, `${LOGOUT_PATH}${query}`)
   }
+
+const ticketed = async (tickets: Sealer, request: FastifyRequest): Promise<string | null> => {
+  const ticket = queryOf(request).get('ticket')
+  const content = ticket === null ? null : await tickets.open(ticket)
+  return content === null ? null : String(content.idToken)
+}
