@@ -1,21 +1,15 @@
 import { shallowRef } from 'vue'
-import { createApi } from '../../src/client/api/api.js'
-import type { ApiError } from '../../src/client/api/api-error.js'
-import { systemClock } from '../../src/client/clock.js'
-import { watchExpiry } from '../../src/client/session/expiry-watch.js'
-import { Session } from '../../src/client/session/session.js'
+import { createClient } from '../../src/client/client.js'
 
-// One of each for the whole page. What they say becomes something that components can watch.
-
-export const api = createApi({ onSettled: (error) => settled(error) })
-export const session = new Session({ askBackend: () => api.auth.backendMe() })
-
-/** How the last session came to its end, until somebody signs in. */
+/** How the session came to its end, until somebody signs in. */
 export const sessionEnd = shallowRef<'none' | 'soon' | 'over'>('none')
 
-const expiry = watchExpiry({
-  session,
-  clock: systemClock,
+/** Everybody on a floor is in every batch: who is missing for this long has left it. */
+const MAX_AGE_MS = 12_000
+
+/** One client for the whole page. */
+export const { api, session, realtime } = createClient({
+  realtime: { maxAgeMs: MAX_AGE_MS },
   onExpiring: () => {
     sessionEnd.value = 'soon'
   },
@@ -23,11 +17,3 @@ const expiry = watchExpiry({
     sessionEnd.value = 'over'
   }
 })
-
-// A wrong password is refused with the same status, and ends nothing.
-const ENDS_SESSION: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'TOKEN_EXPIRED'])
-
-const settled = (error: ApiError | null): void => {
-  session.refresh()
-  if (error?.status === 401 && ENDS_SESSION.has(error.code)) expiry.endNow()
-}

@@ -3,12 +3,12 @@ import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Marker } from '../floor-plan/draw.js'
 import { Motion } from '../floor-plan/motion.js'
 import type { Plan } from '../floor-plan/plan.js'
-import { api } from '../services.js'
+import { api, realtime } from '../services.js'
 import type { Answer, FloorContext } from '../types.js'
 import { useDirectory } from './useDirectory.js'
 import { useLoad } from './useLoad.js'
 import { useNow } from './useNow.js'
-import { realtime, useRealtime } from './useRealtime.js'
+import { useRealtime } from './useRealtime.js'
 
 /** Somebody or something on the floor, as of the last second. */
 export interface Seen {
@@ -73,11 +73,8 @@ export const useFloor = (floorId: Ref<string | null>) => {
   // While the relay is away nobody leaves: the last that is known of them stays, faint.
   const shown = shallowRef<readonly Seen[]>([])
   watch([seen, state], ([list]) => {
-    if (state.value === 'offline') {
-      shown.value = shown.value.map((one) => ({ ...one, isFaint: true }))
-      return
-    }
-    shown.value = list
+    const isLive = state.value === 'online' || list.length >= shown.value.length
+    shown.value = isLive ? list : shown.value.map((one) => ({ ...one, isFaint: true }))
   })
   watch(floorId, () => {
     shown.value = []

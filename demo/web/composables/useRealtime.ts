@@ -1,13 +1,8 @@
 import { ref, shallowRef } from 'vue'
 import type { AmbientEntry } from '../../../schemas/realtime.js'
-import { Realtime } from '../../../src/client/realtime/realtime.js'
-import { api, session } from '../services.js'
+import { realtime, session } from '../services.js'
 
-/** Everybody on a floor is in every batch: who is missing for this long has left it. */
-const MAX_AGE_MS = 12_000
 const AMBIENT_AGE_MS = 60_000
-
-export const realtime = new Realtime({ negotiate: () => api.negotiate.read(), maxAgeMs: MAX_AGE_MS })
 
 const state = ref(realtime.state)
 const lastUpdateMs = ref(realtime.lastUpdateMs)
@@ -31,8 +26,14 @@ session.onChange(({ isSignedIn }) => {
   if (!isSignedIn) realtime.stop()
 })
 
+/** At once, rather than after the next pause. */
+const reconnect = (): void => {
+  realtime.stop()
+  realtime.start()
+}
+
 /** The live connection: how it is, when it last said something, and which strange devices it told of. */
 export const useRealtime = () => {
   realtime.start()
-  return { state, lastUpdateMs, ambient, reconnect: () => realtime.start() }
+  return { state, lastUpdateMs, ambient, reconnect }
 }

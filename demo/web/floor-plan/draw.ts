@@ -131,7 +131,7 @@ export const drawMarkers = (
     return at.x > -10 && at.y > -10 && at.x < screen.width + 10 && at.y < screen.height + 10 ? [{ marker, at }] : []
   })
   pen.strokeStyle = palette.outline
-  pen.lineWidth = 1.5
+  pen.lineWidth = 3
   for (const kind of ['thing', 'person'] as const) {
     for (const faint of [true, false]) {
       pen.globalAlpha = faint ? FAINT : 1
@@ -144,8 +144,9 @@ export const drawMarkers = (
           pen.arc(at.x, at.y, MARKER_RADIUS, 0, FULL_CIRCLE)
         } else pen.roundRect(at.x - 4, at.y - 4, 8, 8, 2)
       }
-      pen.fill()
+      // The rim first: where two markers overlap, neither cuts into the other.
       pen.stroke()
+      pen.fill()
     }
   }
   pen.globalAlpha = 1
