@@ -35,7 +35,8 @@ const GROUPS_CLAIM = 'groups'
 export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values
   if (issuer === null || clientId === null || clientSecret === null) return null
-  const redirectUri = values.OIDC_REDIRECT_URI ?? new URL(CALLBACK_PATH, values.PUBLIC_URL as string).href
+  // Written one way only: the provider compares it letter by letter, each time that it is sent.
+  const redirectUri = new URL(values.OIDC_REDIRECT_URI ?? CALLBACK_PATH, values.PUBLIC_URL ?? undefined).href
   return {
     issuer,
     clientId,

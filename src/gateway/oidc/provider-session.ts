@@ -21,7 +21,7 @@ export const ABSOLUTE_SECONDS = 24 * 60 * 60
 /** How old a cookie may become before it is renewed: each would be sealed anew with every request. */
 const RENEW_AFTER_SECONDS = 5 * 60
 
-const REMEMBERED = 10_000
+const REMEMBERED = 2_000
 
 export interface ProviderSessionsOptions {
   readonly sealer: Sealer

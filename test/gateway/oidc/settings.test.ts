@@ -40,6 +40,14 @@ t.test('an identity provider', async (t) => {
     })
   })
 
+  t.test('is told the same redirect each time, however it was written', async (t) => {
+    const OIDC_REDIRECT_URI = 'https://APP.example.com:443/auth/oidc/callback'
+    t.equal(
+      gatewayConfig({ ...GOOD, OIDC_REDIRECT_URI }).oidc?.redirectUri,
+      'https://app.example.com/auth/oidc/callback'
+    )
+  })
+
   t.test('needs its settings: one line for each that is missing', async (t) => {
     t.same(faultsOf({ OIDC_ISSUER: 'https://id.example.com' }), [
       'OIDC_CLIENT_ID is required with OIDC_ISSUER',
