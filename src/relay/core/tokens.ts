@@ -59,7 +59,7 @@ export const connectionClaims = (claims: Claims, rules: ClaimRules): ConnectionC
   if (typeof user !== 'string' || !isFor(claims, rules)) return null
   // A token for a subscription is none for a connection.
   if (channel !== undefined && channel !== '') return null
-  if (rules.expiryRequired && (exp === undefined || user === '')) return null
+  if (rules.expiryRequired && exp === undefined) return null
   const info = jsonClaim(claims, 'info')
   const subscriptions = serverSubscriptions(claims)
   const expiresAt = expiry(claims)

@@ -42,7 +42,8 @@ t.test('connect', async (t) => {
 
   const refused: [why: string, claims: Record<string, unknown>, closed: string][] = [
     ['a user that is no text', { sub: 42 }, '3500 invalid token'],
-    ['no user', {}, '3500 invalid token'],
+    ['no user', {}, '3507 permission denied'],
+    ['an empty user', { sub: '' }, '3507 permission denied'],
     ['the mark of a subscription token', { sub: '42', channel: 'floor:7' }, '3500 invalid token'],
     ['channels that are no list', { sub: '42', channels: 'floor:7' }, '3500 invalid token'],
     ['channels that are no texts', { sub: '42', channels: [7] }, '3500 invalid token'],
