@@ -58,17 +58,23 @@ export const publish = (connection: Connection, request: unknown, id: number, te
   })
 }
 
-const mayAskPresence = (connection: Connection, channel: string): ReplyError | null => {
+const mayAskPresence = (
+  connection: Connection,
+  channel: string,
+  action: 'presence' | 'presence_stats'
+): ReplyError | null => {
   const kind = kindOf(connection, channel)
   if (kind instanceof ReplyError) return kind
   if (!kind.options.presence) return errors.NOT_AVAILABLE
-  return maySeePresence(kind.options, callerOn(connection, channel)) ? null : errors.PERMISSION_DENIED
+  if (!maySeePresence(kind.options, callerOn(connection, channel))) return errors.PERMISSION_DENIED
+  connection.context.watch.acted(action, kind.namespace)
+  return null
 }
 
 export const presence = (connection: Connection, request: unknown, id: number): MaybePromise<Outcome> => {
   const channel = channelOf(request)
   if (channel === null) return disconnect.MALFORMED
-  const refusal = mayAskPresence(connection, channel)
+  const refusal = mayAskPresence(connection, channel, 'presence')
   if (refusal !== null) return refusal
   return after(connection.context.presence.read(channel), (present) => {
     connection.reply(replyText(id, 'presence', presenceText(present)))
@@ -79,7 +85,7 @@ export const presence = (connection: Connection, request: unknown, id: number): 
 export const presenceStats = (connection: Connection, request: unknown, id: number): MaybePromise<Outcome> => {
   const channel = channelOf(request)
   if (channel === null) return disconnect.MALFORMED
-  const refusal = mayAskPresence(connection, channel)
+  const refusal = mayAskPresence(connection, channel, 'presence_stats')
   if (refusal !== null) return refusal
   return after(connection.context.presence.count(channel), ({ clients, users }) => {
     connection.reply(replyText(id, 'presence_stats', presenceStatsText(clients, users)))
@@ -95,6 +101,7 @@ export const history = (connection: Connection, request: unknown, id: number): M
   if (kind instanceof ReplyError) return kind
   if (!hasHistory(kind.options)) return errors.NOT_AVAILABLE
   if (!maySeeHistory(kind.options, callerOn(connection, channel))) return errors.PERMISSION_DENIED
+  connection.context.watch.acted('history', kind.namespace)
   const most = connection.context.client.historyMaxPublicationLimit
   const limit = most > 0 && (parsed.limit < 0 || parsed.limit > most) ? most : parsed.limit
   return after(readHistory(connection.context, { ...parsed, limit }, kind.options), (page) => {

@@ -5,11 +5,12 @@ import type { Conflator } from './conflate.js'
 import { DeltaChain } from './delta-chain.js'
 import type { Framing } from './framing.js'
 import { Group } from './group.js'
+import type { MaybePromise } from './maybe-promise.js'
 import type { ChannelOptions } from './options.js'
 import { joinOrLeavePush, quote } from './protocol.js'
 import type { Subscription } from './subscription.js'
 import { LOST_POSITION } from './unsubscribe.js'
-import type { Watch } from './watch.js'
+import { count, type Watch } from './watch.js'
 
 const UNKNOWN = -1
 
@@ -42,6 +43,8 @@ export class Channel {
   /** When its place was last compared with the stream's, and whether the two differed then. */
   checkedAt = 0
   #suspectOffset = UNKNOWN
+  /** Until then deliveries may not flow yet: whoever comes second waits as the first one does. */
+  listening: MaybePromise<void> = undefined
 
   constructor(
     name: string,
@@ -57,6 +60,11 @@ export class Channel {
     this.#watch = watch
     this.#conflator = conflator
     this.#pushPrefix = `{"push":{"channel":${quote(name)},"pub":`
+  }
+
+  /** Of the stream as far as it has been delivered; '' where nothing has. */
+  get epoch(): string {
+    return this.#epoch
   }
 
   get size(): number {
@@ -121,6 +129,7 @@ export class Channel {
       const { framing } = outbox.sink
       const frame = frames.get(framing) ?? framing(text)
       frames.set(framing, frame)
+      count(this.#watch.sent(outbox.sink.transport, `push_${kind}`, this.namespace), frame.length)
       outbox.send(frame)
     }
   }
@@ -196,7 +205,7 @@ export class Channel {
       pushPrefix: this.#pushPrefix,
       delta: this.#delta,
       backlogs: this.#conflator === null ? null : new Backlogs(this.#conflator),
-      sent: this.#watch.sentSeries(transport, 'push_publication', this.namespace),
+      sent: this.#watch.sent(transport, 'push_publication', this.namespace),
       conflated: (publications) => this.#watch.conflated(this.namespace, publications)
     })
     this.#groups.push(group)

@@ -19,6 +19,13 @@ export const channelKind = (channel: string, rules: ChannelRules): ChannelKind |
   return options === undefined ? UNKNOWN_CHANNEL : { namespace, options, isPrivate }
 }
 
+/** The namespace of a channel that somebody names, for counting: '' for one that there is not. */
+export const knownNamespace = (channel: unknown, rules: ChannelRules): string => {
+  if (typeof channel !== 'string') return ''
+  const namespace = namespaceOf(channel, rules)
+  return rules.namespaces.has(namespace) ? namespace : ''
+}
+
 /** Without the sign of a private channel, up to the first boundary. */
 const namespaceOf = (channel: string, { namespaceBoundary, privatePrefix }: ChannelRules): string => {
   const start = privatePrefix !== '' && channel.startsWith(privatePrefix) ? privatePrefix.length : 0

@@ -1,4 +1,5 @@
 import * as ask from './ask.js'
+import { knownNamespace } from './channels.js'
 import { connect, type Outcome } from './connect.js'
 import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
@@ -28,6 +29,12 @@ const COMMANDS: Readonly<Record<Method, Command>> = {
 }
 
 const MAX_ID = 0xffffffff
+
+interface Asked {
+  readonly method: Method
+  readonly id: number
+  readonly namespace: string
+}
 
 /**
  * Runs the commands of a client one after the other, in the order they came. Where an engine takes its time those that
@@ -113,43 +120,46 @@ export class CommandLine {
       connection.end(disconnect.MALFORMED)
       return
     }
-    watch.command(method, '', line.length, sink.transport)
+    const request = command[method]
+    const namespace = isObject(request) ? knownNamespace(request.channel, context.channels) : ''
+    watch.command(method, namespace, line.length, sink.transport)
+    connection.answering = watch.sent(sink.transport, method, namespace)
     const startedAt = preciseMs()
     return after(
-      this.#finish(method, id, () => COMMANDS[method](connection, command[method], id, line)),
-      () => watch.answered(method, '', (preciseMs() - startedAt) / 1000)
+      this.#finish({ method, id, namespace }, () => COMMANDS[method](connection, request, id, line)),
+      () => watch.answered(method, namespace, (preciseMs() - startedAt) / 1000)
     )
   }
 
-  #finish(method: Method, id: number, run: () => MaybePromise<Outcome>): MaybePromise<void> {
+  #finish(asked: Asked, run: () => MaybePromise<Outcome>): MaybePromise<void> {
     try {
       const outcome = run()
       if (!(outcome instanceof Promise)) {
-        this.#conclude(method, id, outcome)
+        this.#conclude(asked, outcome)
         return
       }
       return outcome.then(
-        (settled) => this.#conclude(method, id, settled),
-        (error) => this.#fail(method, id, error)
+        (settled) => this.#conclude(asked, settled),
+        (error) => this.#fail(asked, error)
       )
     } catch (error) {
-      this.#fail(method, id, error)
+      this.#fail(asked, error)
     }
   }
 
-  #fail(method: Method, id: number, error: unknown): void {
-    this.connection.context.log.error({ err: error, method }, 'a command failed')
-    this.#conclude(method, id, INTERNAL)
+  #fail(asked: Asked, error: unknown): void {
+    this.connection.context.log.error({ err: error, method: asked.method }, 'a command failed')
+    this.#conclude(asked, INTERNAL)
   }
 
-  #conclude(method: Method, id: number, outcome: Outcome): void {
+  #conclude({ method, id, namespace }: Asked, outcome: Outcome): void {
     const connection = this.connection
     if (outcome === null || connection.isEnded) return
     if (outcome instanceof Disconnect) {
       connection.end(outcome)
       return
     }
-    connection.context.watch.refused(method, '', outcome.code)
+    connection.context.watch.refused(method, namespace, outcome.code)
     connection.reply(errorReplyText(id, outcome))
     if (method === 'connect') connection.refuse()
   }

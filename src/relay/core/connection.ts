@@ -3,9 +3,10 @@ import type { Disconnect } from './disconnect.js'
 import * as disconnect from './disconnect.js'
 import { leaveChannel } from './leave-channel.js'
 import { Outbox, type Reader, type Sink } from './outbox.js'
-import { clientInfoText, unsubscribePush } from './protocol.js'
+import { clientInfoText, disconnectPush, unsubscribePush } from './protocol.js'
 import type { Subscriber, Subscription } from './subscription.js'
 import { EXPIRED_SUBSCRIPTION, type Unsubscribe } from './unsubscribe.js'
+import { count, type FrameType, type Traffic } from './watch.js'
 
 /** A sink with what only connections ask of it. */
 export interface ClientSink extends Sink {
@@ -39,6 +40,8 @@ export class Connection implements Subscriber, Reader {
   /** Both null for a transport that the client can write to itself. */
   session: string | null = null
   commands: { receive(message: string): void } | null = null
+  /** Where the reply to the present command is counted. */
+  answering: Traffic | null = null
   /** When its token runs out, in ms. */
   expiresAt = NEVER
   /** When it must be looked at next. */
@@ -90,12 +93,14 @@ export class Connection implements Subscriber, Reader {
   }
 
   reply(text: string): void {
+    if (this.answering !== null) count(this.answering, text.length)
     if (this.#replies !== null) this.#replies.push(text)
     else this.#write(text)
   }
 
   /** Behind the replies that are held: a client must not hear of a channel before it is told that it is on it. */
-  push(text: string): void {
+  push(text: string, frameType: FrameType, namespace: string): void {
+    count(this.context.watch.sent(this.sink.transport, frameType, namespace), text.length)
     if (this.#replies !== null && this.#replies.length > 0) {
       this.sendReplies()
       this.holdReplies()
@@ -185,7 +190,8 @@ export class Connection implements Subscriber, Reader {
       return
     }
     this.removeSubscription(subscription)
-    this.push(unsubscribePush(subscription.channel.name, unsubscribe))
+    const { name, namespace } = subscription.channel
+    this.push(unsubscribePush(name, unsubscribe), 'push_unsubscribe', namespace)
   }
 
   removeSubscription(subscription: Subscription): void {
@@ -218,7 +224,9 @@ export class Connection implements Subscriber, Reader {
     this.outbox.shut()
     // The socket first: what follows may take time, and the client is already on its way back.
     if (reason !== disconnect.CONNECTION_CLOSED) {
-      context.watch.disconnected(this.sink.transport, reason.code)
+      const { transport, isEmulated } = this.sink
+      context.watch.disconnected(transport, reason.code)
+      if (isEmulated) count(context.watch.sent(transport, 'push_disconnect', ''), disconnectPush(reason).length)
       this.sink.close(reason)
     }
     context.roster.remove(this)
@@ -229,10 +237,12 @@ export class Connection implements Subscriber, Reader {
   }
 
   #ping(nowMs: number): void {
-    const { client } = this.context
+    const { client, watch } = this.context
     this.#pingAt = nowMs + client.pingIntervalMs
     if (client.pongTimeoutMs > 0) this.#pongDueAt = nowMs + client.pongTimeoutMs
-    this.outbox.send(this.sink.pingBytes)
+    const { pingBytes, transport } = this.sink
+    count(watch.sent(transport, 'server_ping', ''), pingBytes.length)
+    this.outbox.send(pingBytes)
   }
 
   #endExpiredSubscriptions(nowMs: number): void {

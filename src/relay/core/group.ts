@@ -5,7 +5,7 @@ import type { Framing } from './framing.js'
 import { joined } from './join.js'
 import { publicationText } from './protocol.js'
 import type { Subscription } from './subscription.js'
-import type { SentSeries } from './watch.js'
+import type { Traffic } from './watch.js'
 
 export interface GroupParts {
   readonly framing: Framing
@@ -15,7 +15,7 @@ export interface GroupParts {
   readonly delta: DeltaChain
   /** Null where who falls behind gets everything, or is closed. */
   readonly backlogs: Backlogs | null
-  readonly sent: SentSeries
+  readonly sent: Traffic
   /** So many publications did not go out as they were. */
   readonly conflated: (publications: number) => void
 }

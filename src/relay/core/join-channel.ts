@@ -90,7 +90,8 @@ export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Jo
     throw error
   }
   try {
-    const joined = after(isFirst ? context.broker.subscribe(wish.channel) : undefined, () =>
+    if (isFirst) channel.listening = context.broker.subscribe(wish.channel)
+    const joined = after(channel.listening, () =>
       after(readPlace(connection, wish, granted), (page) => settlePlace(connection, subscription, wish, granted, page))
     )
     return joined instanceof Promise ? joined.catch(fail) : joined
@@ -107,8 +108,9 @@ const readPlace = (
   granted: Grant
 ): MaybePromise<HistoryPage> => {
   if (!granted.positioned) return NO_PAGE
-  const { history, client } = connection.context
+  const { history, client, watch } = connection.context
   const since = granted.recoverable ? recover : null
+  if (since !== null) watch.acted('history_recover', kind.namespace)
   const limit = since === null ? 0 : client.recoveryMaxPublicationLimit
   return history.read(channel, { since, limit, reverse: false }, kind.options)
 }
@@ -165,7 +167,7 @@ const begin = (
   page: Position,
   recovered: boolean
 ): void => {
-  if (connection.isEnded) return
+  if (connection.subscriptions.get(subscription.channel.name) !== subscription) return
   const { context } = connection
   subscription.isTold = true
   context.watch.subscribed(subscription.channel.namespace, connection.name)
@@ -181,11 +183,17 @@ const goLive = (connection: Connection, subscription: Subscription, page: Positi
   const { hub } = connection.context
   if (hub.hasQueued) connection.settle()
   const early = following(page, subscription.early ?? []) ?? (isPositioned ? null : subscription.early)
-  if (early === null) {
+  // Offsets of another stream say nothing about this place.
+  const isElsewhere =
+    isPositioned && channel.epoch !== page.epoch && subscription.early?.some(({ offset }) => offset > 0)
+  if (early === null || isElsewhere) {
     connection.loseSubscription(subscription, LOST_POSITION)
     return
   }
-  for (const publication of early) connection.push(earlyPush(channel.name, publication, page.epoch, takesDelta))
+  for (const publication of early) {
+    const text = earlyPush(channel.name, publication, page.epoch, takesDelta)
+    connection.push(text, 'push_publication', channel.namespace)
+  }
   const place = { epoch: page.epoch, offset: early.reduce((top, { offset }) => Math.max(top, offset), page.offset) }
   channel.goLive(subscription, place)
   // Who holds the last publication can take the next as a difference to it.
@@ -204,6 +212,7 @@ const announce = (connection: Connection, subscription: Subscription, granted: G
   const info = connection.describe(subscription.info)
   subscription.isInPresence = granted.presence
   subscription.announcesJoinLeave = granted.joinLeave
+  if (granted.presence) context.watch.acted('add_presence', namespace)
   // Who is told of somebody can ask for them at once.
   inBackground(context, () =>
     after(granted.presence ? context.presence.add(name, client, user, info) : undefined, () => {

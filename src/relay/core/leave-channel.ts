@@ -14,6 +14,7 @@ export const leaveChannel = (connection: Connection, subscription: Subscription)
     inBackground(context, () => context.broker.unsubscribe(channel.name))
   }
   if (subscription.isInPresence) {
+    context.watch.acted('remove_presence', channel.namespace)
     inBackground(context, () => context.presence.remove(channel.name, connection.client))
   }
   if (subscription.announcesJoinLeave) {

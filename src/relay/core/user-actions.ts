@@ -78,7 +78,7 @@ export const subscribeUser = (
     const told = after(joined, (outcome) => {
       if (outcome instanceof Disconnect) connection.end(outcome)
       if (!('begin' in outcome) || connection.isEnded) return
-      connection.push(subscribePush(subscribe.channel, outcome.result))
+      connection.push(subscribePush(subscribe.channel, outcome.result), 'push_subscribe', kind.namespace)
       outcome.begin()
     })
     if (told instanceof Promise) joining.push(told)
@@ -100,6 +100,6 @@ export const refreshUser = (context: Context, whom: Whom, { isExpired, expiresAt
       continue
     }
     if (info !== null) connection.info = info
-    connection.push(refreshPush(extend(connection, expiresAt)))
+    connection.push(refreshPush(extend(connection, expiresAt)), 'push_refresh', '')
   }
 }

@@ -1,10 +1,32 @@
 import type { Method } from './protocol.js'
 
 /** Numbers to add to, found once and kept by those who write to many. */
-export interface SentSeries {
+export interface Traffic {
   readonly messages: { value: number }
   readonly bytes: { value: number }
 }
+
+/** What a message to a client is; a reply has the name of its command. */
+export type FrameType =
+  | Method
+  | 'server_ping'
+  | 'push_publication'
+  | 'push_join'
+  | 'push_leave'
+  | 'push_subscribe'
+  | 'push_unsubscribe'
+  | 'push_refresh'
+  | 'push_disconnect'
+
+/** What is asked of the engine, beside what else is told here. */
+export type Action =
+  | 'add_presence'
+  | 'remove_presence'
+  | 'presence'
+  | 'presence_stats'
+  | 'history'
+  | 'history_recover'
+  | 'history_remove'
 
 export type MessageType = 'publication' | 'join' | 'leave' | 'control'
 
@@ -29,7 +51,13 @@ export interface Watch {
   messageSent(type: MessageType, namespace: string): void
   delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number): void
   conflated(namespace: string, publications: number): void
-  sentSeries(transport: string, frameType: string, namespace: string): SentSeries
+  acted(action: Action, namespace: string): void
+  sent(transport: string, frameType: FrameType, namespace: string): Traffic
+}
+
+export const count = ({ messages, bytes }: Traffic, length: number): void => {
+  messages.value += 1
+  bytes.value += length
 }
 
 const nothing = (): void => undefined
@@ -51,5 +79,6 @@ export const NO_WATCH: Watch = {
   messageSent: nothing,
   delivered: nothing,
   conflated: nothing,
-  sentSeries: () => ({ messages: { value: 0 }, bytes: { value: 0 } })
+  acted: nothing,
+  sent: () => ({ messages: { value: 0 }, bytes: { value: 0 } })
 }

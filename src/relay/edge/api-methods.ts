@@ -8,6 +8,7 @@ import { historyText, objectText, positionFields, presenceStatsText, presenceTex
 import type { Relay } from '../core/relay.js'
 import { isObject } from '../core/requests.js'
 import { disconnectUser, refreshUser, subscribeUser, unsubscribeUser, type Whom } from '../core/user-actions.js'
+import type { Action } from '../core/watch.js'
 import { errorJson, resultJson } from './api-reply.js'
 import { type ApiRequest, BadField } from './api-request.js'
 import { nodeInfo } from './node-info.js'
@@ -104,7 +105,18 @@ const disconnectReason = (value: unknown): Disconnect => {
   if (typeof reason !== 'string' || reason === '' || Buffer.byteLength(reason) > MAX_REASON_BYTES) {
     throw new BadField('disconnect.reason', `must be text of at most ${MAX_REASON_BYTES} bytes`)
   }
+  // The official client takes it for an object of its own, and then stays away whatever the code.
+  if (isJson(reason)) throw new BadField('disconnect.reason', 'must not be JSON')
   return new Disconnect(code as number, reason)
+}
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const disconnect: ApiMethod = (relay, request) => {
@@ -125,6 +137,7 @@ const refresh: ApiMethod = (relay, request) => {
 /** For methods about a channel: unknown namespaces are 102, options that are off are 108. */
 const onChannel =
   (
+    action: Action,
     isOn: (kind: ChannelKind) => boolean,
     run: (relay: Relay, channel: string, request: ApiRequest, kind: ChannelKind) => MaybePromise<string | ReplyError>
   ): ApiMethod =>
@@ -132,21 +145,26 @@ const onChannel =
     const channel = request.requiredText('channel')
     const kind = channelKind(channel, relay.context.channels)
     if (kind instanceof ReplyError) return kind
-    return isOn(kind) ? run(relay, channel, request, kind) : NOT_AVAILABLE
+    if (!isOn(kind)) return NOT_AVAILABLE
+    relay.context.watch.acted(action, kind.namespace)
+    return run(relay, channel, request, kind)
   }
 
 const presence = onChannel(
+  'presence',
   ({ options }) => options.presence,
   (relay, channel) => after(relay.context.presence.read(channel), presenceText)
 )
 
 const presenceStats = onChannel(
+  'presence_stats',
   ({ options }) => options.presence,
   (relay, channel) =>
     after(relay.context.presence.count(channel), ({ clients, users }) => presenceStatsText(clients, users))
 )
 
 const history = onChannel(
+  'history',
   ({ options }) => hasHistory(options),
   (relay, channel, request, { options }) => {
     const range = {
@@ -162,6 +180,7 @@ const history = onChannel(
 )
 
 const historyRemove = onChannel(
+  'history_remove',
   ({ options }) => hasHistory(options),
   (relay, channel) => after(relay.context.history.remove(channel), () => '{}')
 )

@@ -79,6 +79,30 @@ export class Counters {
   }
 }
 
+/** Two counters that go together: how many messages, and how many bytes. Found in one step. */
+export class TrafficCounters {
+  readonly #messages: CounterFamily
+  readonly #bytes: CounterFamily
+  readonly #series: SeriesTree<{ readonly messages: CounterSeries; readonly bytes: CounterSeries }>
+
+  constructor(name: string, help: string, labels: readonly string[]) {
+    this.#messages = new CounterFamily(name, `Messages ${help}`)
+    this.#bytes = new CounterFamily(`${name}_size`, `Bytes ${help}`)
+    this.#series = new SeriesTree(labels, (known) => ({
+      messages: this.#messages.add(known),
+      bytes: this.#bytes.add(known)
+    }))
+  }
+
+  of(...values: string[]): { readonly messages: CounterSeries; readonly bytes: CounterSeries } {
+    return this.#series.find(values)
+  }
+
+  text(): string {
+    return this.#messages.text() + this.#bytes.text()
+  }
+}
+
 /** A counter without labels. It is there at zero: a rate sees only what changes, so the first occurrence would be missed. */
 export class Counter {
   readonly #family: CounterFamily

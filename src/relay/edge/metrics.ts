@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { RelayStats } from '../core/relay.js'
-import type { MessageType, SentSeries, Watch } from '../core/watch.js'
-import { Counter, Counters, Histograms } from './metric-tables.js'
+import type { Action, MessageType, Traffic, Watch } from '../core/watch.js'
+import { Counter, Counters, Histograms, TrafficCounters } from './metric-tables.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
 export interface MetricSources {
@@ -116,22 +116,12 @@ export class RelayMetrics implements Watch {
     ['transport'],
     BOUNDS
   )
-  readonly #sent = new Counters('centrifugo_transport_messages_sent', 'Messages to clients.', [
+  readonly #sent = new TrafficCounters('centrifugo_transport_messages_sent', 'to clients.', [
     'transport',
     'frame_type',
     'channel_namespace'
   ])
-  readonly #sentBytes = new Counters('centrifugo_transport_messages_sent_size', 'Bytes to clients.', [
-    'transport',
-    'frame_type',
-    'channel_namespace'
-  ])
-  readonly #received = new Counters('centrifugo_transport_messages_received', 'Messages from clients.', [
-    'transport',
-    'frame_type',
-    'channel_namespace'
-  ])
-  readonly #receivedBytes = new Counters('centrifugo_transport_messages_received_size', 'Bytes from clients.', [
+  readonly #received = new TrafficCounters('centrifugo_transport_messages_received', 'from clients.', [
     'transport',
     'frame_type',
     'channel_namespace'
@@ -183,9 +173,7 @@ export class RelayMetrics implements Watch {
     this.#recoveries,
     this.#pingPongs,
     this.#sent,
-    this.#sentBytes,
     this.#received,
-    this.#receivedBytes,
     this.#closes,
     this.#apiDurations,
     this.#apiErrors,
@@ -235,9 +223,9 @@ export class RelayMetrics implements Watch {
 
   /** A command came in; what it was called is one of ours, never what somebody sent. */
   command(method: string, namespace: string, bytes: number, transport: string): void {
-    const frameType = method === 'pong' ? 'client_pong' : method
-    this.#received.of(transport, frameType, namespace).value += 1
-    this.#receivedBytes.of(transport, frameType, namespace).value += bytes
+    const received = this.#received.of(transport, method === 'pong' ? 'client_pong' : method, namespace)
+    received.messages.value += 1
+    received.bytes.value += bytes
   }
 
   /** The answer to a command is on its way. */
@@ -269,12 +257,13 @@ export class RelayMetrics implements Watch {
     this.#lags.of(namespace).observe(lagSeconds)
   }
 
-  /** For whoever writes to many clients: the numbers to add to, found once and kept. */
-  sentSeries(transport: string, frameType: string, namespace: string): SentSeries {
-    return {
-      messages: this.#sent.of(transport, frameType, namespace),
-      bytes: this.#sentBytes.of(transport, frameType, namespace)
-    }
+  /** The numbers to add to; whoever writes to many clients keeps them. */
+  sent(transport: string, frameType: string, namespace: string): Traffic {
+    return this.#sent.of(transport, frameType, namespace)
+  }
+
+  acted(action: Action, namespace: string): void {
+    this.#actions.of(action, namespace).value += 1
   }
 
   ponged(transport: string, seconds: number): void {

@@ -397,6 +397,26 @@ t.test('a slow history', async (t) => {
     t.match(second.heard(), [{ push: { pub: { offset: 6 } } }])
   })
 
+  t.test('whose stream begins anew meanwhile makes the client come back', async (t) => {
+    const later: (() => void)[] = []
+    const read = () => page(4)
+    const parts = {
+      history: { read, remove: () => undefined },
+      afterReply: (task: () => void) => void later.push(task)
+    }
+    const { connected, relay } = coreRelay(undefined, parts)
+    const client = connected('1')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    relay.context.hub.publication(
+      'floor:7',
+      { data: '1', offset: 1, info: null, tags: null, time: 0, delta: false },
+      'another'
+    )
+    for (const task of later) task()
+
+    t.match(client.heard(), [{ push: { unsubscribe: { code: 2500 } } }])
+  })
+
   t.test('whose answer leaves a hole closes the connection', async (t) => {
     const { connected, give, deliver, settled } = setUp()
     const client = connected('42')
@@ -425,6 +445,42 @@ t.test('a slow history', async (t) => {
     for (let id = 3; id < 260; id++) client.say({ id, unsubscribe: { channel: 'x' } })
 
     t.equal(client.closed, '3013 too many requests')
+  })
+})
+
+t.test('an engine that takes its time to listen', async (t) => {
+  const setUp = () => {
+    let ready: { resolve(): void; reject(error: Error): void } = { resolve: () => undefined, reject: () => undefined }
+    const listening = new Promise<void>((resolve, reject) => {
+      ready = { resolve, reject }
+    })
+    const { engine } = coreRelay()
+    const broker = { start: () => undefined, subscribe: () => listening, unsubscribe: () => undefined }
+    const relay = coreRelay(undefined, { broker: Object.assign(Object.create(engine), broker) })
+    const clients = [relay.connected('1'), relay.connected('2')]
+    for (const client of clients) client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const settled = async (): Promise<void> => {
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+    }
+    return { relay, clients, ready, settled }
+  }
+
+  t.test('makes the second subscriber wait like the first', async (t) => {
+    const { clients, ready, settled } = setUp()
+    for (const client of clients) t.same(client.heard(), [], 'nobody is told before deliveries flow')
+    ready.resolve()
+    await settled()
+
+    for (const client of clients) t.match(client.heard(), [{ id: 2, subscribe: {} }])
+  })
+
+  t.test('and fails tells both, and leaves nothing behind', async (t) => {
+    const { relay, clients, ready, settled } = setUp()
+    ready.reject(new Error('gone'))
+    await settled()
+
+    for (const client of clients) t.match(client.heard(), [{ id: 2, error: { code: 100, temporary: true } }])
+    t.equal(relay.relay.stats().channels, 0)
   })
 })
 

@@ -8,6 +8,9 @@ import { RelayMetrics } from '../../../src/relay/edge/metrics.js'
 import { metricsRoute } from '../../../src/relay/edge/metrics-route.js'
 import { AddressSet } from '../../../src/shared/address.js'
 import type { Teardown } from '../../helper/child.js'
+import { send } from '../../helper/http.js'
+import { connectedClient } from '../../helper/raw-client.js'
+import { startRelay } from '../../helper/relay.js'
 
 const STATS = { clients: 3, users: 2, channels: 5, subscriptions: 7 }
 const create = () => new RelayMetrics({ version: '1.2.3', stats: () => STATS, nodes: () => 1 })
@@ -205,7 +208,7 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
   [
     'what was sent to clients',
     (metrics) => {
-      const { messages, bytes } = metrics.sentSeries('websocket', 'push_publication', 'floor')
+      const { messages, bytes } = metrics.sent('websocket', 'push_publication', 'floor')
       messages.value += 1000
       bytes.value += 2_500_000
     },
@@ -343,4 +346,56 @@ t.test('the page', async (t) => {
 
     t.equal((await ask(await startServer(t, ['loopback'], metrics))).status, 500)
   })
+})
+
+t.test('what clients say and hear is counted, each by its kind and namespace', async (t) => {
+  const options = { allow_subscribe_for_client: true, presence: true, join_leave: true, force_push_join_leave: true }
+  const edge = await startRelay(t, { channel: { namespaces: [{ name: 'chat', ...options }] } })
+  const client = await connectedClient(t, edge.url, '42')
+  await client.ask({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.next()
+  await edge.publish('chat:1', 'hello')
+  await client.next()
+  await client.ask({ id: 3, subscribe: { channel: 'nope:1' } })
+  await client.ask({ id: 4, rpc: {} })
+  edge.pass(25_000)
+  await client.next()
+  client.say('{}')
+  await client.ask({ id: 5, presence: { channel: 'chat:1' } })
+  await edge.api('presence', { channel: 'chat:1' })
+  await edge.api('unsubscribe', { user: '42', channel: 'chat:1' })
+  await client.next()
+  const { body } = await send(edge.url, '/metrics', {})
+
+  const frames = (direction: string): string[] =>
+    [...body.matchAll(new RegExp(`^centrifugo_transport_messages_${direction}\\{(.*)\\} (\\d+)$`, 'gm'))].map(
+      ([, labels, count]) => `${[...String(labels).matchAll(/"(.*?)"/g)].map(([, value]) => value).join(' ')}: ${count}`
+    )
+  t.same(frames('received').sort(), [
+    'websocket client_pong : 1',
+    'websocket connect : 1',
+    'websocket presence chat: 1',
+    'websocket rpc : 1',
+    'websocket subscribe : 1',
+    'websocket subscribe chat: 1'
+  ])
+  t.same(frames('sent').sort(), [
+    'websocket connect : 1',
+    'websocket presence chat: 1',
+    'websocket push_join chat: 1',
+    'websocket push_publication chat: 1',
+    'websocket push_unsubscribe chat: 1',
+    'websocket rpc : 1',
+    'websocket server_ping : 1',
+    'websocket subscribe : 1',
+    'websocket subscribe chat: 1'
+  ])
+  for (const sample of [
+    'client_num_reply_errors{method="rpc",code="108",channel_namespace=""} 1',
+    'client_command_duration_seconds_histogram_count{method="subscribe",channel_namespace="chat"} 1',
+    'node_action_count{action="add_presence",channel_namespace="chat"} 1',
+    'node_action_count{action="presence",channel_namespace="chat"} 1',
+    'node_action_count{action="remove_presence",channel_namespace="chat"} 1'
+  ])
+    t.match(body, `centrifugo_${sample}\n`)
 })

@@ -136,6 +136,7 @@ t.test('a call', async (t) => {
     ['disconnect', { user: '1', disconnect: 7 }, { error: { code: 107 } }],
     ['disconnect', { user: '1', disconnect: { code: 200, reason: 'x' } }, { error: { code: 107 } }],
     ['disconnect', { user: '1', disconnect: { code: 4000, reason: '' } }, { error: { code: 107 } }],
+    ['disconnect', { user: '1', disconnect: { code: 4000, reason: '"again"' } }, { error: { code: 107 } }],
     ['disconnect', { user: '1', disconnect: { code: 4000, reason: 'x'.repeat(124) } }, { error: { code: 107 } }],
     ['unsubscribe', { user: 'nobody', channel: 'kept:1' }, { result: {} }],
     ['unsubscribe', { user: 'nobody', channel: 'nope:1' }, { error: { code: 102 } }],
