@@ -2,7 +2,10 @@ import type { Statements } from './database/database.js'
 import { Refusal } from './errors.js'
 import type { World } from './records.js'
 
-const TABLES: Readonly<Record<string, string>> = { employee: 'personnel', asset: 'assets' }
+const TABLES: ReadonlyMap<string, string> = new Map([
+  ['employee', 'personnel'],
+  ['asset', 'assets']
+])
 
 /**
  * Hands a transmitter to somebody or something: taken from whoever had it, and what the new carrier had until now goes
@@ -14,7 +17,7 @@ export const giveTransmitter = async (
   transmitterId: string,
   carrier: { readonly entityType: string; readonly entityId: string | null } | null
 ): Promise<void> => {
-  const table = carrier === null ? undefined : TABLES[carrier.entityType]
+  const table = carrier === null ? undefined : TABLES.get(carrier.entityType)
   if (carrier !== null && table !== undefined) {
     const [exists] = await statements.rows(`SELECT id FROM ${table} WHERE id = $1`, [carrier.entityId])
     if (exists === undefined) throw unknown()

@@ -32,7 +32,7 @@ const OF_DATABASE: Readonly<Record<string, () => Refusal>> = {
 export const refusalOf = (error: unknown): Refusal | null => {
   if (error instanceof Refusal) return error
   const { code, statusCode, message } = error as { code?: unknown; statusCode?: unknown; message?: string }
-  if (typeof code === 'string' && code in OF_DATABASE) return OF_DATABASE[code]?.() ?? null
+  if (typeof code === 'string' && Object.hasOwn(OF_DATABASE, code)) return OF_DATABASE[code]?.() ?? null
   // Class 22: a value that its column cannot hold.
   if (typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code))
     return invalid('', 'holds a value that cannot be stored')

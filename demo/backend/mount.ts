@@ -56,11 +56,13 @@ const answer = (
   const check = declaration?.body ? bodyCheck(declaration, declaration.body) : () => undefined
   return async (request, reply) => {
     const caller = await tokens.callerOf(request.headers.authorization)
+    const changes = request.method !== 'GET' && request.method !== 'HEAD'
     const entry = { action: access.name, caller, ip: request.ip, method: request.method, path: pathOf(request) }
     try {
       access.check(caller)
     } catch (error) {
-      await audit.add({ ...entry, result: 'denied' })
+      // A page whose session has ended asks on for a while, and nobody wants to read that.
+      if (caller !== null || changes) await audit.add({ ...entry, result: 'denied' })
       throw error
     }
     check(request.body)
@@ -73,7 +75,7 @@ const answer = (
       reply
     }
     const result = await run(call)
-    if (request.method !== 'GET' && access.name !== 'public') await audit.add({ ...entry, result: 'done' })
+    if (changes && access.name.includes('.')) await audit.add({ ...entry, result: 'done' })
     if (result instanceof FileAnswer) {
       const kind = result.name === null ? 'inline' : `attachment; filename="${result.name}"`
       return reply.type(result.mediaType).header('content-disposition', kind).send(result.content)

@@ -34,9 +34,8 @@ export class Records {
     const values: Value[] = []
     const conditions: string[] = []
     for (const [field, text] of Object.entries(filters)) {
-      const column = this.#resource.columns[field]
       // A query may hold parameters that are somebody else's.
-      if (column === undefined || typeof text !== 'string') continue
+      if (!Object.hasOwn(this.#resource.columns, field) || typeof text !== 'string') continue
       values.push(text)
       conditions.push(`${this.#resource.table}.${sqlName(field)}::text = $${values.length}`)
     }
@@ -46,13 +45,13 @@ export class Records {
       conditions.push(`(${this.#resource.search.map((field) => `${readable[field]} ILIKE ${place}`).join(' OR ')})`)
     }
     const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
-    const sort = readable[page.sort ?? this.#resource.order]
-    if (sort === undefined) throw invalid('/sort', 'is not a field to sort by')
+    const order = page.sort ?? this.#resource.order
+    if (!Object.hasOwn(readable, order)) throw invalid('/sort', 'is not a field to sort by')
     const from = `FROM ${this.#resource.table} ${where}`
     const counted = await oneRow<{ total: number }>(statements, `SELECT count(*)::int AS total ${from}`, values)
     const rows = await statements.rows(
       `SELECT ${this.#select}, ${this.#resource.table}.extra AS extra ${from}
-       ORDER BY ${sort} ${page.descending ? 'DESC' : 'ASC'}, ${this.#resource.table}.id
+       ORDER BY ${readable[order]} ${page.descending ? 'DESC' : 'ASC'}, ${this.#resource.table}.id
        LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
       [...values, page.limit, page.offset]
     )

@@ -89,7 +89,7 @@ export const zones = resource('zones', 'zone', {
   names: { zoneTypeId: 'zone_types' },
   computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' },
   search: ['name', 'type'],
-  order: 'id'
+  order: 'name'
 })
 
 export const gateways = resource('gateways', 'gateway', {
@@ -106,7 +106,7 @@ export const receivers = resource('receivers', 'receiver', {
   partOf: { buildingId: 'buildings', floorId: 'floors' },
   names: { zoneId: 'zones', gatewayId: 'gateways' },
   search: ['name', 'macAddress'],
-  order: 'id'
+  order: 'name'
 })
 
 export const departments = resource('departments', 'department', {
@@ -169,7 +169,7 @@ export const beacons = resource('beacons', 'beacon', {
   schema: BeaconUpdateSchema,
   names: { buildingId: 'buildings', floorId: 'floors', zoneId: 'zones', personnelId: 'personnel' },
   search: ['name', 'macAddress'],
-  order: 'id'
+  order: 'name'
 })
 
 export const emergencies = resource('emergencies', 'emergency', {

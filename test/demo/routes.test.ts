@@ -139,13 +139,20 @@ t.test('a list', async (t) => {
     t.ok(data[0].id > data[4].id)
     t.equal((await list('?search=badge+0123')).data[0].name, 'Badge 0123')
     t.equal((await list('?search=%25')).data.length, 0, 'a percent sign is a character like others')
+    t.equal((await list('?constructor=x&__proto__=y&limit=1')).success, true, 'what is no field is no filter')
   })
 
-  for (const query of ['?limit=0', '?limit=x', '?offset=-1', '?sort=id+desc;drop']) {
+  for (const query of ['?limit=0', '?limit=x', '?offset=-1', '?sort=id+desc;drop', '?sort=constructor']) {
     t.test(`refuses ${query}`, async (t) => {
       t.match(await list(query), { success: false, error: { code: 'VALIDATION_FAILED' } })
     })
   }
+})
+
+t.test('a transmitter can be handed to a kind that nobody has heard of', async (t) => {
+  const body = { transmitterId: 'AC233F000011', entity_type: 'constructor', entityId: 1 }
+  const answer = await backend.ask('POST', '/api/transmitters/assign', await backend.signIn('operator'), body)
+  t.equal(answer.json().data.entity_type, 'constructor')
 })
 
 t.test('a body that breaks its schema is refused field by field, also without the gateway', async (t) => {

@@ -162,7 +162,7 @@ const receiverRows = (floors: readonly FloorLayout[], random: Random): SeedRow[]
   let number = 0
   return floors.flatMap((floor) =>
     floor.regions.flatMap(({ zoneId, name, kind, rect }) => {
-      const count = kind === 'corridor' ? 4 : rect.width > 17 ? 3 : rect.width > 12 ? 2 : 1
+      const count = kind === 'corridor' ? 4 : rect.width > 18 ? 2 : 1
       return Array.from({ length: count }, (_, index) => {
         number += 1
         return {

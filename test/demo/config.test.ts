@@ -1,0 +1,61 @@
+import t from 'tap'
+import { demoConfig } from '../../demo/backend/config.js'
+import { SettingsFault } from '../../src/shared/env.js'
+import { startProgram } from '../helper/program.js'
+
+const GOOD = {
+  DEMO_PASSWORD: 'a-password',
+  TOKEN_SECRET: 'a-secret-of-more-than-32-characters',
+  REALTIME_PUBLISH_URL: 'http://127.0.0.1:8100/api',
+  REALTIME_API_KEY: 'key',
+  REALTIME_CLIENT_URL: 'ws://localhost:8100/connection/websocket',
+  REALTIME_HMAC_SECRET: 'secret'
+}
+
+const faultsOf = (env: Readonly<Record<string, string>>): readonly string[] => {
+  try {
+    demoConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof SettingsFault) return error.faults
+    throw error
+  }
+}
+
+t.test("the settings of the demo's backend", async (t) => {
+  t.match(demoConfig(GOOD), { port: 4000, simulator: true, databaseUrl: null })
+  t.equal(demoConfig({ ...GOOD, DEMO_SIMULATOR: 'off' }).simulator, false)
+
+  t.test('are all required that tie it to the others', async (t) => {
+    t.same(
+      faultsOf({}).toSorted(),
+      Object.keys(GOOD)
+        .map((name) => `${name} is required`)
+        .toSorted()
+    )
+  })
+
+  const BAD: readonly (readonly [string, string, string])[] = [
+    ['TOKEN_SECRET', 'short', 'TOKEN_SECRET must have at least 32 characters'],
+    ['DEMO_PASSWORD', 'short', 'DEMO_PASSWORD must have at least 8 characters'],
+    [
+      'REALTIME_CLIENT_URL',
+      'http://localhost:8100',
+      'REALTIME_CLIENT_URL must be an address such as ws://localhost:8100/connection/websocket'
+    ],
+    ['DEMO_SIMULATOR', 'maybe', 'DEMO_SIMULATOR must be one of on, off, not "maybe"']
+  ]
+  for (const [name, value, fault] of BAD) {
+    t.test(`are refused by name: ${name}`, async (t) => {
+      t.same(faultsOf({ ...GOOD, [name]: value }), [fault])
+    })
+  }
+})
+
+t.test('the program says every fault on a line of its own, and leaves with 1', async (t) => {
+  const { REALTIME_API_KEY: _key, DEMO_PASSWORD: _password, ...rest } = GOOD
+  const program = await startProgram(t, 'dist/demo/backend/main.js', rest)
+
+  t.same(await program.exited, { code: 1, signal: null })
+  t.equal(program.stderr, 'backend: DEMO_PASSWORD is required\nbackend: REALTIME_API_KEY is required\n')
+})
