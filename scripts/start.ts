@@ -56,7 +56,8 @@ const main = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<nu
     if (end === 'stopped') return 0
     throw new CannotStart(end)
   } finally {
-    await Promise.all(running.map((program) => program.stop()))
+    // Who is asked goes after who asks, so that nobody complains.
+    for (const program of running.toReversed()) await program.stop()
   }
 }
 
