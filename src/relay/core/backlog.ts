@@ -30,7 +30,8 @@ export class Backlog {
     this.size++
     const last = this.#parts[this.#parts.length - 1]
     if (last?.conflation?.add(publication.data)) {
-      last.newest = publication
+      // One that is not kept has no place; the client's goes on from those before it all the same.
+      last.newest = publication.offset > 0 ? publication : { ...publication, offset: last.newest.offset }
       last.end = this.size
       return
     }

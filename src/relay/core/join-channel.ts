@@ -164,7 +164,7 @@ const begin = (
   connection: Connection,
   subscription: Subscription,
   granted: Grant,
-  page: Position,
+  page: HistoryPage,
   recovered: boolean
 ): void => {
   if (connection.subscriptions.get(subscription.channel.name) !== subscription) return
@@ -177,7 +177,7 @@ const begin = (
 }
 
 /** What came in meanwhile, and from here on everything. */
-const goLive = (connection: Connection, subscription: Subscription, page: Position, recovered: boolean): void => {
+const goLive = (connection: Connection, subscription: Subscription, page: HistoryPage, recovered: boolean): void => {
   const { channel, takesDelta, isPositioned } = subscription
   if (connection.subscriptions.get(channel.name) !== subscription) return
   const { hub } = connection.context
@@ -196,8 +196,10 @@ const goLive = (connection: Connection, subscription: Subscription, page: Positi
   }
   const place = { epoch: page.epoch, offset: early.reduce((top, { offset }) => Math.max(top, offset), page.offset) }
   channel.goLive(subscription, place)
-  // Who holds the last publication can take the next as a difference to it.
-  if (recovered && early.length === 0) subscription.needsFull = !channel.canPatchFrom(page.offset)
+  // Who has just been given the last publication can take the next as a difference to it. Of a client that missed nothing
+  // nobody knows whether it holds the last one: it may have come and gone without getting any.
+  const holdsLast = recovered && page.publications.length > 0 && early.length === 0
+  if (holdsLast) subscription.needsFull = !channel.canPatchFrom(page.offset)
 }
 
 const earlyPush = (channel: string, publication: Publication, epoch: string, takesDelta: boolean): string => {

@@ -96,6 +96,22 @@ t.test('a delta', async (t) => {
     t.ok(String(second?.data).length < JSON.stringify(text(2)).length)
   })
 
+  t.test('is not sent first to who came back having missed nothing: it may never have got any', async (t) => {
+    const { subscribed, connected, publish } = setUp(DELTA)
+    subscribed(['chat:1'], { delta: 'fossil' })
+    publish('chat:1', text(1))
+    const client = connected('42')
+    const recover = { recover: true, epoch: 'epoch1', offset: 1 }
+    client.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil', ...recover } })
+    publish('chat:1', text(2))
+    publish('chat:1', text(3))
+    const [first, second] = pubs(client.heard())
+
+    t.equal(first?.data, JSON.stringify(text(2)))
+    t.equal(first?.delta, undefined)
+    t.equal(second?.delta, true)
+  })
+
   t.test('is not sent to who did not ask, nor where the namespace does not have it', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
     const [plain, delta] = [subscribed(), subscribed(['chat:1'], { delta: 'fossil' })]
@@ -195,6 +211,21 @@ t.test('a client that is behind', async (t) => {
     t.match(pubs(fast.heard()), [{ offset: 1 }, { offset: 2 }, { offset: 3 }])
     t.match(pubs(first.heard()), [{ offset: 1 }, { data: batch(['k2', 2], ['k3', 3]), offset: 3 }])
     t.match(pubs(second.heard()), [{ offset: 1 }, { offset: 2 }, { data: batch(['k3', 3]), offset: 3 }])
+  })
+
+  t.test('keeps its place where the newest that was merged is not kept itself', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = subscribed()
+    client.sink.isStuck = true
+    for (const data of [0, batch(['a', 2]), batch(['a', 3])]) {
+      publish('chat:1', data)
+      endTurn()
+    }
+    publish('chat:1', batch(['b', 4]), { skipHistory: true })
+    endTurn()
+    client.sink.drain()
+
+    t.same(pubs(client.heard()).slice(1), [{ data: batch(['a', 3], ['b', 4]), offset: 3 }])
   })
 
   t.test('gets nothing older than what it has, however many wait since different moments', async (t) => {
