@@ -23,7 +23,7 @@ export const emulation =
       answer(response, 405, '', ['Allow', 'POST, OPTIONS'])
       return
     }
-    readBody(request, response, MAX_EMULATION_BYTES, (body) => {
+    const receive = (body: Buffer): void => {
       const message = parseEmulation(body.toString())
       if (message === null) {
         answer(response, 400, '', cors)
@@ -33,7 +33,8 @@ export const emulation =
       const client = message.node === context.node ? context.sessions.get(message.session) : undefined
       answer(response, client === undefined ? 404 : 204, '', cors)
       client?.commands?.receive(message.data)
-    })
+    }
+    readBody(request, response, MAX_EMULATION_BYTES, receive, cors)
   }
 
 interface Emulated {

@@ -11,16 +11,17 @@ export const answer = (response: ServerResponse, status: number, body = '', head
 export const JSON_TYPE: Headers = ['Content-Type', 'application/json']
 export const TEXT_TYPE: Headers = ['Content-Type', 'text/plain; charset=utf-8']
 
-/** Hands over the whole body, or answers 413 where it is too long. A request that breaks off is never handed over. */
+/** Hands over the whole body, or answers 413, with these headers, where it is too long. A request that breaks off is never handed over. */
 export const readBody = (
   request: IncomingMessage,
   response: ServerResponse,
   maxBytes: number,
-  done: (body: Buffer) => void
+  done: (body: Buffer) => void,
+  headers: Headers = []
 ): void => {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > maxBytes) {
-    refuseBody(request, response)
+    refuseBody(request, response, headers)
     return
   }
   let first: Buffer | null = null
@@ -29,7 +30,7 @@ export const readBody = (
   request.on('data', (chunk: Buffer) => {
     length += chunk.length
     if (length > maxBytes) {
-      if (!response.headersSent) refuseBody(request, response)
+      if (!response.headersSent) refuseBody(request, response, headers)
       return
     }
     if (first === null) first = chunk
@@ -46,7 +47,7 @@ export const readBody = (
 }
 
 /** The rest of the body is not waited for. */
-const refuseBody = (request: IncomingMessage, response: ServerResponse): void => {
-  answer(response, 413, 'body too large\n', [...TEXT_TYPE, 'Connection', 'close'])
+const refuseBody = (request: IncomingMessage, response: ServerResponse, headers: Headers): void => {
+  answer(response, 413, 'body too large\n', [...TEXT_TYPE, 'Connection', 'close', ...headers])
   response.once('finish', () => request.destroy())
 }

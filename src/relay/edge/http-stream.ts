@@ -57,9 +57,8 @@ const stream =
     }
     if (takesQuery) open(relay, door, kind, request, response, connectInQuery(request))
     else {
-      readBody(request, response, relay.context.client.messageSizeLimit, (body) =>
-        open(relay, door, kind, request, response, body.toString())
-      )
+      const connect = (body: Buffer): void => open(relay, door, kind, request, response, body.toString())
+      readBody(request, response, relay.context.client.messageSizeLimit, connect, corsHeaders(request))
     }
   }
 
