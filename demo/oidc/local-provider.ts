@@ -18,6 +18,8 @@ export interface LocalProviderOptions {
   readonly tokenSeconds?: number
   /** Whether claims are told by the userinfo endpoint only, as some providers do. */
   readonly thinIdTokens?: boolean
+  /** Signs ID tokens; a new one unless given, and making one takes a while. */
+  readonly key?: ReturnType<typeof newSigningKey>
 }
 
 const CLAIMS = ['name', 'email', 'email_verified', 'groups', 'realm_access']
@@ -28,10 +30,10 @@ const SCOPES = 'openid profile email offline_access'
  * never for anything that others can reach.
  */
 export const localProvider = (options: LocalProviderOptions): RequestListener => {
-  const { issuer, clients, accounts, tokenSeconds = 3600, thinIdTokens = false } = options
+  const { issuer, clients, accounts, tokenSeconds = 3600, thinIdTokens = false, key = newSigningKey() } = options
   const provider = new Provider(issuer, {
     clients,
-    jwks: { keys: [signingKey()] },
+    jwks: { keys: [key] },
     cookies: { keys: [randomBytes(32).toString('hex')] },
     claims: { openid: ['sub', 'sid'], profile: CLAIMS },
     conformIdTokenClaims: thinIdTokens,
@@ -87,7 +89,7 @@ const show = (ctx: PageContext, page: string): void => {
   ctx.body = page
 }
 
-const signingKey = () => {
+export const newSigningKey = () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return { ...privateKey.export({ format: 'jwk' }), kid: randomBytes(6).toString('hex'), use: 'sig', alg: 'RS256' }
 }

@@ -166,9 +166,11 @@ t.test('somebody without an account', async (t) => {
     [403, '{"error":"no"}'],
     [404, 'not found']
   ]
+  const { gateway, visitor, clock } = await signedIn(t)
   for (const [status, body] of REFUSALS) {
     t.test(`is what the backend means by ${status} ${body}`, async (t) => {
-      const { gateway, visitor } = await signedIn(t)
+      clock.advance(11)
+      visitor.setCookie(APP_HOST, 'oidc_exchange_failed', null)
       loseAppSession(visitor)
       gateway.backend.answer = (request, response) =>
         isExchange(request) ? response.writeHead(status).end(body) : response.end('{}')
@@ -192,9 +194,12 @@ t.test('a backend that does not answer', async (t) => {
     ['200 without a token', (response) => response.end('{"success":true,"data":{}}')],
     ['a redirect', (response) => response.writeHead(302, { location: '/login' }).end()]
   ]
+  const { gateway, visitor, clock } = await signedIn(t)
   for (const [why, answer] of ABSENCES) {
     t.test(`is not taken for a missing account: ${why}`, async (t) => {
-      const { gateway, visitor, clock } = await signedIn(t)
+      clock.advance(11)
+      gateway.backend.requests.length = 0
+      gateway.logs.length = 0
       loseAppSession(visitor)
       gateway.backend.answer = (request: Answer, response) =>
         isExchange(request) ? answer(response) : response.end('{}')

@@ -1,7 +1,12 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type LocalAccount, type LocalProviderOptions, localProvider } from '../../../demo/oidc/local-provider.js'
+import {
+  type LocalAccount,
+  type LocalProviderOptions,
+  localProvider,
+  newSigningKey
+} from '../../../demo/oidc/local-provider.js'
 import type { Teardown } from '../../helper/child.js'
 import { startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { RecordedRequest, RecordingBackend } from '../../helper/recording-backend.js'
@@ -50,9 +55,12 @@ export const stand = async (t: Teardown): Promise<Standing> => {
 }
 
 export interface TestProvider extends Standing {
-  /** As after a restart with new keys. */
-  restart(options?: Partial<LocalProviderOptions>): void
+  /** As after a restart with a new key. */
+  restart(): void
 }
+
+/** For all providers of a test file: a key takes longer to make than a sign-in. */
+const key = newSigningKey()
 
 /** A real identity provider on a port of its own. */
 export const startProvider = async (
@@ -60,7 +68,7 @@ export const startProvider = async (
   options: Partial<LocalProviderOptions> & { readonly client?: object } = {}
 ): Promise<TestProvider> => {
   const standing = await stand(t)
-  const restart = (more: Partial<LocalProviderOptions> = {}): void => {
+  const begin = (more: Partial<LocalProviderOptions>): void => {
     standing.listener = localProvider({
       issuer: standing.url,
       accounts: [ADA, BOB],
@@ -78,8 +86,8 @@ export const startProvider = async (
       ...more
     })
   }
-  restart()
-  return Object.assign(standing, { restart })
+  begin({ key })
+  return Object.assign(standing, { restart: () => begin({ key: newSigningKey() }) })
 }
 
 /** Time as the gateway sees it, ahead of the real one by as much as a test likes. */

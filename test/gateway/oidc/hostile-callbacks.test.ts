@@ -39,9 +39,10 @@ const refusedOn = (
 }
 
 t.test('a callback is refused', async (t) => {
+  const provider = await startProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
+
   t.test('with a state that nobody gave out', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     for (const state of ['', 'wrong', 'a'.repeat(43)]) {
@@ -53,8 +54,6 @@ t.test('a callback is refused', async (t) => {
   })
 
   t.test('with two states', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     callback.searchParams.append('state', callback.searchParams.get('state') ?? '')
@@ -62,8 +61,6 @@ t.test('a callback is refused', async (t) => {
   })
 
   t.test('in another browser than the one that began, as when somebody sends a link', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const callback = await signInUpToCallback(visitorOf(gateway), 'ada')
     const victim = visitorOf(gateway)
     const page = await victim.request(callback)
@@ -73,8 +70,6 @@ t.test('a callback is refused', async (t) => {
   })
 
   t.test('with the code of another sign-in', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const [mallory, victim] = [visitorOf(gateway), visitorOf(gateway)]
     const stolen = await signInUpToCallback(mallory, 'bob')
     const callback = await signInUpToCallback(victim, 'ada')
@@ -83,8 +78,6 @@ t.test('a callback is refused', async (t) => {
   })
 
   t.test('when it is replayed in the same browser', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     await visitor.request(callback)
@@ -94,8 +87,6 @@ t.test('a callback is refused', async (t) => {
   })
 
   t.test('when it is replayed with the cookies it came with: the provider redeems a code once', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     const cookie = visitor.cookieHeader(callback)
@@ -107,8 +98,6 @@ t.test('a callback is refused', async (t) => {
   })
 
   t.test('when its cookie was planted beside the right one', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     const cookie = visitor.cookieHeader(callback)
@@ -142,6 +131,8 @@ t.test('a person who declines', async (t) => {
 })
 
 t.test('what a provider answers is refused', async (t) => {
+  const provider = await startScriptedProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
   const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   const now = (): number => Math.floor(Date.now() / 1000)
   const claiming =
@@ -201,8 +192,7 @@ t.test('what a provider answers is refused', async (t) => {
   ]
   for (const [why, idToken] of TOKENS) {
     t.test(`with an ID token ${why}`, async (t) => {
-      const provider = await startScriptedProvider(t)
-      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      gateway.logs.length = 0
       provider.idToken = idToken
       const visitor = visitorOf(gateway)
       refusedOn(t, visitor, await signIn(visitor, 'ada'), 400)
@@ -261,6 +251,8 @@ t.test('what a provider answers is refused', async (t) => {
 })
 
 t.test('an error of the provider', async (t) => {
+  const provider = await startScriptedProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
   const ERRORS: readonly (readonly [error: string, status: number, text: RegExp])[] = [
     ['access_denied', 403, /not granted/],
     ['login_required', 403, /not granted/],
@@ -271,13 +263,11 @@ t.test('an error of the provider', async (t) => {
   ]
   for (const [error, status, text] of ERRORS) {
     t.test(`${error} ends on a page`, async (t) => {
-      const provider = await startScriptedProvider(t)
       provider.callback = (query) => {
         query.delete('code')
         query.set('error', error)
         query.set('error_description', '<b>nonsense</b>')
       }
-      const gateway = await startOidcGateway(t, { issuer: provider.url })
       const visitor = visitorOf(gateway)
       const page = await signIn(visitor, 'ada')
       refusedOn(t, visitor, page, status)
@@ -287,8 +277,7 @@ t.test('an error of the provider', async (t) => {
   }
 
   t.test('at its token endpoint ends on a page', async (t) => {
-    const provider = await startScriptedProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    provider.callback = () => undefined
     const answers: readonly (readonly [status: number, body: string, shown: number])[] = [
       [401, '{"error":"invalid_client"}', 502],
       [400, '{"error":"invalid_grant"}', 400],

@@ -37,10 +37,12 @@ export const signedWithText = ({ header, claims }: TokenRecipe, secret: string |
   return `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`
 }
 
+// One for all of a test file: it takes longer to make than a sign-in.
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
 /** A provider that signs in whoever comes, and can be told to lie. */
 export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvider> => {
   const standing = await stand(t)
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const nonces = new Map<string, string | null>()
   const provider: ScriptedProvider = Object.assign(standing, {
     key: privateKey,
