@@ -1,0 +1,62 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Program, stackOf } from '../../scripts/demo/stack.js'
+import type { Child, Teardown } from './child.js'
+import { freePort } from './free-port.js'
+import { startProgram } from './program.js'
+
+export const DEMO_PASSWORD = 'a-password-for-tests'
+
+/** Gateway, relay and demo backend as `npm start` runs them, built, on ports of their own. */
+export interface DemoStack {
+  /** Where the page is. */
+  readonly url: string
+  /** As a power cut would. Resolves when it is gone. */
+  killRelay(): Promise<void>
+  /** Back on the same port, with no memory of before. */
+  startRelay(): Promise<void>
+}
+
+const READY = /listening/
+const READY_WITHIN_MS = 60_000
+
+export const startDemoStack = async (t: Teardown, env: Readonly<Record<string, string>> = {}): Promise<DemoStack> => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-demo-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const { programs, pageUrl, hasPage } = stackOf({
+    GATEWAY_PORT: `${await freePort()}`,
+    RELAY_PORT: `${await freePort()}`,
+    DEMO_BACKEND_PORT: `${await freePort()}`,
+    DEMO_PASSWORD
+  })
+  if (!hasPage) throw new Error('the page is not built: npm run build')
+
+  const start = async ({ entry, env: own }: Program): Promise<Child> => {
+    const child = await startProgram(t, entry, {
+      ...own,
+      AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
+      // Every browser context has an address of its own, so that they do not use up each other's attempts to sign in.
+      TRUST_PROXY: 'loopback',
+      ...env
+    })
+    await child.waitForLine(READY, READY_WITHIN_MS)
+    return child
+  }
+  const [relay, ...others] = programs
+  if (relay?.name !== 'relay') throw new Error('the relay comes first')
+
+  let running: Child
+  const startRelay = async (): Promise<void> => {
+    running = await start(relay)
+  }
+  await Promise.all([startRelay(), ...others.map(start)])
+  return {
+    url: pageUrl,
+    startRelay,
+    killRelay: async () => {
+      running.signal('SIGKILL')
+      await running.exited
+    }
+  }
+}
