@@ -1,6 +1,7 @@
 /**
  * `npm start`: builds, then runs gateway, relay and demo backend as three processes, and says where the page is. Ctrl-C
- * stops all of them; when one of them ends, so do the others. `npm start -- --no-build` runs what was built before.
+ * stops all of them; when one of them ends, so do the others. `npm start -- --no-build` runs what was built before;
+ * `npm start -- --oidc` adds an identity provider to sign in through.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +21,7 @@ const build = async (): Promise<void> => {
   if (code !== 0) throw new CannotStart('The build failed.')
 }
 
-const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage }: Stack): string =>
+const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasProvider }: Stack): string =>
   [
     '',
     '  Gatehouse is running.',
@@ -28,6 +29,7 @@ const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage }: Stac
     `  Page      ${pageUrl}${hasPage ? '' : '  (no page is built here; the API is under /api)'}`,
     `  Accounts  ${DEMO_ACCOUNTS.map(({ email }) => email).join(', ')}`,
     `  Password  ${demoPassword}`,
+    ...(hasProvider ? [`  Provider  ${pageUrl}/auth/oidc/login  (choose an account there, no password)`] : []),
     `  Relay     ${adminUrl}  password ${adminPassword}`,
     '  Stop      Ctrl-C',
     ''
@@ -38,12 +40,13 @@ const main = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<nu
     // A terminal and npm may both pass the same Ctrl-C on.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('stopped'))
   })
-  const taken = await takenPorts(stackOf(env).programs)
+  const options = { oidc: args.includes('--oidc') }
+  const taken = await takenPorts(stackOf(env, options).programs)
   if (taken.length > 0) throw new CannotStart(taken.join('\n'))
   if (!args.includes('--no-build') && (await Promise.race([build(), stopped])) === 'stopped') return 0
 
   // Only now: whether there is a page is known after the build.
-  const stack = stackOf(env)
+  const stack = stackOf(env, options)
   const running = stack.programs.map((program) => new RunningProgram(program, env, say))
   const firstEnd = Promise.race(
     running.map(async ({ program, ended }) => `The ${program.name} ${await ended}, so the others stop too.`)

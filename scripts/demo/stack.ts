@@ -9,7 +9,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /** One of the programs that make up the demo. */
 export interface Program {
-  readonly name: 'relay' | 'backend' | 'gateway'
+  readonly name: 'provider' | 'relay' | 'backend' | 'gateway'
   readonly entry: string
   readonly port: number
   /** What to set when the port is taken. */
@@ -25,10 +25,17 @@ export interface Stack {
   readonly adminPassword: string
   readonly demoPassword: string
   readonly hasPage: boolean
+  /** Whether people sign in through an identity provider. */
+  readonly hasProvider: boolean
 }
 
-/** What the three programs are told, so that they know of each other. Secrets are new each time, unless they are set. */
-export const stackOf = (env: Env): Stack => {
+export interface StackOptions {
+  /** With an identity provider on this machine. */
+  readonly oidc?: boolean
+}
+
+/** What the programs are told, so that they know of each other. Secrets are new each time, unless they are set. */
+export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack => {
   const port = (name: string, fallback: number): number => Number(env[name] || fallback)
   const [gatewayPort, relayPort, backendPort] = [
     port('GATEWAY_PORT', 3000),
@@ -46,6 +53,7 @@ export const stackOf = (env: Env): Stack => {
   const relayUrl = `ws://localhost:${relayPort}`
   const webRoot = env.WEB_ROOT || join(ROOT, 'dist/web')
   const hasPage = existsSync(join(webRoot, 'index.html'))
+  const provider = oidc ? providerOf(port('DEMO_OIDC_PORT', 9100), pageUrl) : null
 
   return {
     pageUrl,
@@ -53,7 +61,9 @@ export const stackOf = (env: Env): Stack => {
     adminPassword,
     demoPassword,
     hasPage,
+    hasProvider: oidc,
     programs: [
+      ...(provider === null ? [] : [provider.program]),
       {
         name: 'relay',
         entry: 'dist/src/relay/main.js',
@@ -99,11 +109,37 @@ export const stackOf = (env: Env): Stack => {
           COOKIE_SECURE: 'false',
           CSP_CONNECT_HOSTS: relayUrl,
           AUDIT_LOG_FILE: join(ROOT, 'logs/audit.jsonl'),
-          ...(hasPage && { WEB_ROOT: webRoot })
+          ...(hasPage && { WEB_ROOT: webRoot }),
+          ...provider?.gatewayEnv
         }
       }
     ]
   }
+}
+
+/** The provider as a program, and what the gateway has to know of it. */
+const providerOf = (port: number, pageUrl: string) => {
+  const client = { id: 'gatehouse', secret: newSecret() }
+  const program: Program = {
+    name: 'provider',
+    entry: 'dist/demo/oidc/provider.js',
+    port,
+    portVariable: 'DEMO_OIDC_PORT',
+    healthPath: '/.well-known/openid-configuration',
+    env: {
+      DEMO_OIDC_PORT: String(port),
+      DEMO_OIDC_CLIENT_ID: client.id,
+      DEMO_OIDC_CLIENT_SECRET: client.secret,
+      DEMO_OIDC_APP_URL: pageUrl
+    }
+  }
+  const gatewayEnv = {
+    OIDC_ISSUER: `http://127.0.0.1:${port}`,
+    OIDC_CLIENT_ID: client.id,
+    OIDC_CLIENT_SECRET: client.secret,
+    SESSION_SECRET: newSecret()
+  }
+  return { program, gatewayEnv }
 }
 
 const newSecret = (): string => randomBytes(32).toString('hex')

@@ -6,6 +6,7 @@ import { WebSocket } from 'ws'
 import { takenPorts } from '../../scripts/demo/ports.js'
 import { readableLine } from '../../scripts/demo/readable-line.js'
 import { stackOf } from '../../scripts/demo/stack.js'
+import { startBrowser } from '../helper/browser.js'
 import { type Child, startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { freePort, LOOPBACK } from '../helper/free-port.js'
@@ -21,8 +22,8 @@ const threePorts = async () => ({
 })
 
 /** The script itself, with what was built before. */
-const start = (t: Test, env: Readonly<Record<string, string>>): Promise<Child> =>
-  startChild(t, process.execPath, ['--import=tsx', 'scripts/start.ts', '--no-build'], {
+const start = (t: Test, env: Readonly<Record<string, string>>, ...args: string[]): Promise<Child> =>
+  startChild(t, process.execPath, ['--import=tsx', 'scripts/start.ts', '--no-build', ...args], {
     PATH: environment.path,
     ...env
   })
@@ -91,6 +92,25 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     t.same(await program.exited, { code: 0, signal: null })
     for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
   })
+})
+
+t.test('npm start -- --oidc', { timeout: 2 * PATIENCE_MS }, async (t) => {
+  const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
+  const program = await start(t, ports, '--oidc')
+  await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
+  const page = `http://localhost:${ports.GATEWAY_PORT}`
+  t.match(program.stdout, `Provider  ${page}/auth/oidc/login`)
+
+  const browser = await startBrowser(t)
+  const tab = await browser.newPage()
+  await tab.goto(`${page}/auth/oidc/login?returnTo=/api/auth/backend-me`)
+  await tab.click('text=Olive Operator')
+  await tab.waitForURL(`${page}/api/auth/backend-me`)
+  t.match(await tab.textContent('body'), '"role":"operator"', 'the backend knows who came')
+
+  program.signal('SIGINT')
+  t.same(await program.exited, { code: 0, signal: null })
+  for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
 })
 
 t.test('npm start when one of the three ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
