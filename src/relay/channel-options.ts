@@ -15,6 +15,8 @@ export const CLOSED: ChannelOptions = Object.freeze({
   historyTtlMs: 0,
   historyMetaTtlMs: HISTORY_META_TTL_MS,
   forceRecovery: false,
+  recoveryMode: 'stream',
+  autoCacheRecover: false,
   forcePositioning: false,
   allowRecovery: false,
   allowPositioning: false,
@@ -75,6 +77,8 @@ export const channelOptions = (
     historyTtlMs: durationMs(file.history_ttl ?? '0'),
     historyMetaTtlMs: metaTtl === undefined ? HISTORY_META_TTL_MS : durationMs(metaTtl),
     forceRecovery: file.force_recovery ?? false,
+    recoveryMode: file.force_recovery_mode ?? 'stream',
+    autoCacheRecover: file.auto_cache_recover ?? false,
     forcePositioning: file.force_positioning ?? false,
     allowRecovery: file.allow_recovery ?? false,
     allowPositioning: file.allow_positioning ?? false,
@@ -97,6 +101,8 @@ export const channelOptions = (
     schema: file.schema ?? null
   }
   historyFaults(options, complain)
+  if (options.autoCacheRecover && !(options.forceRecovery && options.recoveryMode === 'cache'))
+    complain('auto_cache_recover', 'needs force_recovery and the force_recovery_mode "cache"')
   if (options.conflate !== null && parseConflatePath(options.conflate) === null)
     complain('conflate', 'must name a list and the key of its entries, such as "data[].transmitterId"')
   return Object.freeze(options)

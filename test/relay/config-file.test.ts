@@ -109,7 +109,21 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
   ],
   [namespace({ force_recovery: true }), 'channel.namespaces[0].force_recovery needs history_size and history_ttl'],
   [namespace({ allow_recovery: true }), 'channel.namespaces[0].allow_recovery needs history_size and history_ttl'],
-  [namespace({ force_recovery_mode: 'cache' }), 'channel.namespaces[0].force_recovery_mode must be "stream"'],
+  [
+    namespace({ force_recovery_mode: 'last' }),
+    'channel.namespaces[0].force_recovery_mode must be one of "stream", "cache"'
+  ],
+  ...[
+    { force_recovery: true },
+    { force_recovery: true, force_recovery_mode: 'stream' },
+    { allow_recovery: true, force_recovery_mode: 'cache' }
+  ].map(
+    (options) =>
+      [
+        namespace({ history_size: 1, history_ttl: '5s', auto_cache_recover: true, ...options }),
+        'channel.namespaces[0].auto_cache_recover needs force_recovery and the force_recovery_mode "cache"'
+      ] as const
+  ),
   [namespace({ allowed_delta_types: ['xdelta'] }), 'channel.namespaces[0].allowed_delta_types[0] must be "fossil"'],
   [
     namespace({ allowed_delta_types: ['fossil', 'fossil'] }),
@@ -305,8 +319,19 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [namespace({ history_meta_ttl: '24h' }), (config) => room(config)?.historyMetaTtlMs, 86_400_000],
   [
     namespace({ history_size: 7, history_ttl: '1h', force_recovery: true, force_recovery_mode: 'stream' }),
-    (config) => room(config)?.forceRecovery,
-    true
+    (config) => [room(config)?.forceRecovery, room(config)?.recoveryMode, room(config)?.autoCacheRecover],
+    [true, 'stream', false]
+  ],
+  [
+    namespace({
+      history_size: 1,
+      history_ttl: '1h',
+      force_recovery: true,
+      force_recovery_mode: 'cache',
+      auto_cache_recover: true
+    }),
+    (config) => [room(config)?.recoveryMode, room(config)?.autoCacheRecover],
+    ['cache', true]
   ],
   [
     namespace({ history_size: 7, history_ttl: '1h', allow_recovery: true }),

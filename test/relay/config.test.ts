@@ -134,6 +134,8 @@ const CLOSED = {
   historyTtlMs: 0,
   historyMetaTtlMs: 720 * 3_600_000,
   forceRecovery: false,
+  recoveryMode: 'stream',
+  autoCacheRecover: false,
   forcePositioning: false,
   allowRecovery: false,
   allowPositioning: false,

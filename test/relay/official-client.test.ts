@@ -34,6 +34,14 @@ const NAMESPACES = {
         allowed_delta_types: ['fossil'],
         delta_publish: true
       },
+      {
+        name: 'latest',
+        allow_subscribe_for_client: true,
+        ...KEPT,
+        force_recovery: true,
+        force_recovery_mode: 'cache',
+        auto_cache_recover: true
+      },
       { name: 'closed' }
     ]
   }
@@ -209,6 +217,32 @@ for (const transport of TRANSPORTS) {
         [1, 2, 3, 4, 5].map((n) => ({ n }))
       )
       t.equal(relay.stats().clients, 1)
+    })
+
+    t.test('gets the newest from the cache when it comes, and when it comes back', async (t) => {
+      const { port, publish } = await startRelay(t, NAMESPACES)
+      for (const n of [1, 2]) await publish('latest:1', { n })
+      const client = await connect(t, port, transport)
+      const subscription = client.newSubscription('latest:1')
+      const heard = collect(subscription)
+      subscription.subscribe()
+      await heard.until(({ length }) => length === 1)
+      client.disconnect()
+      for (const n of [3, 4]) await publish('latest:1', { n })
+      const back = event(subscription, 'subscribed')
+      client.connect()
+      t.match(await back, { recovered: true, wasRecovering: true })
+      await publish('latest:1', { n: 5 })
+      await heard.until(({ length }) => length === 3)
+
+      t.same(
+        heard.publications.map(({ data, offset }) => [data.n, offset]),
+        [
+          [2, 2],
+          [4, 4],
+          [5, 5]
+        ]
+      )
     })
 
     t.test('gets a new token where its own has expired', async (t) => {

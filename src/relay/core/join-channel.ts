@@ -7,7 +7,7 @@ import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import type { ChannelOptions } from './options.js'
 import { expiryFields, fieldIf, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
-import { following, isRecovered, recoveredText } from './recovery.js'
+import { cacheRecovery, following, recoveredText, streamRecovery, withNewest } from './recovery.js'
 import { Subscription } from './subscription.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 import { LOST_POSITION } from './unsubscribe.js'
@@ -41,6 +41,10 @@ interface Grant {
   readonly pushJoinLeave: boolean
   readonly positioned: boolean
   readonly recoverable: boolean
+  /** The place to recover from. */
+  readonly since: Position | null
+  /** Only the newest publication is handed over. */
+  readonly fromCache: boolean
   readonly delta: boolean
 }
 
@@ -51,6 +55,8 @@ const grant = (wish: Wish, caller: Caller): Grant => {
   const kept = hasHistory(options)
   const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
   const recoverable = kept && (options.forceRecovery || ((wish.recoverable || wish.recover !== null) && mayRecover))
+  const fromCache = options.recoveryMode === 'cache'
+  const since = wish.recover ?? (fromCache && options.autoCacheRecover ? NO_POSITION : null)
   const asks = wish.positioned && (options.allowPositioning || mayRecover)
   const positioned = recoverable || (kept && (options.forcePositioning || asks))
   return {
@@ -60,6 +66,8 @@ const grant = (wish: Wish, caller: Caller): Grant => {
       options.joinLeave && (options.forcePushJoinLeave || (wish.joinLeave && maySeePresence(options, caller))),
     positioned,
     recoverable,
+    since: recoverable ? since : null,
+    fromCache,
     // Who takes differences must know when one is missing.
     delta: wish.delta && positioned && options.allowedDeltaTypes.includes('fossil')
   }
@@ -104,13 +112,13 @@ const NO_PAGE: HistoryPage = { ...NO_POSITION, publications: [] }
 
 const readPlace = (
   connection: Connection,
-  { channel, kind, recover }: Wish,
-  granted: Grant
+  { channel, kind }: Wish,
+  { positioned, since, fromCache }: Grant
 ): MaybePromise<HistoryPage> => {
-  if (!granted.positioned) return NO_PAGE
+  if (!positioned) return NO_PAGE
   const { history, client, watch } = connection.context
-  const since = granted.recoverable ? recover : null
-  if (since !== null) watch.acted('history_recover', kind.namespace)
+  if (since !== null) watch.acted(fromCache ? 'history_recover_cache' : 'history_recover', kind.namespace)
+  if (since !== null && fromCache) return history.read(channel, { since: null, limit: 1, reverse: true }, kind.options)
   const limit = since === null ? 0 : client.recoveryMaxPublicationLimit
   return history.read(channel, { since, limit, reverse: false }, kind.options)
 }
@@ -120,25 +128,29 @@ const settlePlace = (
   subscription: Subscription,
   wish: Wish,
   granted: Grant,
-  page: HistoryPage
+  read: HistoryPage
 ): Joined | ReplyError | Disconnect => {
   const { context } = connection
-  const { namespace } = subscription.channel
+  const { namespace, epoch } = subscription.channel
+  const { since, fromCache } = granted
+  const early = subscription.early ?? []
+  const isWhole = !granted.positioned || following(read, early) !== null
+  // Differences need every publication before them.
+  const skips = since !== null && fromCache && !granted.delta && isWhole && epoch === read.epoch
+  const page = skips ? withNewest(read, early) : read
   const isRecovering = granted.recoverable && wish.recover !== null
-  const recovered = isRecovering && wish.recover !== null && isRecovered(wish.recover, page)
-  if (isRecovering) context.watch.recovered(namespace, recovered, recovered && page.publications.length > 0)
+  const recovery = since === null ? null : (fromCache ? cacheRecovery : streamRecovery)(since, page)
+  const publications = recovery?.publications ?? []
+  const recovered = recovery !== null
+  if (isRecovering) context.watch.recovered(namespace, recovered, publications.length > 0)
   if (isRecovering && !recovered && wish.failsUnrecovered) {
     connection.removeSubscription(subscription)
     return UNRECOVERABLE_POSITION
   }
 
   // A client that recovers climbs from its own place as it takes the publications.
-  const told: Position = {
-    epoch: page.epoch,
-    offset: recovered && wish.recover !== null ? wish.recover.offset : page.offset
-  }
-  const publications = recovered ? page.publications : []
-  if (granted.positioned && following(page, subscription.early ?? []) === null) {
+  const told: Position = { epoch: page.epoch, offset: recovery?.offset ?? page.offset }
+  if (!isWhole) {
     connection.removeSubscription(subscription)
     return INSUFFICIENT_STATE
   }
@@ -156,7 +168,7 @@ const settlePlace = (
       (wish.data === null ? '' : `,"data":${wish.data}`) +
       fieldIf(granted.delta, 'delta')
   )
-  return { result, begin: () => begin(connection, subscription, granted, page, recovered) }
+  return { result, begin: () => begin(connection, subscription, granted, page, publications.length > 0) }
 }
 
 /** The client is told; what it gets follows when it has had the time to take that. */
@@ -165,19 +177,19 @@ const begin = (
   subscription: Subscription,
   granted: Grant,
   page: HistoryPage,
-  recovered: boolean
+  gotLast: boolean
 ): void => {
   if (connection.subscriptions.get(subscription.channel.name) !== subscription) return
   const { context } = connection
   subscription.isTold = true
   context.watch.subscribed(subscription.channel.namespace, connection.name)
   if (subscription.expiresAt > 0) connection.scheduleWake()
-  context.afterReply(() => goLive(connection, subscription, page, recovered))
+  context.afterReply(() => goLive(connection, subscription, page, gotLast))
   announce(connection, subscription, granted)
 }
 
 /** What came in meanwhile, and from here on everything. */
-const goLive = (connection: Connection, subscription: Subscription, page: HistoryPage, recovered: boolean): void => {
+const goLive = (connection: Connection, subscription: Subscription, page: HistoryPage, gotLast: boolean): void => {
   const { channel, takesDelta, isPositioned } = subscription
   if (connection.subscriptions.get(channel.name) !== subscription) return
   const { hub } = connection.context
@@ -198,7 +210,7 @@ const goLive = (connection: Connection, subscription: Subscription, page: Histor
   channel.goLive(subscription, place)
   // Who has just been given the last publication can take the next as a difference to it. Of a client that missed nothing
   // nobody knows whether it holds the last one: it may have come and gone without getting any.
-  const holdsLast = recovered && page.publications.length > 0 && early.length === 0
+  const holdsLast = gotLast && early.length === 0
   if (holdsLast) subscription.needsFull = !channel.canPatchFrom(page.offset)
 }
 

@@ -11,6 +11,10 @@ export interface ChannelOptions {
   /** How long epoch and offset outlive the last use of a channel. Never shorter than `historyTtlMs`. */
   readonly historyMetaTtlMs: number
   readonly forceRecovery: boolean
+  /** Whether who recovers gets all that it missed or only the newest publication. */
+  readonly recoveryMode: 'stream' | 'cache'
+  /** In the mode `cache`: who does not ask for it gets the newest publication too. */
+  readonly autoCacheRecover: boolean
   readonly forcePositioning: boolean
   readonly allowRecovery: boolean
   readonly allowPositioning: boolean

@@ -3,13 +3,40 @@ import { patchText } from './delta-chain.js'
 import { publicationText } from './protocol.js'
 
 /** Whether what was read since the client's place is all that it missed. */
-export const isRecovered = (place: Position, page: HistoryPage): boolean => {
+const isRecovered = (place: Position, page: HistoryPage): boolean => {
   if (place.epoch !== '' && place.epoch !== page.epoch) return false
   const { publications, offset } = page
   const first = publications[0]
   const last = publications[publications.length - 1]
   if (first === undefined || last === undefined) return offset === place.offset
   return first.offset === place.offset + 1 && last.offset === offset
+}
+
+/** What a client is handed and the place that it climbs from; null where it begins at the top. */
+export interface Recovery {
+  readonly publications: readonly Publication[]
+  readonly offset: number
+}
+
+/** All that the client missed. */
+export const streamRecovery = (place: Position, page: HistoryPage): Recovery | null =>
+  isRecovered(place, page) ? { publications: page.publications, offset: place.offset } : null
+
+/** The newest publication, unless the client has it. */
+export const cacheRecovery = (place: Position, page: HistoryPage): Recovery | null => {
+  const isSameStream = place.epoch === page.epoch
+  if (isSameStream && place.offset > 0 && place.offset === page.offset)
+    return { publications: [], offset: place.offset }
+  const newest = page.publications[page.publications.length - 1]
+  if (newest === undefined || newest.offset !== page.offset) return null
+  // An offset of another stream is no place in this one.
+  return { publications: [newest], offset: isSameStream && place.offset < newest.offset ? place.offset : 0 }
+}
+
+/** The page with what arrived while it was read: of that too only the newest counts. */
+export const withNewest = (page: HistoryPage, early: readonly Publication[]): HistoryPage => {
+  const newest = early.filter(({ offset }) => offset > page.offset).pop()
+  return newest === undefined ? page : { epoch: page.epoch, offset: newest.offset, publications: [newest] }
 }
 
 /** As the list of a reply; for a client that takes deltas the first whole and the others as differences. */

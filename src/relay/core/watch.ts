@@ -26,6 +26,7 @@ export type Action =
   | 'presence_stats'
   | 'history'
   | 'history_recover'
+  | 'history_recover_cache'
   | 'history_remove'
 
 export type MessageType = 'publication' | 'join' | 'leave' | 'control'

@@ -1,0 +1,152 @@
+import t from 'tap'
+import type { HistoryPage, Publication } from '../../../src/relay/core/broker.js'
+import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
+
+const CACHE = {
+  allow_subscribe_for_client: true,
+  history_size: 10,
+  history_ttl: '60s',
+  force_recovery: true,
+  force_recovery_mode: 'cache'
+}
+const AUTO = { ...CACHE, auto_cache_recover: true }
+const PLACE = { recoverable: true, positioned: true, epoch: 'epoch1' }
+
+const setUp = (options: Message = CACHE, published = 5) => {
+  const relay = coreRelay(withNamespace(options))
+  for (let data = 1; data <= published; data++) relay.publish('chat:1', data)
+  const subscribe = (more: Message = {}) =>
+    relay.connected('42').say({ id: 2, subscribe: { channel: 'chat:1', ...more } })[0]
+  const recover = (offset: number, epoch = 'epoch1', more: Message = {}) =>
+    subscribe({ recover: true, offset, epoch, ...more })
+  return { ...relay, subscribe, recover }
+}
+
+t.test('recovery from the cache', async (t) => {
+  const newest = { publications: [{ data: 5, offset: 5 }], recovered: true, was_recovering: true }
+  const handed: [why: string, offset: number, epoch: string, told: Message, options: Message][] = [
+    ['behind', 2, 'epoch1', { offset: 2 }, CACHE],
+    ['that the history has dropped', 1, 'epoch1', { offset: 1 }, { ...CACHE, history_size: 1 }],
+    ['of no epoch', 0, '', {}, CACHE],
+    ['of another epoch', 5, 'other', {}, CACHE],
+    ['that is ahead of the stream', 9, 'epoch1', {}, CACHE]
+  ]
+  for (const [why, offset, epoch, told, options] of handed) {
+    t.test(`hands over only the newest to a client at a place ${why}`, async (t) => {
+      t.same(setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...PLACE, ...told, ...newest } })
+    })
+  }
+
+  t.test('hands over nothing to a client that has the newest, also when the history has run out', async (t) => {
+    const { recover, pass } = setUp()
+    const nothing = { id: 2, subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true } }
+
+    t.same(recover(5), nothing)
+    pass(60_000)
+    t.same(recover(5), nothing)
+  })
+
+  t.test('does not happen where the newest is gone', async (t) => {
+    const { recover, pass } = setUp()
+    pass(60_000)
+
+    t.same(recover(3), { id: 2, subscribe: { ...PLACE, offset: 5, was_recovering: true } })
+    t.match(recover(3, 'epoch1', { flag: 3 }), { error: { code: 112 } })
+  })
+
+  t.test('does not happen where nothing was published', async (t) => {
+    t.same(setUp(CACHE, 0).recover(0, ''), { id: 2, subscribe: { ...PLACE, was_recovering: true } })
+  })
+
+  t.test('is for clients that ask', async (t) => {
+    t.same(setUp().subscribe(), { id: 2, subscribe: { ...PLACE, offset: 5 } })
+  })
+
+  t.test('is followed by what is published then', async (t) => {
+    const { connected, publish } = setUp()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 2, epoch: 'epoch1' } })
+    publish('chat:1', 6)
+
+    t.same(client.heard(), [{ push: { channel: 'chat:1', pub: { data: 6, offset: 6 } } }])
+  })
+})
+
+t.test('recovery from the cache without asking', async (t) => {
+  t.test('hands over the newest', async (t) => {
+    t.same(setUp(AUTO).subscribe(), {
+      id: 2,
+      subscribe: { ...PLACE, publications: [{ data: 5, offset: 5 }], recovered: true }
+    })
+  })
+
+  t.test('leaves alone who comes back and has it', async (t) => {
+    t.same(setUp(AUTO).recover(5), {
+      id: 2,
+      subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true }
+    })
+  })
+
+  t.test('is no error on a channel without publications', async (t) => {
+    t.same(setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: PLACE })
+  })
+
+  t.test('holds for the channels of a token', async (t) => {
+    const { client, token } = setUp(AUTO)
+
+    t.match(client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }) } }), [
+      { connect: { subs: { 'chat:1': { publications: [{ data: 5, offset: 5 }], recovered: true } } } }
+    ])
+  })
+})
+
+t.test('what is published while the cache is read', async (t) => {
+  const publication = (offset: number): Publication => ({
+    data: String(offset),
+    offset,
+    info: null,
+    tags: null,
+    time: 0,
+    delta: false
+  })
+  const subscribed = async (options: Message, request: Message, early: readonly number[]) => {
+    let give = (_page: HistoryPage): void => undefined
+    const answered = new Promise<HistoryPage>((resolve) => {
+      give = resolve
+    })
+    const { connected, relay } = coreRelay(withNamespace(options), {
+      history: { read: () => answered, remove: () => undefined }
+    })
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'chat:1', ...request } })
+    for (const offset of early) relay.context.hub.publication('chat:1', publication(offset), 'e')
+    give({ epoch: 'e', offset: 5, publications: [publication(5)] })
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+    const heard = client.heard()
+    relay.context.hub.publication('chat:1', publication(8), 'e')
+    return { heard, later: client.heard(), closed: client.closed }
+  }
+
+  t.test('takes the place of what was read', async (t) => {
+    const { heard, later } = await subscribed(AUTO, {}, [5, 6, 7])
+
+    t.match(heard, [{ id: 2, subscribe: { publications: [{ data: 7, offset: 7 }], recovered: true } }])
+    t.equal(heard.length, 1)
+    t.match(later, [{ push: { pub: { offset: 8 } } }])
+  })
+
+  t.test('follows one by one where the client takes differences', async (t) => {
+    const delta = { ...AUTO, allowed_delta_types: ['fossil'] }
+    const { heard } = await subscribed(delta, { delta: 'fossil' }, [6, 7])
+
+    t.match(heard, [
+      { id: 2, subscribe: { publications: [{ data: '5', offset: 5 }], recovered: true, delta: true } },
+      { push: { pub: { data: '6', offset: 6 } } },
+      { push: { pub: { data: '7', offset: 7 } } }
+    ])
+  })
+
+  t.test('and leaves a hole closes the connection', async (t) => {
+    t.equal((await subscribed(AUTO, {}, [7])).closed, '3010 insufficient state')
+  })
+})
