@@ -23,7 +23,7 @@ t.test('every page', async (t) => {
     await page.getByRole('button', { name: 'Open the menu' }).tap()
     await page.getByRole('link', { name: 'Dashboard' }).tap()
     await page.waitForURL('**/dashboard')
-    t.equal(await page.getByRole('navigation', { name: 'Pages' }).isVisible(), false)
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'hidden' })
     t.same(complaints, [])
   })
 
@@ -56,15 +56,10 @@ t.test('every page', async (t) => {
     const add = page.getByRole('button', { name: 'Add a person' })
     await add.focus()
     await page.keyboard.press('Enter')
-    t.equal(
-      await page
-        .getByRole('dialog')
-        .getByLabel('First name')
-        .evaluate((input) => input.matches(':focus')),
-      true
-    )
+    await page.getByRole('dialog').getByLabel('First name').and(page.locator(':focus')).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
-    t.ok(await add.evaluate((button) => button.matches(':focus')), 'the focus is back where it was')
+    // The focus is back where it was.
+    await add.and(page.locator(':focus')).waitFor()
   })
 })

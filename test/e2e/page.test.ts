@@ -102,7 +102,7 @@ t.test('the demo page', async (t) => {
 
     await stack.killRelay()
     await page.getByText('The live connection is lost').waitFor()
-    t.equal(await page.getByText('Offline', { exact: true }).count(), 1)
+    await page.getByText('Offline', { exact: true }).waitFor()
 
     await page.getByRole('button', { name: 'Try now' }).click()
     await page.getByText('The live connection is lost').waitFor()
@@ -178,6 +178,8 @@ t.test('what a role is shown', async (t) => {
       const { page, complaints } = await openDemoPage(t, browser, stack, { as: role })
       await page.goto('/settings')
       const menu = page.getByRole('navigation', { name: 'Pages' })
+      // Reading all of them waits for none.
+      await menu.getByRole('link').first().waitFor()
       t.same(
         (await menu.getByRole('link').allInnerTexts()).map((text) => text.trim()),
         entries
@@ -208,7 +210,7 @@ t.test('personnel', async (t) => {
     await form.locator('[aria-invalid=true]').waitFor()
     t.equal(await email.getAttribute('aria-invalid'), 'true')
     t.equal(await form.locator(`[id="${await email.getAttribute('aria-describedby')}"]`).count(), 1)
-    t.ok(await email.evaluate((input) => input.matches(':focus')))
+    await email.and(page.locator(':focus')).waitFor()
 
     await email.fill('zyta@example.com')
     await form.getByRole('button', { name: 'Create' }).click()

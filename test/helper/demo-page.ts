@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { PATIENCE_MS } from './browser.js'
 import { DEMO_PASSWORD, type DemoStack } from './demo-stack.js'
 
 export type Role = 'admin' | 'operator' | 'viewer'
@@ -38,6 +39,7 @@ export const openDemoPage = async (
     extraHTTPHeaders: { 'x-forwarded-for': `192.0.2.${addresses}` },
     ...options
   })
+  context.setDefaultTimeout(PATIENCE_MS)
   t.teardown(() => context.close())
   const complaints: string[] = []
   const complain = (text: string): void => {

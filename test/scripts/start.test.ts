@@ -103,6 +103,7 @@ t.test('npm start -- --oidc', { timeout: 2 * PATIENCE_MS }, async (t) => {
 
   const browser = await startBrowser(t)
   const tab = await browser.newPage()
+  tab.setDefaultTimeout(PATIENCE_MS)
   await tab.goto(`${page}/auth/oidc/login?returnTo=/api/auth/backend-me`)
   await tab.click('text=Olive Operator')
   await tab.waitForURL(`${page}/api/auth/backend-me`)
