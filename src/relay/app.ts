@@ -13,6 +13,7 @@ import { RelayMetrics } from './edge/metrics.js'
 import { metricsRoute } from './edge/metrics-route.js'
 import { schemaFault } from './edge/schema-fault.js'
 import { buildServer } from './edge/server.js'
+import { FleetOfOne } from './engine/fleet-of-one.js'
 import { MemoryEngine } from './engine/memory.js'
 import { MemoryPresence } from './engine/memory-presence.js'
 import { replyHeadStart } from './reply-head-start.js'
@@ -47,7 +48,8 @@ export const buildRelay = async (
 ): Promise<RunningRelay> => {
   let config = initial
   const engine = new MemoryEngine({ nowMs, newEpoch: () => randomBytes(4).toString('hex') })
-  const metrics: RelayMetrics = new RelayMetrics({ version, stats: () => relay.stats(), nodes: () => 1 })
+  const fleet = new FleetOfOne()
+  const metrics: RelayMetrics = new RelayMetrics({ version, stats: () => relay.stats(), nodes: () => fleet.size })
   let metricsReaders = new AddressSet(initial.metricsAllow)
   const checks = secretChecks(() => config)
   const relay: Relay = new Relay(
@@ -55,6 +57,7 @@ export const buildRelay = async (
       broker: engine,
       history: engine,
       presence: new MemoryPresence(),
+      fleet,
       checkToken: (token, now) => checks().connection(token, now),
       checkSubscriptionToken: (token, now) => checks().subscription(token, now),
       nowMs,
@@ -108,6 +111,7 @@ export const buildRelay = async (
       await sendAway(relay, config.shutdownMs)
       await closed
       for (const timer of [closingIdle, ticking, sweeping]) clearInterval(timer)
+      await fleet.close()
       await engine.close()
     },
     cutOff: () => server.closeAllConnections()

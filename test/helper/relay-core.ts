@@ -6,6 +6,7 @@ import type { Disconnect } from '../../src/relay/core/disconnect.js'
 import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
 import { Relay } from '../../src/relay/core/relay.js'
 import { NO_WATCH } from '../../src/relay/core/watch.js'
+import { FleetOfOne } from '../../src/relay/engine/fleet-of-one.js'
 import { MemoryEngine } from '../../src/relay/engine/memory.js'
 import { MemoryPresence } from '../../src/relay/engine/memory-presence.js'
 import { tokenCheck } from '../../src/relay/token-check.js'
@@ -96,6 +97,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       broker: engine,
       history: engine,
       presence: new MemoryPresence(),
+      fleet: new FleetOfOne(),
       checkToken: tokenCheck(HMAC_SECRET),
       checkSubscriptionToken: tokenCheck(HMAC_SECRET),
       nowMs,

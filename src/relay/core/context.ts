@@ -1,5 +1,6 @@
 import type { Broker, History, Presence } from './broker.js'
 import type { Connection } from './connection.js'
+import type { Fleet } from './fleet.js'
 import type { Hub } from './hub.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import type { Roster } from './roster.js'
@@ -17,6 +18,7 @@ export interface RelayParts {
   readonly broker: Broker
   readonly history: History
   readonly presence: Presence
+  readonly fleet: Fleet
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
   readonly nowMs: () => number

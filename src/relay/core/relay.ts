@@ -6,9 +6,11 @@ import { type ClientSink, Connection } from './connection.js'
 import type { Context, RelayParts } from './context.js'
 import type { Disconnect } from './disconnect.js'
 import { ReplyError } from './errors.js'
+import type { Answers } from './fleet.js'
 import { Hub } from './hub.js'
 import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
+import { nodeAnswers } from './node-answers.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import { publishOn } from './publish.js'
 import { Roster } from './roster.js'
@@ -28,6 +30,8 @@ export interface RelayStats {
 /** Joins hub, broker and connections; what the edges talk to. */
 export class Relay {
   readonly context: Context
+  /** What this node tells the fleet. */
+  readonly answers: Answers
 
   constructor(parts: RelayParts, { client, channels }: RelayRules, conflators: (path: string) => Conflator) {
     this.context = {
@@ -39,10 +43,12 @@ export class Relay {
       sessions: new Map(),
       node: parts.newId()
     }
+    this.answers = nodeAnswers(this)
   }
 
   start(): MaybePromise<void> {
-    return this.context.broker.start(this.context.hub)
+    const { broker, hub, fleet, node } = this.context
+    return after(broker.start(hub), () => fleet.start(node, this.answers))
   }
 
   attach(sink: ClientSink): CommandLine {

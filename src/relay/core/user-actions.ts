@@ -1,25 +1,16 @@
-import type { Position } from './broker.js'
 import { channelKind } from './channels.js'
 import type { Connection } from './connection.js'
 import type { Context } from './context.js'
 import { CONNECTION_EXPIRED, Disconnect } from './disconnect.js'
 import { LIMIT_EXCEEDED, ReplyError } from './errors.js'
+import type { DisconnectParams, RefreshParams, SubscribeParams, UnsubscribeParams, Whom } from './fleet.js'
 import { joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { refreshPush, subscribePush } from './protocol.js'
 import { extend } from './refresh.js'
-import type { ServerSubscription } from './tokens.js'
 import { SERVER_UNSUBSCRIBE } from './unsubscribe.js'
 
-// What the operator's backend can do to the connections of a user.
-
-export interface Whom {
-  /** '' is the user without a name, not everybody. */
-  readonly user: string
-  /** '' for all of the user's connections. */
-  readonly client: string
-  readonly session: string
-}
+// What the operator's backend can do to the connections that a user has at this node.
 
 const connectionsOf = ({ roster }: Context, { user, client, session }: Whom): readonly Connection[] =>
   roster
@@ -27,14 +18,15 @@ const connectionsOf = ({ roster }: Context, { user, client, session }: Whom): re
     .filter((each) => each.state === 'live' && (client === '' || each.client === client))
     .filter((each) => session === '' || each.session === session)
 
-export const disconnectUser = (context: Context, whom: Whom, spared: readonly string[], reason: Disconnect): void => {
+export const disconnectUser = (context: Context, { whom, spared, code, reason }: DisconnectParams): void => {
+  const disconnect = new Disconnect(code, reason)
   for (const connection of connectionsOf(context, whom)) {
-    if (!spared.includes(connection.client)) connection.end(reason)
+    if (!spared.includes(connection.client)) connection.end(disconnect)
   }
 }
 
 /** From all channels where none is named. */
-export const unsubscribeUser = (context: Context, whom: Whom, channel: string): void => {
+export const unsubscribeUser = (context: Context, { whom, channel }: UnsubscribeParams): void => {
   for (const connection of connectionsOf(context, whom)) {
     for (const subscription of [...connection.subscriptions.values()]) {
       if (channel === '' || subscription.channel.name === channel) {
@@ -44,17 +36,9 @@ export const unsubscribeUser = (context: Context, whom: Whom, channel: string): 
   }
 }
 
-export interface ServerSubscribe extends ServerSubscription {
-  readonly channel: string
-  /** In seconds; 0 for never. */
-  readonly expiresAt: number
-  readonly recover: Position | null
-}
-
 export const subscribeUser = (
   context: Context,
-  whom: Whom,
-  subscribe: ServerSubscribe
+  { whom, subscription: subscribe }: SubscribeParams
 ): MaybePromise<ReplyError | null> => {
   const kind = channelKind(subscribe.channel, context.channels)
   if (kind instanceof ReplyError) return kind
@@ -86,14 +70,8 @@ export const subscribeUser = (
   return joining.length === 0 ? null : Promise.all(joining).then(() => null)
 }
 
-export interface ServerRefresh {
-  readonly isExpired: boolean
-  /** In seconds; 0 for never. */
-  readonly expiresAt: number
-  readonly info: string | null
-}
-
-export const refreshUser = (context: Context, whom: Whom, { isExpired, expiresAt, info }: ServerRefresh): void => {
+export const refreshUser = (context: Context, { whom, refresh }: RefreshParams): void => {
+  const { isExpired, expiresAt, info } = refresh
   for (const connection of connectionsOf(context, whom)) {
     if (isExpired) {
       connection.end(CONNECTION_EXPIRED)

@@ -2,16 +2,15 @@ import type { NewPublication, Position } from '../core/broker.js'
 import { type ChannelKind, channelKind, hasHistory } from '../core/channels.js'
 import { Disconnect, FORCED } from '../core/disconnect.js'
 import { NOT_AVAILABLE, ReplyError } from '../core/errors.js'
+import type { Whom } from '../core/fleet.js'
 import { readHistory } from '../core/history-reading.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
 import { historyText, objectText, positionFields, presenceStatsText, presenceText, quote } from '../core/protocol.js'
 import type { Relay } from '../core/relay.js'
 import { isObject } from '../core/requests.js'
-import { disconnectUser, refreshUser, subscribeUser, unsubscribeUser, type Whom } from '../core/user-actions.js'
 import type { Action } from '../core/watch.js'
 import { errorJson, resultJson } from './api-reply.js'
 import { type ApiRequest, BadField } from './api-request.js'
-import { nodeInfo } from './node-info.js'
 
 /** Answers with the JSON text of a result. Throws `BadField` where the request cannot be read. */
 export type ApiMethod = (relay: Relay, request: ApiRequest) => MaybePromise<string | ReplyError>
@@ -79,7 +78,10 @@ const subscribe: ApiMethod = (relay, request) => {
     override: request.override(),
     recover: request.position('recover_since')
   }
-  return after(subscribeUser(relay.context, whom(request), subscription), (error) => error ?? '{}')
+  return after(relay.context.fleet.ask('subscribe', { whom: whom(request), subscription }), (answers) => {
+    const refused = answers.find(({ answer }) => answer !== null)?.answer
+    return refused ? new ReplyError(refused.code, refused.message, refused.temporary) : '{}'
+  })
 }
 
 const unsubscribe: ApiMethod = (relay, request) => {
@@ -88,8 +90,7 @@ const unsubscribe: ApiMethod = (relay, request) => {
     const kind = channelKind(channel, relay.context.channels)
     if (kind instanceof ReplyError) return kind
   }
-  unsubscribeUser(relay.context, whom(request), channel)
-  return '{}'
+  return after(relay.context.fleet.ask('unsubscribe', { whom: whom(request), channel }), () => '{}')
 }
 
 const MAX_REASON_BYTES = 123
@@ -120,18 +121,18 @@ const isJson = (text: string): boolean => {
 }
 
 const disconnect: ApiMethod = (relay, request) => {
-  const reason = disconnectReason(request.value('disconnect'))
-  disconnectUser(relay.context, whom(request), request.texts('whitelist'), reason)
-  return '{}'
+  const { code, reason } = disconnectReason(request.value('disconnect'))
+  const params = { whom: whom(request), spared: request.texts('whitelist'), code, reason }
+  return after(relay.context.fleet.ask('disconnect', params), () => '{}')
 }
 
 const refresh: ApiMethod = (relay, request) => {
-  refreshUser(relay.context, whom(request), {
+  const refresh = {
     isExpired: request.flag('expired'),
     expiresAt: request.whole('expire_at', 0),
     info: request.json('info')?.text ?? null
-  })
-  return '{}'
+  }
+  return after(relay.context.fleet.ask('refresh', { whom: whom(request), refresh }), () => '{}')
 }
 
 /** For methods about a channel: unknown namespaces are 102, options that are off are 108. */
@@ -185,39 +186,21 @@ const historyRemove = onChannel(
   (relay, channel) => after(relay.context.history.remove(channel), () => '{}')
 )
 
-const channels: ApiMethod = (relay, request) => {
-  const pattern = request.text('pattern')
-  const matches = pattern === '' ? () => true : globTest(pattern)
-  const found = [...relay.context.hub.channels.values()].filter(({ name }) => matches(name))
-  return `{"channels":{${found.map(({ name, size }) => `${quote(name)}:{"num_clients":${size}}`).join(',')}}}`
-}
-
-/** `*` for any text and `?` for any character; everything else stands for itself. */
-const globTest = (pattern: string): ((name: string) => boolean) => {
-  // Without a regular expression, which a pattern full of stars would keep busy for ever.
-  return (name) => {
-    let at = 0
-    let from = 0
-    let star = -1
-    let mark = 0
-    while (from < name.length) {
-      if (at < pattern.length && pattern[at] !== '*' && (pattern[at] === '?' || pattern[at] === name[from])) {
-        at++
-        from++
-      } else if (pattern[at] === '*') {
-        star = at++
-        mark = from
-      } else if (star !== -1) {
-        at = star + 1
-        from = ++mark
-      } else return false
+const channels: ApiMethod = (relay, request) =>
+  after(relay.context.fleet.ask('channels', request.text('pattern')), (answers) => {
+    const counts = new Map<string, number>()
+    for (const { answer } of answers) {
+      for (const [name, clients] of Object.entries(answer)) counts.set(name, (counts.get(name) ?? 0) + clients)
     }
-    while (pattern[at] === '*') at++
-    return at === pattern.length
-  }
-}
+    const found = [...counts].map(([name, clients]) => `${quote(name)}:{"num_clients":${clients}}`)
+    return `{"channels":{${found.join(',')}}}`
+  })
 
-const info: ApiMethod = (relay) => `{"nodes":[${JSON.stringify(nodeInfo(relay))}]}`
+const info: ApiMethod = (relay) =>
+  after(
+    relay.context.fleet.ask('info', null),
+    (answers) => `{"nodes":[${answers.map(({ answer }) => JSON.stringify(answer)).join(',')}]}`
+  )
 
 /** In the order of the numbers that old publishers use for them. */
 export const NUMBERED_METHODS = [

@@ -1,3 +1,4 @@
+import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
 import { corsHeaders, PREFLIGHT } from './cors.js'
 import type { Door } from './door.js'
@@ -29,10 +30,10 @@ export const emulation =
         answer(response, 400, '', cors)
         return
       }
-      const { context } = relay
-      const client = message.node === context.node ? context.sessions.get(message.session) : undefined
-      answer(response, client === undefined ? 404 : 204, '', cors)
-      client?.commands?.receive(message.data)
+      // A load balancer may bring it to another node than the one that holds the response.
+      const { node, ...said } = message
+      const isThere = relay.context.fleet.askOne(node, 'emulate', said)
+      void after(isThere, (there) => answer(response, there === true ? 204 : 404, '', cors))
     }
     readBody(request, response, MAX_EMULATION_BYTES, receive, cors)
   }

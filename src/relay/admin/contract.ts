@@ -1,0 +1,156 @@
+// What the operators' page and the relay say to each other; types only, so that the page can import them.
+//
+//   POST /admin/api/sign-in      SignIn          204 and the session cookie; 401; 429 with Retry-After
+//   POST /admin/api/sign-out                     204
+//   GET  /admin/api/session                      Session, or 401
+//   GET  /admin/api/live?channel=                server-sent events, see LiveEvents; `channel` adds its publications
+//   GET  /admin/api/channels?search=&sort=&order=&page=&size=      Page<ChannelRow>
+//   GET  /admin/api/channel?name=                ChannelDetail
+//   GET  /admin/api/connections?search=&sort=&order=&page=&size=   Page<ConnectionRow>
+//   GET  /admin/api/config                       ConfigInForce
+//   POST /admin/api/publish      TestPublish     TestPublished, or Problem
+//   POST /admin/api/disconnect   DisconnectOrder 204
+//
+// Everything that changes something carries the session's token in `X-Admin-CSRF`. What is refused is a `Problem`.
+
+export interface SignIn {
+  readonly password: string
+}
+
+export interface Session {
+  readonly csrf: string
+  readonly version: string
+  /** Signed out when nothing was asked for so long; the live stream does not count. */
+  readonly idleMs: number
+}
+
+export interface Problem {
+  readonly error: { readonly code: string; readonly message: string }
+}
+
+/** One second of one node. */
+export interface Figures {
+  readonly connections: number
+  readonly subscriptions: number
+  readonly channels: number
+  readonly publishesPerSecond: number
+  readonly deliveriesPerSecond: number
+  readonly bytesPerSecond: number
+  /** Bytes that wait for readers. */
+  readonly queuedBytes: number
+  readonly slowReaders: number
+  readonly conflatedReaders: number
+  readonly eventLoopDelayMs: number
+  readonly memoryBytes: number
+}
+
+export interface NodeFigures extends Figures {
+  readonly node: string
+  /** `relay`, or `relay worker 2`. */
+  readonly name: string
+}
+
+export interface Frame {
+  /** In milliseconds since 1970. */
+  readonly time: number
+  readonly nodes: readonly NodeFigures[]
+}
+
+export type CheckState = 'green' | 'amber' | 'red'
+
+export interface Check {
+  readonly id: string
+  readonly title: string
+  readonly state: CheckState
+  /** One sentence: what was seen, and what to do where it is not green. */
+  readonly sentence: string
+  /** What was seen in detail: refused origins with their counts, reasons of failed tokens. */
+  readonly details: readonly { readonly what: string; readonly count: number }[]
+}
+
+export interface LivePublication {
+  readonly channel: string
+  readonly time: number
+  readonly offset: number
+  /** JSON text, cut where it is long. */
+  readonly data: string
+  readonly isCut: boolean
+}
+
+export interface LiveEvents {
+  /** First: what is known of the last 15 minutes. */
+  readonly history: readonly Frame[]
+  readonly frame: Frame
+  readonly checks: readonly Check[]
+  readonly publication: LivePublication
+  /** The session has ended. */
+  readonly end: null
+}
+
+export interface Page<Row> {
+  readonly rows: readonly Row[]
+  readonly total: number
+  readonly page: number
+  readonly size: number
+}
+
+export interface ChannelRow {
+  readonly name: string
+  readonly subscribers: number
+  readonly publishesPerSecond: number
+  /** In milliseconds since 1970; null before the first. */
+  readonly lastPublish: number | null
+  /** Null where the namespace keeps none. */
+  readonly historyLength: number | null
+}
+
+export type ChannelSort = 'name' | 'subscribers' | 'publishesPerSecond' | 'lastPublish' | 'historyLength'
+
+export interface ChannelDetail extends ChannelRow {
+  readonly namespace: string
+  /** The schema that publications must fit. */
+  readonly schema: string | null
+  readonly publications: readonly LivePublication[]
+  /** Null where the namespace does not keep it. */
+  readonly presence: readonly { readonly client: string; readonly user: string }[] | null
+}
+
+export interface ConnectionRow {
+  readonly client: string
+  readonly user: string
+  readonly address: string
+  readonly transport: string
+  readonly node: string
+  /** In milliseconds since 1970. */
+  readonly since: number
+  readonly channels: number
+  /** Bytes that wait for it. */
+  readonly queuedBytes: number
+  readonly isBehind: boolean
+}
+
+export type ConnectionSort = 'user' | 'address' | 'since' | 'transport' | 'queuedBytes'
+
+export interface TestPublish {
+  readonly channel: string
+  readonly data: unknown
+}
+
+export interface TestPublished {
+  readonly offset: number
+  readonly epoch: string
+}
+
+export interface DisconnectOrder {
+  readonly user: string
+  /** '' for all of the user's. */
+  readonly client: string
+}
+
+export interface ConfigInForce {
+  /** Secrets are shown as `(hidden)`. */
+  readonly config: unknown
+  /** In milliseconds since 1970. */
+  readonly startedAt: number
+  readonly reloadedAt: number | null
+}
