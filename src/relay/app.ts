@@ -13,9 +13,8 @@ import { RelayMetrics } from './edge/metrics.js'
 import { metricsRoute } from './edge/metrics-route.js'
 import { schemaFault } from './edge/schema-fault.js'
 import { buildServer } from './edge/server.js'
-import { FleetOfOne } from './engine/fleet-of-one.js'
-import { MemoryEngine } from './engine/memory.js'
-import { MemoryPresence } from './engine/memory-presence.js'
+import type { Engine } from './engine/engine.js'
+import { withinProcess } from './engine/within-process.js'
 import { replyHeadStart } from './reply-head-start.js'
 import { tokenCheck } from './token-check.js'
 
@@ -38,25 +37,31 @@ export interface RunningRelay {
 export interface RelayAppParts {
   readonly log: Logger
   readonly version: string
+  /** What operators know this node by. */
+  readonly name?: string
+  /** Without one the relay acts alone. */
+  readonly engine?: Engine
   readonly nowMs?: () => number
 }
+
+/** The name of a stream that is made anew. */
+export const newEpoch = (): string => randomBytes(4).toString('hex')
 
 /** All of the relay, not listening yet. */
 export const buildRelay = async (
   initial: RelayConfig,
-  { log, version, nowMs = Date.now }: RelayAppParts
+  { log, version, name = 'relay', nowMs = Date.now, engine = withinProcess({ nowMs, newEpoch }) }: RelayAppParts
 ): Promise<RunningRelay> => {
   let config = initial
-  const engine = new MemoryEngine({ nowMs, newEpoch: () => randomBytes(4).toString('hex') })
-  const fleet = new FleetOfOne()
+  const { broker, history, presence, fleet } = engine
   const metrics: RelayMetrics = new RelayMetrics({ version, stats: () => relay.stats(), nodes: () => fleet.size })
   let metricsReaders = new AddressSet(initial.metricsAllow)
   const checks = secretChecks(() => config)
   const relay: Relay = new Relay(
     {
-      broker: engine,
-      history: engine,
-      presence: new MemoryPresence(),
+      broker,
+      history,
+      presence,
       fleet,
       checkToken: (token, now) => checks().connection(token, now),
       checkSubscriptionToken: (token, now) => checks().subscription(token, now),
@@ -69,6 +74,7 @@ export const buildRelay = async (
       atEndOfTurn: setImmediate,
       log,
       watch: metrics,
+      name,
       version
     },
     initial,

@@ -109,6 +109,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       atEndOfTurn: (task) => void tasks.push(task),
       log: { warn: () => undefined, error: () => undefined },
       watch: NO_WATCH,
+      name: 'relay',
       version: 'test',
       ...parts
     },

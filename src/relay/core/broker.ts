@@ -1,5 +1,5 @@
 import type { MaybePromise } from './maybe-promise.js'
-import type { ChannelOptions } from './options.js'
+import type { HistoryOptions } from './options.js'
 
 /** One message on a channel, as it is kept and delivered. */
 export interface Publication {
@@ -59,7 +59,7 @@ export interface Broker {
   subscribe(channel: string): MaybePromise<void>
   unsubscribe(channel: string): MaybePromise<void>
   /** Where the publication now is, or where an equal one already was; `NO_POSITION` without history. */
-  publish(channel: string, publication: NewPublication, options: ChannelOptions): MaybePromise<Published>
+  publish(channel: string, publication: NewPublication, options: HistoryOptions): MaybePromise<Published>
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): MaybePromise<void>
   close(): MaybePromise<void>
 }
@@ -78,7 +78,7 @@ export interface HistoryPage extends Position {
 
 /** What was published lately. Asking about a channel gives it an epoch, so that a first subscriber knows its place. */
 export interface History {
-  read(channel: string, range: HistoryRange, options: ChannelOptions): MaybePromise<HistoryPage>
+  read(channel: string, range: HistoryRange, options: HistoryOptions): MaybePromise<HistoryPage>
   remove(channel: string): MaybePromise<void>
 }
 

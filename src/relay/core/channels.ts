@@ -1,5 +1,5 @@
 import { BAD_REQUEST, type ReplyError, UNKNOWN_CHANNEL } from './errors.js'
-import type { ChannelOptions, ChannelRules } from './options.js'
+import type { ChannelOptions, ChannelRules, HistoryOptions } from './options.js'
 
 /** What a channel's name says about it. */
 export interface ChannelKind {
@@ -105,5 +105,5 @@ export const maySeePresence = (options: ChannelOptions, caller: Caller): boolean
 export const maySeeHistory = (options: ChannelOptions, caller: Caller): boolean =>
   isOpen(options.allowHistoryForClient, options.allowHistoryForSubscriber, options.allowHistoryForAnonymous, caller)
 
-export const hasHistory = ({ historySize, historyTtlMs }: ChannelOptions): boolean =>
+export const hasHistory = ({ historySize, historyTtlMs }: HistoryOptions): boolean =>
   historySize > 0 && historyTtlMs > 0

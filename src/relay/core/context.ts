@@ -38,6 +38,8 @@ export interface RelayParts {
   readonly atEndOfTurn: (task: () => void) => void
   readonly log: Log
   readonly watch: Watch
+  /** What operators know this node by. */
+  readonly name: string
   readonly version: string
 }
 

@@ -38,7 +38,7 @@ const nodeInfo = (relay: Relay): NodeInfo => {
   const { clients, users, channels, subscriptions } = relay.stats()
   return {
     uid: relay.context.node,
-    name: 'relay',
+    name: relay.context.name,
     version: relay.context.version,
     num_clients: clients,
     num_users: users,

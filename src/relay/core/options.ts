@@ -40,6 +40,9 @@ export interface ChannelOptions {
   readonly schema: string | null
 }
 
+/** What engines must know of it. */
+export type HistoryOptions = Pick<ChannelOptions, 'historySize' | 'historyTtlMs' | 'historyMetaTtlMs'>
+
 export interface ChannelRules {
   readonly withoutNamespace: ChannelOptions
   readonly namespaces: ReadonlyMap<string, ChannelOptions>

@@ -1,5 +1,5 @@
 import type { HistoryRange, Position, Publication } from '../core/broker.js'
-import type { ChannelOptions } from '../core/options.js'
+import type { HistoryOptions } from '../core/options.js'
 
 /** A place that nothing was ever published behind: who asks for made-up channels must not fill the memory with them. */
 const UNUSED_MS = 10 * 60 * 1000
@@ -24,7 +24,7 @@ export class MemoryStream {
     return this.#position
   }
 
-  append(publication: Publication, { historySize, historyTtlMs, historyMetaTtlMs }: ChannelOptions): void {
+  append(publication: Publication, { historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): void {
     this.expire(publication.time)
     this.#position = { epoch: this.#position.epoch, offset: publication.offset }
     this.#publications.push(publication)

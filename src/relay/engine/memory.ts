@@ -11,7 +11,7 @@ import {
   type Published
 } from '../core/broker.js'
 import { hasHistory } from '../core/channels.js'
-import type { ChannelOptions } from '../core/options.js'
+import type { HistoryOptions } from '../core/options.js'
 import { MemoryStream } from './memory-stream.js'
 import { RecentResults } from './recent-results.js'
 
@@ -53,7 +53,7 @@ export class MemoryEngine implements Broker, History {
     this.#delivery = null
   }
 
-  publish(channel: string, publication: NewPublication, options: ChannelOptions): Published {
+  publish(channel: string, publication: NewPublication, options: HistoryOptions): Published {
     const nowMs = this.#nowMs()
     const { idempotencyKey, version, versionEpoch } = publication
     const known = idempotencyKey === '' ? undefined : this.#results.get(channel, idempotencyKey, nowMs)
@@ -78,7 +78,7 @@ export class MemoryEngine implements Broker, History {
     this.#delivery?.joinOrLeave(channel, kind, info)
   }
 
-  read(channel: string, range: HistoryRange, options: ChannelOptions): HistoryPage {
+  read(channel: string, range: HistoryRange, options: HistoryOptions): HistoryPage {
     const nowMs = this.#nowMs()
     const stream = this.#stream(channel, nowMs)
     stream.keepFor(options.historyMetaTtlMs, nowMs)
