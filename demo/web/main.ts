@@ -1,7 +1,7 @@
 import { createApp } from 'vue'
 import App from './App.vue'
 import { router } from './router.js'
-import './styles/tokens.css'
-import './styles/base.css'
+import '../../src/ui/tokens.css'
+import '../../src/ui/base.css'
 
 createApp(App).use(router).mount('#app')

@@ -2,8 +2,8 @@ import { nextTick, watch } from 'vue'
 import { createRouter, createWebHistory, type RouteRecordRaw } from 'vue-router'
 import type { PageMeta } from '../../src/client/guards/visit.js'
 import { installGuards } from '../../src/client/vue-router.js'
+import type { IconName } from '../../src/ui/icons.js'
 import { useLayout } from './composables/useLayout.js'
-import type { IconName } from './icons.js'
 import { session, sessionEnd } from './services.js'
 
 export interface MenuEntry {

@@ -1,5 +1,6 @@
 import { computed, onScopeDispose, type Ref, shallowRef, watch } from 'vue'
 import type { PositionEntry } from '../../../schemas/realtime.js'
+import { useNow } from '../../../src/ui/useNow.js'
 import type { Marker } from '../floor-plan/draw.js'
 import { Motion } from '../floor-plan/motion.js'
 import type { Plan } from '../floor-plan/plan.js'
@@ -7,7 +8,6 @@ import { api, realtime } from '../services.js'
 import type { Answer, FloorContext } from '../types.js'
 import { useDirectory } from './useDirectory.js'
 import { useLoad } from './useLoad.js'
-import { useNow } from './useNow.js'
 import { useRealtime } from './useRealtime.js'
 
 /** Somebody or something on the floor, as of the last second. */

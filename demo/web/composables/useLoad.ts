@@ -1,33 +1,9 @@
-import { onScopeDispose, ref, shallowRef } from 'vue'
+import { onScopeDispose } from 'vue'
 import { ApiError } from '../../../src/client/api/api-error.js'
+import { useLoad as useLoadWith } from '../../../src/ui/useLoad.js'
 
-/** Something that is asked for, now and whenever `load` is called; an answer that was overtaken is dropped. */
-export const useLoad = <Data>(ask: (signal: AbortSignal) => Promise<Data>) => {
-  const data = shallowRef<Data | null>(null)
-  const error = ref('')
-  const isLoading = ref(false)
-  let running = new AbortController()
-
-  const load = async (): Promise<void> => {
-    running.abort()
-    running = new AbortController()
-    const { signal } = running
-    isLoading.value = true
-    try {
-      const answer = await ask(signal)
-      if (signal.aborted) return
-      data.value = answer
-      error.value = ''
-    } catch (cause) {
-      if (!signal.aborted) error.value = messageOf(cause)
-    } finally {
-      if (!signal.aborted) isLoading.value = false
-    }
-  }
-
-  onScopeDispose(() => running.abort())
-  return { data, error, isLoading, load }
-}
+/** Something that the backend is asked for. */
+export const useLoad = <Data>(ask: (signal: AbortSignal) => Promise<Data>) => useLoadWith(ask, messageOf)
 
 /** Asks again and again, each time when the last answer is there; not while nobody looks at the page. */
 export const usePolling = (load: () => Promise<void>, everyMs: number): void => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ago, bytesText, counted, dateTimeText, initials, percent, waitText } from '../../../demo/web/format.js'
 import { found, matches } from '../../../demo/web/search.js'
+import { ago, bytesText, counted, dateTimeText, initials, percent, waitText } from '../../../src/ui/format.js'
 
 t.test('search', async (t) => {
   const FITS: readonly (readonly [string, string, boolean])[] = [
