@@ -11,6 +11,7 @@
 //   POST /admin/api/publish      TestPublish     TestPublished, or Problem
 //   POST /admin/api/disconnect   DisconnectOrder 204
 //
+// `order` is `asc` or `desc`; pages count from 0; `size` is 100 at most. `data` of server-sent events is JSON.
 // Everything that changes something carries the session's token in `X-Admin-CSRF`. What is refused is a `Problem`.
 
 export interface SignIn {
