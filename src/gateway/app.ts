@@ -14,7 +14,7 @@ import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
 import { Refusal, type RefusalCode } from './errors.js'
 import { backendReachable } from './health/backend.js'
-import { DatabaseHealth } from './health/database.js'
+import type { DatabaseHealth } from './health/database.js'
 import { healthRoutes } from './health/health-routes.js'
 import { apiAuth } from './hooks/api-auth.js'
 import { requireCanonicalPath } from './hooks/canonical-path.js'
@@ -24,7 +24,7 @@ import { securityHeaders } from './hooks/security-headers.js'
 import { type SessionExchange, sessionExchange } from './hooks/session-exchange.js'
 import { answerExpectation, answerUnreadable, refuseTunnels } from './http-edge.js'
 import { countRequests, GatewayMetrics, watchBackend } from './metrics.js'
-import { OIDC_PATHS, openOidc } from './oidc/oidc.js'
+import { OIDC_PATHS } from './oidc/oidc-paths.js'
 import { openBackend } from './proxy/backend.js'
 import { forwarder } from './proxy/forward.js'
 import { mountRoutes } from './proxy/mount.js'
@@ -42,7 +42,6 @@ import { securityHeaderTable } from './security-header-table.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 import { SessionCookies } from './session/session-cookies.js'
 import { sessionRoutes } from './session/session-routes.js'
-import { webRoot } from './web-root.js'
 
 export interface GatewayParts {
   readonly log: Logger
@@ -57,6 +56,7 @@ export interface Gateway {
   readonly audit: AuditLog
 }
 
+/** What is not configured is not loaded either: libraries for services that nobody uses would be half of its memory. */
 export const buildGateway = async (
   config: GatewayConfig,
   { log, provider, now = Date.now }: GatewayParts
@@ -64,7 +64,7 @@ export const buildGateway = async (
   const headerTable = securityHeaderTable(config.headers)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
-  const database = config.databaseUrl === null ? null : new DatabaseHealth(config.databaseUrl)
+  const database = config.databaseUrl === null ? null : await databaseHealth(config.databaseUrl)
   const tokens = new AppTokenVerifier(secretKey(config.apiSecret))
   const csrfTokens = new CsrfTokens(config.apiSecret)
   const cookies = new SessionCookies(config.cookies)
@@ -77,7 +77,7 @@ export const buildGateway = async (
   const oidc =
     config.oidc === null
       ? null
-      : await openOidc({
+      : await (await import('./oidc/oidc.js')).openOidc({
           config: config.oidc,
           cookieConfig: config.cookies,
           log,
@@ -136,7 +136,7 @@ export const buildGateway = async (
   oidc?.mount(app)
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)
-  if (config.webRoot !== null) await webRoot(app, config.webRoot)
+  if (config.webRoot !== null) await (await import('./web-root.js')).webRoot(app, config.webRoot)
 
   app.addHook('onClose', async () => {
     await Promise.all([backend.slots.destroy(), database?.close()])
@@ -144,6 +144,9 @@ export const buildGateway = async (
   })
   return { app, audit }
 }
+
+const databaseHealth = async (url: string): Promise<DatabaseHealth> =>
+  new (await import('./health/database.js')).DatabaseHealth(url)
 
 const serverOptions = (config: GatewayConfig) => {
   const trusted = new AddressSet(config.trustedProxies)

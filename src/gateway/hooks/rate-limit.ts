@@ -5,7 +5,6 @@ import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import type { Attempts } from '../login-limit/attempts.js'
 import { MemoryAttempts } from '../login-limit/memory-attempts.js'
-import { RedisAttempts } from '../login-limit/redis-attempts.js'
 
 const MAX_ATTEMPTS = 5
 const WINDOW_MS = 15 * 60_000
@@ -64,6 +63,7 @@ interface Counts {
 }
 
 const sharedCounts = async (app: FastifyInstance, url: string, local: MemoryAttempts, log: Logger): Promise<Counts> => {
+  const { RedisAttempts } = await import('../login-limit/redis-attempts.js')
   const shared = new RedisAttempts({ url, windowMs: WINDOW_MS, local, log })
   app.addHook('onClose', async () => shared.close())
   await shared.ready()

@@ -1,3 +1,5 @@
+import { CALLBACK_PATH } from './oidc-paths.js'
+
 /** The settings that this is made from, as the gateway reads them. */
 export interface OidcSettings {
   readonly NODE_ENV: string
@@ -25,8 +27,6 @@ export interface OidcConfig {
   readonly sessionSecrets: readonly string[]
   readonly redisUrl: string | null
 }
-
-export const CALLBACK_PATH = '/auth/oidc/callback'
 
 const SCOPES = 'openid profile email'
 const GROUPS_CLAIM = 'groups'

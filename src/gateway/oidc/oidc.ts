@@ -9,16 +9,16 @@ import { backChannelLogout } from './back-channel-logout.js'
 import { ProviderExchange } from './exchange.js'
 import type { ExchangeResult } from './exchange-result.js'
 import { LoginTransactions } from './login-transactions.js'
-import { CALLBACK_PATH, type OidcConfig } from './oidc-config.js'
+import type { OidcConfig } from './oidc-config.js'
+import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_PATH, LOGOUT_PATH } from './oidc-paths.js'
 import { ProviderDiscovery } from './provider-discovery.js'
 import { ProviderSessions } from './provider-session.js'
-import { RedisSessionMemory } from './redis-session-memory.js'
 import { discover } from './relying-party.js'
 import { Sealer } from './sealer.js'
 import { LocalSessionMemory, type SessionMemory } from './session-memory.js'
 import { watchProviderSessions } from './session-watch.js'
 import { callbackHandler, loginHandler } from './sign-in.js'
-import { LOGOUT_PATH, logoutHandler, MAX_TICKET_CHARACTERS, pageLogout } from './sign-out.js'
+import { logoutHandler, MAX_TICKET_CHARACTERS, pageLogout } from './sign-out.js'
 
 export interface OidcParts {
   readonly config: OidcConfig
@@ -40,10 +40,6 @@ export interface Oidc {
   /** What the logout of pages does besides. */
   logout(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
-
-const BACK_CHANNEL_PATH = '/auth/oidc/backchannel-logout'
-
-export const OIDC_PATHS: readonly string[] = ['/auth/oidc/login', CALLBACK_PATH, '/auth/oidc/logout', BACK_CHANNEL_PATH]
 
 /** Larger than the tokens of any provider; none of it is in a cookie. */
 const MAX_SHARED_CHARACTERS = 256 * 1024
@@ -75,7 +71,7 @@ export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
     exchange,
     watch: (app) => watchProviderSessions(app, { sessions, memory, cookies: parts.cookies, log }),
     mount(app) {
-      app.get('/auth/oidc/login', loginHandler(signIn))
+      app.get(LOGIN_PATH, loginHandler(signIn))
       app.get(CALLBACK_PATH, callbackHandler(signIn))
       app.get(LOGOUT_PATH, logoutHandler(signOut))
       // Alone, a gateway could not tell the one that the browser asks next.
@@ -93,6 +89,7 @@ const openMemory = async (config: OidcConfig, sealer: Sealer, { log, now }: Oidc
   const local = new LocalSessionMemory(now)
   if (config.redisUrl === null) return local
   const realm = JSON.stringify([config.issuer, config.clientId])
+  const { RedisSessionMemory } = await import('./redis-session-memory.js')
   const shared = new RedisSessionMemory({ url: config.redisUrl, realm, local, sealer, log, now })
   await shared.ready()
   return shared

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { SessionCookies } from '../session/session-cookies.js'
+import { LOGOUT_PATH } from './oidc-paths.js'
 import { sendPage } from './page.js'
 import { confirmLogoutPage, signedOutPage } from './pages.js'
 import type { ProviderDiscovery } from './provider-discovery.js'
@@ -18,8 +19,6 @@ export interface SignOutParts {
   /** Seals what a page carries from its own logout to the provider's without being able to read it. */
   readonly tickets: Sealer
 }
-
-export const LOGOUT_PATH = '/auth/oidc/logout'
 
 /** Where a page sends its browser after a logout that it has asked for itself. */
 const LOGOUT_HEADER = 'x-logout-at'
