@@ -6,8 +6,8 @@ import { programOnPath } from './program-on-path.js'
 /** A real service that tests talk to. The tests' helpers start and stop it; here it is only made certain that they can. */
 export interface Service {
   readonly name: string
-  /** Set it, and that running service is used. */
-  readonly variable: string
+  /** Set it, and that running service is used. A tool that only runs for a moment has none. */
+  readonly variable?: string
   /** Any one of these on the PATH will do. */
   readonly programs: readonly string[]
   /** Where Debian keeps them off the PATH: this folder has one for each version, and that has a `bin`. */
@@ -36,8 +36,17 @@ export const chromium: Service = {
 export const services: readonly Service[] = [
   { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' },
   postgresql,
-  chromium
+  chromium,
+  // for what is in deploy/
+  { name: 'nginx', programs: ['nginx'], aptPackage: 'nginx' },
+  { name: 'Caddy', programs: ['caddy'], aptPackage: 'caddy' },
+  { name: 'promtool', programs: ['promtool'], aptPackage: 'prometheus' },
+  { name: 'systemd-analyze', programs: ['systemd-analyze'], aptPackage: 'systemd' },
+  { name: 'OpenSSL', programs: ['openssl'], aptPackage: 'openssl' }
 ]
+
+/** Where Debian keeps servers such as nginx; on the PATH of root alone. */
+const SYSTEM_PROGRAMS = '/usr/sbin'
 
 /** What a run may know of its surroundings and do to them; a test hands in another one. */
 export interface Machine {
@@ -51,7 +60,10 @@ export interface Machine {
 export const thisMachine = (env: NodeJS.ProcessEnv): Machine => ({
   env,
   find: (program, versionsIn) =>
-    programOnPath(program, [env.PATH, ...(versionsIn === undefined ? [] : newestFirst(versionsIn))].join(delimiter)),
+    programOnPath(
+      program,
+      [env.PATH, SYSTEM_PROGRAMS, ...(versionsIn === undefined ? [] : newestFirst(versionsIn))].join(delimiter)
+    ),
   mayInstall: () => mayInstallWithApt(env),
   install: (packages) => installWithApt(packages, env)
 })
@@ -88,7 +100,7 @@ export const prepareServices = (wanted: readonly Service[], machine: Machine, sa
 
 const source = (service: Service, machine: Machine): string | undefined => {
   // the address may hold a password, so only the variable is named
-  if (machine.env[service.variable]) return `the one that ${service.variable} names`
+  if (service.variable !== undefined && machine.env[service.variable]) return `the one that ${service.variable} names`
   return programOf(service, machine)
 }
 
@@ -111,7 +123,7 @@ const advice = (missing: readonly Service[], prefix = ''): string =>
   [
     ...missing.map(
       ({ name, variable, programs }) =>
-        `${name} is missing: set ${variable}, or put ${programs.join(' or ')} on the PATH.`
+        `${name} is missing: ${variable === undefined ? '' : `set ${variable}, or `}put ${programs.join(' or ')} on the PATH.`
     ),
     'On Debian or Ubuntu this line installs it:',
     `    ${aptLine(

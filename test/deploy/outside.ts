@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { request as httpsRequest } from 'node:https'
+import { text } from 'node:stream/consumers'
+import { Centrifuge, type Options } from 'centrifuge'
+import type { Test } from 'tap'
+import { Agent, fetch as undiciFetch } from 'undici'
+import { WebSocket } from 'ws'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import type { Message } from '../helper/http.js'
+import { APP, REALTIME } from './certificate.js'
+import { HMAC_SECRET, PUBLISH_KEY } from './programs.js'
+import type { RunningProxy } from './proxies.js'
+
+const KEY = secretKey(HMAC_SECRET)
+
+/** The origin of the app's pages. */
+export const PAGE = `https://${APP}`
+
+export interface OutsideAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+}
+
+/** Where a request comes from; everything in 127.0.0.0/8 is this machine. */
+export interface From {
+  readonly from?: string
+}
+
+/** What browsers and backends do on the other side of the proxy, over TLS and with a check of the certificate. */
+export class Outside {
+  readonly #proxy: RunningProxy
+
+  constructor(proxy: RunningProxy) {
+    this.#proxy = proxy
+  }
+
+  #connection(host: string, from: string) {
+    const { port, certificate } = this.#proxy
+    return { host: '127.0.0.1', port, servername: host, ca: certificate.pem, localAddress: from }
+  }
+
+  /** One request on a connection of its own. The path goes out as it is. */
+  async send(host: string, path: string, message: Message & From = {}): Promise<OutsideAnswer> {
+    const { method = 'GET', headers = {}, body, from = '127.0.0.1' } = message
+    const request = httpsRequest({
+      ...this.#connection(host, from),
+      path,
+      method,
+      agent: false,
+      headers: { host: `${host}:${this.#proxy.port}`, ...headers }
+    })
+    request.end(body)
+    const [response] = await once(request, 'response')
+    return { status: response.statusCode, headers: response.headers, body: await text(response) }
+  }
+
+  async publish(channel: string, data: unknown): Promise<OutsideAnswer> {
+    return this.send(REALTIME, '/api/publish', {
+      method: 'POST',
+      headers: { 'x-api-key': PUBLISH_KEY, 'content-type': 'application/json' },
+      body: JSON.stringify({ channel, data })
+    })
+  }
+
+  /** A bare WebSocket. */
+  socket({ from = '127.0.0.1', origin = PAGE }: From & { readonly origin?: string } = {}): WebSocket {
+    const { host, ...connection } = this.#connection(REALTIME, from)
+    return new WebSocket(`wss://${host}:${connection.port}/connection/websocket`, {
+      ...connection,
+      headers: { host: `${REALTIME}:${connection.port}`, origin }
+    })
+  }
+
+  /** The official client; `watch` sees each socket that it opens. */
+  client(
+    t: Test,
+    transport: 'websocket' | 'http_stream',
+    options: Partial<Options> = {},
+    watch: (socket: WebSocket) => void = () => undefined
+  ): Centrifuge {
+    const open = (): WebSocket => {
+      const socket = this.socket()
+      watch(socket)
+      return socket
+    }
+    // the official client makes its sockets with `new`
+    class FromHere {
+      constructor() {
+        // biome-ignore lint/correctness/noConstructorReturn: a socket with a certificate and an origin of its own
+        return open()
+      }
+    }
+    const { port, certificate } = this.#proxy
+    const lookup = (_name: string, _options: unknown, found: (error: null, addresses: unknown) => void): void =>
+      found(null, [{ address: '127.0.0.1', family: 4 }])
+    const dispatcher = new Agent({ connect: { ca: certificate.pem, lookup: lookup as never } })
+    const base = `https://${REALTIME}:${port}`
+    const endpoint =
+      transport === 'websocket' ? `wss://${REALTIME}:${port}/connection/websocket` : `${base}/connection/http_stream`
+    const client = new Centrifuge([{ transport, endpoint }], {
+      websocket: FromHere,
+      fetch: (url: string, init: object) =>
+        undiciFetch(url, { ...init, dispatcher, headers: { origin: PAGE, 'content-type': 'application/json' } }),
+      readableStream: ReadableStream,
+      emulationEndpoint: `${base}/emulation`,
+      minReconnectDelay: 1,
+      maxReconnectDelay: 50,
+      getToken: async () => signJwt({ sub: '42' }, KEY, { lifetimeSeconds: 3600 }),
+      ...options
+    })
+    t.teardown(async () => {
+      client.disconnect()
+      await dispatcher.destroy()
+    })
+    return client
+  }
+}
