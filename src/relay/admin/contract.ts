@@ -11,8 +11,14 @@
 //   POST /admin/api/publish      TestPublish     TestPublished, or Problem
 //   POST /admin/api/disconnect   DisconnectOrder 204
 //
-// `order` is `asc` or `desc`; pages count from 0; `size` is 100 at most. `data` of server-sent events is JSON.
-// Everything that changes something carries the session's token in `X-Admin-CSRF`. What is refused is a `Problem`.
+// Everything that changes something carries the session's token in `X-Admin-CSRF`, and a body has the type
+// `application/json`. What is refused is a `Problem`: 401 without a session, 403 without the token, 404, 405, 413, 415.
+//
+// Pages count from 0; `size` is 50 where it is not given, and 100 at most; `order` is `asc` or `desc`. Without `sort` channels
+// come by name and connections by user. A search finds parts of names in any letter case. `data` of
+// server-sent events is JSON.
+//
+// What the page asks for by itself, such as a list that refreshes, carries `X-Admin-Refresh: 1`: it keeps nobody signed in.
 
 export interface SignIn {
   readonly password: string
@@ -54,6 +60,7 @@ export interface NodeFigures extends Figures {
 export interface Frame {
   /** In milliseconds since 1970. */
   readonly time: number
+  /** In no certain order; a node that did not answer in time is missing. */
   readonly nodes: readonly NodeFigures[]
 }
 
@@ -90,6 +97,7 @@ export interface LiveEvents {
 
 export interface Page<Row> {
   readonly rows: readonly Row[]
+  /** How many there are on all pages. */
   readonly total: number
   readonly page: number
   readonly size: number
