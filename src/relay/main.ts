@@ -1,31 +1,42 @@
+import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
 import { SettingsFault } from '../shared/env.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
-import { buildRelay } from './app.js'
+import { buildRelay, newEpoch } from './app.js'
 import { type RelayConfig, relayConfig } from './config.js'
 import { reloadConfigFile } from './config-reload.js'
+import { runPrimary } from './workers/primary.js'
+import { runWorker } from './workers/worker.js'
 
 const VERSION = 'gatehouse-relay 0.1.0'
 /** What a client that was sent away may take to answer, and some more. */
 const GOODBYE_MS = 6000
-const readFile = (path: string): string => readFileSync(path, 'utf8')
+/** A worker that is leaving is waited for longer than it waits itself. */
+const WORKER_MS = 3000
+
+/** Keeps what it has read: workers go by the very same text. */
+class ConfigFile {
+  text: string | null = null
+  readonly read = (path: string): string => {
+    this.text = readFileSync(path, 'utf8')
+    return this.text
+  }
+}
 
 /** What the settings can say and this program cannot do. */
-const missing = ({ engine, workers }: RelayConfig): readonly string[] => [
-  ...(engine === 'memory' ? [] : ['RELAY_ENGINE must be memory: there is no other engine in this version']),
-  ...(workers === 1 ? [] : ['RELAY_WORKERS must be 1 with RELAY_ENGINE=memory: processes would not hear of each other'])
-]
+const missing = ({ engine }: RelayConfig): readonly string[] =>
+  engine === 'memory' ? [] : ['RELAY_ENGINE must be memory: there is no other engine in this version']
 
-const start = async (initial: RelayConfig): Promise<void> => {
+const startAlone = async (initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
-  const log = createLogger({ name: 'relay', level: config.logLevel })
   const { server, configure, close, cutOff } = await buildRelay(config, { log, version: VERSION })
   closeOnSignal({ close, cutOff }, log, config.shutdownMs + GOODBYE_MS)
   process.on('SIGHUP', () => {
-    const reload = reloadConfigFile(config, process.env, readFile)
+    const reload = reloadConfigFile(config, process.env, new ConfigFile().read)
     if (!reload.ok) {
       log.error({ faults: reload.faults }, 'the new config is refused, the old one stays')
       return
@@ -38,8 +49,27 @@ const start = async (initial: RelayConfig): Promise<void> => {
   server.listen(config.listen.port, config.listen.host)
   await once(server, 'listening')
   const { address, port } = server.address() as AddressInfo
-  log.info(`listening at http://${address.includes(':') ? `[${address}]` : address}:${port}`)
+  announce(log, address, port)
 }
+
+const startWorkers = async (config: RelayConfig, file: string | null, log: Logger): Promise<void> => {
+  const { host, port } = await runPrimary({
+    config,
+    file,
+    log,
+    graceMs: config.shutdownMs + GOODBYE_MS + WORKER_MS,
+    nowMs: Date.now,
+    newEpoch,
+    reload: (current) => {
+      const next = new ConfigFile()
+      return { outcome: reloadConfigFile(current, process.env, next.read), file: next.text }
+    }
+  })
+  announce(log, host, port)
+}
+
+const announce = (log: Logger, address: string, port: number): void =>
+  log.info(`listening at http://${address.includes(':') ? `[${address}]` : address}:${port}`)
 
 /** A person reads this: one line per fault, no stack trace. */
 const giveUp = (lines: readonly string[]): never => {
@@ -47,11 +77,18 @@ const giveUp = (lines: readonly string[]): never => {
   process.exit(1)
 }
 
-try {
-  const config = relayConfig(process.env, readFile)
+const start = async (): Promise<void> => {
+  const file = new ConfigFile()
+  const config = relayConfig(process.env, file.read)
   const faults = missing(config)
   if (faults.length > 0) throw new SettingsFault(faults)
-  await start(config)
+  const log = createLogger({ name: 'relay', level: config.logLevel })
+  await (config.workers > 1 ? startWorkers(config, file.text, log) : startAlone(config, log))
+}
+
+try {
+  if (cluster.isWorker) await runWorker({ environment: process.env, version: VERSION, goodbyeMs: GOODBYE_MS })
+  else await start()
 } catch (error) {
   if (error instanceof SettingsFault) giveUp(error.faults)
   giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])

@@ -24,6 +24,8 @@ export interface LoggerOptions {
   readonly level: Level | 'silent'
   /** Standard output where none is given. */
   readonly stream?: DestinationStream
+  /** Several processes write to the same standard output: no line may stand in the middle of another. */
+  readonly isShared?: boolean
 }
 
 /** Takes fields as they stand between the braces of a JSON object. */
@@ -51,9 +53,16 @@ export const infoLines = (log: Logger): LineWriter => {
   }
 }
 
-export const createLogger = ({ name, level, stream }: LoggerOptions): Logger =>
-  pino({ name, level, redact: { paths: REDACTED_PATHS, censor: '[redacted]' } }, stream ?? standardOutput())
+export const createLogger = ({ name, level, stream, isShared = false }: LoggerOptions): Logger =>
+  pino({ name, level, redact: { paths: REDACTED_PATHS, censor: '[redacted]' } }, stream ?? standardOutput(isShared))
+
+/** What a pipe takes in one piece. */
+const PIPE_BYTES = 4096
 
 /** One write for many lines: a call to the system for each would cost more than the line. At exit nothing is left behind. */
-const standardOutput = (): DestinationStream =>
-  destination({ dest: 1, sync: false, minLength: 32 * 1024, maxWrite: 64 * 1024, periodicFlush: 200 })
+const standardOutput = (isShared: boolean): DestinationStream =>
+  destination(
+    isShared
+      ? { dest: 1, sync: false, minLength: PIPE_BYTES - 1, maxWrite: PIPE_BYTES, periodicFlush: 200 }
+      : { dest: 1, sync: false, minLength: 32 * 1024, maxWrite: 64 * 1024, periodicFlush: 200 }
+  )

@@ -13,9 +13,9 @@ export interface Closable {
 /**
  * Turns SIGTERM and SIGINT into one `close()`: the program finishes what is in flight, for as long as the grace period
  * lasts, and leaves with 0. A second signal means now. A fault that nobody caught ends the program too: nothing is
- * known about its state any more.
+ * known about its state any more. What is returned is for those who can be told to stop in other ways too.
  */
-export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS): void => {
+export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS): (() => void) => {
   let closing = false
 
   const leave = async (exitCode: number): Promise<void> => {
@@ -48,6 +48,9 @@ export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS
       log.fatal({ err: error }, event)
       void leave(1)
     })
+  }
+  return () => {
+    if (!closing) void leave(0)
   }
 }
 

@@ -69,12 +69,11 @@ t.test('a relay that cannot start', async (t) => {
       REALTIME_HMAC_SECRET: SECRET,
       REALTIME_API_KEY: KEY,
       RELAY_ENGINE: 'redis',
-      REDIS_URL: 'redis://127.0.0.1:1',
-      RELAY_WORKERS: '2'
+      REDIS_URL: 'redis://127.0.0.1:1'
     })
 
     t.same(await program.exited, { code: 1, signal: null })
-    t.match(program.stderr, /^relay: RELAY_ENGINE must be memory.*\nrelay: RELAY_WORKERS must be 1/)
+    t.match(program.stderr, /^relay: RELAY_ENGINE must be memory/)
   })
 
   t.test('says that its port is taken', async (t) => {

@@ -1,0 +1,112 @@
+import type { HistoryPage, HistoryRange, NewPublication, Position, Publication, Published } from '../core/broker.js'
+import type { HistoryOptions } from '../core/options.js'
+import type { FrameReader } from './frame-reader.js'
+import type { FrameWriter } from './frame-writer.js'
+
+// How what the core knows is written into frames, and read from them.
+
+export const writePosition = (out: FrameWriter, { epoch, offset }: Position): void => {
+  out.text(epoch).number(offset)
+}
+
+export const readPosition = (fields: FrameReader): Position => ({ epoch: fields.text(), offset: fields.number() })
+
+export const writePublication = (out: FrameWriter, publication: Publication): void => {
+  const { data, offset, info, tags, time, delta } = publication
+  out
+    .text(data)
+    .number(offset)
+    .textOrNull(info)
+    .textOrNull(tags)
+    .number(time)
+    .byte(delta ? 1 : 0)
+}
+
+export const readPublication = (fields: FrameReader): Publication => ({
+  data: fields.text(),
+  offset: fields.number(),
+  info: fields.textOrNull(),
+  tags: fields.textOrNull(),
+  time: fields.number(),
+  delta: fields.byte() === 1
+})
+
+export const writeNewPublication = (out: FrameWriter, publication: NewPublication): void => {
+  const { data, info, tags, delta, skipHistory, idempotencyKey, version, versionEpoch } = publication
+  out
+    .text(data)
+    .textOrNull(info)
+    .textOrNull(tags)
+    .byte(delta ? 1 : 0)
+    .byte(skipHistory ? 1 : 0)
+    .text(idempotencyKey)
+    .number(version)
+    .text(versionEpoch)
+}
+
+export const readNewPublication = (fields: FrameReader): NewPublication => ({
+  data: fields.text(),
+  info: fields.textOrNull(),
+  tags: fields.textOrNull(),
+  delta: fields.byte() === 1,
+  skipHistory: fields.byte() === 1,
+  idempotencyKey: fields.text(),
+  version: fields.number(),
+  versionEpoch: fields.text()
+})
+
+export const writeHistoryOptions = (out: FrameWriter, options: HistoryOptions): void => {
+  out.number(options.historySize).number(options.historyTtlMs).number(options.historyMetaTtlMs)
+}
+
+export const readHistoryOptions = (fields: FrameReader): HistoryOptions => ({
+  historySize: fields.number(),
+  historyTtlMs: fields.number(),
+  historyMetaTtlMs: fields.number()
+})
+
+const SUPPRESSED_BY = [null, 'idempotency', 'version'] as const
+
+export const writePublished = (out: FrameWriter, published: Published): void => {
+  writePosition(out, published)
+  out.byte(SUPPRESSED_BY.indexOf(published.suppressedBy))
+}
+
+export const readPublished = (fields: FrameReader): Published => ({
+  ...readPosition(fields),
+  suppressedBy: SUPPRESSED_BY[fields.byte()] ?? null
+})
+
+export const writeHistoryRange = (out: FrameWriter, { since, limit, reverse }: HistoryRange): void => {
+  out.byte(since === null ? 0 : 1)
+  if (since !== null) writePosition(out, since)
+  out.number(limit).byte(reverse ? 1 : 0)
+}
+
+export const readHistoryRange = (fields: FrameReader): HistoryRange => ({
+  since: fields.byte() === 0 ? null : readPosition(fields),
+  limit: fields.number(),
+  reverse: fields.byte() === 1
+})
+
+export const writeList = <T>(
+  out: FrameWriter,
+  list: readonly T[],
+  write: (out: FrameWriter, each: T) => void
+): void => {
+  out.number(list.length)
+  for (const each of list) write(out, each)
+}
+
+export const readList = <T>(fields: FrameReader, read: (fields: FrameReader) => T): readonly T[] =>
+  Array.from({ length: fields.number() }, () => read(fields))
+
+export const writeHistoryPage = (out: FrameWriter, page: HistoryPage): void => {
+  writePosition(out, page)
+  writeList(out, page.publications, writePublication)
+}
+
+export const readHistoryPage = (fields: FrameReader): HistoryPage => ({
+  ...readPosition(fields),
+  publications: readList(fields, readPublication)
+})

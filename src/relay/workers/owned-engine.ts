@@ -1,0 +1,85 @@
+import type {
+  Broker,
+  Delivery,
+  History,
+  HistoryPage,
+  HistoryRange,
+  JoinOrLeave,
+  NewPublication,
+  Published
+} from '../core/broker.js'
+import type { HistoryOptions } from '../core/options.js'
+import type { Link } from './link.js'
+import {
+  readHistoryPage,
+  readPublication,
+  readPublished,
+  writeHistoryOptions,
+  writeHistoryRange,
+  writeNewPublication
+} from './messages.js'
+
+const nothing = (): void => undefined
+
+/**
+ * A worker's view of the channels that another process owns. All of it goes over one link, which keeps the order: what was
+ * published before an answer was written is delivered before the answer is read.
+ */
+export class OwnedEngine implements Broker, History {
+  readonly #owner: Link
+
+  constructor(owner: Link) {
+    this.#owner = owner
+  }
+
+  start(delivery: Delivery): void {
+    this.#owner.hears({
+      publication: (fields) => {
+        const [channel, epoch] = [fields.text(), fields.text()]
+        delivery.publication(channel, readPublication(fields), epoch)
+      },
+      joinOrLeave: (fields) => delivery.joinOrLeave(fields.text(), fields.text() as JoinOrLeave, fields.text())
+    })
+  }
+
+  subscribe(channel: string): Promise<void> {
+    return this.#owner.ask('subscribe', (out) => out.text(channel), nothing)
+  }
+
+  unsubscribe(channel: string): void {
+    this.#owner.tell('unsubscribe', (out) => out.text(channel))
+  }
+
+  publish(channel: string, publication: NewPublication, options: HistoryOptions): Promise<Published> {
+    return this.#owner.ask(
+      'publish',
+      (out) => {
+        writeNewPublication(out.text(channel), publication)
+        writeHistoryOptions(out, options)
+      },
+      readPublished
+    )
+  }
+
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
+    this.#owner.tell('announce', (out) => out.text(channel).text(kind).text(info))
+  }
+
+  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
+    return this.#owner.ask(
+      'readHistory',
+      (out) => {
+        writeHistoryRange(out.text(channel), range)
+        writeHistoryOptions(out, options)
+      },
+      readHistoryPage
+    )
+  }
+
+  remove(channel: string): Promise<void> {
+    return this.#owner.ask('removeHistory', (out) => out.text(channel), nothing)
+  }
+
+  /** The link is not the engine's to close. */
+  close(): void {}
+}

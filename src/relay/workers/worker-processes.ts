@@ -1,0 +1,128 @@
+import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import { Backoff } from './backoff.js'
+import { Link } from './link.js'
+
+/** Where a worker finds its end of the link: a pair of sockets that it inherits, and that has no name anywhere. */
+export const LINK_FD = 4
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** What a worker needs to know to begin. */
+export interface Beginning {
+  /** The text of the config file, which may have changed since the program was started. */
+  readonly file: string | null
+  /** The port that the others listen on; as configured, for the first ones. */
+  readonly port: number
+}
+
+export interface WorkerProcessesParts {
+  readonly count: number
+  readonly log: Logger
+  readonly beginning: () => Beginning
+  /** Serves a worker until its link closes. */
+  readonly serve: (link: Link, number: number) => void
+}
+
+/** How long a process may outlive its link. */
+const LINGER_MS = 2000
+
+/** The processes that serve clients. One that ends is replaced, by one with the same number. */
+export class WorkerProcesses {
+  readonly #parts: WorkerProcessesParts
+  readonly #running = new Map<number, { readonly process: Worker; readonly link: Link; readonly since: number }>()
+  readonly #replacements = new Map<number, NodeJS.Timeout>()
+  readonly #backoffs = new Map<number, Backoff>()
+  #isStopping = false
+  /** Until all have listened once: a worker that ends before cannot be helped by another one. */
+  #giveUp: ((error: Error) => void) | null = null
+
+  constructor(parts: WorkerProcessesParts) {
+    this.#parts = parts
+    cluster.setupPrimary({ stdio: ['inherit', 'inherit', 'inherit', 'ipc', 'pipe'] })
+    // In turn, so that all get the same share of clients, who stay for hours.
+    cluster.schedulingPolicy = cluster.SCHED_RR
+  }
+
+  /** Done when all of them listen. */
+  async start(): Promise<Address> {
+    const failed = new Promise<never>((_, reject) => {
+      this.#giveUp = reject
+    })
+    const numbers = Array.from({ length: this.#parts.count }, (_, index) => index + 1)
+    // One after the other: where a port is to be chosen, the first one chooses it.
+    let address: Address | null = null
+    for (const number of numbers) address = await Promise.race([this.#begin(number), failed])
+    this.#giveUp = null
+    return address as Address
+  }
+
+  get links(): readonly Link[] {
+    return [...this.#running.values()].map(({ link }) => link)
+  }
+
+  /** Sends all clients away; done when no process is left. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    for (const timer of this.#replacements.values()) clearTimeout(timer)
+    const ended = [...this.#running.values()].map(({ process }) => once(process, 'exit'))
+    for (const link of this.links) link.tell('stop', () => undefined)
+    await Promise.all(ended)
+  }
+
+  kill(): void {
+    for (const { process } of this.#running.values()) process.process.kill('SIGKILL')
+  }
+
+  #begin(number: number): Promise<Address> {
+    const { log, beginning, serve } = this.#parts
+    const process = cluster.fork()
+    const link = new Link(process.process.stdio[LINK_FD] as Duplex, (error) =>
+      log.error({ err: error, worker: number }, 'a worker says what cannot be read')
+    )
+    this.#running.set(number, { process, link, since: Date.now() })
+    serve(link, number)
+    const { file, port } = beginning()
+    link.tell('begin', (out) => out.number(number).textOrNull(file).number(port))
+    process.once('exit', (code: number | null, signal: string | null) => this.#ended(number, code ?? signal))
+    // A worker that cannot be spoken to any more serves nobody.
+    void link.closed.then(() => setTimeout(() => process.process.kill('SIGKILL'), LINGER_MS).unref())
+    return new Promise((resolve) => {
+      link.hears({
+        listening: (fields) => resolve({ host: fields.text(), port: fields.number() }),
+        failed: (fields) => this.#failed(number, fields.text())
+      })
+    })
+  }
+
+  #failed(number: number, why: string): void {
+    if (this.#giveUp === null) this.#parts.log.error({ worker: number, why }, 'a worker cannot start')
+    else this.#giveUp(new Error(why))
+  }
+
+  #ended(number: number, how: number | string | null): void {
+    const { log } = this.#parts
+    const livedMs = Date.now() - (this.#running.get(number)?.since ?? 0)
+    this.#running.delete(number)
+    if (this.#isStopping) return
+    if (this.#giveUp !== null) {
+      this.#giveUp(new Error(`worker ${number} ended with ${how}`))
+      return
+    }
+    const backoff = this.#backoffs.get(number) ?? new Backoff()
+    this.#backoffs.set(number, backoff)
+    const delayMs = backoff.afterLiving(livedMs)
+    log.error({ worker: number, how, delayMs }, 'a worker has ended and will be replaced')
+    const replace = async (): Promise<void> => {
+      this.#replacements.delete(number)
+      await this.#begin(number)
+      log.info({ worker: number }, 'a worker has been replaced')
+    }
+    this.#replacements.set(number, setTimeout(replace, delayMs))
+  }
+}

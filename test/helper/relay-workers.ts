@@ -1,0 +1,62 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { NodeInfo } from '../../src/relay/core/fleet.js'
+import type { Child } from './child.js'
+import { send } from './http.js'
+import { startProgram } from './program.js'
+import { API_KEY, type ConfigFile, HMAC_SECRET } from './relay-rules.js'
+
+export interface RelayOfWorkers {
+  readonly program: Child
+  readonly url: string
+  readonly port: number
+  /** The ids of the processes that serve clients. */
+  workers(): readonly number[]
+  /** The result of a call of the publish API. Each call has a connection of its own, so all workers take their turn. */
+  api(method: string, request: unknown): Promise<Record<string, unknown>>
+  publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
+  nodes(): Promise<readonly NodeInfo[]>
+  configure(file: ConfigFile | string): void
+}
+
+/** The relay as it is deployed, with so many workers. */
+export const startWorkers = async (
+  t: Test,
+  count: number,
+  file: ConfigFile,
+  env: Readonly<Record<string, string>> = {}
+): Promise<RelayOfWorkers> => {
+  const config = join(t.testdir(), 'relay.json')
+  const configure = (next: ConfigFile | string): void =>
+    writeFileSync(config, typeof next === 'string' ? next : JSON.stringify(next))
+  configure(file)
+  const program = await startProgram(t, 'dist/src/relay/main.js', {
+    RELAY_PORT: '0',
+    RELAY_WORKERS: String(count),
+    RELAY_CONFIG: config,
+    REALTIME_HMAC_SECRET: HMAC_SECRET,
+    REALTIME_API_KEY: API_KEY,
+    ...env
+  })
+  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
+  const api = async (method: string, request: unknown): Promise<Record<string, unknown>> => {
+    const answer = await send(url, `/api/${method}`, {
+      method: 'POST',
+      body: JSON.stringify(request),
+      headers: { 'x-api-key': API_KEY }
+    })
+    return JSON.parse(answer.body).result
+  }
+  return {
+    program,
+    url,
+    port: Number(new URL(url).port),
+    workers: () =>
+      readFileSync(`/proc/${program.pid}/task/${program.pid}/children`, 'utf8').trim().split(' ').map(Number),
+    api,
+    publish: async (channel, data) => (await api('publish', { channel, data })) as { offset: number; epoch: string },
+    nodes: async () => (await api('info', {})).nodes as readonly NodeInfo[],
+    configure
+  }
+}

@@ -1,0 +1,226 @@
+import type { Centrifuge, JoinContext, LeaveContext, Subscription } from 'centrifuge'
+import t, { type Test } from 'tap'
+import { send } from '../../helper/http.js'
+import { connectedClient } from '../../helper/raw-client.js'
+import { collect, event, officialClient, TRANSPORTS, type TransportName } from '../../helper/relay.js'
+import { relayToken } from '../../helper/relay-rules.js'
+import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
+
+const WORKERS = 3
+const KEPT = { history_size: 1000, history_ttl: '300s', allow_subscribe_for_client: true }
+const FILE = {
+  channel: {
+    namespaces: [
+      { name: 'seq', ...KEPT, force_recovery: true },
+      {
+        name: 'chat',
+        ...KEPT,
+        presence: true,
+        join_leave: true,
+        allow_presence_for_subscriber: true,
+        allow_publish_for_subscriber: true,
+        allow_history_for_subscriber: true
+      },
+      { name: 'plain', allow_subscribe_for_client: true },
+      { name: 'closed' }
+    ]
+  },
+  client: { recovery_max_publication_limit: 1000 }
+}
+
+const relay = await startWorkers(t, WORKERS, FILE)
+
+let channels = 0
+/** Tests share the relay, and no channel. */
+const newChannel = (namespace: string): string => `${namespace}:${++channels}`
+
+const connect = async (t: Test, user: string, transport: TransportName = 'websocket'): Promise<Centrifuge> => {
+  const client = officialClient(t, relay, transport, { getToken: async () => relayToken({ sub: user }) })
+  const connected = event(client, 'connected')
+  client.connect()
+  await connected
+  return client
+}
+
+const subscribe = async (client: Centrifuge, channel: string, options = {}): Promise<Subscription> => {
+  const subscription = client.newSubscription(channel, options)
+  const subscribed = event(subscription, 'subscribed')
+  subscription.subscribe()
+  await subscribed
+  return subscription
+}
+
+/** A client of this user at every worker: the relay hands them out in turn. */
+const oneAtEach = async (t: Test, { nodes }: RelayOfWorkers, user: string): Promise<readonly Centrifuge[]> => {
+  const clients: Centrifuge[] = []
+  do {
+    clients.push(await connect(t, user))
+  } while ((await nodes()).some(({ num_clients }) => num_clients === 0))
+  return clients
+}
+
+t.test('several workers', async (t) => {
+  t.test('are nodes of one relay, with a name each', async (t) => {
+    t.same((await relay.nodes()).map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2', 'relay worker 3'])
+  })
+
+  for (const namespace of ['seq', 'plain']) {
+    t.test(`deliver on ${namespace} to everybody, in one order, whoever publishes`, async (t) => {
+      const channel = newChannel(namespace)
+      const clients = await oneAtEach(t, relay, 'ada')
+      const heard = await Promise.all(clients.map(async (client) => collect(await subscribe(client, channel))))
+      const publish = async (publisher: number): Promise<void> => {
+        for (let n = 0; n < 50; n++) await relay.publish(channel, { publisher, n })
+      }
+      await Promise.all([0, 1, 2, 3].map(publish))
+      await Promise.all(heard.map(({ until }) => until(({ length }) => length === 200)))
+
+      const [first] = heard
+      for (const { data } of heard) t.same(data, first?.data)
+      for (const publisher of [0, 1, 2, 3]) {
+        const own = first?.data.filter((each) => each.publisher === publisher)
+        t.same(
+          own?.map(({ n }) => n),
+          Array.from({ length: 50 }, (_, n) => n)
+        )
+      }
+    })
+  }
+
+  t.test('make one publication of one key, whichever is told', async (t) => {
+    const channel = newChannel('seq')
+    const results = await Promise.all(
+      Array.from({ length: 2 * WORKERS }, () => relay.api('publish', { channel, data: 1, idempotency_key: 'k' }))
+    )
+    for (const result of results) t.match(result, { offset: 1 })
+    t.match(await relay.publish(channel, 2), { offset: 2 })
+  })
+
+  t.test('know who is there, and tell who comes and goes', async (t) => {
+    const channel = newChannel('chat')
+    const [ada, bob, eve] = await Promise.all([connect(t, 'ada'), connect(t, 'bob'), connect(t, 'eve')])
+    const atAda = await subscribe(ada, channel, { joinLeave: true })
+    const joined = event<JoinContext>(atAda, 'join', ({ info }) => info.user === 'eve')
+    await subscribe(bob, channel)
+    await subscribe(eve, channel)
+    await joined
+    t.same(
+      Object.values((await atAda.presence()).clients)
+        .map(({ user }) => user)
+        .sort(),
+      ['ada', 'bob', 'eve']
+    )
+    t.match(await relay.api('presence_stats', { channel }), { num_clients: 3, num_users: 3 })
+    t.match(await relay.api('channels', { pattern: channel }), { channels: { [channel]: { num_clients: 3 } } })
+    const left = event<LeaveContext>(atAda, 'leave', ({ info }) => info.user === 'bob')
+    bob.disconnect()
+    await left
+    t.match(await relay.api('presence_stats', { channel }), { num_clients: 2 })
+  })
+
+  t.test('act on a user wherever it is connected', async (t) => {
+    const clients = await oneAtEach(t, relay, 'mallory')
+    const subscribed = clients.map((client) => event(client, 'subscribed'))
+    await relay.api('subscribe', { user: 'mallory', channel: 'closed:1' })
+    await Promise.all(subscribed)
+    const unsubscribed = clients.map((client) => event(client, 'unsubscribed'))
+    await relay.api('unsubscribe', { user: 'mallory', channel: 'closed:1' })
+    await Promise.all(unsubscribed)
+    const gone = clients.map((client) => event(client, 'disconnected'))
+    await relay.api('disconnect', { user: 'mallory' })
+
+    for (const each of await Promise.all(gone)) t.match(each, { code: 3503 })
+  })
+
+  t.test('say why somebody cannot be put on a channel', async (t) => {
+    await connect(t, 'trent')
+    const { body } = await send(relay.url, '/api/subscribe', {
+      method: 'POST',
+      body: JSON.stringify({ user: 'trent', channel: 'nowhere:1' }),
+      headers: { 'x-api-key': 'the key of the publish API, at least 32 bytes' }
+    })
+    t.match(JSON.parse(body), { error: { code: 102 } })
+  })
+})
+
+for (const transport of TRANSPORTS) {
+  t.test(`a client over ${transport}`, async (t) => {
+    t.test('recovers at another worker what it missed', async (t) => {
+      const channel = newChannel('seq')
+      const client = await connect(t, 'ada', transport)
+      const subscription = await subscribe(client, channel)
+      const heard = collect(subscription)
+      let published = 0
+      for (let time = 0; time < 2 * WORKERS; time++) {
+        client.disconnect()
+        await relay.publish(channel, { n: ++published })
+        const back = event(subscription, 'subscribed')
+        client.connect()
+        t.match(await back, { recovered: true, wasRecovering: true })
+        await relay.publish(channel, { n: ++published })
+        await heard.until(({ length }) => length === published)
+      }
+
+      t.same(
+        heard.data.map(({ n }) => n),
+        Array.from({ length: published }, (_, index) => index + 1)
+      )
+    })
+
+    t.test('is answered wherever its requests arrive', async (t) => {
+      const channel = newChannel('chat')
+      const client = await connect(t, 'ada', transport)
+      const subscription = await subscribe(client, channel)
+      for (let n = 1; n <= 2 * WORKERS; n++) {
+        await subscription.publish({ n })
+        t.match(await subscription.history({ limit: 1, reverse: true }), { publications: [{ data: { n } }] })
+      }
+    })
+  })
+}
+
+t.test('a request of a client over a response', async (t) => {
+  const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+  const stream = await fetch(`${relay.url}/connection/http_stream`, { method: 'POST', body })
+  const reader = (stream.body as ReadableStream<Uint8Array>).getReader()
+  t.teardown(() => reader.cancel())
+  let text = ''
+  const line = async (): Promise<Record<string, never>> => {
+    while (!text.includes('\n')) text += Buffer.from((await reader.read()).value ?? []).toString()
+    const [first = '', ...rest] = text.split('\n')
+    text = rest.join('\n')
+    return JSON.parse(first)
+  }
+  const { connect: connected } = (await line()) as unknown as { connect: { session: string; node: string } }
+  const say = (session: string, node: string, id: number): Promise<{ readonly status: number }> =>
+    send(relay.url, '/emulation', {
+      method: 'POST',
+      body: JSON.stringify({ session, node, data: JSON.stringify({ id, rpc: { method: 'x' } }) })
+    })
+
+  t.test('is handed to the worker that holds the response', async (t) => {
+    for (let id = 2; id < 2 + 2 * WORKERS; id++) {
+      t.equal((await say(connected.session, connected.node, id)).status, 204)
+      t.match(await line(), { id, error: { code: 108 } })
+    }
+  })
+
+  t.test('is not found with another session or node', async (t) => {
+    const nodes = await relay.nodes()
+    for (const { uid } of nodes) t.equal((await say('guessed', uid, 99)).status, 404)
+    t.equal((await say(connected.session, 'nowhere', 99)).status, 404)
+    for (const { uid } of nodes.filter(({ uid }) => uid !== connected.node)) {
+      t.equal((await say(connected.session, uid, 99)).status, 404)
+    }
+  })
+})
+
+t.test('every worker', async (t) => {
+  t.test('answers probes and serves clients', async (t) => {
+    for (let time = 0; time < WORKERS; time++) t.equal((await send(relay.url, '/health')).status, 200)
+    const clients = await Promise.all(Array.from({ length: WORKERS }, () => connectedClient(t, relay.url)))
+    for (const client of clients) {
+      t.match(await client.ask({ id: 2, subscribe: { channel: 'plain:1' } }), { id: 2, subscribe: {} })
+    }
+  })
+})
