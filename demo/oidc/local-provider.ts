@@ -55,6 +55,8 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
       Session: 86_400,
       Grant: 86_400
     },
+    // As strict as providers are: one that is used twice was stolen.
+    rotateRefreshToken: true,
     issueRefreshToken: async (_ctx: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
       client.grantTypeAllowed('refresh_token'),
     findAccount: (_ctx: unknown, id: string) => {

@@ -6,8 +6,10 @@ export type SessionName =
   | { readonly kind: 'id'; readonly value: string }
   /** All that belong to one session at the provider. */
   | { readonly kind: 'providerSession'; readonly value: string }
-  /** All of one person. */
-  | { readonly kind: 'subject'; readonly value: string }
+  /** All of one person; or only those of which the provider never said to which session there they belong. */
+  | { readonly kind: 'subject' | 'unnamedOfSubject'; readonly value: string }
+  /** A message that ended sessions, and must not do so twice. */
+  | { readonly kind: 'message'; readonly value: string }
 
 /** An end as gateways tell each other of it. */
 export interface SessionEnd {
@@ -40,12 +42,18 @@ export class EndedSessions {
 
   has({ id, providerSession, subject, startedAt }: ProviderSession): boolean {
     if (this.#ends.size === 0) return false
-    const names: SessionName[] = [
+    const names: readonly SessionName[] = [
       { kind: 'id', value: id },
-      { kind: 'subject', value: subject }
+      { kind: 'subject', value: subject },
+      providerSession === null
+        ? { kind: 'unnamedOfSubject', value: subject }
+        : { kind: 'providerSession', value: providerSession }
     ]
-    if (providerSession !== null) names.push({ kind: 'providerSession', value: providerSession })
     return names.some((name) => startedAt <= (this.#ends.get(keyOf(name)) ?? -1))
+  }
+
+  knows(name: SessionName): boolean {
+    return this.#ends.has(keyOf(name))
   }
 
   #forgetOld(): void {

@@ -1,6 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import { sameSecret } from '../../shared/same-secret.js'
 import type { SessionExchange } from '../hooks/session-exchange.js'
 import { cookieValues } from '../session/cookies.js'
@@ -8,12 +7,9 @@ import type { SessionCookies } from '../session/session-cookies.js'
 import { type StartSessionParts, startSession } from '../session/start-session.js'
 import type { AccountLogin, AskForAccount } from './account-login.js'
 import type { ExchangeResult } from './exchange-result.js'
-import { type Identity, identityOf } from './identity.js'
-import type { ProviderDiscovery } from './provider-discovery.js'
-import { faultOf, providerFaultOf } from './provider-fault.js'
+import type { Identity } from './identity.js'
 import type { ProviderSession, ProviderSessions } from './provider-session.js'
-import type { ProviderTokens } from './relying-party.js'
-import type { SessionMemory } from './session-memory.js'
+import { type SessionRefreshParts, sessionRefresh } from './session-refresh.js'
 
 /** What became of a provider session that was to become an app session. */
 export type Exchanged =
@@ -29,19 +25,14 @@ const RESULTS: Readonly<Record<Exchanged['kind'], ExchangeResult>> = {
   ended: 'provider_ended'
 }
 
-export interface ExchangeParts {
-  readonly log: Logger
+export interface ExchangeParts extends SessionRefreshParts {
   readonly ask: AskForAccount
   readonly count: (result: ExchangeResult) => void
   readonly cookies: SessionCookies
   readonly tokens: StartSessionParts['tokens']
   readonly sessions: ProviderSessions
-  readonly memory: SessionMemory
-  readonly discovery: ProviderDiscovery
-  readonly groupsClaim: string
   /** Marks whose exchange failed; the newest of the secrets. */
   readonly secret: string
-  readonly now: () => number
 }
 
 /** One exchange as all who wait for it see it. */
@@ -52,15 +43,17 @@ interface Outcome {
 }
 
 // Who is on the way to sign in or out gets no session on the side.
-const LEFT_ALONE = /^\/(?:auth\/oidc\/|api\/auth\/logout$)/
+const LEFT_ALONE = /^\/(?:auth\/oidc\/|api\/auth\/(?:login|backend-login|logout)$)/
 
 /** Fifth in the chain: whoever holds a provider session and no app session gets one, if there is an account. */
 export class ProviderExchange implements SessionExchange {
   readonly #parts: ExchangeParts
+  readonly #refreshed: ReturnType<typeof sessionRefresh>
   readonly #markerKey: Uint8Array
 
   constructor(parts: ExchangeParts) {
     this.#parts = parts
+    this.#refreshed = sessionRefresh(parts)
     this.#markerKey = new Uint8Array(hkdfSync('sha256', parts.secret, '', 'gatehouse oidc failure marker v1', 32))
   }
 
@@ -122,40 +115,6 @@ export class ProviderExchange implements SessionExchange {
         'the backend did not answer whether a provider session has an account'
       )
     return { login, identity: news === 'ended' ? null : news }
-  }
-
-  /** What the provider says of the person now, where its tokens have run out and can be had anew. */
-  async #refreshed(session: ProviderSession, requestId: string): Promise<Identity | 'ended' | null> {
-    const { memory, discovery, groupsClaim, now, log } = this.#parts
-    const tokens = await memory.tokensOf(session.id)
-    if (tokens?.refreshToken == null || tokens.expiresAt > now()) return null
-    try {
-      return await this.#askProvider(session, tokens, tokens.refreshToken, await discovery.current(), groupsClaim)
-    } catch (error) {
-      const fault = providerFaultOf(error)
-      log.warn({ requestId, subject: session.subject, provider: faultOf(error) }, 'provider tokens were not refreshed')
-      // A provider that is away has not said no: what it said before counts until the session ends.
-      if (fault !== 'used') return null
-      await memory
-        .end({ kind: 'id', value: session.id })
-        .catch((error) => log.warn({ err: error }, 'other gateways were not told'))
-      return 'ended'
-    }
-  }
-
-  async #askProvider(
-    session: ProviderSession,
-    tokens: ProviderTokens,
-    refreshToken: string,
-    provider: Awaited<ReturnType<ProviderDiscovery['current']>>,
-    groupsClaim: string
-  ): Promise<Identity | null> {
-    if (provider === null) return null
-    const granted = await provider.refresh(tokens, refreshToken, session.subject)
-    await this.#parts.memory.keepTokens(session.id, granted.tokens)
-    const { identity } = identityOf(granted.claims, groupsClaim)
-    // An answer without claims is no news. The session at the provider stays the one that it was.
-    return identity === null ? null : { ...identity, providerSession: session.providerSession }
   }
 
   #isMarked({ headers }: FastifyRequest, session: ProviderSession): boolean {

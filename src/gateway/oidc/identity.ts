@@ -34,7 +34,7 @@ export const identityOf = (claims: Claims, groupsClaim: string): IdentityResult 
   const email = textOf(claims.email)?.trim()
   if (email === undefined || !isEmail(email)) return refused('no-email')
   // Who may write any address into a profile could else take over the account that it belongs to.
-  if (claims.email_verified === false || claims.email_verified === 'false') return refused('unconfirmed-email')
+  if (isDenied(claims.email_verified)) return refused('unconfirmed-email')
 
   const all = groupsAt(claims, groupsClaim)
   const person = {
@@ -53,12 +53,20 @@ const refused = (fault: IdentityFault): IdentityResult => ({ identity: null, fau
 export const isComplete = (claims: Claims, groupsClaim: string): boolean =>
   textOf(claims.email) !== undefined && nameOf(claims) !== undefined && valueAt(claims, groupsClaim) !== undefined
 
-const nameOf = (claims: Claims): string | undefined =>
-  (
+/** Some providers say nothing of it, and some say it in words. */
+const isDenied = (confirmed: unknown): boolean => confirmed != null && String(confirmed).toLowerCase() !== 'true'
+
+const nameOf = (claims: Claims): string | undefined => {
+  const name =
     textOf(claims.name) ??
     textOf([claims.given_name, claims.family_name].filter((part) => textOf(part)).join(' ')) ??
     textOf(claims.preferred_username)
-  )?.slice(0, MAX_NAME_CHARACTERS)
+  // By whole characters: half of one is a fault to whoever reads it next.
+  return textOf([...(name ?? '').replace(UNFIT, ' ').trim()].slice(0, MAX_NAME_CHARACTERS).join(''))
+}
+
+// What databases and logs stumble over: control characters, and halves of characters.
+const UNFIT = /[\p{Cc}\p{Cs}]/gu
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
@@ -74,8 +82,11 @@ const isEmail = (text: string): boolean =>
 export const groupsAt = (claims: Claims, groupsClaim: string): string[] => {
   const value = valueAt(claims, groupsClaim)
   const entries = Array.isArray(value) ? value : [value]
-  return [...new Set(entries.filter((entry): entry is string => typeof entry === 'string' && entry !== ''))]
+  return [...new Set(entries.filter((entry): entry is string => typeof entry === 'string' && isGroupName(entry)))]
 }
+
+/** One that had to be changed would be another group. */
+const isGroupName = (text: string): boolean => text.trim() !== '' && text.search(UNFIT) === -1
 
 /**
  * The value at a path such as `realm_access.roles`. Names may have dots in them (`https://example.com/roles`), so the

@@ -15,11 +15,13 @@ export interface LoginTransaction {
 /** Long enough to find a phone and a second factor. */
 const LIFETIME_SECONDS = 10 * 60
 
-/** Tabs that may sign in at the same time. Who opens more leaves the oldest behind: cookies must not pile up. */
+// Tabs that may sign in at the same time, and how much room they may take among the headers of a request. Who opens more
+// leaves the oldest behind: cookies that pile up keep a browser out.
 const MAX_AT_ONCE = 5
+const MAX_CHARACTERS = 5 * 1024
 
 const PREFIX = 'oidc_login_'
-const NAMES = /(?:^|;)\s*(oidc_login_[0-9a-z]{1,9}_[A-Za-z0-9_-]{11})=/g
+const HELD = /(?:^|;)\s*((?:__Host-)?oidc_login_[0-9a-z]{1,9}_[A-Za-z0-9_-]{11})=([^;]*)/g
 
 export interface LoginTransactionsOptions {
   readonly sealer: Sealer
@@ -29,30 +31,32 @@ export interface LoginTransactionsOptions {
 
 /** One sealed cookie for each sign-in that is under way, so that tabs do not take each other's. */
 export class LoginTransactions {
+  readonly #prefix: string
   readonly #options: SerializeOptions
   readonly #sealer: Sealer
   readonly #now: () => number
 
   constructor({ sealer, cookies, now }: LoginTransactionsOptions) {
-    this.#options = { ...cookieOptions(cookies), path: '/auth/oidc', httpOnly: true }
+    // The prefix keeps neighbouring hosts from planting one, and with it their own sign-in on somebody else. Browsers take
+    // it with Secure, and for all paths only.
+    this.#prefix = `${cookies.secure ? '__Host-' : ''}${PREFIX}`
+    this.#options = { ...cookieOptions(cookies), httpOnly: true }
     this.#sealer = sealer
     this.#now = now
   }
 
   async begin(request: FastifyRequest, reply: FastifyReply, transaction: LoginTransaction): Promise<void> {
-    const held = namesIn(request)
-    for (const name of held.slice(0, Math.max(0, held.length + 1 - MAX_AT_ONCE))) this.#clear(reply, name)
     const startedAt = Math.floor(this.#now() / 1000).toString(36)
+    const name = `${this.#prefix}${startedAt}_${tagOf(transaction.state)}`
     const sealed = await this.#sealer.seal({ ...transaction }, LIFETIME_SECONDS)
-    setCookie(reply, `${PREFIX}${startedAt}_${tagOf(transaction.state)}`, sealed, {
-      ...this.#options,
-      maxAge: LIFETIME_SECONDS
-    })
+    this.#makeRoom(request, reply, sealed.length)
+    setCookie(reply, name, sealed, { ...this.#options, maxAge: LIFETIME_SECONDS })
   }
 
   /** Ends the one that this state belongs to. Null where this browser began none such, or ended it before. */
   async finish(request: FastifyRequest, reply: FastifyReply, state: string): Promise<LoginTransaction | null> {
-    const name = namesIn(request).find((held) => held.endsWith(`_${tagOf(state)}`))
+    const tag = `_${tagOf(state)}`
+    const name = this.#held(request).find(({ name }) => name.endsWith(tag))?.name
     if (name === undefined) return null
     this.#clear(reply, name)
     const [sealed, another] = cookieValues(request.headers.cookie, name)
@@ -61,13 +65,26 @@ export class LoginTransactions {
     return transaction?.state === state ? transaction : null
   }
 
+  #makeRoom(request: FastifyRequest, reply: FastifyReply, characters: number): void {
+    let [count, total] = [1, characters]
+    for (const held of this.#held(request).toReversed()) {
+      count += 1
+      total += held.characters
+      if (count > MAX_AT_ONCE || total > MAX_CHARACTERS) this.#clear(reply, held.name)
+    }
+  }
+
+  /** What this browser holds, the oldest first. */
+  #held({ headers }: FastifyRequest): { readonly name: string; readonly characters: number }[] {
+    const found = [...(headers.cookie ?? '').matchAll(HELD)]
+      .map(([, name = '', value = '']) => ({ name, characters: value.length }))
+      .filter(({ name }) => name.startsWith(this.#prefix))
+    return found.sort((one, other) => (one.name < other.name ? -1 : 1))
+  }
+
   #clear(reply: FastifyReply, name: string): void {
     setCookie(reply, name, '', { ...this.#options, maxAge: 0 })
   }
 }
-
-/** The oldest first. */
-const namesIn = ({ headers }: FastifyRequest): string[] =>
-  [...new Set([...(headers.cookie ?? '').matchAll(NAMES)].map(([, name]) => name as string))].sort()
 
 const tagOf = (state: string): string => createHash('sha256').update(state).digest('base64url').slice(0, 11)

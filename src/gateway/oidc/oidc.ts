@@ -18,7 +18,7 @@ import { Sealer } from './sealer.js'
 import { LocalSessionMemory, type SessionMemory } from './session-memory.js'
 import { watchProviderSessions } from './session-watch.js'
 import { callbackHandler, loginHandler } from './sign-in.js'
-import { logoutHandler, MAX_TICKET_CHARACTERS, pageLogout } from './sign-out.js'
+import { logoutHandler, MAX_TICKET_CHARACTERS, pageLogout, sessionReplaced } from './sign-out.js'
 
 export interface OidcParts {
   readonly config: OidcConfig
@@ -39,6 +39,8 @@ export interface Oidc {
   mount(app: FastifyInstance): void
   /** What the logout of pages does besides. */
   logout(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Somebody has signed in with a password. */
+  replaced(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
 /** Larger than the tokens of any provider; none of it is in a cookie. */
@@ -81,7 +83,8 @@ export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
         memory.close()
       })
     },
-    logout: pageLogout(signOut)
+    logout: pageLogout(signOut),
+    replaced: sessionReplaced(signOut)
   }
 }
 

@@ -1,4 +1,4 @@
-import { AuthorizationResponseError, ResponseBodyError } from 'openid-client'
+import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
 
 /** What went wrong between us and the provider, as far as a person has to know. */
 export type ProviderFault =
@@ -37,6 +37,8 @@ export const providerFaultOf = (error: unknown): ProviderFault => {
     if (error.status >= 500) return 'away'
     return error.error === 'invalid_grant' ? 'used' : 'refused'
   }
+  // How providers say that they do not take our secret.
+  if (error instanceof WWWAuthenticateChallengeError) return error.status >= 500 ? 'away' : 'refused'
   // Node says "fetch failed" for every connection that could not be made.
   if (error instanceof TypeError || NO_ANSWER.has(codeOf(error))) return 'away'
   return 'unverified'
@@ -48,13 +50,23 @@ const MAX_CHARACTERS = 200
 export const faultOf = (error: unknown): Readonly<Record<string, string>> => {
   const { message, error: said, error_description: description, cause } = (error ?? {}) as Record<string, unknown>
   const reason = cause instanceof Error ? cause.message : undefined
-  const parts = { message, code: codeOf(error) || codeOf(cause), error: said, description, reason }
+  const parts = {
+    message,
+    code: codeOf(error) || codeOf(cause),
+    error: said ?? challengeIn(cause),
+    description,
+    reason
+  }
   return Object.fromEntries(
     Object.entries(parts).flatMap(([name, value]) =>
       typeof value === 'string' && value !== '' ? [[name, value.slice(0, MAX_CHARACTERS)]] : []
     )
   )
 }
+
+/** What a refusal in a `WWW-Authenticate` header says, as the library reads it. */
+const challengeIn = (cause: unknown): unknown =>
+  Array.isArray(cause) ? (cause[0] as { parameters?: { error?: unknown } } | undefined)?.parameters?.error : undefined
 
 const codeOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null | undefined)?.code

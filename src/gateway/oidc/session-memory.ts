@@ -12,6 +12,8 @@ export interface SessionMemory {
   end(name: SessionName): Promise<void>
   /** Asked for every request of a session, so it may ask nobody else. */
   hasEnded(session: ProviderSession): boolean
+  /** Whether the end of this very name was told. */
+  knows(name: SessionName): boolean
 
   /** Does the work once, however many ask for it with this key at the same time or just after. */
   once<Result>(key: string, work: () => Promise<Result>): Promise<Result>
@@ -66,6 +68,10 @@ export class LocalSessionMemory implements SessionMemory {
 
   hasEnded(session: ProviderSession): boolean {
     return this.ended.has(session)
+  }
+
+  knows(name: SessionName): boolean {
+    return this.ended.knows(name)
   }
 
   once<Result>(key: string, work: () => Promise<Result>): Promise<Result> {

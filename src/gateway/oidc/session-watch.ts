@@ -42,5 +42,6 @@ export const watchProviderSessions = (app: FastifyInstance, parts: SessionWatchP
   }
 }
 
-const isFromProvider = ({ headers }: FastifyRequest): boolean =>
+/** Whether the app session of this browser came from the provider, as far as its own cookies say. */
+export const isFromProvider = ({ headers }: FastifyRequest): boolean =>
   cookieValues(headers.cookie, 'auth_via_oidc').length > 0

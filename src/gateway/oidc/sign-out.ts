@@ -9,6 +9,7 @@ import type { ProviderSessions } from './provider-session.js'
 import { queryOf } from './query.js'
 import type { Sealer } from './sealer.js'
 import type { SessionMemory } from './session-memory.js'
+import { isFromProvider } from './session-watch.js'
 
 export interface SignOutParts {
   readonly log: Logger
@@ -47,11 +48,16 @@ const endSession = async (
   return tokens?.idToken ?? null
 }
 
+// Somebody typed it, or followed a link of our own. Browsers that do not say it are believed.
+const OWN_SITES: ReadonlySet<unknown> = new Set([undefined, 'none', 'same-origin'])
+
+const isFromElsewhere = ({ headers }: FastifyRequest): boolean => !OWN_SITES.has(headers['sec-fetch-site'])
+
 /** Signs out here, and sends the browser to the provider to sign out there. */
 export const logoutHandler =
   (parts: SignOutParts) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    if (request.headers['sec-fetch-site'] === 'cross-site') return sendPage(reply, confirmLogoutPage())
+    if (isFromElsewhere(request)) return sendPage(reply, confirmLogoutPage())
     parts.cookies.clear(reply)
     const idToken = (await endSession(parts, request, reply)) ?? (await ticketed(parts.tickets, request))
     const provider = await parts.discovery.current()
@@ -64,11 +70,18 @@ export const logoutHandler =
 export const pageLogout =
   (parts: SignOutParts) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (!parts.sessions.isCarriedBy(request)) return
+    if (!parts.sessions.isCarriedBy(request) && !isFromProvider(request)) return
     const idToken = await endSession(parts, request, reply)
     const ticket = idToken === null ? '' : await parts.tickets.seal({ idToken }, TICKET_SECONDS)
     const query = ticket === '' || ticket.length > MAX_TICKET_CHARACTERS ? '' : `?ticket=${ticket}`
     reply.header(LOGOUT_HEADER, `${LOGOUT_PATH}${query}`)
+  }
+
+/** For who signs in with a password: they are somebody else now, or came another way. Nobody is to become the first again. */
+export const sessionReplaced =
+  (parts: SignOutParts) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (parts.sessions.isCarriedBy(request)) await endSession(parts, request, reply)
   }
 
 const ticketed = async (tickets: Sealer, request: FastifyRequest): Promise<string | null> => {

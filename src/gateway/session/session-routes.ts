@@ -15,6 +15,8 @@ import { sessionOf } from './session-answer.js'
 import type { SessionCookies } from './session-cookies.js'
 import { startSession } from './start-session.js'
 
+type ProviderStep = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
 export interface SessionRouteParts {
   readonly config: GatewayConfig
   readonly log: Logger
@@ -23,8 +25,8 @@ export interface SessionRouteParts {
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
-  /** Whose sessions end with a logout too. */
-  readonly provider: { logout(request: FastifyRequest, reply: FastifyReply): Promise<void> } | null
+  /** Whose sessions end with a logout too, and where somebody signs in with a password in their place. */
+  readonly provider: Record<'logout' | 'replaced', ProviderStep> | null
 }
 
 /** The routes of `/api/auth/` that are more than forwarded, because they make and end sessions. */
@@ -36,7 +38,7 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
     refuseExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
     const answer = await ask(reply, body)
     const session = isSuccess(answer) ? sessionOf(jsonOf(answer), Date.now()) : null
-    if (session !== null) startSession(parts, reply, session)
+    if (session !== null && startSession(parts, reply, session)) await parts.provider?.replaced(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
     return passOn(reply, omit ? { ...answer, body: withoutToken(answer.body) } : answer)
   }

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -80,7 +80,7 @@ t.test('a logout token', async (t) => {
       aud: CLIENT_ID,
       iat: now(),
       exp: now() + 120,
-      jti: 'j',
+      jti: randomUUID(),
       sub: 'ada',
       events: { [EVENT]: {} },
       ...claims
@@ -109,12 +109,15 @@ t.test('a logout token', async (t) => {
     ['with an event that is no object', () => signed(recipe({ events: { [EVENT]: true } }))],
     ['that is an ID token', () => signed(recipe({ events: undefined, nonce: 'n' }))],
     ['with a nonce', () => signed(recipe({ nonce: 'n' }))],
+    ['without a name of its own', () => signed(recipe({ jti: undefined }))],
+    ['with an event list that is empty', () => signed(recipe({ events: null }))],
+    ['from the future', () => signed(recipe({ iat: now() + 3600 }))],
     ['about nobody', () => signed(recipe({ sub: undefined }))],
     ['that is none', () => 'nonsense']
   ]
+  const visitor = await signedInAs()
   for (const [why, token] of BAD) {
     t.test(`is refused ${why}`, async (t) => {
-      const visitor = await signedInAs()
       const answer = await postToken(token())
       t.equal(answer.status, 400)
       t.equal(answer.code, 'VALIDATION_FAILED')
@@ -165,5 +168,25 @@ t.test('a logout token', async (t) => {
     for (const visitor of [phone, desk]) await visitor.request(`${APP}/api/zones`)
     t.equal(desk.cookie(APP_HOST, 'auth_token'), undefined)
     t.ok(phone.cookie(APP_HOST, 'auth_token'))
+  })
+
+  t.test('that names a session ends those of the person that never had a name', async (t) => {
+    provider.idToken = signed
+    const unnamed = await signedInAs()
+    provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'other' } })
+    const other = await signedInAs()
+    await postToken(signed(recipe({ sid: 'desk', sub: 'ada' })))
+    for (const visitor of [unnamed, other]) await visitor.request(`${APP}/api/zones`)
+    t.equal(unnamed.cookie(APP_HOST, 'auth_token'), undefined, 'it may be the one')
+    t.ok(other.cookie(APP_HOST, 'auth_token'), 'this one is not')
+  })
+
+  t.test('counts once: who signs in again is not signed out by a copy of it', async (t) => {
+    const token = await signed(recipe())
+    t.equal((await postToken(token)).status, 200)
+    const again = await signedInAs()
+    t.equal((await postToken(token)).code, 'VALIDATION_FAILED')
+    await again.request(`${APP}/api/zones`)
+    t.ok(again.cookie(APP_HOST, 'auth_token'))
   })
 })

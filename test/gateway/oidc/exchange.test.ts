@@ -1,11 +1,12 @@
 import t from 'tap'
-import { browserHeaders } from '../../helper/gateway.js'
+import { browserHeaders, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import {
   APP,
   APP_HOST,
   backendWith,
   exchangesIn,
   isExchange,
+  type Standing,
   signIn,
   startOidcGateway,
   startProvider,
@@ -21,20 +22,35 @@ const loseAppSession = (visitor: Visitor): void => {
   for (const name of APP_COOKIES) visitor.setCookie(APP_HOST, name, null)
 }
 
-const signedIn = async (t: Parameters<typeof startProvider>[0], clock = new TestClock()) => {
-  const provider = await startProvider(t)
-  const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
-  const visitor = visitorOf(gateway)
-  await signIn(visitor, 'ada')
-  // Late requests of the page that signed in share its session.
+const provider = await startProvider(t)
+const clock = new TestClock()
+const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
+
+t.beforeEach(() => {
+  // Late requests of a page that signed in share its session.
   clock.advance(11)
   gateway.backend.requests.length = 0
-  return { provider, gateway, visitor, clock }
+  gateway.logs.length = 0
+  gateway.backend.answer = backendWith(['ada@example.com'])
+})
+
+const signedIn = async (): Promise<Visitor> => {
+  const visitor = visitorOf(gateway)
+  await signIn(visitor, 'ada')
+  clock.advance(11)
+  gateway.backend.requests.length = 0
+  return visitor
+}
+
+/** How many exchanges there were with this result, as the numbers say. */
+const exchangesWith = async (result: string, { send }: TestGateway = gateway): Promise<number> => {
+  const { body } = await send('/metrics')
+  return Number(new RegExp(`gateway_exchange_total\\{result="${result}"\\} (\\d+)`).exec(body)?.[1])
 }
 
 t.test('a provider session without an app session', async (t) => {
   t.test('becomes one with the next request, which already carries the new token', async (t) => {
-    const { gateway, visitor } = await signedIn(t)
+    const visitor = await signedIn()
     loseAppSession(visitor)
 
     const answer = await visitor.request(`${APP}/api/zones`)
@@ -55,7 +71,7 @@ t.test('a provider session without an app session', async (t) => {
   })
 
   t.test('becomes one with a page too', async (t) => {
-    const { gateway, visitor } = await signedIn(t)
+    const visitor = await signedIn()
     loseAppSession(visitor)
     await visitor.request(`${APP}/floors`)
     t.ok(visitor.cookie(APP_HOST, 'auth_token'))
@@ -63,7 +79,7 @@ t.test('a provider session without an app session', async (t) => {
   })
 
   t.test('is left alone by a mutation, which is refused before it', async (t) => {
-    const { gateway, visitor } = await signedIn(t)
+    const visitor = await signedIn()
     loseAppSession(visitor)
     const { cookie, ...headers } = browserHeaders(null)
     visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
@@ -73,9 +89,10 @@ t.test('a provider session without an app session', async (t) => {
   })
 
   t.test('makes one exchange for fifty requests at once', async (t) => {
-    const { gateway, visitor } = await signedIn(t)
+    const visitor = await signedIn()
     loseAppSession(visitor)
     const cookie = visitor.cookieHeader(new URL(APP))
+    const before = await exchangesWith('success')
 
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => gateway.send(`/api/things/${index}`, { headers: { cookie } }))
@@ -90,22 +107,22 @@ t.test('a provider session without an app session', async (t) => {
 
     await gateway.send('/api/late', { headers: { cookie } })
     t.equal(exchangesIn(gateway.backend).length, 1, 'and one that comes just after makes none')
-    const { body } = await gateway.send('/metrics')
-    t.match(body, 'gateway_exchange_total{result="success"} 2')
+    t.equal(await exchangesWith('success'), before + 1)
   })
 
   t.test('is not asked for where there is an app session', async (t) => {
-    const { gateway, visitor } = await signedIn(t)
+    const visitor = await signedIn()
     await visitor.request(`${APP}/api/zones`)
     t.same(exchangesIn(gateway.backend), [])
   })
 })
 
 t.test('somebody without an account', async (t) => {
+  const visitor = await signedIn()
+
   t.test('is told so on a page, is marked, and is not sent round in circles', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
+    const before = await exchangesWith('no_account')
 
     const page = await signIn(visitor, 'bob')
 
@@ -121,13 +138,10 @@ t.test('somebody without an account', async (t) => {
     t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'requests go on without a session')
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
     t.equal(exchangesIn(gateway.backend).length, 1, 'and the backend is not asked again')
-    t.match((await gateway.send('/metrics')).body, 'gateway_exchange_total{result="no_account"} 1')
+    t.equal(await exchangesWith('no_account'), before + 1)
   })
 
   t.test('is asked for again when the marker is gone', async (t) => {
-    const clock = new TestClock()
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'bob')
     gateway.backend.answer = backendWith(['bob@example.com'])
@@ -142,8 +156,6 @@ t.test('somebody without an account', async (t) => {
   })
 
   t.test('does not hold up somebody else in the same browser', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'bob')
     visitor.setCookie(new URL(provider.url).host, '_session', null)
@@ -152,7 +164,7 @@ t.test('somebody without an account', async (t) => {
   })
 
   t.test('is not believed in where the marker was made up', async (t) => {
-    const { gateway, visitor } = await signedIn(t)
+    const visitor = await signedIn()
     loseAppSession(visitor)
     visitor.setCookie(APP_HOST, 'oidc_exchange_failed', 'true')
     await visitor.request(`${APP}/api/zones`)
@@ -166,7 +178,6 @@ t.test('somebody without an account', async (t) => {
     [403, '{"error":"no"}'],
     [404, 'not found']
   ]
-  const { gateway, visitor, clock } = await signedIn(t)
   for (const [status, body] of REFUSALS) {
     t.test(`is what the backend means by ${status} ${body}`, async (t) => {
       clock.advance(11)
@@ -192,9 +203,16 @@ t.test('a backend that does not answer', async (t) => {
     ['a reset', (response) => response.destroy()],
     ['200 with nonsense', (response) => response.end('<html>')],
     ['200 without a token', (response) => response.end('{"success":true,"data":{}}')],
+    ['a page', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>')],
+    ['200 with a token that has ended', (response) => response.end(JSON.stringify(endedLogin()))],
+    [
+      'half an answer',
+      (response) => response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy())
+    ],
+    ['an answer without end', (response) => response.writeHead(200).end(Buffer.alloc(2 ** 21, ' '))],
     ['a redirect', (response) => response.writeHead(302, { location: '/login' }).end()]
   ]
-  const { gateway, visitor, clock } = await signedIn(t)
+  const visitor = await signedIn()
   for (const [why, answer] of ABSENCES) {
     t.test(`is not taken for a missing account: ${why}`, async (t) => {
       clock.advance(11)
@@ -222,9 +240,20 @@ t.test('a backend that does not answer', async (t) => {
     })
   }
 
+  t.test('for a long time holds nobody up for longer than it may', async (t) => {
+    const hasty = await startOidcGateway(t, { issuer: provider.url, clock, env: { BACKEND_TIMEOUT_MS: '300' } })
+    hasty.backend.answer = (request, response) => (isExchange(request) ? undefined : response.end('{}'))
+    loseAppSession(visitor)
+    const cookie = visitor.cookieHeader(new URL(APP))
+    const { headers } = await hasty.send('/api/zones', { headers: { cookie } })
+    t.notMatch(headers['set-cookie']?.join(), /oidc_exchange_failed=[^;]|auth_token=[^;]/)
+    t.ok(
+      hasty.backend.requests.some((request) => !isExchange(request)),
+      'the request goes on'
+    )
+  })
+
   t.test('at a sign-in ends on a page that leads on', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     gateway.backend.answer = (_request, response) => response.destroy()
     const visitor = visitorOf(gateway)
     const page = await signIn(visitor, 'ada', '/floors')
@@ -235,23 +264,23 @@ t.test('a backend that does not answer', async (t) => {
 })
 
 t.test('provider tokens', async (t) => {
-  const start = async (t: Parameters<typeof startProvider>[0]) => {
+  const start = async (t: Parameters<typeof startProvider>[0], { thinIdTokens = false } = {}) => {
     const clock = new TestClock()
     const client = { grant_types: ['authorization_code', 'refresh_token'] }
-    const groups = ['engineers']
-    const claims = { name: 'Ada', email: 'ada@example.com', groups }
-    const provider = await startProvider(t, { client, tokenSeconds: 600, accounts: [{ id: 'ada', claims }] })
+    const claims = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['engineers'] }
+    const accounts = [{ id: 'ada', claims }]
+    const provider = await startProvider(t, { client, tokenSeconds: 600, accounts, thinIdTokens })
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'ada')
     loseAppSession(visitor)
     gateway.backend.requests.length = 0
-    return { clock, provider, gateway, visitor, groups }
+    return { clock, provider, gateway, visitor, claims }
   }
 
   t.test('are refreshed when they have run out: claims are those of today', async (t) => {
-    const { clock, gateway, visitor, groups } = await start(t)
-    groups.push('admins')
+    const { clock, gateway, visitor, claims } = await start(t)
+    claims.groups.push('admins')
 
     clock.advance(60)
     await visitor.request(`${APP}/api/zones`)
@@ -261,12 +290,45 @@ t.test('provider tokens', async (t) => {
       [600, ['engineers', 'admins']],
       [700, ['engineers', 'admins', 'owners']]
     ] as const) {
-      if (expected.length === 3) groups.push('owners')
+      if (expected.length === 3) claims.groups.push('owners')
       loseAppSession(visitor)
       clock.advance(seconds)
       await visitor.request(`${APP}/api/zones`)
       t.match(exchangesIn(gateway.backend).at(-1), { groups: expected })
     }
+
+    claims.email_verified = false
+    loseAppSession(visitor)
+    clock.advance(700)
+    await visitor.request(`${APP}/api/zones`)
+    t.same(visitor.names(APP_HOST), [], 'an address that is no longer confirmed ends the session')
+  })
+
+  t.test('are refreshed once for many requests, and each refresh token is used once', async (t) => {
+    const { clock, provider, gateway, visitor } = await start(t)
+    const asked = countTokenRequests(provider)
+    clock.advance(700)
+    const headers = { cookie: visitor.cookieHeader(new URL(APP)) }
+    await Promise.all(Array.from({ length: 10 }, () => gateway.send('/api/zones', { headers })))
+    t.equal(asked.count, 1)
+    t.equal(exchangesIn(gateway.backend).length, 1)
+  })
+
+  t.test('are kept though the claims that belong to them cannot be had', async (t) => {
+    const { clock, provider, gateway, visitor } = await start(t, { thinIdTokens: true })
+    const { listener } = provider
+    provider.listener = (request, response) =>
+      request.url === '/me' ? response.writeHead(500).end() : listener(request, response)
+    clock.advance(700)
+    await visitor.request(`${APP}/api/zones`)
+    t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }], 'what was known before counts')
+
+    provider.listener = listener
+    loseAppSession(visitor)
+    clock.advance(700)
+    await visitor.request(`${APP}/api/zones`)
+    t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'the refresh token of the first time would have been refused')
+    t.equal(exchangesIn(gateway.backend).length, 2)
   })
 
   t.test('that the provider no longer renews end the session', async (t) => {
@@ -277,7 +339,7 @@ t.test('provider tokens', async (t) => {
     t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
     t.same(visitor.names(APP_HOST), [])
     t.same(exchangesIn(gateway.backend), [])
-    t.match((await gateway.send('/metrics')).body, 'gateway_exchange_total{result="provider_ended"} 1')
+    t.equal(await exchangesWith('provider_ended', gateway), 1)
   })
 
   t.test('that cannot be refreshed because the provider is away leave things as they were', async (t) => {
@@ -290,9 +352,60 @@ t.test('provider tokens', async (t) => {
   })
 })
 
+t.test('who signs in with a password while the provider still knows them', async (t) => {
+  const credentials = { email: 'operator@example.com', password: 'secret' }
+  const login = (visitor: Visitor) =>
+    visitor.request(`${APP}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(credentials)
+    })
+
+  t.test('becomes whom the password belongs to, for good', async (t) => {
+    const visitor = await signedIn()
+    const session = visitor.cookie(APP_HOST, 'oidc_session')
+    loseAppSession(visitor)
+    const user = { id: 2, email: credentials.email, role: 'operator' }
+    gateway.backend.answer = (_request, response) =>
+      response.end(JSON.stringify({ success: true, data: { token: tokenOf('operator'), user, expiresIn: 3600 } }))
+
+    t.equal((await login(visitor)).status, 200)
+
+    t.same(exchangesIn(gateway.backend), [], 'nobody is signed in on the side')
+    t.equal(visitor.cookie(APP_HOST, 'auth_via_oidc'), undefined)
+    t.equal(visitor.cookie(APP_HOST, 'oidc_session'), undefined)
+    await gateway.send('/api/zones', { headers: { cookie: `oidc_session=${session}` } })
+    t.same(exchangesIn(gateway.backend), [], 'when the password session ends nobody becomes the first one again')
+  })
+
+  t.test('is not signed in by the way where the password is wrong', async (t) => {
+    const visitor = await signedIn()
+    loseAppSession(visitor)
+    gateway.backend.answer = (request, response) =>
+      isExchange(request)
+        ? backendWith(['ada@example.com'])(request, response)
+        : response.writeHead(401).end('{"success":false}')
+    t.equal((await login(visitor)).status, 401)
+    t.equal(visitor.cookie(APP_HOST, 'auth_token'), undefined)
+    t.ok(visitor.cookie(APP_HOST, 'oidc_session'))
+  })
+})
+
+const endedLogin = () => ({ success: true, data: { token: 'opaque', user: {}, expiresIn: -1 } })
+
 const refusing =
   (listener: import('node:http').RequestListener): import('node:http').RequestListener =>
   (request, response) => {
     if (request.url !== '/token') return listener(request, response)
     response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}')
   }
+
+const countTokenRequests = (provider: Standing): { count: number } => {
+  const asked = { count: 0 }
+  const { listener } = provider
+  provider.listener = (request, response) => {
+    if (request.url === '/token') asked.count += 1
+    listener(request, response)
+  }
+  return asked
+}

@@ -23,7 +23,9 @@ t.test('groups', async (t) => {
     [{}, '__proto__.constructor', [], 'not into what every object has'],
     [{}, 'constructor.name', [], 'nor there'],
     [{}, '.', [], 'a dot alone'],
-    [{ groups: { a: true } }, 'groups', [], 'an object']
+    [{ groups: { a: true } }, 'groups', [], 'an object'],
+    [{ groups: 7 }, 'groups', [], 'a number'],
+    [{ groups: ['ünï-😀', 'a\u0000b', 'half \ud83d', ' '] }, 'groups', ['ünï-😀'], 'what no database takes is left out']
   ]
   for (const [claims, path, groups, why] of CASES) {
     t.test(`at ${path}: ${why}`, async (t) => {
@@ -55,6 +57,10 @@ t.test('somebody', async (t) => {
     [{ ...ADA, email: `${'a'.repeat(300)}@example.com` }, 'no-email', 'with a very long one'],
     [{ ...ADA, email_verified: false }, 'unconfirmed-email', 'whose address nobody has confirmed'],
     [{ ...ADA, email_verified: 'false' }, 'unconfirmed-email', 'whose provider writes that as text'],
+    [{ ...ADA, email_verified: 'False' }, 'unconfirmed-email', 'whose provider writes it in capitals'],
+    [{ ...ADA, email_verified: 0 }, 'unconfirmed-email', 'whose provider writes it as a number'],
+    [{ ...ADA, email_verified: 'True' }, null, 'whose provider writes yes as text'],
+    [{ ...ADA, email_verified: null }, null, 'whose provider does not know'],
     [{ ...ADA, sub: '' }, 'no-subject', 'without a name'],
     [{ ...ADA, sub: 7 }, 'no-subject', 'with a number for a name'],
     [{ ...ADA, sub: 'a'.repeat(256) }, 'no-subject', 'with a name that no provider may give']
@@ -71,7 +77,12 @@ t.test('somebody', async (t) => {
     [{ given_name: 'Ada' }, 'Ada'],
     [{ preferred_username: 'ada' }, 'ada'],
     [{}, 'ada@example.com'],
-    [{ name: 'x'.repeat(500) }, 'x'.repeat(128)]
+    [{ name: 'x'.repeat(500) }, 'x'.repeat(128)],
+    [{ name: `${'x'.repeat(127)}😀😀` }, `${'x'.repeat(127)}😀`],
+    [{ name: 'Ada\u0000\r\nLovelace' }, 'Ada   Lovelace'],
+    [{ name: 'half \ud83d' }, 'half'],
+    [{ name: '\u0007' }, 'ada@example.com'],
+    [{ name: ['Ada'] }, 'ada@example.com']
   ]
   for (const [claims, name] of NAMES) {
     t.test(`is called ${name.slice(0, 20)} for ${JSON.stringify(claims).slice(0, 40)}`, async (t) => {

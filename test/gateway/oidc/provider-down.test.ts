@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { APP, APP_HOST, signIn, signInUpToCallback, startOidcGateway, startProvider, visitorOf } from './fixture.js'
 import { startScriptedProvider } from './scripted-provider.js'
@@ -125,5 +126,73 @@ t.test('a provider that takes the client secret in the body only', async (t) => 
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     await signIn(visitorOf(gateway), 'ada')
     t.same(headers, [undefined])
+  })
+})
+
+t.test('a hostile provider', async (t) => {
+  /** Says something for as long as anybody listens. */
+  const endless = (response: ServerResponse): { bytes: number; readonly over: Promise<unknown> } => {
+    const told = { bytes: 0, over: once(response, 'close') }
+    const chunk = Buffer.alloc(64 * 1024, ' ')
+    const write = (): void => {
+      while (!response.destroyed && told.bytes < 1024 * MIB) {
+        told.bytes += chunk.length
+        if (!response.write(chunk)) return void response.once('drain', write)
+      }
+    }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    write()
+    return told
+  }
+  const MIB = 1024 * 1024
+
+  for (const path of ['/.well-known/openid-configuration', '/keys', '/token']) {
+    t.test(`that never ends its answer at ${path} fills no memory`, async (t) => {
+      const provider = await startScriptedProvider(t)
+      const { listener } = provider
+      let told: ReturnType<typeof endless> | null = null
+      provider.listener = (request, response) => {
+        if (request.url !== path) return listener(request, response)
+        told = endless(response)
+      }
+      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      const visitor = visitorOf(gateway)
+      const page = await signIn(visitor, 'ada').catch(() => visitor.request(`${APP}/auth/oidc/login`))
+      t.ok(page.status >= 400)
+      t.match(page.headers['content-type'], /^text\/html/)
+      t.same(gateway.backend.requests, [])
+      const { bytes, over } = told as unknown as ReturnType<typeof endless>
+      await over
+      t.ok(bytes < 16 * MIB, `${bytes} bytes were taken`)
+    })
+  }
+
+  t.test('that sends us elsewhere is not followed', async (t) => {
+    const provider = await startScriptedProvider(t)
+    const visited: (string | undefined)[] = []
+    provider.listener = (request, response) => {
+      visited.push(request.url)
+      response.writeHead(302, { location: `${provider.url}/elsewhere` }).end()
+    }
+    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    t.equal((await gateway.send('/auth/oidc/login')).status, 503)
+    t.same([...new Set(visited)], ['/.well-known/openid-configuration'])
+  })
+
+  t.test('that does not take our secret is told of as a fault of the two, not of the person', async (t) => {
+    const provider = await startProvider(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_CLIENT_SECRET: 'another' } })
+    for (const challenge of [undefined, 'Basic realm="token", error="invalid_client"']) {
+      const { listener } = provider
+      if (challenge !== undefined)
+        provider.listener = (request, response) =>
+          request.url === '/token'
+            ? response.writeHead(401, { 'www-authenticate': challenge }).end('{}')
+            : listener(request, response)
+      const page = await signIn(visitorOf(gateway), 'ada')
+      t.equal(page.status, 502)
+      t.match(page.body, /how the two are set up/)
+      t.match(gateway.logs.findLast(({ msg }) => msg === 'a sign-in failed')?.provider, { error: 'invalid_client' })
+    }
   })
 })

@@ -1,7 +1,8 @@
+import { Redis } from 'ioredis'
 import t from 'tap'
 import type { TestGateway } from '../../helper/gateway.js'
 import { startBackend } from '../../helper/recording-backend.js'
-import { redisUrl, startRedis } from '../../helper/redis.js'
+import { startRedis } from '../../helper/redis.js'
 import {
   APP,
   APP_HOST,
@@ -14,16 +15,30 @@ import {
   visitorOf
 } from './fixture.js'
 
-type T = Parameters<typeof startProvider>[0]
+const redis = await startRedis(t)
+const backend = await startBackend(t)
+const client = { grant_types: ['authorization_code', 'refresh_token'] }
+const provider = await startProvider(t, { client })
+const startShared = () => startOidcGateway(t, { issuer: provider.url, backend, env: { REDIS_URL: redis.url } })
+const [one, two] = [await startShared(), await startShared()]
+/** One that shares nothing but the secret, so that its sessions are new to both. */
+const apart = await startOidcGateway(t, { issuer: provider.url })
 
-const startTwo = async (t: T, url: string, client: object = {}) => {
-  const backend = await startBackend(t)
+t.beforeEach(() => {
+  backend.requests.length = 0
   backend.answer = backendWith(['ada@example.com'])
-  const provider = await startProvider(t, { client })
-  const env = { REDIS_URL: url }
-  const one = await startOidcGateway(t, { issuer: provider.url, backend, env })
-  const two = await startOidcGateway(t, { issuer: provider.url, backend, env })
-  return { backend, provider, one, two, visitor: visitorOf(one) }
+})
+
+// Ours, to look at what is there.
+const asking = new Redis(redis.url, { maxRetriesPerRequest: 0, retryStrategy: () => null })
+asking.on('error', () => undefined)
+t.teardown(() => asking.disconnect())
+
+/** The cookie of somebody whom both have never seen. */
+const newSession = async (): Promise<{ cookie: string }> => {
+  const visitor = visitorOf(apart)
+  await signIn(visitor, 'ada')
+  return { cookie: `oidc_session=${visitor.cookie(APP_HOST, 'oidc_session')}` }
 }
 
 /** Resolves when it answers as it should; hearing of an end takes a moment. */
@@ -33,19 +48,14 @@ const until = async (isSo: () => Promise<boolean>): Promise<void> => {
 
 t.test('two gateways with one Redis', async (t) => {
   t.test('sign in across each other: begun at one, finished at the other', async (t) => {
-    const { two, visitor } = await startTwo(t, await redisUrl(t))
+    const visitor = visitorOf(one)
     const callback = await signInUpToCallback(visitor, 'ada', '/floors')
     visitor.move(APP_HOST, two.url)
     t.equal((await visitor.visit(callback)).url.href, `${APP}/floors`)
   })
 
   t.test('make one exchange for requests that come to both at once', async (t) => {
-    const { backend, provider, one, two } = await startTwo(t, await redisUrl(t))
-    // One that shares nothing but the secret, so that the session is new to both.
-    const apart = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(apart)
-    await signIn(visitor, 'ada')
-    const headers = { cookie: `oidc_session=${visitor.cookie(APP_HOST, 'oidc_session')}` }
+    const headers = await newSession()
 
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => (index % 2 ? one : two).send('/api/x', { headers }))
@@ -59,23 +69,8 @@ t.test('two gateways with one Redis', async (t) => {
     t.equal(exchangesIn(backend).length, 1)
   })
 
-  t.test('make an exchange all the same while Redis hangs', async (t) => {
-    const redis = await startRedis(t)
-    const { backend, provider, two } = await startTwo(t, redis.url)
-    const apart = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(apart)
-    await signIn(visitor, 'ada')
-    redis.pause()
-    const answer = await two.send('/api/x', {
-      headers: { cookie: `oidc_session=${visitor.cookie(APP_HOST, 'oidc_session')}` }
-    })
-    redis.resume()
-    t.equal(exchangesIn(backend).length, 1, 'a Redis that hangs holds nobody up for long')
-    t.ok(answer.headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey')))
-  })
-
-  t.test('know of a logout at the other', async (t) => {
-    const { backend, one, two, visitor } = await startTwo(t, await redisUrl(t))
+  t.test('know of a logout at the other, and so does one that starts later', async (t) => {
+    const visitor = visitorOf(one)
     await signIn(visitor, 'ada')
     const cookie = visitor.cookieHeader(new URL(APP))
     t.equal(await isSignedIn(two, cookie), true)
@@ -84,32 +79,39 @@ t.test('two gateways with one Redis', async (t) => {
     await until(async () => !(await isSignedIn(two, cookie)))
     t.pass('and there')
     t.equal(exchangesIn(backend).length, 1)
+    t.equal(await isSignedIn(await startShared(), cookie), false, 'one that has just started knows it at once')
   })
 
-  t.test('know what another had ended before they started', async (t) => {
-    const redis = await startRedis(t)
-    const { provider, backend, visitor } = await startTwo(t, redis.url)
-    await signIn(visitor, 'ada')
-    const cookie = visitor.cookieHeader(new URL(APP))
-    await visitor.request(`${APP}/auth/oidc/logout`)
-    const late = await startOidcGateway(t, { issuer: provider.url, backend, env: { REDIS_URL: redis.url } })
-    t.equal(await isSignedIn(late, cookie), false, 'one that has just started knows it at once')
-  })
-
-  t.test('hold tokens in Redis under lock and key', async (t) => {
-    const redis = await startRedis(t)
-    const { visitor, backend } = await startTwo(t, redis.url, { grant_types: ['authorization_code', 'refresh_token'] })
-    await signIn(visitor, 'ada')
-    const { Redis } = await import('ioredis')
-    const client = new Redis(redis.url)
-    t.teardown(() => client.disconnect())
-    const keys = await client.keys('*')
-    t.ok(keys.some((key) => /^gatehouse:oidc:[\w-]{11}:tokens:/.test(key)))
+  t.test('keep nothing in Redis for ever, and tokens under lock and key', async (t) => {
+    await signIn(visitorOf(one), 'ada')
+    const keys = await asking.keys('gatehouse:oidc:*')
+    for (const kind of ['tokens', 'result', 'ended']) t.ok(keys.some((key) => key.includes(`:${kind}`)))
     for (const key of keys) {
-      t.ok((await client.pttl(key)) > 0, `${key} ends by itself`)
-      t.match(await client.get(key), /^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/, `${key} is sealed`)
+      t.ok((await asking.pttl(key)) > 0, `${key} ends by itself`)
+      if (/:(?:tokens|result):/.test(key))
+        t.match(await asking.get(key), /^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/, `${key} is sealed`)
     }
     t.equal(exchangesIn(backend).length, 1)
+  })
+
+  t.test('do not mind what else somebody says there', async (t) => {
+    const [prefix] = (await asking.keys('gatehouse:oidc:*:ended')).map((key) => key.replace(/ended$/, ''))
+    for (const text of ['nonsense', 'null', '7', '{}', '{"key":7,"at":"x"}']) {
+      await asking.zadd(`${prefix}ended`, Date.now(), text)
+      t.ok((await asking.publish(`${prefix}ends`, text)) >= 2, 'they have heard it')
+    }
+    const visitor = visitorOf(await startShared())
+    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
+    t.equal(await isSignedIn(one, visitor.cookieHeader(new URL(APP))), true)
+  })
+
+  t.test('make an exchange all the same while Redis hangs', async (t) => {
+    const headers = await newSession()
+    redis.pause()
+    const answer = await two.send('/api/x', { headers })
+    redis.resume()
+    t.equal(exchangesIn(backend).length, 1, 'a Redis that hangs holds nobody up for long')
+    t.ok(answer.headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey')))
   })
 })
 
@@ -119,10 +121,11 @@ const isSignedIn = async (gateway: TestGateway, cookie: string): Promise<boolean
 }
 
 t.test('when Redis is away', async (t) => {
+  await redis.kill()
+
   t.test('a gateway signs people in and out by itself, and says so once', async (t) => {
-    const redis = await startRedis(t)
-    const { one, visitor } = await startTwo(t, redis.url)
-    await redis.kill()
+    one.logs.length = 0
+    const visitor = visitorOf(one)
     t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
     const cookie = visitor.cookieHeader(new URL(APP))
     await visitor.request(`${APP}/auth/oidc/logout`)
@@ -134,9 +137,7 @@ t.test('when Redis is away', async (t) => {
   })
 
   t.test('at the start, a gateway starts all the same', async (t) => {
-    const redis = await startRedis(t)
-    await redis.kill()
-    const { visitor } = await startTwo(t, redis.url)
+    const visitor = visitorOf(await startShared())
     t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
   })
 })

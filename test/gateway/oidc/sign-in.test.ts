@@ -14,9 +14,14 @@ import {
 } from './fixture.js'
 
 t.test('signing in', async (t) => {
+  const provider = await startProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
+  t.beforeEach(() => {
+    gateway.backend.requests.length = 0
+    gateway.backend.answer = backendWith(['ada@example.com'])
+  })
+
   t.test('ends where one wanted to go, signed in at the backend', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
 
     const landed = await signIn(visitor, 'ada')
@@ -42,7 +47,6 @@ t.test('signing in', async (t) => {
   })
 
   t.test('asks the provider with PKCE, state and nonce, for what was configured', async (t) => {
-    const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_SCOPES: 'openid email' } })
 
     const answer = await visitorOf(gateway).request(`${APP}/auth/oidc/login`)
@@ -64,8 +68,6 @@ t.test('signing in', async (t) => {
   })
 
   t.test('works in two tabs at once', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
 
     const one = await signInUpToCallback(visitor, 'ada', '/one')
@@ -81,22 +83,29 @@ t.test('signing in', async (t) => {
   })
 
   t.test('leaves the oldest behind where somebody opens many tabs', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
     for (let tab = 0; tab < 9; tab += 1) await visitor.request(`${APP}/auth/oidc/login`)
     t.equal(visitor.names(APP_HOST).length, 5)
     t.equal((await signIn(visitor, 'ada', '/last')).url.href, `${APP}/last`)
   })
 
+  t.test('leaves room for other cookies, however long the places are that tabs come back to', async (t) => {
+    const visitor = visitorOf(gateway)
+    const place = `/search?q=${'x'.repeat(1000)}`
+    for (let tab = 0; tab < 6; tab += 1) await visitor.request(`${APP}/auth/oidc/login?returnTo=${place}`)
+    const { length } = visitor.cookieHeader(new URL(`${APP}/auth/oidc/callback`))
+    t.ok(length < 6000, `${length} characters`)
+    t.equal((await signIn(visitor, 'ada', place)).url.href, `${APP}${place}`)
+  })
+
   t.test('keeps what it sets from scripts and from other sites', async (t) => {
-    const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { COOKIE_SECURE: 'true' } })
     const visitor = visitorOf(gateway)
 
     await visitor.request(`${APP}/auth/oidc/login`)
     const [login = ''] = visitor.names(APP_HOST)
-    t.match(visitor.attributes(APP_HOST, login), /Max-Age=600; Path=\/auth\/oidc; HttpOnly; Secure; SameSite=Lax/)
+    t.match(login, /^__Host-oidc_login_/, 'and no neighbouring host can plant one')
+    t.match(visitor.attributes(APP_HOST, login), /Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax/)
 
     await signIn(visitor, 'ada')
     t.match(visitor.attributes(APP_HOST, '__Host-oidc_session'), /Path=\/; HttpOnly; Secure; SameSite=Lax/)
@@ -148,8 +157,6 @@ t.test('signing in', async (t) => {
   })
 
   t.test('as another person takes the place of who was signed in', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     gateway.backend.answer = backendWith(['ada@example.com', 'bob@example.com'])
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'ada')

@@ -1,14 +1,6 @@
 import t from 'tap'
 import { APP, APP_HOST, exchangesIn, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
-import { startScriptedProvider } from './scripted-provider.js'
-
-const start = async (t: Parameters<typeof startProvider>[0]) => {
-  const provider = await startProvider(t)
-  const gateway = await startOidcGateway(t, { issuer: provider.url })
-  const visitor = visitorOf(gateway)
-  await signIn(visitor, 'ada')
-  return { provider, gateway, visitor }
-}
+import { signed, startScriptedProvider } from './scripted-provider.js'
 
 /** The form on which the provider asks whether one means it. */
 const confirm = (body: string) => ({
@@ -17,8 +9,16 @@ const confirm = (body: string) => ({
 })
 
 t.test('signing out', async (t) => {
+  const provider = await startProvider(t)
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
+  const signedIn = async () => {
+    const visitor = visitorOf(gateway)
+    await signIn(visitor, 'ada')
+    return visitor
+  }
+
   t.test('ends everything: here, at the provider, and for cookies that somebody has kept', async (t) => {
-    const { provider, gateway, visitor } = await start(t)
+    const visitor = await signedIn()
     const kept = visitor.cookieHeader(new URL(APP))
 
     const asked = await visitor.visit(`${APP}/auth/oidc/logout`)
@@ -46,17 +46,21 @@ t.test('signing out', async (t) => {
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'nor does the app token beside it')
   })
 
-  t.test('asks first where another site sent the browser', async (t) => {
-    const { visitor } = await start(t)
-    const page = await visitor.visit(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': 'cross-site' } })
-    t.equal(page.status, 200)
-    t.match(page.body, /Sign out\?/)
-    t.ok(visitor.cookie(APP_HOST, 'oidc_session'), 'still signed in')
+  t.test('asks first where another site sent the browser, a neighbouring one too', async (t) => {
+    const visitor = await signedIn()
+    for (const site of ['cross-site', 'same-site']) {
+      const page = await visitor.visit(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
+      t.equal(page.status, 200)
+      t.match(page.body, /Sign out\?/)
+      t.ok(visitor.cookie(APP_HOST, 'oidc_session'), 'still signed in')
+    }
+    for (const site of ['none', 'same-origin']) {
+      const answer = await visitor.request(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
+      t.equal(answer.status, 303, site)
+    }
   })
 
   t.test('works for who is not signed in', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const { status, headers } = await visitorOf(gateway).request(`${APP}/auth/oidc/logout`)
     t.equal(status, 303)
     t.notMatch(headers.location, /id_token_hint/)
@@ -73,6 +77,17 @@ t.test('signing out', async (t) => {
     t.same(visitor.names(APP_HOST), [])
   })
 
+  t.test('sends no hint that would make the address too long', async (t) => {
+    const scripted = await startScriptedProvider(t)
+    scripted.metadata = { end_session_endpoint: `${scripted.url}/end` }
+    scripted.idToken = (recipe) => signed({ ...recipe, claims: { ...recipe.claims, more: 'x'.repeat(6000) } })
+    const visitor = visitorOf(await startOidcGateway(t, { issuer: scripted.url }))
+    await signIn(visitor, 'ada')
+    const { status, headers } = await visitor.request(`${APP}/auth/oidc/logout`)
+    t.equal(status, 303)
+    t.ok(String(headers.location).length < 1000, `${headers.location?.length} characters`)
+  })
+
   t.test('ends on a page where the provider is away', async (t) => {
     const provider = await startProvider(t)
     await provider.down()
@@ -83,7 +98,7 @@ t.test('signing out', async (t) => {
   })
 
   t.test('by the page itself ends the provider session too, and says where to go on', async (t) => {
-    const { provider, gateway, visitor } = await start(t)
+    const visitor = await signedIn()
     visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
     const session = visitor.cookie(APP_HOST, 'oidc_session')
 
@@ -114,9 +129,19 @@ t.test('signing out', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, before)
   })
 
+  t.test(
+    'by the page leads to the provider too where only the app session is left of what came from there',
+    async (t) => {
+      const visitor = await signedIn()
+      visitor.setCookie(APP_HOST, 'oidc_session', null)
+      visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
+      const headers = { 'x-csrf-token': 't0ken', 'content-type': 'application/json' }
+      const answer = await visitor.request(`${APP}/api/auth/logout`, { method: 'POST', headers, body: '{}' })
+      t.equal(answer.headers['x-logout-at'], '/auth/oidc/logout')
+    }
+  )
+
   t.test('by the page says nothing of the provider where the session came from a password', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     const answer = await gateway.send('/api/auth/logout', {
       method: 'POST',
       headers: { cookie: 'csrf_token=t0ken', 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
