@@ -1,8 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/address.js'
+import { buildAdmin } from './admin/admin.js'
 import type { RelayConfig } from './config.js'
 import { conflator } from './core/conflate.js'
 import { SHUTDOWN } from './core/disconnect.js'
@@ -13,8 +15,10 @@ import { RelayMetrics } from './edge/metrics.js'
 import { metricsRoute } from './edge/metrics-route.js'
 import { schemaFault } from './edge/schema-fault.js'
 import { buildServer } from './edge/server.js'
+import { Troubles } from './edge/troubles.js'
 import type { Engine } from './engine/engine.js'
 import { withinProcess } from './engine/within-process.js'
+import { latest } from './latest.js'
 import { replyHeadStart } from './reply-head-start.js'
 import { tokenCheck } from './token-check.js'
 
@@ -42,29 +46,40 @@ export interface RelayAppParts {
   /** Without one the relay acts alone. */
   readonly engine?: Engine
   readonly nowMs?: () => number
+  /** Where the operators' page was built. */
+  readonly adminPage?: string
 }
+
+/** `dist/relay-admin`, from `dist/src/relay`. */
+const ADMIN_PAGE = fileURLToPath(new URL('../../relay-admin', import.meta.url))
 
 /** The name of a stream that is made anew. */
 export const newEpoch = (): string => randomBytes(4).toString('hex')
 
 /** All of the relay, not listening yet. */
-export const buildRelay = async (
-  initial: RelayConfig,
-  { log, version, name = 'relay', nowMs = Date.now, engine = withinProcess({ nowMs, newEpoch }) }: RelayAppParts
-): Promise<RunningRelay> => {
+export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Promise<RunningRelay> => {
+  const { log, version, name = 'relay', nowMs = Date.now, adminPage = ADMIN_PAGE } = parts
+  const { engine = withinProcess({ nowMs, newEpoch }) } = parts
   let config = initial
   const { broker, history, presence, fleet } = engine
   const metrics: RelayMetrics = new RelayMetrics({ version, stats: () => relay.stats(), nodes: () => fleet.size })
   let metricsReaders = new AddressSet(initial.metricsAllow)
-  const checks = secretChecks(() => config)
+  const troubles = new Troubles(nowMs)
+  const tokenRefused = (why: string): void => troubles.add('token', why)
+  const current = (): RelayConfig => config
+  const checkToken = latest(current, ({ client }) => tokenCheck(client.tokenHmacSecret, tokenRefused))
+  const checkSubscriptionToken = latest(current, ({ client }) =>
+    tokenCheck(client.subscriptionTokenHmacSecret, tokenRefused)
+  )
   const relay: Relay = new Relay(
     {
       broker,
       history,
       presence,
       fleet,
-      checkToken: (token, now) => checks().connection(token, now),
-      checkSubscriptionToken: (token, now) => checks().subscription(token, now),
+      checkToken: (token, now) => checkToken()(token, now),
+      checkSubscriptionToken: (token, now) => checkSubscriptionToken()(token, now),
+      tokenRefused,
       nowMs,
       preciseMs: () => performance.now(),
       random: Math.random,
@@ -80,14 +95,28 @@ export const buildRelay = async (
     initial,
     conflator
   )
+  const door = new Door(initial, nowMs, metrics, troubles)
+  const configTimes = { startedAt: nowMs(), reloadedAt: null as number | null }
+  const admin = buildAdmin({
+    relay,
+    config: current,
+    configTimes,
+    addressOf: (request) => door.addressOf(request),
+    totals: () => metrics.totals(),
+    troubles,
+    isEngineConnected: () => engine.isConnected?.() ?? null,
+    pageFolder: adminPage,
+    log
+  })
   await relay.start()
-  const door = new Door(initial, nowMs, metrics)
   const server = buildServer({
     relay,
     door,
-    config: () => config,
+    config: current,
     log,
     watch: metrics,
+    troubles,
+    admin: admin.route,
     routes: {
       '/health': health(() => !door.admission.isClosed),
       '/metrics': metricsRoute(metrics, () => metricsReaders)
@@ -104,12 +133,14 @@ export const buildRelay = async (
     server,
     configure: (next) => {
       config = next
+      configTimes.reloadedAt = nowMs()
       relay.configure(next)
       door.configure(next)
       metricsReaders = new AddressSet(next.metricsAllow)
     },
     close: async () => {
       door.admission.close()
+      admin.close()
       const closed = once(server, 'close')
       server.close()
       // Publishers keep connections for their next call, which is not to be waited for.
@@ -121,21 +152,6 @@ export const buildRelay = async (
       await engine.close()
     },
     cutOff: () => server.closeAllConnections()
-  }
-}
-
-/** Keys are made when a secret is new, not for every token. */
-const secretChecks = (config: () => RelayConfig) => {
-  let of: RelayConfig | null = null
-  let checks = { connection: tokenCheck(''), subscription: tokenCheck('') }
-  return () => {
-    const now = config()
-    if (now !== of) {
-      of = now
-      const { tokenHmacSecret, subscriptionTokenHmacSecret } = now.client
-      checks = { connection: tokenCheck(tokenHmacSecret), subscription: tokenCheck(subscriptionTokenHmacSecret) }
-    }
-    return checks
   }
 }
 

@@ -23,6 +23,7 @@ export class FakeSink implements ClientSink {
   readonly transport = 'websocket'
   readonly framing = plainText
   readonly pingBytes = Buffer.from('{}')
+  readonly address = '192.0.2.1'
   readonly pingsItself = false
   readonly isEmulated: boolean
   /** One entry per write. */
@@ -106,6 +107,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       newId: () => `id-${++ids}`,
       schemaFault: () => null,
       afterReply: (task) => task(),
+      tokenRefused: () => undefined,
       atEndOfTurn: (task) => void tasks.push(task),
       log: { warn: () => undefined, error: () => undefined },
       watch: NO_WATCH,

@@ -22,6 +22,9 @@ export interface Outgoing {
   flush(): void
 }
 
+/** Hears what is published without being a subscriber. */
+export type Tap = (publication: Publication) => void
+
 /** One channel as this node sees it: who listens, and how far its stream has been delivered. */
 export class Channel {
   readonly name: string
@@ -40,6 +43,7 @@ export class Channel {
   #offset = UNKNOWN
   #epoch = ''
   #size = 0
+  #taps: Set<Tap> | null = null
   /** When its place was last compared with the stream's, and whether the two differed then. */
   checkedAt = 0
   #suspectOffset = UNKNOWN
@@ -69,6 +73,20 @@ export class Channel {
 
   get size(): number {
     return this.#size
+  }
+
+  get isUnused(): boolean {
+    return this.#size === 0 && this.#taps === null
+  }
+
+  addTap(tap: Tap): void {
+    this.#taps ??= new Set()
+    this.#taps.add(tap)
+  }
+
+  removeTap(tap: Tap): void {
+    this.#taps?.delete(tap)
+    if (this.#taps?.size === 0) this.#taps = null
   }
 
   /** From now on nothing is missed: publications are set aside until the client knows its place. */
@@ -113,6 +131,7 @@ export class Channel {
   /** Encodes once for each group; what is queued leaves with the turn. */
   deliver(publication: Publication, epoch: string): void {
     if (publication.offset > 0 && !this.#moveTo(publication.offset, epoch)) return
+    if (this.#taps !== null) for (const tap of this.#taps) tap(publication)
     for (const { early } of this.#starting) early?.push(publication)
     this.#advanceDelta(publication)
     for (const group of this.#groups) {

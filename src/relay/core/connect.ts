@@ -52,15 +52,24 @@ export const connect = (connection: Connection, request: unknown, id: number): M
 }
 
 const identify = (connection: Connection, token: string): ConnectionClaims | (Outcome & {}) => {
-  const { client, checkToken, nowMs } = connection.context
+  const { client, checkToken, tokenRefused, nowMs } = connection.context
   const admitsNobody = client.insecure || client.allowAnonymousConnectWithoutToken
-  if (token === '') return admitsNobody ? NOBODY : disconnect.MALFORMED
+  if (token === '' && admitsNobody) return NOBODY
+  if (token === '') {
+    tokenRefused('missing')
+    return disconnect.MALFORMED
+  }
   const checked = checkToken(token, nowMs())
   if (checked === 'expired') return TOKEN_EXPIRED
   if (checked === 'invalid') return disconnect.INVALID_TOKEN
   const claims = connectionClaims(checked, claimRules(connection))
-  if (claims === null) return disconnect.INVALID_TOKEN
-  return claims.user === '' && !admitsNobody ? disconnect.NOT_PERMITTED : claims
+  if (claims === null) {
+    tokenRefused('bad-claims')
+    return disconnect.INVALID_TOKEN
+  }
+  if (claims.user !== '' || admitsNobody) return claims
+  tokenRefused('no-user')
+  return disconnect.NOT_PERMITTED
 }
 
 export const claimRules = ({ context: { client } }: Connection) => ({

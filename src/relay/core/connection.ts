@@ -10,6 +10,8 @@ import { count, type FrameType, type Traffic } from './watch.js'
 
 /** A sink with what only connections ask of it. */
 export interface ClientSink extends Sink {
+  /** Whose connection it is, as the edge sees it. */
+  readonly address: string
   /** Made once for all clients of the transport. */
   readonly pingBytes: Buffer
   /** The pings are the transport's own, and the protocol has none. */
@@ -36,6 +38,8 @@ export class Connection implements Subscriber, Reader {
   name = ''
   version = ''
   state: ConnectionState = 'new'
+  /** When it came, in ms. */
+  readonly since: number
   rosterIndex = -1
   /** Both null for a transport that the client can write to itself. */
   session: string | null = null
@@ -59,7 +63,8 @@ export class Connection implements Subscriber, Reader {
     this.context = context
     this.sink = sink
     this.outbox = new Outbox(sink, this, client.queueMaxBytes)
-    this.wakeAt = client.staleCloseDelayMs > 0 ? nowMs() + client.staleCloseDelayMs : NEVER
+    this.since = nowMs()
+    this.wakeAt = client.staleCloseDelayMs > 0 ? this.since + client.staleCloseDelayMs : NEVER
     roster.add(this)
   }
 

@@ -1,3 +1,4 @@
+import type { Activity } from './activity.js'
 import type { Broker, History, Presence } from './broker.js'
 import type { Connection } from './connection.js'
 import type { Fleet } from './fleet.js'
@@ -21,6 +22,8 @@ export interface RelayParts {
   readonly fleet: Fleet
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
+  /** A token whose signature and times are good was refused all the same, or there was none; why, in a word. */
+  readonly tokenRefused: (why: string) => void
   readonly nowMs: () => number
   /** A clock that only goes forward, for how long things take. */
   readonly preciseMs: () => number
@@ -46,6 +49,7 @@ export interface RelayParts {
 /** What every connection of a relay shares. The two sets of rules change when the operator reloads them. */
 export interface Context extends RelayParts {
   readonly hub: Hub
+  readonly activity: Activity
   readonly roster: Roster<Connection>
   /** Connections over transports whose client speaks through requests of its own. */
   readonly sessions: Map<string, Connection>

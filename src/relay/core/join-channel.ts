@@ -89,7 +89,7 @@ export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Jo
   subscription.info = wish.info
   subscription.expiresAt = wish.expiresAt
   subscription.hasToken = wish.hasToken
-  const isFirst = channel.size === 0
+  const isFirst = channel.isUnused
   channel.begin(subscription)
   connection.addSubscription(subscription)
 

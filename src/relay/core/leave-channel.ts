@@ -1,3 +1,4 @@
+import type { Channel } from './channel.js'
 import type { Connection } from './connection.js'
 import type { Context } from './context.js'
 import type { MaybePromise } from './maybe-promise.js'
@@ -9,10 +10,7 @@ export const leaveChannel = (connection: Connection, subscription: Subscription)
   const { channel } = subscription
   channel.remove(subscription)
   if (subscription.isTold) context.watch.unsubscribed(channel.namespace, connection.name)
-  if (channel.size === 0) {
-    context.hub.drop(channel)
-    inBackground(context, () => context.broker.unsubscribe(channel.name))
-  }
+  dropIfUnused(context, channel)
   if (subscription.isInPresence) {
     context.watch.acted('remove_presence', channel.namespace)
     inBackground(context, () => context.presence.remove(channel.name, connection.client))
@@ -22,6 +20,12 @@ export const leaveChannel = (connection: Connection, subscription: Subscription)
     context.watch.messageSent('leave', channel.namespace)
     inBackground(context, () => context.broker.joinOrLeave(channel.name, 'leave', info))
   }
+}
+
+export const dropIfUnused = (context: Context, channel: Channel): void => {
+  if (!channel.isUnused) return
+  context.hub.drop(channel)
+  inBackground(context, () => context.broker.unsubscribe(channel.name))
 }
 
 /** For what no client waits for: an engine that fails is reported, and nothing else fails with it. */

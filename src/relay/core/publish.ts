@@ -18,18 +18,21 @@ export const PLAIN_PUBLICATION: NewPublication = {
 /** `parsed` is what the text of the publication's data says. */
 export const publishOn = (
   context: Context,
-  { namespace, options }: ChannelKind,
+  kind: ChannelKind,
   channel: string,
   parsed: unknown,
   publication: NewPublication
 ): MaybePromise<Published | ReplyError> => {
+  const { namespace, options } = kind
   const fault = options.schema === null ? null : context.schemaFault(options.schema, parsed)
   if (fault !== null) return new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${fault}`)
   const asDelta = options.deltaPublish && !publication.delta
   const published = context.broker.publish(channel, asDelta ? { ...publication, delta: true } : publication, options)
   return after(published, (result) => {
-    if (result.suppressedBy === null) context.watch.published(namespace)
-    else context.watch.suppressed(namespace, result.suppressedBy)
+    if (result.suppressedBy === null) {
+      context.watch.published(namespace)
+      context.activity.published(channel, kind, context.nowMs(), result.offset > 0)
+    } else context.watch.suppressed(namespace, result.suppressedBy)
     return result
   })
 }

@@ -1,3 +1,4 @@
+import { Activity } from './activity.js'
 import type { NewPublication, Published } from './broker.js'
 import { channelKind } from './channels.js'
 import { CommandLine } from './commands.js'
@@ -39,6 +40,7 @@ export class Relay {
       client,
       channels,
       hub: new Hub(parts, conflators),
+      activity: new Activity(),
       roster: new Roster<Connection>(),
       sessions: new Map(),
       node: parts.newId()

@@ -4,9 +4,16 @@ import type { ClientOptions } from '../core/options.js'
 import { Admission, type Refusal } from './admission.js'
 import { type ClientAddress, clientAddress } from './client-address.js'
 import { type OriginCheck, originCheck } from './origin.js'
+import type { Troubles } from './troubles.js'
 
 export interface DoorWatch {
   connectionRefused(reason: 'origin' | Refusal): void
+}
+
+/** Who has come in, and what to call when they have gone. */
+export interface Entered {
+  readonly address: string
+  leave(): void
 }
 
 const REFUSALS: Readonly<Record<Refusal, number>> = { limit: 503, rate: 503, address: 429 }
@@ -15,12 +22,14 @@ const REFUSALS: Readonly<Record<Refusal, number>> = { limit: 503, rate: 503, add
 export class Door {
   readonly admission: Admission
   readonly #watch: DoorWatch
+  readonly #troubles: Troubles
   #originCheck: OriginCheck
   #addressOf: ClientAddress
   #limits: ClientOptions
 
-  constructor(config: RelayConfig, nowMs: () => number, watch: DoorWatch) {
+  constructor(config: RelayConfig, nowMs: () => number, watch: DoorWatch, troubles: Troubles) {
     this.#watch = watch
+    this.#troubles = troubles
     this.admission = new Admission(nowMs)
     this.#originCheck = originCheck(config.allowedOrigins)
     this.#addressOf = clientAddress(config.trustedProxies)
@@ -34,18 +43,22 @@ export class Door {
   }
 
   allowsOrigin({ headers }: IncomingMessage): boolean {
-    return this.#originCheck(headers.origin, headers.host)
+    if (this.#originCheck(headers.origin, headers.host)) return true
+    this.#watch.connectionRefused('origin')
+    this.#troubles.add('origin', headers.origin ?? '')
+    return false
   }
 
-  /** The status to refuse with, or what to call when the connection has ended. */
-  enter(request: IncomingMessage): number | (() => void) {
-    if (!this.allowsOrigin(request)) {
-      this.#watch.connectionRefused('origin')
-      return 403
-    }
+  addressOf(request: IncomingMessage): string {
+    return this.#addressOf(request)
+  }
+
+  /** The status to refuse with, or who came in. The page's origin is checked too. */
+  enter(request: IncomingMessage): number | Entered {
+    if (!this.allowsOrigin(request)) return 403
     const address = this.#addressOf(request)
     const refusal = this.admission.enter(address, this.#limits)
-    if (refusal === null) return () => this.admission.leave(address)
+    if (refusal === null) return { address, leave: () => this.admission.leave(address) }
     this.#watch.connectionRefused(refusal)
     return REFUSALS[refusal]
   }

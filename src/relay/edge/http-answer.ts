@@ -11,6 +11,16 @@ export const answer = (response: ServerResponse, status: number, body = '', head
 export const JSON_TYPE: Headers = ['Content-Type', 'application/json']
 export const TEXT_TYPE: Headers = ['Content-Type', 'text/plain; charset=utf-8']
 
+/** Neither caches nor proxies may hold back what is said; and where a stream ends, nothing follows. */
+export const LIVE: Headers = [
+  'Cache-Control',
+  'no-store, no-transform',
+  'X-Accel-Buffering',
+  'no',
+  'Connection',
+  'close'
+]
+
 /** Hands over the whole body, or answers 413, with these headers, where it is too long. A request that breaks off is never handed over. */
 export const readBody = (
   request: IncomingMessage,

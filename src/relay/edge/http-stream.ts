@@ -4,13 +4,10 @@ import { serverSentEvent, streamLine } from '../core/framing.js'
 import type { Relay } from '../core/relay.js'
 import { corsHeaders, PREFLIGHT } from './cors.js'
 import type { Door } from './door.js'
-import { answer, type Headers, readBody, TEXT_TYPE } from './http-answer.js'
+import { answer, type Headers, LIVE, readBody, TEXT_TYPE } from './http-answer.js'
 import { ResponseSink } from './response-sink.js'
 
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse) => void
-
-/** Neither caches nor proxies may hold back what is said; and where a stream ends, nothing follows. */
-const LIVE: Headers = ['Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no', 'Connection', 'close']
 
 /** `POST /connection/http_stream`: the body connects; every line of the answer is a reply. */
 export const httpStream = (relay: Relay, door: Door): HttpRoute =>
@@ -78,14 +75,14 @@ const open = (
     answer(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE])
     return
   }
-  response.once('close', entered)
+  response.once('close', entered.leave)
   response.on('error', () => undefined)
   response.writeHead(200, [...headers, ...LIVE, ...corsHeaders(request)])
   response.flushHeaders()
   request.socket.setNoDelay(true)
   request.socket.setTimeout(0)
   if (greeting !== '') response.write(greeting)
-  const client = relay.attach(new ResponseSink(transport, framing, response))
+  const client = relay.attach(new ResponseSink(transport, framing, response, entered.address))
   response.once('close', () => client.connection.lost())
   client.receive(commands)
 }

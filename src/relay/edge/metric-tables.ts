@@ -4,6 +4,11 @@ import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSerie
 const MAX_SERIES = 1000
 const OTHER = 'other'
 
+interface Traffic {
+  readonly messages: CounterSeries
+  readonly bytes: CounterSeries
+}
+
 type Branch<Series> = Map<string, Branch<Series> | Series>
 
 /**
@@ -83,19 +88,33 @@ export class Counters {
 export class TrafficCounters {
   readonly #messages: CounterFamily
   readonly #bytes: CounterFamily
-  readonly #series: SeriesTree<{ readonly messages: CounterSeries; readonly bytes: CounterSeries }>
+  readonly #all: (Traffic & { readonly labels: Readonly<Record<string, string>> })[] = []
+  readonly #series: SeriesTree<Traffic>
 
   constructor(name: string, help: string, labels: readonly string[]) {
     this.#messages = new CounterFamily(name, `Messages ${help}`)
     this.#bytes = new CounterFamily(`${name}_size`, `Bytes ${help}`)
-    this.#series = new SeriesTree(labels, (known) => ({
-      messages: this.#messages.add(known),
-      bytes: this.#bytes.add(known)
-    }))
+    this.#series = new SeriesTree(labels, (known) => {
+      const traffic = { messages: this.#messages.add(known), bytes: this.#bytes.add(known) }
+      this.#all.push({ ...traffic, labels: known })
+      return traffic
+    })
   }
 
-  of(...values: string[]): { readonly messages: CounterSeries; readonly bytes: CounterSeries } {
+  of(...values: string[]): Traffic {
     return this.#series.find(values)
+  }
+
+  /** Of all whose label has the value; of all where none is named. */
+  total(label?: string, value?: string): { readonly messages: number; readonly bytes: number } {
+    let messages = 0
+    let bytes = 0
+    for (const each of this.#all) {
+      if (label !== undefined && each.labels[label] !== value) continue
+      messages += each.messages.value
+      bytes += each.bytes.value
+    }
+    return { messages, bytes }
   }
 
   text(): string {

@@ -11,6 +11,13 @@ export interface MetricSources {
   readonly nodes: () => number
 }
 
+export interface Totals {
+  readonly published: number
+  /** One for each client that a publication went to. */
+  readonly delivered: number
+  readonly bytesSent: number
+}
+
 /** From 100 µs to 10 s. */
 const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BROADCAST_BOUNDS = [1e-6, 1e-5, 5e-5, ...BOUNDS]
@@ -155,6 +162,7 @@ export class RelayMetrics implements Watch {
   readonly #refused = new Counters('relay_connections_refused_total', 'Clients that were refused before they began.', [
     'reason'
   ])
+  #published = 0
   readonly #families = [
     this.#messagesSent,
     this.#messagesReceived,
@@ -242,6 +250,7 @@ export class RelayMetrics implements Watch {
   }
 
   published(namespace: string): void {
+    this.#published += 1
     this.#messagesSent.of('publication', namespace).value += 1
   }
 
@@ -290,6 +299,12 @@ export class RelayMetrics implements Watch {
   connectionRefused(reason: 'origin' | 'limit' | 'rate' | 'address'): void {
     this.#refused.of(reason).value += 1
     if (reason !== 'origin') this.#connectionLimit.add()
+  }
+
+  /** Since the start. */
+  totals(): Totals {
+    const { messages } = this.#sent.total('frame_type', 'push_publication')
+    return { published: this.#published, delivered: messages, bytesSent: this.#sent.total().bytes }
   }
 
   get contentType(): string {

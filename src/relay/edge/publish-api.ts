@@ -10,12 +10,21 @@ import { answer, JSON_TYPE, readBody, TEXT_TYPE } from './http-answer.js'
 /** `POST /api/<method>` with a request, or `POST /api`, where the method is '', with commands that name theirs. */
 export type PublishApi = (request: IncomingMessage, response: ServerResponse, method: string) => void
 
+export interface PublishApiParts {
+  readonly calls: ApiCalls
+  readonly config: () => RelayConfig['api']
+  readonly isLeaving: () => boolean
+  /** Somebody without the right key wanted to publish. */
+  readonly refused: (request: IncomingMessage) => void
+}
+
 export const publishApi =
-  (calls: ApiCalls, config: () => RelayConfig['api'], isLeaving: () => boolean): PublishApi =>
+  ({ calls, config, isLeaving, refused }: PublishApiParts): PublishApi =>
   (request, response, method) => {
     const { key, insecure, maxBodyBytes, errorMode } = config()
     if (!insecure && !hasKey(request, key)) {
       request.resume()
+      refused(request)
       // Nobody unknown keeps a connection, or sends a body to its end.
       answer(response, 401, '', ['Connection', 'close'])
       return

@@ -8,6 +8,7 @@ import { disconnectPush, PING } from '../core/protocol.js'
 export class ResponseSink implements ClientSink {
   readonly transport: 'http_stream' | 'sse'
   readonly framing: Framing
+  readonly address: string
   readonly isEmulated = true
   readonly pingsItself = false
   readonly pingBytes: Buffer
@@ -15,9 +16,10 @@ export class ResponseSink implements ClientSink {
   #unsentBytes = 0
   #whenDrained: (() => void)[] = []
 
-  constructor(transport: 'http_stream' | 'sse', framing: Framing, response: ServerResponse) {
+  constructor(transport: 'http_stream' | 'sse', framing: Framing, response: ServerResponse, address: string) {
     this.transport = transport
     this.framing = framing
+    this.address = address
     this.pingBytes = framing(PING)
     this.#response = response
   }

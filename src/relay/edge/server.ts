@@ -8,6 +8,7 @@ import { emulation } from './emulation.js'
 import { answer } from './http-answer.js'
 import { type HttpRoute, httpStream, serverSentEvents } from './http-stream.js'
 import { publishApi } from './publish-api.js'
+import type { Troubles } from './troubles.js'
 import { refuseUpgrade, webSocketUpgrade } from './websocket.js'
 
 export interface ServerParts {
@@ -16,19 +17,25 @@ export interface ServerParts {
   readonly config: () => RelayConfig
   readonly log: Log
   readonly watch: ApiWatch
+  readonly troubles: Troubles
+  /** All of `/admin`, which has a table of paths of its own. */
+  readonly admin: (calls: ApiCalls) => HttpRoute
   /** Further paths: health, metrics. */
   readonly routes: Readonly<Record<string, HttpRoute>>
 }
 
 /** The only file that knows paths. */
-export const buildServer = ({ relay, door, config, log, watch, routes }: ServerParts): Server => {
+export const buildServer = (parts: ServerParts): Server => {
+  const { relay, door, config, log, watch, troubles, routes } = parts
   const upgrade = webSocketUpgrade(relay, door)
   const calls = new ApiCalls(relay, watch, log)
-  const api = publishApi(
+  const admin = parts.admin(calls)
+  const api = publishApi({
     calls,
-    () => config().api,
-    () => door.admission.isClosed
-  )
+    config: () => config().api,
+    isLeaving: () => door.admission.isClosed,
+    refused: (request) => troubles.add('key', door.addressOf(request))
+  })
   const paths: Readonly<Record<string, HttpRoute>> = {
     ...routes,
     '/connection/http_stream': httpStream(relay, door),
@@ -37,6 +44,7 @@ export const buildServer = ({ relay, door, config, log, watch, routes }: ServerP
     // A client that asks without upgrading is told what is missing.
     '/connection/websocket': (request, response) => {
       request.resume()
+      troubles.add('upgrade', door.addressOf(request))
       answer(response, 426, '', ['Upgrade', 'websocket'])
     }
   }
@@ -45,6 +53,7 @@ export const buildServer = ({ relay, door, config, log, watch, routes }: ServerP
     const path = pathOf(request)
     if (path === '/api') api(request, response, '')
     else if (path.startsWith('/api/')) api(request, response, path.slice('/api/'.length))
+    else if (path === '/admin' || path.startsWith('/admin/')) admin(request, response)
     else if (Object.hasOwn(paths, path)) paths[path]?.(request, response)
     else {
       request.resume()

@@ -19,13 +19,15 @@ export class SocketSink implements ClientSink {
   readonly framing = webSocketText
   readonly transport = 'websocket'
   readonly isEmulated = false
+  readonly address: string
   readonly pingsItself: boolean
   readonly #ws: WebSocket
   readonly #socket: Socket
 
-  constructor(ws: WebSocket, socket: Socket, pingsItself: boolean) {
+  constructor(ws: WebSocket, socket: Socket, address: string, pingsItself: boolean) {
     this.#ws = ws
     this.#socket = socket
+    this.address = address
     this.pingsItself = pingsItself
   }
 

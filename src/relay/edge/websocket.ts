@@ -31,19 +31,19 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
   return (request, duplex, head) => {
     const socket = duplex as Socket
     socket.on('error', ignore)
-    const refusal = wantsProtobuf(request) ? 400 : door.enter(request)
-    if (typeof refusal === 'number') {
-      refuse(socket, refusal)
+    const entered = wantsProtobuf(request) ? 400 : door.enter(request)
+    if (typeof entered === 'number') {
+      refuse(socket, entered)
       return
     }
-    const leave = refusal
+    const { address, leave } = entered
     socket.once('close', leave)
     // The operator may have changed it.
     server.options.maxPayload = relay.context.client.messageSizeLimit
     const { url = '' } = request
     const pingsItself = url.includes('cf_ws_frame_ping_pong=true')
     server.handleUpgrade(request, socket, head, (ws) =>
-      listen(ws, relay.attach(new SocketSink(ws, socket, pingsItself)))
+      listen(ws, relay.attach(new SocketSink(ws, socket, address, pingsItself)))
     )
   }
 }

@@ -1,0 +1,107 @@
+import { channelKind, hasHistory } from '../core/channels.js'
+import type { Context } from '../core/context.js'
+import { ReplyError } from '../core/errors.js'
+import type { Fleet } from '../core/fleet.js'
+import type { ChannelRules } from '../core/options.js'
+import type { ChannelRow, ChannelSort } from './contract.js'
+import { forEachInSteps } from './in-steps.js'
+import { rowsOfAll } from './listing.js'
+
+/** What one node knows of a channel; short, because there may be a hundred thousand. */
+export type ChannelTotals = readonly [
+  name: string,
+  subscribers: number,
+  publishesPerSecond: number,
+  lastPublish: number,
+  kept: number
+]
+
+/** A channel without subscribers is listed for so long after its last publication. */
+const QUIET_MS = 60 * 60 * 1000
+
+export const nodeChannels = async ({ hub, activity, nowMs }: Context, search: string): Promise<ChannelTotals[]> => {
+  const fits = searchTest(search)
+  const now = nowMs()
+  const totals: ChannelTotals[] = []
+  const add = (name: string, subscribers: number): void => {
+    if (!fits(name)) return
+    const active = activity.channels.get(name)
+    const rate = active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10
+    totals.push([name, subscribers, rate, active?.lastAt ?? 0, active?.kept(now) ?? 0])
+  }
+  await forEachInSteps(hub.channels.values(), ({ name, size }) => add(name, size))
+  await forEachInSteps(activity.channels.keys(), (name) => {
+    if (!hub.channels.has(name)) add(name, 0)
+  })
+  return totals
+}
+
+/** Part of the name in any letter case; '' fits all. */
+export const searchTest = (search: string): ((text: string) => boolean) => {
+  const lower = search.toLowerCase()
+  return lower === '' ? () => true : (text) => text.toLowerCase().includes(lower)
+}
+
+/** The channels of all nodes. Each publication was counted by the one node that it came through. */
+export const allChannels = async (
+  fleet: Fleet,
+  rules: ChannelRules,
+  nowMs: () => number,
+  search: string
+): Promise<readonly ChannelRow[]> => {
+  const merged = new Map<string, ChannelTotals>()
+  for (const totals of await rowsOfAll(fleet, 'adminChannels', search)) {
+    await forEachInSteps(totals, (one) => {
+      const other = merged.get(one[0])
+      merged.set(one[0], other === undefined ? one : sum(one, other))
+    })
+  }
+  const now = nowMs()
+  const rows: ChannelRow[] = []
+  await forEachInSteps(merged.values(), (totals) => {
+    const [, subscribers, , lastPublish] = totals
+    if (subscribers > 0 || now - lastPublish < QUIET_MS) rows.push(rowOf(totals, rules))
+  })
+  return rows
+}
+
+const sum = (one: ChannelTotals, other: ChannelTotals): ChannelTotals => [
+  one[0],
+  one[1] + other[1],
+  one[2] + other[2],
+  Math.max(one[3], other[3]),
+  one[4] + other[4]
+]
+
+export const rowOf = (
+  [name, subscribers, publishesPerSecond, lastPublish, kept]: ChannelTotals,
+  rules: ChannelRules
+): ChannelRow => {
+  const kind = channelKind(name, rules)
+  const history = kind instanceof ReplyError || !hasHistory(kind.options) ? null : kind.options.historySize
+  return {
+    name,
+    subscribers,
+    publishesPerSecond,
+    lastPublish: lastPublish === 0 ? null : lastPublish,
+    historyLength: history === null ? null : Math.min(history, kept)
+  }
+}
+
+/** Not as people of some country would sort: by the characters, which is faster by far. */
+export const byText = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
+
+const ORDERS: Readonly<Record<ChannelSort, (left: ChannelRow, right: ChannelRow) => number>> = {
+  name: () => 0,
+  subscribers: (left, right) => left.subscribers - right.subscribers,
+  publishesPerSecond: (left, right) => left.publishesPerSecond - right.publishesPerSecond,
+  lastPublish: (left, right) => (left.lastPublish ?? 0) - (right.lastPublish ?? 0),
+  historyLength: (left, right) => (left.historyLength ?? -1) - (right.historyLength ?? -1)
+}
+
+export const CHANNEL_SORTS = Object.keys(ORDERS) as ChannelSort[]
+
+export const channelOrder =
+  (sort: ChannelSort) =>
+  (left: ChannelRow, right: ChannelRow): number =>
+    ORDERS[sort](left, right) || byText(left.name, right.name)

@@ -1,0 +1,113 @@
+import type { RelayConfig } from '../config.js'
+import type { ChannelOptions, ChannelRules, ClientOptions } from '../core/options.js'
+
+// What operators may see of the config. Everything shown is named here: an option that is new is hidden until it is, too.
+
+const HIDDEN = '(hidden)'
+
+const CLIENT = [
+  'insecure',
+  'allowAnonymousConnectWithoutToken',
+  'tokenExpiryRequired',
+  'tokenAudience',
+  'tokenIssuer',
+  'pingIntervalMs',
+  'pongTimeoutMs',
+  'staleCloseDelayMs',
+  'expiredCloseDelayMs',
+  'expiredSubCloseDelayMs',
+  'queueMaxBytes',
+  'channelLimit',
+  'userConnectionLimit',
+  'connectionLimit',
+  'connectionsPerAddress',
+  'connectionRateLimit',
+  'commandsPerSecond',
+  'positionCheckDelayMs',
+  'historyMaxPublicationLimit',
+  'recoveryMaxPublicationLimit',
+  'messageSizeLimit',
+  'userSubscribeToPersonal',
+  'personalChannelNamespace',
+  'includeConnectionTime'
+] as const satisfies readonly (keyof ClientOptions)[]
+
+const CHANNEL = [
+  'presence',
+  'joinLeave',
+  'forcePushJoinLeave',
+  'historySize',
+  'historyTtlMs',
+  'historyMetaTtlMs',
+  'forceRecovery',
+  'recoveryMode',
+  'autoCacheRecover',
+  'forcePositioning',
+  'allowRecovery',
+  'allowPositioning',
+  'allowSubscribeForClient',
+  'allowSubscribeForAnonymous',
+  'allowPublishForClient',
+  'allowPublishForSubscriber',
+  'allowPublishForAnonymous',
+  'allowPresenceForClient',
+  'allowPresenceForSubscriber',
+  'allowPresenceForAnonymous',
+  'allowHistoryForClient',
+  'allowHistoryForSubscriber',
+  'allowHistoryForAnonymous',
+  'allowedDeltaTypes',
+  'deltaPublish',
+  'allowUserLimitedChannels',
+  'conflate',
+  'schema'
+] as const satisfies readonly (keyof ChannelOptions)[]
+
+const picked = <Source extends object>(source: Source, names: readonly (keyof Source)[]): Partial<Source> =>
+  Object.fromEntries(names.map((name) => [name, source[name]])) as Partial<Source>
+
+const channelView = (options: ChannelOptions) => ({
+  ...picked(options, CHANNEL),
+  channelRegex: options.channelRegex?.source ?? null
+})
+
+const channelsView = (rules: ChannelRules) => ({
+  namespaceBoundary: rules.namespaceBoundary,
+  userBoundary: rules.userBoundary,
+  privatePrefix: rules.privatePrefix,
+  maxLength: rules.maxLength,
+  withoutNamespace: channelView(rules.withoutNamespace),
+  namespaces: Object.fromEntries([...rules.namespaces].map(([name, options]) => [name, channelView(options)]))
+})
+
+/** Where the server is, without who may enter. */
+const redisView = (url: string | null): string | null => {
+  if (url === null || !URL.canParse(url)) return null
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol}//${host}${pathname}`
+}
+
+export const configView = (config: RelayConfig) => ({
+  listen: { host: config.listen.host, port: config.listen.port },
+  allowedOrigins: config.allowedOrigins,
+  client: {
+    ...picked(config.client, CLIENT),
+    tokenHmacSecret: HIDDEN,
+    subscriptionTokenHmacSecret: HIDDEN
+  },
+  channels: channelsView(config.channels),
+  api: {
+    key: HIDDEN,
+    maxBodyBytes: config.api.maxBodyBytes,
+    insecure: config.api.insecure,
+    errorMode: config.api.errorMode
+  },
+  trustedProxies: config.trustedProxies,
+  metricsAllow: config.metricsAllow,
+  adminPassword: HIDDEN,
+  engine: config.engine,
+  redisUrl: redisView(config.redisUrl),
+  workers: config.workers,
+  logLevel: config.logLevel,
+  shutdownMs: config.shutdownMs
+})

@@ -1,0 +1,18 @@
+import type { Frame } from './contract.js'
+
+const KEPT_MS = 15 * 60 * 1000
+
+/** The last 15 minutes, as far as somebody was looking. */
+export class FrameHistory {
+  #frames: Frame[] = []
+
+  add(frame: Frame): void {
+    this.#frames.push(frame)
+    const tooOld = this.#frames.findIndex(({ time }) => frame.time - time < KEPT_MS)
+    if (tooOld > 0) this.#frames.splice(0, tooOld)
+  }
+
+  since(nowMs: number): readonly Frame[] {
+    return this.#frames.filter(({ time }) => nowMs - time < KEPT_MS)
+  }
+}

@@ -1,0 +1,110 @@
+import type { Log } from '../core/context.js'
+import type { Fleet } from '../core/fleet.js'
+import { checksOf } from './checks.js'
+import type { Frame, NodeFigures } from './contract.js'
+import { eventText } from './event-stream.js'
+import { figuresBetween, type NodeCounts } from './figures.js'
+import { FrameHistory } from './frame-history.js'
+
+const PERIOD_MS = 1000
+
+/** Somebody who looks. */
+export interface Onlooker {
+  send(event: string): void
+}
+
+export interface GathererParts {
+  readonly fleet: Fleet
+  readonly nowMs: () => number
+  readonly log: Log
+}
+
+/** Asks all nodes once a second, however many operators look; and not at all while nobody does. */
+export class Gatherer {
+  readonly #parts: GathererParts
+  readonly #onlookers = new Set<Onlooker>()
+  readonly #history = new FrameHistory()
+  #timer: NodeJS.Timeout | null = null
+  #before = new Map<string, NodeCounts>()
+  #checks = ''
+  #isAsking = false
+
+  constructor(parts: GathererParts) {
+    this.#parts = parts
+  }
+
+  get isRunning(): boolean {
+    return this.#timer !== null
+  }
+
+  /** Looks from now on, until what is handed back is called. */
+  add(onlooker: Onlooker): () => void {
+    onlooker.send(eventText('history', this.#history.since(this.#parts.nowMs())))
+    if (this.#checks !== '') onlooker.send(this.#checks)
+    this.#onlookers.add(onlooker)
+    if (this.#timer === null) this.#start()
+    return () => {
+      this.#onlookers.delete(onlooker)
+      if (this.#onlookers.size === 0) this.stop()
+    }
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#timer = null
+    this.#before.clear()
+    this.#checks = ''
+  }
+
+  #start(): void {
+    // The first look has nothing to compare with; its figures come with the second.
+    void this.#gather()
+    this.#timer = setInterval(() => void this.#gather(), PERIOD_MS)
+  }
+
+  async #gather(): Promise<void> {
+    // A fleet that takes longer than a second is not asked twice at once.
+    if (this.#isAsking) return
+    this.#isAsking = true
+    try {
+      await this.#look()
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'the figures for the admin page could not be gathered')
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { fleet, nowMs } = this.#parts
+    const answers = await fleet.ask('adminFigures', null)
+    if (this.#onlookers.size === 0) return
+    const time = nowMs()
+    const nodes: NodeFigures[] = []
+    const now = new Map<string, NodeCounts>()
+    for (const { node, answer } of answers) {
+      const before = this.#before.get(node)
+      now.set(node, answer.counts)
+      if (before !== undefined) nodes.push(figuresBetween(node, before, answer.counts))
+    }
+    this.#before = now
+    if (nodes.length > 0) this.#tell({ time, nodes })
+    const symptoms = answers.map(({ answer }) => answer.symptoms)
+    this.#tellChecks(eventText('checks', checksOf(symptoms, time)))
+  }
+
+  #tell(frame: Frame): void {
+    this.#history.add(frame)
+    this.#sendAll(eventText('frame', frame))
+  }
+
+  #tellChecks(checks: string): void {
+    if (checks === this.#checks) return
+    this.#checks = checks
+    this.#sendAll(checks)
+  }
+
+  #sendAll(event: string): void {
+    for (const onlooker of this.#onlookers) onlooker.send(event)
+  }
+}

@@ -1,0 +1,46 @@
+import type { AdminParts } from './admin.js'
+import type { Attempts } from './attempts.js'
+import { nodeChannels } from './channel-rows.js'
+import { nodeConnections } from './connection-rows.js'
+import { nodeCounts } from './figures.js'
+import { LoopDelay } from './loop-delay.js'
+import './questions.js'
+import { RowSource } from './row-source.js'
+import type { Sessions } from './sessions.js'
+import { nodeSymptoms } from './symptoms.js'
+
+export interface AdminAnswersParts
+  extends Pick<AdminParts, 'relay' | 'totals' | 'troubles' | 'isEngineConnected' | 'configTimes'> {
+  readonly sessions: Sessions
+  readonly attempts: Attempts
+}
+
+/** What this node tells the pages of all nodes. Nothing is measured or kept before somebody asks. */
+export const adminAnswers = (parts: AdminAnswersParts) => {
+  const { relay, totals, sessions, attempts, configTimes } = parts
+  const { context, answers } = relay
+  const delay = new LoopDelay()
+  const channels = new RowSource((search) => nodeChannels(context, search), context.nowMs)
+  const connections = new RowSource((search) => nodeConnections(context, search), context.nowMs)
+  answers.set('adminFigures', () => ({
+    counts: nodeCounts(relay, totals(), delay),
+    symptoms: nodeSymptoms({ ...parts, startedAt: configTimes.startedAt })
+  }))
+  answers.set('adminChannels', (wanted) => channels.chunk(wanted))
+  answers.set('adminConnections', (wanted) => connections.chunk(wanted))
+  answers.set('adminSession', (news) => {
+    sessions.hear(news)
+    return null
+  })
+  answers.set('adminRefused', ({ node, address }) => {
+    if (node !== context.node) attempts.failed(address)
+    return null
+  })
+  return {
+    close: () => {
+      delay.stop()
+      channels.close()
+      connections.close()
+    }
+  }
+}
