@@ -1,10 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/address.js'
 import { buildAdmin } from './admin/admin.js'
+import { buildEngine } from './build-engine.js'
 import type { RelayConfig } from './config.js'
 import { conflator } from './core/conflate.js'
 import { SHUTDOWN } from './core/disconnect.js'
@@ -17,7 +18,6 @@ import { schemaFault } from './edge/schema-fault.js'
 import { buildServer } from './edge/server.js'
 import { Troubles } from './edge/troubles.js'
 import type { Engine } from './engine/engine.js'
-import { withinProcess } from './engine/within-process.js'
 import { latest } from './latest.js'
 import { replyHeadStart } from './reply-head-start.js'
 import { tokenCheck } from './token-check.js'
@@ -43,7 +43,7 @@ export interface RelayAppParts {
   readonly version: string
   /** What operators know this node by. */
   readonly name?: string
-  /** Without one the relay acts alone. */
+  /** Without one it has the engine that its config says. */
   readonly engine?: Engine
   readonly nowMs?: () => number
   /** Where the operators' page was built. */
@@ -53,16 +53,18 @@ export interface RelayAppParts {
 /** `dist/relay-admin`, from `dist/src/relay`. */
 const ADMIN_PAGE = fileURLToPath(new URL('../../relay-admin', import.meta.url))
 
-/** The name of a stream that is made anew. */
-export const newEpoch = (): string => randomBytes(4).toString('hex')
-
 /** All of the relay, not listening yet. */
 export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Promise<RunningRelay> => {
   const { log, version, name = 'relay', nowMs = Date.now, adminPage = ADMIN_PAGE } = parts
-  const { engine = withinProcess({ nowMs, newEpoch }) } = parts
   let config = initial
+  const metrics: RelayMetrics = new RelayMetrics({
+    version,
+    stats: () => relay.stats(),
+    nodes: () => engine.fleet.size,
+    isEngineReady: () => engine.isReady
+  })
+  const engine: Engine = parts.engine ?? buildEngine(initial, { nowMs, log, watch: metrics })
   const { broker, history, presence, fleet } = engine
-  const metrics: RelayMetrics = new RelayMetrics({ version, stats: () => relay.stats(), nodes: () => fleet.size })
   let metricsReaders = new AddressSet(initial.metricsAllow)
   const troubles = new Troubles(nowMs)
   const tokenRefused = (why: string): void => troubles.add('token', why)
@@ -118,7 +120,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     troubles,
     admin: admin.route,
     routes: {
-      '/health': health(() => !door.admission.isClosed),
+      '/health': health(() => !door.admission.isClosed && engine.isReady),
       '/metrics': metricsRoute(metrics, () => metricsReaders)
     }
   })

@@ -13,7 +13,14 @@ export type Reload =
   | { readonly ok: false; readonly faults: readonly string[] }
 
 /** Sockets, engine and processes are there already. */
-const FIXED = ['listen', 'engine', 'redisUrl', 'workers'] as const satisfies readonly (keyof RelayConfig)[]
+const FIXED = [
+  'listen',
+  'engine',
+  'redisUrl',
+  'redisPrefix',
+  'presenceTtlMs',
+  'workers'
+] as const satisfies readonly (keyof RelayConfig)[]
 
 /** Reads the file again. A bad one is told and changes nothing: the caller goes on with the config that it has. */
 export const reloadConfigFile = (current: RelayConfig, environment: Environment, readFile: ReadFile): Reload => {
@@ -24,10 +31,10 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
     if (!(error instanceof SettingsFault)) throw error
     return { ok: false, faults: error.faults }
   }
-  const { listen, engine, redisUrl, workers } = current
+  const { listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers } = current
   return {
     ok: true,
-    config: Object.freeze({ ...next, listen, engine, redisUrl, workers }),
+    config: Object.freeze({ ...next, listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers }),
     needsRestart: FIXED.filter((name) => !isDeepStrictEqual(current[name], next[name]))
   }
 }

@@ -163,7 +163,11 @@ export const RelayConfigFileSchema = Type.Object(
     }),
     engine: section('What carries publications between relays.', {
       type: oneOf(['memory', 'redis'], 'As RELAY_ENGINE.'),
-      redis: section('For the type redis.', { address: text('As REDIS_URL.') })
+      redis: section('For the type redis.', {
+        address: text('As REDIS_URL.', 4096),
+        prefix: text('As RELAY_REDIS_PREFIX.', 64),
+        presence_ttl: duration('How long a client of a relay that died is still listed; 60s where not given.')
+      })
     }),
     admin: section("Operators' page.", {
       enabled: flag('Whether there is one.'),

@@ -1,4 +1,5 @@
 import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
+import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from '../shared/redis-urls.js'
 import { FILE_FAULT, type ReadFile, readConfigFile } from './config-file.js'
 import type { RelayConfigFile } from './config-schema.js'
 import { chooseSecret, type SecretSource } from './config-secrets.js'
@@ -28,6 +29,10 @@ export interface RelayConfig {
   readonly engine: 'memory' | 'redis'
   /** There whenever the engine is redis. */
   readonly redisUrl: string | null
+  /** What everything of ours in Redis begins with. */
+  readonly redisPrefix: string
+  /** How long a client of a relay that died is still listed. */
+  readonly presenceTtlMs: number
   readonly workers: number
   readonly logLevel: Values['LOG_LEVEL']
   readonly shutdownMs: number
@@ -46,7 +51,9 @@ export const relayConfig = (environment: Environment, readFile: ReadFile): Relay
 }
 
 const DEFAULT_SHUTDOWN = '5s'
-const isRedisUrl = (text: string): boolean => /^rediss?:\/\//.test(text) && URL.canParse(text)
+const DEFAULT_PRESENCE_TTL = '60s'
+
+const MIN_PRESENCE_TTL_MS = 1000
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
 
@@ -145,14 +152,21 @@ class ConfigReading {
     return admin.password ?? null
   }
 
-  #engine({ engine: file = {} }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl'> {
+  #engine({
+    engine: file = {}
+  }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl' | 'redisPrefix' | 'presenceTtlMs'> {
     const engine = this.#choose('RELAY_ENGINE', file.type)
     const redisUrl = this.#choose('REDIS_URL', file.redis?.address)
-    if (file.redis?.address !== undefined && !isRedisUrl(file.redis.address))
-      this.#complain('engine.redis.address', 'must be an address such as redis://host:6379')
+    if (file.redis?.address !== undefined && !areRedisUrls(file.redis.address))
+      this.#complain('engine.redis.address', `must be ${REDIS_URLS_RULE}`)
     if (engine === 'redis' && redisUrl === null && !this.#isGiven('REDIS_URL'))
       this.#faults.push('REDIS_URL is required with RELAY_ENGINE=redis')
-    return { engine, redisUrl }
+    if (file.redis?.prefix !== undefined && !isRedisPrefix(file.redis.prefix))
+      this.#complain('engine.redis.prefix', `must be ${REDIS_PREFIX_RULE}`)
+    const redisPrefix = this.#choose('RELAY_REDIS_PREFIX', file.redis?.prefix)
+    const presenceTtlMs = durationMs(file.redis?.presence_ttl ?? DEFAULT_PRESENCE_TTL)
+    if (presenceTtlMs < MIN_PRESENCE_TTL_MS) this.#complain('engine.redis.presence_ttl', 'must be at least 1s')
+    return { engine, redisUrl, redisPrefix, presenceTtlMs }
   }
 
   #refuseInsecure({ client, http_api }: RelayConfigFile): void {

@@ -6,7 +6,8 @@ import type { Logger } from 'pino'
 import { SettingsFault } from '../shared/env.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
-import { buildRelay, newEpoch } from './app.js'
+import { buildRelay } from './app.js'
+import { newEpoch } from './build-engine.js'
 import { type RelayConfig, relayConfig } from './config.js'
 import { reloadConfigFile } from './config-reload.js'
 import { runPrimary } from './workers/primary.js'
@@ -26,10 +27,6 @@ class ConfigFile {
     return this.text
   }
 }
-
-/** What the settings can say and this program cannot do. */
-const missing = ({ engine }: RelayConfig): readonly string[] =>
-  engine === 'memory' ? [] : ['RELAY_ENGINE must be memory: there is no other engine in this version']
 
 const startAlone = async (initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
@@ -80,8 +77,6 @@ const giveUp = (lines: readonly string[]): never => {
 const start = async (): Promise<void> => {
   const file = new ConfigFile()
   const config = relayConfig(process.env, file.read)
-  const faults = missing(config)
-  if (faults.length > 0) throw new SettingsFault(faults)
   const log = createLogger({ name: 'relay', level: config.logLevel })
   await (config.workers > 1 ? startWorkers(config, file.text, log) : startAlone(config, log))
 }

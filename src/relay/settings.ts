@@ -32,7 +32,14 @@ export const relaySettings = {
     about: 'redis, with REDIS_URL, lets several relays act as one',
     fallback: 'memory'
   }),
-  REDIS_URL: text('redis-url', { about: 'for RELAY_ENGINE=redis', fallback: null }),
+  REDIS_URL: text('redis-urls', {
+    about: 'for RELAY_ENGINE=redis: one server, several that share the channels, or some of a Redis Cluster',
+    fallback: null
+  }),
+  RELAY_REDIS_PREFIX: text('redis-prefix', {
+    about: 'what all keys and channels in Redis begin with; relays with another one know nothing of each other',
+    fallback: 'gatehouse'
+  }),
   RELAY_WORKERS: {
     ...workers,
     rule: `${workers.rule}, or auto`,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { FormatRegistry, Type } from '@sinclair/typebox'
 import { isAddressRange } from './address.js'
 import { isOriginPattern } from './origin-pattern.js'
+import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from './redis-urls.js'
 
 // The kinds of settings there are: how each is written in the environment, and what it must look like.
 
@@ -27,6 +28,8 @@ const FORMATS = {
     'a host such as cdn.example.com, *.example.com or https://cdn.example.com'
   ],
   'redis-url': [(text: string) => isUrlOf(text, ['redis:', 'rediss:']), 'an address such as redis://host:6379'],
+  'redis-urls': [areRedisUrls, REDIS_URLS_RULE],
+  'redis-prefix': [isRedisPrefix, REDIS_PREFIX_RULE],
   'postgres-url': [
     (text: string) => isUrlOf(text, ['postgres:', 'postgresql:']),
     'an address such as postgres://host/name'
@@ -43,7 +46,7 @@ export const text = <F>(format: Format, { about, fallback }: About<F>) => ({
   parse: (text: string): unknown => text,
   schema: Type.String({ format }),
   // Addresses may carry a password, and one that may not could carry it all the same.
-  secret: format.endsWith('-url')
+  secret: /-urls?$/.test(format)
 })
 
 export const secret = <F>({ about, fallback }: About<F>) => ({ ...text('text', { about, fallback }), secret: true })

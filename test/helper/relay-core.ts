@@ -109,7 +109,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       afterReply: (task) => task(),
       tokenRefused: () => undefined,
       atEndOfTurn: (task) => void tasks.push(task),
-      log: { warn: () => undefined, error: () => undefined },
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       watch: NO_WATCH,
       name: 'relay',
       version: 'test',

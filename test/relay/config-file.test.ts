@@ -178,8 +178,10 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
   [{ engine: { type: 'redis' } }, 'REDIS_URL is required with RELAY_ENGINE=redis'],
   [
     { engine: { type: 'redis', redis: { address: 'localhost:6379' } } },
-    'engine.redis.address must be an address such as redis://host:6379'
+    'engine.redis.address must be an address such as redis://host:6379, or a comma list of them'
   ],
+  [{ engine: { redis: { presence_ttl: '100ms' } } }, 'engine.redis.presence_ttl must be at least 1s'],
+  [{ engine: { redis: { prefix: '{a}' } } }, 'engine.redis.prefix must be up to 64 letters, digits, - _ . and :'],
   [{ admin: { enabled: true } }, 'admin.password is missing'],
   [{ shutdown: { timeout: 5 } }, 'shutdown.timeout must be a duration such as "300s"'],
   [{ log: { level: 'none' } }, 'log.level must be one of "trace", "debug", "info", "warn", "error", "fatal", "silent"'],
@@ -289,8 +291,13 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [{ http_api: { max_body_size: 1024 } }, (config) => config.api.maxBodyBytes, 1024],
   [
     { engine: { type: 'redis', redis: { address: 'redis://cache' } } },
-    ({ engine, redisUrl }) => [engine, redisUrl],
-    ['redis', 'redis://cache']
+    ({ engine, redisUrl, redisPrefix, presenceTtlMs }) => [engine, redisUrl, redisPrefix, presenceTtlMs],
+    ['redis', 'redis://cache', 'gatehouse', 60_000]
+  ],
+  [
+    { engine: { redis: { prefix: 'site-7', presence_ttl: '5s' } } },
+    ({ redisPrefix, presenceTtlMs }) => [redisPrefix, presenceTtlMs],
+    ['site-7', 5_000]
   ],
   [{ admin: { enabled: true, password: 'sesame' } }, (config) => config.adminPassword, 'sesame'],
   [{ shutdown: { timeout: '9s' } }, (config) => config.shutdownMs, 9_000],

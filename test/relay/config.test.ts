@@ -26,7 +26,16 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
     '**'
   ],
   RELAY_ENGINE: ['Redis', 'nats', 'none'],
-  REDIS_URL: ['localhost:6379', 'http://:hunter2@localhost'],
+  REDIS_URL: [
+    'localhost:6379',
+    'http://:hunter2@localhost',
+    'redis://a,http://:hunter2@b',
+    'redis://:hunter2@a/name',
+    'redis://a?db=2',
+    'redis://:%hunter2@a',
+    'redis://a,,redis://b'
+  ],
+  RELAY_REDIS_PREFIX: ['{a}', 'a b', 'x'.repeat(65)],
   RELAY_WORKERS: ['0', '257', 'all', '-1', 'Auto', '1.5'],
   TRUST_PROXY: ['true', '1', '*', '10.0.0.0/33', 'proxy.example.com', '0.0.0.0/0', '::/0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com'],
@@ -215,6 +224,8 @@ const DEFAULTS = {
   adminPassword: null,
   engine: 'memory',
   redisUrl: null,
+  redisPrefix: 'gatehouse',
+  presenceTtlMs: 60_000,
   workers: 1,
   logLevel: 'info',
   shutdownMs: 5_000
@@ -264,6 +275,8 @@ const EFFECTS: readonly (readonly [
   ['RELAY_ALLOWED_ORIGINS', '*', (config) => config.allowedOrigins, ['*']],
   ['RELAY_ADMIN_PASSWORD', 'open sesame', (config) => config.adminPassword, 'open sesame'],
   ['REDIS_URL', 'rediss://cache:6380/2', (config) => config.redisUrl, 'rediss://cache:6380/2'],
+  ['REDIS_URL', 'redis://a:1, redis://b:2', (config) => config.redisUrl, 'redis://a:1, redis://b:2'],
+  ['RELAY_REDIS_PREFIX', 'site-7', (config) => config.redisPrefix, 'site-7'],
   ['RELAY_WORKERS', '3', (config) => config.workers, 3],
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8', (config) => config.trustedProxies, ['loopback', '10.0.0.0/8']],
   ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],

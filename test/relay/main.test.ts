@@ -64,18 +64,6 @@ t.test('a relay that cannot start', async (t) => {
     t.equal(program.stdout, '')
   })
 
-  t.test('says what it cannot do yet, rather than to do something else', async (t) => {
-    const program = await startProgram(t, PROGRAM, {
-      REALTIME_HMAC_SECRET: SECRET,
-      REALTIME_API_KEY: KEY,
-      RELAY_ENGINE: 'redis',
-      REDIS_URL: 'redis://127.0.0.1:1'
-    })
-
-    t.same(await program.exited, { code: 1, signal: null })
-    t.match(program.stderr, /^relay: RELAY_ENGINE must be memory/)
-  })
-
   t.test('says that its port is taken', async (t) => {
     const { url } = await runRelay(t)
     const program = await startProgram(t, PROGRAM, {

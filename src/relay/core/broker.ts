@@ -49,6 +49,8 @@ export type JoinOrLeave = 'join' | 'leave'
 export interface Delivery {
   publication(channel: string, publication: Publication, epoch: string): void
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void
+  /** Something may have been published there that did not arrive here: the place is to be compared with the history. */
+  mayHaveMissed(channel: string): void
 }
 
 /** Carries publications between relay nodes, in order per channel. */

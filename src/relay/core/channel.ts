@@ -47,6 +47,8 @@ export class Channel {
   /** When its place was last compared with the stream's, and whether the two differed then. */
   checkedAt = 0
   #suspectOffset = UNKNOWN
+  /** The engine lost its connection since: what it shows then is a loss at the first look. */
+  isDoubtful = false
   /** Until then deliveries may not flow yet: whoever comes second waits as the first one does. */
   listening: MaybePromise<void> = undefined
 
@@ -163,11 +165,13 @@ export class Channel {
 
   /**
    * Compares with the stream itself, for losses that no later publication reveals. What is on its way here looks like a
-   * loss too, so only the same difference twice counts as one.
+   * loss too, so only the same difference twice counts as one, unless there is reason to fear one.
    */
   compare(top: Position): void {
     const isSame = top.epoch === this.#epoch && top.offset <= this.#offset
-    if (isSame || this.#suspectOffset !== this.#offset) {
+    const isCertain = this.isDoubtful || this.#suspectOffset === this.#offset
+    this.isDoubtful = false
+    if (isSame || !isCertain) {
       this.#suspectOffset = isSame ? UNKNOWN : this.#offset
       return
     }

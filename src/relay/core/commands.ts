@@ -4,6 +4,7 @@ import { connect, type Outcome } from './connect.js'
 import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
+import { EngineFault } from './engine-fault.js'
 import { INTERNAL, NOT_AVAILABLE } from './errors.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { errorReplyText, METHODS, type Method, PING } from './protocol.js'
@@ -148,7 +149,9 @@ export class CommandLine {
   }
 
   #fail(asked: Asked, error: unknown): void {
-    this.connection.context.log.error({ err: error, method: asked.method }, 'a command failed')
+    if (!(error instanceof EngineFault)) {
+      this.connection.context.log.error({ err: error, method: asked.method }, 'a command failed')
+    }
     this.#conclude(asked, INTERNAL)
   }
 

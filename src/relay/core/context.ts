@@ -10,6 +10,7 @@ import type { Watch } from './watch.js'
 
 /** What a faulty engine is reported to. */
 export interface Log {
+  info(facts: object, message: string): void
   warn(facts: object, message: string): void
   error(facts: object, message: string): void
 }

@@ -67,6 +67,11 @@ export class Hub implements Delivery, Outgoing {
     this.#parts.watch.delivered(kind, known.namespace, 0, 0)
   }
 
+  mayHaveMissed(channel: string): void {
+    const known = this.#channels.get(channel)
+    if (known !== undefined) known.isDoubtful = true
+  }
+
   add(group: Group): void {
     this.#dirty.push(group)
   }

@@ -1,6 +1,7 @@
 import type { Channel } from './channel.js'
 import type { Connection } from './connection.js'
 import type { Context } from './context.js'
+import { EngineFault } from './engine-fault.js'
 import type { MaybePromise } from './maybe-promise.js'
 import type { Subscription } from './subscription.js'
 
@@ -30,7 +31,9 @@ export const dropIfUnused = (context: Context, channel: Channel): void => {
 
 /** For what no client waits for: an engine that fails is reported, and nothing else fails with it. */
 export const inBackground = (context: Context, work: () => MaybePromise<unknown>): void => {
-  const failed = (error: unknown): void => context.log.error({ err: error }, 'the engine failed')
+  const failed = (error: unknown): void => {
+    if (!(error instanceof EngineFault)) context.log.error({ err: error }, 'the engine failed')
+  }
   try {
     const result = work()
     if (result instanceof Promise) result.catch(failed)

@@ -104,10 +104,10 @@ export class Relay {
 
   #checkPositions(nowMs: number): void {
     const { hub, history, client } = this.context
-    if (client.positionCheckDelayMs <= 0) return
+    const delayMs = client.positionCheckDelayMs > 0 ? client.positionCheckDelayMs : Number.POSITIVE_INFINITY
     for (const channel of hub.channels.values()) {
       if (channel.checkedAt === 0) channel.checkedAt = nowMs
-      if (nowMs - channel.checkedAt < client.positionCheckDelayMs) continue
+      if (!channel.isDoubtful && nowMs - channel.checkedAt < delayMs) continue
       channel.checkedAt = nowMs
       if (!channel.hasPositions) continue
       const top = { since: null, limit: 0, reverse: false }

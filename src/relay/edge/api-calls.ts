@@ -1,4 +1,5 @@
 import type { Log } from '../core/context.js'
+import { EngineFault } from '../core/engine-fault.js'
 import { INTERNAL, ReplyError } from '../core/errors.js'
 import { entryTexts, fieldText, valueTexts } from '../core/json-text.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
@@ -78,7 +79,7 @@ export class ApiCalls {
   #run(method: ApiMethodName, params: unknown, text: string): MaybePromise<string | ReplyError> {
     const failed = (error: unknown): ReplyError => {
       if (error instanceof BadField) return error.reply
-      this.#log.error({ err: error, method }, 'an API call failed')
+      if (!(error instanceof EngineFault)) this.#log.error({ err: error, method }, 'an API call failed')
       return INTERNAL
     }
     try {

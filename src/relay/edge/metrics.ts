@@ -9,6 +9,7 @@ export interface MetricSources {
   readonly stats: () => RelayStats
   /** Relays that act as one. */
   readonly nodes: () => number
+  readonly isEngineReady: () => boolean
 }
 
 export interface Totals {
@@ -163,6 +164,15 @@ export class RelayMetrics implements Watch {
     'reason'
   ])
   #published = 0
+  readonly #engineOutages = new Counter('relay_engine_outages_total', 'Times that the engine went away.')
+  readonly #engineRefusals = new Counter(
+    'relay_engine_refusals_total',
+    'Commands that the engine answered with an error.'
+  )
+  readonly #engineStrangers = new Counter(
+    'relay_engine_strange_messages_total',
+    'Messages from the engine that no relay sent.'
+  )
   readonly #families = [
     this.#messagesSent,
     this.#messagesReceived,
@@ -188,7 +198,10 @@ export class RelayMetrics implements Watch {
     this.#suppressed,
     this.#conflated,
     this.#slow,
-    this.#refused
+    this.#refused,
+    this.#engineOutages,
+    this.#engineRefusals,
+    this.#engineStrangers
   ]
 
   constructor(sources: MetricSources) {
@@ -307,6 +320,18 @@ export class RelayMetrics implements Watch {
     return { published: this.#published, delivered: messages, bytesSent: this.#sent.total().bytes }
   }
 
+  engineLost(): void {
+    this.#engineOutages.add()
+  }
+
+  engineRefused(): void {
+    this.#engineRefusals.add()
+  }
+
+  engineStrange(): void {
+    this.#engineStrangers.add()
+  }
+
   get contentType(): string {
     return this.#registry.contentType
   }
@@ -316,13 +341,14 @@ export class RelayMetrics implements Watch {
     return this.#families.map((family) => family.text()).join('') + (await this.#registry.metrics())
   }
 
-  #readAtScrape({ version, stats, nodes }: MetricSources): void {
+  #readAtScrape({ version, stats, nodes, isEngineReady }: MetricSources): void {
     const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
       ['centrifugo_node_num_clients', 'Clients that are connected.', () => stats().clients],
       ['centrifugo_node_num_users', 'Users that are connected.', () => stats().users],
       ['centrifugo_node_num_subscriptions', 'Subscriptions there are.', () => stats().subscriptions],
       ['centrifugo_node_num_channels', 'Channels with subscribers.', () => stats().channels],
-      ['centrifugo_node_num_nodes', 'Relays that act as one.', nodes]
+      ['centrifugo_node_num_nodes', 'Relays that act as one.', nodes],
+      ['relay_engine_ready', 'Whether the engine can be used.', () => Number(isEngineReady())]
     ]
     const registers = [this.#registry]
     for (const [name, help, read] of gauges) {

@@ -1,4 +1,5 @@
 import type { Broker, History, Presence } from '../core/broker.js'
+import type { Log } from '../core/context.js'
 import type { Fleet } from '../core/fleet.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
 
@@ -8,9 +9,28 @@ export interface Engine {
   readonly history: History
   readonly presence: Presence
   readonly fleet: Fleet
+  /** Whether it can do what it is asked for; load balancers send clients elsewhere while it cannot. */
+  readonly isReady: boolean
   /** To be called now and then: forgets what has run out. */
   sweep(): void
   close(): MaybePromise<void>
   /** Only where there is something to be connected to. */
   isConnected?(): boolean
+}
+
+/** What an engine that is reached over a network is given. */
+export interface EngineParts {
+  readonly nowMs: () => number
+  readonly log: Log
+  readonly watch: EngineWatch
+}
+
+/** Told what happens between a relay and its engine, to be counted. */
+export interface EngineWatch {
+  /** It could be used and no longer can. */
+  engineLost(): void
+  /** It answered with an error. */
+  engineRefused(): void
+  /** Something came from it that no relay of ours sent. */
+  engineStrange(): void
 }

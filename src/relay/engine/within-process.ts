@@ -11,6 +11,7 @@ export const withinProcess = (parts: MemoryParts): Engine => {
     history: memory,
     presence: new MemoryPresence(),
     fleet: new FleetOfOne(),
+    isReady: true,
     sweep: () => memory.sweep(),
     close: () => memory.close()
   }

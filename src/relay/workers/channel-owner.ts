@@ -40,6 +40,9 @@ export class ChannelOwner implements Delivery {
     this.#deliver('joinOrLeave', channel, (out) => out.text(kind).text(info))
   }
 
+  /** Within one process nothing is lost. */
+  mayHaveMissed(): void {}
+
   sweep(): void {
     this.#engine.sweep()
   }

@@ -52,7 +52,9 @@ const serve = async (
   let config = initial
   const log = createLogger({ name: 'relay', level: config.logLevel, isShared: true }).child({ worker: number })
   const name = `relay worker ${number}`
-  const { server, configure, close, cutOff } = await buildRelay(config, { log, version, name, engine: owned(link) })
+  // With Redis every worker is a node by itself.
+  const shared = config.engine === 'memory' ? { engine: owned(link) } : {}
+  const { server, configure, close, cutOff } = await buildRelay(config, { log, version, name, ...shared })
   server.listen(port, config.listen.host)
   await once(server, 'listening')
   const stop = closeOnSignal({ close, cutOff }, log, config.shutdownMs + goodbyeMs)
@@ -85,6 +87,7 @@ const owned = (link: Link): Engine => {
     history: engine,
     presence: new OwnedPresence(link),
     fleet: new WorkerFleet(link),
+    isReady: true,
     sweep: () => undefined,
     close: () => undefined
   }

@@ -13,7 +13,8 @@ import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 
 const STATS = { clients: 3, users: 2, channels: 5, subscriptions: 7 }
-const create = () => new RelayMetrics({ version: '1.2.3', stats: () => STATS, nodes: () => 1 })
+const create = () =>
+  new RelayMetrics({ version: '1.2.3', stats: () => STATS, nodes: () => 1, isEngineReady: () => true })
 
 const samplesOf = async (metrics: RelayMetrics): Promise<Map<string, number>> => {
   const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -339,6 +340,7 @@ t.test('the page', async (t) => {
     const metrics = new RelayMetrics({
       version: '1',
       nodes: () => 1,
+      isEngineReady: () => true,
       stats: () => {
         throw new Error('broken')
       }

@@ -46,6 +46,8 @@ class Delivered implements Delivery {
     this.#check()
   }
 
+  mayHaveMissed(): void {}
+
   until(publications: number, events = 0): Promise<void> {
     return new Promise((resolve) => {
       this.#check = () => {

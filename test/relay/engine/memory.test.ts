@@ -97,7 +97,8 @@ t.test('the memory engine', async (t) => {
 
   t.test('delivers to nobody once it is closed', async (t) => {
     const { engine } = memoryEngine()
-    engine.start({ publication: () => t.fail('delivered'), joinOrLeave: () => t.fail('delivered') })
+    const fail = () => t.fail('delivered')
+    engine.start({ publication: fail, joinOrLeave: fail, mayHaveMissed: fail })
     engine.close()
     engine.publish('ns:1', publication, options)
   })

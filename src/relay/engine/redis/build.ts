@@ -1,0 +1,37 @@
+import type { Engine, EngineParts } from '../engine.js'
+import { FleetOfOne } from '../fleet-of-one.js'
+import { redisAddresses } from './address.js'
+import { Bus } from './bus.js'
+import { RedisNames } from './names.js'
+import { RedisEngine } from './redis-engine.js'
+import { RedisPresence } from './redis-presence.js'
+
+export interface RedisOptions {
+  /** A comma list. */
+  readonly url: string
+  readonly prefix: string
+  readonly presenceTtlMs: number
+}
+
+export const buildRedisEngine = (
+  { url, prefix, presenceTtlMs }: RedisOptions,
+  { nowMs, log, watch }: EngineParts
+): Engine => {
+  const bus = new Bus({ addresses: redisAddresses(url), names: new RedisNames(prefix), log, watch })
+  const engine = new RedisEngine(bus, nowMs)
+  const presence = new RedisPresence(bus, presenceTtlMs)
+  return {
+    broker: engine,
+    history: engine,
+    presence,
+    fleet: new FleetOfOne(),
+    get isReady() {
+      return bus.isReady
+    },
+    sweep: () => undefined,
+    close: () => {
+      presence.close()
+      engine.close()
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { Log } from '../../core/context.js'
+import { EngineFault } from '../../core/engine-fault.js'
+import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { EngineWatch } from '../engine.js'
+import type { RedisAddress } from './address.js'
+import { ClusterServers } from './cluster-servers.js'
+import { Moved } from './command-link.js'
+import { isClusterAt } from './discovery.js'
+import { IndependentServers } from './independent-servers.js'
+import type { RedisNames } from './names.js'
+import type { OpenShard, Placement } from './placement.js'
+import type { Script } from './scripts.js'
+import { Shard } from './shard.js'
+import { Topics } from './topics.js'
+
+const START_WITHIN_MS = 10_000
+const LOOK_MS = 20
+/** What no waiting mends. */
+const FATAL = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
+
+export interface BusParts {
+  readonly addresses: readonly RedisAddress[]
+  readonly names: RedisNames
+  readonly log: Log
+  readonly watch: EngineWatch
+}
+
+export interface ChannelListener {
+  /** False for a message that is not of our making. */
+  message(channel: string, message: string): boolean
+  mayHaveMissed(channel: string): void
+}
+
+/** All servers as one: finds the one that keeps a channel, and again where it has moved. */
+export class Bus {
+  readonly names: RedisNames
+  readonly #parts: BusParts
+  readonly #id = randomUUID()
+  readonly #topics: Topics
+  #placement: Placement | null = null
+  #listener: ChannelListener | null = null
+  readonly #services = new Map<string, (message: string) => void>()
+  readonly #changed = new Set<() => void>()
+
+  constructor(parts: BusParts) {
+    this.names = parts.names
+    this.#parts = parts
+    this.#topics = new Topics({
+      shardsOf: (name) => this.#shardsOf(name),
+      mayHaveMissed: (name) => this.#mayHaveMissed(name)
+    })
+  }
+
+  get isReady(): boolean {
+    return this.#placement?.isReady ?? false
+  }
+
+  /** Called once, before `start`. */
+  listen(listener: ChannelListener): void {
+    this.#listener = listener
+  }
+
+  /** Called whenever a server has come back, or has gone. */
+  whenChanged(then: () => void): void {
+    this.#changed.add(then)
+  }
+
+  /** Settles when all servers are there; fails when they are not within a while, or never will be. */
+  async start(): Promise<void> {
+    const { addresses } = this.#parts
+    const deadline = performance.now() + START_WITHIN_MS
+    const isCluster = await isClusterAt(addresses, (fault) => FATAL.test(fault) || performance.now() > deadline)
+    const placement: Placement = isCluster
+      ? new ClusterServers(addresses, this.#openShard, () => this.#topics.follow())
+      : new IndependentServers(addresses, this.#openShard)
+    this.#placement = placement
+    while (!placement.isReady) {
+      if (FATAL.test(placement.fault) || performance.now() > deadline) {
+        const { fault } = placement
+        this.close()
+        throw new Error(fault)
+      }
+      await setTimeout(LOOK_MS)
+    }
+  }
+
+  subscribe(channel: string): MaybePromise<void> {
+    return this.#topics.subscribe(this.names.channel(channel))
+  }
+
+  unsubscribe(channel: string): void {
+    this.#topics.unsubscribe(this.names.channel(channel))
+  }
+
+  /** Of the shard that the channel is on depends with what. */
+  async runScript(
+    channel: string,
+    script: Script,
+    keys: readonly string[],
+    args: (shard: Shard) => readonly string[]
+  ): Promise<unknown> {
+    return this.#at(channel, (shard) => shard.commands.runScript(script, keys, args(shard)))
+  }
+
+  send(channel: string, command: string, args: readonly string[]): Promise<unknown> {
+    return this.#at(channel, ({ commands }) => commands.send(command, args))
+  }
+
+  publish(channel: string, message: string): Promise<unknown> {
+    const name = this.names.channel(channel)
+    return this.#at(channel, ({ commands, publishCommand }) => commands.send(publishCommand, [name, message]))
+  }
+
+  /** Listens to what nodes tell each other. */
+  hear(service: string, listener: (message: string) => void): MaybePromise<void> {
+    const name = this.names.service(service)
+    this.#services.set(name, listener)
+    return this.#topics.subscribe(name)
+  }
+
+  async tell(service: string, message: string): Promise<void> {
+    const shards = this.#placement?.serviceShards ?? []
+    const shard = shards.find(({ isReady }) => isReady)
+    if (shard === undefined) throw new EngineFault('no Redis is there')
+    await shard.commands.send(shard.publishCommand, [this.names.service(service), message])
+  }
+
+  close(): void {
+    this.#listener = null
+    this.#topics.close()
+    this.#placement?.close()
+  }
+
+  async #at(channel: string, work: (shard: Shard) => Promise<unknown>): Promise<unknown> {
+    const placement = this.#placement
+    if (placement === null) throw new EngineFault('the engine has not been started')
+    try {
+      return await work(placement.shardOf(channel))
+    } catch (error) {
+      if (!(error instanceof Moved)) throw error
+      await placement.refresh()
+      return work(placement.shardOf(channel))
+    }
+  }
+
+  #shardsOf(name: string): readonly Shard[] {
+    if (this.#placement === null) return []
+    const channel = this.names.channelOf(name)
+    return channel === null ? this.#placement.serviceShards : [this.#placement.shardOf(channel)]
+  }
+
+  #mayHaveMissed(name: string): void {
+    const channel = this.names.channelOf(name)
+    if (channel !== null) this.#listener?.mayHaveMissed(channel)
+  }
+
+  readonly #openShard: OpenShard = (address, isSharded, pulseTag) =>
+    new Shard({
+      address,
+      isSharded,
+      log: this.#parts.log,
+      watch: this.#parts.watch,
+      pulseName: () => {
+        const tag = pulseTag()
+        return tag === null ? null : this.names.service(`pulse:${this.#id}`, tag)
+      },
+      message: (name, message) => this.#hear(name, message),
+      restored: (names) => {
+        for (const name of names) this.#mayHaveMissed(name)
+      },
+      moved: () => void this.#placement?.refresh(),
+      changed: () => {
+        for (const then of this.#changed) then()
+      }
+    })
+
+  #hear(name: string, message: string): void {
+    const channel = this.names.channelOf(name)
+    if (channel === null) this.#services.get(name)?.(message)
+    else if (this.#listener !== null && !this.#listener.message(channel, message)) this.#parts.watch.engineStrange()
+  }
+}

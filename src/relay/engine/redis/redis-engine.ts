@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type Broker,
+  type Delivery,
+  type History,
+  type HistoryPage,
+  type HistoryRange,
+  type JoinOrLeave,
+  type NewPublication,
+  NO_POSITION,
+  type Publication,
+  type Published
+} from '../../core/broker.js'
+import { hasHistory } from '../../core/channels.js'
+import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { ChannelOptions } from '../../core/options.js'
+import type { Bus } from './bus.js'
+import { decodeBody, decodeMessage, encodeBody, encodeJoinOrLeave, UNPLACED } from './envelope.js'
+import { PUBLISH_KEPT, PUBLISH_ONCE, READ } from './scripts.js'
+
+const RESULT_KNOWN_MS = String(5 * 60 * 1000)
+/** A place that nothing was ever published behind: who asks for made-up channels must not fill Redis with them. */
+const UNUSED_MS = 10 * 60 * 1000
+
+/** Publications and their history in Redis, for any number of relays. */
+export class RedisEngine implements Broker, History {
+  readonly #bus: Bus
+  readonly #nowMs: () => number
+  /** Epochs begin so: no two relays make the same. */
+  readonly #epochs = randomBytes(6).toString('base64url')
+  #epochCount = 0
+
+  constructor(bus: Bus, nowMs: () => number) {
+    this.#bus = bus
+    this.#nowMs = nowMs
+  }
+
+  start(delivery: Delivery): Promise<void> {
+    this.#bus.listen({
+      message: (channel, text) => {
+        const message = decodeMessage(text)
+        if (message === null) return false
+        if (message.kind === 'publication') delivery.publication(channel, message.publication, message.epoch)
+        else delivery.joinOrLeave(channel, message.kind, message.info)
+        return true
+      },
+      mayHaveMissed: (channel) => delivery.mayHaveMissed(channel)
+    })
+    return this.#bus.start()
+  }
+
+  subscribe(channel: string): MaybePromise<void> {
+    return this.#bus.subscribe(channel)
+  }
+
+  unsubscribe(channel: string): void {
+    this.#bus.unsubscribe(channel)
+  }
+
+  async publish(channel: string, publication: NewPublication, options: ChannelOptions): Promise<Published> {
+    const { idempotencyKey, version, versionEpoch, skipHistory } = publication
+    const body = encodeBody(publication, this.#nowMs())
+    const name = this.#bus.names.channel(channel)
+    if (hasHistory(options) && !skipHistory) {
+      const keys = [`${name}place`, `${name}stream`, name]
+      if (idempotencyKey !== '') keys.push(`${name}result:${idempotencyKey}`)
+      const { historySize, historyTtlMs, historyMetaTtlMs } = options
+      const kept = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
+      return publishedAt(
+        await this.#bus.runScript(channel, PUBLISH_KEPT, keys, ({ commands, publishCommand }) => [
+          this.#newEpoch(),
+          commands.run,
+          body,
+          String(historySize),
+          String(historyTtlMs),
+          String(kept),
+          String(version),
+          versionEpoch,
+          publishCommand,
+          RESULT_KNOWN_MS
+        ])
+      )
+    }
+    if (idempotencyKey === '') {
+      await this.#bus.publish(channel, UNPLACED + body)
+      return { ...NO_POSITION, suppressedBy: null }
+    }
+    const keys = [name, `${name}result:${idempotencyKey}`]
+    const args = ({ publishCommand }: { readonly publishCommand: string }) => [
+      UNPLACED + body,
+      publishCommand,
+      RESULT_KNOWN_MS
+    ]
+    return publishedAt(await this.#bus.runScript(channel, PUBLISH_ONCE, keys, args))
+  }
+
+  async joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void> {
+    await this.#bus.publish(channel, encodeJoinOrLeave(kind, info))
+  }
+
+  async read(channel: string, range: HistoryRange, options: ChannelOptions): Promise<HistoryPage> {
+    const name = this.#bus.names.channel(channel)
+    const { historyMetaTtlMs } = options
+    const unusedMs = historyMetaTtlMs > 0 ? Math.min(historyMetaTtlMs, UNUSED_MS) : UNUSED_MS
+    const [epoch, offset, entries] = (await this.#bus.runScript(
+      channel,
+      READ,
+      [`${name}place`, `${name}stream`],
+      ({ commands }) => [
+        this.#newEpoch(),
+        commands.run,
+        String(historyMetaTtlMs),
+        String(unusedMs),
+        ...rangeArguments(range)
+      ]
+    )) as [string, number, readonly Entry[]]
+    return { epoch, offset, publications: entries.map(publicationOf).filter((each) => each !== null) }
+  }
+
+  /** The place stays: offsets go on from where they were. */
+  async remove(channel: string): Promise<void> {
+    await this.#bus.send(channel, 'del', [`${this.#bus.names.channel(channel)}stream`])
+  }
+
+  close(): void {
+    this.#bus.close()
+  }
+
+  #newEpoch(): string {
+    return `${this.#epochs}${(++this.#epochCount).toString(36)}`
+  }
+}
+
+type Entry = readonly [id: string, fields: readonly string[]]
+
+/** Null for what nobody of us has written; it is missing then, which whoever recovers will notice. */
+const publicationOf = ([id, [field, body = '']]: Entry): Publication | null =>
+  field === 'd' ? decodeBody(body, Number.parseInt(id, 10)) : null
+
+/** Command, from, to, how many. */
+const rangeArguments = ({ since, limit, reverse }: HistoryRange): readonly string[] => {
+  const count = limit < 0 ? '' : String(limit)
+  if (!reverse) return ['XRANGE', since === null ? '-' : `(${since.offset}-0`, '+', count]
+  return ['XREVRANGE', since === null ? '+' : `(${since.offset}-0`, '-', count]
+}
+
+const SUPPRESSED = { p: null, i: 'idempotency', v: 'version' } as const
+
+/** `p42,epoch`, as the scripts answer. */
+const publishedAt = (answer: unknown): Published => {
+  const text = String(answer)
+  const comma = text.indexOf(',')
+  const suppressedBy = SUPPRESSED[text[0] as keyof typeof SUPPRESSED]
+  return { offset: Number(text.slice(1, comma)), epoch: text.slice(comma + 1), suppressedBy }
+}

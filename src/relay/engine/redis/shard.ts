@@ -1,0 +1,124 @@
+import type { Log } from '../../core/context.js'
+import type { EngineWatch } from '../engine.js'
+import { addressName, type RedisAddress } from './address.js'
+import { CommandLink } from './command-link.js'
+import { SubscriberLink, type SubscriberLinkParts } from './subscriber-link.js'
+
+const PULSE_MS = 1_000
+/** A link whose own messages do not come back is taken for deaf, however healthy it looks. */
+const DEAF_AFTER_MS = 4_000
+/** A Redis that refuses everything is told now and then, not every time. */
+const TELL_EVERY_MS = 10_000
+
+export interface ShardParts extends Pick<SubscriberLinkParts, 'isSharded' | 'message' | 'restored' | 'moved'> {
+  readonly address: RedisAddress
+  readonly log: Log
+  readonly watch: EngineWatch
+  /** Where the shard tells itself something; null where no name is its own. */
+  pulseName(): string | null
+  /** It has come back, or has gone. */
+  changed(): void
+}
+
+/** One Redis server: a connection for commands, one for subscriptions, and whether both do what they should. */
+export class Shard {
+  readonly name: string
+  readonly address: RedisAddress
+  /** What publishes here. */
+  readonly publishCommand: 'PUBLISH' | 'SPUBLISH'
+  readonly commands: CommandLink
+  readonly subscriptions: SubscriberLink
+  readonly #parts: ShardParts
+  readonly #pulse: NodeJS.Timeout
+  #pulseName: string | null = null
+  #heardAt = 0
+  #isReady = false
+  #wasReady = false
+  #toldAt = 0
+  /** Why it is away. */
+  fault: Error | null = null
+
+  constructor(parts: ShardParts) {
+    this.#parts = parts
+    this.address = parts.address
+    this.name = addressName(parts.address)
+    this.publishCommand = parts.isSharded ? 'SPUBLISH' : 'PUBLISH'
+    this.commands = new CommandLink(parts.address, {
+      opened: () => this.#look(),
+      lost: (cause) => this.#lost(cause),
+      refused: (cause) => this.#refused(cause)
+    })
+    this.subscriptions = new SubscriberLink(parts.address, {
+      isSharded: parts.isSharded,
+      message: (name, message) => {
+        if (name === this.#pulseName) this.#heardAt = performance.now()
+        else parts.message(name, message)
+      },
+      restored: (names) => {
+        this.#heardAt = performance.now()
+        parts.restored(names)
+        this.#look()
+      },
+      lost: (cause) => this.#lost(cause),
+      moved: parts.moved
+    })
+    this.#pulse = setInterval(() => this.#beat(), PULSE_MS).unref()
+  }
+
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  close(): void {
+    clearInterval(this.#pulse)
+    this.#isReady = false
+    this.#wasReady = false
+    this.commands.close()
+    this.subscriptions.close()
+  }
+
+  #look(): void {
+    if (this.#isReady || !this.commands.isOpen || !this.subscriptions.isOpen) return
+    this.#isReady = true
+    this.fault = null
+    if (this.#wasReady) this.#parts.log.info({ redis: this.name }, 'Redis is back')
+    this.#wasReady = true
+    this.#beat()
+    this.#parts.changed()
+  }
+
+  #lost(cause: Error): void {
+    this.fault = cause
+    if (!this.#isReady) return
+    this.#isReady = false
+    this.#parts.watch.engineLost()
+    this.#parts.log.error({ redis: this.name, cause: cause.message }, 'Redis is away')
+    this.#parts.changed()
+  }
+
+  #refused(cause: Error): void {
+    this.#parts.watch.engineRefused()
+    const now = performance.now()
+    if (this.#toldAt !== 0 && now - this.#toldAt < TELL_EVERY_MS) return
+    this.#toldAt = now
+    this.#parts.log.error({ redis: this.name, cause: cause.message }, 'Redis refuses commands')
+  }
+
+  #beat(): void {
+    if (!this.#isReady) return
+    const name = this.#parts.pulseName()
+    if (name !== this.#pulseName) {
+      if (this.#pulseName !== null) this.subscriptions.unsubscribe(this.#pulseName)
+      this.#pulseName = name
+      this.#heardAt = performance.now()
+    }
+    if (name === null) return
+    const unheard = (): void => undefined
+    void Promise.resolve(this.subscriptions.subscribe(name)).catch(unheard)
+    this.commands.send(this.publishCommand, [name, '']).catch(unheard)
+    if (performance.now() - this.#heardAt < DEAF_AFTER_MS) return
+    this.#heardAt = performance.now()
+    this.#lost(new Error('subscriptions hear nothing'))
+    this.subscriptions.reconnect()
+  }
+}

@@ -1,0 +1,24 @@
+import type { Redis } from 'ioredis'
+
+/** Holds back what is written to a connection until the turn of the event loop ends: a burst leaves in one write. */
+export class TurnCork {
+  readonly #redis: Redis
+  #isCorked = false
+
+  constructor(redis: Redis) {
+    this.#redis = redis
+  }
+
+  hold(): void {
+    if (this.#isCorked) return
+    const { stream } = this.#redis
+    // There is none before the first connection.
+    if (stream === undefined) return
+    this.#isCorked = true
+    stream.cork()
+    setImmediate(() => {
+      this.#isCorked = false
+      stream.uncork()
+    })
+  }
+}
