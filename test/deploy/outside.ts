@@ -5,13 +5,10 @@ import { Centrifuge, type Options } from 'centrifuge'
 import type { Test } from 'tap'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { WebSocket } from 'ws'
-import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import type { Message } from '../helper/http.js'
 import { APP, REALTIME } from './certificate.js'
-import { HMAC_SECRET, PUBLISH_KEY } from './programs.js'
+import { PUBLISH_KEY, relayTokenOf } from './programs.js'
 import type { RunningProxy } from './proxies.js'
-
-const KEY = secretKey(HMAC_SECRET)
 
 /** The origin of the app's pages. */
 export const PAGE = `https://${APP}`
@@ -106,7 +103,7 @@ export class Outside {
       emulationEndpoint: `${base}/emulation`,
       minReconnectDelay: 1,
       maxReconnectDelay: 50,
-      getToken: async () => signJwt({ sub: '42' }, KEY, { lifetimeSeconds: 3600 }),
+      getToken: async () => relayTokenOf('42'),
       ...options
     })
     t.teardown(async () => {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import type { Child } from '../helper/child.js'
 import { API_SECRET } from '../helper/gateway.js'
 import { startProgram } from '../helper/program.js'
@@ -8,6 +9,11 @@ import { shippedEnvironment } from './shipped.js'
 
 export const HMAC_SECRET = '0123456789abcdef'.repeat(4)
 export const PUBLISH_KEY = 'fedcba9876543210'.repeat(4)
+
+const KEY = secretKey(HMAC_SECRET)
+
+/** A token for these relays. */
+export const relayTokenOf = (user: string): string => signJwt({ sub: user }, KEY, { lifetimeSeconds: 3600 })
 
 /** A built program that listens, with the environment that is shipped for it. */
 export interface Running {
@@ -28,7 +34,6 @@ const run = async (t: Test, name: 'gateway' | 'relay', env: Env): Promise<Runnin
   return { program, address, url: `http://${address}` }
 }
 
-/** `publicUrl` is where browsers find it. */
 export const runGateway = (t: Test, backendUrl: string, env: Env = {}): Promise<Running> =>
   run(t, 'gateway', {
     GATEWAY_PORT: '0',

@@ -1,0 +1,185 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { gatewaySettings } from '../../src/gateway/config.js'
+import { relaySettings } from '../../src/relay/settings.js'
+import { type Change, changed, shipped, shippedEnvironment } from './shipped.js'
+import { runTool } from './tool.js'
+
+const SETTINGS = { gateway: gatewaySettings, relay: relaySettings } as const
+const PROGRAMS = ['gateway', 'relay'] as const
+type Program = (typeof PROGRAMS)[number]
+
+/** Each of them can be given as a file too. */
+const isSetting = (program: Program, name: string): boolean =>
+  name in SETTINGS[program] || name.replace(/_FILE$/, '') in SETTINGS[program]
+
+/** What production does not start without; `relay` and `gateway` read `<name>_FILE` as well. */
+const REQUIRED = {
+  gateway: ['BACKEND_URL', 'API_SECRET'],
+  relay: ['REALTIME_HMAC_SECRET', 'REALTIME_API_KEY']
+} as const
+
+const missingOf = (program: Program, names: readonly string[]): string[] =>
+  REQUIRED[program].filter((name) => !names.includes(name) && !names.includes(`${name}_FILE`))
+
+t.test('systemd units', async (t) => {
+  /** The lines of this key, in order. */
+  const values = (unit: string, key: string): string[] =>
+    [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value)
+
+  for (const program of PROGRAMS) {
+    t.test(`gatehouse-${program}@.service`, async (t) => {
+      const name = `gatehouse-${program}@.service`
+      const unit = shipped(`deploy/systemd/${name}`)
+
+      t.test('is one that systemd understands', async (t) => {
+        // this machine's Node.js may be elsewhere, and nobody has installed the service here
+        const file = join(t.testdir(), name)
+        const here: Change = ['ExecStart=/usr/bin/node ', `ExecStart=${process.execPath} `]
+        writeFileSync(file, changed(unit, [here]))
+
+        // it ends with 0 for keys that it does not know, and only says so
+        t.equal(await runTool(t, 'systemd-analyze', ['verify', '--man=no', file]), '')
+      })
+
+      t.test('leaves the process little to do harm with', async (t) => {
+        const file = join(t.testdir(), name)
+        writeFileSync(file, unit)
+        const args = ['security', '--offline=true', '--threshold=15', '--no-pager', file]
+
+        t.match(await runTool(t, 'systemd-analyze', args), 'Overall exposure level')
+      })
+
+      t.test('sets only settings that there are, and all that are required', async (t) => {
+        const inline = values(unit, 'Environment').map((text) => text.slice(0, text.indexOf('=')))
+        const names = [...inline, ...Object.keys(shippedEnvironment(`deploy/systemd/${program}.env`))]
+
+        const proposed = [...shipped(`deploy/systemd/${program}.env`).matchAll(/^# ([A-Z_]+)=/gm)].map(
+          ([, setting = '']) => setting
+        )
+
+        t.same(
+          [...names, ...proposed].filter((setting) => !isSetting(program, setting)),
+          []
+        )
+        t.same(missingOf(program, names), [])
+        t.same(values(unit, 'EnvironmentFile'), [`/etc/gatehouse/${program}.env`])
+      })
+
+      t.test('hands over every credential that it loads', async (t) => {
+        const loaded = values(unit, 'LoadCredential').map((text) => `%d/${text.slice(0, text.indexOf(':'))}`)
+        const used = values(unit, 'Environment').flatMap((text) => /=(%d.*)$/.exec(text)?.[1] ?? [])
+
+        t.same(used, loaded)
+      })
+    })
+  }
+})
+
+interface Manifest {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  // what else there is depends on the kind, and is looked at below
+  readonly [more: string]: unknown
+}
+
+t.test('Kubernetes', async (t) => {
+  const documents = (name: string): Manifest[] =>
+    parseAllDocuments(shipped(`deploy/kubernetes/${name}.yaml`)).map((document) => {
+      // toJS would pass over them
+      if (document.errors.length > 0) throw document.errors[0]
+      return document.toJS() as Manifest
+    })
+
+  for (const program of PROGRAMS) {
+    t.test(`${program}.yaml`, async (t) => {
+      const all = documents(program)
+      const byKind = (kind: string): Manifest => {
+        const found = all.filter((one) => one.kind === kind)
+        if (found.length !== 1) throw new Error(`${found.length} of ${kind}`)
+        return found[0] as Manifest
+      }
+      const labels = { 'app.kubernetes.io/name': 'gatehouse', 'app.kubernetes.io/component': program }
+      const port = program === 'gateway' ? 3000 : 8100
+      // biome-ignore lint/suspicious/noExplicitAny: the shape is what is tested
+      const deployment = byKind('Deployment').spec as any
+      const pod = deployment.template.spec
+      const [container] = pod.containers
+
+      t.test('has all that there should be, under one name', async (t) => {
+        t.same(
+          all.map(({ kind }) => kind),
+          ['ConfigMap', 'Deployment', 'Service', 'PodDisruptionBudget', 'HorizontalPodAutoscaler']
+        )
+        t.same([...new Set(all.map(({ metadata }) => metadata.name))], [`gatehouse-${program}`])
+      })
+
+      t.test('finds its pods by the labels that they have', async (t) => {
+        t.same(deployment.template.metadata.labels, labels)
+        t.same(deployment.selector.matchLabels, labels)
+        t.match(byKind('Service').spec, { selector: labels, ports: [{ port, targetPort: 'http' }] })
+        t.match(byKind('PodDisruptionBudget').spec, { selector: { matchLabels: labels }, maxUnavailable: 1 })
+        t.match(container.ports, [{ name: 'http', containerPort: port }])
+      })
+
+      t.test('sets only settings that there are, and all that are required', async (t) => {
+        const names = [
+          ...Object.keys(byKind('ConfigMap').data as object),
+          ...container.env.map(({ name }: { name: string }) => name)
+        ]
+        t.same(
+          names.filter((name) => !isSetting(program, name)),
+          []
+        )
+        t.same(missingOf(program, names), [])
+        t.match(container.envFrom, [{ configMapRef: { name: `gatehouse-${program}` } }])
+      })
+
+      t.test('asks the probes that there are', async (t) => {
+        const { livenessProbe, readinessProbe } = container
+        if (program === 'gateway') t.equal(livenessProbe.httpGet.path, '/api/health')
+        else t.same(livenessProbe.tcpSocket, { port: 'http' }, 'not one that is 503 while Redis is away')
+        t.equal(readinessProbe.httpGet.path, program === 'gateway' ? '/api/health/ready' : '/health')
+      })
+
+      t.test('runs as nobody special, on a file system that is read-only', async (t) => {
+        t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+        t.equal(pod.automountServiceAccountToken, false)
+        t.same(container.securityContext, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] }
+        })
+      })
+
+      t.test('is replaced without a gap', async (t) => {
+        t.match(deployment.strategy.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 })
+        t.equal(deployment.replicas, undefined, 'which the autoscaler would fight with')
+        const waits = Number(container.lifecycle.preStop.exec.command[1])
+        t.ok(pod.terminationGracePeriodSeconds > waits + 15, 'longer than the program takes to leave')
+      })
+    })
+  }
+
+  t.test('scales the relay by its connections', async (t) => {
+    const autoscaler = documents('relay').at(-1)
+    t.match(autoscaler?.spec, {
+      scaleTargetRef: { kind: 'Deployment', name: 'gatehouse-relay' },
+      metrics: [{ type: 'Pods', pods: { metric: { name: 'centrifugo_node_num_clients' } } }]
+    })
+  })
+
+  t.test('lets the relay act as one with others', async (t) => {
+    t.match(documents('relay')[0]?.data, { RELAY_ENGINE: 'redis' })
+  })
+
+  t.test('sends the hosts to the services that there are', async (t) => {
+    for (const { metadata, spec } of documents('ingress')) {
+      const { rules } = spec as { rules: { http: { paths: { backend: unknown }[] } }[] }
+      const backends = rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend))
+      for (const backend of backends) t.same(backend, { service: { name: metadata.name, port: { name: 'http' } } })
+    }
+  })
+})
