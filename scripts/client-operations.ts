@@ -4,15 +4,15 @@
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TSchema } from '@sinclair/typebox'
 import { operationIds } from '../src/gateway/api-docs/operation-ids.js'
 import type { RouteDeclaration, RouteTable } from '../src/gateway/routes/declare.js'
 import { routeTables } from '../src/gateway/routes/index.js'
+import { ROOT } from './root.js'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-
-export const OPERATIONS_FILE = fileURLToPath(new URL('../src/client/api/operations.ts', import.meta.url))
+export const OPERATIONS_FILE = join(ROOT, 'src/client/api/operations.ts')
 
 /** Where a schema is to be had: the file, and its name there. */
 type SchemaPlaces = ReadonlyMap<unknown, { readonly file: string; readonly name: string }>
@@ -39,7 +39,7 @@ export type Api = ReturnType<typeof operations>
 }
 
 const schemaPlaces = async (): Promise<SchemaPlaces> => {
-  const files = readdirSync(new URL('../schemas/', import.meta.url)).filter((file) => file !== 'registry.ts')
+  const files = readdirSync(join(ROOT, 'schemas')).filter((file) => file !== 'registry.ts')
   const modules = await Promise.all(files.map((file) => import(`../schemas/${file.replace(/\.ts$/, '.js')}`)))
   return new Map(
     files.flatMap((file, index) =>
@@ -112,7 +112,7 @@ const callOf = ({ method, path, kind, body, bodyOptional }: RouteDeclaration, pl
 
 const formatted = (text: string): string => {
   const { stdout, stderr, status } = spawnSync(
-    `${ROOT}node_modules/.bin/biome`,
+    join(ROOT, 'node_modules/.bin/biome'),
     ['check', '--write', `--stdin-file-path=${OPERATIONS_FILE}`],
     { input: text, encoding: 'utf8', cwd: ROOT }
   )

@@ -6,7 +6,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Browser, type BrowserContextOptions, type Cookie, chromium, type Page } from 'playwright-core'
 import { RunningProgram } from './demo/running-program.js'
-import { ROOT, stackOf } from './demo/stack.js'
+import { stackOf } from './demo/stack.js'
+import { ROOT } from './root.js'
 import { programOf, chromium as service, thisMachine } from './services.js'
 
 interface Picture {

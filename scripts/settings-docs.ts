@@ -3,6 +3,7 @@
  * of the relay's file. Tests compare, so that neither can say anything else than the code.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { demoSettings } from '../demo/backend/config.js'
 import { gatewaySettings } from '../src/gateway/config.js'
@@ -10,10 +11,11 @@ import { RelayConfigFileSchema } from '../src/relay/config-schema.js'
 import { relaySettings } from '../src/relay/settings.js'
 import type { Setting, Settings } from '../src/shared/env.js'
 import { publisherSettings } from '../src/shared/publisher.js'
+import { ROOT } from './root.js'
 
-export const CONFIGURATION_PAGE = fileURLToPath(new URL('../docs/configuration.md', import.meta.url))
+export const CONFIGURATION_PAGE = join(ROOT, 'docs/configuration.md')
 
-export const RELAY_CONFIG_SCHEMA = fileURLToPath(new URL('../docs/relay-config.schema.json', import.meta.url))
+export const RELAY_CONFIG_SCHEMA = join(ROOT, 'docs/relay-config.schema.json')
 
 const TABLES: Readonly<Record<string, Settings>> = {
   gateway: gatewaySettings,

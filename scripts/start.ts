@@ -8,7 +8,8 @@ import { once } from 'node:events'
 import { DEMO_ACCOUNTS } from '../demo/backend/auth/demo-accounts.js'
 import { takenPorts } from './demo/ports.js'
 import { CannotStart, RunningProgram } from './demo/running-program.js'
-import { ROOT, type Stack, stackOf } from './demo/stack.js'
+import { type Stack, stackOf } from './demo/stack.js'
+import { ROOT } from './root.js'
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`)

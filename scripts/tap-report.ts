@@ -8,27 +8,31 @@ const UNSAID = new Set(['args', 'at', 'command', 'compare', 'cwd', 'externalID',
 const LAST_LINES = 40
 
 /** For a log that nobody watches live: one line per test file, and everything about what failed. */
-export const tapReport = (say: (line: string) => void): TapListener => ({
-  failure(path, diag) {
-    say(`\nFAILED  ${path.join(' › ')}`)
-    const facts = describe(diag)
-    if (facts !== '') say(indent(facts))
-  },
+export const tapReport = (say: (line: string) => void, nameOf = (file: string): string => file): TapListener => {
+  const named = ([file = '', ...tests]: readonly string[]): string => [nameOf(file), ...tests].join(' › ')
+  return {
+    failure(path, diag) {
+      say(`\nFAILED  ${named(path)}`)
+      const facts = describe(diag)
+      if (facts !== '') say(indent(facts))
+    },
 
-  skip(path, reason) {
-    say(`skipped ${path.join(' › ')}${reason && `: ${reason}`}`)
-  },
+    skip(path, reason) {
+      say(`skipped ${named(path)}${reason && `: ${reason}`}`)
+    },
 
-  fileEnd(name, ok, { passed, failed }, output) {
-    if (!ok && output.trim() !== '') say(`${name} printed:\n${lastLines(output)}`)
-    say(ok ? `ok      ${name} (${passed})` : `not ok  ${name} (${passed} passed, ${failed} failed)`)
-  },
+    fileEnd(file, ok, { passed, failed }, output) {
+      const name = nameOf(file)
+      if (!ok && output.trim() !== '') say(`${name} printed:\n${lastLines(output)}`)
+      say(ok ? `ok      ${name} (${passed})` : `not ok  ${name} (${passed} passed, ${failed} failed)`)
+    },
 
-  runner(text) {
-    // coverage is a command of its own
-    if (text !== '# No coverage generated\n' && text.trim() !== '') say(text.trimEnd())
+    runner(text) {
+      // coverage is a command of its own
+      if (text !== '# No coverage generated\n' && text.trim() !== '') say(text.trimEnd())
+    }
   }
-})
+}
 
 const describe = (diag: unknown): string => {
   if (typeof diag !== 'object' || diag === null) return ''

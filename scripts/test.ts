@@ -5,16 +5,22 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './root.js'
 import { prepareServices, ServicesMissing, services, thisMachine } from './services.js'
 import { tapReport } from './tap-report.js'
 import { readTap, type TapTotals } from './tap-totals.js'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const TAP = fileURLToPath(new URL('../node_modules/.bin/tap', import.meta.url))
+const TAP = join(ROOT, 'node_modules/.bin/tap')
 
-// tsx, which .taprc puts to use for its speed, squeezes a module onto one line, and a line that ran in part counts as
-// covered. ts-node keeps the lines: it comes back when its switch is off and tsx's argument is replaced by another one.
+// The type check leaves what it has compiled. Run as it is, the whole suite takes a quarter less time than through tsx, which
+// .taprc puts to use for single files; the other argument takes the place of tsx's.
+const COMPILED = '.test-build'
+const AS_COMPILED = ['--node-arg=--enable-source-maps']
+
+// A line that ran in part counts as covered, and tsx squeezes a module onto one line. ts-node keeps the lines: it comes
+// back when its switch is off and tsx's argument is replaced by another one.
 const COVERAGE = [
   '--no-disable-coverage',
   '--allow-incomplete-coverage',
@@ -35,7 +41,11 @@ const say = (line: string): void => {
 
 const main = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<TapTotals> => {
   const coverage = args[0] === '--coverage'
-  const tapArgs = coverage ? [...COVERAGE, ...args.slice(1)] : args
+  const tapArgs = coverage
+    ? [...COVERAGE, ...args.slice(1)]
+    : args.length > 0
+      ? args
+      : [...AS_COMPILED, ...compiledTests()]
 
   const steps: readonly Step[] = [
     { name: 'type check', run: npmRun('typecheck') },
@@ -55,6 +65,15 @@ const main = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ta
   say('== tests')
   return runTap(tapArgs, env)
 }
+
+const compiledTests = (): string[] =>
+  readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js')))
+    .toSorted()
+
+/** What a developer would open. */
+const sourceName = (file: string): string => file.replace(/^\.test-build\/(.*)\.js$/, '$1.ts')
 
 const npmRun = (script: string) => async (): Promise<boolean> => {
   const child = spawn('npm', ['run', '--silent', script], { cwd: ROOT, stdio: 'inherit' })
@@ -89,7 +108,7 @@ const runTap = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<
     })
   }
 
-  const totals = await readTap(tap.stdout.setEncoding('utf8'), tapReport(say))
+  const totals = await readTap(tap.stdout.setEncoding('utf8'), tapReport(say, sourceName))
   const [code, signal] = await exit
   if (code !== 0 && totals.failed === 0) {
     say(`tap itself ended with ${code ?? signal}`)

@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { ROOT } from '../root.js'
 import { readableLine } from './readable-line.js'
-import { type Program, ROOT } from './stack.js'
+import type { Program } from './stack.js'
 
 /** Something that the person at the terminal can do something about: told in a line, without a stack trace. */
 export class CannotStart extends Error {}

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+import { ROOT } from '../root.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 

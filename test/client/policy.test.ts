@@ -4,7 +4,7 @@ import { environment } from '../helper/environment.js'
 
 // What a page of ours does with a body, in a program that may not make code from text either.
 const PROGRAM = `
-import { createClient } from './src/client/index.js'
+import { createClient } from './dist/src/client/index.js'
 let canEvaluate = true
 try { new Function('return 1')() } catch { canEvaluate = false }
 const answer = () => new Response('{"csrfToken":"t"}', { headers: { 'content-type': 'application/json' } })
@@ -19,7 +19,7 @@ t.test('the client checks bodies where the policy of the page forbids code made 
   const child = await startChild(
     t,
     process.execPath,
-    ['--disallow-code-generation-from-strings', '--import=tsx', '--input-type=module', '--eval', PROGRAM],
+    ['--disallow-code-generation-from-strings', '--input-type=module', '--eval', PROGRAM],
     { PATH: environment.path }
   )
   const line = await child.waitForLine(/^result /)

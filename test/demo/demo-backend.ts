@@ -1,7 +1,8 @@
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import { demoConfig } from '../../demo/backend/config.js'
 import { type DemoBackend, startDemoBackend } from '../../demo/backend/start.js'
+import { ROOT } from '../../scripts/root.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { API_SECRET } from '../helper/gateway.js'
 import { type Answer, type Message, send } from '../helper/http.js'
@@ -10,7 +11,7 @@ import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 export const PASSWORD = 'a-password-for-tests'
 
 /** Shared by all tests and with the program: making an empty database anew takes it ten times as long. */
-const KEPT_EMPTY = fileURLToPath(new URL('../../node_modules/.cache/empty-database.tar', import.meta.url))
+const KEPT_EMPTY = join(ROOT, 'node_modules/.cache/empty-database.tar')
 
 export interface Publication {
   readonly channel: string

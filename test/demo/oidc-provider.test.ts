@@ -5,7 +5,7 @@ import { send } from '../helper/http.js'
 
 t.test('the identity provider of the demo', async (t) => {
   t.test('is a process that says where it is, knows the gateway, and leaves when told', async (t) => {
-    const child = await startChild(t, process.execPath, ['--import=tsx', 'demo/oidc/provider.ts'], {
+    const child = await startChild(t, process.execPath, ['dist/demo/oidc/provider.js'], {
       PATH: environment.path,
       DEMO_OIDC_PORT: '0',
       DEMO_OIDC_CLIENT_ID: 'demo',

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { demoSettings } from '../../demo/backend/config.js'
+import { ROOT } from '../../scripts/root.js'
 import {
   CONFIGURATION_PAGE,
   RELAY_CONFIG_SCHEMA,
@@ -12,7 +14,7 @@ import { relayConfig } from '../../src/relay/config.js'
 import { relaySettings } from '../../src/relay/settings.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
 
-const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
+const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
 
 t.test('docs/configuration.md', async (t) => {
   t.test('has the tables that the code has', async (t) => {

@@ -60,7 +60,7 @@ t.test('startProgram', async (t) => {
       'parent.mjs': `
         import { register } from 'tsx/esm/api'
         register()
-        const { startProgram } = await import('${new URL('program.ts', import.meta.url)}')
+        const { startProgram } = await import('${import.meta.url.replace('.test.', '.')}')
         await startProgram({ teardown() {} }, '${t.testdirName}/child.mjs', {})`
     })
     const parent = await startProgram(t, `${folder}/parent.mjs`, {})

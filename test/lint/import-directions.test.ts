@@ -2,10 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
+import { ROOT } from '../../scripts/root.js'
 
 // [file, what it imports, whether it may]
 const IMPORTS: readonly (readonly [string, string, boolean])[] = [
@@ -87,12 +85,12 @@ t.test('the lint step', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-lint-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
-  writeFileSync(join(folder, 'biome.json'), readFileSync(join(root, 'biome.json')))
+  writeFileSync(join(folder, 'biome.json'), readFileSync(join(ROOT, 'biome.json')))
   for (const [file, source] of IMPORTS) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     writeFileSync(join(folder, file), `import { a } from '${source}'\n\nexport const b = a\n`)
   }
-  const biome = join(root, 'node_modules/.bin/biome')
+  const biome = join(ROOT, 'node_modules/.bin/biome')
   const args = ['lint', '--only=style/noRestrictedImports', '--max-diagnostics=none', '--reporter=json', '.']
   const { stdout } = spawnSync(biome, args, { cwd: folder, encoding: 'utf8' })
   const refused = new Set(

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import t from 'tap'
 import { type SchemaName, schemas } from '../../schemas/registry.js'
+import { ROOT } from '../../scripts/root.js'
 
-const folder = new URL('../../schemas/', import.meta.url)
+const folder = join(ROOT, 'schemas')
 const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))
 
 // Shared by bodies and query strings, but neither a body nor a payload themselves.
@@ -123,7 +125,7 @@ const withValue = (whole: unknown, path: Path, value: unknown): unknown => {
 t.test('the registry', async (t) => {
   const exported: Record<string, TSchema> = {}
   for (const file of files) {
-    const module = (await import(new URL(file, folder).href)) as Record<string, TSchema>
+    const module = (await import(`../../schemas/${file.replace(/\.ts$/, '.js')}`)) as Record<string, TSchema>
     for (const [name, value] of Object.entries(module))
       if (name.endsWith('Schema')) exported[name.slice(0, -'Schema'.length)] = value
   }
@@ -166,7 +168,7 @@ const LIBRARY = ['@sinclair/typebox', '@sinclair/typebox/errors']
 
 t.test('every file imports nothing but the schema library and its siblings', async (t) => {
   for (const file of files) {
-    const text = readFileSync(new URL(file, folder), 'utf8')
+    const text = readFileSync(join(folder, file), 'utf8')
     const sources = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, source]) => source ?? '')
     for (const source of sources)
       t.ok(LIBRARY.includes(source) || /^\.\/[a-z-]+\.js$/.test(source), `${file}: ${source}`)

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { TSchema } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fieldFaults } from '../../../schemas/field-faults.js'
 import { Refusal } from '../errors.js'
@@ -83,7 +83,7 @@ const inexactNumber = (): Refusal =>
 export type BodyWriter = (body: unknown) => string | null
 
 export const bodyWriter = (schema: TSchema, optional: boolean): BodyWriter => {
-  const compiled = TypeCompiler.Compile(schema)
+  const compiled = compiledOnce(schema)
   return (body) => {
     if (body === undefined || body === null) {
       if (optional && body === undefined) return null
@@ -106,4 +106,15 @@ const written = (body: unknown): string => {
       cause: error
     })
   }
+}
+
+/** However many routes take such a body. */
+const checks = new WeakMap<TSchema, TypeCheck<TSchema>>()
+
+const compiledOnce = (schema: TSchema): TypeCheck<TSchema> => {
+  const known = checks.get(schema)
+  if (known !== undefined) return known
+  const check = TypeCompiler.Compile(schema)
+  checks.set(schema, check)
+  return check
 }

@@ -4,10 +4,11 @@ import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { ROOT } from '../../../scripts/root.js'
 import { idsInFile } from './audit-fixture.js'
 
 t.test('a process with an audit log on its own stderr', async (t) => {
-  const source = new URL('../../../src/gateway/audit/audit-log.ts', import.meta.url).href
+  const source = join(ROOT, 'dist/src/gateway/audit/audit-log.js')
   // It records when its stdin ends, and is never told to exit: nothing of the log may keep it alive.
   const script = `
     import { AuditLog } from '${source}'
@@ -21,7 +22,7 @@ t.test('a process with an audit log on its own stderr', async (t) => {
     process.stdout.write(JSON.stringify({ fallback: log.fallback, dropped: log.dropped }))
   `
   const start = (file: string, stderr: 'pipe' | number) =>
-    spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script, file], {
+    spawn(process.execPath, ['--input-type=module', '--eval', script, file], {
       stdio: ['pipe', 'pipe', stderr]
     })
   const finish = async (child: ChildProcess) => {
