@@ -1,6 +1,10 @@
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
+import { send } from '../helper/http.js'
 import { startRedis } from '../helper/redis.js'
-import { collect, event, officialClient, startRelay } from '../helper/relay.js'
+import { collect, type EdgeRelay, event, officialClient, startRelay } from '../helper/relay.js'
+import { relayToken } from '../helper/relay-rules.js'
 
 const NAMESPACES = {
   channel: {
@@ -8,6 +12,7 @@ const NAMESPACES = {
       {
         name: 'chat',
         allow_subscribe_for_client: true,
+        allow_presence_for_subscriber: true,
         history_size: 100,
         history_ttl: '300s',
         force_recovery: true,
@@ -23,30 +28,139 @@ t.test('two relays on one Redis', async (t) => {
   const { url } = await startRedis(t)
   const start = (t: Test) => startRelay(t, NAMESPACES, { RELAY_ENGINE: 'redis', REDIS_URL: url })
   const [one, other] = [await start(t), await start(t)]
+  const result = async (edge: EdgeRelay, method: string, request: unknown) =>
+    JSON.parse((await edge.api(method, request)).body).result
+
+  const connected = async (t: Test, edge: EdgeRelay, user: string, channel: string) => {
+    const client = officialClient(t, edge, 'websocket', { getToken: async () => relayToken({ sub: user }) })
+    const subscription = client.newSubscription(channel)
+    const heard = collect(subscription)
+    const subscribed = event(subscription, 'subscribed')
+    subscription.subscribe()
+    client.connect()
+    await subscribed
+    return { client, subscription, ...heard, heard }
+  }
 
   t.test('deliver at both what is published at either, in one order', async (t) => {
-    const heard = await Promise.all(
-      [one, other].map(async (edge) => {
-        const client = officialClient(t, edge, 'websocket')
-        const subscription = client.newSubscription('chat:1')
-        const subscribed = event(subscription, 'subscribed')
-        subscription.subscribe()
-        client.connect()
-        await subscribed
-        return collect(subscription)
-      })
-    )
+    const listeners = await Promise.all([connected(t, one, 'a', 'chat:1'), connected(t, other, 'b', 'chat:1')])
     const published = await Promise.all(
       Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? one : other).publish('chat:1', { n }))
     )
-    for (const { until } of heard) await until(({ length }) => length >= 40)
+    for (const { heard } of listeners) await heard.until(({ length }) => length >= 40)
 
     const order = published.map(({ offset }, n) => [offset, n] as const).sort(([a], [b]) => a - b)
-    for (const { publications } of heard) {
+    for (const { publications } of listeners) {
       t.same(
         publications.map(({ offset, data }) => [offset, data.n]),
         order
       )
     }
+  })
+
+  t.test('give a client that comes to the other what it missed', async (t) => {
+    const { client, subscription } = await connected(t, one, 'a', 'chat:2')
+    await one.publish('chat:2', 1)
+    client.disconnect()
+    await other.publish('chat:2', 2)
+    await one.publish('chat:2', 3)
+
+    const moved = officialClient(t, other, 'websocket')
+    const since = { epoch: (await result(one, 'history', { channel: 'chat:2', limit: 0 })).epoch, offset: 1 }
+    const again = moved.newSubscription('chat:2', { since })
+    const heard = collect(again)
+    const subscribed = event(again, 'subscribed')
+    again.subscribe()
+    moved.connect()
+    t.match(await subscribed, { wasRecovering: true, recovered: true })
+    await heard.until(({ length }) => length >= 2)
+    t.same(heard.data, [2, 3])
+    t.equal(subscription.state, 'subscribing')
+  })
+
+  t.test('know who is there, and tell who comes and goes', async (t) => {
+    const watching = await connected(t, one, 'ada', 'chat:3')
+    const joined = event<{ info: { user: string } }>(watching.subscription, 'join', ({ info }) => info.user === 'bob')
+    const left = event<{ info: { user: string } }>(watching.subscription, 'leave', ({ info }) => info.user === 'bob')
+    const { client } = await connected(t, other, 'bob', 'chat:3')
+    await joined
+    const { clients } = await watching.subscription.presence()
+    t.same(
+      Object.values(clients)
+        .map(({ user }) => user)
+        .sort(),
+      ['ada', 'bob']
+    )
+    t.same(await result(other, 'presence_stats', { channel: 'chat:3' }), { num_clients: 2, num_users: 2 })
+    client.disconnect()
+    await left
+
+    t.same(await result(other, 'presence_stats', { channel: 'chat:3' }), { num_clients: 1, num_users: 1 })
+  })
+
+  t.test('answer for both, whichever is asked', async (t) => {
+    await Promise.all([connected(t, one, 'a', 'chat:4'), connected(t, other, 'b', 'chat:4')])
+    for (const edge of [one, other]) {
+      t.match(await result(edge, 'channels', { pattern: 'chat:4' }), { channels: { 'chat:4': { num_clients: 2 } } })
+      const { nodes } = await result(edge, 'info', {})
+      t.same(
+        nodes.map(({ uid }: { uid: string }) => uid).sort(),
+        [one, other].map(({ relay }) => relay.context.node).sort()
+      )
+      t.match((await send(edge.url, '/metrics')).body, /^centrifugo_node_num_nodes 2$/m)
+    }
+  })
+
+  const actions: [method: string, request: object, eventName: string, seen: object][] = [
+    ['unsubscribe', { channel: 'chat:5' }, 'unsubscribed', { code: 2000 }],
+    ['disconnect', {}, 'disconnected', { code: 3503 }],
+    ['refresh', { expired: true }, 'connecting', { code: 3005 }]
+  ]
+  for (const [method, request, eventName, seen] of actions) {
+    t.test(`${method} the clients of the other`, async (t) => {
+      const { client, subscription } = await connected(t, other, method, 'chat:5')
+      const told = event(eventName === 'unsubscribed' ? subscription : client, eventName)
+      t.same(await result(one, method, { user: method, ...request }), {})
+
+      t.match(await told, seen)
+    })
+  }
+
+  t.test('subscribe the clients of the other', async (t) => {
+    const { client } = await connected(t, other, 'sub', 'chat:6')
+    const subscribed = event(client, 'subscribed')
+    t.same(await result(one, 'subscribe', { user: 'sub', channel: 'chat:7' }), {})
+
+    t.match(await subscribed, { channel: 'chat:7' })
+  })
+
+  t.test('take what a client without a socket says to the other', async (t) => {
+    const client = officialClient(t, other, 'http_stream', { emulationEndpoint: `${one.url}/emulation` })
+    const subscription = client.newSubscription('chat:8')
+    const subscribed = event(subscription, 'subscribed')
+    client.connect()
+    await event(client, 'connected')
+    subscription.subscribe()
+
+    t.match(await subscribed, { channel: 'chat:8' })
+  })
+
+  t.test('listen at Redis only to what somebody listens to', async (t) => {
+    const { client } = await connected(t, one, 'a', 'chat:only')
+    const redis = new Redis(url)
+    t.teardown(() => redis.disconnect())
+    const listeners = async () => (await redis.pubsub('NUMSUB', 'gatehouse{:chat:only}'))[1]
+    t.equal(await listeners(), 1)
+    client.disconnect()
+
+    await eventually(async () => (await listeners()) === 0)
+  })
+
+  t.test('say that one has left', async (t) => {
+    const third = await start(t)
+    await eventually(async () => (await result(one, 'info', {})).nodes.length === 3)
+    await third.running.close()
+
+    t.equal((await result(one, 'info', {})).nodes.length, 2)
   })
 })

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Engine, EngineWatch } from '../../../src/relay/engine/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
+import { FLEET_TIMES, type FleetTimes } from '../../../src/relay/engine/redis/redis-fleet.js'
 import type { Teardown } from '../../helper/child.js'
 import type { EngineUnderTest } from './contract.js'
 
@@ -45,16 +46,20 @@ export interface RedisEngineUnderTest extends EngineUnderTest {
 export interface RedisEngineOptions {
   readonly prefix?: string
   readonly presenceTtlMs?: number
+  readonly fleetTimes?: FleetTimes
 }
 
 /** An engine that has not been started. Those with another prefix know nothing of it. */
 export const redisEngine = (
   t: Teardown,
   url: string,
-  { prefix = `test-${randomUUID()}`, presenceTtlMs = 60_000 }: RedisEngineOptions = {}
+  { prefix = `test-${randomUUID()}`, presenceTtlMs = 60_000, fleetTimes = FLEET_TIMES }: RedisEngineOptions = {}
 ): RedisEngineUnderTest => {
   const record = new EngineRecord()
-  const engine = buildRedisEngine({ url, prefix, presenceTtlMs }, { nowMs: Date.now, log: record.log, watch: record })
+  const engine = buildRedisEngine(
+    { url, prefix, presenceTtlMs, fleetTimes },
+    { nowMs: Date.now, log: record.log, watch: record }
+  )
   const close = (): void => {
     void engine.fleet.close()
     void engine.close()

@@ -1,9 +1,9 @@
 import type { Engine, EngineParts } from '../engine.js'
-import { FleetOfOne } from '../fleet-of-one.js'
 import { redisAddresses } from './address.js'
 import { Bus } from './bus.js'
 import { RedisNames } from './names.js'
 import { RedisEngine } from './redis-engine.js'
+import { FLEET_TIMES, type FleetTimes, RedisFleet } from './redis-fleet.js'
 import { RedisPresence } from './redis-presence.js'
 
 export interface RedisOptions {
@@ -11,10 +11,11 @@ export interface RedisOptions {
   readonly url: string
   readonly prefix: string
   readonly presenceTtlMs: number
+  readonly fleetTimes?: FleetTimes
 }
 
 export const buildRedisEngine = (
-  { url, prefix, presenceTtlMs }: RedisOptions,
+  { url, prefix, presenceTtlMs, fleetTimes = FLEET_TIMES }: RedisOptions,
   { nowMs, log, watch }: EngineParts
 ): Engine => {
   const bus = new Bus({ addresses: redisAddresses(url), names: new RedisNames(prefix), log, watch })
@@ -24,7 +25,7 @@ export const buildRedisEngine = (
     broker: engine,
     history: engine,
     presence,
-    fleet: new FleetOfOne(),
+    fleet: new RedisFleet(bus, fleetTimes),
     get isReady() {
       return bus.isReady
     },

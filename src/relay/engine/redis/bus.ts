@@ -127,6 +127,11 @@ export class Bus {
     await shard.commands.send(shard.publishCommand, [this.names.service(service), message])
   }
 
+  /** Something came that no relay of ours sent. */
+  strange(): void {
+    this.#parts.watch.engineStrange()
+  }
+
   close(): void {
     this.#listener = null
     this.#topics.close()
@@ -179,6 +184,6 @@ export class Bus {
   #hear(name: string, message: string): void {
     const channel = this.names.channelOf(name)
     if (channel === null) this.#services.get(name)?.(message)
-    else if (this.#listener !== null && !this.#listener.message(channel, message)) this.#parts.watch.engineStrange()
+    else if (this.#listener !== null && !this.#listener.message(channel, message)) this.strange()
   }
 }
