@@ -5,9 +5,15 @@ import { collect, event } from '../helper/relay.js'
 import type { Outside } from './outside.js'
 
 /** The official client on a channel, and what it hears there. */
-export const listen = async (t: Test, outside: Outside, transport: 'websocket' | 'http_stream', channel: string) => {
+export const listen = async (
+  t: Test,
+  outside: Outside,
+  transport: 'websocket' | 'http_stream',
+  channel: string,
+  from?: string
+) => {
   const sockets: WebSocket[] = []
-  const client = outside.client(t, transport, {}, (socket) => sockets.push(socket))
+  const client = outside.client(t, transport, { watch: (socket) => sockets.push(socket), ...(from && { from }) })
   const subscription = client.newSubscription(channel)
   const received = collect(subscription)
   subscription.subscribe()
@@ -29,14 +35,15 @@ export const idleClient = async (t: Test, outside: Outside): Promise<IdleClient>
   let pings = 0
   let check = (): void => undefined
   const sockets: WebSocket[] = []
-  const client = outside.client(t, 'websocket', {}, (socket) => {
+  const watch = (socket: WebSocket): void => {
     sockets.push(socket)
     socket.on('message', (data) => {
       if (String(data) !== '{}') return
       pings += 1
       check()
     })
-  })
+  }
+  const client = outside.client(t, 'websocket', { watch })
   const connected = event(client, 'connected')
   client.connect()
   await connected

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as httpsRequest } from 'node:https'
 import { text } from 'node:stream/consumers'
-import { Centrifuge, type Options } from 'centrifuge'
+import { Centrifuge } from 'centrifuge'
 import type { Test } from 'tap'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { WebSocket } from 'ws'
@@ -73,12 +73,11 @@ export class Outside {
   client(
     t: Test,
     transport: 'websocket' | 'http_stream',
-    options: Partial<Options> = {},
-    watch: (socket: WebSocket) => void = () => undefined
+    { watch, ...from }: From & { readonly watch?: (socket: WebSocket) => void } = {}
   ): Centrifuge {
     const open = (): WebSocket => {
-      const socket = this.socket()
-      watch(socket)
+      const socket = this.socket(from)
+      watch?.(socket)
       return socket
     }
     // the official client makes its sockets with `new`
@@ -103,8 +102,7 @@ export class Outside {
       emulationEndpoint: `${base}/emulation`,
       minReconnectDelay: 1,
       maxReconnectDelay: 50,
-      getToken: async () => relayTokenOf('42'),
-      ...options
+      getToken: async () => relayTokenOf('42')
     })
     t.teardown(async () => {
       client.disconnect()
