@@ -15,12 +15,27 @@ export interface FieldFault {
  */
 export const fieldFaults = (errors: Iterable<ValueError>): FieldFault[] => {
   const faults = new Map<string, FieldFault>()
-  for (const error of errors) {
+  for (const outer of errors) {
+    const error = innermost(outer)
     // The first is the one that matters: what is missing is also of the wrong type.
     if (!faults.has(error.path)) faults.set(error.path, { path: error.path, message: messageOf(error) })
     if (faults.size === MAX_FAULTS) break
   }
   return [...faults.values()]
+}
+
+const WRONG_KIND: ReadonlySet<ValueErrorType> = new Set([
+  ...[ValueErrorType.String, ValueErrorType.Integer, ValueErrorType.Number, ValueErrorType.Boolean],
+  ...[ValueErrorType.Object, ValueErrorType.Array, ValueErrorType.Null, ValueErrorType.Literal]
+])
+
+/** Where a value is of one of the kinds that a field may have, what is wrong is said of that kind alone. */
+const innermost = (error: ValueError): ValueError => {
+  if (error.type !== ValueErrorType.Union) return error
+  const [fit, another] = error.errors
+    .map((errors) => errors.First())
+    .filter((first) => first && !WRONG_KIND.has(first.type))
+  return fit !== undefined && another === undefined ? innermost(fit) : error
 }
 
 const messageOf = ({ type, schema, message }: ValueError): string => {
@@ -35,6 +50,16 @@ const messageOf = ({ type, schema, message }: ValueError): string => {
       return `must be ${kindsOf(schema)}`
     case ValueErrorType.StringPattern:
       return 'does not have the right form'
+    case ValueErrorType.StringMinLength:
+      return schema.minLength === 1 ? 'must not be empty' : `must have at least ${schema.minLength} characters`
+    case ValueErrorType.StringMaxLength:
+      return `must have at most ${schema.maxLength} characters`
+    case ValueErrorType.NumberMinimum:
+    case ValueErrorType.IntegerMinimum:
+      return `must be at least ${schema.minimum}`
+    case ValueErrorType.NumberMaximum:
+    case ValueErrorType.IntegerMaximum:
+      return `must be at most ${schema.maximum}`
     default:
       return message.replace(/^Expected /, 'must be ')
   }

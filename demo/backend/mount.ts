@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { SessionExchangeSchema } from '../../schemas/auth.js'
+import { fieldFaults } from '../../schemas/field-faults.js'
 import type { RouteDeclaration } from '../../src/gateway/routes/declare.js'
 import { routeTables } from '../../src/gateway/routes/index.js'
 import type { AuditLog } from './audit.js'
@@ -87,8 +88,6 @@ const answer = (
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
 
-const MAX_FAULTS = 20
-
 const bodyCheck = ({ path, bodyOptional }: RouteDeclaration, schema: TSchema): ((body: unknown) => void) => {
   const compiled = TypeCompiler.Compile(schema)
   // A login takes two forms: a person's, and the gateway's own for somebody whom the identity provider vouches for.
@@ -96,7 +95,6 @@ const bodyCheck = ({ path, bodyOptional }: RouteDeclaration, schema: TSchema): (
   return (body) => {
     if (body === undefined && bodyOptional) return
     if (compiled.Check(body) || exchange?.Check(body)) return
-    const faults = [...compiled.Errors(body)].slice(0, MAX_FAULTS).map(({ path, message }) => ({ path, message }))
-    throw new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', faults)
+    throw new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', fieldFaults(compiled.Errors(body)))
   }
 }

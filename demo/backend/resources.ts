@@ -71,7 +71,11 @@ export const floors = resource('floors', 'floor', {
   schema: FloorUpdateSchema,
   more: { origin: 'json', walls: 'json', doors: 'json' },
   partOf: { buildingId: 'buildings' },
-  computed: { imageUrl: "'/api/floors/' || floors.id || '/plan'" },
+  computed: {
+    imageUrl: "'/api/floors/' || floors.id || '/plan'",
+    /** When a plan was uploaded; without one it is drawn. */
+    imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)"
+  },
   search: ['name'],
   order: 'displayOrder'
 })

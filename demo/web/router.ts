@@ -1,9 +1,11 @@
 import { nextTick, watch } from 'vue'
-import { createRouter, createWebHistory, type RouteRecordRaw } from 'vue-router'
+import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
 import type { PageMeta } from '../../src/client/guards/visit.js'
 import { installGuards } from '../../src/client/vue-router.js'
 import type { IconName } from '../../src/ui/icons.js'
 import { useLayout } from './composables/useLayout.js'
+import ForbiddenPage from './pages/ForbiddenPage.vue'
+import NotFoundPage from './pages/NotFoundPage.vue'
 import { session, sessionEnd } from './services.js'
 
 export interface MenuEntry {
@@ -11,50 +13,81 @@ export interface MenuEntry {
   readonly title: string
   readonly icon: IconName
   readonly meta: PageMeta
+  readonly component: RouteComponent
 }
 
 /** The pages in the order of the menu, and who is shown them. */
 export const menu: readonly MenuEntry[] = [
-  { path: '/live', title: 'Live plan', icon: 'plan', meta: { permissions: ['floors.read'] } },
-  { path: '/dashboard', title: 'Dashboard', icon: 'dashboard', meta: { permissions: ['dashboard.read'] } },
-  { path: '/personnel', title: 'Personnel', icon: 'people', meta: { permissions: ['personnel.read'] } },
+  {
+    path: '/live',
+    title: 'Live plan',
+    icon: 'plan',
+    meta: { permissions: ['floors.read'] },
+    component: () => import('./pages/LivePage.vue')
+  },
+  {
+    path: '/dashboard',
+    title: 'Dashboard',
+    icon: 'dashboard',
+    meta: { permissions: ['dashboard.read'] },
+    component: () => import('./pages/DashboardPage.vue')
+  },
+  {
+    path: '/personnel',
+    title: 'Personnel',
+    icon: 'people',
+    meta: { permissions: ['personnel.read'] },
+    component: () => import('./pages/PersonnelPage.vue')
+  },
   {
     path: '/emergency',
     title: 'Emergency',
     icon: 'emergency',
-    meta: { permissionsAny: ['emergency.read', 'emergency.trigger'] }
+    meta: { permissionsAny: ['emergency.read', 'emergency.trigger'] },
+    component: () => import('./pages/EmergencyPage.vue')
   },
-  { path: '/users', title: 'Users', icon: 'users', meta: { permissions: ['admin.users'] } },
-  { path: '/audit', title: 'Audit log', icon: 'audit', meta: { permissions: ['audit.read'] } },
-  { path: '/settings', title: 'Settings', icon: 'settings', meta: { auth: true } }
+  {
+    path: '/floors',
+    title: 'Floors',
+    icon: 'floors',
+    meta: { permissions: ['floors.update', 'dashboard.read'] },
+    component: () => import('./pages/FloorsPage.vue')
+  },
+  {
+    path: '/users',
+    title: 'Users',
+    icon: 'users',
+    meta: { permissions: ['admin.users'] },
+    component: () => import('./pages/UsersPage.vue')
+  },
+  {
+    path: '/audit',
+    title: 'Audit log',
+    icon: 'audit',
+    meta: { permissions: ['audit.read'] },
+    component: () => import('./pages/AuditPage.vue')
+  },
+  {
+    path: '/settings',
+    title: 'Settings',
+    icon: 'settings',
+    meta: { auth: true },
+    component: () => import('./pages/SettingsPage.vue')
+  }
 ]
-
-const pages = {
-  '/live': () => import('./pages/LivePage.vue'),
-  '/dashboard': () => import('./pages/DashboardPage.vue'),
-  '/personnel': () => import('./pages/PersonnelPage.vue'),
-  '/emergency': () => import('./pages/EmergencyPage.vue'),
-  '/users': () => import('./pages/UsersPage.vue'),
-  '/audit': () => import('./pages/AuditPage.vue'),
-  '/settings': () => import('./pages/SettingsPage.vue')
-} as const
 
 const routes: RouteRecordRaw[] = [
   { path: '/', redirect: '/live' },
   { path: '/login', component: () => import('./pages/LoginPage.vue'), meta: { title: 'Sign in' } },
-  {
-    path: '/forbidden',
-    component: () => import('./pages/ForbiddenPage.vue'),
-    meta: { title: 'Not for you', auth: true }
-  },
+  { path: '/forbidden', component: ForbiddenPage, meta: { title: 'Not for you', auth: true } },
   ...menu.map(
-    ({ path, title, meta }): RouteRecordRaw => ({
+    ({ path, title, meta, component }): RouteRecordRaw => ({
       path: path === '/live' ? '/live/:floorId?' : path,
-      component: pages[path as keyof typeof pages],
+      component,
       meta: { ...meta, title }
     })
   ),
-  { path: '/:rest(.*)*', component: () => import('./pages/NotFoundPage.vue'), meta: { title: 'No such page' } }
+  { path: '/:rest(.*)*', component: NotFoundPage, meta: { title: 'No such page' } }
 ]
 
 declare module 'vue-router' {

@@ -1,32 +1,38 @@
+import type { EmergencyContactUpdate, EmergencyUpdate } from '../../schemas/emergency.js'
+import type { FloorUpdate } from '../../schemas/floors.js'
+import type { PersonnelUpdate } from '../../schemas/personnel.js'
+import type { UserUpdate } from '../../schemas/users.js'
 import type { Point, Wall } from './floor-plan/plan.js'
 
-// What the demo's backend answers with, as far as the page looks at it.
+// What the demo's backend answers with, as far as the page looks at it: what is stored is what the schemas name.
+
+type Stored<Body> = Readonly<Body> & { readonly id: string }
+type Counts<Names extends string> = Readonly<Record<Names, number>>
 
 export interface Answer<Data> {
   readonly data: Data
 }
 
 export interface ListAnswer<Row> extends Answer<readonly Row[]> {
-  readonly meta: { readonly total: number; readonly limit: number; readonly offset: number }
+  readonly meta: Counts<'total' | 'limit' | 'offset'>
 }
 
-export interface Person {
-  readonly id: string
-  readonly name: string | null
-  readonly firstName: string | null
-  readonly lastName: string | null
-  readonly email: string | null
-  readonly phone: string | null
-  readonly jobTitle: string | null
-  readonly departmentId: string | null
-  readonly department: string | null
-  readonly isActive: boolean | null
-  readonly isFirstAider: boolean | null
-  readonly isFireWarden: boolean | null
-  readonly notes: string | null
+export interface Person extends Stored<PersonnelUpdate> {
   readonly photoUrl: string | null
   readonly transmitterId: string | null
   readonly currentFloorId: string | null
+}
+
+export interface User extends Stored<UserUpdate> {
+  readonly email: string
+  readonly lastLoginAt: string | null
+  readonly lockedUntil: string | null
+}
+
+export type Contact = Stored<EmergencyContactUpdate>
+
+export interface Floor extends Stored<FloorUpdate>, Counts<'personnel' | 'guests'> {
+  readonly buildingName: string
 }
 
 export interface Named {
@@ -35,7 +41,6 @@ export interface Named {
 }
 
 export interface BuildingContext extends Named {
-  readonly code: string
   readonly floors: readonly Named[]
 }
 
@@ -44,23 +49,21 @@ export interface SiteContext {
 }
 
 export interface FloorContext {
-  readonly floor: { readonly id: string; readonly name: string; readonly width: number; readonly height: number }
-  readonly building: Named | null
+  readonly floor: Named & {
+    readonly width: number
+    readonly height: number
+    readonly imageUrl: string
+    /** When a plan was uploaded; null where none was. */
+    readonly imageAt: string | null
+  }
   readonly walls: readonly Wall[]
-  readonly zones: readonly {
-    readonly id: string
-    readonly name: string
+  readonly zones: readonly (Named & {
     readonly type: string | null
     readonly polygon: readonly Point[] | null
     readonly isRestricted: boolean | null
     readonly isMusterPoint: boolean | null
-  }[]
-  readonly receivers: readonly {
-    readonly id: string
-    readonly name: string
-    readonly position: Point | null
-    readonly status: string | null
-  }[]
+  })[]
+  readonly receivers: readonly (Named & { readonly position: Point | null; readonly status: string | null })[]
   readonly positions: readonly {
     readonly transmitterId: string
     readonly position: Point
@@ -76,36 +79,20 @@ export interface Transmitter {
   readonly carriedBy: string | null
 }
 
-export interface Emergency {
-  readonly id: string
-  readonly type: string | null
-  readonly title: string | null
-  readonly message: string | null
-  readonly buildingId: string | null
-  readonly isDrill: boolean | null
+export interface Emergency extends Stored<EmergencyUpdate> {
   readonly startedAt: string | null
 }
 
-export interface MusterPerson {
-  readonly personnelId: string
-  readonly name: string
-  readonly department: string | null
-  readonly zoneName: string | null
-  readonly lastSeenAt: string | null
-  readonly isFirstAider: boolean | null
-  readonly isFireWarden: boolean | null
-  readonly status: 'safe' | 'missing' | 'unknown'
-}
-
 export interface Muster {
-  readonly emergency: Emergency | null
-  readonly summary: {
-    readonly total: number
-    readonly safe: number
-    readonly missing: number
-    readonly unknown: number
-  }
-  readonly people: readonly MusterPerson[]
+  readonly summary: Counts<'total' | 'safe' | 'missing' | 'unknown'>
+  readonly people: readonly {
+    readonly personnelId: string
+    readonly name: string
+    readonly zoneName: string | null
+    readonly isFirstAider: boolean | null
+    readonly isFireWarden: boolean | null
+    readonly status: 'safe' | 'missing' | 'unknown'
+  }[]
 }
 
 export interface EmergencyEvent {
@@ -117,49 +104,25 @@ export interface EmergencyEvent {
 }
 
 export interface Dashboard {
-  readonly summary: {
-    readonly personnel: number
-    readonly personnelOnSite: number
-    readonly guestsOnSite: number
-    readonly assets: number
-    readonly receivers: number
-    readonly receiversOnline: number
-    readonly batteriesLow: number
-    readonly emergenciesActive: number
-  }
-  readonly floors: readonly {
-    readonly id: string
-    readonly name: string
-    readonly buildingName: string
-    readonly personnel: number
-    readonly guests: number
-  }[]
-  readonly departments: readonly { readonly id: string; readonly name: string; readonly onSite: number }[]
+  readonly summary: Counts<
+    'personnel' | 'personnelOnSite' | 'guestsOnSite' | 'assets' | 'receivers' | 'receiversOnline' | 'batteriesLow'
+  > &
+    Counts<'emergenciesActive'>
+  readonly floors: readonly Floor[]
+  readonly departments: readonly (Named & Counts<'onSite'>)[]
   readonly personnel: { readonly presence: readonly { readonly at: string; readonly people: number }[] }
 }
 
 export interface BatteryStats {
-  readonly average: number | null
-  readonly distribution: readonly { readonly from: number; readonly devices: number }[]
-}
-
-export interface User {
-  readonly id: string
-  readonly email: string
-  readonly displayName: string | null
-  readonly role: string | null
-  readonly isActive: boolean | null
-  readonly lastLoginAt: string | null
-  readonly lockedUntil: string | null
+  readonly distribution: readonly Counts<'from' | 'devices'>[]
 }
 
 export interface AuditRow {
   readonly id: string
   readonly at: string
   readonly action: string
-  readonly result: string
+  readonly result: 'done' | 'failed' | 'denied'
   readonly userEmail: string | null
-  readonly ip: string | null
   readonly method: string | null
   readonly path: string | null
 }

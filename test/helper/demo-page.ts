@@ -11,8 +11,8 @@ export interface DemoPage {
   readonly page: Page
   /** What the browser complained about: console errors, uncaught errors, violations of the policy. */
   readonly complaints: string[]
-  /** What is wrong for people who do not see, or not well; one line for each serious finding. */
-  findings(): Promise<readonly string[]>
+  /** What is wrong for people who do not see, or not well; one line for each serious finding. Of these rules, or of all. */
+  findings(rules?: readonly string[]): Promise<readonly string[]>
 }
 
 export interface DemoPageOptions extends BrowserContextOptions {
@@ -62,9 +62,10 @@ export const openDemoPage = async (
   return {
     page,
     complaints,
-    findings: async () => {
+    findings: async (rules) => {
       await page.evaluate(AXE)
-      const { violations } = (await page.evaluate('axe.run()')) as { violations: readonly Violation[] }
+      const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
+      const { violations } = (await page.evaluate(`axe.run(${options})`)) as { violations: readonly Violation[] }
       return violations
         .filter(({ impact }) => impact === 'serious' || impact === 'critical')
         .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)

@@ -11,6 +11,7 @@ const KINDS = [
 ] as const
 
 const DEVICES = 40
+const HEARD_AT_ONCE = 6
 
 interface Device {
   readonly deviceId: string
@@ -31,15 +32,17 @@ export class AmbientDevices {
     })
   }
 
-  /** A few of them, each at one of these receivers. */
+  /** A few of them. A device stays with its receiver, so that on most floors there is always one to be seen. */
   heard(receiverIds: readonly string[], nowMs: number): AmbientEntry[] {
-    if (receiverIds.length === 0) return []
-    return Array.from({ length: integerBetween(this.#random, 1, 4) }, () => ({
-      ...pick(this.#random, this.#devices),
-      receiverId: pick(this.#random, receiverIds),
-      rssi: integerBetween(this.#random, -88, -55),
-      timestamp: nowMs
-    }))
+    return Array.from({ length: receiverIds.length === 0 ? 0 : HEARD_AT_ONCE }, () => {
+      const index = integerBetween(this.#random, 0, DEVICES - 1)
+      return {
+        ...(this.#devices[index] as Device), // there are that many
+        receiverId: receiverIds[Math.floor((index * receiverIds.length) / DEVICES)] ?? '',
+        rssi: integerBetween(this.#random, -88, -55),
+        timestamp: nowMs
+      }
+    })
   }
 }
 

@@ -17,7 +17,7 @@ export interface SimulatorParts {
 export const TICK_MS = 1000
 const LOOK_EVERY = 3
 const KEEP_EVERY = 30
-const AMBIENT_EVERY = 7
+const AMBIENT_EVERY = 3
 const KEPT_MS = 2 * 60 * 60_000
 
 /** Lets people walk, once a second, and tells the relay and the database where they are. */

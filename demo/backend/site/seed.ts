@@ -353,8 +353,8 @@ const seedHistory = async (statements: Statements, now: Date): Promise<void> => 
      SELECT t.id, z.floor_id, z.id, (z.center->>'x')::float, (z.center->>'y')::float, $1::timestamptz - hour * interval '1 hour'
      FROM transmitters t CROSS JOIN generate_series(1, 23) AS hour
      JOIN zones z ON z.id = (1 + (t.minor * 7 + hour * 11) % (SELECT count(*) FROM zones))::text
-     -- in the middle of the day everybody is there, at its ends one in four
-     WHERE t.entity_type IS NOT NULL AND (t.entity_type = 'asset' OR t.minor % 12 < 14 - abs(hour - 12))`,
+     -- everybody is there now, and was a day ago; half a day ago it was one in six
+     WHERE t.entity_type IS NOT NULL AND (t.entity_type = 'asset' OR t.minor % 12 < 7 + 5 * cos(hour * pi() / 12))`,
     [now]
   )
   await statements.rows(

@@ -88,13 +88,17 @@ export const useFloor = (floorId: Ref<string | null>) => {
     return inside
   })
 
-  const markersAt = (nowMs: number): readonly Marker[] => {
-    const atMs = stillness.matches ? Number.POSITIVE_INFINITY : nowMs
-    return shown.value.flatMap((one) => {
-      const position = motion.at(one.id, atMs)
-      return position ? [{ ...one, position }] : []
-    })
-  }
+  /** Each with its place, which moves: made anew for a batch, and not for a frame. People stand in front of things. */
+  const markers = computed((): readonly Marker[] =>
+    shown.value
+      .flatMap((one) => {
+        const position = motion.placeOf(one.id)
+        return position ? [{ ...one, position }] : []
+      })
+      .sort((one, other) => Number(one.kind === 'person') - Number(other.kind === 'person'))
+  )
+  /** True while anybody is on the way. */
+  const advance = (nowMs: number): boolean => motion.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs)
 
   const stops = [
     realtime.on('position-batch', (batch) => {
@@ -109,12 +113,13 @@ export const useFloor = (floorId: Ref<string | null>) => {
     realtime.showFloor(null)
   })
 
-  return { plan, context, shown, counts, markersAt, isStill: (nowMs: number) => motion.isStill(nowMs), now }
+  return { plan, context, shown, counts, markers, advance, now }
 }
 
 const planOf = ({ floor, walls, zones, receivers }: FloorContext): Plan => ({
   floorId: floor.id,
   name: floor.name,
+  imageUrl: floor.imageAt === null ? null : `${floor.imageUrl}?v=${Date.parse(floor.imageAt)}`,
   width: floor.width,
   height: floor.height,
   walls,

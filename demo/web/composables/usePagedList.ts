@@ -14,7 +14,7 @@ export const usePagedList = <Row>(
   const search = ref('')
   const offset = ref(0)
   const query = computed(() => ({ limit, offset: offset.value, search: search.value.trim() || null, ...filter() }))
-  const { data, error, isLoading, load } = useLoad((signal) => list({ query: query.value, signal }))
+  const { data, error, load } = useLoad((signal) => list({ query: query.value, signal }))
 
   watch([search, filter], () => {
     offset.value = 0
@@ -23,16 +23,18 @@ export const usePagedList = <Row>(
     const timer = setTimeout(() => void load(), ASK_AFTER_MS)
     onCleanup(() => clearTimeout(timer))
   })
+  // Who deletes the last one of a part is shown the part before it.
+  watch(data, (answer) => {
+    if (answer && answer.data.length === 0 && offset.value > 0) offset.value = Math.max(offset.value - limit, 0)
+  })
   void load()
 
   return {
     rows: computed(() => data.value?.data ?? []),
-    total: computed(() => data.value?.meta.total ?? 0),
+    total: computed(() => data.value?.meta.total ?? null),
     search,
     offset,
-    limit,
     error,
-    isLoading,
     load
   }
 }

@@ -4,7 +4,7 @@ import { boxAround, type Plan, type Point, type Size, type Zone } from './plan.j
 import { toScreen, type View } from './view.js'
 
 /** What is used of a canvas; a CanvasRenderingContext2D is one, and a test has its own. */
-export interface Pen {
+export interface Pen<Picture = never> {
   fillStyle: unknown
   strokeStyle: unknown
   lineWidth: number
@@ -24,6 +24,7 @@ export interface Pen {
   stroke(): void
   fillText(text: string, x: number, y: number): void
   measureText(text: string): { readonly width: number }
+  drawImage(picture: Picture, x: number, y: number, width: number, height: number): void
 }
 
 export interface Marker extends Placed {
@@ -40,30 +41,41 @@ export interface AmbientMark extends Placed {
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 const FULL_CIRCLE = Math.PI * 2
 const FAINT = 0.35
+const TRACED = 0.4
 export const MARKER_RADIUS = 5
 const LABEL_INSET = 8
 const LABEL_LINE = 14
 
-/** What does not move: drawn once for a view and copied to the screen for each frame. */
+export interface PlanLook {
+  /** How many people are in which zone. */
+  readonly counts: ReadonlyMap<string, number>
+  readonly highlighted: string | null
+  /** Whether there is a picture below. */
+  readonly isTraced: boolean
+}
+
+/** What does not move, on a layer of its own: drawn once for a view. */
 export const drawPlan = (
   pen: Pen,
   plan: Plan,
   view: View,
   palette: Palette,
-  { counts, highlighted }: { readonly counts: ReadonlyMap<string, number>; readonly highlighted: string | null }
+  { counts, highlighted, isTraced }: PlanLook
 ): void => {
-  pen.globalAlpha = 1
+  // Over a plan that somebody has uploaded, rooms are only tinted: the picture has the walls.
+  pen.globalAlpha = isTraced ? TRACED : 1
   for (const zone of plan.zones) {
     pen.fillStyle = zone.id === highlighted ? palette.highlight : fillOf(zone, palette)
     outline(pen, zone.polygon, view)
     pen.fill()
   }
 
+  pen.globalAlpha = 1
   pen.strokeStyle = palette.wall
   pen.lineWidth = Math.max(1.5, view.scale * 0.14)
   pen.lineCap = 'round'
   pen.beginPath()
-  for (const [x1, y1, x2, y2] of plan.walls) {
+  for (const [x1, y1, x2, y2] of isTraced ? [] : plan.walls) {
     const from = toScreen(view, { x: x1, y: y1 })
     const to = toScreen(view, { x: x2, y: y2 })
     pen.moveTo(from.x, from.y)
@@ -118,40 +130,61 @@ const drawLabel = (pen: Pen, { name, polygon }: Zone, view: View, palette: Palet
   pen.fillText(name, x + LABEL_INSET + nameAt, y + LABEL_LINE)
 }
 
-/** What moves. One path per colour: three hundred markers are a handful of calls to fill. */
-export const drawMarkers = (
-  pen: Pen,
+/** A picture of a marker, for every look that one can have. */
+export type Sprites<Picture> = Readonly<Record<string, Picture>>
+
+export const SPRITE_SIZE = 16
+const LOOKS = (['person', 'thing'] as const).flatMap((kind) => [true, false].map((isFaint) => ({ kind, isFaint })))
+const FAINT_LOOKS = { person: 'faint person', thing: 'faint thing' } as const
+const lookOf = ({ kind, isFaint }: Pick<Marker, 'kind' | 'isFaint'>): string => (isFaint ? FAINT_LOOKS[kind] : kind)
+
+/** `picture` makes one of this many pixels in each direction, and draws on it. */
+export const spritesOf = <Picture>(
+  palette: Palette,
+  picture: (size: number, draw: (pen: Pen) => void) => Picture
+): Sprites<Picture> =>
+  Object.fromEntries(LOOKS.map((look) => [lookOf(look), picture(SPRITE_SIZE, (pen) => drawMarker(pen, look, palette))]))
+
+const drawMarker = (pen: Pen, { kind, isFaint }: Pick<Marker, 'kind' | 'isFaint'>, palette: Palette): void => {
+  const middle = SPRITE_SIZE / 2
+  pen.globalAlpha = isFaint ? FAINT : 1
+  pen.strokeStyle = palette.outline
+  pen.fillStyle = palette[kind]
+  pen.lineWidth = 3
+  pen.beginPath()
+  if (kind === 'person') pen.arc(middle, middle, MARKER_RADIUS, 0, FULL_CIRCLE)
+  else pen.roundRect(middle - 4, middle - 4, 8, 8, 2)
+  pen.stroke()
+  pen.fill()
+}
+
+/**
+ * What moves, on a layer of its own. A marker is one copy of a picture that was drawn once, which costs a third of drawing
+ * it, and a frame makes no objects that would have to be collected.
+ */
+export const drawMarkers = <Picture>(
+  pen: Pen<Picture>,
   markers: readonly Marker[],
   view: View,
   palette: Palette,
-  { selected, screen }: { readonly selected: string | null; readonly screen: Size }
+  { sprites, selected, screen }: MarkerLook<Picture>
 ): void => {
-  const visible = markers.flatMap((marker) => {
-    const at = toScreen(view, marker.position)
-    return at.x > -10 && at.y > -10 && at.x < screen.width + 10 && at.y < screen.height + 10 ? [{ marker, at }] : []
-  })
-  pen.strokeStyle = palette.outline
-  pen.lineWidth = 3
-  for (const kind of ['thing', 'person'] as const) {
-    for (const faint of [true, false]) {
-      pen.globalAlpha = faint ? FAINT : 1
-      pen.fillStyle = palette[kind]
-      pen.beginPath()
-      for (const { marker, at } of visible) {
-        if (marker.kind !== kind || marker.isFaint !== faint) continue
-        if (kind === 'person') {
-          pen.moveTo(at.x + MARKER_RADIUS, at.y)
-          pen.arc(at.x, at.y, MARKER_RADIUS, 0, FULL_CIRCLE)
-        } else pen.roundRect(at.x - 4, at.y - 4, 8, 8, 2)
-      }
-      // The rim first: where two markers overlap, neither cuts into the other.
-      pen.stroke()
-      pen.fill()
-    }
+  const reach = SPRITE_SIZE / 2
+  for (const marker of markers) {
+    const x = marker.position.x * view.scale + view.x
+    const y = marker.position.y * view.scale + view.y
+    if (x < -reach || y < -reach || x > screen.width + reach || y > screen.height + reach) continue
+    const sprite = sprites[lookOf(marker)]
+    if (sprite) pen.drawImage(sprite, x - reach, y - reach, SPRITE_SIZE, SPRITE_SIZE)
   }
-  pen.globalAlpha = 1
-  const chosen = visible.find(({ marker }) => marker.id === selected)
-  if (chosen) drawSelected(pen, chosen.marker, chosen.at, palette, screen)
+  const chosen = selected === null ? undefined : markers.find(({ id }) => id === selected)
+  if (chosen) drawSelected(pen, chosen, toScreen(view, chosen.position), palette, screen)
+}
+
+export interface MarkerLook<Picture> {
+  readonly sprites: Sprites<Picture>
+  readonly selected: string | null
+  readonly screen: Size
 }
 
 const drawSelected = (pen: Pen, { name }: Marker, { x, y }: Point, palette: Palette, screen: Size): void => {

@@ -1,4 +1,4 @@
-import type { Point, Zone } from './plan.js'
+import type { Point } from './plan.js'
 
 export interface Placed {
   readonly id: string
@@ -18,18 +18,3 @@ export const nearest = <Item extends Placed>(items: Iterable<Item>, point: Point
   }
   return found
 }
-
-/** Even-odd rule: a ray from an inner point crosses the outline an odd number of times. */
-export const isInside = (polygon: readonly Point[], { x, y }: Point): boolean => {
-  let inside = false
-  for (const [index, corner] of polygon.entries()) {
-    const before = polygon.at(index - 1) as Point // -1 is the last one
-    const crosses =
-      corner.y > y !== before.y > y && x < ((before.x - corner.x) * (y - corner.y)) / (before.y - corner.y) + corner.x
-    if (crosses) inside = !inside
-  }
-  return inside
-}
-
-export const zoneAt = (zones: readonly Zone[], point: Point): Zone | null =>
-  zones.find(({ polygon }) => isInside(polygon, point)) ?? null

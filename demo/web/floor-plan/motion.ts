@@ -1,10 +1,12 @@
 import type { Point } from './plan.js'
 
 interface Track {
-  readonly from: Point
-  readonly to: Point
-  readonly startMs: number
-  readonly durationMs: number
+  /** Where the marker is. The same object all the time, so that a frame makes none. */
+  readonly place: { x: number; y: number }
+  from: Point
+  to: Point
+  startMs: number
+  durationMs: number
 }
 
 const FIRST_DURATION_MS = 1000
@@ -24,42 +26,39 @@ export class Motion {
 
   moveTo(id: string, to: Point, nowMs: number): void {
     const track = this.#tracks.get(id)
-    const from = track === undefined ? to : placeOn(track, nowMs)
-    const jumps = Math.hypot(to.x - from.x, to.y - from.y) > JUMP
-    const sinceLast = track === undefined ? FIRST_DURATION_MS : nowMs - track.startMs
-    this.#tracks.set(id, {
-      from: jumps ? to : from,
-      to,
-      startMs: nowMs,
-      durationMs: Math.min(Math.max(sinceLast * SLACK, MIN_DURATION_MS), MAX_DURATION_MS)
-    })
+    if (track === undefined) {
+      this.#tracks.set(id, { place: { ...to }, from: to, to, startMs: nowMs, durationMs: FIRST_DURATION_MS })
+      return
+    }
+    move(track, nowMs)
+    const { place } = track
+    const jumps = Math.hypot(to.x - place.x, to.y - place.y) > JUMP
+    track.from = jumps ? to : { ...place }
+    track.to = to
+    track.durationMs = Math.min(Math.max((nowMs - track.startMs) * SLACK, MIN_DURATION_MS), MAX_DURATION_MS)
+    track.startMs = nowMs
   }
 
-  /** Undefined for somebody who is not here. */
-  at(id: string, nowMs: number): Point | undefined {
-    const track = this.#tracks.get(id)
-    return track && placeOn(track, nowMs)
+  /** Moves everybody to where they are at this time. True while anybody is on the way. */
+  advance(nowMs: number): boolean {
+    let isMoving = false
+    for (const track of this.#tracks.values()) if (move(track, nowMs)) isMoving = true
+    return isMoving
   }
 
-  forget(id: string): void {
-    this.#tracks.delete(id)
+  /** As of the last `advance`, which changes it; undefined for somebody who is not here. */
+  placeOf(id: string): Point | undefined {
+    return this.#tracks.get(id)?.place
   }
 
   clear(): void {
     this.#tracks.clear()
   }
-
-  get size(): number {
-    return this.#tracks.size
-  }
-
-  isStill(nowMs: number): boolean {
-    for (const { startMs, durationMs } of this.#tracks.values()) if (nowMs < startMs + durationMs) return false
-    return true
-  }
 }
 
-const placeOn = ({ from, to, startMs, durationMs }: Track, nowMs: number): Point => {
+const move = ({ place, from, to, startMs, durationMs }: Track, nowMs: number): boolean => {
   const part = Math.min(Math.max((nowMs - startMs) / durationMs, 0), 1)
-  return { x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part }
+  place.x = from.x + (to.x - from.x) * part
+  place.y = from.y + (to.y - from.y) * part
+  return part < 1
 }

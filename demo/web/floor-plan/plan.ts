@@ -32,6 +32,8 @@ export interface Receiver {
 export interface Plan extends Size {
   readonly floorId: string
   readonly name: string
+  /** The plan that somebody has uploaded. */
+  readonly imageUrl: string | null
   readonly walls: readonly Wall[]
   readonly zones: readonly Zone[]
   readonly receivers: readonly Receiver[]

@@ -1,19 +1,28 @@
 import t from 'tap'
 import { ambientMarks } from '../../../demo/web/floor-plan/ambient.js'
-import { drawAmbient, drawMarkers, drawPlan, type Marker, type Pen } from '../../../demo/web/floor-plan/draw.js'
+import {
+  drawAmbient,
+  drawMarkers,
+  drawPlan,
+  type Marker,
+  type Pen,
+  spritesOf
+} from '../../../demo/web/floor-plan/draw.js'
 import { darkPalette, lightPalette, type Palette } from '../../../demo/web/floor-plan/palette.js'
 import type { Plan } from '../../../demo/web/floor-plan/plan.js'
 
 const recordingPen = () => {
   const calls: string[] = []
   const texts: string[] = []
+  const pictures: string[] = []
   const note =
     (name: string) =>
     (...args: unknown[]): void => {
       calls.push(name)
       if (name === 'fillText') texts.push(String(args[0]))
+      if (name === 'drawImage') pictures.push(String(args[0]))
     }
-  const pen: Pen = {
+  const pen: Pen<string> = {
     fillStyle: '',
     strokeStyle: '',
     lineWidth: 1,
@@ -32,9 +41,10 @@ const recordingPen = () => {
     fill: note('fill'),
     stroke: note('stroke'),
     fillText: note('fillText'),
+    drawImage: note('drawImage'),
     measureText: (text) => ({ width: text.length * 7 })
   }
-  return { pen, calls, texts, count: (name: string) => calls.filter((call) => call === name).length }
+  return { pen, calls, texts, pictures, count: (name: string) => calls.filter((call) => call === name).length }
 }
 
 const square = (from: number, size: number) => [
@@ -48,6 +58,7 @@ const zone = { kind: 'office', isRestricted: false, isMusterPoint: false }
 const plan: Plan = {
   floorId: 'f-1',
   name: 'Ground floor',
+  imageUrl: null,
   width: 20,
   height: 10,
   walls: [
@@ -63,6 +74,14 @@ const plan: Plan = {
 const view = { scale: 10, x: 0, y: 0 }
 const screen = { width: 200, height: 100 }
 
+/** Pictures are told apart by how they were drawn. */
+const sprites = spritesOf(lightPalette, (size, draw) => {
+  const { pen, calls } = recordingPen()
+  draw(pen)
+  return `${size} ${calls.join(' ')} ${pen.fillStyle} ${pen.globalAlpha}`
+})
+const look = { sprites, selected: null, screen }
+
 const marker = (id: string, x: number, more: Partial<Marker> = {}): Marker => ({
   id,
   name: `Person ${id}`,
@@ -75,39 +94,57 @@ const marker = (id: string, x: number, more: Partial<Marker> = {}): Marker => ({
 t.test('drawing', async (t) => {
   t.test('writes the names that fit and how many are inside', async (t) => {
     const { pen, texts } = recordingPen()
-    drawPlan(pen, plan, view, lightPalette, { counts: new Map([['1', 12]]), highlighted: null })
+    drawPlan(pen, plan, view, lightPalette, { counts: new Map([['1', 12]]), highlighted: null, isTraced: false })
 
     t.same(texts.filter(Boolean), ['12', 'Canteen'])
   })
 
   t.test('draws all walls as one line', async (t) => {
     const { pen, count } = recordingPen()
-    drawPlan(pen, plan, view, lightPalette, { counts: new Map(), highlighted: '1' })
+    drawPlan(pen, plan, view, lightPalette, { counts: new Map(), highlighted: '1', isTraced: false })
 
     t.equal(count('stroke'), 1)
   })
 
-  t.test('fills three hundred markers with a handful of calls', async (t) => {
+  t.test('leaves the walls to a plan that was uploaded', async (t) => {
     const { pen, count } = recordingPen()
-    const markers = Array.from({ length: 300 }, (_, at) => marker(String(at), at % 20))
-    drawMarkers(pen, markers, view, lightPalette, { selected: null, screen })
+    drawPlan(pen, plan, view, lightPalette, { counts: new Map(), highlighted: null, isTraced: true })
 
-    t.equal(count('arc'), 300)
-    t.equal(count('fill'), 4)
+    t.equal(count('lineTo'), 6, 'the outlines of two zones')
+    t.equal(pen.globalAlpha, 1)
+  })
+
+  t.test('copies a picture for each of three hundred markers, and draws nothing anew', async (t) => {
+    const { pen, count, calls } = recordingPen()
+    const markers = Array.from({ length: 300 }, (_, at) => marker(String(at), at % 20))
+    drawMarkers(pen, markers, view, lightPalette, look)
+
+    t.equal(count('drawImage'), 300)
+    t.equal(calls.length, 300)
+  })
+
+  t.test('has a picture for every look', async (t) => {
+    const { pen, pictures } = recordingPen()
+    const looks = [{}, { isFaint: true }, { kind: 'thing' as const }, { kind: 'thing' as const, isFaint: true }]
+    const markers = looks.map((more, at) => marker(String(at), at, more))
+    drawMarkers(pen, markers, view, lightPalette, look)
+
+    t.same(pictures.toSorted(), Object.values(sprites).toSorted())
+    t.equal(new Set(pictures).size, 4)
   })
 
   t.test('leaves out what is not on the screen', async (t) => {
     const { pen, count } = recordingPen()
-    drawMarkers(pen, [marker('a', 5), marker('b', 500)], view, lightPalette, { selected: null, screen })
+    drawMarkers(pen, [marker('a', 5), marker('b', 500)], view, lightPalette, look)
 
-    t.equal(count('arc'), 1)
+    t.equal(count('drawImage'), 1)
   })
 
   t.test('names the one that is selected, and nobody else', async (t) => {
     const { pen, texts } = recordingPen()
     drawMarkers(pen, [marker('a', 5), marker('b', 6, { kind: 'thing', isFaint: true })], view, lightPalette, {
-      selected: 'a',
-      screen
+      ...look,
+      selected: 'a'
     })
 
     t.same(texts, ['Person a'])
@@ -115,7 +152,7 @@ t.test('drawing', async (t) => {
 
   t.test('leaves the pen opaque', async (t) => {
     const { pen } = recordingPen()
-    drawMarkers(pen, [marker('a', 5, { isFaint: true })], view, lightPalette, { selected: null, screen })
+    drawMarkers(pen, [marker('a', 5, { isFaint: true })], view, lightPalette, look)
     t.equal(pen.globalAlpha, 1)
     drawAmbient(pen, [{ id: 'x', position: { x: 1, y: 1 }, strength: 0 }], view, lightPalette)
     t.equal(pen.globalAlpha, 1)

@@ -4,14 +4,21 @@ import { Motion } from '../../../demo/web/floor-plan/motion.js'
 const rounded = (point: { x: number; y: number } | undefined) =>
   point && { x: Math.round(point.x * 100) / 100, y: Math.round(point.y * 100) / 100 }
 
+/** A copy: the place itself moves on. */
+const at = (motion: Motion, id: string, nowMs: number) => {
+  motion.advance(nowMs)
+  const place = motion.placeOf(id)
+  return place && { ...place }
+}
+
 t.test('motion', async (t) => {
   t.test('shows somebody new where they are, at once', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 3, y: 4 }, 0)
 
-    t.same(motion.at('a', 0), { x: 3, y: 4 })
-    t.same(motion.at('a', 10_000), { x: 3, y: 4 })
-    t.equal(motion.at('b', 0), undefined)
+    t.same(at(motion, 'a', 0), { x: 3, y: 4 })
+    t.same(at(motion, 'a', 10_000), { x: 3, y: 4 })
+    t.equal(at(motion, 'b', 0), undefined)
   })
 
   t.test('walks evenly from the old place to the new one, and stops there', async (t) => {
@@ -19,10 +26,10 @@ t.test('motion', async (t) => {
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 1.15, y: 2.3 }, 1000)
 
-    t.same(rounded(motion.at('a', 1000)), { x: 0, y: 0 })
-    t.same(rounded(motion.at('a', 1500)), { x: 0.5, y: 1 })
-    t.same(rounded(motion.at('a', 2000)), { x: 1, y: 2 })
-    t.same(rounded(motion.at('a', 60_000)), { x: 1.15, y: 2.3 })
+    t.same(rounded(at(motion, 'a', 1000)), { x: 0, y: 0 })
+    t.same(rounded(at(motion, 'a', 1500)), { x: 0.5, y: 1 })
+    t.same(rounded(at(motion, 'a', 2000)), { x: 1, y: 2 })
+    t.same(rounded(at(motion, 'a', 60_000)), { x: 1.15, y: 2.3 })
   })
 
   t.test('goes on from where the marker is when news comes early', async (t) => {
@@ -31,7 +38,7 @@ t.test('motion', async (t) => {
     motion.moveTo('a', { x: 1.15, y: 0 }, 1000)
     motion.moveTo('a', { x: 0.5, y: 5 }, 1500)
 
-    t.same(rounded(motion.at('a', 1500)), { x: 0.5, y: 0 })
+    t.same(rounded(at(motion, 'a', 1500)), { x: 0.5, y: 0 })
   })
 
   t.test('does not slide through walls when somebody was lost for a while', async (t) => {
@@ -39,7 +46,7 @@ t.test('motion', async (t) => {
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 40, y: 0 }, 1000)
 
-    t.same(motion.at('a', 1001), { x: 40, y: 0 })
+    t.same(at(motion, 'a', 1001), { x: 40, y: 0 })
   })
 
   t.test('takes no longer than a few seconds, however long nothing came', async (t) => {
@@ -47,28 +54,35 @@ t.test('motion', async (t) => {
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 4, y: 0 }, 600_000)
 
-    t.same(motion.at('a', 604_000), { x: 4, y: 0 })
+    t.same(at(motion, 'a', 604_000), { x: 4, y: 0 })
   })
 
-  t.test('is still once everybody has arrived', async (t) => {
+  t.test('says whether anybody is on the way', async (t) => {
     const motion = new Motion()
-    t.ok(motion.isStill(0))
+    t.notOk(motion.advance(0))
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 1, y: 0 }, 1000)
 
-    t.notOk(motion.isStill(1500))
-    t.ok(motion.isStill(3000))
+    t.ok(motion.advance(1500))
+    t.notOk(motion.advance(3000))
+  })
+
+  t.test('moves a place and makes no new one, for a frame and for a batch', async (t) => {
+    const motion = new Motion()
+    motion.moveTo('a', { x: 0, y: 0 }, 0)
+    const place = motion.placeOf('a')
+    motion.moveTo('a', { x: 2.3, y: 0 }, 1000)
+    motion.advance(1500)
+
+    t.equal(motion.placeOf('a'), place)
+    t.same(rounded(place), { x: 1, y: 0 })
   })
 
   t.test('forgets', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
-    motion.moveTo('b', { x: 0, y: 0 }, 0)
-    motion.forget('a')
-
-    t.equal(motion.at('a', 0), undefined)
-    t.equal(motion.size, 1)
     motion.clear()
-    t.equal(motion.size, 0)
+
+    t.equal(motion.placeOf('a'), undefined)
   })
 })

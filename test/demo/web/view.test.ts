@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isInside, nearest, zoneAt } from '../../../demo/web/floor-plan/hit-test.js'
+import { nearest } from '../../../demo/web/floor-plan/hit-test.js'
 import { centredOn, fitted, moved, toPlan, toScreen, zoomed } from '../../../demo/web/floor-plan/view.js'
 
 const screen = { width: 800, height: 600 }
@@ -57,40 +57,5 @@ t.test('hit testing', async (t) => {
     t.equal(nearest(items, { x: 0, y: 0 }, 2)?.id, 'nearer')
     t.equal(nearest(items, { x: 4, y: 0 }, 2), null)
     t.equal(nearest([], { x: 4, y: 0 }, 2), null)
-  })
-
-  t.test('tells inside from outside, for outlines with a notch too', async (t) => {
-    const outline = [
-      { x: 0, y: 0 },
-      { x: 4, y: 0 },
-      { x: 4, y: 4 },
-      { x: 2, y: 2 },
-      { x: 0, y: 4 }
-    ]
-
-    t.ok(isInside(outline, { x: 1, y: 1 }))
-    t.ok(isInside(outline, { x: 3.5, y: 3 }))
-    t.notOk(isInside(outline, { x: 2, y: 3 }), 'in the notch')
-    t.notOk(isInside(outline, { x: 5, y: 1 }))
-    t.notOk(isInside([], { x: 0, y: 0 }))
-  })
-
-  t.test('finds the zone of a place', async (t) => {
-    const zone = (id: string, from: number) => ({
-      id,
-      name: id,
-      kind: 'office',
-      isRestricted: false,
-      isMusterPoint: false,
-      polygon: [
-        { x: from, y: 0 },
-        { x: from + 2, y: 0 },
-        { x: from + 2, y: 2 },
-        { x: from, y: 2 }
-      ]
-    })
-
-    t.equal(zoneAt([zone('a', 0), zone('b', 2)], { x: 3, y: 1 })?.id, 'b')
-    t.equal(zoneAt([zone('a', 0)], { x: 3, y: 1 }), null)
   })
 })

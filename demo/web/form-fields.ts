@@ -1,0 +1,100 @@
+import type { TObject, TSchema } from '@sinclair/typebox'
+
+// What a form shows and what it sends, worked out from the schema that page, gateway and backend share.
+
+export type Values = Readonly<Record<string, unknown>>
+
+export interface Option {
+  readonly value: string
+  readonly text: string
+}
+
+/** What a schema does not say about a field. */
+export interface FieldSpec {
+  readonly name: string
+  readonly label?: string
+  readonly hint?: string
+  readonly options?: readonly Option[]
+  readonly isSecret?: boolean
+  /** What it holds where nothing is stored yet. */
+  readonly initial?: unknown
+}
+
+export interface FormField extends FieldSpec {
+  readonly label: string
+  readonly kind: 'flag' | 'number' | 'choice' | 'long' | 'list' | 'text'
+  /** What a browser has to know of a line of text. */
+  readonly type: 'text' | 'email' | 'tel' | 'password' | 'number'
+}
+
+const LONG_TEXT = 500
+
+export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[], withHints = false): FormField[] =>
+  specs.map((given) => {
+    const spec = typeof given === 'string' ? { name: given } : given
+    const property = propertyOf(schema, spec.name)
+    const hint = spec.hint ?? (withHints ? property.description : undefined)
+    const kind = spec.options ? 'choice' : kindOf(property)
+    return { label: labelOf(spec.name), ...spec, ...(hint && { hint }), kind, type: typeOf(spec, kind) }
+  })
+
+/** What is entered at first: empty fields hold an empty text, as inputs do. */
+export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): Record<string, unknown> =>
+  Object.fromEntries(
+    fields.map(({ name, kind, initial }) => {
+      const value = stored?.[name] ?? initial ?? (kind === 'flag' ? false : '')
+      return [name, Array.isArray(value) ? value.join(', ') : value]
+    })
+  )
+
+/** What is sent: a field that was left empty is nothing, where it may be. */
+export const bodyOf = (schema: TObject, fields: readonly FormField[], entered: Values): Values =>
+  Object.fromEntries(
+    fields.map(({ name, kind }) => {
+      const value = entered[name]
+      if (kind === 'list')
+        return [
+          name,
+          String(value)
+            .split(',')
+            .map((part) => part.trim())
+            .filter(Boolean)
+        ]
+      return [name, value === '' && mayBeNull(schema.properties[name]) ? null : value]
+    })
+  )
+
+const mayBeNull = (property: TSchema | undefined): boolean =>
+  property?.anyOf?.some(({ type }: TSchema) => type === 'null') ?? false
+
+/** Without the null that a field may be instead; its description stands outside. */
+const propertyOf = (schema: TObject, name: string): TSchema => {
+  const property = schema.properties[name]
+  if (property === undefined) throw new Error(`the schema ${schema.title} has no field ${name}`)
+  return { ...(property.anyOf?.[0] ?? property), description: property.description }
+}
+
+const kindOf = ({ type, maxLength = 0 }: TSchema): FormField['kind'] => {
+  if (type === 'boolean') return 'flag'
+  if (type === 'number' || type === 'integer') return 'number'
+  if (type === 'array') return 'list'
+  return maxLength >= LONG_TEXT ? 'long' : 'text'
+}
+
+const typeOf = ({ name, isSecret }: FieldSpec, kind: FormField['kind']): FormField['type'] => {
+  if (isSecret) return 'password'
+  if (kind === 'number') return 'number'
+  return name === 'email' ? 'email' : name === 'phone' || name === 'mobile' ? 'tel' : 'text'
+}
+
+const LABELS: Readonly<Record<string, string>> = { email: 'E-mail address', phone: 'Telephone', timezone: 'Time zone' }
+
+/** "departmentId" is called Department, "isFirstAider" First aider, "scanIntervalMs" Scan interval (ms). */
+export const labelOf = (name: string): string => {
+  const words = name.replace(/^is(?=[A-Z])|Id$/g, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  const text = words
+    .trim()
+    .replace(/ (ms|seconds|minutes|hours|days)$/, ' ($1)')
+    .replace(/\b(sms|rssi|tx)\b/, (short) => short.toUpperCase())
+  return LABELS[name] ?? `${text[0]?.toUpperCase()}${text.slice(1)}`
+}

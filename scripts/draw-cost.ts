@@ -1,0 +1,78 @@
+/**
+ * `npm run draw-cost`: how long a frame of the live plan takes to draw with 300 markers that all move, in a real Chromium.
+ * A frame at 60 per second has 16.7 ms. Each is read back, so that what is measured is drawn and not only asked for.
+ */
+import { fileURLToPath } from 'node:url'
+import { chromium } from 'playwright-core'
+import { build } from 'vite'
+import { programOf, chromium as service, thisMachine } from './services.js'
+
+const FRAMES = 600
+const MARKERS = 300
+
+const folder = fileURLToPath(new URL('../demo/web/floor-plan', import.meta.url)).replaceAll('\\', '/')
+const ENTRY = 'virtual:draw-cost'
+const source = `
+import { Motion } from '${folder}/motion.ts'
+import { drawMarkers, spritesOf } from '${folder}/draw.ts'
+import { lightPalette } from '${folder}/palette.ts'
+
+const screen = { width: 1280, height: 720 }
+const canvas = Object.assign(document.createElement('canvas'), screen)
+const pen = canvas.getContext('2d')
+const motion = new Motion()
+const ids = Array.from({ length: ${MARKERS} }, (_, index) => String(index))
+const place = (nowMs) => {
+  for (const id of ids) motion.moveTo(id, { x: 64 * Math.random(), y: 36 * Math.random() }, nowMs)
+}
+place(0)
+const markers = ids.map((id) => ({
+  id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', isFaint: false, position: motion.placeOf(id)
+}))
+const sprites = spritesOf(lightPalette, (size, draw) => {
+  const sprite = Object.assign(document.createElement('canvas'), { width: size, height: size })
+  draw(sprite.getContext('2d'))
+  return sprite
+})
+const times = []
+for (let frame = 0; frame < ${FRAMES}; frame += 1) {
+  const nowMs = frame * (1000 / 60)
+  if (frame % 60 === 0) place(nowMs)
+  const start = performance.now()
+  motion.advance(nowMs)
+  pen.clearRect(0, 0, screen.width, screen.height)
+  drawMarkers(pen, markers, { scale: 20, x: 0, y: 0 }, lightPalette, { sprites, selected: '1', screen })
+  const asked = performance.now()
+  pen.getImageData(0, 0, 1, 1)
+  times.push([asked - start, performance.now() - start])
+}
+globalThis.times = times.slice(60)
+`
+
+const bundle = await build({
+  configFile: false,
+  logLevel: 'error',
+  plugins: [
+    {
+      name: 'draw-cost',
+      resolveId: (id) => (id === ENTRY ? id : null),
+      load: (id) => (id === ENTRY ? source : null)
+    }
+  ],
+  build: { write: false, rollupOptions: { input: ENTRY, output: { format: 'iife' } } }
+})
+if (!('output' in bundle)) throw new Error('vite gave more than one bundle')
+const executablePath = process.env.CHROMIUM_PATH || programOf(service, thisMachine(process.env))
+if (executablePath === undefined) throw new Error('no Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
+
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+const page = await browser.newPage()
+await page.evaluate(bundle.output[0].code)
+const times = (await page.evaluate('times')) as [number, number][]
+await browser.close()
+
+for (const [column, what] of ['asked for', 'drawn'].entries()) {
+  const sorted = times.map((time) => time[column] ?? 0).sort((one, other) => one - other)
+  const at = (part: number): string => (sorted[Math.floor(part * (sorted.length - 1))] ?? 0).toFixed(2)
+  console.log(`${MARKERS} markers ${what}: ${at(0.5)} ms in the middle, ${at(0.95)} ms at the 95th percentile`)
+}

@@ -1,0 +1,23 @@
+import type { Test } from 'tap'
+import type { PageTests } from './page-tests.js'
+
+export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
+  await t.test('an alarm', async (t) => {
+    t.test('shows who is safe as they get there, and ends', async (t) => {
+      const { page, complaints } = await open(t, { as: 'operator' })
+      await page.goto('/emergency')
+      await page.getByRole('button', { name: 'Raise an alarm' }).click()
+      const form = page.getByRole('dialog')
+      await form.getByLabel('Building').selectOption({ label: 'Workshop' })
+      await form.getByRole('button', { name: 'Start the drill' }).click()
+      await page.getByRole('heading', { name: 'Missing' }).waitFor()
+      await page.getByRole('alert').getByText('Drill').waitFor()
+      await page.getByText(/^[1-9]\d* of \d+ safe$/).waitFor({ timeout: 90_000 })
+
+      await page.getByRole('button', { name: 'End the emergency' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click()
+      await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
+      t.same(complaints, [])
+    })
+  })
+}

@@ -1,0 +1,77 @@
+import type { Test } from 'tap'
+import type { PageTests } from './page-tests.js'
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
+const PAGES = [
+  '/live/f-1',
+  '/dashboard',
+  '/personnel',
+  '/emergency',
+  '/floors',
+  '/users',
+  '/audit',
+  '/settings'
+] as const
+
+export const everybody = async (t: Test, { open }: PageTests): Promise<void> => {
+  await t.test('every page', async (t) => {
+    t.test('fits a phone, where the menu is behind a button', async (t) => {
+      const { page, complaints } = await open(t, { as: 'admin', ...PHONE })
+      for (const path of PAGES) {
+        await page.goto(path)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.waitForLoadState('networkidle')
+        // Not innerWidth: a phone's window grows with a page that is too wide for it.
+        t.equal(await page.evaluate('document.documentElement.scrollWidth'), PHONE.viewport.width, path)
+      }
+      t.equal(await page.getByRole('navigation', { name: 'Pages' }).isVisible(), false)
+      await page.getByRole('button', { name: 'Open the menu' }).tap()
+      await page.getByRole('link', { name: 'Dashboard' }).tap()
+      await page.waitForURL('**/dashboard')
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'hidden' })
+      t.same(complaints, [])
+    })
+
+    t.test('can be used by everybody, in both themes', async (t) => {
+      const { page, complaints, findings } = await open(t, { as: 'admin', colorScheme: 'light' })
+      const look = async (what: string): Promise<void> => {
+        t.same(await findings(), [], what)
+        // The dark theme has other colours, and nothing else.
+        await page.emulateMedia({ colorScheme: 'dark' })
+        t.same(await findings(['color-contrast']), [], `${what}, dark`)
+        await page.emulateMedia({ colorScheme: 'light' })
+      }
+      for (const path of ['/login', ...PAGES]) {
+        await page.goto(path)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.waitForLoadState('networkidle')
+        await look(path)
+      }
+      await page.goto('/personnel')
+      await page.getByRole('button', { name: 'Add a person' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Create' }).waitFor()
+      await look('a form')
+      t.same(complaints, [])
+    })
+
+    t.test('is reached with the keyboard alone', async (t) => {
+      const { page } = await open(t, { as: 'admin' })
+      await page.goto('/personnel')
+      await page.getByRole('cell').first().waitFor()
+      await page.keyboard.press('Tab')
+      t.equal(await page.locator(':focus').innerText(), 'Skip to the content')
+      await page.keyboard.press('Enter')
+      await page.keyboard.press('Tab')
+      t.equal((await page.locator(':focus').innerText()).trim(), 'CSV')
+
+      const add = page.getByRole('button', { name: 'Add a person' })
+      await add.focus()
+      await page.keyboard.press('Enter')
+      await page.getByRole('dialog').getByLabel('First name').and(page.locator(':focus')).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
+      // The focus is back where it was.
+      await add.and(page.locator(':focus')).waitFor()
+    })
+  })
+}

@@ -1,0 +1,70 @@
+import type { Page } from 'playwright-core'
+import type { Test } from 'tap'
+import type { PageTests } from './page-tests.js'
+
+/** The floors that positions come from, in the order in which they come. */
+const listenTo = (page: Page) => {
+  const floors: string[] = []
+  const looks: (() => void)[] = []
+  page.on('websocket', (socket) =>
+    socket.on('framereceived', ({ payload }) => {
+      for (const [, floor = ''] of String(payload).matchAll(/"channel":"floor:([^"]+)","pub"/g)) floors.push(floor)
+      for (const look of looks.splice(0)) look()
+    })
+  )
+  const until = async (isEnough: () => boolean): Promise<void> => {
+    while (!isEnough()) await new Promise<void>((resolve) => looks.push(resolve))
+  }
+  return { floors, until }
+}
+
+export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<void> => {
+  await t.test('the live plan', async (t) => {
+    t.test('leaves the channel of a floor when another one is shown', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer' })
+      const { floors, until } = listenTo(page)
+      await page.goto('/live/f-1')
+      await until(() => floors.includes('f-1'))
+      await page.getByLabel('Floor', { exact: true }).selectOption('f-4')
+      await page.waitForURL('**/live/f-4')
+      await until(() => floors.includes('f-4'))
+
+      const since = floors.length
+      await until(() => floors.length >= since + 3)
+      t.same([...new Set(floors.slice(since))], ['f-4'])
+      t.same(complaints, [])
+    })
+
+    t.test('finds people by name, on this floor and on others', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer' })
+      await page.goto('/live/f-1')
+      const people = page.getByRole('region', { name: 'Who is where' }).getByRole('button')
+      await people.first().waitFor()
+      await page.getByLabel('Search people and things').fill('a')
+      await page.getByLabel('Search people and things').fill('an')
+      await page.getByText('On other floors').waitFor()
+      await people.last().click()
+      await page.waitForURL((url) => url.pathname !== '/live/f-1')
+      t.same(complaints, [])
+    })
+
+    t.test('says when the relay is gone, and recovers when it is back', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer', expected: /WebSocket/ })
+      await page.goto('/live/f-1')
+      await page.getByText('Live', { exact: true }).waitFor()
+
+      await stack.killRelay()
+      await page.getByText('The live connection is lost').waitFor()
+      await page.getByText('Offline', { exact: true }).waitFor()
+
+      await page.getByRole('button', { name: 'Try now' }).click()
+      await page.getByText('The live connection is lost').waitFor()
+
+      await stack.startRelay()
+      await page.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
+      await page.getByText('The live connection is lost').waitFor({ state: 'detached' })
+      await page.getByText('Last update: just now').waitFor()
+      t.same(complaints, [])
+    })
+  })
+}

@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import type { PageTests } from './page-tests.js'
+
+export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<void> => {
+  await t.test('a page on another origin', async (t) => {
+    t.test('changes nothing in the name of somebody who is signed in', async (t) => {
+      const { page } = await open(t, { as: 'admin', extraHTTPHeaders: {} })
+      const request = page.context().request
+      const people = async (): Promise<number> =>
+        (await (await request.get('/api/personnel?limit=1')).json()).meta.total as number
+      const before = await people()
+
+      const stranger = createServer((_request, response) => {
+        response.setHeader('content-type', 'text/html')
+        response.end(`<form method="post" enctype="text/plain" action="${stack.url}/api/personnel">
+          <input name='{"firstName":"Mallory","x":"' value='"}'><button>Win a prize</button></form>`)
+      })
+      stranger.listen(0)
+      await once(stranger, 'listening')
+      t.teardown(() => stranger.close())
+      const { port } = stranger.address() as AddressInfo
+
+      // To a browser the first is the same site as ours, cookies and all; the second is another one.
+      for (const host of ['localhost', '127.0.0.1']) {
+        await page.goto(`http://${host}:${port}/`)
+        const posted = page.waitForResponse('**/api/personnel')
+        await page.getByRole('button', { name: 'Win a prize' }).click()
+        t.equal((await posted).status(), 403, `a form on ${host}`)
+
+        await page.goto(`http://${host}:${port}/`)
+        const scripted = page.waitForResponse('**/api/personnel')
+        await page.evaluate((url) => {
+          const init = {
+            method: 'POST',
+            mode: 'no-cors',
+            credentials: 'include',
+            body: '{"firstName":"Mallory"}'
+          } as const
+          void fetch(url, init).catch(() => undefined)
+        }, `${stack.url}/api/personnel`)
+        t.equal((await scripted).status(), 403, `a script on ${host}`)
+      }
+      t.equal(await people(), before)
+    })
+  })
+}

@@ -1,0 +1,12 @@
+import type { Test } from 'tap'
+import type { DemoPage, DemoPageOptions } from '../../helper/demo-page.js'
+import type { DemoStack } from '../../helper/demo-stack.js'
+
+/** What all tests of the page share: one stack and one browser. Each has a window, an account and things of its own. */
+export interface PageTests {
+  readonly stack: DemoStack
+  open(t: Test, options?: DemoPageOptions): Promise<DemoPage>
+}
+
+export const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/
+export const PLAN = 'canvas[role=img]'

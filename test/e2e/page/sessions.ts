@@ -1,0 +1,125 @@
+import type { Page } from 'playwright-core'
+import type { Test } from 'tap'
+import type { Role } from '../../helper/demo-page.js'
+import { DEMO_PASSWORD } from '../../helper/demo-stack.js'
+import { type PageTests, PLAN, REFUSED } from './page-tests.js'
+
+const signIn = async (page: Page, email: string, password: string): Promise<void> => {
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** Resolves when the picture is another one: nothing but markers changes on it. */
+const pictureChanges = async (page: Page): Promise<void> => {
+  const before = await page.locator(PLAN).evaluate((canvas) => (canvas as unknown as Canvas).toDataURL())
+  await page.waitForFunction(
+    ([selector, picture]) => (queryPlan(selector) as unknown as Canvas).toDataURL() !== picture,
+    [PLAN, before] as const
+  )
+}
+/** The DOM is the browser's; here only what is used of it has a name. */
+interface Canvas {
+  toDataURL(): string
+}
+declare const queryPlan: (selector: string) => unknown
+
+const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] = [
+  ['admin', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Floors', 'Users', 'Audit log', 'Settings'], []],
+  ['operator', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/floors', '/users', '/audit']],
+  ['viewer', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/floors', '/users', '/audit']]
+]
+
+export const sessions = async (t: Test, { stack, open }: PageTests): Promise<void> => {
+  await t.test('a session', async (t) => {
+    t.test('begins on the page that was asked for, where markers move', async (t) => {
+      const { page, complaints } = await open(t)
+      await page.addInitScript('globalThis.queryPlan = (selector) => document.querySelector(selector)')
+      await page.goto('/live/f-2')
+      await page.waitForURL('**/login?returnTo=**')
+
+      await signIn(page, 'admin@example.com', DEMO_PASSWORD)
+      await page.waitForURL('**/live/f-2')
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByText('Last update: just now').waitFor()
+      await pictureChanges(page)
+      await pictureChanges(page)
+      t.same(complaints, [])
+    })
+
+    t.test('goes to the login when the session has come to its end, and says so', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer' })
+      await page.clock.install()
+      await page.goto('/settings')
+      await page.getByRole('heading', { name: 'Settings' }).waitFor()
+
+      await page.clock.fastForward('07:56:00')
+      await page.getByText('Your session ends in a few minutes').waitFor()
+      await page.clock.fastForward('00:05:00')
+      await page.getByText('Your session has ended').waitFor()
+      t.match(page.url(), '/login?returnTo=')
+      t.same(complaints, [])
+    })
+
+    t.test('goes to the login when the service no longer knows the session', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer', expected: REFUSED })
+      await page.goto('/settings')
+      await page.context().addCookies([{ name: 'auth_token', value: 'a.b.c', url: stack.url, httpOnly: true }])
+      await page.goto('/dashboard')
+      await page.getByText('Your session has ended').waitFor()
+      t.same(complaints, [])
+    })
+
+    t.test('says that a password is wrong, and after five attempts how long to wait', async (t) => {
+      const { page, complaints } = await open(t, { expected: REFUSED })
+      await page.goto('/login')
+      await signIn(page, 'nobody@example.com', 'wrong')
+      await page.getByRole('alert').getByText('the password is wrong').waitFor()
+      t.equal(await page.getByLabel('Password').inputValue(), '')
+
+      for (let attempt = 2; attempt <= 6; attempt++) {
+        const answered = page.waitForResponse('**/api/auth/login')
+        await signIn(page, 'nobody@example.com', 'wrong')
+        await answered
+      }
+      await page.getByRole('alert').getByText('Too many attempts. Try again in 15 minutes.').waitFor()
+      t.ok(await page.getByRole('button', { name: 'Sign in' }).isDisabled())
+      t.same(complaints, [])
+    })
+
+    t.test('signs out', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer' })
+      await page.goto('/settings')
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.waitForURL('**/login')
+      t.notOk((await page.context().cookies()).some(({ name }) => name.startsWith('auth_')))
+      await page.goto('/personnel')
+      await page.waitForURL('**/login?returnTo=**')
+      t.same(complaints, [])
+    })
+  })
+
+  t.test('what a role is shown', async (t) => {
+    for (const [role, entries, closed] of MENUS) {
+      t.test(`as ${role}`, async (t) => {
+        const { page, complaints } = await open(t, { as: role })
+        await page.goto('/settings')
+        const menu = page.getByRole('navigation', { name: 'Pages' })
+        // Reading all of them waits for none.
+        await menu.getByRole('link').first().waitFor()
+        t.same(
+          (await menu.getByRole('link').allInnerTexts()).map((text) => text.trim()),
+          entries
+        )
+        for (const path of closed) {
+          await page.goto(path)
+          await page.waitForURL('**/forbidden')
+        }
+        await page.goto('/personnel')
+        await page.getByRole('cell').first().waitFor()
+        t.equal(await page.getByRole('button', { name: 'Add a person' }).count(), role === 'viewer' ? 0 : 1)
+        t.same(complaints, [])
+      })
+    }
+  })
+}
