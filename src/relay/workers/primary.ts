@@ -28,13 +28,12 @@ export interface PrimaryParts extends MemoryParts, ConfigWithFile {
 export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
   const { log, graceMs } = parts
   let { config, file } = parts
-  let port = config.listen.port
   const owner = new ChannelOwner(parts)
   const fleet = new FleetDesk()
   const workers = new WorkerProcesses({
     count: config.workers,
     log,
-    beginning: () => ({ file, port }),
+    file: () => file,
     serve: (link) => {
       owner.serve(link)
       fleet.serve(link)
@@ -62,7 +61,6 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
 
   closeOnSignal({ close: () => workers.stop(), cutOff: () => workers.kill() }, log, graceMs)
   const address = await workers.start()
-  port = address.port
   process.on('SIGHUP', () => void configure())
   return address
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { Backoff } from './backoff.js'
+import { closeUntaken } from './handover.js'
 import { Link } from './link.js'
 
 /** Where a worker finds its end of the link: a pair of sockets that it inherits, and that has no name anywhere. */
@@ -13,18 +14,11 @@ export interface Address {
   readonly port: number
 }
 
-/** What a worker needs to know to begin. */
-export interface Beginning {
-  /** The text of the config file, which may have changed since the program was started. */
-  readonly file: string | null
-  /** The port that the others listen on; as configured, for the first ones. */
-  readonly port: number
-}
-
 export interface WorkerProcessesParts {
   readonly count: number
   readonly log: Logger
-  readonly beginning: () => Beginning
+  /** The text of the config file, which may have changed since the program was started. */
+  readonly file: () => string | null
   /** Serves a worker until its link closes. */
   readonly serve: (link: Link, number: number) => void
 }
@@ -54,12 +48,12 @@ export class WorkerProcesses {
     const failed = new Promise<never>((_, reject) => {
       this.#giveUp = reject
     })
-    const numbers = Array.from({ length: this.#parts.count }, (_, index) => index + 1)
-    // One after the other: where a port is to be chosen, the first one chooses it.
-    let address: Address | null = null
-    for (const number of numbers) address = await Promise.race([this.#begin(number), failed])
+    // Where a port is to be chosen, the first one chooses it.
+    const address = await Promise.race([this.#begin(1), failed])
+    const others = Array.from({ length: this.#parts.count - 1 }, (_, index) => this.#begin(index + 2))
+    await Promise.race([Promise.all(others), failed])
     this.#giveUp = null
-    return address as Address
+    return address
   }
 
   get links(): readonly Link[] {
@@ -80,15 +74,15 @@ export class WorkerProcesses {
   }
 
   #begin(number: number): Promise<Address> {
-    const { log, beginning, serve } = this.#parts
+    const { log, file, serve } = this.#parts
     const process = cluster.fork()
+    closeUntaken(process.process)
     const link = new Link(process.process.stdio[LINK_FD] as Duplex, (error) =>
       log.error({ err: error, worker: number }, 'a worker says what cannot be read')
     )
     this.#running.set(number, { process, link, since: Date.now() })
     serve(link, number)
-    const { file, port } = beginning()
-    link.tell('begin', (out) => out.number(number).textOrNull(file).number(port))
+    link.tell('begin', (out) => out.number(number).textOrNull(file()))
     process.once('exit', (code: number | null, signal: string | null) => this.#ended(number, code ?? signal))
     // A worker that cannot be spoken to any more serves nobody.
     void link.closed.then(() => setTimeout(() => process.process.kill('SIGKILL'), LINGER_MS).unref())
@@ -117,7 +111,7 @@ export class WorkerProcesses {
     const backoff = this.#backoffs.get(number) ?? new Backoff()
     this.#backoffs.set(number, backoff)
     const delayMs = backoff.afterLiving(livedMs)
-    log.error({ worker: number, how, delayMs }, 'a worker has ended and will be replaced')
+    log[how === 0 ? 'info' : 'error']({ worker: number, how, delayMs }, 'a worker has ended and will be replaced')
     const replace = async (): Promise<void> => {
       this.#replacements.delete(number)
       await this.#begin(number)

@@ -4,7 +4,7 @@ import type { Environment } from '../../shared/env.js'
 import { createLogger } from '../../shared/logger.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
 import { buildRelay } from '../app.js'
-import { type RelayConfig, relayConfig } from '../config.js'
+import { relayConfig } from '../config.js'
 import { reloadConfigFile } from '../config-reload.js'
 import type { Engine } from '../engine/engine.js'
 import { done, Link } from './link.js'
@@ -21,7 +21,7 @@ export interface WorkerParts {
 }
 
 /** One of several processes that share a port. What all of them share is in another process, at the end of a link. */
-export const runWorker = async ({ environment, version, goodbyeMs }: WorkerParts): Promise<void> => {
+export const runWorker = async (parts: WorkerParts): Promise<void> => {
   // The one that started this process hears of it, and tells what it means.
   process.on('SIGHUP', () => undefined)
   const link = new Link(new Socket({ fd: LINK_FD, readable: true, writable: true }), (error) => {
@@ -29,54 +29,62 @@ export const runWorker = async ({ environment, version, goodbyeMs }: WorkerParts
   })
   // Without the owner there is nothing to serve. It has been restarted, or it will be.
   void link.closed.then(() => process.exit(1))
-  const { number, file, port } = await beginning(link)
+  // It may be told to stop before it has begun.
+  link.hears({ stop: () => process.exit(0) })
+  const begun = await beginning(link)
   try {
-    const config = relayConfig(environment, () => file)
-    await serve(config, { link, number, port, environment, version, goodbyeMs })
+    await serve(link, begun, parts)
   } catch (error) {
     link.tell('failed', (out) => out.text(error instanceof Error ? error.message : String(error)))
     link.end()
   }
 }
 
-interface ServeParts extends WorkerParts {
-  readonly link: Link
+interface Begun {
   readonly number: number
-  readonly port: number
+  /** Follows the file that the config is read from, from the very beginning. */
+  readonly file: { text: string; changed: () => void }
 }
 
-const serve = async (
-  initial: RelayConfig,
-  { link, number, port, environment, version, goodbyeMs }: ServeParts
-): Promise<void> => {
-  let config = initial
+const serve = async (link: Link, begun: Begun, { environment, version, goodbyeMs }: WorkerParts): Promise<void> => {
+  const { number, file } = begun
+  let config = relayConfig(environment, () => file.text)
   const log = createLogger({ name: 'relay', level: config.logLevel, isShared: true }).child({ worker: number })
   const name = `relay worker ${number}`
   // With Redis every worker is a node by itself.
   const shared = config.engine === 'memory' ? { engine: owned(link) } : {}
   const { server, configure, close, cutOff } = await buildRelay(config, { log, version, name, ...shared })
-  server.listen(port, config.listen.host)
+  file.changed = () => {
+    const reload = reloadConfigFile(config, environment, () => file.text)
+    if (!reload.ok) throw new Error(reload.faults.join('; '))
+    config = reload.config
+    configure(config)
+  }
+  // It may have changed while the relay was built.
+  file.changed()
+  server.listen(config.listen.port, config.listen.host)
   await once(server, 'listening')
-  const stop = closeOnSignal({ close, cutOff }, log, config.shutdownMs + goodbyeMs)
-  link.hears({ stop })
-  link.answers({
-    configure: (fields) => {
-      const file = fields.text()
-      const reload = reloadConfigFile(config, environment, () => file)
-      if (!reload.ok) throw new Error(reload.faults.join('; '))
-      config = reload.config
-      configure(config)
-      return done
-    }
-  })
-  const { address, port: listening } = server.address() as AddressInfo
-  link.tell('listening', (out) => out.text(address).number(listening))
+  link.hears({ stop: closeOnSignal({ close, cutOff }, log, config.shutdownMs + goodbyeMs) })
+  const { address, port } = server.address() as AddressInfo
+  link.tell('listening', (out) => out.text(address).number(port))
 }
 
-const beginning = (link: Link): Promise<{ readonly number: number; readonly file: string; readonly port: number }> =>
+const beginning = (link: Link): Promise<Begun> =>
   new Promise((resolve) => {
     link.hears({
-      begin: (fields) => resolve({ number: fields.number(), file: fields.textOrNull() ?? '', port: fields.number() })
+      begin: (fields) => {
+        const file = { text: '', changed: (): void => undefined }
+        const number = fields.number()
+        file.text = fields.textOrNull() ?? ''
+        link.answers({
+          configure: async (again) => {
+            file.text = again.textOrNull() ?? ''
+            file.changed()
+            return done
+          }
+        })
+        resolve({ number, file })
+      }
     })
   })
 

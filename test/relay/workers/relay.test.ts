@@ -224,3 +224,17 @@ t.test('every worker', async (t) => {
     }
   })
 })
+
+t.test('when the relay is told to stop', async (t) => {
+  const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => connectedClient(t, relay.url)))
+  const pids = relay.workers()
+  relay.program.signal('SIGTERM')
+
+  t.test('all workers send their clients away, and it leaves with 0', async (t) => {
+    for (const { closed } of clients) t.equal(await closed, '3001 shutdown')
+    t.same(await relay.program.exited, { code: 0, signal: null })
+    for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+    t.notMatch(relay.program.stdout, /"level":(50|60)/)
+    t.equal(relay.program.stderr, '')
+  })
+})

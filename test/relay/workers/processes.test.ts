@@ -1,0 +1,203 @@
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { send } from '../../helper/http.js'
+import { startProgram } from '../../helper/program.js'
+import { connectedClient, type RawClient } from '../../helper/raw-client.js'
+import { collect, event, officialClient } from '../../helper/relay.js'
+import { API_KEY, HMAC_SECRET } from '../../helper/relay-rules.js'
+import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
+
+const KEPT = { allow_subscribe_for_client: true, history_size: 10_000, history_ttl: '300s', force_recovery: true }
+const FILE = {
+  channel: { namespaces: [{ name: 'seq', ...KEPT, presence: true }] },
+  client: { recovery_max_publication_limit: 10_000 }
+}
+const PATIENCE_MS = 60_000
+
+const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await isSo())) await setTimeout(20)
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** All workers serve again. */
+const whole = ({ nodes }: RelayOfWorkers, count: number): Promise<void> =>
+  until(() =>
+    nodes().then(
+      (all) => all.length === count,
+      () => false
+    )
+  )
+
+/** Publishes until it is answered; a key sees to it that nothing is published twice. */
+const publishSurely = async (relay: RelayOfWorkers, channel: string, n: number): Promise<void> => {
+  for (;;) {
+    try {
+      await relay.api('publish', { channel, data: { n }, idempotency_key: `${channel} ${n}` })
+      return
+    } catch {
+      // The worker has gone in the middle of it.
+    }
+  }
+}
+
+const relay = await startWorkers(t, 2, FILE)
+
+/** Ends a worker, and waits for the one that takes its place. */
+const replaced = async (pid: number, signal: NodeJS.Signals): Promise<void> => {
+  process.kill(pid, signal)
+  await until(() => !isAlive(pid))
+  await whole(relay, 2)
+}
+
+t.test('a worker that is killed', async (t) => {
+  const [steady, first] = relay.workers() as [number, number]
+
+  t.test('is replaced, and its clients hear exactly what is published', async (t) => {
+    const heard = await Promise.all(
+      Array.from({ length: 10 }, async (_, index) => {
+        const client = officialClient(t, relay, 'websocket')
+        const subscription = client.newSubscription(`seq:${index % 2}`)
+        const collected = collect(subscription)
+        const subscribed = event(subscription, 'subscribed')
+        subscription.subscribe()
+        client.connect()
+        await subscribed
+        return collected
+      })
+    )
+    let isPublishing = true
+    const publishers = ['seq:0', 'seq:1'].map(async (channel) => {
+      let n = 0
+      while (isPublishing) await publishSurely(relay, channel, ++n)
+      return n
+    })
+    let victim = first
+    for (let time = 0; time < 2; time++) {
+      const at = heard.map(({ publications }) => publications.length)
+      await replaced(victim, 'SIGKILL')
+      victim = relay.workers().find((pid) => pid !== steady) as number
+      await Promise.all(heard.map(({ until }, index) => until(({ length }) => length > (at[index] as number) + 5)))
+    }
+    isPublishing = false
+    const published = await Promise.all(publishers)
+    for (const [index, { until, publications }] of heard.entries()) {
+      const count = published[index % 2] as number
+      await until(({ length }) => length >= count)
+      t.same(
+        publications.map(({ data, offset }) => [data.n, offset]),
+        Array.from({ length: count }, (_, place) => [place + 1, place + 1])
+      )
+    }
+  })
+
+  t.test('is waited for longer each time it ends soon', async (t) => {
+    const delays = [...relay.program.stdout.matchAll(/"how":"SIGKILL","delayMs":(\d+)/g)].map(([, ms]) => Number(ms))
+    t.same(delays, [100, 200])
+  })
+
+  t.test('leaves nobody behind', async (t) => {
+    const clients: RawClient[] = []
+    // Connections are handed out in turn, so there is one at each worker.
+    for (let n = 0; n < 4; n++) {
+      const client = await connectedClient(t, relay.url, `user${n}`)
+      await client.ask({ id: 2, subscribe: { channel: 'seq:ghosts' } })
+      clients.push(client)
+    }
+    const count = async (): Promise<unknown> =>
+      (await relay.api('presence_stats', { channel: 'seq:ghosts' })).num_clients
+    t.equal(await count(), clients.length)
+    await replaced(steady, 'SIGKILL')
+    t.equal(await Promise.race(clients.map(({ closed }) => closed)), '1006')
+    const left = clients.filter(({ ws }) => ws.readyState === ws.OPEN)
+
+    t.ok(left.length > 0 && left.length < clients.length)
+    t.equal(await count(), left.length)
+  })
+
+  t.test('by SIGTERM sends its clients away to come back, and is replaced', async (t) => {
+    const clients = await Promise.all(Array.from({ length: 2 }, () => connectedClient(t, relay.url)))
+    const [pid] = relay.workers() as [number]
+    await replaced(pid, 'SIGTERM')
+    t.equal(await Promise.race(clients.map(({ closed }) => closed)), '3001 shutdown')
+  })
+})
+
+t.test('a relay with workers whose file is read again', async (t) => {
+  const refusals = async (channel: string): Promise<number> => {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => relay.publish(channel, 1)))
+    return answers.filter((answer) => answer === undefined).length
+  }
+
+  t.test('refuses one with a fault once, and goes on by the old rules', async (t) => {
+    relay.configure('{')
+    relay.program.signal('SIGHUP')
+    await relay.program.waitForLine('the new config is refused', PATIENCE_MS)
+    t.equal(await refusals('seq:1'), 0)
+    t.equal(relay.program.stdout.split('the new config is refused').length, 2)
+  })
+
+  t.test('starts no worker by the faulty one', async (t) => {
+    const [pid] = relay.workers() as [number]
+    await replaced(pid, 'SIGKILL')
+    t.equal(await refusals('seq:1'), 0)
+  })
+
+  t.test('goes on by the new rules in all of them, and in those that come', async (t) => {
+    relay.configure({ channel: { namespaces: [{ name: 'new' }] } })
+    relay.program.signal('SIGHUP')
+    await relay.program.waitForLine('config reloaded', PATIENCE_MS)
+    t.equal(await refusals('new:1'), 0)
+    t.equal(await refusals('seq:1'), 4)
+    const [pid] = relay.workers() as [number]
+    await replaced(pid, 'SIGKILL')
+    t.equal(await refusals('new:1'), 0)
+    t.equal(await refusals('seq:1'), 4)
+  })
+
+  t.test('says that its port is taken', async (t: Test) => {
+    const program = await startProgram(t, 'dist/src/relay/main.js', {
+      RELAY_PORT: String(relay.port),
+      RELAY_WORKERS: '2',
+      REALTIME_HMAC_SECRET: HMAC_SECRET,
+      REALTIME_API_KEY: API_KEY
+    })
+    t.same(await program.exited, { code: 1, signal: null })
+    t.match(program.stderr, /^relay: cannot start: .*EADDRINUSE.*\n$/)
+    t.equal(program.stdout, '')
+  })
+})
+
+t.test('a relay with workers that is told to stop, as its workers are', async (t) => {
+  const pids = relay.workers()
+  const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
+  // A terminal sends its signals to all processes, and so do some supervisors.
+  for (const pid of pids) process.kill(pid, 'SIGINT')
+  relay.program.signal('SIGINT')
+
+  t.test('sends everybody away and leaves with 0', async (t) => {
+    for (const { closed } of clients) t.equal(await closed, '3001 shutdown')
+    t.same(await relay.program.exited, { code: 0, signal: null })
+    t.same(pids.filter(isAlive), [])
+    t.equal(relay.program.stderr, '')
+  })
+})
+
+t.test('a relay whose owner is killed', async (t) => {
+  const relay = await startWorkers(t, 2, FILE)
+  const pids = relay.workers()
+  const client = await connectedClient(t, relay.url)
+  relay.program.signal('SIGKILL')
+
+  t.test('ends as a whole, so that it can be started again', async (t) => {
+    t.equal(await client.closed, '1006')
+    await until(() => !pids.some(isAlive))
+    await t.rejects(send(relay.url, '/health'), { code: 'ECONNREFUSED' })
+  })
+})
