@@ -14,6 +14,7 @@ import { type Call, FileAnswer, type Handler, type Handlers, PartOfList, type Ro
 // What the gateway answers without asking the backend.
 const GATEWAYS_OWN: ReadonlySet<string> = new Set([
   'GET /api/auth/csrf-token',
+  'GET /api/auth/providers',
   'GET /api/health',
   'GET /api/health/ready',
   'GET /api/health/database'

@@ -8,7 +8,7 @@ export const sessionEnd = shallowRef<'none' | 'soon' | 'over'>('none')
 const MAX_AGE_MS = 12_000
 
 /** One client for the whole page. */
-export const { api, session, realtime } = createClient({
+export const { api, session, realtime, signOut } = createClient({
   realtime: { maxAgeMs: MAX_AGE_MS },
   onExpiring: () => {
     sessionEnd.value = 'soon'

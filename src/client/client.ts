@@ -1,14 +1,18 @@
 import { type ApiOptions, createApi } from './api/api.js'
 import type { Api } from './api/operations.js'
+import { leaveTo } from './browser.js'
 import { type Clock, systemClock } from './clock.js'
 import { Realtime, type RealtimeOptions } from './realtime/realtime.js'
 import { type ExpiryOptions, watchExpiry } from './session/expiry-watch.js'
+import { providerLogoutIn } from './session/provider-logout.js'
 import { Session } from './session/session.js'
 
 export interface ClientOptions
   extends Pick<ApiOptions, 'baseUrl' | 'fetch' | 'newXhr' | 'cookies'>,
     Pick<ExpiryOptions, 'warnBeforeMs' | 'onExpiring' | 'onExpired'> {
   readonly clock?: Clock
+  /** Goes to an address of the gateway that is no page of this site's own: the provider's logout. */
+  readonly leave?: (url: string) => void
   readonly realtime?: Omit<RealtimeOptions, 'negotiate' | 'clock'>
 }
 
@@ -17,6 +21,11 @@ export interface Client {
   readonly session: Session
   /** Not connected until it is started. */
   readonly realtime: Realtime
+  /**
+   * Signs out here, and leaves for the identity provider where the session came from there, to sign out there too; the
+   * provider sends the browser back. True where the page is being left.
+   */
+  signOut(): Promise<boolean>
   /** Ends what would go on by itself: the connection, the watch over the session. */
   close(): void
 }
@@ -33,10 +42,19 @@ export const createClient = ({
   warnBeforeMs,
   onExpiring,
   onExpired,
+  leave = leaveTo,
+  // Called by its name, because a browser's fetch refuses to be anybody's method.
+  fetch = (input, init) => globalThis.fetch(input, init),
   ...apiOptions
 }: ClientOptions = {}): Client => {
+  let providerLogout: string | null = null
   const api: Api = createApi({
     ...apiOptions,
+    fetch: async (input, init) => {
+      const response = await fetch(input, init)
+      providerLogout = providerLogoutIn(response) ?? providerLogout
+      return response
+    },
     onSettled: (error, path) => {
       if (error === null && LOGINS.has(path)) session.begin()
       else session.refresh()
@@ -60,6 +78,16 @@ export const createClient = ({
     api,
     session,
     realtime,
+    signOut: async () => {
+      providerLogout = null
+      await api.auth.logout().catch((error) => {
+        // The gateway has ended the session, whatever the backend says to it.
+        if (session.state.isSignedIn) throw error
+      })
+      if (providerLogout === null) return false
+      leave(`${apiOptions.baseUrl ?? ''}${providerLogout}`)
+      return true
+    },
     close: () => {
       realtime.stop()
       expiry.stop()

@@ -9,8 +9,13 @@ const HOUR_MS = 3_600_000
 const CREDENTIALS = { email: 'ada@example.com', password: 'correct horse' }
 
 /** A page in production, and a backend that lets everybody in. */
-const openClient = async (t: Test, options: ClientOptions = {}, permissions: readonly string[] = ['a.b']) => {
-  const gateway = await startGateway(t)
+const openClient = async (
+  t: Test,
+  options: ClientOptions = {},
+  permissions: readonly string[] = ['a.b'],
+  env: Readonly<Record<string, string>> = {}
+) => {
+  const gateway = await startGateway(t, { env })
   const { backend } = gateway
   const user = { userId: 7, email: 'ada@example.com', displayName: 'Ada', role: 'admin', permissions }
   backend.answer = ({ url }, response) => {
@@ -36,6 +41,64 @@ t.test('a client', async (t) => {
 
     t.equal(client.session.state.isSignedIn, false)
     t.same(seen, [true, false])
+  })
+
+  t.test('signs out of a session that came from a password, whatever the backend says to it', async (t) => {
+    const left: string[] = []
+    const { client, backend } = await openClient(t, { leave: (url) => left.push(url) })
+    for (const status of [200, 500]) {
+      await client.api.auth.login(CREDENTIALS)
+      const { answer } = backend
+      backend.answer = (request, response) =>
+        request.url.endsWith('logout') ? response.writeHead(status).end('{}') : answer(request, response)
+      t.equal(await client.signOut(), false)
+      t.equal(client.session.state.isSignedIn, false)
+    }
+    t.same(left, [], 'and stays on the page')
+  })
+
+  t.test('leaves for the identity provider to sign out of a session that came from there', async (t) => {
+    const left: string[] = []
+    const env = {
+      PUBLIC_URL: 'http://app.example.test',
+      OIDC_ISSUER: 'http://127.0.0.1:9',
+      OIDC_CLIENT_ID: 'gatehouse',
+      OIDC_CLIENT_SECRET: 'secret',
+      SESSION_SECRET: 'session-secret-for-tests-0123456789'
+    }
+    const { client, url, jar } = await openClient(t, { leave: (to) => left.push(to) }, [], env)
+    t.same(await client.api.auth.providers(), { success: true, data: [{ name: 'oidc', loginAt: '/auth/oidc/login' }] })
+    await client.api.auth.login(CREDENTIALS)
+    jar.keep(['auth_via_oidc=true'])
+
+    t.equal(await client.signOut(), true)
+    t.same(left, [`${url}/auth/oidc/logout`])
+    t.equal(client.session.state.isSignedIn, false)
+
+    await client.api.auth.login(CREDENTIALS)
+    t.equal(await client.signOut(), false, 'and not the next time, from a password')
+    t.equal(left.length, 1)
+  })
+
+  t.test('goes nowhere else, whoever answers', async (t) => {
+    const left: string[] = []
+    for (const place of [
+      'https://evil.test/',
+      '//evil.test',
+      '/auth/oidc/logout.evil',
+      '/live',
+      'javascript:alert(1)'
+    ]) {
+      const answer = new Response('{"success":true,"csrfToken":"t"}', { headers: { 'x-logout-at': place } })
+      const client = createClient({
+        fetch: async () => answer.clone(),
+        leave: (to) => left.push(to),
+        cookies: () => ''
+      })
+      t.teardown(() => client.close())
+      t.equal(await client.signOut(), false, place)
+    }
+    t.same(left, [])
   })
 
   t.test('never sees the token', async (t) => {

@@ -7,7 +7,7 @@ import { form, PNG, type Reply, reply, startTestBackend } from './demo-backend.j
 
 // Every declared route, through the real gateway to the demo's backend, with the bodies that the schemas show as examples.
 
-const GATEWAYS_OWN = /^\/api\/(health|auth\/csrf-token)/
+const GATEWAYS_OWN = /^\/api\/(health|auth\/csrf-token|auth\/providers)/
 
 /** What each `:id` stands for, by the beginning of its path. */
 const IDS: readonly (readonly [string, string])[] = [

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Program, stackOf } from '../../scripts/demo/stack.js'
+import { type Program, type StackOptions, stackOf } from '../../scripts/demo/stack.js'
 import type { Child, Teardown } from './child.js'
 import { freePort } from './free-port.js'
 import { startProgram } from './program.js'
@@ -18,18 +18,23 @@ export interface DemoStack {
   startRelay(): Promise<void>
 }
 
-const READY = /listening/
+const READY = /listening|identity provider at/
 const READY_WITHIN_MS = 60_000
 
-export const startDemoStack = async (t: Teardown, env: Readonly<Record<string, string>> = {}): Promise<DemoStack> => {
+export const startDemoStack = async (
+  t: Teardown,
+  env: Readonly<Record<string, string>> = {},
+  options: StackOptions = {}
+): Promise<DemoStack> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-demo-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
-  const { programs, pageUrl, hasPage } = stackOf({
+  const ports = {
     GATEWAY_PORT: `${await freePort()}`,
     RELAY_PORT: `${await freePort()}`,
     DEMO_BACKEND_PORT: `${await freePort()}`,
-    DEMO_PASSWORD
-  })
+    DEMO_OIDC_PORT: `${await freePort()}`
+  }
+  const { programs, pageUrl, hasPage } = stackOf({ ...ports, DEMO_PASSWORD }, options)
   if (!hasPage) throw new Error('the page is not built: npm run build')
 
   const start = async ({ entry, env: own }: Program): Promise<Child> => {
@@ -43,8 +48,8 @@ export const startDemoStack = async (t: Teardown, env: Readonly<Record<string, s
     await child.waitForLine(READY, READY_WITHIN_MS)
     return child
   }
-  const [relay, ...others] = programs
-  if (relay?.name !== 'relay') throw new Error('the relay comes first')
+  const relay = programs.find(({ name }) => name === 'relay') as Program
+  const others = programs.filter((program) => program !== relay)
 
   let running: Child
   const startRelay = async (): Promise<void> => {

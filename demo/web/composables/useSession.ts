@@ -1,10 +1,12 @@
 import { computed, shallowRef } from 'vue'
 import type { PageMeta } from '../../../src/client/guards/visit.js'
-import { api, session, sessionEnd } from '../services.js'
+import { api, session, sessionEnd, signOut } from '../services.js'
 
 const state = shallowRef(session.state)
 session.onChange((changed) => {
   state.value = changed
+  // Also without a password: the provider may still know who it is.
+  if (changed.isSignedIn && sessionEnd.value === 'over') sessionEnd.value = 'none'
 })
 
 const permissions = computed(() => new Set(state.value.permissions))
@@ -14,6 +16,7 @@ const may = (permission: string): boolean => permissions.value.has(permission)
 export const useSession = () => ({
   user: computed(() => state.value.user),
   name: computed(() => state.value.user?.displayName ?? state.value.user?.email ?? 'Somebody'),
+  isSignedIn: computed(() => state.value.isSignedIn),
   sessionEnd,
   may,
   maySee: ({ permissions: all = [], permissionsAny: any = [] }: PageMeta): boolean =>
@@ -22,8 +25,5 @@ export const useSession = () => ({
     await api.auth.login({ email, password })
     sessionEnd.value = 'none'
   },
-  signOut: async (): Promise<void> => {
-    await api.auth.logout()
-    session.refresh()
-  }
+  signOut
 })

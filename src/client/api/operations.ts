@@ -63,7 +63,9 @@ export const operations = (calls: Calls) => ({
     /** Who is signed in, as the backend sees it: `GET /api/auth/backend-me`. */
     backendMe: calls.read('/api/auth/backend-me'),
     /** A CSRF token, in a cookie and in the answer: `GET /api/auth/csrf-token`. */
-    csrfToken: calls.read('/api/auth/csrf-token')
+    csrfToken: calls.read('/api/auth/csrf-token'),
+    /** Where one can sign in besides here: `GET /api/auth/providers`. */
+    providers: calls.read('/api/auth/providers')
   },
   users: {
     /** List users: `GET /api/users`. */

@@ -65,6 +65,26 @@ const csrfToken: OwnAnswer = {
   needsBackend: false
 }
 
+const providers: OwnAnswer = {
+  description: 'For login pages: whether there is an identity provider, and nothing about it.',
+  answers: {
+    '200': {
+      description: 'An entry where an identity provider is configured, else none.',
+      body: Type.Object({
+        success: Type.Literal(true, { description: 'Always true.' }),
+        data: Type.Array(
+          Type.Object({
+            name: Type.Literal('oidc', { description: 'Always this.' }),
+            loginAt: Type.String({ description: 'Where to send the browser; takes `returnTo`, a path of this site.' })
+          }),
+          { description: 'The ways to sign in besides a password.' }
+        )
+      })
+    }
+  },
+  needsBackend: false
+}
+
 const up = Type.Object({
   status: Type.Literal('up', { description: 'It answers.' }),
   latencyMs: Type.Integer({ minimum: 0, description: 'How long that took, in milliseconds.' })
@@ -96,6 +116,7 @@ export const ownAnswers: ReadonlyMap<`${Method} ${string}`, OwnAnswer> = new Map
   ['POST /api/auth/backend-login', login],
   ['POST /api/auth/logout', logout],
   ['GET /api/auth/csrf-token', csrfToken],
+  ['GET /api/auth/providers', providers],
   [
     'GET /api/health',
     health('Asks nobody, so that a failing neighbour never gets a gateway restarted.', {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
+import { LOGIN_PATH } from '../oidc/oidc-paths.js'
 import type { Backend, BackendWatch } from '../proxy/backend.js'
 import type { LocalHandler } from '../proxy/mount.js'
 import { headersObject } from '../proxy/response-headers.js'
@@ -61,7 +62,8 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
     ['POST /api/auth/login', login],
     ['POST /api/auth/backend-login', login],
     ['POST /api/auth/logout', logout],
-    ['GET /api/auth/csrf-token', csrfToken(parts)]
+    ['GET /api/auth/csrf-token', csrfToken(parts)],
+    ['GET /api/auth/providers', providers(parts)]
   ])
 }
 
@@ -90,6 +92,12 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {
     setCookie(reply, 'csrf_token', token, options)
     return reply.header('cache-control', 'no-store').send({ success: true, csrfToken: token })
   }
+}
+
+/** For login pages: that there is a provider, and where one goes; which it is they learn there. */
+const providers = ({ provider }: SessionRouteParts): LocalHandler => {
+  const data = provider === null ? [] : [{ name: 'oidc', loginAt: LOGIN_PATH }]
+  return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 
 const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): FastifyReply => {

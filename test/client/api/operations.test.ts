@@ -11,7 +11,7 @@ const ids = operationIds(rows)
 
 /** Answered by the gateway itself: nothing of them reaches the backend. */
 const isOwn = ({ path, method }: RouteDeclaration): boolean =>
-  path.startsWith('/api/health') || (path === '/api/auth/csrf-token' && method === 'GET')
+  method === 'GET' && /^\/api\/(?:health|auth\/csrf-token$|auth\/providers$)/.test(path)
 
 type Call = (...args: unknown[]) => Promise<unknown>
 

@@ -125,6 +125,15 @@ t.test('every read', async (t) => {
     t.match(answer.headers['set-cookie'], [`csrf_token=${csrfToken};`])
     t.same(reached, [])
   })
+
+  t.test('of the providers is answered by the gateway alone, and says that there is none', async (t) => {
+    const { answer, reached } = await ask('/api/auth/providers', {})
+
+    t.equal(answer.status, 200)
+    t.equal(answer.body, '{"success":true,"data":[]}')
+    t.equal(answer.headers['cache-control'], 'no-store')
+    t.same(reached, [])
+  })
 })
 
 t.test('every mutation without the CSRF pair', async (t) => {

@@ -13,6 +13,7 @@ const EXTRA: readonly (readonly [why: string, domain: string, routes: readonly s
     )
   ],
   ['a check of the database only reads', 'health', ['GET /api/health/database']],
+  ['a login page asks what else there is', 'auth', ['GET /api/auth/providers']],
   ['two probes more, of our own', 'health', ['GET /api/health', 'GET /api/health/ready']]
 ]
 
@@ -131,6 +132,7 @@ t.test('the route tables', async (t) => {
         .toSorted(),
       [
         'GET /api/auth/csrf-token',
+        'GET /api/auth/providers',
         'GET /api/health',
         'GET /api/health/database',
         'GET /api/health/ready',

@@ -1,0 +1,77 @@
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { startBrowser } from '../helper/browser.js'
+import { openDemoPage } from '../helper/demo-page.js'
+import { startDemoStack } from '../helper/demo-stack.js'
+
+// As `npm start -- --oidc`: the page, the gateway, the backend and an identity provider, each a process of its own.
+t.setTimeout(300_000)
+const stack = await startDemoStack(t, {}, { oidc: true })
+const browser = await startBrowser(t)
+
+const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/
+
+const startAtProvider = (page: Page) => page.getByRole('link', { name: 'Sign in with the identity provider' }).click()
+const pick = (page: Page, account: string) => page.locator(`button[value=${account}]`).click()
+const signOut = (page: Page) => page.getByRole('button', { name: 'Sign out' }).click()
+const confirmAtProvider = (page: Page) => page.getByRole('button', { name: 'Yes, sign out' }).click()
+const cookieNames = async (page: Page): Promise<string[]> =>
+  (await page.context().cookies(stack.url)).map(({ name }) => name)
+
+t.test('with an identity provider', async (t) => {
+  t.test('one signs in, lands where one wanted, and signs out everywhere', async (t) => {
+    const { page, complaints, findings } = await openDemoPage(t, browser, stack)
+    await page.goto('/users?page=1')
+    await page.waitForURL('**/login?returnTo=**')
+    await page.getByRole('link', { name: 'Sign in with the identity provider' }).waitFor()
+    t.same(await findings(), [], 'the login page serves everybody')
+
+    await startAtProvider(page)
+    await pick(page, 'admin')
+    await page.waitForURL(`${stack.url}/users?page=1`)
+    await page.getByRole('cell', { name: 'Olive Operator' }).waitFor()
+    t.notMatch(await page.evaluate('document.cookie'), /oidc_session|auth_token=/, 'scripts see no token')
+    t.match(await page.evaluate('document.cookie'), 'auth_via_oidc=true')
+
+    // As when the app's session has run out and the provider's has not.
+    for (const name of ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry'])
+      await page.context().clearCookies({ name })
+    await page.goto('/login?returnTo=%2Fusers')
+    await page.waitForURL(`${stack.url}/users`)
+    await page.getByRole('cell', { name: 'Olive Operator' }).waitFor()
+    t.pass('whom the provider still knows is signed in without a question')
+
+    await signOut(page)
+    await confirmAtProvider(page)
+    await page.waitForURL('**/login**')
+    t.same(
+      (await cookieNames(page)).filter((name) => name !== 'csrf_token'),
+      [],
+      'nothing is left here'
+    )
+    await startAtProvider(page)
+    await page.locator('button[value=admin]').waitFor()
+    t.pass('and the provider asks who it is')
+    t.same(complaints, [])
+  })
+
+  t.test('who has no account is told so, can leave, and can sign in as somebody else', async (t) => {
+    const { page } = await openDemoPage(t, browser, stack, { expected: REFUSED })
+    await page.goto('/login')
+    await startAtProvider(page)
+    await pick(page, 'nobody')
+    await page.getByRole('heading', { name: 'There is no account for you here' }).waitFor()
+    t.match(await page.textContent('main'), 'nobody@example.com')
+    await page.getByRole('link', { name: 'Go to the start page' }).click()
+    await page.waitForURL('**/login**')
+    t.ok((await cookieNames(page)).includes('oidc_exchange_failed'), 'and nobody is sent round in circles')
+
+    await page.goto('/auth/oidc/logout')
+    await confirmAtProvider(page)
+    await page.waitForURL('**/login**')
+    await startAtProvider(page)
+    await pick(page, 'viewer')
+    await page.waitForURL(/\/live/)
+    t.ok((await cookieNames(page)).includes('auth_token'), 'another account is not held up')
+  })
+})
