@@ -1,16 +1,11 @@
-/**
- * `npm run docs` writes the tables of docs/configuration.md from the settings that the programs read, and the JSON Schema
- * of the relay's file. Tests compare, so that neither can say anything else than the code.
- */
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { demoSettings } from '../demo/backend/config.js'
 import { gatewaySettings } from '../src/gateway/config.js'
 import { RelayConfigFileSchema } from '../src/relay/config-schema.js'
 import { relaySettings } from '../src/relay/settings.js'
 import type { Setting, Settings } from '../src/shared/env.js'
 import { publisherSettings } from '../src/shared/publisher.js'
+import { withTable } from './page-table.js'
 import { ROOT } from './root.js'
 
 export const CONFIGURATION_PAGE = join(ROOT, 'docs/configuration.md')
@@ -29,13 +24,10 @@ export const relayConfigSchemaText = (): string => `${JSON.stringify(RelayConfig
 
 /** The page with every table between its markers as the code has it now. */
 export const withCurrentTables = (page: string): string =>
-  Object.entries(TABLES).reduce((text, [name, settings]) => {
-    const [begin, end] = [`<!-- settings of the ${name} -->`, `<!-- end of settings of the ${name} -->`]
-    const from = text.indexOf(begin)
-    const to = text.indexOf(end)
-    if (from === -1 || to < from) throw new Error(`docs/configuration.md has no place for the ${name}'s settings`)
-    return `${text.slice(0, from + begin.length)}\n${settingsTable(settings)}\n${text.slice(to)}`
-  }, page)
+  Object.entries(TABLES).reduce(
+    (text, [name, settings]) => withTable(text, `settings of the ${name}`, settingsTable(settings)),
+    page
+  )
 
 const settingsTable = (settings: Settings): string =>
   [
@@ -52,9 +44,4 @@ const defaultText = ({ fallback, unit }: Setting): string => {
   if (fallback === null) return 'unset'
   if (Array.isArray(fallback)) return 'empty'
   return `\`${unit === 'bytes' ? `${Number(fallback) / MIB}MiB` : String(fallback)}\``
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(CONFIGURATION_PAGE, withCurrentTables(readFileSync(CONFIGURATION_PAGE, 'utf8')))
-  writeFileSync(RELAY_CONFIG_SCHEMA, relayConfigSchemaText())
 }
