@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../../scripts/root.js'
 
 /** A file as it is shipped; `name` begins at the root of the project. */
-export const shipped = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
+export const shipped = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
 
 /** What a test changes in a shipped file: this text, wherever it stands, becomes that one. */
 export type Change = readonly [from: string, to: string]
