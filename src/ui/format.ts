@@ -12,6 +12,14 @@ export const ago = (thenMs: number, nowMs: number): string => {
   return `${Math.floor(past / DAY_MS)} d ago`
 }
 
+/** How long something lasts by now: `2 h 5 min`. */
+export const lastingText = (ms: number): string => {
+  if (ms < MINUTE_MS) return `${Math.max(Math.floor(ms / 1000), 0)} s`
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h ${Math.floor((ms % HOUR_MS) / MINUTE_MS)} min`
+  return `${Math.floor(ms / DAY_MS)} d ${Math.floor((ms % DAY_MS) / HOUR_MS)} h`
+}
+
 /** How long to wait, rounded up: who comes back then is not refused again. */
 export const waitText = (seconds: number): string => {
   if (seconds < 60) return counted(Math.max(Math.ceil(seconds), 1), 'second')
@@ -32,7 +40,8 @@ export const initials = (name: string): string => {
 export const bytesText = (bytes: number): string => {
   if (bytes < 1024) return `${bytes} B`
   if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(0)} KB`
-  return `${(bytes / (1024 * 1024)).toFixed(1)} MB`
+  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MB`
+  return `${(bytes / 1024 ** 3).toFixed(1)} GB`
 }
 
 export const percent = (part: number, whole: number): number =>

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { areaPath, byHour, columnsOf, linePath, niceMax } from '../../../demo/web/charts.js'
+import { areaPath, byHour, columnsOf, linePath } from '../../../demo/web/charts.js'
+import { niceMax } from '../../../src/ui/axis.js'
 
 const box = { width: 100, height: 50 }
 

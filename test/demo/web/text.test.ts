@@ -70,6 +70,7 @@ t.test('formatting', async (t) => {
     t.equal(bytesText(512), '512 B')
     t.equal(bytesText(20_480), '20 KB')
     t.equal(bytesText(1_572_864), '1.5 MB')
+    t.equal(bytesText(3_221_225_472), '3.0 GB')
     t.equal(percent(1, 3), 33)
     t.equal(percent(5, 3), 100)
     t.equal(percent(1, 0), 0)

@@ -1,0 +1,24 @@
+// Where the page is, in the part of the address behind `#`: `#/channel?name=floor:3`. The server never sees it.
+
+export const VIEWS = ['overview', 'checks', 'channels', 'channel', 'connections', 'config'] as const
+export type View = (typeof VIEWS)[number]
+
+export interface Route {
+  readonly view: View
+  readonly query: Readonly<Record<string, string>>
+}
+
+/** What is not known leads to the overview. */
+export const parseRoute = (hash: string): Route => {
+  const [path = '', search = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s)
+  const view = VIEWS.find((known) => known === path)
+  return view === undefined
+    ? { view: 'overview', query: {} }
+    : { view, query: Object.fromEntries(new URLSearchParams(search)) }
+}
+
+export const hashOf = (view: View, query: Readonly<Record<string, string | number>> = {}): string => {
+  const said = Object.entries(query).filter(([, value]) => value !== '')
+  const search = new URLSearchParams(said.map(([name, value]) => [name, String(value)]))
+  return said.length === 0 ? `#/${view}` : `#/${view}?${search}`
+}

@@ -1,0 +1,49 @@
+import { onScopeDispose, shallowRef, watch } from 'vue'
+import { useLoad } from '../../../ui/useLoad.js'
+import type { ChannelDetail, LivePublication } from '../contract.js'
+import { get, messageOf } from './api.js'
+import { useLive } from './useLive.js'
+import { useRefresh } from './useRefresh.js'
+
+const KEPT = 50
+const SHOW_EVERY_MS = 250
+
+/** One channel: what is known of it, and its publications as they come in, newest first. */
+export const useChannel = (name: string) => {
+  const { data, error, load } = useLoad(
+    (signal) => get<ChannelDetail>('channel', { query: { name }, signal }),
+    messageOf
+  )
+  const publications = shallowRef<readonly LivePublication[]>([])
+  let fresh: LivePublication[] = []
+
+  // A busy channel brings hundreds in a second; the page is drawn a few times.
+  const show = (): void => {
+    if (fresh.length === 0) return
+    publications.value = [...fresh.reverse(), ...publications.value].slice(0, KEPT)
+    fresh = []
+  }
+  const timer = setInterval(show, SHOW_EVERY_MS)
+  const stop = useLive().follow(name, (publication) => {
+    fresh.push(publication)
+    if (fresh.length > KEPT) fresh.shift()
+  })
+  onScopeDispose(() => {
+    clearInterval(timer)
+    stop()
+  })
+
+  // What was kept from before comes under what has come in since.
+  watch(data, (detail, before) => {
+    if (detail === null || before !== null) return
+    const newestKnown = publications.value.at(-1)?.time ?? fresh[0]?.time ?? Number.POSITIVE_INFINITY
+    const kept = detail.publications
+      .filter(({ time }) => time < newestKnown)
+      .sort((one, other) => other.time - one.time)
+    publications.value = [...publications.value, ...kept].slice(0, KEPT)
+  })
+  void load()
+  useRefresh(load)
+
+  return { detail: data, error, publications }
+}

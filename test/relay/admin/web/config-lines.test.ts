@@ -1,0 +1,34 @@
+import t from 'tap'
+import { configSections } from '../../../../src/relay/admin/web/config-lines.js'
+
+t.test('the config is shown', async (t) => {
+  t.test('under its first names, line by line, what stands alone first', async (t) => {
+    const config = { client: { token: { key: '(hidden)' }, ttl: null }, engine: 'memory', rooms: {} }
+    t.same(configSections(config), [
+      { name: 'general', lines: [{ path: 'engine', value: 'memory' }] },
+      {
+        name: 'client',
+        lines: [
+          { path: 'token.key', value: '(hidden)' },
+          { path: 'ttl', value: 'not set' }
+        ]
+      },
+      { name: 'rooms', lines: [{ path: '', value: 'nothing' }] }
+    ])
+  })
+
+  const VALUES: readonly (readonly [unknown, string])[] = [
+    [true, 'yes'],
+    [false, 'no'],
+    ['', 'empty'],
+    [0, '0'],
+    [[], 'none'],
+    [['a', 'b'], 'a, b'],
+    [[{ name: 'floor' }], '{"name":"floor"}']
+  ]
+  for (const [value, text] of VALUES) {
+    t.test(`with ${JSON.stringify(value)} as "${text}"`, async (t) => {
+      t.equal(configSections({ value })[0]?.lines[0]?.value, text)
+    })
+  }
+})

@@ -1,0 +1,36 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { build } from 'vite'
+
+const MAX_BYTES = 150 * 1024
+const root = fileURLToPath(new URL('../../../../src/relay/admin/web', import.meta.url))
+
+t.test("the operators' page", async (t) => {
+  const outDir = mkdtempSync(join(tmpdir(), 'gatehouse-page-'))
+  t.teardown(() => rmSync(outDir, { recursive: true, force: true }))
+  await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'silent', build: { outDir } })
+  const files = readdirSync(outDir, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    statSync(join(outDir, name)).isFile()
+  )
+  const text = (name: string): string => readFileSync(join(outDir, name), 'utf8')
+
+  t.test('is small', async (t) => {
+    const bytes = files.reduce((sum, name) => sum + gzipSync(text(name)).length, 0)
+    t.ok(bytes < MAX_BYTES, `${bytes} bytes compressed`)
+  })
+
+  t.test('is one page and hashed files beside it', async (t) => {
+    for (const name of files) t.match(name, /^(index\.html|assets\/[\w-]+-[\w-]{8}\.(js|css|svg))$/)
+  })
+
+  t.test('asks no other host for anything, and has nothing that its policy refuses', async (t) => {
+    const page = text('index.html')
+    t.notMatch(page, /<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc="\/admin\/assets\/)/)
+    t.notMatch(page, /(?:src|href)="(?!\/admin\/assets\/)/)
+    for (const name of files.filter((one) => one.endsWith('.css'))) t.notMatch(text(name), /url\(|@import/)
+  })
+})
