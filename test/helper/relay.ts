@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { Centrifuge, type Options, type PublicationContext, type Subscription } from 'centrifuge'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -29,6 +30,7 @@ export const startRelay = async (t: Test, file?: ConfigFile, env: Record<string,
   const running = await buildRelay(config, {
     log: createLogger({ name: 'relay', level: 'silent' }),
     version: 'test',
+    adminPage: fileURLToPath(new URL('../../dist/relay-admin', import.meta.url)),
     nowMs: () => Date.now() + shiftMs
   })
   const { server, relay } = running

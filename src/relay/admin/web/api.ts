@@ -22,6 +22,8 @@ export const messageOf = (cause: unknown): string => {
 export interface Question {
   readonly query?: Readonly<Record<string, string | number>>
   readonly signal?: AbortSignal
+  /** Nobody asked for it but the page: it keeps nobody signed in. */
+  readonly isByItself?: boolean
 }
 
 /** Sent with everything that changes something; known once somebody has signed in. */
@@ -41,17 +43,18 @@ export const onSignedOut = (then: () => void): void => {
 /** The relay ends a session that asks nothing for long. */
 export const lastAskedAtMs = (): number => askedAtMs
 
-export const get = async <Answer>(path: string, { query = {}, signal }: Question = {}): Promise<Answer> => {
-  const init: RequestInit = signal === undefined ? {} : { signal }
-  return (await exchange(addressOf(path, query), init)).json()
+export const get = async <Answer>(path: string, question: Question = {}): Promise<Answer> => {
+  const { query = {}, signal = null, isByItself = false } = question
+  if (!isByItself) askedAtMs = Date.now()
+  const headers: Record<string, string> = isByItself ? { 'x-admin-refresh': '1' } : {}
+  return (await exchange(addressOf(path, query), { headers, signal })).json()
 }
 
-export const post = (path: string, body?: unknown): Promise<Response> =>
-  exchange(addressOf(path), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-admin-csrf': csrf },
-    body: body === undefined ? null : JSON.stringify(body)
-  })
+export const post = (path: string, body: unknown = {}): Promise<Response> => {
+  askedAtMs = Date.now()
+  const headers = { 'content-type': 'application/json', 'x-admin-csrf': csrf }
+  return exchange(addressOf(path), { method: 'POST', headers, body: JSON.stringify(body) })
+}
 
 export const addressOf = (path: string, query: Question['query'] = {}): string => {
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
@@ -59,7 +62,6 @@ export const addressOf = (path: string, query: Question['query'] = {}): string =
 }
 
 const exchange = async (address: string, init: RequestInit): Promise<Response> => {
-  askedAtMs = Date.now()
   const response = await fetch(address, init).catch((cause: unknown) => {
     if (init.signal?.aborted) throw cause
     throw new Refused(0, { code: 'UNREACHABLE', message: 'The relay does not answer.' })

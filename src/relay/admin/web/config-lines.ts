@@ -1,25 +1,27 @@
-/** One value of the config: `namespaces.floor.history_size` is `10`. */
+/** One value of the config: `historySize` is `10`. */
 export interface ConfigLine {
-  readonly path: string
+  readonly name: string
   readonly value: string
 }
 
-/** The config as lines under its first names, in the order in which it came. */
-export const configSections = (config: unknown): readonly { readonly name: string; readonly lines: ConfigLine[] }[] => {
-  if (!isObject(config)) return [{ name: 'config', lines: linesOf('', config) }]
-  const plain = Object.entries(config).filter(([, value]) => !isObject(value))
-  const nested = Object.entries(config).filter(([, value]) => isObject(value))
-  return [
-    ...(plain.length > 0 ? [{ name: 'general', lines: plain.flatMap(([name, value]) => linesOf(name, value)) }] : []),
-    ...nested.map(([name, value]) => ({ name, lines: linesOf('', value) }))
-  ]
+/** What stands under one name: `channels.namespaces.floor`. */
+export interface ConfigSection {
+  readonly name: string
+  readonly lines: readonly ConfigLine[]
 }
 
-const linesOf = (path: string, value: unknown): ConfigLine[] => {
-  if (!isObject(value)) return [{ path, value: valueText(value) }]
-  const entries = Object.entries(value)
-  if (entries.length === 0) return [{ path, value: 'nothing' }]
-  return entries.flatMap(([name, inner]) => linesOf(path === '' ? name : `${path}.${name}`, inner))
+const ROOT = 'general'
+
+/** The config as sections, in the order in which it came: its plain values first, then what is nested in it. */
+export const configSections = (config: unknown, name = ''): readonly ConfigSection[] => {
+  const entries = Object.entries(isObject(config) ? config : { value: config })
+  const plain = entries.filter(([, value]) => !isObject(value))
+  const nested = entries.filter(([, value]) => isObject(value))
+  const lines = plain.map(([key, value]) => ({ name: key, value: valueText(value) }))
+  return [
+    ...(lines.length > 0 ? [{ name: name || ROOT, lines }] : []),
+    ...nested.flatMap(([key, value]) => configSections(value, name === '' ? key : `${name}.${key}`))
+  ]
 }
 
 const valueText = (value: unknown): string => {

@@ -1,4 +1,4 @@
-import type { Figures, Frame } from '../contract.js'
+import type { Figures, Frame, NodeFigures } from '../contract.js'
 import type { Line } from './figures.js'
 
 /** The slowest node is the one that people wait for; everything else adds up. */
@@ -10,6 +10,12 @@ export const figureOf = ({ nodes }: Frame, key: keyof Figures, node: string | nu
   if (values.length === 0) return null
   return OF_THE_WORST.has(key) ? Math.max(...values) : values.reduce((sum, value) => sum + value, 0)
 }
+
+const NAMES = new Intl.Collator('en', { numeric: true })
+
+/** They come in no order, and a table whose rows change places cannot be read. */
+export const nodesOf = (frame: Frame | null): readonly NodeFigures[] =>
+  [...(frame?.nodes ?? [])].sort((one, other) => NAMES.compare(one.name, other.name))
 
 /** Seconds without a frame that are drawn as a gap: nobody looked, or nobody could. */
 const GAP_MS = 5000

@@ -1,19 +1,14 @@
 import { onScopeDispose, shallowRef, watch } from 'vue'
-import { useLoad } from '../../../ui/useLoad.js'
 import type { ChannelDetail, LivePublication } from '../contract.js'
-import { get, messageOf } from './api.js'
+import { useAnswer } from './useAnswer.js'
 import { useLive } from './useLive.js'
-import { useRefresh } from './useRefresh.js'
 
 const KEPT = 50
 const SHOW_EVERY_MS = 250
 
 /** One channel: what is known of it, and its publications as they come in, newest first. */
 export const useChannel = (name: string) => {
-  const { data, error, load } = useLoad(
-    (signal) => get<ChannelDetail>('channel', { query: { name }, signal }),
-    messageOf
-  )
+  const { data, error } = useAnswer<ChannelDetail>('channel', () => ({ name }))
   const publications = shallowRef<readonly LivePublication[]>([])
   let fresh: LivePublication[] = []
 
@@ -42,8 +37,6 @@ export const useChannel = (name: string) => {
       .sort((one, other) => other.time - one.time)
     publications.value = [...publications.value, ...kept].slice(0, KEPT)
   })
-  void load()
-  useRefresh(load)
 
   return { detail: data, error, publications }
 }

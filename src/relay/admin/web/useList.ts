@@ -1,9 +1,7 @@
 import { computed, ref, watch } from 'vue'
-import { useLoad } from '../../../ui/useLoad.js'
 import type { Page } from '../contract.js'
-import { get, messageOf } from './api.js'
 import type { View } from './route.js'
-import { useRefresh } from './useRefresh.js'
+import { useAnswer } from './useAnswer.js'
 import { useRoute } from './useRoute.js'
 
 const SIZE = 50
@@ -29,10 +27,7 @@ export const useList = <Row, Sort extends string>(
     order: order.value,
     page: Math.floor(offset.value / SIZE)
   }))
-  const { data, error, isLoading, load } = useLoad(
-    (signal) => get<Page<Row>>(view, { query: { ...query.value, size: SIZE }, signal }),
-    messageOf
-  )
+  const { data, error, isLoading, load } = useAnswer<Page<Row>>(view, () => ({ ...query.value, size: SIZE }))
 
   watch([search, sort, order], () => {
     offset.value = 0
@@ -42,8 +37,6 @@ export const useList = <Row, Sort extends string>(
     const timer = setTimeout(() => void load(), ASK_AFTER_MS)
     onCleanup(() => clearTimeout(timer))
   })
-  void load()
-  useRefresh(load)
 
   return {
     rows: computed(() => data.value?.rows ?? []),

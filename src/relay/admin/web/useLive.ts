@@ -31,7 +31,7 @@ const stream = new LiveStream({
   onState: (state) => {
     streamState.value = state
   },
-  onRefused: () => void ask()
+  onRefused: () => void ask(true)
 })
 
 const stateOf = (wanted: CheckState): readonly Check[] => checks.value.filter(({ state }) => state === wanted)

@@ -24,9 +24,9 @@ const end = (): void => {
 onSignedOut(end)
 
 /** Asks who we are; a relay that does not answer leaves what is known. */
-const ask = async (): Promise<void> => {
+const ask = async (isByItself = false): Promise<void> => {
   try {
-    const session = await get<Session>('session')
+    const session = await get<Session>('session', { isByItself })
     rememberCsrf(session.csrf)
     signedIn.value = { state: 'in', session }
   } catch (cause) {
@@ -51,7 +51,4 @@ const keepAlive = (): void => {
   if (signedIn.value.state === 'in' && isDue && inputAtMs > lastAskedAtMs()) void ask()
 }
 
-/** Whether somebody used the page lately: what is refreshed by itself must not keep a session alive for nobody. */
-const isSomebodyHere = (): boolean => !document.hidden && Date.now() - inputAtMs < 2 * KEEP_AFTER_MS
-
-export const useSession = () => ({ signedIn, ask, signIn, signOut, end, keepAlive, isSomebodyHere })
+export const useSession = () => ({ signedIn, ask, signIn, signOut, end, keepAlive })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Figures, Frame } from '../../../../src/relay/admin/contract.js'
 import { FIGURE_KINDS } from '../../../../src/relay/admin/web/figures.js'
-import { columnsOf, figureOf, withFrame } from '../../../../src/relay/admin/web/series.js'
+import { columnsOf, figureOf, nodesOf, withFrame } from '../../../../src/relay/admin/web/series.js'
 
 const NOTHING: Figures = {
   connections: 0,
@@ -35,6 +35,16 @@ t.test('figures', async (t) => {
     t.equal(figureOf(frame, 'connections', 'n1'), 4)
     t.equal(figureOf(frame, 'connections', 'n7'), null)
     t.equal(figureOf(frameAt(0), 'connections', null), null)
+  })
+
+  t.test('stand in the order of the names of their nodes', async (t) => {
+    const names = ['relay worker 10', 'relay worker 2', 'relay worker 1']
+    const nodes = names.map((name) => ({ ...NOTHING, node: name, name }))
+    t.same(
+      nodesOf({ time: 0, nodes }).map(({ name }) => name),
+      ['relay worker 1', 'relay worker 2', 'relay worker 10']
+    )
+    t.same(nodesOf(null), [])
   })
 
   t.test('are all drawn, each once', async (t) => {
