@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { Centrifuge, type Options, type PublicationContext, type Subscription } from 'centrifuge'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
+import { ROOT } from '../../scripts/root.js'
 import { buildRelay, type RunningRelay } from '../../src/relay/app.js'
 import type { Relay } from '../../src/relay/core/relay.js'
 import { createLogger } from '../../src/shared/logger.js'
@@ -30,7 +31,7 @@ export const startRelay = async (t: Test, file?: ConfigFile, env: Record<string,
   const running = await buildRelay(config, {
     log: createLogger({ name: 'relay', level: 'silent' }),
     version: 'test',
-    adminPage: fileURLToPath(new URL('../../dist/relay-admin', import.meta.url)),
+    adminPage: join(ROOT, 'dist/relay-admin'),
     nowMs: () => Date.now() + shiftMs
   })
   const { server, relay } = running

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { ROOT } from '../../../../scripts/root.js'
 
 const MAX_BYTES = 150 * 1024
 /** `npm run build` makes it. */
-const built = fileURLToPath(new URL('../../../../dist/relay-admin', import.meta.url))
+const built = join(ROOT, 'dist/relay-admin')
 
 t.test("the operators' page", async (t) => {
   const files = readdirSync(built, { recursive: true, encoding: 'utf8' }).filter((name) =>
