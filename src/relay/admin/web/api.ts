@@ -57,7 +57,8 @@ export const post = (path: string, body: unknown = {}): Promise<Response> => {
 }
 
 export const addressOf = (path: string, query: Question['query'] = {}): string => {
-  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) search.set(name, String(value))
   return `${import.meta.env.BASE_URL}api/${path}${search.size > 0 ? `?${search}` : ''}`
 }
 

@@ -18,7 +18,7 @@ export const parseRoute = (hash: string): Route => {
 }
 
 export const hashOf = (view: View, query: Readonly<Record<string, string | number>> = {}): string => {
-  const said = Object.entries(query).filter(([, value]) => value !== '')
-  const search = new URLSearchParams(said.map(([name, value]) => [name, String(value)]))
-  return said.length === 0 ? `#/${view}` : `#/${view}?${search}`
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== '') search.set(name, String(value))
+  return search.size === 0 ? `#/${view}` : `#/${view}?${search}`
 }
