@@ -21,17 +21,17 @@ export interface EngineUnderTest {
   pass(ms: number): Promise<void> | void
 }
 
-const optionsOf = (options: Readonly<Record<string, unknown>>): ChannelOptions => {
+export const optionsOf = (options: Readonly<Record<string, unknown>>): ChannelOptions => {
   const { channels } = configOf({ channel: { namespaces: [{ name: 'ns', ...options }] } })
   return channels.namespaces.get('ns') as ChannelOptions
 }
 
-const KEPT = optionsOf({ history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' })
-const PLAIN = optionsOf({})
-const ALL: HistoryRange = { since: null, limit: -1, reverse: false }
+export const KEPT = optionsOf({ history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' })
+export const PLAIN = optionsOf({})
+export const ALL: HistoryRange = { since: null, limit: -1, reverse: false }
 
 /** What an engine hands over, and a wait for so much of it. */
-class Delivered implements Delivery {
+export class Delivered implements Delivery {
   readonly publications: (readonly [channel: string, publication: Publication, epoch: string])[] = []
   readonly events: (readonly [channel: string, kind: JoinOrLeave, info: string])[] = []
   #check = (): void => undefined
@@ -46,7 +46,12 @@ class Delivered implements Delivery {
     this.#check()
   }
 
-  mayHaveMissed(): void {}
+  /** Channels on which something may not have arrived. */
+  readonly missed: string[] = []
+
+  mayHaveMissed(channel: string): void {
+    this.missed.push(channel)
+  }
 
   until(publications: number, events = 0): Promise<void> {
     return new Promise((resolve) => {

@@ -4,6 +4,7 @@ import { MemoryEngine } from '../../../src/relay/engine/memory.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { engineContract } from './contract.js'
+import { engineModel } from './model.js'
 
 const memoryEngine = () => {
   let nowMs = 0
@@ -21,6 +22,7 @@ const memoryEngine = () => {
 }
 
 engineContract('the memory engine', async () => memoryEngine())
+engineModel('the memory engine', async () => memoryEngine(), { runs: 500 })
 
 t.test('the memory engine', async (t) => {
   const { channels } = configOf({

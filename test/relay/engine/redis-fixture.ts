@@ -71,10 +71,12 @@ export const redisEngine = (
 
 /** Redis has a clock of its own: what has so long to live has less from now on. */
 const passTime = async (url: string, prefix: string, ms: number): Promise<void> => {
-  const redis = new Redis(url)
-  for (const key of await redis.keys(`${prefix}*`)) {
-    const left = await redis.pttl(key)
-    if (left >= 0) await (left <= ms ? redis.del(key) : redis.pexpire(key, left - ms))
+  for (const address of url.split(',')) {
+    const redis = new Redis(address)
+    for (const key of await redis.keys(`${prefix}*`)) {
+      const left = await redis.pttl(key)
+      if (left >= 0) await (left <= ms ? redis.del(key) : redis.pexpire(key, left - ms))
+    }
+    redis.disconnect()
   }
-  redis.disconnect()
 }

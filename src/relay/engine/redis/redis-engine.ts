@@ -137,11 +137,13 @@ type Entry = readonly [id: string, fields: readonly string[]]
 const publicationOf = ([id, [field, body = '']]: Entry): Publication | null =>
   field === 'd' ? decodeBody(body, Number.parseInt(id, 10)) : null
 
-/** Command, from, to, how many. */
+/** Command, from, to, how many. An offset alone stands for all entries that begin with it, of which there is one. */
 const rangeArguments = ({ since, limit, reverse }: HistoryRange): readonly string[] => {
   const count = limit < 0 ? '' : String(limit)
-  if (!reverse) return ['XRANGE', since === null ? '-' : `(${since.offset}-0`, '+', count]
-  return ['XREVRANGE', since === null ? '+' : `(${since.offset}-0`, '-', count]
+  if (!reverse) return ['XRANGE', since === null ? '-' : String(since.offset + 1), '+', count]
+  // Nothing is before the first.
+  if (since?.offset === 0) return ['XREVRANGE', '+', '-', '0']
+  return ['XREVRANGE', since === null ? '+' : String(since.offset - 1), '-', count]
 }
 
 const SUPPRESSED = { p: null, i: 'idempotency', v: 'version' } as const

@@ -1,0 +1,178 @@
+import * as fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { HistoryRange, NewPublication, Position, Publication } from '../../../src/relay/core/broker.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { streamRecovery } from '../../../src/relay/core/recovery.js'
+import { Delivered, type EngineUnderTest, KEPT } from './contract.js'
+
+const RESULT_KNOWN_MS = 300_000
+/** More than a publication is kept, and no fraction of what else runs out: real time goes by in between. */
+const WHILE_MS = 61_000
+
+type Step =
+  | { readonly kind: 'publish'; readonly more: Partial<NewPublication> }
+  | { readonly kind: 'read'; readonly back: number; readonly limit: number; readonly reverse: boolean }
+  | { readonly kind: 'recover'; readonly back: number; readonly limit: number }
+  | { readonly kind: 'remove' | 'wait' }
+
+const publishing = fc.record({
+  kind: fc.constant('publish' as const),
+  more: fc.oneof(
+    { weight: 6, arbitrary: fc.constant({}) },
+    fc.constant({ skipHistory: true }),
+    fc.record({ idempotencyKey: fc.constantFrom('a', 'b') }),
+    fc.record({ idempotencyKey: fc.constantFrom('c', 'd'), skipHistory: fc.constant(true) }),
+    fc.record({ version: fc.integer({ min: 1, max: 4 }), versionEpoch: fc.constantFrom('', 'v') }),
+    fc.record({ tags: fc.constantFrom('{}', '{"é":"\\n"}'), info: fc.constant('{"user":"u"}'), delta: fc.boolean() })
+  )
+})
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    { weight: 5, arbitrary: publishing },
+    fc.record({
+      kind: fc.constant('read' as const),
+      back: fc.integer({ min: -1, max: 5 }),
+      limit: fc.integer({ min: -1, max: 4 }),
+      reverse: fc.boolean()
+    }),
+    fc.record({
+      kind: fc.constant('recover' as const),
+      back: fc.integer({ min: 0, max: 6 }),
+      limit: fc.integer({ min: 1, max: 5 })
+    }),
+    fc.record({ kind: fc.constantFrom('remove' as const, 'wait' as const) })
+  ),
+  { maxLength: 25 }
+)
+
+/** What an engine should do, in the plainest words. */
+class Model {
+  /** All that was ever placed, by offset. */
+  readonly placed: string[] = []
+  readonly delivered: (readonly [data: string, offset: number])[] = []
+  kept: number[] = []
+  #nowMs = 0
+  #keptUntil = 0
+  #version = 0
+  #versionEpoch = ''
+  readonly #results = new Map<string, { readonly offset: number; readonly until: number }>()
+
+  publish({ data, skipHistory, idempotencyKey, version, versionEpoch }: NewPublication): number {
+    const known = this.#results.get(idempotencyKey)
+    if (idempotencyKey !== '' && known !== undefined && this.#nowMs < known.until) return known.offset
+    const isOld =
+      version > 0 && version <= this.#version && (versionEpoch === '' || versionEpoch === this.#versionEpoch)
+    if (!skipHistory && isOld) return this.placed.length
+    const offset = skipHistory ? 0 : this.placed.push(data)
+    if (!skipHistory) {
+      this.#expire()
+      this.kept = [...this.kept, offset].slice(-KEPT.historySize)
+      this.#keptUntil = this.#nowMs + KEPT.historyTtlMs
+      if (version > 0) {
+        this.#version = version
+        this.#versionEpoch = versionEpoch
+      }
+    }
+    this.delivered.push([data, offset])
+    if (idempotencyKey !== '') this.#results.set(idempotencyKey, { offset, until: this.#nowMs + RESULT_KNOWN_MS })
+    return offset
+  }
+
+  read({ since, limit, reverse }: HistoryRange): readonly number[] {
+    const found = this.kept.filter(
+      (offset) => since === null || (reverse ? offset < since.offset : offset > since.offset)
+    )
+    const ordered = reverse ? found.toReversed() : found
+    return limit < 0 ? ordered : ordered.slice(0, limit)
+  }
+
+  remove(): void {
+    this.kept = []
+  }
+
+  wait(): void {
+    this.#nowMs += WHILE_MS
+    this.#expire()
+  }
+
+  #expire(): void {
+    if (this.#nowMs >= this.#keptUntil) this.kept = []
+  }
+}
+
+/** Whatever is done to a channel, the engine does what the model does. */
+export const engineModel = (
+  name: string,
+  create: (t: Test) => Promise<EngineUnderTest>,
+  { runs = 100 }: { readonly runs?: number } = {}
+): void => {
+  t.test(`${name} and a model of it`, async (t) => {
+    t.test('agree on history, recovery and deliveries', async (t) => {
+      const { broker, history, pass } = await create(t)
+      const delivered = new Delivered()
+      await broker.start(delivered)
+      let channels = 0
+
+      const run = async (all: readonly Step[]): Promise<void> => {
+        const channel = `ns:${++channels}`
+        const model = new Model()
+        await broker.subscribe(channel)
+        const top = { since: null, limit: 0, reverse: false }
+        const { epoch } = await history.read(channel, top, KEPT)
+        const check = async (range: HistoryRange): Promise<readonly Publication[]> => {
+          const page = await history.read(channel, range, KEPT)
+          equal([page.epoch, page.offset], [epoch, model.placed.length])
+          equal(
+            page.publications.map(({ offset, data }) => [offset, data]),
+            model.read(range).map((offset) => [offset, model.placed[offset - 1]])
+          )
+          return page.publications
+        }
+        const placeBack = (back: number): Position => ({ epoch, offset: Math.max(0, model.placed.length - back) })
+
+        for (const [index, step] of all.entries()) {
+          if (step.kind === 'publish') {
+            const publication = { ...PLAIN_PUBLICATION, data: `"${index} é"`, ...step.more }
+            const { offset } = await broker.publish(channel, publication, KEPT)
+            equal(offset, model.publish(publication))
+          } else if (step.kind === 'read') {
+            const since = step.back < 0 ? null : placeBack(step.back)
+            await check({ since, limit: step.limit, reverse: step.reverse })
+          } else if (step.kind === 'recover') {
+            const place = placeBack(step.back)
+            const publications = await check({ since: place, limit: step.limit, reverse: false })
+            const recovery = streamRecovery(place, { epoch, offset: model.placed.length, publications })
+            const missed = model.placed.length - place.offset
+            const isWhole =
+              missed <= step.limit && model.read({ since: place, limit: -1, reverse: false }).length === missed
+            equal(
+              recovery?.publications.map(({ data }) => data) ?? null,
+              isWhole ? model.placed.slice(place.offset) : null
+            )
+          } else if (step.kind === 'remove') {
+            await history.remove(channel)
+            model.remove()
+          } else {
+            await pass(WHILE_MS)
+            model.wait()
+          }
+        }
+        const heard = () => delivered.publications.filter(([each]) => each === channel)
+        while (heard().length < model.delivered.length) await delivered.until(delivered.publications.length + 1)
+        equal(
+          heard().map(([, { data, offset }]) => [data, offset]),
+          model.delivered
+        )
+        await broker.unsubscribe(channel)
+      }
+      await fc.assert(fc.asyncProperty(steps, run), { numRuns: runs })
+      t.pass()
+    })
+  })
+}
+
+const equal = (found: unknown, wanted: unknown): void => {
+  if (JSON.stringify(found) !== JSON.stringify(wanted))
+    throw new Error(`found ${JSON.stringify(found)}, wanted ${JSON.stringify(wanted)}`)
+}

@@ -1,0 +1,131 @@
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { channelTag, slotOfTag } from '../../../src/relay/engine/redis/slots.js'
+import { eventually } from '../../helper/eventually.js'
+import { freePort, LOOPBACK } from '../../helper/free-port.js'
+import { startRedis } from '../../helper/redis.js'
+import { startRedisCluster } from '../../helper/redis-cluster.js'
+import { Delivered, engineContract, KEPT } from './contract.js'
+import { redisEngine } from './redis-fixture.js'
+
+const cluster = await startRedisCluster(t)
+
+engineContract('the Redis engine on a cluster', async (t) => redisEngine(t, cluster.url))
+
+/** One that listens and one that publishes, as two relays would. */
+const twoNodes = async (t: Test, channels: readonly string[]) => {
+  const listening = redisEngine(t, cluster.url)
+  const publishing = redisEngine(t, cluster.url, { prefix: listening.prefix })
+  const delivered = new Delivered()
+  await listening.broker.start(delivered)
+  await publishing.broker.start(new Delivered())
+  await Promise.all(channels.map((channel) => listening.broker.subscribe(channel)))
+  const publish = async (channel: string, data: string) =>
+    publishing.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, KEPT)
+  /** Until the cluster takes it, as a publisher would that tries again. */
+  const insist = async (channel: string, data: string) => {
+    let published: Awaited<ReturnType<typeof publish>> | undefined
+    await eventually(async () => {
+      published = await publish(channel, data).catch(() => undefined)
+      return published !== undefined
+    })
+    return published as NonNullable<typeof published>
+  }
+  return { listening, publishing, delivered, publish, insist }
+}
+
+/** A channel that the first of the servers keeps, or another one. */
+const channelAt = (server: number): string => {
+  const size = 16_384 / 3
+  for (let n = 0; ; n++) {
+    const slot = slotOfTag(channelTag(`ns:${n}`))
+    if (slot >= server * size + 1 && slot < (server + 1) * size - 1) return `ns:${n}`
+  }
+}
+
+t.test('slots', async (t) => {
+  t.test('are those of every Redis Cluster', async (t) => {
+    const [redis] = cluster.redis
+    for (const channel of ['a', 'floor:7', '}', '{', 'a}b', '{a}', 'é', '']) {
+      const key = `x{:${channel}}place`
+      t.equal(slotOfTag(channelTag(channel)), await redis?.call('CLUSTER', 'KEYSLOT', key), key)
+    }
+  })
+})
+
+t.test('channels on all servers of a cluster', async (t) => {
+  t.test('are delivered whole and in order', async (t) => {
+    const channels = [0, 1, 2].map(channelAt).concat(Array.from({ length: 40 }, (_, n) => `spread:${n}`))
+    const { delivered, publish } = await twoNodes(t, channels)
+    await Promise.all(['1', '2', '3'].flatMap((data) => channels.map((channel) => publish(channel, data))))
+    await delivered.until(channels.length * 3)
+
+    for (const channel of channels) {
+      const heard = delivered.publications.filter(([each]) => each === channel)
+      t.same(
+        heard.map(([, { data, offset }]) => [data, offset]),
+        [
+          ['1', 1],
+          ['2', 2],
+          ['3', 3]
+        ]
+      )
+    }
+    for (const redis of cluster.redis) t.ok((await redis.dbsize()) > 0, 'every server keeps some')
+  })
+})
+
+t.test('a slot that moves to another server', async (t) => {
+  t.test('takes its subscribers along, who are told that something may be missing', async (t) => {
+    const channel = channelAt(0)
+    const slot = slotOfTag(channelTag(channel))
+    const { delivered, publish, insist } = await twoNodes(t, [channel])
+    await publish(channel, '1')
+    await delivered.until(1)
+    const [from, to] = cluster.redis as [Redis, Redis]
+    const [fromId, toId] = await Promise.all([from, to].map((each) => each.call('CLUSTER', 'MYID')))
+    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
+    await from.call('MIGRATE', LOOPBACK, String(cluster.servers[1]?.port), '', 0, 5000, 'KEYS', ...keys)
+    for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+
+    const { offset } = await insist(channel, '2')
+    await eventually(() => delivered.missed.includes(channel))
+    t.ok(offset > 0)
+    await insist(channel, '3')
+    await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
+  })
+})
+
+t.test('a server of the cluster that dies', async (t) => {
+  t.test('is replaced by its replica; what may be missing is told, and a new epoch begins', async (t) => {
+    const busPort = await freePort()
+    const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-port', `${busPort}`]
+    const replica = await startRedis(t, { args })
+    const redis = new Redis(replica.url)
+    t.teardown(() => redis.disconnect())
+    const [first, , last] = cluster.redis as [Redis, Redis, Redis]
+    await first.call('CLUSTER', 'MEET', LOOPBACK, replica.port, busPort)
+    const id = String(await last.call('CLUSTER', 'MYID'))
+    await eventually(async () => String(await redis.call('CLUSTER', 'NODES')).includes(id))
+    await redis.call('CLUSTER', 'REPLICATE', id)
+    await eventually(async () => (await redis.info('replication')).includes('master_link_status:up'))
+
+    const channel = channelAt(2)
+    const { listening, delivered, publish, insist } = await twoNodes(t, [channel])
+    const before = await publish(channel, '1')
+    await delivered.until(1)
+    await cluster.servers[2]?.kill()
+    await eventually(() => !listening.engine.isReady)
+    await redis.call('CLUSTER', 'FAILOVER', 'TAKEOVER')
+
+    const after = await insist(channel, '2')
+    t.not(after.epoch, before.epoch)
+    await eventually(() => listening.engine.isReady && delivered.missed.includes(channel))
+    await insist(channel, '3')
+    await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
+    t.equal(listening.record.lost, 1)
+  })
+})
