@@ -108,19 +108,14 @@ t.test('a callback is refused', async (t) => {
 
   t.test('after ten minutes', async (t) => {
     const clock = new TestClock()
-    const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     clock.advance(601)
     refusedOn(t, visitor, await visitor.request(callback), 400)
   })
-})
 
-t.test('a person who declines', async (t) => {
-  t.test('is told so, and can go back', async (t) => {
-    const provider = await startProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
+  t.test('of a person who declined, who can go back', async (t) => {
     const visitor = visitorOf(gateway)
     const page = await signIn(visitor, '', '/floors')
     refusedOn(t, visitor, page, 403)
@@ -218,8 +213,6 @@ t.test('what a provider answers is refused', async (t) => {
   })
 
   t.test('and what is not spoilt is taken, within a minute of clock difference', async (t) => {
-    const provider = await startScriptedProvider(t)
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
     for (const claims of [{}, { iat: now() + 50 }, { exp: now() - 50, iat: now() - 400 }]) {
       provider.idToken = claiming(claims)
       t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)

@@ -22,15 +22,15 @@ const withoutAppSession = (visitor: Visitor): Visitor => {
 const HOUR = 3600
 
 t.test('the cookie of a provider session', async (t) => {
+  const provider = await startProvider(t)
   const start = async (t: Parameters<typeof startProvider>[0], env: Record<string, string> = {}) => {
     const clock = new TestClock()
-    const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock, env })
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'ada')
     clock.advance(11)
     gateway.backend.requests.length = 0
-    return { clock, provider, gateway, visitor, sealed: visitor.cookie(APP_HOST, SESSION) ?? '' }
+    return { clock, gateway, visitor, sealed: visitor.cookie(APP_HOST, SESSION) ?? '' }
   }
 
   t.test('counts for nothing where it was tampered with, cut or blown up', async (t) => {
@@ -121,7 +121,7 @@ t.test('the cookie of a provider session', async (t) => {
   )
 
   t.test('survives a new secret in front of the old one, and is sealed anew with it', async (t) => {
-    const { provider, visitor, sealed } = await start(t)
+    const { visitor, sealed } = await start(t)
     const NEW = 'the-new-session-secret-0123456789-abc'
     const clock = new TestClock()
     const rotated = await startOidcGateway(t, {
