@@ -34,6 +34,8 @@ export interface AppOptions {
   readonly log: Logger
   readonly secrets: { readonly app: string; readonly relay: string }
   readonly relayUrl: string
+  /** Beside this machine itself. */
+  readonly trustedProxies?: readonly string[]
   /** The cost of bcrypt. */
   readonly bcryptRounds: number
 }
@@ -59,10 +61,10 @@ const routes: readonly ((backend: Backend) => Handlers)[] = [
 
 /** The demo's backend, ready to listen. Its tables must be there. */
 export const buildDemoBackend = async (options: AppOptions): Promise<FastifyInstance> => {
-  const { database, world, site, log, secrets, relayUrl, bcryptRounds } = options
+  const { database, world, site, log, secrets, relayUrl, trustedProxies = [], bcryptRounds } = options
   const app = fastify({
-    // The gateway on this machine says who asks.
-    trustProxy: 'loopback',
+    // The gateway says who asks.
+    trustProxy: ['loopback', ...trustedProxies],
     requestIdHeader: 'x-request-id',
     routerOptions: { maxParamLength: 128 }
   })

@@ -1,13 +1,15 @@
 import { type Environment, readSettings, SettingsFault } from '../../src/shared/env.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
-import { integer, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
+import { integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
 
 /** Every setting of the demo's backend. `npm start` sets those that are required. */
 export const demoSettings = {
-  DEMO_BACKEND_PORT: integer(0, 65535, {
-    about: 'port of the demo backend; it listens on loopback only',
-    fallback: 4000
+  DEMO_BACKEND_HOST: text('text', {
+    about: 'address the demo backend listens on; one that only the gateway can reach',
+    fallback: '127.0.0.1'
   }),
+  DEMO_BACKEND_PORT: integer(0, 65535, { about: 'port of the demo backend', fallback: 4000 }),
+  TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-For names the client, beside this machine itself' }),
   DEMO_SIMULATOR: oneOf(['on', 'off'], { about: 'whether people walk', fallback: 'on' }),
   DEMO_PASSWORD: secret({
     about: 'password of the three demo accounts, required, at least 8 characters; `npm start` makes one up',
@@ -61,7 +63,8 @@ export const demoConfig = (environment: Environment) => {
     return value
   }
   const config = {
-    port: values.DEMO_BACKEND_PORT,
+    listen: { host: values.DEMO_BACKEND_HOST, port: values.DEMO_BACKEND_PORT },
+    trustedProxies: values.TRUST_PROXY,
     simulator: values.DEMO_SIMULATOR === 'on',
     demoPassword: longEnough('DEMO_PASSWORD'),
     tokenSecret: longEnough('TOKEN_SECRET'),

@@ -59,13 +59,14 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts): Pr
     log,
     secrets: { app: tokenSecret, relay: realtime.hmacSecret },
     relayUrl: realtime.clientUrl,
+    trustedProxies: config.trustedProxies,
     bcryptRounds
   })
   app.addHook('onClose', async () => {
     await simulator.stop()
     await database.close()
   })
-  const url = await app.listen({ host: '127.0.0.1', port: config.port })
+  const url = await app.listen(config.listen)
   if (config.simulator) simulator.start()
   return { url, app, simulator, close: () => app.close() }
 }

@@ -1,4 +1,4 @@
-import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
+import { type Environment, isGiven, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
 import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from '../shared/redis-urls.js'
 import { FILE_FAULT, type ReadFile, readConfigFile } from './config-file.js'
 import type { RelayConfigFile } from './config-schema.js'
@@ -111,11 +111,12 @@ class ConfigReading {
   }
 
   #choose<Name extends keyof Values>(name: Name, fromFile: Values[Name] | undefined): Values[Name] {
-    return this.#isGiven(name) ? this.#values[name] : (fromFile ?? this.#values[name])
+    return isGiven(name, this.#environment) ? this.#values[name] : (fromFile ?? this.#values[name])
   }
 
-  #isGiven(name: string): boolean {
-    return Boolean(this.#environment[name]?.trim() || this.#environment[`${name}_FILE`])
+  /** One fault per variable is enough: a malformed one is not also missing. */
+  #isTold(name: string): boolean {
+    return this.#faults.some((fault) => fault.startsWith(`${name} `) || fault.startsWith(`${name}_FILE `))
   }
 
   #tokenSecrets({ client = {} }: RelayConfigFile): TokenSecrets {
@@ -138,7 +139,7 @@ class ConfigReading {
       { name, text: this.#values[name] },
       { name: `${FILE_FAULT} ${place}`, text: fromFile }
     ]
-    return this.#chooseSecret(sources, optional, this.#isGiven(name))
+    return this.#chooseSecret(sources, optional, this.#isTold(name))
   }
 
   #chooseSecret(sources: readonly SecretSource[], optional = false, faulty = false): string {
@@ -159,7 +160,7 @@ class ConfigReading {
     const redisUrl = this.#choose('REDIS_URL', file.redis?.address)
     if (file.redis?.address !== undefined && !areRedisUrls(file.redis.address))
       this.#complain('engine.redis.address', `must be ${REDIS_URLS_RULE}`)
-    if (engine === 'redis' && redisUrl === null && !this.#isGiven('REDIS_URL'))
+    if (engine === 'redis' && redisUrl === null && !this.#isTold('REDIS_URL'))
       this.#faults.push('REDIS_URL is required with RELAY_ENGINE=redis')
     if (file.redis?.prefix !== undefined && !isRedisPrefix(file.redis.prefix))
       this.#complain('engine.redis.prefix', `must be ${REDIS_PREFIX_RULE}`)

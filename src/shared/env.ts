@@ -61,6 +61,10 @@ const readSetting = (name: string, setting: Setting, environment: Environment, f
   return setting.fallback
 }
 
+/** Whether a setting has a text of its own, be it a bad one. A file that is empty, or not there, gives none. */
+export const isGiven = (name: string, environment: Environment): boolean =>
+  settingText(name, environment, []) !== undefined
+
 /** The variable itself, or the content of the file that `<name>_FILE` names: how containers hand over secrets. */
 const settingText = (name: string, environment: Environment, faults: string[]): string | undefined => {
   // An empty variable is an unset one: compose files and shells cannot tell them apart.

@@ -125,6 +125,28 @@ t.test('secrets', async (t) => {
       'REALTIME_HMAC_SECRET_FILE must name a readable file (ENOENT)'
     ])
   })
+
+  t.test('are required where their file is empty: nobody would know the one that is made up', async (t) => {
+    const empty = join(t.testdir({ empty: '\n' }), 'empty')
+
+    t.same(environmentFaults({ REALTIME_API_KEY_FILE: empty, REALTIME_HMAC_SECRET_FILE: empty }).toSorted(), [
+      'REALTIME_API_KEY is required',
+      'REALTIME_HMAC_SECRET is required'
+    ])
+  })
+})
+
+t.test('any setting can come from a file', async (t) => {
+  const folder = t.testdir({ port: '8200\n', origins: 'https://a.example, https://b.example\n', empty: '' })
+  const port = (environment: Environment) =>
+    configWith({ http_server: { port: 8300 } }, { ...SECRETS, ...environment }).listen.port
+
+  t.equal(port({ RELAY_PORT_FILE: join(folder, 'port') }), 8200, 'and wins over the config file, as the variable does')
+  t.equal(port({ RELAY_PORT_FILE: join(folder, 'empty') }), 8300, 'unless it is empty')
+  t.same(configOf({ ...SECRETS, RELAY_ALLOWED_ORIGINS_FILE: join(folder, 'origins') }).allowedOrigins, [
+    'https://a.example',
+    'https://b.example'
+  ])
 })
 
 t.test('the redis engine needs an address', async (t) => {
