@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Centrifuge } from 'centrifuge'
+import { WebSocket } from 'ws'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import type { Checks } from './checks.js'
+
+/** How a program is run, and what it must then be able to do. Secrets come as files, as container engines hand them over. */
+export interface Scene {
+  readonly env: Readonly<Record<string, string>>
+  readonly secrets: Readonly<Record<string, string>>
+  readonly try: (checks: Checks, url: string) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+const newSecret = (): string => randomBytes(32).toString('hex')
+
+/** In front of a backend that says what it was asked. */
+export const gatewayScene = async (port: number): Promise<Scene> => {
+  const backend = createServer(({ method, url }, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ asked: `${method} ${url}` }))
+  })
+  backend.listen(0, '127.0.0.1')
+  await once(backend, 'listening')
+  return {
+    env: {
+      GATEWAY_PORT: String(port),
+      BACKEND_URL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+      API_SECRET_FILE: '/run/secrets/api_secret'
+    },
+    secrets: { api_secret: newSecret() },
+    try: async (checks, url) => {
+      const answer = await fetch(`${url}/api/zones?floor=2`)
+      const body = await answer.text()
+      checks.that('serves a request', answer.ok && body === '{"asked":"GET /api/zones?floor=2"}', body)
+      const denied = await fetch(`${url}/api/zones/7`, { method: 'DELETE' })
+      checks.that('refuses a mutation without a token', denied.status === 403, denied.status)
+      const strict = answer.headers.get('strict-transport-security')
+      checks.that('runs with production rules', strict === 'max-age=31536000; includeSubDomains', strict)
+    },
+    close: async () => {
+      backend.close()
+      await once(backend, 'close')
+    }
+  }
+}
+
+const CHANNEL = 'floor:2'
+const PUBLICATION = { type: 'position-batch', data: [] }
+
+/** With one subscriber, and a publisher. */
+export const relayScene = async (port: number): Promise<Scene> => {
+  const secrets = { hmac_secret: newSecret(), api_key: newSecret() }
+  let client: Centrifuge | null = null
+  return {
+    env: {
+      RELAY_PORT: String(port),
+      REALTIME_HMAC_SECRET_FILE: '/run/secrets/hmac_secret',
+      REALTIME_API_KEY_FILE: '/run/secrets/api_key'
+    },
+    secrets,
+    try: async (checks, url) => {
+      const token = signJwt({ sub: 'somebody' }, secretKey(secrets.hmac_secret), { lifetimeSeconds: 3600 })
+      client = new Centrifuge(`${url.replace('http', 'ws')}/connection/websocket`, { token, websocket: WebSocket })
+      const subscription = client.newSubscription(CHANNEL)
+      const subscribed = new Promise((resolve) => subscription.once('subscribed', resolve))
+      const published = new Promise<unknown>((resolve) => subscription.once('publication', ({ data }) => resolve(data)))
+      subscription.subscribe()
+      client.connect()
+      await subscribed
+
+      const publish = (key: string): Promise<Response> =>
+        fetch(`${url}/api/publish`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-api-key': key },
+          body: JSON.stringify({ channel: CHANNEL, data: PUBLICATION })
+        })
+      checks.that('refuses a publish with another key', (await publish('another')).status === 401)
+      checks.that('takes a publish', (await publish(secrets.api_key)).ok)
+      const data = await published
+      checks.that('delivers it', JSON.stringify(data) === JSON.stringify(PUBLICATION), data)
+    },
+    close: async () => client?.disconnect()
+  }
+}
+
+/** With its embedded database, and a relay that is away. */
+export const demoScene = async (port: number): Promise<Scene> => ({
+  env: {
+    DEMO_BACKEND_PORT: String(port),
+    DEMO_PASSWORD_FILE: '/run/secrets/demo_password',
+    TOKEN_SECRET_FILE: '/run/secrets/api_secret',
+    REALTIME_PUBLISH_URL: 'http://127.0.0.1:1/api',
+    REALTIME_CLIENT_URL: 'ws://localhost/connection/websocket',
+    REALTIME_API_KEY_FILE: '/run/secrets/api_secret',
+    REALTIME_HMAC_SECRET_FILE: '/run/secrets/api_secret'
+  },
+  secrets: { api_secret: newSecret(), demo_password: 'a-password-for-tests' },
+  try: async (checks, url) => {
+    const { status } = await fetch(`${url}/api/auth/backend-login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'viewer@example.com', password: 'a-password-for-tests' })
+    })
+    checks.that('signs in an account', status === 200, status)
+  },
+  close: async () => undefined
+})
