@@ -49,7 +49,7 @@ const IMAGES: Readonly<Record<string, ImageTest>> = {
       ...NOT_TO_RUN,
       DEMO,
       /^\/app\/dist\/src\/(?:relay|client)\//,
-      /^\/app\/node_modules\/(?:ws|centrifuge)\//
+      /^\/app\/node_modules\/centrifuge\//
     ]
   },
   relay: {

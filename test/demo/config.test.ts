@@ -23,7 +23,12 @@ const faultsOf = (env: Readonly<Record<string, string>>): readonly string[] => {
 }
 
 t.test("the settings of the demo's backend", async (t) => {
-  t.match(demoConfig(GOOD), { listen: { host: '127.0.0.1', port: 4000 }, trustedProxies: [], simulator: true, databaseUrl: null })
+  t.match(demoConfig(GOOD), {
+    listen: { host: '127.0.0.1', port: 4000 },
+    trustedProxies: [],
+    simulator: true,
+    databaseUrl: null
+  })
   t.equal(demoConfig({ ...GOOD, DEMO_SIMULATOR: 'off' }).simulator, false)
 
   t.test('are all required that tie it to the others', async (t) => {
