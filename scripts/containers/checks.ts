@@ -21,24 +21,16 @@ export class Checks {
   }
 }
 
-export interface Contents {
-  /** Paths of all files. */
-  readonly files: readonly string[]
-  /** What they take, each once, however many names it has: the size that container engines show. */
-  readonly bytes: number
-}
-
-export const contentsOf = (root: string): Contents => {
-  const files: string[] = []
+/** All files below a folder, and what each takes; a second name for the same file takes nothing. */
+export const contentsOf = (root: string): ReadonlyMap<string, number> => {
+  const files = new Map<string, number>()
   const seen = new Set<number>()
-  let bytes = 0
   for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) continue
     const path = join(entry.parentPath, entry.name)
-    files.push(path.slice(root.length))
     const { ino, size } = lstatSync(path)
-    if (!seen.has(ino)) bytes += size
+    files.set(path.slice(root.length), seen.has(ino) ? 0 : size)
     seen.add(ino)
   }
-  return { files, bytes }
+  return files
 }

@@ -1,0 +1,224 @@
+import { copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { BlockList } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { demoConfig, demoSettings } from '../../demo/backend/config.js'
+import { gatewayConfig, gatewaySettings } from '../../src/gateway/config.js'
+import { relayConfig } from '../../src/relay/config.js'
+import { relaySettings } from '../../src/relay/settings.js'
+import type { Settings } from '../../src/shared/env.js'
+import { type ComposeService, composeFaults, networksOf, shippedCompose } from './compose-file.js'
+import { environmentOf, lastStage } from './dockerfile.js'
+import { changed, shipped } from './shipped.js'
+import { runTool } from './tool.js'
+
+const COMPOSE = shipped('docker-compose.yml')
+
+t.test('docker-compose.yml has nothing but what it may have', async (t) => {
+  t.same(composeFaults(COMPOSE), [])
+  const misspelt = changed(COMPOSE, [['read_only: true', 'readonly: true']])
+  t.match(composeFaults(misspelt).join('\n'), /readonly/, 'and a name that compose does not know is noticed')
+})
+
+const { services, networks, volumes, secrets } = shippedCompose()
+const each = Object.entries(services)
+const service = (name: string): ComposeService => {
+  const found = services[name]
+  if (found === undefined) throw new Error(`there is no ${name}`)
+  return found
+}
+const addressOf = (name: string, network: string): string | null => networksOf(service(name))[network] ?? null
+
+t.test('every service', async (t) => {
+  for (const [name, { image, build, healthcheck, depends_on = {}, volumes: mounted = [], user }] of each) {
+    t.test(name, async (t) => {
+      t.match(image, /^[a-z/-]+:v?\d+\.\d+\.?\d*(?:-[a-z]+)?$/, 'is of one version')
+      if (build === undefined) t.ok(healthcheck, 'is asked how it is')
+      else t.match(shipped(build.dockerfile), /^HEALTHCHECK /m, 'is asked how it is, by its image')
+      t.notMatch(user, /^0:/, 'is not root')
+      for (const other of Object.keys(depends_on)) t.ok(services[other], `waits for ${other}, which there is`)
+      for (const [source = ''] of mounted.map((volume) => volume.split(':'))) {
+        if (source.startsWith('./')) t.ok(statSync(source), `${source} is there`)
+        else t.ok(source in volumes, `${source} is declared`)
+      }
+    })
+  }
+
+  t.test('is started after those that it waits for', async (t) => {
+    const started = new Set<string>()
+    const ready = (): string[] =>
+      each
+        .filter(
+          ([name, { depends_on = {} }]) => !started.has(name) && Object.keys(depends_on).every((d) => started.has(d))
+        )
+        .map(([name]) => name)
+    for (let next = ready(); next.length > 0; next = ready()) for (const name of next) started.add(name)
+    t.equal(started.size, each.length)
+  })
+
+  t.test('of ours has the version of the package', async (t) => {
+    const { version } = JSON.parse(shipped('package.json'))
+    const ours = each.flatMap(([, { image, build }]) => (build === undefined ? [] : [image.split(':')[1]]))
+    t.same(new Set(ours), new Set([version]))
+  })
+})
+
+t.test('networks', async (t) => {
+  const onNetwork = (network: string): string[] =>
+    each.filter(([, s]) => network in networksOf(s)).map(([name]) => name)
+
+  t.test('are apart: each has only those who have to meet there', async (t) => {
+    t.same(Object.fromEntries(Object.keys(networks).map((name) => [name, onNetwork(name)])), {
+      public: ['caddy'],
+      browser: ['caddy', 'gateway', 'relay'],
+      backend: ['gateway', 'relay', 'demo-backend'],
+      data: ['gateway', 'relay', 'demo-backend', 'redis', 'postgres'],
+      metrics: ['gateway', 'relay', 'prometheus'],
+      dashboards: ['prometheus', 'grafana']
+    })
+  })
+
+  t.test('have no way out, but for those who are reached from outside', async (t) => {
+    t.same(
+      Object.keys(networks).filter((name) => !networks[name]?.internal),
+      ['public', 'dashboards']
+    )
+  })
+
+  t.test('are reached from outside at the proxy alone, and from this machine at the dashboards', async (t) => {
+    const published = Object.fromEntries(
+      each.flatMap(([name, { ports }]) => (ports === undefined ? [] : [[name, ports]]))
+    )
+    t.same(published, { caddy: ['80:80', '443:443'], grafana: ['127.0.0.1:3300:3000'] })
+  })
+
+  t.test('have the addresses that are fixed', async (t) => {
+    for (const [, one] of each) {
+      for (const [network, address] of Object.entries(networksOf(one))) {
+        if (address === null) continue
+        const [base = '', bits] = networks[network]?.ipam.config[0].subnet.split('/') ?? []
+        const subnet = new BlockList()
+        subnet.addSubnet(base, Number(bits))
+        t.ok(subnet.check(address), `${address} is in ${network}`)
+      }
+    }
+  })
+
+  t.test('carry addresses that are believed from one place only', async (t) => {
+    for (const name of ['gateway', 'relay']) {
+      const { TRUST_PROXY, METRICS_ALLOW } = service(name).environment ?? {}
+      t.equal(TRUST_PROXY, addressOf('caddy', 'browser'))
+      t.equal(METRICS_ALLOW, addressOf('prometheus', 'metrics'), 'nobody else sees the numbers')
+    }
+    t.equal(service('demo-backend').environment?.TRUST_PROXY, addressOf('gateway', 'backend'))
+  })
+})
+
+t.test('secrets', async (t) => {
+  const folder = t.testdir()
+  const script = join(folder, 'make-secrets.sh')
+  copyFileSync('deploy/compose/make-secrets.sh', script)
+  const said = await runTool(t, 'sh', [script])
+  const made = join(folder, 'secrets')
+  const secret = (name: string): string => readFileSync(join(made, name), 'utf8').trim()
+
+  t.test('are all made by one script, in a folder for nobody else', async (t) => {
+    const files = Object.values(secrets).map(({ file }) => file.replace('./deploy/compose/secrets/', ''))
+    t.same(readdirSync(made).toSorted(), files.toSorted())
+    t.equal(statSync(made).mode & 0o777, 0o700)
+    for (const file of files) t.equal(statSync(join(made, file)).mode & 0o777, 0o644, 'a container may read it')
+    t.match(said, secret('demo_password'), 'it says how to sign in')
+  })
+
+  t.test('are strong, and different', async (t) => {
+    for (const name of ['api_secret', 'realtime_hmac_secret', 'realtime_api_key'])
+      t.match(secret(name), /^[0-9a-f]{64}$/)
+    t.equal(new Set(readdirSync(made).map(secret)).size, readdirSync(made).length)
+    t.equal(secret('redis_url'), `redis://:${secret('redis_password')}@redis:6379`)
+    t.equal(secret('redis_conf'), `requirepass ${secret('redis_password')}`)
+    t.equal(secret('database_url'), `postgres://gatehouse:${secret('postgres_password')}@postgres:5432/gatehouse`)
+  })
+
+  t.test('stay when the script runs again', async (t) => {
+    const before = secret('api_secret')
+    await runTool(t, 'sh', [script])
+    t.equal(secret('api_secret'), before)
+  })
+
+  t.test('are given to those who read them, and to nobody else', async (t) => {
+    for (const [name, { secrets: given = [], environment = {}, command = [], healthcheck = {} }] of each) {
+      const read = JSON.stringify([environment, command, healthcheck]).matchAll(/\/run\/secrets\/([a-z_]+)/g)
+      t.same(new Set(given), new Set([...read].map(([, file]) => file)), name)
+      for (const one of given) t.ok(one in secrets, `${one} is declared`)
+    }
+  })
+
+  const PROGRAMS: Readonly<
+    Record<
+      string,
+      { readonly dockerfile: string; settings: Settings; readonly read: (env: Record<string, string>) => unknown }
+    >
+  > = {
+    gateway: { dockerfile: 'Dockerfile.gateway', settings: gatewaySettings, read: gatewayConfig },
+    relay: {
+      dockerfile: 'Dockerfile.relay',
+      settings: relaySettings,
+      read: (env) => relayConfig(env, (path) => readFileSync(path, 'utf8'))
+    },
+    'demo-backend': { dockerfile: 'demo/Dockerfile', settings: demoSettings, read: demoConfig }
+  }
+  for (const [name, { dockerfile, settings, read }] of Object.entries(PROGRAMS)) {
+    t.test(`and the other settings of the ${name} are such as it takes`, async (t) => {
+      const page = t.testdir({ 'index.html': '' })
+      const given = service(name).environment ?? {}
+      for (const variable of Object.keys(given)) t.ok(variable.replace(/_FILE$/, '') in settings, variable)
+
+      const environment = { ...environmentOf(lastStage(shipped(dockerfile))), ...given }
+      const here = Object.entries(environment).map(([variable, value]) => [
+        variable,
+        value.replace('/run/secrets', made).replace(/^\/page$/, page)
+      ])
+      t.doesNotThrow(() => read(Object.fromEntries(here)))
+      t.equal(environment.NODE_ENV, 'production')
+    })
+  }
+})
+
+t.test('the page and the backend know the same addresses as the proxy', async (t) => {
+  const { GATEHOUSE_HOST } = service('caddy').environment ?? {}
+  t.equal(service('gateway').environment?.PUBLIC_URL, `https://${GATEHOUSE_HOST}`)
+  t.equal(service('relay').environment?.RELAY_ALLOWED_ORIGINS, `https://${GATEHOUSE_HOST}`)
+  t.equal(service('demo-backend').environment?.REALTIME_CLIENT_URL, `wss://${GATEHOUSE_HOST}/connection/websocket`)
+})
+
+t.test('Prometheus', async (t) => {
+  t.test('takes its configuration, with the alerts', async (t) => {
+    const folder = t.testdir()
+    for (const volume of service('prometheus').volumes ?? []) {
+      const [source = '', target = ''] = volume.split(':')
+      if (source.startsWith('./')) copyFileSync(source, join(folder, target.replace('/etc/prometheus/', '')))
+    }
+    t.match(await runTool(t, 'promtool', ['check', 'config', join(folder, 'prometheus.yml')]), 'SUCCESS')
+  })
+
+  t.test('asks both programs, by the names that alerts and dashboards have for them', async (t) => {
+    const jobs = (file: string) => parse(shipped(file)).scrape_configs
+    const names = (file: string): string[] => jobs(file).map(({ job_name }: { job_name: string }) => job_name)
+    t.same(names('deploy/compose/prometheus.yml'), names('deploy/prometheus/prometheus.yml'))
+    t.same(
+      jobs('deploy/compose/prometheus.yml').flatMap(
+        ({ static_configs }: { static_configs: { targets: string[] }[] }) => static_configs[0]?.targets
+      ),
+      ['gateway:3000', 'relay:8100']
+    )
+  })
+})
+
+t.test('Grafana finds Prometheus and the dashboards', async (t) => {
+  const [source] = parse(shipped('deploy/compose/grafana/datasources/prometheus.yml')).datasources
+  t.equal(source.url, 'http://prometheus:9090')
+  const [provider] = parse(shipped('deploy/compose/grafana/dashboards/gatehouse.yml')).providers
+  t.ok(service('grafana').volumes?.includes(`./deploy/grafana:${provider.options.path}:ro`))
+  t.same(readdirSync('deploy/grafana').toSorted(), ['gateway.json', 'relay.json'])
+})
