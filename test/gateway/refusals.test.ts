@@ -3,7 +3,7 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createAppToken } from '../../src/shared/app-token.js'
-import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../helper/gateway.js'
+import { apiKey, borrowGateway, browserHeaders, startGateway, type TestGateway, tokenOf } from '../helper/gateway.js'
 import { type Answer, sendRaw } from '../helper/http.js'
 import type { RecordingBackend } from '../helper/recording-backend.js'
 
@@ -600,7 +600,7 @@ t.test('an error of the backend', async (t) => {
   for (const status of [400, 401, 403, 404, 405, 409, 413, 418, 422, 429, 500, 501, 502, 503, 504, 599]) {
     for (const [of, contentType, bytes] of BODIES) {
       t.test(`passes as it is: ${status} with ${of}`, async (t) => {
-        const { url, backend } = await startGateway(t)
+        const { url, backend } = await borrowGateway(t)
         backend.answer = (_request, response) =>
           response.writeHead(status, { 'content-type': contentType, 'retry-after': '7', 'x-mine': 'yes' }).end(bytes)
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startGateway, type TestGateway } from '../helper/gateway.js'
+import { borrowGateway, startGateway, type TestGateway } from '../helper/gateway.js'
 import { type Answer, sendRaw } from '../helper/http.js'
 
 const MADE = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -40,7 +40,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
   ]
   for (const [of, status, path, headerLines] of REFUSED) {
     t.test(`is in the refusal of ${of}`, async (t) => {
-      const answer = await ask(await startGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
+      const answer = await ask(await borrowGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
 
       t.equal(answer.status, status)
       t.equal(answer.headers['x-request-id'], 'req-42')
@@ -115,7 +115,7 @@ t.test('a request id is made', async (t) => {
     })
 
     t.test(`for a refusal where ${of}`, async (t) => {
-      const answer = await ask(await startGateway(t), '/nowhere', headerLines)
+      const answer = await ask(await borrowGateway(t), '/nowhere', headerLines)
 
       t.equal(answer.status, 404)
       t.match(answer.headers['x-request-id'], MADE)
@@ -167,7 +167,7 @@ t.test('trace context', async (t) => {
   ]
   for (const [of, traceparent] of TRACES) {
     t.test(`reaches the backend untouched: ${of}`, async (t) => {
-      const { send, backend } = await startGateway(t)
+      const { send, backend } = await borrowGateway(t)
 
       await send('/api/zones', { headers: { traceparent, tracestate: 'a=1,b=2', baggage: 'k=v' } })
 

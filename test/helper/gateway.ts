@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { t as root } from 'tap'
 import { buildGateway, type Gateway, type GatewayParts } from '../../src/gateway/app.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
 import { createAppToken } from '../../src/shared/app-token.js'
@@ -89,6 +90,31 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
         .map((line) => JSON.parse(line))
     }
   }
+}
+
+type Settings = NonNullable<TestGatewayOptions['env']>
+
+const lent = new Map<string, TestGateway[]>()
+
+/**
+ * A gateway that earlier tests of the file may have used: starting one for each of a hundred requests takes most of their
+ * time. Not for tests that use up login attempts, or that change more than what the backend answers.
+ */
+export const borrowGateway = async (t: Teardown, env: Settings = {}): Promise<TestGateway> => {
+  const key = JSON.stringify(env)
+  const idle = lent.get(key) ?? []
+  lent.set(key, idle)
+  const gateway = idle.pop() ?? (await startGateway(root, { env }))
+  const { backend, logs } = gateway
+  const { answer } = backend
+  const before = (await gateway.auditRecords()).length
+  t.teardown(() => {
+    backend.answer = answer
+    backend.requests.length = 0
+    logs.length = 0
+    idle.push(gateway)
+  })
+  return { ...gateway, auditRecords: async () => (await gateway.auditRecords()).slice(before) }
 }
 
 /** A good token of a user with this role. */
