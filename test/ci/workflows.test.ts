@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { ROOT } from '../../scripts/root.js'
+
+const FOLDER = join(ROOT, '.github/workflows')
+
+type Permissions = Readonly<Record<string, string>>
+
+interface Step {
+  readonly uses?: string
+  readonly run?: string
+  readonly with?: Readonly<Record<string, unknown>>
+}
+
+interface Workflow {
+  readonly on: Readonly<Record<string, unknown>>
+  readonly permissions?: Permissions
+  readonly jobs: Readonly<
+    Record<string, { readonly permissions?: Permissions; readonly 'timeout-minutes'?: number; readonly steps: Step[] }>
+  >
+}
+
+/** What a job may do beyond reading the code, and why it must. */
+const MAY_WRITE: Readonly<Record<string, Permissions>> = {
+  'images.yml publish': { contents: 'read', packages: 'write' },
+  'release.yml release': { contents: 'write' }
+}
+
+const workflows = readdirSync(FOLDER).map((name) => {
+  const text = readFileSync(join(FOLDER, name), 'utf8')
+  return { name, text, workflow: parse(text) as Workflow }
+})
+
+t.same(
+  workflows.map(({ name }) => name),
+  ['images.yml', 'release.yml', 'test.yml']
+)
+
+for (const { name, text, workflow } of workflows) {
+  const jobs = Object.entries(workflow.jobs)
+  const steps = jobs.flatMap(([, job]) => job.steps)
+
+  t.test(name, async (t) => {
+    t.test('uses only actions that are pinned to a commit, with the version beside it', async (t) => {
+      const uses = [...text.matchAll(/uses: *(.*)$/gm)].map(([, value = '']) => value)
+      t.equal(uses.length, steps.filter((step) => step.uses !== undefined).length)
+      for (const value of uses) t.match(value, /^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+    })
+
+    t.test('may read the code, and each job no more than it must', async (t) => {
+      t.same(workflow.permissions, { contents: 'read' })
+      for (const [job, { permissions }] of jobs) t.same(permissions, MAY_WRITE[`${name} ${job}`], job)
+    })
+
+    t.test('leaves no token behind in the working copy', async (t) => {
+      const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
+      t.equal(checkouts.length, jobs.length)
+      for (const checkout of checkouts) t.equal(checkout.with?.['persist-credentials'], false)
+    })
+
+    t.test('puts nothing that a stranger wrote into a shell', async (t) => {
+      t.notOk('pull_request_target' in workflow.on)
+      for (const { run = '' } of steps) t.notMatch(run, '${{')
+    })
+
+    t.test('ends jobs that hang', async (t) => {
+      for (const [job, { 'timeout-minutes': minutes }] of jobs) t.type(minutes, 'number', job)
+    })
+  })
+}
+
+t.test('the tests run on every Node.js that is supported', async (t) => {
+  const [test] = workflows.filter(({ name }) => name === 'test.yml')
+  t.match(test?.workflow.jobs.test, { strategy: { matrix: { node: [20, 22, 24] } } })
+})
+
+t.test('every npm script that is called is there', async (t) => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  for (const [, script = ''] of workflows
+    .map(({ text }) => text)
+    .join('\n')
+    .matchAll(/npm run ([\w:-]+)/g))
+    t.ok(script in scripts, script)
+})
