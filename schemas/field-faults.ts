@@ -29,13 +29,13 @@ const WRONG_KIND: ReadonlySet<ValueErrorType> = new Set([
   ...[ValueErrorType.Object, ValueErrorType.Array, ValueErrorType.Null, ValueErrorType.Literal]
 ])
 
-/** Where a value is of one of the kinds that a field may have, what is wrong is said of that kind alone. */
+/** Where a value is of one of the kinds that a field may have, what is wrong with it is said of that kind alone. */
 const innermost = (error: ValueError): ValueError => {
   if (error.type !== ValueErrorType.Union) return error
   const [fit, another] = error.errors
     .map((errors) => errors.First())
     .filter((first) => first && !WRONG_KIND.has(first.type))
-  return fit !== undefined && another === undefined ? innermost(fit) : error
+  return fit?.path === error.path && another === undefined ? innermost(fit) : error
 }
 
 const messageOf = ({ type, schema, message }: ValueError): string => {

@@ -1,3 +1,4 @@
+import type { CrudOptions } from './crud.js'
 import type { Statements } from './database/database.js'
 import { Refusal } from './errors.js'
 import type { World } from './records.js'
@@ -38,7 +39,7 @@ export const giveTransmitter = async (
   if (given.length === 0) throw unknown()
 }
 
-export const takeTransmitters = async (
+const takeTransmitters = async (
   statements: Statements,
   entityType: string,
   entityIds: readonly string[]
@@ -49,5 +50,16 @@ export const takeTransmitters = async (
     [entityType, JSON.stringify(entityIds)]
   )
 }
+
+/** What a person and a thing have alike: `transmitterId` in a body hands them one, null takes it, and it is free when they go. */
+export const carrying = (entityType: string, world: World): Required<Pick<CrudOptions, 'stored' | 'removed'>> => ({
+  stored: async (statements, { id }, { transmitterId }) => {
+    const entityId = String(id)
+    if (transmitterId === null) await takeTransmitters(statements, entityType, [entityId])
+    else if (transmitterId !== undefined)
+      await giveTransmitter(statements, world, String(transmitterId), { entityType, entityId })
+  },
+  removed: (statements, ids) => takeTransmitters(statements, entityType, ids)
+})
 
 const unknown = (): Refusal => new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')

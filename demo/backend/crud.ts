@@ -20,7 +20,7 @@ export interface CrudOptions {
   /** What else has to happen when one was created or changed. */
   readonly stored?: (statements: Statements, row: Row, body: Fields, call: Call) => Promise<void>
   /** What else has to go when these were deleted. */
-  readonly removed?: (statements: Statements, ids: readonly string[]) => Promise<void>
+  readonly removed?: (statements: Statements, ids: readonly string[], call: Call) => Promise<void>
   /** A PUT empties what it does not name. */
   readonly putReplaces?: boolean
 }
@@ -69,7 +69,7 @@ export const crud = (
     database.transaction(async (statements) => {
       const gone = await records.remove(statements, [idOf(call)])
       if (gone.length === 0) throw notFound(resource.noun)
-      await removed(statements, gone)
+      await removed(statements, gone, call)
       return null
     })
 

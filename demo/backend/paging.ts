@@ -15,7 +15,7 @@ const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
 const MAX_OFFSET = 1_000_000
 
-export const wholeList: Page = { limit: 1_000_000, offset: 0, sort: null, descending: false, search: null }
+export const WHOLE_LIST = { limit: 1_000_000, offset: 0 } as const
 
 export const pageOf = (query: Query): Page => {
   const limit = wholeNumber(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT

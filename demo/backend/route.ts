@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Method } from '../../src/gateway/routes/declare.js'
 import type { Access, Caller } from './auth/permissions.js'
-import type { Row } from './database/database.js'
+import type { Row, Statements, Value } from './database/database.js'
 import type { Query } from './paging.js'
 import type { Fields } from './records.js'
 
@@ -65,6 +65,16 @@ export const handler = (access: Access, run: Run, more: Omit<Handler, 'access' |
   run,
   ...more
 })
+
+/** A route whose answer is what one statement finds. */
+export const queryOn =
+  (statements: Statements) =>
+  (
+    access: Access,
+    sql: string,
+    valuesOf: (call: Call) => readonly Value[] | Promise<readonly Value[]> = () => []
+  ): Handler =>
+    handler(access, async (call) => statements.rows(sql, await valuesOf(call)))
 
 /** Only for routes that are not public: the access check has seen to it. */
 export const callerOf = ({ caller }: Call): Caller => {

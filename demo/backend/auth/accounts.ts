@@ -78,9 +78,9 @@ export class Accounts {
     return row === null || row.isActive === false || (row.generation ?? 0) !== generation ? null : accountOf(row)
   }
 
-  async setPassword(userId: string, password: string): Promise<void> {
+  async setPassword(userId: string, password: string, statements: Statements = this.#statements): Promise<void> {
     const passwordHash = await hash(password, this.#rounds)
-    await this.#statements.rows(
+    await statements.rows(
       `INSERT INTO credentials (user_id, password_hash) VALUES ($1, $2) ON CONFLICT (user_id) DO UPDATE
        SET password_hash = excluded.password_hash, failures = 0, locked_until = NULL,
            generation = credentials.generation + 1`,

@@ -3,7 +3,7 @@ import type { Backend } from '../backend.js'
 import { oneRow } from '../database/database.js'
 import { notFound } from '../errors.js'
 import type { Fields } from '../records.js'
-import { type Handlers, handler } from '../route.js'
+import { type Handlers, handler, queryOn } from '../route.js'
 import { readSetting, writeSetting } from '../settings.js'
 
 const DEFAULTS = { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true }
@@ -16,14 +16,11 @@ const DEVICE = `id AS "deviceId", name, entity_type, battery_level AS "batteryLe
 
 export const batteryRoutes = ({ database, now }: Backend): Handlers => {
   const read = requirePermission('battery', 'read')
+  const query = queryOn(database)
   const thresholds = (): Promise<typeof DEFAULTS> => readSetting(database, 'battery', DEFAULTS)
   const levels = async (): Promise<[number, number, number]> => {
     const { critical, low, warning } = { ...DEFAULTS, ...(await thresholds()) }
     return [critical ?? -1, low ?? -1, warning ?? -1]
-  }
-  const mustExist = async (deviceId: string): Promise<void> => {
-    const known = await oneRow(database, 'SELECT id FROM transmitters WHERE id = $1', [deviceId])
-    if (known === null) throw notFound('device')
   }
 
   return {
@@ -42,12 +39,11 @@ export const batteryRoutes = ({ database, now }: Backend): Handlers => {
         SELECT least(floor(battery_level / 10), 9)::int * 10 AS "from", count(*)::int AS devices
         FROM transmitters WHERE battery_level IS NOT NULL GROUP BY 1 ORDER BY 1`)
     })),
-    'GET /api/battery/alerts': handler(read, async () =>
-      database.rows(
-        `SELECT ${DEVICE} FROM transmitters WHERE ${SEVERITY} <> 'good' AND battery_level IS NOT NULL
-         ORDER BY battery_level, id`,
-        await levels()
-      )
+    'GET /api/battery/alerts': query(
+      read,
+      `SELECT ${DEVICE} FROM transmitters WHERE ${SEVERITY} <> 'good' AND battery_level IS NOT NULL
+       ORDER BY battery_level, id`,
+      levels
     ),
     'GET /api/battery/thresholds': handler(read, thresholds),
     'PUT /api/battery/thresholds': handler(requirePermission('battery', 'update'), async ({ body }) => {
@@ -64,7 +60,8 @@ export const batteryRoutes = ({ database, now }: Backend): Handlers => {
       return device
     }),
     'GET /api/battery/history/:deviceId': handler(read, async ({ params: { deviceId = '' } }) => {
-      await mustExist(deviceId)
+      const known = await oneRow(database, 'SELECT id FROM transmitters WHERE id = $1', [deviceId])
+      if (known === null) throw notFound('device')
       return database.rows('SELECT at, level FROM battery_readings WHERE device_id = $1 ORDER BY at', [deviceId])
     })
   }

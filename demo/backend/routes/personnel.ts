@@ -1,13 +1,13 @@
 import { requirePermission } from '../auth/permissions.js'
 import type { Backend } from '../backend.js'
 import { changeMany } from '../bulk.js'
-import { giveTransmitter, takeTransmitters } from '../carriers.js'
+import { carrying } from '../carriers.js'
 import { crud } from '../crud.js'
 import type { Statements } from '../database/database.js'
 import { notFound } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
-import { pageOf, wholeList } from '../paging.js'
+import { pageOf, WHOLE_LIST } from '../paging.js'
 import { type Fields, Records } from '../records.js'
 import { personnel } from '../resources.js'
 import { type Call, FileAnswer, type Handlers, handler, idOf, idsIn } from '../route.js'
@@ -16,18 +16,10 @@ import { imageIn, removeFile, storedFile, storeFile } from '../uploads.js'
 const MAX_PHOTO_BYTES = 2 * 1024 * 1024
 const EXPORTS_PER_MINUTE = 30
 
-const CSV_FIELDS = [
-  'id',
-  'employeeId',
-  'firstName',
-  'lastName',
-  'email',
-  'phone',
-  'jobTitle',
-  'department',
-  'buildingId'
-]
-const CSV_MORE = ['floorId', 'transmitterId', 'startDate', 'isActive', 'isFirstAider', 'isFireWarden', 'notes']
+const CSV_FIELDS = (
+  'id employeeId firstName lastName email phone jobTitle department buildingId floorId transmitterId startDate ' +
+  'isActive isFirstAider isFireWarden notes'
+).split(' ')
 
 const PDF_COLUMNS = [
   { field: 'name', title: 'Name', width: 160 },
@@ -42,9 +34,19 @@ export const personnelRoutes = (backend: Backend): Handlers => {
   const records = new Records(personnel, backend)
   const may = (action: string) => requirePermission('personnel', action)
   const photoOf = (call: Call): string => `personnel/${idOf(call)}`
+  const carried = carrying('employee', backend)
+
+  /** A person who is gone leaves no photo behind, and the transmitter goes back to the shelf. */
+  const forget = async (statements: Statements, ids: readonly string[], call: Call): Promise<void> => {
+    await carried.removed(statements, ids, call)
+    await statements.rows(
+      "DELETE FROM files WHERE owner IN (SELECT 'personnel/' || id FROM jsonb_array_elements_text($1::jsonb) AS gone(id))",
+      [JSON.stringify(ids)]
+    )
+  }
 
   const everybody = async ({ query }: Call) =>
-    (await records.list(database, { ...pageOf(query), ...wholeListed }, query)).rows
+    (await records.list(database, { ...pageOf(query), ...WHOLE_LIST }, query)).rows
 
   const setActive =
     (isActive: boolean) =>
@@ -53,15 +55,8 @@ export const personnelRoutes = (backend: Backend): Handlers => {
 
   return {
     ...crud('/api/personnel', personnel, backend, {
-      prepare: (statements, body) => completed(statements, body),
-      stored: async (statements, { id }, { transmitterId }) => {
-        if (transmitterId === null) await takeTransmitters(statements, 'employee', [String(id)])
-        if (transmitterId === null || transmitterId === undefined) return
-        await giveTransmitter(statements, backend, String(transmitterId), {
-          entityType: 'employee',
-          entityId: String(id)
-        })
-      },
+      prepare: completed,
+      stored: carried.stored,
       removed: forget
     }),
     'GET /api/personnel/:id/photo': handler(may('read'), async (call) => {
@@ -96,11 +91,7 @@ export const personnelRoutes = (backend: Backend): Handlers => {
     'GET /api/personnel/export/csv': handler(
       may('export'),
       async (call) =>
-        new FileAnswer(
-          'text/csv; charset=utf-8',
-          csv([...CSV_FIELDS, ...CSV_MORE], await everybody(call)),
-          'personnel.csv'
-        ),
+        new FileAnswer('text/csv; charset=utf-8', csv(CSV_FIELDS, await everybody(call)), 'personnel.csv'),
       { perMinute: EXPORTS_PER_MINUTE }
     ),
     'GET /api/personnel/export/pdf': handler(
@@ -109,28 +100,17 @@ export const personnelRoutes = (backend: Backend): Handlers => {
         new FileAnswer('application/pdf', pdfTable('Personnel', PDF_COLUMNS, await everybody(call)), 'personnel.pdf'),
       { perMinute: EXPORTS_PER_MINUTE }
     ),
-    'POST /api/personnel/batch-delete': handler(may('delete'), ({ body }) =>
+    'POST /api/personnel/batch-delete': handler(may('delete'), (call) =>
       database.transaction(async (statements) => {
-        const { affected, missing } = await changeMany(statements, records, { ids: body.ids, action: 'delete' })
-        await forget(statements, idsIn(body))
-        return { affected, missing }
+        const { ids } = call.body
+        const outcome = await changeMany(statements, records, { ids, action: 'delete' })
+        await forget(statements, idsIn(call.body), call)
+        return outcome
       })
     ),
     'POST /api/personnel/bulk-activate': handler(may('update'), setActive(true)),
     'POST /api/personnel/bulk-deactivate': handler(may('update'), setActive(false))
   }
-}
-
-const { limit, offset } = wholeList
-const wholeListed = { limit, offset }
-
-/** A person who is gone leaves no photo behind, and the transmitter goes back to the shelf. */
-const forget = async (statements: Statements, ids: readonly string[]): Promise<void> => {
-  await takeTransmitters(statements, 'employee', ids)
-  await statements.rows(
-    "DELETE FROM files WHERE owner IN (SELECT 'personnel/' || id FROM jsonb_array_elements_text($1::jsonb) AS gone(id))",
-    [JSON.stringify(ids)]
-  )
 }
 
 /** A name out of its halves, and a department out of its name, where a page sends only these. */

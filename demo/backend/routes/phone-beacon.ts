@@ -3,7 +3,7 @@ import { isPublic, requirePermission } from '../auth/permissions.js'
 import type { Backend } from '../backend.js'
 import { oneRow } from '../database/database.js'
 import { notFound } from '../errors.js'
-import { type Handlers, handler } from '../route.js'
+import { type Handlers, handler, queryOn } from '../route.js'
 
 const DEFAULT_MINUTES = 60
 
@@ -47,11 +47,11 @@ export const phoneBeaconRoutes = ({ database, now }: Backend): Handlers => ({
     return done
   }),
   // Who has a key can follow the telephone anywhere, so only its end is shown.
-  'GET /api/phone-beacon/irk-records': handler(requirePermission('phone-beacon', 'read'), () =>
-    database.rows(`
-      SELECT n.personnel_id AS "personnelId", e.name, n.platform, n.device_name AS "deviceName",
+  'GET /api/phone-beacon/irk-records': queryOn(database)(
+    requirePermission('phone-beacon', 'read'),
+    `SELECT n.personnel_id AS "personnelId", e.name, n.platform, n.device_name AS "deviceName",
         right(n.irk, 4) AS "irkEnd", n.completed_at AS "enrolledAt"
       FROM phone_enrollments n LEFT JOIN personnel e ON e.id = n.personnel_id
-      WHERE n.completed_at IS NOT NULL ORDER BY n.completed_at DESC`)
+      WHERE n.completed_at IS NOT NULL ORDER BY n.completed_at DESC`
   )
 })

@@ -1,28 +1,22 @@
 import { requirePermission } from '../auth/permissions.js'
 import type { Backend } from '../backend.js'
 import { bulk } from '../bulk.js'
-import { giveTransmitter, takeTransmitters } from '../carriers.js'
+import { carrying, giveTransmitter } from '../carriers.js'
 import { crud } from '../crud.js'
 import { invalid } from '../errors.js'
 import { Records } from '../records.js'
 import { assets, transmitters } from '../resources.js'
-import { type Handlers, handler, idOf } from '../route.js'
+import { type Handlers, handler, idOf, queryOn } from '../route.js'
 
 /** Assets, and the transmitters that people and assets carry. */
 export const thingRoutes = (backend: Backend): Handlers => {
   const { database } = backend
+  const query = queryOn(database)
   const assetRecords = new Records(assets, backend)
   const transmitterRecords = new Records(transmitters, backend)
 
   return {
-    ...crud('/api/assets', assets, backend, {
-      stored: async (statements, { id }, { transmitterId }) => {
-        if (transmitterId === null) await takeTransmitters(statements, 'asset', [String(id)])
-        if (transmitterId === null || transmitterId === undefined) return
-        await giveTransmitter(statements, backend, String(transmitterId), { entityType: 'asset', entityId: String(id) })
-      },
-      removed: (statements, ids) => takeTransmitters(statements, 'asset', ids)
-    }),
+    ...crud('/api/assets', assets, backend, carrying('asset', backend)),
     'GET /api/assets/:id/history': handler(requirePermission('assets', 'read'), async (call) => {
       await assetRecords.get(database, idOf(call))
       return database.rows(
@@ -34,10 +28,10 @@ export const thingRoutes = (backend: Backend): Handlers => {
     }),
 
     ...crud('/api/transmitters', transmitters, backend, { putReplaces: true }),
-    'GET /api/transmitters/unassigned': handler(requirePermission('transmitters', 'read'), () =>
-      database.rows(`
-        SELECT id, name, mac_address AS "macAddress", model, battery_level AS "batteryLevel", status
-        FROM transmitters WHERE entity_type IS NULL AND is_active IS NOT FALSE ORDER BY id`)
+    'GET /api/transmitters/unassigned': query(
+      requirePermission('transmitters', 'read'),
+      `SELECT id, name, mac_address AS "macAddress", model, battery_level AS "batteryLevel", status
+       FROM transmitters WHERE entity_type IS NULL AND is_active IS NOT FALSE ORDER BY id`
     ),
     'POST /api/transmitters/assign': handler(requirePermission('transmitters', 'update'), async ({ body }) => {
       const { transmitterId, entity_type, entityId, personnelId, assetId } = body

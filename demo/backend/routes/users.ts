@@ -3,9 +3,9 @@ import { requirePermission } from '../auth/permissions.js'
 import type { Backend } from '../backend.js'
 import { crud } from '../crud.js'
 import { Refusal } from '../errors.js'
-import { type Fields, Records } from '../records.js'
+import { Records } from '../records.js'
 import { users } from '../resources.js'
-import { callerOf, type Handlers, handler, idOf } from '../route.js'
+import { callerOf, type Handlers, handler, idOf, queryOn } from '../route.js'
 
 const admin = requirePermission('admin', 'users')
 
@@ -14,45 +14,22 @@ const madeUpPassword = (): string => randomBytes(9).toString('base64url')
 export const userRoutes = (backend: Backend): Handlers => {
   const { accounts, database } = backend
   const records = new Records(users, backend)
-  const generic = crud('/api/users', users, backend, {
-    access: () => admin,
-    prepare: async (_statements, { password: _password, roleId, ...fields }) =>
-      roleId === undefined || roleId === null ? fields : { ...fields, role: roleId }
-  })
-  const create = generic['POST /api/users']
-  const change = generic['PUT /api/users/:id']
-  const remove = generic['DELETE /api/users/:id']
-  if (!create || !change || !remove) throw new Error('users lack a route')
-
-  const storePassword = async (id: unknown, { password }: Fields): Promise<void> => {
-    if (typeof password === 'string') await accounts.setPassword(String(id), password)
-  }
 
   return {
-    ...generic,
-    'POST /api/users': {
-      ...create,
-      run: async (call) => {
-        const user = (await create.run({ ...call, body: { isActive: true, role: 'viewer', ...call.body } })) as Fields
-        await storePassword(user.id, call.body)
-        return user
+    ...crud('/api/users', users, backend, {
+      access: () => admin,
+      prepare: async (_statements, { password: _password, roleId, ...fields }, { request }) => ({
+        ...(request.method === 'POST' && { isActive: true, role: 'viewer' }),
+        ...fields,
+        ...(roleId !== undefined && roleId !== null && { role: roleId })
+      }),
+      stored: async (statements, { id }, { password }) => {
+        if (typeof password === 'string') await accounts.setPassword(String(id), password, statements)
+      },
+      removed: async (_statements, ids, call) => {
+        if (ids.includes(callerOf(call).userId)) throw new Refusal(409, 'OWN_ACCOUNT', 'You cannot delete yourself.')
       }
-    },
-    'PUT /api/users/:id': {
-      ...change,
-      run: async (call) => {
-        const user = (await change.run(call)) as Fields
-        await storePassword(user.id, call.body)
-        return user
-      }
-    },
-    'DELETE /api/users/:id': {
-      ...remove,
-      run: async (call) => {
-        if (idOf(call) === callerOf(call).userId) throw new Refusal(409, 'OWN_ACCOUNT', 'You cannot delete yourself.')
-        return remove.run(call)
-      }
-    },
+    }),
     'POST /api/users/:id/reset-password': handler(admin, async (call) => {
       const id = idOf(call)
       await accounts.mustExist(id)
@@ -68,8 +45,6 @@ export const userRoutes = (backend: Backend): Handlers => {
       await accounts.unlock(idOf(call))
       return records.get(database, idOf(call))
     }),
-    'GET /api/users/roles': handler(admin, () =>
-      database.rows('SELECT id, name, description, permissions FROM roles ORDER BY id')
-    )
+    'GET /api/users/roles': queryOn(database)(admin, 'SELECT id, name, description, permissions FROM roles ORDER BY id')
   }
 }

@@ -56,15 +56,15 @@ const rowsOf = (
   return [
     [resources.buildings, site.map(buildingRow)],
     [resources.floors, floors.map(floorRow)],
-    [resources.zoneTypes, zoneTypeRows()],
+    [resources.zoneTypes, KINDS.map(zoneTypeRow)],
     [resources.zones, floors.flatMap((floor) => floor.regions.map((region) => zoneRow(floor, region)))],
-    [resources.gateways, site.flatMap(({ buildingId }, index) => gatewayRows(buildingId, index, now))],
+    [resources.gateways, site.flatMap((building, index) => gatewayRows(building, index, now))],
     [resources.receivers, receiverRows(floors, random)],
-    [resources.departments, DEPARTMENTS.map(([name, code, color], index) => departmentRow(name, code, color, index))],
+    [resources.departments, DEPARTMENTS.map(departmentRow)],
     [resources.personnel, people],
     [resources.assets, assets],
     [resources.transmitters, transmitterRows(people, assets, random, now)],
-    [resources.beacons, site.flatMap(({ buildingId }) => beaconRows(buildingId, random))],
+    [resources.beacons, site.flatMap((building) => beaconRows(building, random))],
     [resources.emergencies, [pastDrill(now)]],
     [
       resources.emergencyContacts,
@@ -78,74 +78,61 @@ const PLACES = [
   { address: '3 Northgate Road', latitude: 52.5207, longitude: 13.4063 },
   { address: '8 Foundry Lane', latitude: 52.5196, longitude: 13.4071 }
 ]
+const TOWN = { city: 'Berlin', country: 'Germany', timezone: 'Europe/Berlin', isActive: true }
 
-const buildingRow = ({ buildingId, name, code }: BuildingLayout, index: number): SeedRow => ({
-  id: buildingId,
+const buildingRow = ({ buildingId: id, name, code }: BuildingLayout, displayOrder: number): SeedRow => ({
+  id,
   name,
   code,
-  ...PLACES[index],
-  city: 'Berlin',
-  country: 'Germany',
-  timezone: 'Europe/Berlin',
-  displayOrder: index,
-  isActive: true,
-  metadata: {}
+  displayOrder,
+  ...PLACES[displayOrder],
+  ...TOWN
 })
 
-const floorRow = ({ floorId, buildingId, name, level, width, height, walls, doors }: FloorLayout): SeedRow => ({
-  id: floorId,
-  buildingId,
-  name,
-  level,
-  width,
-  height,
+const floorRow = ({ floorId: id, regions: _regions, ...floor }: FloorLayout): SeedRow => ({
+  id,
+  ...floor,
   pixelsPerMetre: 20,
-  imageWidth: Math.round(width * 20),
-  imageHeight: Math.round(height * 20),
   rotation: 0,
   origin: { x: 0, y: 0 },
-  walls,
-  doors,
-  displayOrder: Number(buildingId) * 10 + level,
   isActive: true,
-  metadata: {}
+  displayOrder: Number(floor.buildingId) * 10 + floor.level
 })
 
 const KINDS = Object.keys(ZONE_COLORS) as ZoneKind[]
-const typeId = (kind: ZoneKind): string => String(KINDS.indexOf(kind) + 1)
 
-const zoneTypeRows = (): SeedRow[] =>
-  KINDS.map((kind, index) => ({
-    id: typeId(kind),
-    name: `${kind[0]?.toUpperCase()}${kind.slice(1)}`,
-    code: kind,
-    color: ZONE_COLORS[kind],
-    displayOrder: index,
-    isRestricted: kind === 'restricted',
-    isEmergency: kind === 'muster' || kind === 'stairs',
-    isActive: true
-  }))
-
-const zoneRow = ({ buildingId, floorId }: FloorLayout, { zoneId, name, kind, rect }: Region): SeedRow => ({
-  id: zoneId,
-  buildingId,
-  floorId,
-  zoneTypeId: typeId(kind),
-  name,
-  type: kind,
-  polygon: cornersOf(rect),
-  center: centerOf(rect),
+/** What is said of a kind of zone, and of every zone of that kind. */
+const traitsOf = (kind: ZoneKind) => ({
   color: ZONE_COLORS[kind],
-  capacity: Math.max(4, Math.round((rect.width * rect.height) / 6)),
   isRestricted: kind === 'restricted',
   isEmergency: kind === 'muster' || kind === 'stairs',
-  isMusterPoint: kind === 'muster',
-  isExit: kind === 'stairs',
-  isActive: true,
-  metadata: {}
+  isActive: true
 })
 
-const gatewayRows = (buildingId: string, index: number, now: Date): SeedRow[] =>
+const zoneTypeRow = (kind: ZoneKind, index: number): SeedRow => ({
+  id: String(index + 1),
+  code: kind,
+  displayOrder: index,
+  ...traitsOf(kind),
+  name: `${kind[0]?.toUpperCase()}${kind.slice(1)}`
+})
+
+const zoneRow = ({ buildingId, floorId }: FloorLayout, { zoneId: id, name, kind, rect }: Region): SeedRow => ({
+  id,
+  name,
+  type: kind,
+  buildingId,
+  floorId,
+  ...traitsOf(kind),
+  isMusterPoint: kind === 'muster',
+  isExit: kind === 'stairs',
+  polygon: cornersOf(rect),
+  center: centerOf(rect),
+  zoneTypeId: String(KINDS.indexOf(kind) + 1),
+  capacity: Math.max(4, Math.round((rect.width * rect.height) / 6))
+})
+
+const gatewayRows = ({ buildingId }: BuildingLayout, index: number, now: Date): SeedRow[] =>
   [1, 2].map((part) => ({
     id: `gw-${index * 2 + part}`,
     buildingId,
@@ -153,106 +140,91 @@ const gatewayRows = (buildingId: string, index: number, now: Date): SeedRow[] =>
     status: index === 2 && part === 2 ? 'pending' : 'synced',
     configVersion: '17',
     firmwareVersion: '3.2.1',
-    lastSyncAt: new Date(now.getTime() - part * 7 * 60_000).toISOString(),
-    metadata: {}
+    lastSyncAt: new Date(now.getTime() - part * 7 * 60_000).toISOString()
   }))
+
+const RECEIVER = { model: 'RX-200', firmwareVersion: '2.4.0', txPower: -59, pathLossExponent: 2.4, isActive: true }
 
 /** One in the middle of every room, more along corridors and in large rooms. */
 const receiverRows = (floors: readonly FloorLayout[], random: Random): SeedRow[] => {
   let number = 0
-  return floors.flatMap((floor) =>
-    floor.regions.flatMap(({ zoneId, name, kind, rect }) => {
+  return floors.flatMap(({ buildingId, floorId, regions }) =>
+    regions.flatMap(({ zoneId, name, kind, rect }) => {
       const count = kind === 'corridor' ? 4 : rect.width > 18 ? 2 : 1
+      const y = toCentimetres(centerOf(rect).y)
       return Array.from({ length: count }, (_, index) => {
         number += 1
         return {
           id: String(number),
+          buildingId,
+          floorId,
+          zoneId,
+          ...RECEIVER,
           name: count === 1 ? name : `${name} ${index + 1}`,
           macAddress: macAddress('AC:23:40', number),
-          serialNumber: `RX-${String(number).padStart(5, '0')}`,
-          model: 'RX-200',
-          firmwareVersion: '2.4.0',
-          ipAddress: `10.20.${floor.buildingId}.${number}`,
-          buildingId: floor.buildingId,
-          floorId: floor.floorId,
-          zoneId,
-          gatewayId: `gw-${(Number(floor.buildingId) - 1) * 2 + (number % 2) + 1}`,
-          position: {
-            x: toCentimetres(rect.x + (rect.width * (index + 0.5)) / count),
-            y: toCentimetres(centerOf(rect).y),
-            z: 2.6
-          },
-          height: 2.6,
-          txPower: -59,
-          pathLossExponent: 2.4,
-          scanIntervalMs: 1000,
-          status: random() < 0.04 ? 'offline' : 'online',
-          isActive: true,
-          metadata: {}
+          serialNumber: numbered('RX-', 5, number),
+          gatewayId: `gw-${(Number(buildingId) - 1) * 2 + (number % 2) + 1}`,
+          position: { x: toCentimetres(rect.x + (rect.width * (index + 0.5)) / count), y, z: 2.6 },
+          status: random() < 0.04 ? 'offline' : 'online'
         }
       })
     })
   )
 }
 
-const departmentRow = (name: string, code: string, color: string, index: number): SeedRow => ({
+const departmentRow = ([name, code, color]: (typeof DEPARTMENTS)[number], index: number): SeedRow => ({
   id: String(index + 1),
+  managerId: String(index + 1),
+  buildingId: String((index % 3) + 1),
   name,
   code,
   color,
-  buildingId: String((index % 3) + 1),
-  managerId: String(index + 1),
   email: `${code.toLowerCase()}@example.com`,
   phone: `+49 30 555 0${index}00`,
   isActive: true
 })
 
+/** Somewhere on the site, in some department. */
+const somewhere = (floors: readonly FloorLayout[], random: Random) => {
+  const { buildingId, floorId, regions } = pick(random, floors)
+  const departmentId = String(integerBetween(random, 1, DEPARTMENTS.length))
+  return { buildingId, floorId, departmentId, zoneId: pick(random, regions).zoneId, isActive: true }
+}
+
 const peopleOf = (floors: readonly FloorLayout[], random: Random, now: Date): SeedRow[] =>
   Array.from({ length: EMPLOYEES }, (_, index) => {
     const [firstName, lastName] = [pick(random, FIRST_NAMES), pick(random, LAST_NAMES)]
-    const floor = pick(random, floors)
     return {
       id: String(index + 1),
-      name: `${firstName} ${lastName}`,
       firstName,
       lastName,
+      name: `${firstName} ${lastName}`,
       employeeId: `E${1000 + index}`,
-      email: `${firstName}.${lastName}.${index + 1}@example.com`.toLowerCase(),
+      badgeNumber: numbered('B-', 4, index + 1),
       phone: `+49 30 555 ${1000 + index}`,
+      ...somewhere(floors, random),
+      email: `${firstName}.${lastName}.${index + 1}@example.com`.toLowerCase(),
       jobTitle: pick(random, JOB_TITLES),
-      departmentId: String(integerBetween(random, 1, DEPARTMENTS.length)),
-      buildingId: floor.buildingId,
-      floorId: floor.floorId,
-      badgeNumber: `B-${String(index + 1).padStart(4, '0')}`,
-      startDate: new Date(now.getTime() - integerBetween(random, 30, 3000) * DAY_MS).toISOString().slice(0, 10),
-      isActive: true,
+      startDate: daysAgo(now, integerBetween(random, 30, 3000)).slice(0, 10),
       isFirstAider: random() < 0.1,
-      isFireWarden: random() < 0.08,
-      metadata: {}
+      isFireWarden: random() < 0.08
     }
   })
 
 const assetsOf = (floors: readonly FloorLayout[], random: Random, now: Date): SeedRow[] =>
   Array.from({ length: ASSETS }, (_, index) => {
     const [name, category] = pick(random, ASSET_KINDS)
-    const floor = pick(random, floors)
-    const zone = pick(random, floor.regions)
     return {
       id: String(index + 1),
       name: `${name} ${index + 1}`,
-      assetTag: `A-${String(index + 1).padStart(4, '0')}`,
+      assetTag: numbered('A-', 4, index + 1),
       type: 'equipment',
       category,
-      status: random() < 0.9 ? 'in use' : 'in repair',
-      departmentId: String(integerBetween(random, 1, DEPARTMENTS.length)),
-      buildingId: floor.buildingId,
-      floorId: floor.floorId,
-      zoneId: zone.zoneId,
-      purchaseDate: new Date(now.getTime() - integerBetween(random, 100, 2500) * DAY_MS).toISOString().slice(0, 10),
-      value: integerBetween(random, 2, 400) * 50,
       tags: [category],
-      isActive: true,
-      metadata: {}
+      ...somewhere(floors, random),
+      status: random() < 0.9 ? 'in use' : 'in repair',
+      value: integerBetween(random, 2, 400) * 50,
+      purchaseDate: daysAgo(now, integerBetween(random, 100, 2500)).slice(0, 10)
     }
   })
 
@@ -263,57 +235,58 @@ const transmitterRows = (
   random: Random,
   now: Date
 ): SeedRow[] => {
-  const guest = (kind: string) => ({
-    entity_type: kind,
-    firstName: pick(random, FIRST_NAMES),
-    lastName: pick(random, LAST_NAMES)
-  })
-  const carriers: Readonly<Record<string, unknown>>[] = [
+  const carriedBy = (entity_type: string, rows: readonly SeedRow[]) =>
+    rows.map(({ id: entityId, departmentId }) => ({ entity_type, entityId, departmentId }))
+  const guests = (entity_type: string, length: number) =>
+    Array.from({ length }, () => ({
+      entity_type,
+      firstName: pick(random, FIRST_NAMES),
+      lastName: pick(random, LAST_NAMES)
+    }))
+  const carriers: readonly Readonly<Record<string, unknown>>[] = [
     ...Array.from({ length: SPARES }, () => ({})),
-    ...people.map(({ id, departmentId }) => ({ entity_type: 'employee', entityId: id, departmentId })),
-    ...Array.from({ length: VISITORS }, () => guest('visitor')),
-    ...Array.from({ length: CONTRACTORS }, () => guest('contractor')),
-    ...assets.map(({ id, departmentId }) => ({ entity_type: 'asset', entityId: id, departmentId }))
+    ...carriedBy('employee', people),
+    ...guests('visitor', VISITORS),
+    ...guests('contractor', CONTRACTORS),
+    ...carriedBy('asset', assets)
   ]
   return carriers.map((carrier, index) => {
-    const spare = carrier.entity_type === undefined
+    const given = carrier.entity_type !== undefined
     return {
-      id: `AC233F${String(index + 1).padStart(6, '0')}`,
-      name: `Badge ${String(index + 1).padStart(4, '0')}`,
+      id: numbered('AC233F', 6, index + 1),
+      name: numbered('Badge ', 4, index + 1),
       ...carrier,
       macAddress: macAddress('AC:23:3F', index + 1),
       uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0',
       major: 1,
       minor: index + 1,
-      model: carrier.entity_type === 'asset' ? 'TX-30' : 'TX-10',
       txPower: -59,
+      model: carrier.entity_type === 'asset' ? 'TX-30' : 'TX-10',
       // Most are well, a few are not: squared, so that low ones are rare.
       batteryLevel: Math.round(100 - 96 * random() ** 2.2),
-      status: spare ? 'available' : 'assigned',
+      status: given ? 'assigned' : 'available',
       isActive: true,
-      assignedAt: spare ? null : new Date(now.getTime() - integerBetween(random, 1, 400) * DAY_MS).toISOString(),
-      metadata: {}
+      assignedAt: given ? daysAgo(now, integerBetween(random, 1, 400)) : null
     }
   })
 }
 
-const beaconRows = (buildingId: string, random: Random): SeedRow[] =>
+const beaconRows = ({ buildingId }: BuildingLayout, random: Random): SeedRow[] =>
   [1, 2, 3, 4].map((part) => {
-    const number = (Number(buildingId) - 1) * 4 + part
+    const minor = (Number(buildingId) - 1) * 4 + part
     return {
-      id: String(number),
+      id: String(minor),
       name: `Reference beacon ${buildingId}-${part}`,
-      macAddress: macAddress('AC:23:41', number),
+      macAddress: macAddress('AC:23:41', minor),
       major: 2,
-      minor: number,
+      minor,
+      buildingId,
       type: 'reference',
       model: 'BX-5',
-      batteryLevel: integerBetween(random, 30, 100),
-      buildingId,
-      personnelId: part === 1 ? String(number) : null,
       status: 'active',
       isActive: true,
-      metadata: {}
+      batteryLevel: integerBetween(random, 30, 100),
+      personnelId: part === 1 ? String(minor) : null
     }
   })
 
@@ -322,15 +295,16 @@ const pastDrill = (now: Date): SeedRow => ({
   type: 'evacuation',
   severity: 'minor',
   title: 'Quarterly evacuation drill',
-  message: 'This is a drill. Leave by the nearest exit.',
-  status: 'resolved',
   buildingId: '1',
+  message: 'This is a drill. Leave by the nearest exit.',
   isDrill: true,
-  startedAt: new Date(now.getTime() - 20 * DAY_MS).toISOString(),
-  resolvedAt: new Date(now.getTime() - 20 * DAY_MS + 900_000).toISOString(),
-  resolution: 'Everybody out in nine minutes.',
-  metadata: {}
+  status: 'resolved',
+  startedAt: daysAgo(now, DRILL_DAYS),
+  resolvedAt: daysAgo(now, DRILL_DAYS, 15),
+  resolution: DRILL_RESULT
 })
+const DRILL_DAYS = 20
+const DRILL_RESULT = 'Everybody out in nine minutes.'
 
 const CONTACTS = [
   { name: 'Fire brigade', role: 'Fire and rescue', phone: '112', isActive: true },
@@ -339,12 +313,14 @@ const CONTACTS = [
   { name: 'Facilities on call', role: 'Power, water, doors', mobile: '+49 170 555 0500', isActive: true }
 ]
 
+const daysAgo = (now: Date, days: number, minutesLater = 0): string =>
+  new Date(now.getTime() - days * DAY_MS + minutesLater * 60_000).toISOString()
+
+const numbered = (prefix: string, digits: number, number: number): string =>
+  `${prefix}${String(number).padStart(digits, '0')}`
+
 const macAddress = (prefix: string, number: number): string =>
-  `${prefix}:${number
-    .toString(16)
-    .toUpperCase()
-    .padStart(6, '0')
-    .replace(/(..)(..)(..)/, '$1:$2:$3')}`
+  [prefix, ...(number.toString(16).toUpperCase().padStart(6, '0').match(/../g) ?? [])].join(':')
 
 /** A day of whereabouts, a week of batteries, and receivers that were heard and never set up. */
 const seedHistory = async (statements: Statements, now: Date): Promise<void> => {
@@ -372,7 +348,7 @@ const seedHistory = async (statements: Statements, now: Date): Promise<void> => 
   await statements.rows(
     `INSERT INTO emergency_events (id, emergency_id, kind, message, user_email, at)
      VALUES ('1', '1', 'triggered', 'Quarterly drill', 'admin@example.com', $1),
-            ('2', '1', 'resolved', 'Everybody out in nine minutes.', 'admin@example.com', $2)`,
-    [new Date(now.getTime() - 20 * DAY_MS), new Date(now.getTime() - 20 * DAY_MS + 900_000)]
+            ('2', '1', 'resolved', '${DRILL_RESULT}', 'admin@example.com', $2)`,
+    [daysAgo(now, DRILL_DAYS), daysAgo(now, DRILL_DAYS, 15)]
   )
 }

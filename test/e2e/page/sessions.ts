@@ -87,7 +87,18 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('signs out', async (t) => {
+    t.test('goes on where the limit leaves no attempt to sign out, and the page says so', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer', expected: REFUSED })
+      const data = { email: 'nobody@example.com', password: 'wrong' }
+      for (let attempt = 1; attempt <= 4; attempt++) await page.context().request.post('/api/auth/login', { data })
+      await page.goto('/settings')
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByText('You are still signed in. Too many attempts.').waitFor()
+      t.match(page.url(), '/settings')
+      t.same(complaints, [])
+    })
+
+    t.test('ends when somebody signs out', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
       await page.goto('/settings')
       await page.getByRole('button', { name: 'Sign out' }).click()
