@@ -40,8 +40,8 @@ export const useList = <Row, Sort extends string>(
 
   return {
     rows: computed(() => data.value?.rows ?? []),
-    total: computed(() => data.value?.total ?? 0),
-    isLoaded: computed(() => data.value !== null),
+    /** Null while nothing is known. */
+    total: computed(() => data.value?.total ?? null),
     size: SIZE,
     search,
     offset,

@@ -1,0 +1,65 @@
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { ADMIN_ENV, check, openAdminPage } from '../helper/admin-page.js'
+import { startBrowser } from '../helper/browser.js'
+import { event, officialClient, startRelay } from '../helper/relay.js'
+import { relayToken } from '../helper/relay-rules.js'
+
+t.setTimeout(300_000)
+const MINUTE_MS = 60_000
+const browser = await startBrowser(t)
+
+t.test("what goes wrong is on the operators' page", async (t) => {
+  const relay = await startRelay(t, undefined, ADMIN_ENV)
+  const opened = await openAdminPage(t, browser, relay)
+  const { page, complaints } = opened
+  await page.goto('/admin#/checks')
+  const details = (id: string) => page.locator(`[data-check="${id}"] dl`)
+
+  t.test('when pages are refused for their origin', async (t) => {
+    await check(opened, 'origins', 'green').waitFor()
+    const origin = 'https://<b>elsewhere</b>.example'
+    const socket = new WebSocket(`ws://127.0.0.1:${relay.port}/connection/websocket`, { origin })
+    await new Promise((resolve) => socket.once('error', resolve))
+    await check(opened, 'origins', 'red').getByText('RELAY_ALLOWED_ORIGINS').waitFor()
+    t.match(await details('origins').innerText(), origin)
+    await page.getByRole('link', { name: /First checks\s+\d+ red/ }).waitFor()
+    t.match(await page.title(), /^\(\d red\)/)
+  })
+
+  t.test('when tokens fail', async (t) => {
+    await check(opened, 'tokens', 'green').waitFor()
+    const [head, claims] = relayToken({ sub: 'ada' }).split('.')
+    const client = officialClient(t, relay, 'websocket', { token: `${head}.${claims}.AAAA`, getToken: null })
+    const refused = event(client, 'disconnected')
+    client.connect()
+    await refused
+    await check(opened, 'tokens', 'red').getByText('REALTIME_HMAC_SECRET').waitFor()
+    t.match(await details('tokens').innerText(), 'bad-signature')
+  })
+
+  t.test('when a publisher has the wrong key', async (t) => {
+    await check(opened, 'key', 'green').waitFor()
+    const request = { channel: 'floor:1', data: {} }
+    t.equal((await relay.api('publish', request, { headers: { 'x-api-key': 'wrong' } })).status, 401)
+    await check(opened, 'key', 'red').getByText('REALTIME_API_KEY').waitFor()
+  })
+
+  t.test('when a publisher falls silent', async () => {
+    await check(opened, 'floors', 'amber').waitFor()
+    await relay.publish('floor:1', { type: 'position-batch', data: [] })
+    await check(opened, 'floors', 'green').waitFor()
+    relay.pass(2 * MINUTE_MS)
+    await check(opened, 'floors', 'amber').getByText('2 min ago').waitFor()
+    relay.pass(4 * MINUTE_MS)
+    await check(opened, 'floors', 'red').getByText('check the publisher').waitFor()
+    await relay.publish('floor:1', { type: 'position-batch', data: [] })
+    await check(opened, 'floors', 'green').waitFor()
+  })
+
+  t.test('and nobody is kept signed in who does nothing', async (t) => {
+    relay.pass(31 * MINUTE_MS)
+    await page.getByText('Your session has ended.').waitFor()
+    t.same(complaints, [])
+  })
+})

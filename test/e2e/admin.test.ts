@@ -1,0 +1,263 @@
+import type { Centrifuge } from 'centrifuge'
+import t, { type Test } from 'tap'
+import { ADMIN_PASSWORD } from '../helper/admin.js'
+import { ADMIN_ENV, check, figure, openAdminPage } from '../helper/admin-page.js'
+import { startBrowser } from '../helper/browser.js'
+import { eventually } from '../helper/eventually.js'
+import { collect, event, officialClient, startRelay } from '../helper/relay.js'
+import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
+import { openWindow } from '../helper/window.js'
+
+// One relay and one browser for all of them; each test has a window, users and channels of its own.
+t.setTimeout(300_000)
+const NAMESPACES = [
+  { name: 'floor', allow_subscribe_for_client: true, history_size: 10, history_ttl: '300s' },
+  {
+    name: 'checked',
+    allow_subscribe_for_client: true,
+    presence: true,
+    history_size: 10,
+    history_ttl: '300s',
+    schema: 'PositionBatch'
+  }
+]
+const relay = await startRelay(t, { channel: { namespaces: NAMESPACES } }, ADMIN_ENV)
+const browser = await startBrowser(t)
+
+const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+const VIEWS = ['overview', 'checks', 'channels', 'channel?name=checked:a', 'connections', 'config'] as const
+
+/** The official client, on a channel. */
+const listener = async (t: Test, user: string, channel: string) => {
+  const client = officialClient(t, relay, 'websocket', { getToken: async () => relayToken({ sub: user }) })
+  const subscription = client.newSubscription(channel)
+  const heard = collect(subscription)
+  const subscribed = event(subscription, 'subscribed')
+  subscription.subscribe()
+  client.connect()
+  await subscribed
+  return { client, heard }
+}
+const isGone = (client: Centrifuge): Promise<unknown> => event(client, 'disconnected')
+
+t.test("the operators' page", async (t) => {
+  t.test('asks for the password, and locks out who guesses', async (t) => {
+    const { page, complaints } = await openWindow(t, browser, relay.url, { expected: REFUSED })
+    const attempt = async (password: string): Promise<void> => {
+      const answered = page.waitForResponse('**/sign-in')
+      await page.getByLabel('Password').fill(password)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await answered
+    }
+    await page.goto('/admin#/channels')
+    await attempt('a guess')
+    await page.getByText('That is not the password.').waitFor()
+    await attempt(ADMIN_PASSWORD)
+    await page.getByRole('heading', { name: 'Channels' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
+
+    for (let guess = 0; guess < 6; guess++) await attempt(`guess ${guess}`)
+    await page.getByText(/Too many attempts\. Try again in 1\d minutes\./).waitFor()
+    t.ok(await page.getByRole('button', { name: 'Sign in' }).isDisabled())
+    t.same(complaints, [])
+  })
+
+  t.test('shows figures that move when traffic moves, and draws them', async (t) => {
+    const opened = await openAdminPage(t, browser, relay)
+    const { page, complaints } = opened
+    const picture = (): Promise<string> =>
+      page.evaluate(`document.querySelector('[aria-label="Connections"] canvas')?.toDataURL() ?? ''`)
+    await page.goto('/admin')
+    await figure(opened, 'Connections').getByText('0', { exact: true }).waitFor()
+    const before = await picture()
+
+    await listener(t, 'ada', 'floor:1')
+    await listener(t, 'bo', 'floor:1')
+    await figure(opened, 'Connections').getByText('2', { exact: true }).waitFor()
+    await figure(opened, 'Subscriptions').getByText('2', { exact: true }).waitFor()
+    for (const title of ['Publishes per second', 'Deliveries per second', 'Bytes per second']) {
+      const value = figure(opened, title)
+      await eventually(async () => {
+        await relay.publish('floor:1', { some: 'data' })
+        return !/^[0–]( B\/s)?$/.test(await value.innerText())
+      })
+    }
+    await figure(opened, 'Memory').getByText('MB').waitFor()
+    await page.getByRole('img', { name: /^Connections over the last 15 minutes: now 2, between 0 and 2$/ }).waitFor()
+    await eventually(async () => (await picture()) !== before)
+    t.equal(await page.getByLabel('Show').count(), 0, 'nothing to choose from')
+    t.same(complaints, [])
+  })
+
+  t.test('finds one of 50,000 channels', async (t) => {
+    const names = Array.from({ length: 50_000 }, (_, index) => `floor:room-${index}`)
+    for (let from = 0; from < names.length; from += 5000) {
+      await relay.api('broadcast', { channels: names.slice(from, from + 5000), data: {} })
+    }
+    const { page, complaints } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/channels')
+    await page.getByText(/^50,\d\d\d in all$/).waitFor()
+    const rows = page.getByRole('region', { name: 'Channels' }).locator('tbody tr')
+    t.equal(await rows.count(), 50, 'the browser gets one page')
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText(/^51–100 of 50\d\d\d$/).waitFor()
+
+    await page.getByRole('searchbox').fill('ROOM-4999')
+    await page.getByText('11 found').waitFor()
+    await page.getByRole('button', { name: 'Channel', exact: true }).click()
+    await page
+      .getByRole('columnheader', { name: 'Channel', exact: true })
+      .and(page.locator('[aria-sort=ascending]'))
+      .waitFor()
+    await rows.first().getByText('floor:room-4999', { exact: true }).waitFor()
+    await page.reload()
+    await page.getByText('11 found').waitFor()
+    await page.getByRole('link', { name: 'floor:room-49995' }).click()
+    await page.getByRole('heading', { name: 'floor:room-49995' }).waitFor()
+    t.same(complaints, [])
+  })
+
+  t.test('publishes a test message that a client gets, and says what the schema refuses', async (t) => {
+    const { heard } = await listener(t, 'cy', 'checked:1')
+    const { page, complaints } = await openAdminPage(t, browser, relay, { expected: REFUSED })
+    await page.goto('/admin#/channel?name=checked:1')
+    await page.getByText('It must fit PositionBatch').waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'cy' }).waitFor()
+
+    const data = page.getByLabel('Data, as JSON')
+    const publish = async (text: string): Promise<void> => {
+      await data.fill(text)
+      await page.getByRole('button', { name: 'Publish' }).click()
+    }
+    await publish('{"type":')
+    await page.getByText(/^This is not JSON/).waitFor()
+    await publish('{"type":"position-batch","data":"none"}')
+    await data.and(page.locator('[aria-invalid=true]')).waitFor()
+    await page.getByText(/data.*array/i).waitFor()
+    t.same(heard.data, [])
+
+    const batch = { type: 'position-batch', data: [] }
+    await publish(JSON.stringify(batch))
+    await page.getByText('Published at offset 1.').waitFor()
+    await heard.until(({ length }) => length === 1)
+    t.same(heard.data, [batch])
+    await page
+      .getByRole('list', { name: /The last publications/ })
+      .getByText(JSON.stringify(batch))
+      .waitFor()
+    t.same(complaints, [])
+  })
+
+  t.test('disconnects one connection, or all of a user', async (t) => {
+    const dee = await Promise.all([1, 2, 3].map(() => listener(t, 'dee', 'floor:2')))
+    const { client: other } = await listener(t, 'eve', 'floor:2')
+    const gone = dee.map(({ client }) => isGone(client))
+    const { page, complaints } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/connections?search=dee')
+    await page.getByText('3 found').waitFor()
+    const first = page.getByRole('button', { name: 'Disconnect dee' }).first()
+
+    await first.click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    t.equal(dee.filter(({ client }) => client.state === 'connected').length, 3, 'asked before it is done')
+
+    await first.click()
+    await page.getByRole('button', { name: 'This connection' }).click()
+    await Promise.race(gone)
+    await page.getByText('2 found').waitFor()
+    await first.click()
+    await page.getByRole('button', { name: 'All of this user' }).click()
+    await Promise.all(gone)
+    await page.getByText('Nobody is called that.').waitFor()
+    t.equal(other.state, 'connected')
+    t.same(complaints, [])
+  })
+
+  t.test('shows names made of HTML as they are', async (t) => {
+    const name = 'floor:<img src=x onerror="document.body.remove()">'
+    const user = '<script>document.body.remove()</script>'
+    await listener(t, user, name)
+    await relay.publish(name, { text: '<b>bold</b>' })
+    const { page, complaints } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/connections')
+    await page.getByText(user, { exact: true }).waitFor()
+    await page.goto('/admin#/channels?search=onerror')
+    await page.getByRole('link', { name, exact: true }).click()
+    await page.getByRole('heading', { name, exact: true }).waitFor()
+    await page.getByText('{"text":"<b>bold</b>"}').waitFor()
+    t.same(complaints, [])
+  })
+
+  t.test('shows the config in force, and no secret', async (t) => {
+    const { page } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/config')
+    await page.getByRole('region', { name: 'channels.namespaces.checked' }).getByText('PositionBatch').waitFor()
+    await page.getByText('not reloaded since').waitFor()
+    const text = await page.locator('main').innerText()
+    t.match(text, '(hidden)')
+    for (const secret of [ADMIN_PASSWORD, API_KEY, HMAC_SECRET]) t.notMatch(text, secret)
+  })
+
+  t.test('says that the stream was lost, and takes it up again', async (t) => {
+    const { page, complaints } = await openAdminPage(t, browser, relay, { expected: /net::ERR/ })
+    await page.goto('/admin')
+    await page.getByText('Live', { exact: true }).waitFor()
+    relay.running.server.closeAllConnections()
+    await page.getByText(/^(Lost at|No answer)/).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    t.same(complaints, [])
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    t.test(`can be used by everybody in the ${colorScheme} theme`, async (t) => {
+      const { page, complaints, findings } = await openAdminPage(t, browser, relay, { colorScheme })
+      for (const view of VIEWS) {
+        await page.goto(`/admin#/${view}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.getByText('Live', { exact: true }).waitFor()
+        t.same(await findings(), [], view)
+      }
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
+      t.same(await findings(), [], 'sign-in')
+      t.same(complaints, [])
+    })
+  }
+
+  t.test('fits a phone', async (t) => {
+    const opened = await openAdminPage(t, browser, relay, PHONE)
+    const { page, complaints, findings } = opened
+    for (const view of VIEWS) {
+      await page.goto(`/admin#/${view}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.getByText('Live', { exact: true }).waitFor()
+      t.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, view)
+    }
+    await page.getByRole('link', { name: 'First checks' }).tap()
+    await check(opened, 'engine', 'green').waitFor()
+    t.same(await findings(), [])
+    t.same(complaints, [])
+  })
+
+  t.test('is reached with the keyboard alone', async (t) => {
+    await listener(t, 'fay', 'floor:3')
+    const { page } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/connections?search=fay')
+    const disconnect = page.getByRole('button', { name: 'Disconnect fay' })
+    await disconnect.waitFor()
+    await page.keyboard.press('Tab')
+    t.equal(await page.locator(':focus').innerText(), 'Skip to the content')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.getByRole('searchbox').and(page.locator(':focus')).waitFor()
+
+    await disconnect.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await disconnect.and(page.locator(':focus')).waitFor()
+  })
+})

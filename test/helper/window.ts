@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { PATIENCE_MS } from './browser.js'
+import type { Teardown } from './child.js'
+
+export interface BrowserWindow {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** What the browser complained about: console errors, uncaught errors, violations of the policy. */
+  readonly complaints: string[]
+  /** What is wrong for people who do not see, or not well; one line for each serious finding. Of these rules, or of all. */
+  findings(rules?: readonly string[]): Promise<readonly string[]>
+}
+
+export interface WindowOptions extends BrowserContextOptions {
+  /** Complaints that belong to the test: a refused request is one for a browser. */
+  readonly expected?: RegExp | undefined
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+let addresses = 0
+
+/** A browser window of its own, with its own cookies and its own address. */
+export const openWindow = async (
+  t: Teardown,
+  browser: Browser,
+  url: string,
+  { expected, ...options }: WindowOptions = {}
+): Promise<BrowserWindow> => {
+  addresses += 1
+  const context = await browser.newContext({
+    baseURL: url,
+    extraHTTPHeaders: { 'x-forwarded-for': `192.0.2.${addresses}` },
+    ...options
+  })
+  context.setDefaultTimeout(PATIENCE_MS)
+  t.teardown(() => context.close())
+  const complaints: string[] = []
+  const complain = (text: string): void => {
+    if (!expected?.test(text)) complaints.push(text)
+  }
+  await context.exposeFunction('reportViolation', (text: string) => complain(`policy: ${text}`))
+  await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
+    reportViolation(event.violatedDirective + ' ' + event.blockedURI))`)
+  const page = await context.newPage()
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complain(`${message.type()}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => complain(`uncaught: ${error.message}`))
+  return {
+    context,
+    page,
+    complaints,
+    findings: async (rules) => {
+      await page.evaluate(AXE)
+      const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
+      const { violations } = (await page.evaluate(`axe.run(${options})`)) as { violations: readonly Violation[] }
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    }
+  }
+}
+
+interface Violation {
+  readonly id: string
+  readonly impact: string
+  readonly nodes: readonly { readonly html: string }[]
+}
