@@ -1,7 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** CPU time of a process so far, all its threads together, in microseconds. The kernel counts it in nanoseconds. */
+/** CPU time of a process and of those that it has started, in microseconds. */
 export const cpuMicroseconds = (pid: number): number =>
+  [pid, ...childrenOf(pid)].reduce((sum, each) => sum + ownMicroseconds(each), 0)
+
+const childrenOf = (pid: number): readonly number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+
+/** All threads together. The kernel counts it in nanoseconds. */
+const ownMicroseconds = (pid: number): number =>
   readdirSync(`/proc/${pid}/task`)
     .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]))
     .reduce((sum, nanoseconds) => sum + nanoseconds / 1000, 0)

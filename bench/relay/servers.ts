@@ -54,16 +54,21 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-export const startServer = async (name: ServerName): Promise<RunningServer> => {
+export const startServer = async (
+  name: ServerName,
+  core: string = SERVER_CORE,
+  env: Readonly<Record<string, string>> = {}
+): Promise<RunningServer> => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-relay-'))
   const config = join(folder, 'relay.json')
   writeFileSync(config, JSON.stringify(RELAY_CONFIG))
   const [entry, dialect] = ENTRIES[name]
-  const process = startProcess(SERVER_CORE, new URL(entry, import.meta.url), {
+  const process = startProcess(core, new URL(entry, import.meta.url), {
     REALTIME_HMAC_SECRET: SECRET,
     REALTIME_API_KEY: KEY,
     RELAY_PORT: '0',
-    RELAY_CONFIG: config
+    RELAY_CONFIG: config,
+    ...env
   })
   const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
   return {

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
-import { type BenchProcess, LOAD_CORE, startProcess } from '../harness/process.js'
-import type { LoadResult, Order } from './load.js'
+import { residentMebibytes } from '../harness/cpu.js'
+import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
 import { type Reading, Readings, report } from './report.js'
 import {
@@ -13,7 +12,8 @@ import {
   MANY_CHANNELS_SATURATED,
   MEMORY
 } from './scenarios.js'
-import { KEY, type RunningServer, SECRET, SERVER_NAMES, type ServerName, startServer } from './servers.js'
+import { KEY, type RunningServer, SERVER_NAMES, type ServerName, startServer } from './servers.js'
+import { workersSuite } from './workers.js'
 
 export interface RelaySuiteOptions {
   readonly rounds: number
@@ -55,14 +55,9 @@ export const relaySuite = async ({ rounds, seconds, connections }: RelaySuiteOpt
     for (let round = 0; round < Math.min(rounds, MEMORY_ROUNDS); round++) {
       for (const name of SERVER_NAMES) readings.add(MEMORY, name, await memory(load, name, clients))
     }
-    return report(readings, {
-      rounds,
-      seconds,
-      subscribers: SUBSCRIBERS,
-      channels: MANY_CHANNELS,
-      clients,
-      connections
-    })
+    const facts = { rounds, seconds, subscribers: SUBSCRIBERS, channels: MANY_CHANNELS, clients, connections }
+    await load.stop()
+    return [report(readings, facts), await workersSuite({ rounds, seconds })].join('\n\n')
   } finally {
     await Promise.all([load.stop(), ...[...servers.values()].map((server) => server.stop())])
   }
@@ -112,42 +107,6 @@ const manyChannels = async (load: Load, server: RunningServer, seconds: number, 
   await closeAll(load)
 }
 
-const openOrder = ({ port, dialect }: RunningServer, clients: number, channels: number): Order => ({
-  kind: 'open',
-  port,
-  dialect,
-  secret: SECRET,
-  clients,
-  channels
-})
-
-const measure = async (
-  load: Load,
-  { process }: RunningServer,
-  order: Order,
-  per: 'count' | 'deliveries'
-): Promise<Reading> => {
-  const before = cpuMicroseconds(process.pid)
-  const result = await load.run(order)
-  const cpu = cpuMicroseconds(process.pid) - before
-  const { seconds, share, p50, p99 } = result
-  return {
-    value: cpu / result[per],
-    rate: result[per] / seconds,
-    p50,
-    p99,
-    serverShare: cpu / 1e6 / seconds,
-    loadShare: share
-  }
-}
-
-/** Servers notice that their clients are gone before the next reading begins. */
-const SETTLE_MS = 500
-const closeAll = async (load: Load): Promise<void> => {
-  await load.run({ kind: 'close' })
-  await setTimeout(SETTLE_MS)
-}
-
 const WARM_CLIENTS = 500
 const IDLE_MS = 3000
 
@@ -174,21 +133,4 @@ const SPARE_FILES = 200
 const openFilesAllowed = (): number => {
   const [, hard = '0'] = /Max open files\s+\S+\s+(\S+)/.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
   return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard)
-}
-
-/** The process that loads the servers. */
-class Load {
-  readonly #process: BenchProcess = startProcess(LOAD_CORE, new URL('./load.js', import.meta.url))
-
-  async run(order: Order): Promise<LoadResult> {
-    this.#process.tell(JSON.stringify(order))
-    const [, json = ''] = await this.#process.line(/^result (.*)$/)
-    const result = JSON.parse(json)
-    if (result.fault !== undefined) throw new Error(`${order.kind}: ${result.fault}`)
-    return result
-  }
-
-  stop(): Promise<void> {
-    return this.#process.stop()
-  }
 }

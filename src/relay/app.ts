@@ -10,6 +10,7 @@ import type { RelayConfig } from './config.js'
 import { conflator } from './core/conflate.js'
 import { SHUTDOWN } from './core/disconnect.js'
 import { Relay } from './core/relay.js'
+import { type Admission, CountedAdmission } from './edge/admission.js'
 import { Door } from './edge/door.js'
 import { health } from './edge/health.js'
 import { RelayMetrics } from './edge/metrics.js'
@@ -45,6 +46,10 @@ export interface RelayAppParts {
   readonly name?: string
   /** Without one it has the engine that its config says. */
   readonly engine?: Engine
+  /** Who counts connections, where others count too. */
+  readonly admission?: Admission
+  /** How to read the numbers of all processes that share a port; it is given the way to this one's. */
+  readonly metricsOfAll?: (own: () => Promise<string>) => () => Promise<string>
   readonly nowMs?: () => number
   /** Where the operators' page was built. */
   readonly adminPage?: string
@@ -65,6 +70,8 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
   })
   const engine: Engine = parts.engine ?? buildEngine(initial, { nowMs, log, watch: metrics })
   const { broker, history, presence, fleet } = engine
+  const ownMetrics = (): Promise<string> => metrics.text()
+  const readMetrics = parts.metricsOfAll?.(ownMetrics) ?? ownMetrics
   let metricsReaders = new AddressSet(initial.metricsAllow)
   const troubles = new Troubles(nowMs)
   const tokenRefused = (why: string): void => troubles.add('token', why)
@@ -97,7 +104,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     initial,
     conflator
   )
-  const door = new Door(initial, nowMs, metrics, troubles)
+  const door = new Door(initial, parts.admission ?? new CountedAdmission(nowMs), metrics, troubles)
   const configTimes = { startedAt: nowMs(), reloadedAt: null as number | null }
   const admin = buildAdmin({
     relay,
@@ -120,8 +127,8 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     troubles,
     admin: admin.route,
     routes: {
-      '/health': health(() => !door.admission.isClosed && engine.isReady),
-      '/metrics': metricsRoute(metrics, () => metricsReaders)
+      '/health': health(() => !door.isClosed && engine.isReady),
+      '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
     }
   })
   const ticking = setInterval(() => relay.tick(), TICK_MS)
@@ -141,7 +148,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
       metricsReaders = new AddressSet(next.metricsAllow)
     },
     close: async () => {
-      door.admission.close()
+      door.close()
       admin.close()
       const closed = once(server, 'close')
       server.close()

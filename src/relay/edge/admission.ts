@@ -1,44 +1,45 @@
+import type { MaybePromise } from '../core/maybe-promise.js'
 import type { ClientOptions } from '../core/options.js'
 
 /** Which limit a connection was refused for, before anything was set up for it. */
 export type Refusal = 'limit' | 'rate' | 'address'
 
+/** 0 is no limit. */
+export type ConnectionLimits = Pick<ClientOptions, 'connectionLimit' | 'connectionsPerAddress' | 'connectionRateLimit'>
+
 /** Counts connections: in all, by address, and how fast new ones come. */
-export class Admission {
+export interface Admission {
+  /** Null for those that may come in; they must `leave` when they go. */
+  enter(address: string, limits: ConnectionLimits): MaybePromise<Refusal | null>
+  leave(address: string): void
+}
+
+/** The counts themselves. */
+export class CountedAdmission implements Admission {
   readonly #nowMs: () => number
   readonly #byAddress = new Map<string, number>()
   #total = 0
   #tokens = 0
   #filledAt = 0
-  #isClosed = false
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
 
-  /** Nobody else comes in. */
-  close(): void {
-    this.#isClosed = true
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
-  get total(): number {
-    return this.#total
-  }
-
-  /** Null for those that may come in; they must `leave` when they go. */
-  enter(address: string, limits: ClientOptions): Refusal | null {
+  enter(address: string, limits: ConnectionLimits): Refusal | null {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
-    if (this.#isClosed || (connectionLimit > 0 && this.#total >= connectionLimit)) return 'limit'
+    if (connectionLimit > 0 && this.#total >= connectionLimit) return 'limit'
     const ofAddress = this.#byAddress.get(address) ?? 0
     if (connectionsPerAddress > 0 && ofAddress >= connectionsPerAddress) return 'address'
     if (connectionRateLimit > 0 && !this.#takeToken(connectionRateLimit)) return 'rate'
-    this.#total++
-    this.#byAddress.set(address, ofAddress + 1)
+    this.count(address)
     return null
+  }
+
+  /** One that is let in whatever the limits. */
+  count(address: string): void {
+    this.#total++
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
   }
 
   leave(address: string): void {

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { RelayConfig } from '../config.js'
+import { after, type MaybePromise } from '../core/maybe-promise.js'
 import type { ClientOptions } from '../core/options.js'
-import { Admission, type Refusal } from './admission.js'
+import type { Admission, Refusal } from './admission.js'
 import { type ClientAddress, clientAddress } from './client-address.js'
 import { type OriginCheck, originCheck } from './origin.js'
 import type { Troubles } from './troubles.js'
@@ -20,17 +21,18 @@ const REFUSALS: Readonly<Record<Refusal, number>> = { limit: 503, rate: 503, add
 
 /** Decides who may connect, for all transports alike: where the page is from, and how many there are already. */
 export class Door {
-  readonly admission: Admission
+  readonly #admission: Admission
   readonly #watch: DoorWatch
   readonly #troubles: Troubles
   #originCheck: OriginCheck
   #addressOf: ClientAddress
   #limits: ClientOptions
+  #isClosed = false
 
-  constructor(config: RelayConfig, nowMs: () => number, watch: DoorWatch, troubles: Troubles) {
+  constructor(config: RelayConfig, admission: Admission, watch: DoorWatch, troubles: Troubles) {
     this.#watch = watch
     this.#troubles = troubles
-    this.admission = new Admission(nowMs)
+    this.#admission = admission
     this.#originCheck = originCheck(config.allowedOrigins)
     this.#addressOf = clientAddress(config.trustedProxies)
     this.#limits = config.client
@@ -40,6 +42,15 @@ export class Door {
     this.#originCheck = originCheck(config.allowedOrigins)
     this.#addressOf = clientAddress(config.trustedProxies)
     this.#limits = config.client
+  }
+
+  /** Nobody else comes in. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   allowsOrigin({ headers }: IncomingMessage): boolean {
@@ -54,11 +65,16 @@ export class Door {
   }
 
   /** The status to refuse with, or who came in. The page's origin is checked too. */
-  enter(request: IncomingMessage): number | Entered {
+  enter(request: IncomingMessage): MaybePromise<number | Entered> {
     if (!this.allowsOrigin(request)) return 403
     const address = this.#addressOf(request)
-    const refusal = this.admission.enter(address, this.#limits)
-    if (refusal === null) return { address, leave: () => this.admission.leave(address) }
+    if (this.#isClosed) return this.#refuse('limit')
+    return after(this.#admission.enter(address, this.#limits), (refusal) =>
+      refusal === null ? { address, leave: () => this.#admission.leave(address) } : this.#refuse(refusal)
+    )
+  }
+
+  #refuse(refusal: Refusal): number {
     this.#watch.connectionRefused(refusal)
     return REFUSALS[refusal]
   }

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Framing } from '../core/framing.js'
 import { serverSentEvent, streamLine } from '../core/framing.js'
+import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
 import { corsHeaders, PREFLIGHT } from './cors.js'
-import type { Door } from './door.js'
+import type { Door, Entered } from './door.js'
 import { answer, type Headers, LIVE, readBody, TEXT_TYPE } from './http-answer.js'
 import { ResponseSink } from './response-sink.js'
 
@@ -65,24 +66,34 @@ const connectInQuery = ({ url = '' }: IncomingMessage): string =>
 const open = (
   relay: Relay,
   door: Door,
-  { transport, framing, headers, greeting }: Kind,
+  kind: Kind,
   request: IncomingMessage,
   response: ServerResponse,
   commands: string
+): void =>
+  void after(door.enter(request), (entered) => {
+    if (typeof entered === 'number') answer(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE])
+    // Gone while it waited.
+    else if (request.socket.destroyed) entered.leave()
+    else begin(relay, kind, request, response, entered, commands)
+  })
+
+const begin = (
+  relay: Relay,
+  { transport, framing, headers, greeting }: Kind,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { address, leave }: Entered,
+  commands: string
 ): void => {
-  const entered = door.enter(request)
-  if (typeof entered === 'number') {
-    answer(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE])
-    return
-  }
-  response.once('close', entered.leave)
+  response.once('close', leave)
   response.on('error', () => undefined)
   response.writeHead(200, [...headers, ...LIVE, ...corsHeaders(request)])
   response.flushHeaders()
   request.socket.setNoDelay(true)
   request.socket.setTimeout(0)
   if (greeting !== '') response.write(greeting)
-  const client = relay.attach(new ResponseSink(transport, framing, response, entered.address))
+  const client = relay.attach(new ResponseSink(transport, framing, response, address))
   response.once('close', () => client.connection.lost())
   client.receive(commands)
 }

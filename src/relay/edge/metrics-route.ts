@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressSet } from '../../shared/address.js'
 import { mayReadMetrics } from '../../shared/metrics-access.js'
-import type { RelayMetrics } from './metrics.js'
 
 /** The relay's numbers, for those on the network that may see them; for all others there is no such page. */
 export const metricsRoute =
-  (metrics: RelayMetrics, allowed: () => AddressSet) =>
+  (read: () => Promise<string>, contentType: string, allowed: () => AddressSet) =>
   (request: IncomingMessage, response: ServerResponse): void => {
     request.resume()
     const isRead = request.method === 'GET' || request.method === 'HEAD'
@@ -13,9 +12,9 @@ export const metricsRoute =
       response.writeHead(404, ['Content-Length', '0']).end()
       return
     }
-    metrics.text().then(
+    read().then(
       (text) => {
-        const headers = ['Content-Type', metrics.contentType, 'Cache-Control', 'no-store']
+        const headers = ['Content-Type', contentType, 'Cache-Control', 'no-store']
         response.writeHead(200, [...headers, 'Content-Length', String(Buffer.byteLength(text))]).end(text)
       },
       // A number that cannot be read is no reason to keep the reader waiting.

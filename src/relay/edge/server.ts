@@ -33,7 +33,7 @@ export const buildServer = (parts: ServerParts): Server => {
   const api = publishApi({
     calls,
     config: () => config().api,
-    isLeaving: () => door.admission.isClosed,
+    isLeaving: () => door.isClosed,
     refused: (request) => troubles.add('key', door.addressOf(request))
   })
   const paths: Readonly<Record<string, HttpRoute>> = {

@@ -4,8 +4,9 @@ import type { Duplex } from 'node:stream'
 import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import type { CommandLine } from '../core/commands.js'
 import { INAPPROPRIATE_PROTOCOL } from '../core/disconnect.js'
+import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
-import type { Door } from './door.js'
+import type { Door, Entered } from './door.js'
 import { SocketSink } from './socket-sink.js'
 
 /** How long a client may take to answer a close. */
@@ -28,15 +29,7 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
   }
   const server = new WebSocketServer(options)
 
-  return (request, duplex, head) => {
-    const socket = duplex as Socket
-    socket.on('error', ignore)
-    const entered = wantsProtobuf(request) ? 400 : door.enter(request)
-    if (typeof entered === 'number') {
-      refuse(socket, entered)
-      return
-    }
-    const { address, leave } = entered
+  const open = (request: IncomingMessage, socket: Socket, head: Buffer, { address, leave }: Entered): void => {
     socket.once('close', leave)
     // The operator may have changed it.
     server.options.maxPayload = relay.context.client.messageSizeLimit
@@ -45,6 +38,17 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
     server.handleUpgrade(request, socket, head, (ws) =>
       listen(ws, relay.attach(new SocketSink(ws, socket, address, pingsItself)))
     )
+  }
+
+  return (request, duplex, head) => {
+    const socket = duplex as Socket
+    socket.on('error', ignore)
+    void after(wantsProtobuf(request) ? 400 : door.enter(request), (entered) => {
+      if (typeof entered === 'number') refuse(socket, entered)
+      // Gone while it waited.
+      else if (socket.destroyed) entered.leave()
+      else open(request, socket, head, entered)
+    })
   }
 }
 

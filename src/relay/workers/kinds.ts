@@ -21,6 +21,7 @@ export const KINDS = [
   'askFleet',
   'askNode',
   'enter',
+  'entered',
   'leave',
   'readMetrics',
   // to a worker

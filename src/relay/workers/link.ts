@@ -143,8 +143,8 @@ export class Link {
 
   #answer(kind: Kind | undefined, id: number, frame: FrameReader): void {
     const answerer = kind && this.#answerers[kind]
-    if (answerer === undefined) throw new RangeError(`nobody answers to ${kind}`)
-    const write = answerer(frame)
+    // A process that has just been started may not know yet.
+    const write = answerer === undefined ? Promise.reject(new Error(`no answer to ${kind}`)) : answerer(frame)
     if (!(write instanceof Promise)) {
       this.#write('answer', id, write)
       return

@@ -3,8 +3,10 @@ import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config.js'
 import type { Reload } from '../config-reload.js'
 import type { MemoryParts } from '../engine/memory.js'
+import { AdmissionDesk } from './admission-desk.js'
 import { ChannelOwner } from './channel-owner.js'
 import { FleetDesk, within } from './fleet-desk.js'
+import { MetricsDesk } from './metrics-desk.js'
 import { type Address, WorkerProcesses } from './worker-processes.js'
 
 const SWEEP_MS = 10_000
@@ -30,13 +32,17 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
   let { config, file } = parts
   const owner = new ChannelOwner(parts)
   const fleet = new FleetDesk()
+  const admission = new AdmissionDesk(parts.nowMs)
+  const metrics = new MetricsDesk()
   const workers = new WorkerProcesses({
     count: config.workers,
     log,
     file: () => file,
-    serve: (link) => {
+    serve: (link, number) => {
       owner.serve(link)
       fleet.serve(link)
+      admission.serve(link)
+      metrics.serve(link, number)
     }
   })
   setInterval(() => owner.sweep(), SWEEP_MS).unref()

@@ -10,6 +10,7 @@ import type { Engine } from '../engine/engine.js'
 import { done, Link } from './link.js'
 import { OwnedEngine } from './owned-engine.js'
 import { OwnedPresence } from './owned-presence.js'
+import { SharedAdmission } from './shared-admission.js'
 import { WorkerFleet } from './worker-fleet.js'
 import { LINK_FD } from './worker-processes.js'
 
@@ -53,7 +54,14 @@ const serve = async (link: Link, begun: Begun, { environment, version, goodbyeMs
   const name = `relay worker ${number}`
   // With Redis every worker is a node by itself.
   const shared = config.engine === 'memory' ? { engine: owned(link) } : {}
-  const { server, configure, close, cutOff } = await buildRelay(config, { log, version, name, ...shared })
+  const { server, configure, close, cutOff } = await buildRelay(config, {
+    log,
+    version,
+    name,
+    ...shared,
+    admission: new SharedAdmission(link),
+    metricsOfAll: (own) => metricsOfAll(link, own)
+  })
   file.changed = () => {
     const reload = reloadConfigFile(config, environment, () => file.text)
     if (!reload.ok) throw new Error(reload.faults.join('; '))
@@ -87,6 +95,17 @@ const beginning = (link: Link): Promise<Begun> =>
       }
     })
   })
+
+/** The one that started all of them puts their numbers together. */
+const metricsOfAll = (link: Link, own: () => Promise<string>): (() => Promise<string>) => {
+  link.answers({
+    ownMetrics: async () => {
+      const text = await own()
+      return (out) => out.text(text)
+    }
+  })
+  return () => link.ask('readMetrics', done, (fields) => fields.text())
+}
 
 const owned = (link: Link): Engine => {
   const engine = new OwnedEngine(link)

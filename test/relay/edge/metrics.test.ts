@@ -300,7 +300,13 @@ t.test('no client can fill the memory with labels', async (t) => {
 
 const startServer = async (t: Teardown, allowed: readonly string[], metrics = create()): Promise<number> => {
   const set = new AddressSet(allowed)
-  const server = createServer(metricsRoute(metrics, () => set))
+  const server = createServer(
+    metricsRoute(
+      () => metrics.text(),
+      metrics.contentType,
+      () => set
+    )
+  )
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())
   return (server.address() as AddressInfo).port

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { send } from '../../helper/http.js'
 import { startProgram } from '../../helper/program.js'
-import { connectedClient, type RawClient } from '../../helper/raw-client.js'
+import { connectedClient, RawClient } from '../../helper/raw-client.js'
 import { collect, event, officialClient } from '../../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../../helper/relay-rules.js'
 import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
@@ -47,7 +47,10 @@ const publishSurely = async (relay: RelayOfWorkers, channel: string, n: number):
   }
 }
 
+const LIMIT = 6
 const relay = await startWorkers(t, 2, FILE)
+const clientCount = async (): Promise<number> =>
+  (await relay.nodes()).reduce((count, { num_clients }) => count + num_clients, 0)
 
 /** Ends a worker, and waits for the one that takes its place. */
 const replaced = async (pid: number, signal: NodeJS.Signals): Promise<void> => {
@@ -150,7 +153,7 @@ t.test('a relay with workers whose file is read again', async (t) => {
   })
 
   t.test('goes on by the new rules in all of them, and in those that come', async (t) => {
-    relay.configure({ channel: { namespaces: [{ name: 'new' }] } })
+    relay.configure({ channel: { namespaces: [{ name: 'new' }] }, client: { connections_per_address: LIMIT } })
     relay.program.signal('SIGHUP')
     await relay.program.waitForLine('config reloaded', PATIENCE_MS)
     t.equal(await refusals('new:1'), 0)
@@ -159,6 +162,29 @@ t.test('a relay with workers whose file is read again', async (t) => {
     await replaced(pid, 'SIGKILL')
     t.equal(await refusals('new:1'), 0)
     t.equal(await refusals('seq:1'), 4)
+  })
+
+  t.test('lets in as many as it says, over all workers together', async (t) => {
+    await until(async () => (await clientCount()) === 0)
+    const come = (): Promise<number> =>
+      new Promise((resolve) => {
+        const { ws } = new RawClient(relay.url)
+        t.teardown(() => ws.terminate())
+        ws.once('open', () => resolve(101))
+        ws.once('unexpected-response', (request, response) => {
+          request.destroy()
+          resolve(response.statusCode ?? 0)
+        })
+      })
+    const statuses = await Promise.all(Array.from({ length: 2 * LIMIT }, come))
+    t.equal(statuses.filter((status) => status === 101).length, LIMIT)
+    t.equal(statuses.filter((status) => status === 429).length, LIMIT)
+
+    const [pid] = relay.workers() as [number]
+    await replaced(pid, 'SIGKILL')
+    const left = await clientCount()
+    const again = await Promise.all(Array.from({ length: LIMIT }, come))
+    t.equal(again.filter((status) => status === 101).length, LIMIT - left, 'who is gone with a worker makes room')
   })
 
   t.test('says that its port is taken', async (t: Test) => {
@@ -175,6 +201,7 @@ t.test('a relay with workers whose file is read again', async (t) => {
 })
 
 t.test('a relay with workers that is told to stop, as its workers are', async (t) => {
+  await until(async () => (await clientCount()) === 0)
   const pids = relay.workers()
   const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
   // A terminal sends its signals to all processes, and so do some supervisors.

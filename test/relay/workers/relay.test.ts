@@ -225,6 +225,37 @@ t.test('every worker', async (t) => {
   })
 })
 
+t.test('the numbers of a relay with workers', async (t) => {
+  const numbers = async (): Promise<ReadonlyMap<string, number>> => {
+    const { body } = await send(relay.url, '/metrics')
+    const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+    return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
+  }
+  const sum = (of: ReadonlyMap<string, number>, name: string): number =>
+    [1, 2, 3].reduce((total, worker) => total + (of.get(`${name}{worker="${worker}"}`) ?? Number.NaN), 0)
+
+  t.test('are the same whoever is asked: the sum, and those of each', async (t) => {
+    const channel = newChannel('seq')
+    const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => connectedClient(t, relay.url)))
+    for (const client of clients) await client.ask({ id: 2, subscribe: { channel } })
+    const sent =
+      'centrifugo_transport_messages_sent{transport="websocket",frame_type="push_publication",channel_namespace="seq"}'
+    const before = (await numbers()).get(sent) as number
+    await relay.publish(channel, 1)
+    for (const client of clients) await client.next()
+    for (let time = 0; time < WORKERS; time++) {
+      const now = await numbers()
+      t.equal(now.get(sent), before + clients.length)
+      t.equal(now.get('centrifugo_node_num_nodes'), WORKERS)
+      t.ok((now.get('centrifugo_node_num_clients') as number) >= clients.length)
+      t.equal(sum(now, 'relay_worker_clients'), now.get('centrifugo_node_num_clients'))
+      t.equal(sum(now, 'relay_worker_subscriptions'), now.get('centrifugo_node_num_subscriptions'))
+      t.ok((now.get('relay_worker_cpu_seconds_total{worker="owner"}') as number) > 0)
+      t.equal(now.get('relay_worker_replacements_total'), 0)
+    }
+  })
+})
+
 t.test('when the relay is told to stop', async (t) => {
   const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => connectedClient(t, relay.url)))
   const pids = relay.workers()

@@ -1,0 +1,63 @@
+import { setTimeout } from 'node:timers/promises'
+import { cpuMicroseconds } from '../harness/cpu.js'
+import { type BenchProcess, LOAD_CORE, startProcess } from '../harness/process.js'
+import type { LoadResult, Order } from './load.js'
+import type { Reading } from './report.js'
+import { type RunningServer, SECRET } from './servers.js'
+
+/** The process that loads the servers. */
+export class Load {
+  readonly #process: BenchProcess
+
+  constructor(core: string = LOAD_CORE) {
+    this.#process = startProcess(core, new URL('./load.js', import.meta.url))
+  }
+
+  async run(order: Order): Promise<LoadResult> {
+    this.#process.tell(JSON.stringify(order))
+    const [, json = ''] = await this.#process.line(/^result (.*)$/)
+    const result = JSON.parse(json)
+    if (result.fault !== undefined) throw new Error(`${order.kind}: ${result.fault}`)
+    return result
+  }
+
+  stop(): Promise<void> {
+    return this.#process.stop()
+  }
+}
+
+export const openOrder = ({ port, dialect }: RunningServer, clients: number, channels: number): Order => ({
+  kind: 'open',
+  port,
+  dialect,
+  secret: SECRET,
+  clients,
+  channels
+})
+
+export const measure = async (
+  load: Load,
+  { process }: RunningServer,
+  order: Order,
+  per: 'count' | 'deliveries'
+): Promise<Reading> => {
+  const before = cpuMicroseconds(process.pid)
+  const result = await load.run(order)
+  const cpu = cpuMicroseconds(process.pid) - before
+  const { seconds, share, p50, p99 } = result
+  return {
+    value: cpu / result[per],
+    rate: result[per] / seconds,
+    p50,
+    p99,
+    serverShare: cpu / 1e6 / seconds,
+    loadShare: share
+  }
+}
+
+/** Servers notice that their clients are gone before the next reading begins. */
+const SETTLE_MS = 500
+export const closeAll = async (load: Load): Promise<void> => {
+  await load.run({ kind: 'close' })
+  await setTimeout(SETTLE_MS)
+}

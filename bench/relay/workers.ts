@@ -1,0 +1,105 @@
+import { availableParallelism } from 'node:os'
+import { median } from '../harness/statistics.js'
+import { goalTable, table } from '../harness/table.js'
+import { closeAll, Load, measure, openOrder } from './load-process.js'
+import { positionBatch } from './position-batch.js'
+import type { Reading } from './report.js'
+import { KEY, RELAY, type RunningServer, startServer } from './servers.js'
+
+export interface WorkersOptions {
+  readonly rounds: number
+  readonly seconds: number
+}
+
+const SUBSCRIBERS = 1000
+const WORKERS = 2
+const DATA = positionBatch()
+
+/**
+ * With a core for the load beside two for the relay, what counts is how much more two workers deliver. Without, all
+ * processes of the relay share one core, and what counts is the CPU time of all of them for each delivery.
+ */
+const HAS_CORES = availableParallelism() > WORKERS
+const SERVER_CORES = HAS_CORES ? '0,1' : '0'
+const LOAD_CORES = HAS_CORES ? `2-${availableParallelism() - 1}` : '1'
+
+/** As many on their way for each worker as the other readings have for one process. */
+const SATURATED = { inFlight: 8 * WORKERS }
+const SCENARIOS = {
+  [`fan-out, ${SATURATED.inFlight} on their way`]: SATURATED,
+  'fan-out, 20 publishes/s': { perSecond: 20 }
+} as const
+
+/** One process beside two workers, the two taking turns. */
+export const workersSuite = async ({ rounds, seconds }: WorkersOptions): Promise<string> => {
+  const load = new Load(LOAD_CORES)
+  const servers = new Map<string, RunningServer>()
+  const readings = new Map<string, Reading[]>()
+  try {
+    for (const workers of [1, WORKERS]) {
+      servers.set(nameOf(workers), await startServer(RELAY, SERVER_CORES, { RELAY_WORKERS: String(workers) }))
+    }
+    for (let round = -1; round < rounds; round++) {
+      for (const [name, server] of servers) {
+        await load.run(openOrder(server, SUBSCRIBERS, 1))
+        for (const [scenario, pace] of Object.entries(SCENARIOS)) {
+          const publish = { kind: 'publish', key: KEY, data: DATA, channels: 1, connections: 8, seconds } as const
+          const reading = await measure(load, server, { ...publish, port: server.port, ...pace }, 'deliveries')
+          // The first round only warms up.
+          const key = `${scenario} | ${name}`
+          if (round >= 0) readings.set(key, [...(readings.get(key) ?? []), reading])
+        }
+        await closeAll(load)
+      }
+    }
+    return workersReport(readings, rounds)
+  } finally {
+    await Promise.all([load.stop(), ...[...servers.values()].map((server) => server.stop())])
+  }
+}
+
+const nameOf = (workers: number): string => (workers === 1 ? 'one process' : `${workers} workers and their owner`)
+
+const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds: number): string => {
+  const of = (scenario: string, workers: number, pick: (reading: Reading) => number): number =>
+    median((readings.get(`${scenario} | ${nameOf(workers)}`) ?? []).map(pick))
+  const tables = Object.keys(SCENARIOS).map((scenario) =>
+    table(
+      [scenario, 'CPU µs/delivery', 'per second', 'p50 ms', 'p99 ms', 'server/load %'],
+      [1, WORKERS].map((workers) => {
+        const shares = [
+          of(scenario, workers, (each) => each.serverShare),
+          of(scenario, workers, (each) => each.loadShare)
+        ]
+        return [
+          nameOf(workers),
+          of(scenario, workers, ({ value }) => value).toFixed(2),
+          of(scenario, workers, ({ rate }) => rate).toFixed(0),
+          of(scenario, workers, ({ p50 }) => p50).toFixed(1),
+          of(scenario, workers, ({ p99 }) => p99).toFixed(1),
+          shares.map((share) => (share * 100).toFixed(0)).join('/')
+        ]
+      })
+    )
+  )
+  const ratio = (scenario: string, pick: (reading: Reading) => number): number =>
+    of(scenario, WORKERS, pick) / of(scenario, 1, pick)
+  const goals = Object.keys(SCENARIOS).map((scenario) => ({
+    what: `${scenario}: CPU time per delivery, ${WORKERS} workers : one process`,
+    measured: ratio(scenario, ({ value }) => value),
+    atMost: 1.1,
+    unit: ''
+  }))
+  const [saturated = ''] = Object.keys(SCENARIOS)
+  const faster = ratio(saturated, ({ rate }) => rate)
+  return [
+    '## Relay with workers\n',
+    `Medians of ${rounds} rounds, ${SUBSCRIBERS} subscribers of one channel. ${
+      HAS_CORES
+        ? `The relay has two cores: ${WORKERS} workers deliver ${faster.toFixed(2)} times what one process does (goal: 1.70).`
+        : 'All processes of the relay share one core, because the load needs the other: only CPU time can be compared.'
+    }\n`,
+    ...tables.map((each) => `${each}\n`),
+    goalTable(goals)
+  ].join('\n')
+}
