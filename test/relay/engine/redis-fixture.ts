@@ -47,17 +47,23 @@ export interface RedisEngineOptions {
   readonly prefix?: string
   readonly presenceTtlMs?: number
   readonly fleetTimes?: FleetTimes
+  readonly startWithinMs?: number
 }
 
 /** An engine that has not been started. Those with another prefix know nothing of it. */
 export const redisEngine = (
   t: Teardown,
   url: string,
-  { prefix = `test-${randomUUID()}`, presenceTtlMs = 60_000, fleetTimes = FLEET_TIMES }: RedisEngineOptions = {}
+  {
+    prefix = `test-${randomUUID()}`,
+    presenceTtlMs = 60_000,
+    fleetTimes = FLEET_TIMES,
+    startWithinMs = 10_000
+  }: RedisEngineOptions = {}
 ): RedisEngineUnderTest => {
   const record = new EngineRecord()
   const engine = buildRedisEngine(
-    { url, prefix, presenceTtlMs, fleetTimes },
+    { url, prefix, presenceTtlMs, fleetTimes, startWithinMs },
     { nowMs: Date.now, log: record.log, watch: record }
   )
   const close = (): void => {

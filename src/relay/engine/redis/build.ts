@@ -6,19 +6,23 @@ import { RedisEngine } from './redis-engine.js'
 import { FLEET_TIMES, type FleetTimes, RedisFleet } from './redis-fleet.js'
 import { RedisPresence } from './redis-presence.js'
 
+/** A Redis that is started together with the relay may take a while. */
+const START_WITHIN_MS = 10_000
+
 export interface RedisOptions {
   /** A comma list. */
   readonly url: string
   readonly prefix: string
   readonly presenceTtlMs: number
   readonly fleetTimes?: FleetTimes
+  readonly startWithinMs?: number
 }
 
 export const buildRedisEngine = (
-  { url, prefix, presenceTtlMs, fleetTimes = FLEET_TIMES }: RedisOptions,
+  { url, prefix, presenceTtlMs, fleetTimes = FLEET_TIMES, startWithinMs = START_WITHIN_MS }: RedisOptions,
   { nowMs, log, watch }: EngineParts
 ): Engine => {
-  const bus = new Bus({ addresses: redisAddresses(url), names: new RedisNames(prefix), log, watch })
+  const bus = new Bus({ addresses: redisAddresses(url), names: new RedisNames(prefix), log, watch, startWithinMs })
   const engine = new RedisEngine(bus, nowMs)
   const presence = new RedisPresence(bus, presenceTtlMs)
   return {

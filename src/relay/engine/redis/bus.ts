@@ -15,7 +15,6 @@ import type { Script } from './scripts.js'
 import { Shard } from './shard.js'
 import { Topics } from './topics.js'
 
-const START_WITHIN_MS = 10_000
 const LOOK_MS = 20
 /** What no waiting mends. */
 const FATAL = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
@@ -25,6 +24,8 @@ export interface BusParts {
   readonly names: RedisNames
   readonly log: Log
   readonly watch: EngineWatch
+  /** How long the servers may take to be there at the start. */
+  readonly startWithinMs: number
 }
 
 export interface ChannelListener {
@@ -69,8 +70,8 @@ export class Bus {
 
   /** Settles when all servers are there; fails when they are not within a while, or never will be. */
   async start(): Promise<void> {
-    const { addresses } = this.#parts
-    const deadline = performance.now() + START_WITHIN_MS
+    const { addresses, startWithinMs } = this.#parts
+    const deadline = performance.now() + startWithinMs
     const isCluster = await isClusterAt(addresses, (fault) => FATAL.test(fault) || performance.now() > deadline)
     const placement: Placement = isCluster
       ? new ClusterServers(addresses, this.#openShard, () => this.#topics.follow())

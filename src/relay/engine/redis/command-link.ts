@@ -86,6 +86,8 @@ export class CommandLink {
     try {
       const [info] = await Promise.all([
         this.#send('info', []),
+        // Said once more, because a number that there is not would leave us in the first database.
+        this.#send('select', [String(this.#address.db)]),
         ...SCRIPTS.map(({ text }) => this.#send('script', ['LOAD', text]))
       ])
       const { run, refusal } = serverInfo(String(info))

@@ -1,0 +1,261 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { EngineFault } from '../../../src/relay/core/engine-fault.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { eventually } from '../../helper/eventually.js'
+import { startRedis, type TestRedis } from '../../helper/redis.js'
+import { startTcpProxy } from '../../helper/tcp-proxy.js'
+import { ALL, Delivered, KEPT, PLAIN } from './contract.js'
+import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
+
+/** Far more than the engine waits, on a machine that is busy with other things. */
+const BOUND_MS = 15_000
+
+const listening = async (t: Test, url: string, options: RedisEngineOptions = {}) => {
+  const engine = redisEngine(t, url, options)
+  const delivered = new Delivered()
+  await engine.broker.start(delivered)
+  await engine.broker.subscribe('ns:1')
+  const publish = async (data: string, channel = 'ns:1', kept = KEPT) =>
+    engine.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, kept)
+  return { ...engine, delivered, publish }
+}
+
+const client = (t: Test, { url }: { readonly url: string }): Redis => {
+  const redis = new Redis(url)
+  redis.on('error', () => undefined)
+  t.teardown(() => redis.disconnect())
+  return redis
+}
+
+t.test('a Redis that dies', async (t) => {
+  const redis = await startRedis(t)
+  const { engine, broker, history, presence, delivered, publish, record } = await listening(t, redis.url)
+  const before = await publish('1')
+  await redis.kill()
+  await eventually(() => !engine.isReady)
+
+  t.test('fails whatever is asked for at once, and is told once', async (t) => {
+    const began = performance.now()
+    await t.rejects(publish('2'), EngineFault)
+    await t.rejects(publish('2', 'ns:1', PLAIN), EngineFault)
+    await t.rejects(Promise.resolve(broker.subscribe('ns:2')), EngineFault)
+    await t.rejects(Promise.resolve(history.read('ns:1', ALL, KEPT)), EngineFault)
+    await t.rejects(Promise.resolve(presence.read('ns:1')), EngineFault)
+    await t.rejects(Promise.resolve(presence.add('ns:1', 'c', 'u', '{}')), EngineFault)
+    t.ok(performance.now() - began < BOUND_MS)
+    t.same(await engine.fleet.ask('info', null), [], 'a fleet that was not started answers nothing')
+    t.equal(record.lost, 1)
+    t.equal(record.lines.filter((line) => line.startsWith('Redis is away')).length, 1)
+  })
+
+  t.test(
+    'is taken up again when it is back, with everything that was subscribed; what is gone is a new epoch',
+    async (t) => {
+      await redis.restart()
+      await eventually(() => engine.isReady)
+      t.same(delivered.missed, ['ns:1'])
+      t.ok(record.lines.some((line) => line.startsWith('Redis is back')))
+      const after = await publish('3')
+      t.equal(after.offset, 1)
+      t.not(after.epoch, before.epoch)
+      await delivered.until(2)
+      t.same(
+        delivered.publications.map(([, { data }]) => data),
+        ['1', '3']
+      )
+      await eventually(async () => (await presence.count('ns:1')).clients === 1)
+    }
+  )
+})
+
+t.test('a Redis that stands still', async (t) => {
+  const redis = await startRedis(t)
+  const { engine, delivered, publish } = await listening(t, redis.url)
+  const before = await publish('1')
+  redis.pause()
+  const began = performance.now()
+  await t.rejects(publish('2'), EngineFault)
+  t.ok(performance.now() - began < BOUND_MS, 'nobody waits for ever')
+  redis.resume()
+  await eventually(() => engine.isReady)
+
+  t.test('goes on where it was', async (t) => {
+    const after = await publish('3')
+    t.equal(after.epoch, before.epoch)
+    t.ok(after.offset > before.offset)
+    await eventually(() => delivered.publications.some(([, { offset }]) => offset === after.offset))
+  })
+})
+
+t.test('a Redis that is emptied', async (t) => {
+  const redis = await startRedis(t)
+  const { publish, history, delivered } = await listening(t, redis.url)
+  const before = await publish('1')
+  await client(t, redis).flushall()
+  t.match(await history.read('ns:1', ALL, KEPT), { offset: 0, publications: [] })
+  const after = await publish('2')
+  t.equal(after.offset, 1)
+  t.not(after.epoch, before.epoch)
+  await client(t, redis).script('FLUSH')
+  t.equal((await publish('3')).offset, 2, 'without its scripts it is given them again')
+  await delivered.until(3)
+})
+
+t.test('a replica that takes over', async (t) => {
+  const [first, second] = [await startRedis(t), await startRedis(t)]
+  const replica = client(t, second)
+  await replica.replicaof('127.0.0.1', first.port)
+  await eventually(async () => (await replica.info('replication')).includes('master_link_status:up'))
+  const proxy = await startTcpProxy(t, first.port)
+  const { engine, delivered, publish, record } = await listening(t, `redis://127.0.0.1:${proxy.port}`)
+  const before = await publish('1')
+  proxy.lead(second.port)
+
+  t.test('is refused while it is a replica', async (t) => {
+    await eventually(() => record.lines.some((line) => line.startsWith('Redis is away')))
+    await t.rejects(publish('2'), EngineFault)
+    t.notOk(engine.isReady)
+  })
+
+  t.test('begins a new epoch, because nobody knows what it has missed', async (t) => {
+    await replica.replicaof('NO', 'ONE')
+    await eventually(() => engine.isReady)
+    t.ok(delivered.missed.includes('ns:1'))
+    const after = await publish('3')
+    t.not(after.epoch, before.epoch)
+  })
+
+  t.test('is left again when it is made a replica under our eyes', async (t) => {
+    await replica.replicaof('127.0.0.1', first.port)
+    await t.rejects(publish('4'), EngineFault)
+    await eventually(() => !engine.isReady)
+    await replica.replicaof('NO', 'ONE')
+    await eventually(() => engine.isReady)
+    t.ok((await publish('5')).offset > 0)
+  })
+})
+
+t.test('a connection that hears nothing, however healthy it looks', async (t) => {
+  const redis = await startRedis(t)
+  const proxy = await startTcpProxy(t, redis.port)
+  const { engine, delivered, publish } = await listening(t, `redis://127.0.0.1:${proxy.port}`)
+  proxy.deafen('gatehouse-relay-subscriptions')
+  t.ok((await publish('1')).offset, 'publications are taken meanwhile')
+  await eventually(() => delivered.missed.includes('ns:1') && engine.isReady)
+  await publish('2')
+  await eventually(() => delivered.publications.some(([, { data }]) => data === '2'))
+})
+
+t.test('a Redis with other things in it', async (t) => {
+  const redis = await startRedis(t)
+  const { publish, history, presence, delivered, record, prefix, broker } = await listening(t, redis.url)
+  const foreign = client(t, redis)
+
+  t.test('has its messages passed over and counted', async (t) => {
+    const messages = ['', 'hello', '{"data":1}', 'p1,e,', 'x'.repeat(1_000_000), '\u0000\ufffd']
+    for (const message of messages) await foreign.publish(`${prefix}{:ns:1}`, message)
+    await publish('1')
+    await delivered.until(1)
+    t.equal(delivered.publications.length, 1)
+    t.equal(record.strange, messages.length)
+  })
+
+  const wrong: [key: string, write: (key: string) => Promise<unknown>][] = [
+    ['place', (key) => foreign.set(key, 'garbage')],
+    ['place', (key) => foreign.hset(key, 'o', 'garbage', 'e', 'e', 'r', 'r')],
+    ['stream', (key) => foreign.set(key, 'garbage')]
+  ]
+  for (const [index, [key, write]] of wrong.entries()) {
+    t.test(
+      `refuses a channel whose ${key} is not ours (${index}), or begins it anew, and serves the others`,
+      async (t) => {
+        const channel = `wrong:${index}`
+        await write(`${prefix}{:${channel}}${key}`)
+        await publish('1', channel).catch((error) => t.type(error, EngineFault))
+        await Promise.resolve(history.read(channel, ALL, KEPT)).catch((error) => t.type(error, EngineFault))
+        t.ok((await publish('2', 'ns:1')).offset)
+      }
+    )
+  }
+
+  t.test('has entries passed over that are not ours', async (t) => {
+    const { offset } = await publish('kept', 'ns:2')
+    await foreign.xadd(`${prefix}{:ns:2}stream`, `${offset + 5}-0`, 'd', 'garbage')
+    await foreign.xadd(`${prefix}{:ns:2}stream`, `${offset + 6}-0`, 'other', 'garbage')
+    const { publications } = await history.read('ns:2', ALL, KEPT)
+    t.same(
+      publications.map(({ data }) => data),
+      ['kept']
+    )
+  })
+
+  t.test('refuses presence that is not ours', async (t) => {
+    await foreign.set(`${prefix}{:ns:3}presence`, 'garbage')
+    await t.rejects(Promise.resolve(presence.add('ns:3', 'c', 'u', '{}')), EngineFault)
+    await t.rejects(Promise.resolve(presence.count('ns:3')), EngineFault)
+  })
+
+  t.test('carries a very large publication, and a name with braces', async () => {
+    const data = JSON.stringify('é'.repeat(2_000_000))
+    await broker.subscribe('}{')
+    await publish(data, '}{')
+    await eventually(() => delivered.publications.some(([channel, { data: got }]) => channel === '}{' && got === data))
+  })
+
+  t.test('without memory refuses to publish, says so now and then, and goes on when it has some', async (t) => {
+    await foreign.config('SET', 'maxmemory', '1')
+    await t.rejects(publish('3'), /OOM/)
+    await t.rejects(publish('3'), EngineFault)
+    t.ok(record.refused >= 2)
+    t.equal(record.lines.filter((line) => line.includes('OOM')).length <= 1, true)
+    await foreign.config('SET', 'maxmemory', '0')
+    t.ok((await publish('4')).offset)
+  })
+})
+
+t.test('an engine that cannot start', async (t) => {
+  const start = async (t: Test, url: string) =>
+    redisEngine(t, url, { startWithinMs: 3_000 }).broker.start(new Delivered())
+
+  t.test('says that the password is wrong, and not what it was', async (t) => {
+    const { port } = await startRedis(t, { args: ['--requirepass', 'right'] })
+    await t.rejects(start(t, `redis://:wr0ng@127.0.0.1:${port}`), /^Redis at 127.0.0.1:\d+: WRONGPASS/)
+    await t.rejects(start(t, `redis://127.0.0.1:${port}`), /NOAUTH/)
+    await start(t, `redis://:right@127.0.0.1:${port}`)
+    await t.rejects(start(t, `redis://:right@127.0.0.1:${port}/99`), /DB index/)
+  })
+
+  t.test('says who it is not allowed to be', async (t) => {
+    const redis = await startRedis(t)
+    await client(t, redis).acl('SETUSER', 'relay', 'on', '>secret', '~*', '&*', '+@all')
+    await start(t, `redis://relay:secret@127.0.0.1:${redis.port}/3`)
+    await t.rejects(start(t, `redis://nobody:secret@127.0.0.1:${redis.port}`), /WRONGPASS/)
+  })
+
+  t.test('says that nobody is there, or that nobody answers', async (t) => {
+    await t.rejects(start(t, 'redis://127.0.0.1:1'), /ECONNREFUSED/)
+    const silent = createServer()
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => silent.close())
+    const { port } = silent.address() as AddressInfo
+    await t.rejects(start(t, `redis://127.0.0.1:${port}`), /^Redis at 127.0.0.1:\d+: /)
+  })
+})
+
+t.test('a relay that dies', async (t) => {
+  const redis: TestRedis = await startRedis(t)
+  const options = { prefix: 'ghosts', presenceTtlMs: 1_000, fleetTimes: { heartbeatMs: 100, leaseMs: 500 } }
+  const [living, dying] = [await listening(t, redis.url, options), await listening(t, redis.url, options)]
+
+  t.test('leaves no ghosts for longer than its lease, and the living ones stay', async (t) => {
+    await living.presence.add('ns:1', 'living', 'a', '{"user":"a"}')
+    await dying.presence.add('ns:1', 'dying', 'b', '{"user":"b"}')
+    t.same(await living.presence.count('ns:1'), { clients: 2, users: 2 })
+    void dying.engine.close()
+    await eventually(async () => (await living.presence.count('ns:1')).clients === 1)
+    t.same([...(await living.presence.read('ns:1')).keys()], ['living'])
+  })
+})
