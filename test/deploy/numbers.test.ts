@@ -77,6 +77,8 @@ const relayPage = async (t: Test): Promise<string> => {
   return (await send(url, '/metrics')).body
 }
 
+const familyOf = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, '')
+
 /** Prometheus itself adds these. */
 const OF_PROMETHEUS = new Set(['instance', 'job', 'le'])
 
@@ -113,6 +115,21 @@ t.test('what dashboards and alerts ask for is in the numbers of the running prog
     const all = new Map([...numbers.gateway, ...numbers.relay])
     t.same(
       alerts.flatMap(({ expr }) => faultsOf(expr, all)),
+      []
+    )
+  })
+
+  t.test('docs/operating.md', async (t) => {
+    const names = [...shipped('docs/operating.md').matchAll(/\b(?:gateway|centrifugo|relay)_[a-z_]+/g)].map(
+      ([name]) => name
+    )
+    // a histogram is called by the name that its parts begin with
+    const known = new Set(
+      [...numbers.gateway.keys(), ...numbers.relay.keys()].flatMap((name) => [name, familyOf(name)])
+    )
+    t.ok(names.length > 20)
+    t.same(
+      names.filter((name) => !known.has(name)),
       []
     )
   })
