@@ -5,7 +5,7 @@ import { Centrifuge, type Options, type PublicationContext, type Subscription } 
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { ROOT } from '../../scripts/root.js'
-import { buildRelay, type RunningRelay } from '../../src/relay/app.js'
+import { buildRelay, type RelayAppParts, type RunningRelay } from '../../src/relay/app.js'
 import type { Relay } from '../../src/relay/core/relay.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { EventSource } from './event-source.js'
@@ -25,14 +25,20 @@ export interface EdgeRelay {
 }
 
 /** A relay that listens, with the clock of the machine unless the test moves it. */
-export const startRelay = async (t: Test, file?: ConfigFile, env: Record<string, string> = {}): Promise<EdgeRelay> => {
+export const startRelay = async (
+  t: Test,
+  file?: ConfigFile,
+  env: Record<string, string> = {},
+  parts: Partial<RelayAppParts> = {}
+): Promise<EdgeRelay> => {
   const config = configOf(file, env)
   let shiftMs = 0
   const running = await buildRelay(config, {
     log: createLogger({ name: 'relay', level: 'silent' }),
     version: 'test',
     adminPage: join(ROOT, 'dist/relay-admin'),
-    nowMs: () => Date.now() + shiftMs
+    nowMs: () => Date.now() + shiftMs,
+    ...parts
   })
   const { server, relay } = running
   server.listen(0, '127.0.0.1')

@@ -24,10 +24,12 @@ export const testPublish =
   (calls: ApiCalls, log: ActionLog) =>
   (call: AdminCall): void =>
     call.body(PUBLISH, MAX_PUBLISH_BYTES, async ({ channel }, text) => {
-      const request = `{"channel":${JSON.stringify(channel)},"data":${fieldText(text, 'data') ?? 'null'}}`
-      const reply = await calls.one('publish', request)
+      // The text that was sent, not one that was written anew; of two equal names nobody knows which one is meant.
+      const data = fieldText(text, 'data')
+      const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
+      const reply = data === null ? null : await calls.one('publish', request)
       if (reply === null || reply instanceof ReplyError) {
-        call.refuse(400, 'PUBLISH_REFUSED', reply?.message ?? 'The data is not JSON.')
+        call.refuse(400, 'PUBLISH_REFUSED', reply?.message ?? 'data must be there once')
         return
       }
       log.info({ address: call.address, channel }, 'an operator published')

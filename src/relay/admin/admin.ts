@@ -44,12 +44,16 @@ export interface Admin {
 export const buildAdmin = (parts: AdminParts): Admin => {
   const { relay, config, log } = parts
   const { fleet, nowMs, node } = relay.context
-  const keys = latest(config, ({ adminPassword, api }) => new SessionKeys(adminPassword ?? '', api.key))
+  const keys = latest(
+    config,
+    // Where nobody needs the key, each process has made one up.
+    ({ adminPassword, api }) => new SessionKeys(adminPassword ?? '', api.insecure ? '' : api.key)
+  )
   const isForwardedHttps = latest(config, ({ trustedProxies }) => forwardedHttps(trustedProxies))
   const attempts = new Attempts(nowMs)
   const sessions = new Sessions({ keys, nowMs, tell: (news) => void fleet.ask('adminSession', news) })
-  const answers = adminAnswers({ ...parts, sessions, attempts })
   const gatherer = new Gatherer({ fleet, nowMs, log })
+  const answers = adminAnswers({ ...parts, sessions, attempts, gatherer })
   const streams = new LiveStreams(relay.context, sessions, gatherer)
   const page = servePage(parts.pageFolder)
   const enter = signIn({

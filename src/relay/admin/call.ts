@@ -52,6 +52,10 @@ export class AdminCall {
       this.refuse(415, 'NOT_JSON', 'The body must have the type application/json.')
       return
     }
+    if (Number(this.request.headers['content-length'] ?? 0) > maxBytes) {
+      this.refuse(413, 'TOO_LARGE', `The body must not be longer than ${maxBytes} bytes.`)
+      return
+    }
     const take = (bytes: Buffer): void => {
       const text = bytes.toString()
       const value = parse(text)

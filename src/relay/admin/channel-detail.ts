@@ -22,13 +22,16 @@ export const channelDetail = async (context: Context, name: string, kind: Channe
     ...row,
     // What was published before this relay started, it did not count.
     lastPublish: row.lastPublish ?? publications[0]?.time ?? null,
-    historyLength: row.historyLength === null ? null : Math.max(row.historyLength, publications.length),
+    historyLength: row.historyLength === null ? null : historyLength(row.historyLength, publications.length),
     namespace: kind.namespace,
     schema: kind.options.schema,
     publications,
     presence
   }
 }
+
+/** What was read to its end needs no counting. */
+const historyLength = (counted: number, read: number): number => (read < PUBLICATIONS ? read : Math.max(counted, read))
 
 /** The newest first. */
 const lastPublications = async (

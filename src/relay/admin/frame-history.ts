@@ -12,6 +12,13 @@ export class FrameHistory {
     if (tooOld > 0) this.#frames.splice(0, tooOld)
   }
 
+  /** What other nodes have seen; one frame for each second is enough. */
+  merge(others: readonly Frame[]): void {
+    const bySecond = new Map<number, Frame>()
+    for (const frame of [...others, ...this.#frames]) bySecond.set(Math.floor(frame.time / 1000), frame)
+    this.#frames = [...bySecond.values()].sort((left, right) => left.time - right.time)
+  }
+
   since(nowMs: number): readonly Frame[] {
     return this.#frames.filter(({ time }) => nowMs - time < KEPT_MS)
   }

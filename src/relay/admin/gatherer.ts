@@ -1,5 +1,6 @@
 import type { Log } from '../core/context.js'
 import type { Fleet } from '../core/fleet.js'
+import { after, type MaybePromise } from '../core/maybe-promise.js'
 import { checksOf } from './checks.js'
 import type { Frame, NodeFigures } from './contract.js'
 import { eventText } from './event-stream.js'
@@ -28,6 +29,7 @@ export class Gatherer {
   #before = new Map<string, NodeCounts>()
   #checks = ''
   #isAsking = false
+  #catchingUp: MaybePromise<void> = undefined
 
   constructor(parts: GathererParts) {
     this.#parts = parts
@@ -39,14 +41,21 @@ export class Gatherer {
 
   /** Looks from now on, until what is handed back is called. */
   add(onlooker: Onlooker): () => void {
-    onlooker.send(eventText('history', this.#history.since(this.#parts.nowMs())))
-    if (this.#checks !== '') onlooker.send(this.#checks)
     this.#onlookers.add(onlooker)
     if (this.#timer === null) this.#start()
+    void after(this.#catchingUp, () => {
+      onlooker.send(eventText('history', this.frames()))
+      if (this.#checks !== '') onlooker.send(this.#checks)
+    })
     return () => {
       this.#onlookers.delete(onlooker)
       if (this.#onlookers.size === 0) this.stop()
     }
+  }
+
+  /** The last minutes, as far as somebody was looking here. */
+  frames(): readonly Frame[] {
+    return this.#history.since(this.#parts.nowMs())
   }
 
   stop(): void {
@@ -57,9 +66,16 @@ export class Gatherer {
   }
 
   #start(): void {
+    this.#catchingUp = this.#parts.fleet.size > 1 ? this.#catchUp() : undefined
     // The first look has nothing to compare with; its figures come with the second.
     void this.#gather()
     this.#timer = setInterval(() => void this.#gather(), PERIOD_MS)
+  }
+
+  /** Others may have looked through another node meanwhile. */
+  async #catchUp(): Promise<void> {
+    const answers = await this.#parts.fleet.ask('adminFrames', null)
+    this.#history.merge(answers.flatMap(({ answer }) => answer))
   }
 
   async #gather(): Promise<void> {

@@ -1,8 +1,10 @@
+import type { Answer } from '../core/fleet.js'
 import type { AdminParts } from './admin.js'
 import type { Attempts } from './attempts.js'
 import { nodeChannels } from './channel-rows.js'
 import { nodeConnections } from './connection-rows.js'
 import { nodeCounts } from './figures.js'
+import type { Gatherer } from './gatherer.js'
 import { LoopDelay } from './loop-delay.js'
 import './questions.js'
 import { RowSource } from './row-source.js'
@@ -13,19 +15,29 @@ export interface AdminAnswersParts
   extends Pick<AdminParts, 'relay' | 'totals' | 'troubles' | 'isEngineConnected' | 'configTimes'> {
   readonly sessions: Sessions
   readonly attempts: Attempts
+  readonly gatherer: Gatherer
 }
+
+const SAME_SECOND_MS = 500
 
 /** What this node tells the pages of all nodes. Nothing is measured or kept before somebody asks. */
 export const adminAnswers = (parts: AdminAnswersParts) => {
-  const { relay, totals, sessions, attempts, configTimes } = parts
+  const { relay, totals, sessions, attempts, gatherer, configTimes } = parts
   const { context, answers } = relay
   const delay = new LoopDelay()
   const channels = new RowSource((search) => nodeChannels(context, search), context.nowMs)
   const connections = new RowSource((search) => nodeConnections(context, search), context.nowMs)
-  answers.set('adminFigures', () => ({
-    counts: nodeCounts(relay, totals(), delay),
-    symptoms: nodeSymptoms({ ...parts, startedAt: configTimes.startedAt })
-  }))
+  let figures: Answer<'adminFigures'> | null = null
+  answers.set('adminFigures', () => {
+    // Operators at several nodes ask for the same second.
+    if (figures !== null && context.preciseMs() - figures.counts.atMs < SAME_SECOND_MS) return figures
+    figures = {
+      counts: nodeCounts(relay, totals(), delay),
+      symptoms: nodeSymptoms({ ...parts, startedAt: configTimes.startedAt })
+    }
+    return figures
+  })
+  answers.set('adminFrames', () => gatherer.frames())
   answers.set('adminChannels', (wanted) => channels.chunk(wanted))
   answers.set('adminConnections', (wanted) => connections.chunk(wanted))
   answers.set('adminSession', (news) => {

@@ -1,5 +1,5 @@
 import type { ChannelTotals } from './channel-rows.js'
-import type { ConnectionRow } from './contract.js'
+import type { ConnectionRow, Frame } from './contract.js'
 import type { NodeCounts } from './figures.js'
 import type { RowChunk, RowsWanted } from './row-source.js'
 import type { SessionNews } from './sessions.js'
@@ -12,6 +12,7 @@ declare module '../core/fleet.js' {
       readonly params: null
       readonly answer: { readonly counts: NodeCounts; readonly symptoms: Symptoms }
     }
+    readonly adminFrames: { readonly params: null; readonly answer: readonly Frame[] }
     readonly adminChannels: { readonly params: RowsWanted; readonly answer: RowChunk<ChannelTotals> }
     readonly adminConnections: { readonly params: RowsWanted; readonly answer: RowChunk<ConnectionRow> }
     readonly adminSession: { readonly params: SessionNews; readonly answer: null }

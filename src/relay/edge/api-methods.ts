@@ -183,7 +183,11 @@ const history = onChannel(
 const historyRemove = onChannel(
   'history_remove',
   ({ options }) => hasHistory(options),
-  (relay, channel) => after(relay.context.history.remove(channel), () => '{}')
+  (relay, channel) =>
+    after(relay.context.history.remove(channel), () => {
+      relay.context.activity.channels.get(channel)?.forgetKept()
+      return '{}'
+    })
 )
 
 const channels: ApiMethod = (relay, request) =>

@@ -1,35 +1,179 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
-import type { ChannelDetail, ChannelRow, ConnectionRow, Page } from '../../../src/relay/admin/contract.js'
+import type { Figures } from '../../../src/relay/admin/contract.js'
+import { EventStream } from '../../../src/relay/admin/event-stream.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 
+const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD }
+const BATCH = { type: 'position-batch', data: [] }
+
+/** How often this node is asked for its figures. */
+const countAsked = (relay: Awaited<ReturnType<typeof startRelay>>) => {
+  const { answers } = relay.relay
+  const counter = { asked: 0 }
+  const answer = answers.to.bind(answers)
+  answers.to = (question, params) => {
+    if (question === 'adminFigures') counter.asked++
+    return answer(question, params)
+  }
+  return counter
+}
+
 t.test('the live stream', async (t) => {
-  const relay = await startRelay(t, undefined, { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD })
+  const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
 
   t.test('has figures that move when traffic moves', async (t) => {
     const live = await one.live(t)
     t.equal(live.status, 200)
+    t.match(live.response.headers, {
+      'content-type': /^text\/event-stream/,
+      'cache-control': /no-store/,
+      'content-security-policy': /frame-ancestors 'none'/
+    })
     t.same(await live.next('history'), [])
+    const figures = (isMeant: (figures: Figures) => boolean) =>
+      live.next('frame', ({ nodes }) => nodes[0] !== undefined && isMeant(nodes[0]))
+    await figures(({ connections, publishesPerSecond }) => connections === 0 && publishesPerSecond === 0)
+
     const client = await connectedClient(t, relay.url)
     await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
-    const moved = live.next('frame', ({ nodes }) => (nodes[0]?.deliveriesPerSecond ?? 0) > 0)
-    await relay.publish('floor:1', { type: 'position-batch', data: [] })
-    const { nodes } = await moved
-    t.match(nodes, [{ name: 'relay', connections: 1, subscriptions: 1, channels: 1 }])
-    t.ok((nodes[0]?.publishesPerSecond ?? 0) > 0)
-    t.ok((nodes[0]?.bytesPerSecond ?? 0) > 0)
-    t.ok((nodes[0]?.memoryBytes ?? 0) > 0)
-    const rows = await one.read<Page<ChannelRow>>('channels')
-    t.match(rows, { total: 1, rows: [{ name: 'floor:1', subscribers: 1, historyLength: 1 }] })
-    const connections = await one.read<Page<ConnectionRow>>('connections')
-    t.match(connections, {
-      total: 1,
-      rows: [{ user: '42', address: '127.0.0.1', transport: 'websocket', channels: 1 }]
+    const moved = figures(({ deliveriesPerSecond }) => deliveriesPerSecond > 0)
+    await relay.publish('floor:1', BATCH)
+    const { time, nodes } = await moved
+    t.ok(time > 0)
+    t.match(nodes, [{ name: 'relay', connections: 1, subscriptions: 1, channels: 1, queuedBytes: 0, slowReaders: 0 }])
+    for (const name of ['publishesPerSecond', 'bytesPerSecond', 'memoryBytes'] as const)
+      t.ok((nodes[0]?.[name] ?? 0) > 0)
+
+    const gone = figures(({ connections, deliveriesPerSecond }) => connections === 0 && deliveriesPerSecond === 0)
+    client.ws.terminate()
+    await gone
+  })
+
+  t.test('begins with the last minutes', async (t) => {
+    const history = await (await one.live(t)).next('history')
+    t.ok(history.length > 0)
+    t.match(history[0], { nodes: [{ name: 'relay' }] })
+    relay.pass(15 * 60_000)
+    await one.signIn()
+    const later = await (await one.live(t)).next('history')
+    t.ok(
+      later.every(({ time }) => time > (history.at(-1)?.time ?? 0)),
+      'but no more than fifteen of them'
+    )
+  })
+
+  t.test('has the publications of a channel that nobody listens to, and of no other', async (t) => {
+    const live = await one.live(t, '?channel=floor:seen')
+    await live.next('history')
+    const publication = live.next('publication')
+    await relay.publish('floor:unseen', BATCH)
+    await relay.publish('floor:seen', { type: 'position-batch', data: [], text: '<img src=x onerror=alert(1)>' })
+    t.match(await publication, { channel: 'floor:seen', offset: 1, isCut: false, data: /onerror/ })
+    const long = live.next('publication')
+    await relay.publish('floor:seen', { type: 'x'.repeat(10_000) })
+    const { data, isCut } = await long
+    t.match({ length: data.length, isCut }, { length: 4096, isCut: true })
+    live.close()
+    await live.closed
+    while (relay.relay.context.hub.channels.size > 0) await new Promise(setImmediate)
+    t.pass('the channel is left when the page is closed')
+  })
+
+  t.test('goes on for subscribers when a page stops listening to their channel', async (t) => {
+    const live = await one.live(t, '?channel=floor:both')
+    await live.next('history')
+    const client = await connectedClient(t, relay.url)
+    await client.ask({ id: 2, subscribe: { channel: 'floor:both' } })
+    live.close()
+    await live.closed
+    await relay.publish('floor:both', BATCH)
+    t.match(await client.next(), { push: { channel: 'floor:both' } })
+  })
+
+  t.test('takes any name for a channel', async (t) => {
+    for (const name of ['nonsense:x', '', '%00', 'x'.repeat(1000), '<script>']) {
+      const live = await one.live(t, `?channel=${encodeURIComponent(name)}`)
+      t.equal(live.status, 200)
+      await live.next('history')
+      live.close()
+    }
+  })
+})
+
+/** Timers that would keep the program alive. */
+const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+
+t.test('gathering', async (t) => {
+  const relay = await startRelay(t, undefined, ON)
+  const one = await operator(relay)
+  const counter = countAsked(relay)
+  const timersBefore = timers()
+
+  t.test('happens once a second however many look', async (t) => {
+    t.equal(counter.asked, 0, 'and before that not at all')
+    const pages = await Promise.all(Array.from({ length: 10 }, () => one.live(t)))
+    const heard = await Promise.all(
+      pages.map(async (page) => {
+        const times: number[] = []
+        await page.next('frame', ({ time }) => times.push(time) === 3)
+        return times
+      })
+    )
+    const frames = new Set(heard.flat()).size
+    t.ok(counter.asked >= 3 && counter.asked <= frames + 2, 'asked once for each frame, and once before the first')
+    t.ok(timers() > timersBefore)
+    for (const page of pages) page.close()
+  })
+
+  t.test('ends when the last has gone', async (t) => {
+    while (timers() > timersBefore) await new Promise(setImmediate)
+    const { asked } = counter
+    await one.get('session')
+    t.equal(counter.asked, asked)
+  })
+})
+
+t.test('a page that does not read', async (t) => {
+  let nowMs = 0
+  const opened = new Promise<ServerResponse>((resolve) => {
+    const server = createServer((_request, response) => resolve(response))
+    server.listen(0, '127.0.0.1', () => {
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+      socket.on('error', () => undefined)
+      socket.pause()
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+      t.teardown(() => {
+        socket.destroy()
+        server.close()
+      })
     })
-    const detail = await one.read<ChannelDetail>('channel?name=floor:1')
-    t.match(detail, { namespace: 'floor', publications: [{ offset: 1 }] })
-    t.equal((await one.get('config')).status, 200)
+  })
+  const response = await opened
+  const stream = new EventStream(response, [], () => nowMs)
+  const event = `data: ${'x'.repeat(64 * 1024)}\n\n`
+
+  t.test('fills no memory', async (t) => {
+    let most = 0
+    for (let events = 0; events < 1000; events++) {
+      stream.send(event)
+      most = Math.max(most, response.writableLength)
+      if (events % 10 === 0) await new Promise(setImmediate)
+    }
+    t.ok(most > event.length, 'it is behind')
+    t.ok(most < 512 * 1024)
+  })
+
+  t.test('is closed when it has not read for half a minute', async (t) => {
+    nowMs += 29_000
+    stream.send(event)
+    t.notOk(response.destroyed)
+    nowMs += 2000
+    stream.send(event)
+    t.ok(response.destroyed)
   })
 })

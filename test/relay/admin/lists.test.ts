@@ -1,0 +1,248 @@
+import t from 'tap'
+import type { ChannelDetail, ChannelRow, ConnectionRow, Page } from '../../../src/relay/admin/contract.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
+import { connectedClient } from '../../helper/raw-client.js'
+import { collect, event, officialClient, startRelay } from '../../helper/relay.js'
+
+const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, TRUST_PROXY: 'loopback' }
+const HTML = 'floor:<img src=x onerror=alert(1)>"\'&'
+const LISTENERS = { allow_subscribe_for_client: true, history_size: 3, history_ttl: '60s' }
+const FILE = {
+  channel: {
+    namespaces: [
+      { name: 'floor', ...LISTENERS, presence: true, schema: 'PositionBatch' },
+      { name: 'global', ...LISTENERS },
+      { name: 'bare', allow_subscribe_for_client: true }
+    ]
+  }
+}
+const BATCH = { type: 'position-batch', data: [] }
+
+t.test('channels', async (t) => {
+  const relay = await startRelay(t, undefined, ON)
+  const one = await operator(relay)
+  const COUNT = 100_000
+  const name = (index: number): string => `floor:${String(index).padStart(6, '0')}`
+  // As the API would, without the HTTP.
+  for (let index = 0; index < COUNT; index++)
+    void relay.relay.publish(name((index * 7919) % COUNT), {}, PLAIN_PUBLICATION)
+  const channels = (query: string) => one.read<Page<ChannelRow>>(`channels?${query}`)
+  const names = ({ rows }: Page<ChannelRow>): string[] => rows.map((row) => row.name)
+
+  t.test('come in pages from a hundred thousand', async (t) => {
+    const first = await channels('size=3')
+    t.match(first, { total: COUNT, page: 0, size: 3 })
+    t.same(names(first), [name(0), name(1), name(2)])
+    t.same(names(await channels('size=100&page=999')).at(-1), name(COUNT - 1))
+    t.same(names(await channels('size=2&order=desc')), [name(COUNT - 1), name(COUNT - 2)])
+    t.same(names(await channels('size=2&order=desc&page=49999')), [name(1), name(0)])
+    t.match(await channels('page=100000'), { rows: [], total: COUNT })
+    t.equal((await channels('')).rows.length, 50)
+  })
+
+  t.test('are found by a part of their name', async (t) => {
+    t.match(await channels('search=OOR:0001&size=1'), { total: 100, rows: [{ name: name(100) }] })
+    t.match(await channels('search=nothing'), { total: 0, rows: [] })
+  })
+
+  t.test('can be sorted by what they do', async (t) => {
+    const client = await connectedClient(t, relay.url)
+    await client.ask({ id: 2, subscribe: { channel: name(77) } })
+    for (let count = 0; count < 10; count++) await relay.publish(name(78), BATCH)
+    await relay.publish(name(79), BATCH)
+    const top = async (sort: string): Promise<ChannelRow | undefined> =>
+      (await channels(`sort=${sort}&order=desc&size=1&search=00007`)).rows[0]
+    t.match(await top('subscribers'), { name: name(77), subscribers: 1 })
+    t.match(await top('publishesPerSecond'), { name: name(78), historyLength: 11 })
+    t.ok(((await top('publishesPerSecond'))?.publishesPerSecond ?? 0) >= 0.9)
+    t.match(await top('historyLength'), { name: name(78) })
+    t.match(await top('lastPublish'), { name: name(79) })
+  })
+
+  t.test('keep nobody waiting for long', async (t) => {
+    // The clock makes the lists old, so that they are made anew.
+    relay.pass(2000)
+    let turns = 0
+    const turn = (): void => {
+      turns++
+      spinning = setImmediate(turn)
+    }
+    let spinning = setImmediate(turn)
+    await channels('sort=lastPublish')
+    clearImmediate(spinning)
+    t.ok(turns > 100, `others had ${turns} turns meanwhile`)
+  })
+
+  t.test('without subscribers are forgotten an hour after their last publication', async (t) => {
+    relay.pass(61 * 60_000)
+    await one.signIn()
+    await relay.publish(name(1), BATCH)
+    t.match(await channels(''), { total: 1, rows: [{ name: name(1), subscribers: 0, historyLength: 1 }] })
+  })
+
+  const REFUSED = [
+    'sort=x',
+    'sort=__proto__',
+    'order=up',
+    'page=-1',
+    'page=1e3',
+    'size=0',
+    'size=101',
+    `search=${'x'.repeat(300)}`
+  ]
+  for (const query of REFUSED) {
+    t.test(`refuses ${query.slice(0, 20)}`, async (t) => {
+      t.match(await one.get(`channels?${query}`), { status: 400, body: /must/ })
+      t.match(await one.get(`connections?${query}`), { status: 400, body: /must/ })
+    })
+  }
+})
+
+t.test('one channel', async (t) => {
+  const relay = await startRelay(t, FILE, ON)
+  const one = await operator(relay)
+  const detail = (name: string) => one.read<ChannelDetail>(`channel?name=${encodeURIComponent(name)}`)
+
+  t.test('has its last publications and who is there', async (t) => {
+    const client = await connectedClient(t, relay.url, 'ada')
+    await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+    for (let count = 1; count <= 5; count++) await relay.publish('floor:1', BATCH)
+    const shown = await detail('floor:1')
+    t.match(shown, {
+      name: 'floor:1',
+      namespace: 'floor',
+      schema: 'PositionBatch',
+      subscribers: 1,
+      historyLength: 3,
+      presence: [{ user: 'ada' }]
+    })
+    t.same(
+      shown.publications.map(({ offset, data }) => `${offset} ${data}`),
+      [5, 4, 3].map((offset) => `${offset} ${JSON.stringify(BATCH)}`)
+    )
+    t.ok((shown.lastPublish ?? 0) >= (shown.publications[0]?.time ?? Number.NaN))
+  })
+
+  t.test('forgets its history when that is removed', async (t) => {
+    await relay.api('history_remove', { channel: 'floor:1' })
+    t.match(await detail('floor:1'), { historyLength: 0, publications: [] })
+  })
+
+  t.test('has only what its namespace keeps', async (t) => {
+    t.match(await detail('bare:1'), {
+      historyLength: null,
+      presence: null,
+      schema: null,
+      publications: [],
+      lastPublish: null
+    })
+    t.match(await one.get('channel?name=nonsense:1'), { status: 404 })
+    t.match(await one.get('channel'), { status: 400 })
+    t.match(await one.get(`channel?name=floor:${'x'.repeat(1000)}`), { status: 400 })
+  })
+
+  t.test('may have a name made of HTML, which is text in every answer', async (t) => {
+    await relay.publish(HTML, BATCH)
+    const listed = await one.get('channels')
+    t.match(listed.headers, { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' })
+    t.ok((JSON.parse(listed.body) as Page<ChannelRow>).rows.some(({ name }) => name === HTML))
+    t.match(await detail(HTML), { name: HTML, publications: [{ channel: HTML }] })
+  })
+})
+
+t.test('publishing a test message', async (t) => {
+  const relay = await startRelay(t, FILE, ON)
+  const one = await operator(relay)
+
+  t.test('reaches clients as the very text that was sent', async (t) => {
+    const client = officialClient(t, relay, 'websocket')
+    const subscription = client.newSubscription('bare:1')
+    const collected = collect(subscription)
+    subscription.subscribe()
+    client.connect()
+    await event(subscription, 'subscribed')
+    const { status, body } = await one.post('publish', '{"data": {"a": 1.0, "b": "\\u00e9"}, "channel": "bare:1"}')
+    t.match({ status, body: JSON.parse(body) }, { status: 200, body: { offset: 0, epoch: '' } })
+    await collected.until(({ length }) => length === 1)
+    t.same(collected.data, [{ a: 1, b: 'é' }])
+  })
+
+  t.test('is checked against the schema', async (t) => {
+    const good = await one.post('publish', { channel: 'floor:1', data: BATCH })
+    t.match({ status: good.status, body: JSON.parse(good.body) }, { status: 200, body: { offset: 1 } })
+    const bad = await one.post('publish', { channel: 'floor:1', data: { type: 'position-batch' } })
+    t.match(bad, { status: 400, body: /PositionBatch/ })
+  })
+
+  const REFUSED: readonly (readonly [string, string, number])[] = [
+    ['no channel', '{"data":1}', 400],
+    ['no data', '{"channel":"floor:1"}', 400],
+    ['an unknown namespace', '{"channel":"nonsense:1","data":1}', 400],
+    ['more fields', '{"channel":"bare:1","data":1,"skip_history":true}', 400],
+    ['two that are data', '{"channel":"bare:1","data":1,"data":2}', 400],
+    ['no JSON', '{"channel":', 400],
+    ['a long body', `{"channel":"bare:1","data":"${'x'.repeat(70_000)}"}`, 413]
+  ]
+  for (const [name, body, status] of REFUSED) {
+    t.test(`refuses ${name}`, async (t) => {
+      const answer = await one.post('publish', body)
+      t.equal(answer.status, status)
+      t.type(JSON.parse(answer.body).error.message, 'string')
+    })
+  }
+
+  t.test('refuses a body that grows too long on its way', async (t) => {
+    const headers = { 'transfer-encoding': 'chunked' }
+    const body = `{"channel":"bare:1","data":"${'x'.repeat(70_000)}"}`
+    t.equal((await one.post('publish', body, { headers })).status, 413)
+  })
+})
+
+t.test('connections', async (t) => {
+  const relay = await startRelay(t, FILE, ON)
+  const one = await operator(relay)
+  const connections = (query = '') => one.read<Page<ConnectionRow>>(`connections?${query}`)
+  const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+  const ada = await connectedClient(t, relay.url, 'ada', from('192.0.2.1'))
+  const adaToo = await connectedClient(t, relay.url, 'ada', from('192.0.2.2'))
+  await ada.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+  const bob = officialClient(t, relay, 'sse')
+  bob.connect()
+  await event(bob, 'connected')
+
+  t.test('are listed with who, from where and how', async (t) => {
+    const { rows, total } = await connections('sort=address')
+    t.equal(total, 3)
+    t.match(rows, [
+      { user: '42', address: '127.0.0.1', transport: 'sse', channels: 0, node: 'relay', isBehind: false },
+      { user: 'ada', address: '192.0.2.1', transport: 'websocket', channels: 1 },
+      { user: 'ada', address: '192.0.2.2', transport: 'websocket', channels: 0 }
+    ])
+    t.ok(rows.every(({ since }) => since <= Date.now() && since > Date.now() - 600_000))
+  })
+
+  t.test('are found by user, address and client', async (t) => {
+    t.equal((await connections('search=ADA')).total, 2)
+    const found = await connections('search=192.0.2.2')
+    t.equal(found.total, 1)
+    t.equal((await connections(`search=${found.rows[0]?.client}`)).total, 1)
+    t.equal((await connections('search=nobody')).total, 0)
+  })
+
+  t.test('are ended one by one, or all of a user', async (t) => {
+    const { rows } = await connections('search=192.0.2.1')
+    const [first] = rows
+    t.equal((await one.post('disconnect', { user: 'bob', client: first?.client })).status, 204, 'of another user: none')
+    t.equal((await one.post('disconnect', { user: 'ada', client: first?.client })).status, 204)
+    t.equal(await ada.closed, '3503 force disconnect')
+    t.equal(adaToo.ws.readyState, adaToo.ws.OPEN)
+    t.equal((await one.post('disconnect', { user: 'ada', client: '' })).status, 204)
+    t.equal(await adaToo.closed, '3503 force disconnect')
+    relay.pass(2000)
+    t.equal((await connections()).total, 1, 'others stay')
+    for (const body of [{}, { user: 'ada' }, { user: 1, client: '' }, [], { user: 'a', client: '', x: 1 }]) {
+      t.equal((await one.post('disconnect', body)).status, 400)
+    }
+  })
+})
