@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/address.js'
@@ -113,7 +114,9 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     addressOf: (request) => door.addressOf(request),
     totals: () => metrics.totals(),
     troubles,
-    isEngineConnected: () => engine.isConnected?.() ?? null,
+    // Nodes of several machines may all be called the same.
+    nodeName: config.engine === 'redis' ? `${name} at ${hostname()} ${relay.context.node.slice(0, 4)}` : name,
+    isEngineConnected: () => (config.engine === 'redis' ? engine.isReady : null),
     pageFolder: adminPage,
     log
   })

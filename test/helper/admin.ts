@@ -83,6 +83,8 @@ type EventName = keyof LiveEvents
 export class LiveReader {
   readonly response: IncomingMessage
   readonly closed: Promise<unknown>
+  /** What was heard last of each kind. */
+  readonly last: { -readonly [Name in EventName]?: LiveEvents[Name] } = {}
   readonly #waiting = new Set<(name: string, data: unknown) => void>()
   #text = ''
 
@@ -122,7 +124,12 @@ export class LiveReader {
     for (let end = this.#text.indexOf('\n\n'); end !== -1; end = this.#text.indexOf('\n\n')) {
       const [, name = '', data = ''] = /^event: (.*)\ndata: (.*)$/.exec(this.#text.slice(0, end)) ?? []
       this.#text = this.#text.slice(end + 2)
-      if (name !== '') for (const wait of [...this.#waiting]) wait(name, JSON.parse(data))
+      if (name !== '') this.#hear(name, JSON.parse(data))
     }
+  }
+
+  #hear(name: string, data: unknown): void {
+    Object.assign(this.last, { [name]: data })
+    for (const wait of [...this.#waiting]) wait(name, data)
   }
 }

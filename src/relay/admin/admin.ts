@@ -28,6 +28,8 @@ export interface AdminParts {
   readonly addressOf: (request: IncomingMessage) => string
   readonly totals: () => Totals
   readonly troubles: Troubles
+  /** What operators know this node by. */
+  readonly nodeName: string
   /** Null where the engine is within the relay. */
   readonly isEngineConnected: () => boolean | null
   /** Where the built page is. */
@@ -51,7 +53,7 @@ export const buildAdmin = (parts: AdminParts): Admin => {
   )
   const isForwardedHttps = latest(config, ({ trustedProxies }) => forwardedHttps(trustedProxies))
   const attempts = new Attempts(nowMs)
-  const sessions = new Sessions({ keys, nowMs, tell: (news) => void fleet.ask('adminSession', news) })
+  const sessions = new Sessions({ keys, nowMs, tell: (news) => fleet.ask('adminSession', news) })
   const gatherer = new Gatherer({ fleet, nowMs, log })
   const answers = adminAnswers({ ...parts, sessions, attempts, gatherer })
   const streams = new LiveStreams(relay.context, sessions, gatherer)

@@ -80,11 +80,15 @@ const channelsView = (rules: ChannelRules) => ({
   namespaces: Object.fromEntries([...rules.namespaces].map(([name, options]) => [name, channelView(options)]))
 })
 
-/** Where the server is, without who may enter. */
-const redisView = (url: string | null): string | null => {
-  if (url === null || !URL.canParse(url)) return null
-  const { protocol, host, pathname } = new URL(url)
-  return `${protocol}//${host}${pathname}`
+/** Where the servers are, without who may enter. */
+const redisView = (urls: string | null): string | null => {
+  if (urls === null) return null
+  const places = urls.split(',').map((url) => {
+    if (!URL.canParse(url.trim())) return HIDDEN
+    const { protocol, host, pathname } = new URL(url.trim())
+    return `${protocol}//${host}${pathname}`
+  })
+  return places.join(',')
 }
 
 export const configView = (config: RelayConfig) => ({
@@ -107,6 +111,8 @@ export const configView = (config: RelayConfig) => ({
   adminPassword: HIDDEN,
   engine: config.engine,
   redisUrl: redisView(config.redisUrl),
+  redisPrefix: config.redisPrefix,
+  presenceTtlMs: config.presenceTtlMs,
   workers: config.workers,
   logLevel: config.logLevel,
   shutdownMs: config.shutdownMs

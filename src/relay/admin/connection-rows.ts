@@ -6,7 +6,7 @@ import { waitingBytes } from './figures.js'
 import { forEachInSteps } from './in-steps.js'
 import { rowsOfAll } from './listing.js'
 
-export const nodeConnections = async ({ roster, name }: Context, search: string): Promise<ConnectionRow[]> => {
+export const nodeConnections = async ({ roster }: Context, node: string, search: string): Promise<ConnectionRow[]> => {
   const fits = searchTest(search)
   const rows: ConnectionRow[] = []
   // A copy: the list itself is shuffled whenever one goes.
@@ -19,7 +19,7 @@ export const nodeConnections = async ({ roster, name }: Context, search: string)
       user,
       address,
       transport,
-      node: name,
+      node,
       since,
       channels: subscriptions.size,
       queuedBytes: waitingBytes(connection),

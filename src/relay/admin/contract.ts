@@ -53,7 +53,7 @@ export interface Figures {
 
 export interface NodeFigures extends Figures {
   readonly node: string
-  /** `relay`, or `relay worker 2`. */
+  /** `relay`, or `relay worker 2`, or with Redis `relay at some-host 3f2a`. */
   readonly name: string
 }
 

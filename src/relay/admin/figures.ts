@@ -14,8 +14,8 @@ export interface NodeCounts
 }
 
 /** One walk over the connections, which looks closer at those that are behind. */
-export const nodeCounts = (relay: Relay, totals: Totals, delay: LoopDelay): NodeCounts => {
-  const { roster, name, preciseMs } = relay.context
+export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: LoopDelay): NodeCounts => {
+  const { roster, preciseMs } = relay.context
   const { clients, subscriptions, channels } = relay.stats()
   let queuedBytes = 0
   let slowReaders = 0

@@ -38,8 +38,8 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
     '/admin/api/sign-out': {
       method: 'POST',
       access: 'session',
-      handle: (call, session) => {
-        sessions.end(session)
+      handle: async (call, session) => {
+        await sessions.end(session)
         call.cookie = CLEAR_SESSION_COOKIE
         call.nothing()
       }

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../core/maybe-promise.js'
 import { newSessionId, type SessionClaims, type SessionKeys } from './session-keys.js'
 
 export const IDLE_MS = 30 * 60 * 1000
@@ -18,7 +19,7 @@ export interface SessionsParts {
   readonly keys: () => SessionKeys
   readonly nowMs: () => number
   /** Tells the other nodes, who may be asked next. */
-  readonly tell: (news: SessionNews) => void
+  readonly tell: (news: SessionNews) => MaybePromise<unknown>
 }
 
 /**
@@ -60,14 +61,15 @@ export class Sessions {
     if (activeAt - claims.activeAt < RENEW_MS) return null
     const news = { id: claims.id, activeAt }
     this.hear(news)
-    this.#parts.tell(news)
+    void this.#parts.tell(news)
     return { ...claims, activeAt }
   }
 
-  end({ id }: SessionClaims): void {
+  /** Done when all nodes have heard of it. */
+  async end({ id }: SessionClaims): Promise<void> {
     const news = { id, activeAt: null }
     this.hear(news)
-    this.#parts.tell(news)
+    await this.#parts.tell(news)
   }
 
   /** From this node or another one. */

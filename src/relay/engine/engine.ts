@@ -14,8 +14,6 @@ export interface Engine {
   /** To be called now and then: forgets what has run out. */
   sweep(): void
   close(): MaybePromise<void>
-  /** Only where there is something to be connected to. */
-  isConnected?(): boolean
 }
 
 /** What an engine that is reached over a network is given. */

@@ -1,0 +1,174 @@
+import t from 'tap'
+import type { Check } from '../../../src/relay/admin/contract.js'
+import { ADMIN_PASSWORD, type LiveReader, operator } from '../../helper/admin.js'
+import { send } from '../../helper/http.js'
+import { openClient } from '../../helper/raw-client.js'
+import { startRedis } from '../../helper/redis.js'
+import { type EdgeRelay, startRelay } from '../../helper/relay.js'
+import { relayToken } from '../../helper/relay-rules.js'
+
+const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, RELAY_ALLOWED_ORIGINS: 'https://app.example.com' }
+const MINUTE_MS = 60_000
+const BATCH = { type: 'position-batch', data: [] }
+
+/** Waits until a check is in a state, and hands it over. */
+const until = async (live: LiveReader, id: string, state: string, sentence = /./): Promise<Check> => {
+  const isMeant = (check: Check): boolean => check.id === id && check.state === state && sentence.test(check.sentence)
+  // They are told when they change.
+  const known = live.last.checks
+  const checks = known?.some(isMeant) ? known : await live.next('checks', (all) => all.some(isMeant))
+  return checks.find(isMeant) as Check
+}
+
+const webSocketStatus = async (relay: EdgeRelay, origin: string): Promise<number> =>
+  (
+    await send(relay.url, '/connection/websocket', {
+      headers: {
+        connection: 'upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        origin
+      }
+    })
+  ).status
+
+t.test('first checks', async (t) => {
+  const relay = await startRelay(t, undefined, ON)
+  const one = await operator(relay)
+  const live = await one.live(t)
+
+  t.test('are green, or amber where nothing has happened yet', async (t) => {
+    const checks = live.last.checks ?? (await live.next('checks'))
+    t.same(
+      checks.map(({ id, state }) => `${id} ${state}`),
+      [
+        'floors amber',
+        'global amber',
+        'clients amber',
+        'origins green',
+        'upgrade green',
+        'tokens green',
+        'key green',
+        'engine green'
+      ]
+    )
+    for (const { sentence, title } of checks) t.match(`${title}: ${sentence}`, /^.+: [A-Za-z].+\.$/)
+  })
+
+  t.test('know a silent publisher', async (t) => {
+    relay.pass(2 * MINUTE_MS)
+    t.ok(await until(live, 'floors', 'red', /Nothing has been published/))
+    await relay.publish('floor:1', BATCH)
+    t.ok(await until(live, 'floors', 'green'))
+    relay.pass(2 * MINUTE_MS)
+    t.ok(await until(live, 'floors', 'amber', /2 min ago/))
+    relay.pass(4 * MINUTE_MS)
+    t.ok(await until(live, 'floors', 'red', /6 min ago/))
+    await relay.publish('floor:2', BATCH)
+    t.ok(await until(live, 'floors', 'green'))
+  })
+
+  t.test('know whether global:all is alive', async (t) => {
+    await relay.publish('global:other', 1)
+    t.ok(await until(live, 'global', 'amber', /yet/))
+    await relay.publish('global:all', { type: 'ambient-batch', data: [] })
+    t.ok(await until(live, 'global', 'green'))
+    relay.pass(20 * MINUTE_MS)
+    t.ok(await until(live, 'global', 'amber', /20 min ago/))
+    await one.get('session')
+    relay.pass(29 * MINUTE_MS)
+    await one.get('session')
+    relay.pass(20 * MINUTE_MS)
+    t.ok(await until(live, 'global', 'red', /1 h ago/))
+  })
+
+  t.test('name the origins that are refused', async (t) => {
+    const red = until(live, 'origins', 'red', /evil\.example.*RELAY_ALLOWED_ORIGINS/)
+    for (let count = 0; count < 3; count++) t.equal(await webSocketStatus(relay, 'https://evil.example'), 403)
+    await send(relay.url, '/connection/sse', { headers: { origin: 'https://<b>.example' } })
+    await red
+    const { details } = await until(live, 'origins', 'red', /4 times/)
+    t.same(details, [
+      { what: 'https://evil.example', count: 3 },
+      { what: 'https://<b>.example', count: 1 }
+    ])
+  })
+
+  t.test('stay small whatever strangers send', async (t) => {
+    for (let count = 0; count < 200; count++) {
+      await send(relay.url, '/connection/sse', { headers: { origin: `https://${count}.example/${'x'.repeat(1000)}` } })
+    }
+    const { details } = await until(live, 'origins', 'red')
+    t.ok(details.length <= 50)
+    t.same(details[0], { what: 'https://evil.example', count: 3 }, 'what comes again stays')
+    t.ok(details.every(({ what }) => what.length <= 200))
+  })
+
+  // By the relay's clock, which has been moved.
+  const LONG = { lifetimeSeconds: 36_000 }
+  const TOKENS: readonly (readonly [string, string])[] = [
+    ['bad-signature', `${relayToken({ sub: '42' }, LONG).slice(0, -4)}AAAA`],
+    ['expired', relayToken({ sub: '42' }, { lifetimeSeconds: 1 })],
+    ['missing', ''],
+    ['no-user', relayToken({}, LONG)],
+    ['malformed', '<script>'],
+    ['bad-claims', relayToken({ sub: '42', channel: 'floor:1' }, LONG)]
+  ]
+  for (const [why, token] of TOKENS) {
+    t.test(`say that tokens fail: ${why}`, async (t) => {
+      const red = live.next('checks', (checks) =>
+        checks.some(
+          ({ id, state, details }) => id === 'tokens' && state === 'red' && details.some(({ what }) => what === why)
+        )
+      )
+      const client = await openClient(t, relay.url)
+      client.say({ id: 1, connect: { token } })
+      await red
+      client.ws.terminate()
+      t.pass()
+    })
+  }
+
+  t.test('know that a wrong key is used, and that the right one came after it', async (t) => {
+    const red = until(live, 'key', 'red', /REALTIME_API_KEY/)
+    t.equal((await relay.api('publish', {}, { headers: { 'x-api-key': 'wrong' } })).status, 401)
+    t.same((await red).details, [{ what: '127.0.0.1', count: 1 }])
+    relay.pass(1)
+    await relay.publish('floor:1', BATCH)
+    t.ok(await until(live, 'key', 'amber'))
+  })
+
+  t.test('know a proxy that does not upgrade', async (t) => {
+    const red = until(live, 'upgrade', 'red', /Upgrade/)
+    t.equal((await send(relay.url, '/connection/websocket')).status, 426)
+    await red
+  })
+
+  t.test('are amber where others get through all the same', async (t) => {
+    const amber = Promise.all(['origins', 'upgrade'].map((id) => until(live, id, 'amber')))
+    await webSocketStatus(relay, 'https://evil.example')
+    await send(relay.url, '/connection/websocket')
+    const client = await openClient(t, relay.url)
+    await client.ask({ id: 1, connect: { token: relayToken({ sub: '42' }, LONG) } })
+    await amber
+    t.ok(await until(live, 'clients', 'green'))
+  })
+
+  t.test('become green again when it is over', async (t) => {
+    await one.get('session')
+    relay.pass(11 * MINUTE_MS)
+    t.ok(await Promise.all(['origins', 'tokens', 'key', 'upgrade'].map((id) => until(live, id, 'green'))))
+  })
+})
+
+t.test('the check of the engine is red while Redis is stopped', async (t) => {
+  const redis = await startRedis(t)
+  const relay = await startRelay(t, undefined, { ...ON, RELAY_ENGINE: 'redis', REDIS_URL: redis.url })
+  const live = await (await operator(relay)).live(t)
+  t.ok(await until(live, 'engine', 'green', /Redis is connected/))
+  await redis.kill()
+  t.ok(await until(live, 'engine', 'red', /REDIS_URL/))
+  await redis.restart()
+  t.ok(await until(live, 'engine', 'green'))
+})

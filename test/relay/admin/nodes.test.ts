@@ -1,0 +1,100 @@
+import t from 'tap'
+import type { ChannelRow, ConnectionRow, Frame, Page } from '../../../src/relay/admin/contract.js'
+import { ADMIN_PASSWORD, Operator, operator } from '../../helper/admin.js'
+import { eventually } from '../../helper/eventually.js'
+import { connectedClient } from '../../helper/raw-client.js'
+import { redisUrl } from '../../helper/redis.js'
+import { startRelay } from '../../helper/relay.js'
+import { startWorkers } from '../../helper/relay-workers.js'
+
+const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, TRUST_PROXY: 'loopback' }
+const BATCH = { type: 'position-batch', data: [] }
+const sum = ({ nodes }: Frame, name: 'connections' | 'subscriptions'): number =>
+  nodes.reduce((total, node) => total + node[name], 0)
+
+t.test('two relays on one Redis', async (t) => {
+  const env = { ...ON, RELAY_ENGINE: 'redis', REDIS_URL: await redisUrl(t), RELAY_REDIS_PREFIX: `admin-${process.pid}` }
+  const [one, other] = [await startRelay(t, undefined, env), await startRelay(t, undefined, env)]
+  const here = await operator(one)
+  /** The same browser, whose request came to the other node. */
+  const there = new Operator(other)
+  there.cookie = here.cookie
+  there.csrf = here.csrf
+  await eventually(() => one.relay.context.fleet.size === 2 && other.relay.context.fleet.size === 2)
+
+  t.test('are one page, whichever answers', async (t) => {
+    const client = await connectedClient(t, other.url, 'ada')
+    await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+    await one.publish('floor:1', BATCH)
+    t.match(await client.next(), { push: { channel: 'floor:1' } })
+    for (const each of [here, there]) {
+      const { rows } = await each.read<Page<ChannelRow>>('channels?search=floor:1')
+      t.match(rows, [{ name: 'floor:1', subscribers: 1, historyLength: 1 }])
+      t.ok((rows[0]?.lastPublish ?? 0) > 0)
+      const connections = await each.read<Page<ConnectionRow>>('connections')
+      t.match(connections, { total: 1, rows: [{ user: 'ada', node: /^relay at / }] })
+    }
+    const live = await here.live(t)
+    const { nodes } = await live.next('frame', (frame) => frame.nodes.length === 2 && sum(frame, 'connections') === 1)
+    t.equal(new Set(nodes.map(({ name }) => name)).size, 2, 'each has a name of its own')
+
+    const history = await (await there.live(t)).next('history')
+    t.ok(history.length > 0, 'who comes to the other sees what was seen here')
+
+    const tapped = await here.live(t, '?channel=floor:9')
+    await tapped.next('history')
+    const heard = tapped.next('publication')
+    t.equal((await there.post('publish', { channel: 'floor:9', data: BATCH })).status, 200)
+    t.match(await heard, { channel: 'floor:9' })
+
+    t.equal((await here.post('disconnect', { user: 'ada', client: '' })).status, 204)
+    t.equal(await client.closed, '3503 force disconnect')
+  })
+
+  t.test('count attempts together', async (t) => {
+    const headers = { 'x-forwarded-for': '192.0.2.9' }
+    for (let count = 0; count < 5; count++) await new Operator(one).signIn('a guess', { headers })
+    await eventually(async () => (await new Operator(other).signIn('a guess', { headers })).status === 429)
+    t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, { headers })).status, 429)
+  })
+
+  t.test('sign out together', async (t) => {
+    const live = await there.live(t)
+    await live.next('history')
+    const ended = live.next('end')
+    t.equal((await here.post('sign-out')).status, 204)
+    await ended
+    t.equal((await there.get('session')).status, 401)
+  })
+})
+
+t.test('workers of one relay', async (t) => {
+  const LISTENERS = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s' }
+  const relay = await startWorkers(t, 2, { channel: { namespaces: [{ name: 'floor', ...LISTENERS }] } }, ON)
+  const one = await operator(relay)
+
+  t.test('are one page, whichever answers', async (t) => {
+    const clients = await Promise.all(['a', 'b', 'c', 'd'].map((user) => connectedClient(t, relay.url, user)))
+    for (const client of clients) await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+    const live = await one.live(t)
+    const { nodes } = await live.next('frame', (frame) => frame.nodes.length === 2 && sum(frame, 'subscriptions') === 4)
+    t.same(nodes.map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2'])
+    // Each request has a connection of its own, so all workers take their turn.
+    for (let count = 0; count < 8; count++) {
+      t.match(await one.read<Page<ConnectionRow>>('connections'), { total: 4 })
+      t.match(await one.read<Page<ChannelRow>>('channels'), { total: 1, rows: [{ name: 'floor:1', subscribers: 4 }] })
+    }
+    const [first] = clients
+    t.equal((await one.post('disconnect', { user: 'a', client: '' })).status, 204)
+    t.equal(await first?.closed, '3503 force disconnect')
+  })
+
+  t.test('sign out together', async (t) => {
+    const { cookie } = one
+    t.equal((await one.post('sign-out')).status, 204)
+    one.cookie = cookie
+    const statuses = new Set<number>()
+    for (let count = 0; count < 8; count++) statuses.add((await one.get('session')).status)
+    t.same([...statuses], [401])
+  })
+})
