@@ -16,64 +16,45 @@ export interface MenuEntry {
   readonly component: RouteComponent
 }
 
+const entry = (path: string, title: string, icon: IconName, meta: PageMeta, component: RouteComponent): MenuEntry => ({
+  path,
+  title,
+  icon,
+  meta,
+  component
+})
+
+const EMERGENCY = ['emergency.read', 'emergency.trigger']
+const FLOORS = ['floors.update', 'dashboard.read']
+
 /** The pages in the order of the menu, and who is shown them. */
 export const menu: readonly MenuEntry[] = [
-  {
-    path: '/live',
-    title: 'Live plan',
-    icon: 'plan',
-    meta: { permissions: ['floors.read'] },
-    component: () => import('./pages/LivePage.vue')
-  },
-  {
-    path: '/dashboard',
-    title: 'Dashboard',
-    icon: 'dashboard',
-    meta: { permissions: ['dashboard.read'] },
-    component: () => import('./pages/DashboardPage.vue')
-  },
-  {
-    path: '/personnel',
-    title: 'Personnel',
-    icon: 'people',
-    meta: { permissions: ['personnel.read'] },
-    component: () => import('./pages/PersonnelPage.vue')
-  },
-  {
-    path: '/emergency',
-    title: 'Emergency',
-    icon: 'emergency',
-    meta: { permissionsAny: ['emergency.read', 'emergency.trigger'] },
-    component: () => import('./pages/EmergencyPage.vue')
-  },
-  {
-    path: '/floors',
-    title: 'Floors',
-    icon: 'floors',
-    meta: { permissions: ['floors.update', 'dashboard.read'] },
-    component: () => import('./pages/FloorsPage.vue')
-  },
-  {
-    path: '/users',
-    title: 'Users',
-    icon: 'users',
-    meta: { permissions: ['admin.users'] },
-    component: () => import('./pages/UsersPage.vue')
-  },
-  {
-    path: '/audit',
-    title: 'Audit log',
-    icon: 'audit',
-    meta: { permissions: ['audit.read'] },
-    component: () => import('./pages/AuditPage.vue')
-  },
-  {
-    path: '/settings',
-    title: 'Settings',
-    icon: 'settings',
-    meta: { auth: true },
-    component: () => import('./pages/SettingsPage.vue')
-  }
+  entry('/live', 'Live plan', 'plan', { permissions: ['floors.read'] }, () => import('./pages/LivePage.vue')),
+  entry(
+    '/dashboard',
+    'Dashboard',
+    'dashboard',
+    { permissions: ['dashboard.read'] },
+    () => import('./pages/DashboardPage.vue')
+  ),
+  entry(
+    '/personnel',
+    'Personnel',
+    'people',
+    { permissions: ['personnel.read'] },
+    () => import('./pages/PersonnelPage.vue')
+  ),
+  entry(
+    '/emergency',
+    'Emergency',
+    'emergency',
+    { permissionsAny: EMERGENCY },
+    () => import('./pages/EmergencyPage.vue')
+  ),
+  entry('/floors', 'Floors', 'floors', { permissions: FLOORS }, () => import('./pages/FloorsPage.vue')),
+  entry('/users', 'Users', 'users', { permissions: ['admin.users'] }, () => import('./pages/UsersPage.vue')),
+  entry('/audit', 'Audit log', 'audit', { permissions: ['audit.read'] }, () => import('./pages/AuditPage.vue')),
+  entry('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
 ]
 
 const routes: RouteRecordRaw[] = [

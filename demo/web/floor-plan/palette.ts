@@ -1,26 +1,6 @@
-/** Colours of the plan. A canvas does not read style sheets, so both themes are here. */
-export interface Palette {
-  readonly ground: string
-  readonly room: string
-  readonly corridor: string
-  readonly restricted: string
-  readonly muster: string
-  readonly highlight: string
-  readonly wall: string
-  readonly label: string
-  readonly count: string
-  readonly receiver: string
-  readonly receiverOff: string
-  readonly person: string
-  readonly thing: string
-  readonly outline: string
-  readonly ambient: string
-  readonly selected: string
-  readonly tag: string
-  readonly tagText: string
-}
+// Colours of the plan. A canvas does not read style sheets, so both themes are here.
 
-export const lightPalette: Palette = {
+export const lightPalette = {
   ground: '#ffffff',
   room: '#f4f7f8',
   corridor: '#ffffff',
@@ -40,6 +20,8 @@ export const lightPalette: Palette = {
   tag: '#1b2429',
   tagText: '#ffffff'
 }
+
+export type Palette = Readonly<Record<keyof typeof lightPalette, string>>
 
 export const darkPalette: Palette = {
   ground: '#151c20',

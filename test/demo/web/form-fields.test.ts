@@ -1,0 +1,92 @@
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import { bodyOf, enteredAtFirst, fieldsOf, labelOf } from '../../../demo/web/form-fields.js'
+import { flag, integer, label, maybe, text, texts } from '../../../schemas/field-kinds.js'
+import { id } from '../../../schemas/ids.js'
+
+const schema = Type.Object(
+  {
+    name: label('What to call it.'),
+    notes: maybe(text('Anything.', 2000)),
+    email: maybe(text('An address.')),
+    capacity: maybe(integer(0, 10, 'How many.')),
+    isExit: maybe(flag('Whether one can leave there.')),
+    tags: maybe(texts('Words.')),
+    floorId: maybe(id('Which floor.')),
+    password: Type.Optional(label('A password.'))
+  },
+  { title: 'Zone' }
+)
+const specs = [
+  ...['name', 'notes', 'email', 'capacity', 'isExit', 'tags'],
+  { name: 'floorId', options: [{ value: 'f-1', text: 'Ground' }] },
+  { name: 'password', isSecret: true }
+]
+const fields = fieldsOf(schema, specs)
+
+t.test('the fields of a form', async (t) => {
+  t.test('have the input that their schema asks for', async (t) => {
+    t.same(
+      fields.map(({ kind, type }) => `${kind} ${type}`),
+      [
+        'text text',
+        'long text',
+        'text email',
+        'number number',
+        'flag text',
+        'list text',
+        'choice text',
+        'text password'
+      ]
+    )
+  })
+
+  t.test('explain themselves where hints are wanted', async (t) => {
+    t.equal(fields[0]?.hint, undefined)
+    t.equal(fieldsOf(schema, ['capacity'], true)[0]?.hint, 'How many.')
+    t.equal(fieldsOf(schema, [{ name: 'capacity', hint: 'Own.' }], true)[0]?.hint, 'Own.')
+  })
+
+  t.test('are those of the schema, and no others', async (t) => {
+    t.throws(() => fieldsOf(schema, ['colour']), { message: 'the schema Zone has no field colour' })
+  })
+
+  const LABELS: readonly (readonly [string, string])[] = [
+    ['firstName', 'First name'],
+    ['departmentId', 'Department'],
+    ['isFirstAider', 'First aider'],
+    ['email', 'E-mail address'],
+    ['notifyBySms', 'Notify by SMS'],
+    ['scanIntervalMs', 'Scan interval (ms)'],
+    ['rssiThreshold', 'RSSI threshold']
+  ]
+  for (const [name, expected] of LABELS) {
+    t.test(`are called as people would: ${name}`, async (t) => t.equal(labelOf(name), expected))
+  }
+})
+
+t.test('what a form holds', async (t) => {
+  t.test('at first is what is stored, or what a new one begins with', async (t) => {
+    const entered = enteredAtFirst(fieldsOf(schema, ['name', 'tags', { name: 'isExit', initial: true }]), {
+      name: 'Lobby',
+      tags: ['a', 'b'],
+      isExit: false
+    })
+    t.same(entered, { name: 'Lobby', tags: 'a, b', isExit: false })
+    t.same(enteredAtFirst(fieldsOf(schema, ['name', { name: 'isExit', initial: true }])), { name: '', isExit: true })
+  })
+
+  t.test('is sent as the schema has it: what was left empty is null where it may be', async (t) => {
+    const entered = { ...enteredAtFirst(fields), capacity: 5, tags: ' a , ,b', isExit: true }
+    t.same(bodyOf(schema, fields, entered), {
+      name: '',
+      notes: null,
+      email: null,
+      capacity: 5,
+      isExit: true,
+      tags: ['a', 'b'],
+      floorId: null,
+      password: ''
+    })
+  })
+})
