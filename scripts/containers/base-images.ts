@@ -21,15 +21,15 @@ const LEFT_BEHIND = ['var/cache/apt', 'var/lib/apt/lists', 'var/log']
 
 const CERTIFICATES = 'etc/ssl/certs/ca-certificates.crt'
 
-export const prepareBaseImages = (
+export const prepareBaseImages = async (
   buildah: Buildah,
   tools: { readonly debootstrap: string; readonly npm: string },
   say: (line: string) => void
-): void => {
+): Promise<void> => {
   const { RUNTIME_IMAGE, NODE_IMAGE } = BASE_IMAGES
   if (!buildah.has(RUNTIME_IMAGE)) {
     say('making the stand-in for Debian slim …')
-    buildah.with('scratch', (root, container) => {
+    await buildah.with('scratch', async (root, container) => {
       execFileSync(tools.debootstrap, ['--variant=minbase', SUITE, root], { stdio: ['ignore', 'pipe', 'pipe'] })
       for (const folder of [...NOT_SLIM, ...LEFT_BEHIND]) empty(join(root, folder))
       buildah.commit(container, RUNTIME_IMAGE)
@@ -37,7 +37,7 @@ export const prepareBaseImages = (
   }
   if (!buildah.has(NODE_IMAGE)) {
     say(`making the stand-in for the Node.js image, with ${process.version} …`)
-    buildah.with(RUNTIME_IMAGE, (root, container) => {
+    await buildah.with(RUNTIME_IMAGE, async (root, container) => {
       const [bin, library] = [join(root, 'usr/local/bin'), join(root, 'usr/local/lib/node_modules')]
       copyFileSync(process.execPath, join(bin, 'node'))
       // …/npm/bin/npm-cli.js, however many links lead there

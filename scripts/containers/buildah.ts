@@ -60,19 +60,10 @@ export class Buildah {
   }
 
   /** A container of an image, or of nothing (`scratch`): `work` gets the folder that is its root, and its name. */
-  with<T>(image: string, work: (root: string, container: string) => T): T {
+  async with(image: string, work: (root: string, container: string) => Promise<void>): Promise<void> {
     const container = this.#run(['from', '--pull-never', image]).trim()
     try {
-      return work(this.#run(['mount', container]).trim(), container)
-    } finally {
-      this.#run(['rm', container])
-    }
-  }
-
-  async withAsync<T>(image: string, work: (root: string) => Promise<T>): Promise<T> {
-    const container = this.#run(['from', '--pull-never', image]).trim()
-    try {
-      return await work(this.#run(['mount', container]).trim())
+      await work(this.#run(['mount', container]).trim(), container)
     } finally {
       this.#run(['rm', container])
     }

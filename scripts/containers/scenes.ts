@@ -52,13 +52,14 @@ const PUBLICATION = { type: 'position-batch', data: [] }
 
 /** With one subscriber, and a publisher. */
 export const relayScene = async (port: number): Promise<Scene> => {
-  const secrets = { hmac_secret: newSecret(), api_key: newSecret() }
+  const secrets = { hmac_secret: newSecret(), api_key: newSecret(), admin_password: newSecret() }
   let client: Centrifuge | null = null
   return {
     env: {
       RELAY_PORT: String(port),
       REALTIME_HMAC_SECRET_FILE: '/run/secrets/hmac_secret',
-      REALTIME_API_KEY_FILE: '/run/secrets/api_key'
+      REALTIME_API_KEY_FILE: '/run/secrets/api_key',
+      RELAY_ADMIN_PASSWORD_FILE: '/run/secrets/admin_password'
     },
     secrets,
     try: async (checks, url) => {
@@ -80,6 +81,8 @@ export const relayScene = async (port: number): Promise<Scene> => {
       checks.that('refuses a publish with another key', (await publish('another')).status === 401)
       checks.that('takes a publish', (await publish(secrets.api_key)).ok)
       const data = await published
+      const page = await (await fetch(`${url}/admin`)).text()
+      checks.that("has the operators' page", /<script type="module"[^>]* src="\/admin\/assets\//.test(page))
       checks.that('delivers it', JSON.stringify(data) === JSON.stringify(PUBLICATION), data)
     },
     close: async () => client?.disconnect()

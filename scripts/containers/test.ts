@@ -14,55 +14,15 @@ import { BASE_IMAGES, prepareBaseImages } from './base-images.js'
 import { Buildah } from './buildah.js'
 import { Checks, contentsOf } from './checks.js'
 import { Container } from './container.js'
-import { demoScene, gatewayScene, relayScene, type Scene } from './scenes.js'
+import { IMAGES, type ImageTest } from './images.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Kept from run to run: the stand-ins take a minute, and layers that did not change are not built again. */
 const STORAGE = '/var/tmp/gatehouse-containers'
 
-const MOST_MB = 200
-
 const debootstrap: Service = { name: 'debootstrap', programs: ['debootstrap'], aptPackage: 'debootstrap' }
 const TOOLS: readonly Service[] = [{ name: 'buildah', programs: ['buildah'], aptPackage: 'buildah' }, debootstrap]
-
-interface ImageTest {
-  readonly dockerfile: string
-  readonly scene: (port: number) => Promise<Scene>
-  /** What must not be in it. */
-  readonly strangers: readonly RegExp[]
-  /** How large it may be; where unset, nobody minds. */
-  readonly mostMb?: number
-}
-
-const NOT_TO_RUN = [
-  /^\/app\/.*(?:\.ts|\.vue|\.map|\.test\.[cm]?js)$/,
-  /^\/app\/.*\/tests?\//,
-  /^\/build\//,
-  /\/npm-cli\.js$/
-]
-const DEMO = /^\/app\/dist\/(?:demo|web)\//
-
-const IMAGES: Readonly<Record<string, ImageTest>> = {
-  gateway: {
-    dockerfile: 'Dockerfile.gateway',
-    scene: gatewayScene,
-    mostMb: MOST_MB,
-    strangers: [...NOT_TO_RUN, DEMO, /^\/app\/dist\/src\/(?:relay|client)\//, /^\/app\/node_modules\/centrifuge\//]
-  },
-  relay: {
-    dockerfile: 'Dockerfile.relay',
-    scene: relayScene,
-    mostMb: MOST_MB,
-    strangers: [
-      ...NOT_TO_RUN,
-      DEMO,
-      /^\/app\/dist\/src\/(?:gateway|client)\//,
-      /^\/app\/node_modules\/(?:fastify|pg)\//
-    ]
-  },
-  demo: { dockerfile: 'demo/Dockerfile', scene: demoScene, strangers: NOT_TO_RUN }
-}
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
@@ -103,7 +63,7 @@ const tryImage = async (
   )
   checks.that('is not for root', /^[1-9]\d*:[1-9]\d*$/.test(config.User), config.User)
 
-  await buildah.withAsync(tag, async (root) => {
+  await buildah.with(tag, async (root) => {
     const files = contentsOf(root)
     const size = sizeOf(files)
     checks.that(`takes less than ${mostMb} MB`, size.whole < mostMb, size)
@@ -168,7 +128,7 @@ const main = async (wanted: readonly string[]): Promise<number> => {
   prepareServices(TOOLS, machine, say)
   const tools = { debootstrap: programOf(debootstrap, machine) ?? '', npm: machine.find('npm') ?? '' }
   const buildah = new Buildah(STORAGE)
-  prepareBaseImages(buildah, tools, say)
+  await prepareBaseImages(buildah, tools, say)
 
   const checks = new Checks(say)
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-build-'))

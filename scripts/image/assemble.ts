@@ -21,8 +21,7 @@ type Program = keyof typeof PROGRAMS
 
 export const assemble = (root: string, program: Program, into: string): void => {
   rmSync(into, { recursive: true, force: true })
-  for (const part of PROGRAMS[program].filter((part) => existsSync(join(root, 'dist', part))))
-    copy(join(root, 'dist', part), join(into, 'dist', part), isOurs)
+  for (const part of PROGRAMS[program]) copy(join(root, 'dist', part), join(into, 'dist', part), isOurs)
   const { packages, missing } = importsOf(join(into, 'dist'))
   if (missing.length > 0) throw new Error(missing.join('\n'))
   for (const folder of packageFolders(root, packages)) copy(join(root, folder), join(into, folder), isOfPackage)

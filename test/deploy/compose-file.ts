@@ -85,7 +85,7 @@ const ComposeFile = Type.Object(
         Type.Null(),
         closed({
           internal: Type.Literal(true),
-          ipam: closed({ config: Type.Tuple([closed({ subnet: Type.String() })]) })
+          ipam: closed({ config: Type.Tuple([closed({ subnet: Type.String(), ip_range: Type.String() })]) })
         })
       ])
     ),

@@ -64,6 +64,13 @@ t.test('every service', async (t) => {
   })
 })
 
+const rangeOf = (text: string): BlockList => {
+  const [base = '', bits] = text.split('/')
+  const range = new BlockList()
+  range.addSubnet(base, Number(bits))
+  return range
+}
+
 t.test('networks', async (t) => {
   const onNetwork = (network: string): string[] =>
     each.filter(([, s]) => network in networksOf(s)).map(([name]) => name)
@@ -97,10 +104,9 @@ t.test('networks', async (t) => {
     for (const [, one] of each) {
       for (const [network, address] of Object.entries(networksOf(one))) {
         if (address === null) continue
-        const [base = '', bits] = networks[network]?.ipam.config[0].subnet.split('/') ?? []
-        const subnet = new BlockList()
-        subnet.addSubnet(base, Number(bits))
-        t.ok(subnet.check(address), `${address} is in ${network}`)
+        const { subnet = '', ip_range = '' } = networks[network]?.ipam.config[0] ?? {}
+        t.ok(rangeOf(subnet).check(address), `${address} is in ${network}`)
+        t.notOk(rangeOf(ip_range).check(address), 'and is given to nobody else')
       }
     }
   })
