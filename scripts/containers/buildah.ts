@@ -46,10 +46,8 @@ export class Buildah {
 
   build({ context, dockerfile, tag, args, secrets, volumes }: Build): void {
     this.#run([
-      'bud',
-      // What follows from equal beginnings is built once.
-      '--layers',
-      '--pull-never',
+      // No layer for every step: with this storage driver each would be a copy of everything so far.
+      ...['bud', '--layers=false', '--pull-never'],
       // The other format has no health checks.
       ...['--isolation', 'chroot', '--format', 'docker', '--tag', tag, '--file', dockerfile],
       ...Object.entries(args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]),

@@ -18,7 +18,7 @@ import { IMAGES, type ImageTest } from './images.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Kept from run to run: the stand-ins take a minute, and layers that did not change are not built again. */
+/** Kept from run to run, because the stand-ins for base images take a minute. */
 const STORAGE = '/var/tmp/gatehouse-containers'
 
 const debootstrap: Service = { name: 'debootstrap', programs: ['debootstrap'], aptPackage: 'debootstrap' }
