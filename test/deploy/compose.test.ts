@@ -191,6 +191,12 @@ t.test('secrets', async (t) => {
   }
 })
 
+t.test('docs/containers.md has the variables that can be set, with their defaults', async (t) => {
+  const set = [...COMPOSE.matchAll(/\$\{([A-Z_]+):-([^}]*)\}/g)].map(([, name, value]) => `${name} ${value}`)
+  const told = [...shipped('docs/containers.md').matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \|/gm)]
+  t.same(told.map(([, name, value]) => `${name} ${value}`).toSorted(), [...new Set(set)].toSorted())
+})
+
 t.test('the page and the backend know the same addresses as the proxy', async (t) => {
   const { GATEHOUSE_HOST } = service('caddy').environment ?? {}
   t.equal(service('gateway').environment?.PUBLIC_URL, `https://${GATEHOUSE_HOST}`)
