@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { residentMebibytes } from '../harness/cpu.js'
 import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
+import { redisSuite } from './redis.js'
 import { type Reading, Readings, report } from './report.js'
 import {
   CONNECT,
@@ -57,7 +58,8 @@ export const relaySuite = async ({ rounds, seconds, connections }: RelaySuiteOpt
     }
     const facts = { rounds, seconds, subscribers: SUBSCRIBERS, channels: MANY_CHANNELS, clients, connections }
     await load.stop()
-    return [report(readings, facts), await workersSuite({ rounds, seconds })].join('\n\n')
+    const scaled = [await workersSuite({ rounds, seconds }), await redisSuite({ rounds, seconds })]
+    return [report(readings, facts), ...scaled].join('\n\n')
   } finally {
     await Promise.all([load.stop(), ...[...servers.values()].map((server) => server.stop())])
   }

@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { LOAD_CORE } from './process.js'
+
+export interface BenchRedis {
+  readonly url: string
+  readonly pid: number
+  stop(): Promise<void>
+}
+
+/** A Redis on the core of the load, as it would be on another machine; null where there is none to be started. */
+export const startBenchRedis = async (): Promise<BenchRedis | null> => {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-redis-'))
+  const server = ['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '']
+  const redis = spawn('taskset', ['-c', LOAD_CORE, ...server], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const stop = async (): Promise<void> => {
+    if (redis.exitCode === null && redis.signalCode === null) {
+      redis.kill('SIGKILL')
+      await once(redis, 'exit')
+    }
+    rmSync(folder, { recursive: true, force: true })
+  }
+  if (await isServing(redis)) return { url: `redis://127.0.0.1:${port}`, pid: redis.pid as number, stop }
+  await stop()
+  return null
+}
+
+const isServing = (redis: ChildProcess): Promise<boolean> =>
+  new Promise((resolve) => {
+    let said = ''
+    redis.stdout?.on('data', (data) => {
+      said += String(data)
+      if (said.includes('Ready to accept connections')) resolve(true)
+    })
+    redis.once('exit', () => resolve(false))
+    redis.once('error', () => resolve(false))
+  })
+
+const freePort = async (): Promise<number> => {
+  const server = createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  return port
+}

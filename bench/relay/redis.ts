@@ -1,0 +1,94 @@
+import { cpuMicroseconds } from '../harness/cpu.js'
+import { type BenchRedis, startBenchRedis } from '../harness/redis.js'
+import { median } from '../harness/statistics.js'
+import { goalTable, table } from '../harness/table.js'
+import { closeAll, Load, measure, openOrder } from './load-process.js'
+import { positionBatch } from './position-batch.js'
+import type { Reading } from './report.js'
+import { KEY, RELAY, type RunningServer, startServer } from './servers.js'
+
+export interface RedisSuiteOptions {
+  readonly rounds: number
+  readonly seconds: number
+}
+
+const DATA = positionBatch()
+/** One publisher that does not wait for its answers, and one subscriber: what is read is the publishing. */
+const IN_FLIGHT = 64
+
+const MEMORY_ENGINE = 'memory engine'
+const REDIS_ENGINE = 'Redis engine'
+
+interface EngineReading extends Reading {
+  /** CPU time of Redis for one publication. */
+  readonly redis: number
+}
+
+/** One relay by itself beside one with Redis, the two taking turns. */
+export const redisSuite = async ({ rounds, seconds }: RedisSuiteOptions): Promise<string> => {
+  const redis = await startBenchRedis()
+  if (redis === null) return '## Relay with Redis\n\nNot measured: there is no redis-server on the PATH.'
+  const load = new Load()
+  const servers = new Map<string, RunningServer>()
+  const readings = new Map<string, EngineReading[]>([
+    [MEMORY_ENGINE, []],
+    [REDIS_ENGINE, []]
+  ])
+  try {
+    servers.set(MEMORY_ENGINE, await startServer(RELAY))
+    servers.set(REDIS_ENGINE, await startServer(RELAY, undefined, { RELAY_ENGINE: 'redis', REDIS_URL: redis.url }))
+    for (let round = -1; round < rounds; round++) {
+      for (const [name, server] of servers) {
+        const reading = await read(load, server, redis, seconds)
+        // The first round only warms up.
+        if (round >= 0) readings.get(name)?.push(reading)
+      }
+    }
+    return redisReport(readings, rounds)
+  } finally {
+    await Promise.all([load.stop(), redis.stop(), ...[...servers.values()].map((server) => server.stop())])
+  }
+}
+
+const read = async (load: Load, server: RunningServer, redis: BenchRedis, seconds: number): Promise<EngineReading> => {
+  await load.run(openOrder(server, 1, 1))
+  const before = cpuMicroseconds(redis.pid)
+  const publish = { kind: 'publish', port: server.port, key: KEY, data: DATA, channels: 1, connections: 1 } as const
+  const reading = await measure(load, server, { ...publish, inFlight: IN_FLIGHT, seconds }, 'count')
+  const published = (reading.serverShare * 1e6) / reading.value
+  const cpu = (cpuMicroseconds(redis.pid) - before) / seconds / published
+  await closeAll(load)
+  return { ...reading, redis: cpu }
+}
+
+const redisReport = (readings: ReadonlyMap<string, readonly EngineReading[]>, rounds: number): string => {
+  const of = (name: string, pick: (reading: EngineReading) => number): number =>
+    median((readings.get(name) ?? []).map(pick))
+  const ratio = (pick: (reading: EngineReading) => number): number => of(MEMORY_ENGINE, pick) / of(REDIS_ENGINE, pick)
+  return [
+    '## Relay with Redis\n',
+    `Medians of ${rounds} rounds; one publisher with ${IN_FLIGHT} calls on their way over one connection, 2.5 KB each, one subscriber.`,
+    'Redis shares the core of the load.\n',
+    table(
+      ['publishing', 'CPU µs/publish', 'of Redis', 'per second', 'p50 ms', 'p99 ms', 'server/load %'],
+      [...readings.keys()].map((name) => [
+        name,
+        of(name, ({ value }) => value).toFixed(1),
+        of(name, ({ redis }) => redis).toFixed(1),
+        of(name, ({ rate }) => rate).toFixed(0),
+        of(name, ({ p50 }) => p50).toFixed(1),
+        of(name, ({ p99 }) => p99).toFixed(1),
+        `${(of(name, ({ serverShare }) => serverShare) * 100).toFixed(0)}/${(of(name, ({ loadShare }) => loadShare) * 100).toFixed(0)}`
+      ])
+    ),
+    '',
+    goalTable([
+      {
+        what: 'publishes per second, memory engine : Redis engine',
+        measured: ratio(({ rate }) => rate),
+        atMost: 1 / 0.7,
+        unit: ''
+      }
+    ])
+  ].join('\n')
+}
