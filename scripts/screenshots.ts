@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: pictures of the demo's pages for docs/images. Runs what was built, on ports of its own, and looks
- * at it with the Chromium that CHROMIUM_PATH names or the PATH has.
+ * `npm run screenshots`: pictures of the demo's pages and of the relay's operators' page for docs/images. Runs what was
+ * built, on ports of its own, and looks at it with the Chromium that CHROMIUM_PATH names or the PATH has.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -60,9 +60,37 @@ const take = async (browser: Browser, url: string, password: string, picture: Pi
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.waitForLoadState('networkidle')
   await prepare?.(page)
-  await page.screenshot({ path: join(ROOT, 'docs/images', `${name}.png`) })
+  await keep(page, name)
   await context.close()
+}
+
+const keep = async (page: Page, name: string): Promise<void> => {
+  await page.screenshot({ path: join(ROOT, 'docs/images', `${name}.png`) })
   console.log(`docs/images/${name}.png`)
+}
+
+/** The relay gathers figures while somebody looks: opened first and kept last, it has something to draw. */
+const openOperatorsPage = async (browser: Browser, url: string, password: string): Promise<Page> => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 960 } })
+  await page.goto(url)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Live', { exact: true }).waitFor()
+  return page
+}
+
+const VISITORS = ['f-1', 'f-2', 'f-3', 'f-4', 'f-1', 'f-2']
+const BETWEEN_VISITORS_MS = 40_000
+
+/** People who come one after the other and stay, so that the figures have a past. */
+const comeOneByOne = async (browser: Browser, url: string): Promise<void> => {
+  for (const floor of VISITORS) {
+    const context = await browser.newContext({ baseURL: url, reducedMotion: 'reduce' })
+    await context.addCookies(session)
+    const page = await context.newPage()
+    await page.goto(`/live/${floor}`)
+    await page.waitForTimeout(BETWEEN_VISITORS_MS)
+  }
 }
 
 const env: NodeJS.ProcessEnv = {
@@ -73,14 +101,17 @@ const env: NodeJS.ProcessEnv = {
 }
 const executablePath = env.CHROMIUM_PATH || programOf(service, thisMachine(env))
 if (executablePath === undefined) throw new Error('no Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
-const { programs, pageUrl, demoPassword } = stackOf(env)
+const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stackOf(env)
 const running = programs.map((program) => new RunningProgram(program, env, () => undefined))
 try {
   await Promise.all(running.map((program) => program.ready()))
   await mkdir(join(ROOT, 'docs/images'), { recursive: true })
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
   try {
+    const operators = await openOperatorsPage(browser, adminUrl, adminPassword)
     for (const picture of PICTURES) await take(browser, pageUrl, demoPassword, picture)
+    await comeOneByOne(browser, pageUrl)
+    await keep(operators, 'admin')
   } finally {
     await browser.close()
   }

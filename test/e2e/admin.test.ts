@@ -26,7 +26,7 @@ const browser = await startBrowser(t)
 
 const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
-const VIEWS = ['overview', 'checks', 'channels', 'channel?name=checked:a', 'connections', 'config'] as const
+const VIEWS = ['overview', 'checks', 'channels', 'connections', 'config', 'channel?name=checked:a'] as const
 
 /** The official client, on a channel. */
 const listener = async (t: Test, user: string, channel: string) => {

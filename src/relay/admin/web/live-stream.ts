@@ -29,13 +29,18 @@ export class LiveStream {
     this.#options = options
   }
 
-  open(channel = this.#channel): void {
+  /** Brings the channel's publications too, '' for none; a stream that is closed stays so. */
+  listenTo(channel: string): void {
     this.#channel = channel
+    if (this.#source !== null) this.open()
+  }
+
+  open(): void {
     this.#source?.close()
     this.#openAgainAtMs = Number.POSITIVE_INFINITY
     this.#heardAtMs = Date.now()
     this.#looking ??= setInterval(() => this.#look(), LOOK_EVERY_MS)
-    const source = new EventSource(this.#options.addressOf(channel))
+    const source = new EventSource(this.#options.addressOf(this.#channel))
     this.#source = source
     for (const name of Object.keys(this.#options.on) as (keyof LiveEvents)[]) {
       source.addEventListener(name, ({ data }: MessageEvent<string>) => this.#hear(name, data))

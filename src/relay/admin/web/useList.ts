@@ -32,6 +32,10 @@ export const useList = <Row, Sort extends string>(
   watch([search, sort, order], () => {
     offset.value = 0
   })
+  // The list may have become shorter than the way to this page.
+  watch(data, (page) => {
+    if (page !== null && offset.value > 0 && offset.value >= page.total) offset.value = 0
+  })
   watch(query, (_new, _old, onCleanup) => {
     remember(view, query.value)
     const timer = setTimeout(() => void load(), ASK_AFTER_MS)

@@ -47,7 +47,7 @@ export const useLive = () => ({
   streamState,
   open: (): void => {
     streamState.value = 'connecting'
-    stream.open('')
+    stream.open()
   },
   close: (): void => {
     stream.close()
@@ -59,10 +59,10 @@ export const useLive = () => ({
     hear = (publication) => {
       if (publication.channel === channel) then(publication)
     }
-    stream.open(channel)
+    stream.listenTo(channel)
     return () => {
       hear = () => undefined
-      stream.open('')
+      stream.listenTo('')
     }
   }
 })
