@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { Centrifuge } from 'centrifuge'
@@ -39,6 +40,13 @@ export class Outside {
 
   /** One request on a connection of its own. The path goes out as it is. */
   async send(host: string, path: string, message: Message & From = {}): Promise<OutsideAnswer> {
+    const response = await this.begin(host, path, message)
+    const { statusCode = 0, headers } = response
+    return { status: statusCode, headers, body: await text(response) }
+  }
+
+  /** The same, from the head of the answer on. */
+  async begin(host: string, path: string, message: Message & From = {}): Promise<IncomingMessage> {
     const { method = 'GET', headers = {}, body, from = '127.0.0.1' } = message
     const request = httpsRequest({
       ...this.#connection(host, from),
@@ -48,8 +56,8 @@ export class Outside {
       headers: { host: `${host}:${this.#proxy.port}`, ...headers }
     })
     request.end(body)
-    const [response] = await once(request, 'response')
-    return { status: response.statusCode, headers: response.headers, body: await text(response) }
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    return response
   }
 
   async publish(channel: string, data: unknown): Promise<OutsideAnswer> {

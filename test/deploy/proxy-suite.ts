@@ -14,6 +14,7 @@ import { PROXY_TIMEOUT_S, type StartProxy } from './proxies.js'
 
 const PING_S = 2
 const CONNECTIONS_PER_ADDRESS = 4
+const OPERATORS_PASSWORD = 'a-password-for-operators'
 const METRICS_SPELLINGS = ['/metrics', '/metrics?x=1', '/%6detrics', '/./metrics', '//metrics']
 
 export interface Traits {
@@ -26,11 +27,15 @@ export const proxySuite = async (t: Test, startProxy: StartProxy, { keepsSockets
   t.testdir()
   const [backend, ingest] = [await startBackend(t), await startBackend(t)]
   const gateway = await runGateway(t, backend.url)
-  const relay = await runRelay(t, {
-    ping_interval: `${PING_S}s`,
-    pong_timeout: `${PING_S * 1000 - 100}ms`,
-    connections_per_address: CONNECTIONS_PER_ADDRESS
-  })
+  const relay = await runRelay(
+    t,
+    {
+      ping_interval: `${PING_S}s`,
+      pong_timeout: `${PING_S * 1000 - 100}ms`,
+      connections_per_address: CONNECTIONS_PER_ADDRESS
+    },
+    { RELAY_ADMIN_PASSWORD: OPERATORS_PASSWORD }
+  )
   const behind = { gateways: [gateway.address], relays: [relay.address], ingest: new URL(ingest.url).host }
   const proxy = await startProxy(t, behind)
   const outside = new Outside(proxy)
@@ -99,6 +104,23 @@ export const proxySuite = async (t: Test, startProxy: StartProxy, { keepsSockets
 
     t.equal(response.statusCode, 429, 'one more from the same address')
     t.equal((await open('127.0.0.6')).readyState, WebSocket.OPEN, 'and one from another')
+  })
+
+  t.test('lets operators in, with a cookie for TLS alone, and streams what their page shows', async (t) => {
+    const headers = { origin: `https://${REALTIME}:${proxy.port}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ password: OPERATORS_PASSWORD })
+    const signedIn = await outside.send(REALTIME, '/admin/api/sign-in', {
+      ...{ method: 'POST', from: '127.0.0.7', headers, body }
+    })
+    const [cookie = ''] = signedIn.headers['set-cookie'] ?? []
+    t.match(cookie, '; Secure')
+    t.match(await relay.program.waitForLine('an operator signed in'), '"address":"127.0.0.7"')
+
+    const live = await outside.begin(REALTIME, '/admin/api/live', { headers: { cookie: cookie.split(';')[0] } })
+    t.equal(live.statusCode, 200)
+    const [first] = await once(live, 'data')
+    t.ok(first.length > 0, 'before the answer ends')
+    live.destroy()
   })
 
   t.test('gives away no numbers', async (t) => {
