@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startNginx } from './proxies.js'
+import { NGINX_TIMEOUT_S, startNginx } from './proxies.js'
 import { proxySuite } from './proxy-suite.js'
 
-t.test('nginx', (t) => proxySuite(t, startNginx, { keepsSockets: true }))
+t.test('nginx', (t) => proxySuite(t, startNginx, { keepsSockets: true, silenceS: NGINX_TIMEOUT_S }))

@@ -25,7 +25,7 @@ export interface RunningProxy {
 export type StartProxy = (t: Test, behind: Behind) => Promise<RunningProxy>
 
 /** Shorter than what is shipped, so that an idle connection outlives it within a test. */
-export const PROXY_TIMEOUT_S = 5
+export const NGINX_TIMEOUT_S = 8
 
 export const startNginx: StartProxy = async (t, behind) => {
   const folder = t.testdir()
@@ -46,7 +46,7 @@ export const startNginx: StartProxy = async (t, behind) => {
     ['/etc/ssl/gatehouse/realtime.example.com.pem', certificate.certFile],
     ['/etc/ssl/gatehouse/realtime.example.com.key', certificate.keyFile],
     ['/var/log/nginx/gatehouse.log', file('access.log')],
-    ['75s;', `${PROXY_TIMEOUT_S}s;`]
+    ['75s;', `${NGINX_TIMEOUT_S}s;`]
   ])
   const upstreams = ({ gateways, relays, ingest }: Behind): string =>
     changed(shipped('deploy/nginx/gatehouse-upstreams.conf'), [

@@ -10,9 +10,9 @@ import { APP, REALTIME } from './certificate.js'
 import { idleClient, listen } from './listeners.js'
 import { Outside, PAGE } from './outside.js'
 import { runGateway, runRelay } from './programs.js'
-import { PROXY_TIMEOUT_S, type StartProxy } from './proxies.js'
+import type { StartProxy } from './proxies.js'
 
-const PING_S = 2
+const PING_S = 3
 const CONNECTIONS_PER_ADDRESS = 4
 const OPERATORS_PASSWORD = 'a-password-for-operators'
 const METRICS_SPELLINGS = ['/metrics', '/metrics?x=1', '/%6detrics', '/./metrics', '//metrics']
@@ -20,10 +20,16 @@ const METRICS_SPELLINGS = ['/metrics', '/metrics?x=1', '/%6detrics', '/./metrics
 export interface Traits {
   /** Whether WebSockets outlive a reload. Where they do not, clients come back and are told what they missed. */
   readonly keepsSockets: boolean
+  /** After so many seconds of silence it takes a connection for dead; 0 where it never does. */
+  readonly silenceS: number
 }
 
 /** What must hold for every proxy that is shipped, in front of both programs as they are deployed. */
-export const proxySuite = async (t: Test, startProxy: StartProxy, { keepsSockets }: Traits): Promise<void> => {
+export const proxySuite = async (
+  t: Test,
+  startProxy: StartProxy,
+  { keepsSockets, silenceS }: Traits
+): Promise<void> => {
   t.testdir()
   const [backend, ingest] = [await startBackend(t), await startBackend(t)]
   const gateway = await runGateway(t, backend.url)
@@ -166,7 +172,7 @@ export const proxySuite = async (t: Test, startProxy: StartProxy, { keepsSockets
   })
 
   t.test('keeps a client that is idle for longer than it waits for one', async (t) => {
-    await idle.pinged(Math.ceil(PROXY_TIMEOUT_S / PING_S) + 1)
+    await idle.pinged(Math.ceil(silenceS / PING_S) + 1)
 
     t.equal(idle.sockets.length, 1)
     t.equal(idle.client.state, 'connected')
