@@ -1,7 +1,8 @@
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { ADMIN_ENV, check, openAdminPage } from '../helper/admin-page.js'
+import { ADMIN_ENV, check, figure, openAdminPage } from '../helper/admin-page.js'
 import { startBrowser } from '../helper/browser.js'
+import { startRedis } from '../helper/redis.js'
 import { event, officialClient, startRelay } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
@@ -60,6 +61,49 @@ t.test("what goes wrong is on the operators' page", async (t) => {
   t.test('and nobody is kept signed in who does nothing', async (t) => {
     relay.pass(31 * MINUTE_MS)
     await page.getByText('Your session has ended.').waitFor()
+    t.same(complaints, [])
+  })
+})
+
+t.test('two relays on one Redis', async (t) => {
+  const redis = await startRedis(t)
+  const env = { ...ADMIN_ENV, RELAY_ENGINE: 'redis', REDIS_URL: redis.url }
+  const relays = [await startRelay(t, undefined, env), await startRelay(t, undefined, env)] as const
+  const opened = await openAdminPage(t, browser, relays[0])
+  const { page, complaints } = opened
+
+  t.test('are shown together, and each by itself', async (t) => {
+    for (const [index, relay] of relays.entries()) {
+      const getToken = async () => relayToken({ sub: `user-${index}` })
+      const client = officialClient(t, relay, 'websocket', { getToken })
+      const connected = event(client, 'connected')
+      client.connect()
+      await connected
+    }
+    await page.goto('/admin')
+    const connections = figure(opened, 'Connections')
+    await connections.getByText('2', { exact: true }).waitFor()
+    const nodes = page.getByRole('region', { name: 'Node by node' }).locator('tbody tr')
+    t.equal(await nodes.count(), 2)
+
+    const [name = ''] = await nodes.getByRole('button').allInnerTexts()
+    await page.getByLabel('Show').selectOption(name)
+    await connections.getByText('1', { exact: true }).waitFor()
+    await page.getByRole('button', { name, exact: true }).click()
+    await connections.getByText('2', { exact: true }).waitFor()
+    await page.goto('/admin#/connections')
+    await page.getByRole('cell', { name: 'user-0', exact: true }).waitFor()
+    await page.getByRole('cell', { name: 'user-1', exact: true }).waitFor()
+    await page.getByRole('cell', { name, exact: true }).waitFor()
+  })
+
+  t.test('say that they have lost it', async (t) => {
+    await page.goto('/admin#/checks')
+    await check(opened, 'engine', 'green').getByText('Redis is connected.').waitFor()
+    await redis.kill()
+    await check(opened, 'engine', 'red').getByText('cannot reach Redis').waitFor()
+    await redis.restart()
+    await check(opened, 'engine', 'green').waitFor()
     t.same(complaints, [])
   })
 })
