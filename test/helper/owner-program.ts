@@ -9,10 +9,7 @@ import { OWNER_FD, type OwnerOrder } from './owner-process.js'
 let nowMs = 1_700_000_000_000
 let epochs = 0
 const links = OWNER_FD.map(
-  (fd) =>
-    new Link(new Socket({ fd }), (error) => {
-      throw error
-    })
+  (fd) => new Link(new Socket({ fd, readable: true, writable: true }), (error) => process.send?.(String(error)))
 )
 
 process.on('message', (order: OwnerOrder) => {

@@ -1,0 +1,52 @@
+import t from 'tap'
+import { cookieJar } from '../helper/cookie-jar.js'
+import { startGateway, tokenOf } from '../helper/gateway.js'
+import { startBackend } from '../helper/recording-backend.js'
+
+const USER = { userId: 7, email: 'ada@example.com', displayName: 'Ada', role: 'operator' }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** A session with every request at another gateway than the one before, as a load balancer without memory sends them. */
+const ROUND = 3
+
+for (const mode of ['plain', 'signed']) {
+  t.test(`two gateways with ${mode} CSRF tokens that know nothing of each other`, async (t) => {
+    const backend = await startBackend(t)
+    backend.answer = ({ url }, response) => {
+      const data = url === '/api/auth/login' ? { token: tokenOf('operator'), user: USER, expiresIn: 60 } : {}
+      response.writeHead(200, JSON_TYPE).end(JSON.stringify({ success: true, data }))
+    }
+    const start = () => startGateway(t, { backend, env: { CSRF_MODE: mode, COOKIE_SECURE: 'false' } })
+    const gateways = [await start(), await start()]
+
+    t.test('serve one session in turn, whichever is first', async (t) => {
+      for (const first of gateways.keys()) {
+        const jar = cookieJar()
+        let turn = first
+        const ask = async (method: string, path: string, body?: unknown): Promise<number> => {
+          const { url } = gateways[turn++ % gateways.length] as (typeof gateways)[number]
+          const csrf = /csrf_token=([^;]*)/.exec(jar.header)?.[1]
+          const headers = { ...JSON_TYPE, ...(csrf === undefined ? {} : { 'x-csrf-token': decodeURIComponent(csrf) }) }
+          const request = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+          const response = await jar.fetch(url + path, request)
+          await response.arrayBuffer()
+          return response.status
+        }
+
+        t.equal(await ask('POST', '/api/somewhere', {}), 403, 'no CSRF token yet')
+        t.equal(await ask('GET', '/api/auth/csrf-token'), 200)
+        t.equal(await ask('POST', '/api/somewhere', {}), 401, 'nobody is signed in yet')
+        t.equal(await ask('POST', '/api/auth/login', { email: USER.email, password: 'x' }), 200)
+        for (let time = 0; time < ROUND; time++) {
+          t.equal(await ask('POST', '/api/somewhere', { time }), 200)
+          t.match(backend.requests.at(-1)?.headers, { authorization: /^Bearer ./ })
+          t.equal(await ask('GET', '/api/audit/entries'), 200)
+        }
+        t.equal(await ask('GET', '/api/auth/csrf-token'), 200, 'a new one, from the other')
+        t.equal(await ask('POST', '/api/somewhere', {}), 200)
+        t.equal(await ask('POST', '/api/auth/logout'), 200)
+        t.equal(await ask('GET', '/api/audit/entries'), 401, 'signed out at both')
+      }
+    })
+  })
+}
