@@ -6,6 +6,7 @@ import { WebSocket } from 'ws'
 import { takenPorts } from '../../scripts/demo/ports.js'
 import { readableLine } from '../../scripts/demo/readable-line.js'
 import { stackOf } from '../../scripts/demo/stack.js'
+import { Operator } from '../helper/admin.js'
 import { startBrowser } from '../helper/browser.js'
 import { type Child, startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
@@ -44,6 +45,17 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     t.equal(word('  Page'), `http://localhost:${ports.GATEWAY_PORT}`)
     t.match(program.stdout, 'admin@example.com, operator@example.com, viewer@example.com')
     t.match(program.stdout, new RegExp(`Relay +http://localhost:${ports.RELAY_PORT}/admin +password \\w{12}\\n`))
+  })
+
+  t.test('lets operators in with the password that was printed', async (t) => {
+    const url = `http://${LOOPBACK}:${ports.RELAY_PORT}`
+    t.match(await send(url, '/admin'), { status: 200, body: /<title>/ })
+    const operator = new Operator({ url })
+    const [, password = ''] = /\/admin +password (\w+)/.exec(program.stdout) ?? []
+    t.equal((await operator.signIn(password)).status, 204)
+    t.match(await operator.read('session'), { idleMs: 1_800_000 })
+    const live = await operator.live(t)
+    await live.next('checks', (checks) => checks.some(({ id, state }) => id === 'floors' && state === 'green'))
   })
 
   t.test('shows the logs of all three as lines for people', async (t) => {
