@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { HistoryPage } from '../../../src/relay/core/broker.js'
+import { EngineFault } from '../../../src/relay/core/engine-fault.js'
 import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
 
 const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
@@ -546,6 +547,50 @@ t.test('a place in the stream', async (t) => {
     pass(40_000)
 
     t.match(client.heard(), LOST)
+  })
+
+  t.test('is compared at once where the engine was cut off, and every loss is told', async (t) => {
+    const { client, moveTop, pass, relay } = setUp()
+    relay.context.hub.mayHaveMissed('floor:7')
+    relay.context.hub.mayHaveMissed('floor:8')
+    pass(1)
+    t.same(client.heard(), [], 'nothing was missed')
+    moveTop(4)
+    pass(1)
+    t.same(client.heard(), [], 'and it is compared once')
+    relay.context.hub.mayHaveMissed('floor:7')
+    pass(1)
+
+    t.match(client.heard(), LOST)
+  })
+
+  t.test('that an engine cannot tell is asked for again', async (t) => {
+    let isAway = false
+    const lines: string[] = []
+    const say = (_facts: object, message: string): void => void lines.push(message)
+    const relay = coreRelay(undefined, {
+      log: { info: say, warn: say, error: say },
+      history: {
+        read: () => {
+          if (isAway) throw new EngineFault('away')
+          return { epoch: 'e', offset: 3, publications: [] }
+        },
+        remove: () => undefined
+      }
+    })
+    const client = relay.connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    isAway = true
+    relay.relay.context.hub.mayHaveMissed('floor:7')
+    relay.pass(1)
+    t.ok(relay.relay.context.hub.channels.get('floor:7')?.isDoubtful)
+    t.match(client.say({ id: 3, subscribe: { channel: 'floor:8' } }), [
+      { id: 3, error: { code: 100, temporary: true } }
+    ])
+    isAway = false
+    relay.pass(1)
+    t.notOk(relay.relay.context.hub.channels.get('floor:7')?.isDoubtful)
+    t.same(lines, [], 'the engine tells its outages itself')
   })
 
   t.test('that a server-side subscription loses closes the connection', async (t) => {

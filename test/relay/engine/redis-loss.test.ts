@@ -230,8 +230,14 @@ t.test('an engine that cannot start', async (t) => {
 
   t.test('says who it is not allowed to be', async (t) => {
     const redis = await startRedis(t)
-    await client(t, redis).acl('SETUSER', 'relay', 'on', '>secret', '~*', '&*', '+@all')
-    await start(t, `redis://relay:secret@127.0.0.1:${redis.port}/3`)
+    // As docs/configuration.md says.
+    const rights = '~test-* &test-* +@all -@dangerous +info +cluster|slots'.split(' ')
+    await client(t, redis).acl('SETUSER', 'relay', 'on', '>p,w', ...rights)
+    const { publish, delivered, presence } = await listening(t, `redis://relay:p%2Cw@127.0.0.1:${redis.port}/3`)
+    await publish('1')
+    await delivered.until(1)
+    await presence.add('ns:1', 'c', 'u', '{}')
+    t.same(await presence.count('ns:1'), { clients: 1, users: 1 })
     await t.rejects(start(t, `redis://nobody:secret@127.0.0.1:${redis.port}`), /WRONGPASS/)
   })
 

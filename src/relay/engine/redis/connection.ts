@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { Redis } from 'ioredis'
 import { addressName, type RedisAddress } from './address.js'
 
@@ -16,7 +17,8 @@ export const openConnection = (address: RedisAddress, purpose: string): Redis =>
     db,
     ...(username === '' ? {} : { username }),
     ...(password === '' ? {} : { password }),
-    ...(isTls ? { tls: { servername: host } } : {}),
+    // An address is no name that a server could have several of.
+    ...(isTls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
     connectionName: `gatehouse-relay-${purpose}`,
     connectTimeout: CONNECT_WITHIN_MS,
     socketTimeout: ANSWER_WITHIN_MS,
