@@ -71,6 +71,10 @@ export class Buildah {
     this.#run(['commit', '--quiet', container, image])
   }
 
+  remove(image: string): void {
+    this.#run(['rmi', image])
+  }
+
   #run(args: readonly string[]): string {
     const { status, stdout, stderr } = this.#spawn(args)
     if (status !== 0) throw new Error(`buildah ${args.join(' ')} failed:\n${stdout}${stderr}`)
