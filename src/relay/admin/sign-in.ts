@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox'
 import type { Attempts } from './attempts.js'
 import type { AdminCall } from './call.js'
 import { setSessionCookie } from './cookies.js'
+import { networkOf } from './network-of.js'
 import type { SessionKeys } from './session-keys.js'
 import type { Sessions } from './sessions.js'
 
@@ -26,7 +27,7 @@ export const signIn = (parts: SignInParts) => {
   const { sessions, keys, password, attempts, isForwardedHttps, tellFailure, log } = parts
 
   const limited = (call: AdminCall): boolean => {
-    const waitMs = attempts.waitMs(call.address)
+    const waitMs = attempts.waitMs(networkOf(call.address))
     if (waitMs === 0) return false
     const seconds = Math.ceil(waitMs / 1000)
     call.refuse(429, 'TOO_MANY_ATTEMPTS', `Too many attempts: try again in ${Math.ceil(seconds / 60)} minutes.`, [
@@ -44,13 +45,13 @@ export const signIn = (parts: SignInParts) => {
       if (limited(call)) return
       const { address, request } = call
       if (!isSamePassword(body.password, password())) {
-        attempts.failed(address)
-        tellFailure(address)
+        attempts.failed(networkOf(address))
+        tellFailure(networkOf(address))
         log.warn({ address }, 'wrong password for the admin page')
         call.refuse(401, 'WRONG_PASSWORD', 'The password is wrong.')
         return
       }
-      attempts.succeeded(address)
+      attempts.succeeded(networkOf(address))
       log.info({ address }, 'an operator signed in')
       // The page's own address is over https where its origin is, whether or not a proxy says so.
       const isSecure = isForwardedHttps(request) || (request.headers.origin ?? '').startsWith('https:')

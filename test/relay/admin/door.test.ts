@@ -93,6 +93,15 @@ t.test('signing in', async (t) => {
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, { headers })).status, 204, 'and later this one too')
   })
 
+  t.test('is limited by network where addresses are plenty', async (t) => {
+    const attempt = async (address: string, password: string): Promise<number> =>
+      (await new Operator(relay).signIn(password, { headers: { 'x-forwarded-for': address } })).status
+    const NEIGHBOURS = ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:a:b:c:d', '2001:DB8:0::ffff', '2001:db8::']
+    for (const address of NEIGHBOURS) t.equal(await attempt(address, 'a guess'), 401, address)
+    t.equal(await attempt('2001:0db8::6', ADMIN_PASSWORD), 429)
+    t.equal(await attempt('2001:db8:0:1::6', ADMIN_PASSWORD), 204)
+  })
+
   t.test('is limited overall, but not for those who have signed in before', async (t) => {
     relay.pass(15 * MINUTE_MS)
     const guess = (address: string) =>
