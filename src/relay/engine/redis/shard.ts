@@ -5,8 +5,8 @@ import { CommandLink } from './command-link.js'
 import { SubscriberLink, type SubscriberLinkParts } from './subscriber-link.js'
 
 const PULSE_MS = 1_000
-/** A link whose own messages do not come back is taken for deaf, however healthy it looks. */
-const DEAF_AFTER_MS = 4_000
+/** A link to which so many of its own messages did not come back is taken for deaf, however healthy it looks. */
+const DEAF_AFTER = 4
 /** A Redis that refuses everything is told now and then, not every time. */
 const TELL_EVERY_MS = 10_000
 
@@ -31,7 +31,8 @@ export class Shard {
   readonly #parts: ShardParts
   readonly #pulse: NodeJS.Timeout
   #pulseName: string | null = null
-  #heardAt = 0
+  /** Pulses that Redis has taken since the last one came back. Not a time: this process may have stood still itself. */
+  #unheard = 0
   #isReady = false
   #wasReady = false
   #toldAt = 0
@@ -51,11 +52,11 @@ export class Shard {
     this.subscriptions = new SubscriberLink(parts.address, {
       isSharded: parts.isSharded,
       message: (name, message) => {
-        if (name === this.#pulseName) this.#heardAt = performance.now()
+        if (name === this.#pulseName) this.#unheard = 0
         else parts.message(name, message)
       },
       restored: (names) => {
-        this.#heardAt = performance.now()
+        this.#unheard = 0
         parts.restored(names)
         this.#look()
       },
@@ -110,14 +111,17 @@ export class Shard {
     if (name !== this.#pulseName) {
       if (this.#pulseName !== null) this.subscriptions.unsubscribe(this.#pulseName)
       this.#pulseName = name
-      this.#heardAt = performance.now()
+      this.#unheard = 0
     }
     if (name === null) return
-    const unheard = (): void => undefined
-    void Promise.resolve(this.subscriptions.subscribe(name)).catch(unheard)
-    this.commands.send(this.publishCommand, [name, '']).catch(unheard)
-    if (performance.now() - this.#heardAt < DEAF_AFTER_MS) return
-    this.#heardAt = performance.now()
+    const untold = (): void => undefined
+    void Promise.resolve(this.subscriptions.subscribe(name)).catch(untold)
+    this.commands.send(this.publishCommand, [name, '']).then(() => this.#pulsed(), untold)
+  }
+
+  #pulsed(): void {
+    if (!this.#isReady || ++this.#unheard < DEAF_AFTER) return
+    this.#unheard = 0
     this.#lost(new Error('subscriptions hear nothing'))
     this.subscriptions.reconnect()
   }
