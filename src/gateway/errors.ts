@@ -30,6 +30,8 @@ const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS
 
+export const REFUSAL_CODES = Object.keys(REFUSALS) as readonly RefusalCode[]
+
 export interface RefusalOptions {
   readonly details?: readonly FieldFault[]
   /** Headers that belong to this refusal, such as `allow` or `retry-after`. */

@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../shared/metric-series.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import type { AnswerListener, Outcome } from './answered.js'
-import type { RefusalCode } from './errors.js'
+import { REFUSAL_CODES, type RefusalCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange-result.js'
 import type { BackendWatch } from './proxy/backend.js'
 
@@ -84,6 +84,8 @@ export class GatewayMetrics {
       labelNames: ['code'],
       registers
     })
+    // From the start: a series that appears with its first refusals hides them from who watches for a rise.
+    for (const code of REFUSAL_CODES) this.#refusals.inc({ code }, 0)
     this.#exchanges = new Counter({
       name: 'gateway_exchange_total',
       help: 'Identity-provider sessions that were to become app sessions, by what became of them.',

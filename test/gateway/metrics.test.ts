@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { register as globalRegistry } from 'prom-client'
 import t from 'tap'
 import { answerWatch } from '../../src/gateway/answered.js'
-import { Refusal, type RefusalCode } from '../../src/gateway/errors.js'
+import { REFUSAL_CODES, Refusal, type RefusalCode } from '../../src/gateway/errors.js'
 import { countRequests, GatewayMetrics } from '../../src/gateway/metrics.js'
 import { refuser } from '../../src/gateway/refuse.js'
 import { metricsRoute } from '../../src/gateway/routes/metrics.js'
@@ -718,3 +718,8 @@ const hold = async ({ url, backend }: TestGateway, count: number) => {
   await allThere
   return socket
 }
+
+t.test('every refusal is counted from zero, so that the first ones are a rise', async (t) => {
+  const samples = await samplesOf(new GatewayMetrics(NOTHING))
+  for (const code of REFUSAL_CODES) t.equal(samples.get(`gateway_refusals_total{code="${code}"}`), 0, code)
+})

@@ -34,6 +34,8 @@ const ACCEPT_PROTOCOL = 'h1'
 
 const SLOW = 3008
 
+const REFUSAL_REASONS = ['origin', 'limit', 'rate', 'address'] as const
+
 /**
  * The numbers of one relay, under the names that dashboards for Centrifugo ask for; ours begin with `relay_`. What happens
  * is counted in plain numbers, and made into text when somebody reads them.
@@ -206,6 +208,8 @@ export class RelayMetrics implements Watch {
 
   constructor(sources: MetricSources) {
     this.#readAtScrape(sources)
+    // From the start: a series that appears with its first refusals hides them from who watches for a rise.
+    for (const reason of REFUSAL_REASONS) this.#refused.of(reason)
     collectDefaultMetrics({ register: this.#registry })
   }
 
@@ -309,7 +313,7 @@ export class RelayMetrics implements Watch {
     this.#conflated.of(namespace).value += publications
   }
 
-  connectionRefused(reason: 'origin' | 'limit' | 'rate' | 'address'): void {
+  connectionRefused(reason: (typeof REFUSAL_REASONS)[number]): void {
     this.#refused.of(reason).value += 1
     if (reason !== 'origin') this.#connectionLimit.add()
   }

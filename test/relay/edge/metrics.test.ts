@@ -407,3 +407,10 @@ t.test('what clients say and hear is counted, each by its kind and namespace', a
   ])
     t.match(body, `centrifugo_${sample}\n`)
 })
+
+t.test('clients that are refused are counted from zero, so that the first ones are a rise', async (t) => {
+  const text = await create().text()
+  for (const reason of ['origin', 'limit', 'rate', 'address']) {
+    t.match(text, `relay_connections_refused_total{reason="${reason}"} 0\n`)
+  }
+})
