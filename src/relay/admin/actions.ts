@@ -50,5 +50,9 @@ export const disconnect =
       const { code, reason } = FORCED
       await fleet.ask('disconnect', { whom: { user, client, session: '' }, spared: [], code, reason })
       log.info({ address: call.address, user, client }, 'an operator disconnected')
+      if (!fleet.isWhole) {
+        call.refuse(503, 'NODES_AWAY', 'Done here; other nodes cannot be reached.')
+        return
+      }
       call.nothing()
     })

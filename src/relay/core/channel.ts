@@ -1,5 +1,5 @@
 import { Backlogs } from './backlogs.js'
-import type { JoinOrLeave, Position, Publication } from './broker.js'
+import type { Broker, JoinOrLeave, Position, Publication } from './broker.js'
 import type { ChannelKind } from './channels.js'
 import type { Conflator } from './conflate.js'
 import { DeltaChain } from './delta-chain.js'
@@ -49,8 +49,8 @@ export class Channel {
   #suspectOffset = UNKNOWN
   /** The engine lost its connection since: what it shows then is a loss at the first look. */
   isDoubtful = false
-  /** Until then deliveries may not flow yet: whoever comes second waits as the first one does. */
-  listening: MaybePromise<void> = undefined
+  /** Null while nobody has asked the broker for deliveries, or it could not. */
+  #listening: MaybePromise<void> | null = null
 
   constructor(
     name: string,
@@ -81,6 +81,23 @@ export class Channel {
     return this.#size === 0 && this.#taps === null
   }
 
+  /** Whoever comes second waits as the first one does until deliveries flow; after a failure the next one asks again. */
+  listen(broker: Pick<Broker, 'subscribe'>): MaybePromise<void> {
+    if (this.#listening !== null) return this.#listening
+    const asked = broker.subscribe(this.name)
+    this.#listening = asked
+    if (asked instanceof Promise) {
+      asked.catch(() => {
+        this.#listening = null
+      })
+    }
+    return asked
+  }
+
+  get isListening(): boolean {
+    return this.#listening !== null
+  }
+
   addTap(tap: Tap): void {
     this.#taps ??= new Set()
     this.#taps.add(tap)
@@ -95,6 +112,11 @@ export class Channel {
   begin(subscription: Subscription): void {
     this.#size++
     this.#starting.push(subscription)
+  }
+
+  /** Whether something behind the place will not be delivered any more: it was found missing, and passed over. */
+  hasPassed(place: Position): boolean {
+    return place.epoch === this.#epoch && place.offset < this.#offset
   }
 
   /** The client knows its place: from here on it gets what is published. */

@@ -31,6 +31,8 @@ export interface NodeAnswer<Q extends Question> {
 export interface Fleet {
   /** How many nodes there are, this one included. */
   readonly size: number
+  /** Whether all of them can be asked; while they cannot, this one is alone. */
+  readonly isWhole: boolean
   /** Called once, before anything is asked. From then on the other nodes can ask this one. */
   start(node: string, answers: Answers): MaybePromise<void>
   /** Asks every node, this one too. One that fails or stays silent for too long is left out. */

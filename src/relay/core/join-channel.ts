@@ -89,7 +89,6 @@ export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Jo
   subscription.info = wish.info
   subscription.expiresAt = wish.expiresAt
   subscription.hasToken = wish.hasToken
-  const isFirst = channel.isUnused
   channel.begin(subscription)
   connection.addSubscription(subscription)
 
@@ -98,8 +97,7 @@ export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Jo
     throw error
   }
   try {
-    if (isFirst) channel.listening = context.broker.subscribe(wish.channel)
-    const joined = after(channel.listening, () =>
+    const joined = after(channel.listen(context.broker), () =>
       after(readPlace(connection, wish, granted), (page) => settlePlace(connection, subscription, wish, granted, page))
     )
     return joined instanceof Promise ? joined.catch(fail) : joined
@@ -207,6 +205,10 @@ const goLive = (connection: Connection, subscription: Subscription, page: Histor
     connection.push(text, 'push_publication', channel.namespace)
   }
   const place = { epoch: page.epoch, offset: early.reduce((top, { offset }) => Math.max(top, offset), page.offset) }
+  if (isPositioned && channel.hasPassed(place)) {
+    connection.loseSubscription(subscription, LOST_POSITION)
+    return
+  }
   channel.goLive(subscription, place)
   // Who has just been given the last publication can take the next as a difference to it. Of a client that missed nothing
   // nobody knows whether it holds the last one: it may have come and gone without getting any.
@@ -230,7 +232,8 @@ const announce = (connection: Connection, subscription: Subscription, granted: G
   // Who is told of somebody can ask for them at once.
   inBackground(context, () =>
     after(granted.presence ? context.presence.add(name, client, user, info) : undefined, () => {
-      if (!granted.joinLeave || connection.isEnded) return
+      // Who has left meanwhile has said so already.
+      if (!granted.joinLeave || connection.subscriptions.get(name) !== subscription) return
       connection.settle()
       context.watch.messageSent('join', namespace)
       return context.broker.joinOrLeave(name, 'join', info)

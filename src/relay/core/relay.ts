@@ -103,9 +103,11 @@ export class Relay {
   }
 
   #checkPositions(nowMs: number): void {
-    const { hub, history, client } = this.context
+    const { hub, broker, history, client } = this.context
     const delayMs = client.positionCheckDelayMs > 0 ? client.positionCheckDelayMs : Number.POSITIVE_INFINITY
     for (const channel of hub.channels.values()) {
+      // Somebody looks on since the engine was away.
+      if (!channel.isListening) inBackground(this.context, () => channel.listen(broker))
       if (channel.checkedAt === 0) channel.checkedAt = nowMs
       if (!channel.isDoubtful && nowMs - channel.checkedAt < delayMs) continue
       channel.checkedAt = nowMs

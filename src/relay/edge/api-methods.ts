@@ -1,8 +1,9 @@
 import type { NewPublication, Position } from '../core/broker.js'
 import { type ChannelKind, channelKind, hasHistory } from '../core/channels.js'
 import { Disconnect, FORCED } from '../core/disconnect.js'
-import { NOT_AVAILABLE, ReplyError } from '../core/errors.js'
-import type { Whom } from '../core/fleet.js'
+import { EngineFault } from '../core/engine-fault.js'
+import { INTERNAL, NOT_AVAILABLE, ReplyError } from '../core/errors.js'
+import type { NodeAnswer, Params, Question, Whom } from '../core/fleet.js'
 import { readHistory } from '../core/history-reading.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
 import { historyText, objectText, positionFields, presenceStatsText, presenceText, quote } from '../core/protocol.js'
@@ -46,6 +47,11 @@ const publish: ApiMethod = (relay, request) => {
   )
 }
 
+const engineFaultJson = (error: unknown): string => {
+  if (!(error instanceof EngineFault)) throw error
+  return errorJson(INTERNAL)
+}
+
 /** Every channel has an answer of its own; one that fails does not hold up the others. */
 const broadcast: ApiMethod = (relay, request) => {
   const channels = request.texts('channels')
@@ -53,9 +59,10 @@ const broadcast: ApiMethod = (relay, request) => {
   const { publication, parsed } = publicationOf(request)
   const responses = channels.map((channel) => {
     if (channel === '') return errorJson(new BadField('channels', 'must not have an empty name').reply)
-    return after(relay.publish(channel, parsed, publication), (outcome) =>
+    const answer = after(relay.publish(channel, parsed, publication), (outcome) =>
       outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
     )
+    return answer instanceof Promise ? answer.catch(engineFaultJson) : answer
   })
   const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
   return responses.some((each) => each instanceof Promise)
@@ -69,6 +76,17 @@ const whom = (request: ApiRequest): Whom => ({
   session: request.text('session')
 })
 
+/** For what has to be done wherever the user is: nobody is told so while other nodes cannot be reached. */
+const everywhere = <Q extends Question>(
+  { context: { fleet } }: Relay,
+  question: Q,
+  params: Params<Q>
+): MaybePromise<readonly NodeAnswer<Q>[]> =>
+  after(fleet.ask(question, params), (answers) => {
+    if (!fleet.isWhole) throw new EngineFault('other nodes cannot be reached')
+    return answers
+  })
+
 const subscribe: ApiMethod = (relay, request) => {
   const subscription = {
     channel: request.requiredText('channel'),
@@ -78,7 +96,7 @@ const subscribe: ApiMethod = (relay, request) => {
     override: request.override(),
     recover: request.position('recover_since')
   }
-  return after(relay.context.fleet.ask('subscribe', { whom: whom(request), subscription }), (answers) => {
+  return after(everywhere(relay, 'subscribe', { whom: whom(request), subscription }), (answers) => {
     const refused = answers.find(({ answer }) => answer !== null)?.answer
     return refused ? new ReplyError(refused.code, refused.message, refused.temporary) : '{}'
   })
@@ -90,7 +108,7 @@ const unsubscribe: ApiMethod = (relay, request) => {
     const kind = channelKind(channel, relay.context.channels)
     if (kind instanceof ReplyError) return kind
   }
-  return after(relay.context.fleet.ask('unsubscribe', { whom: whom(request), channel }), () => '{}')
+  return after(everywhere(relay, 'unsubscribe', { whom: whom(request), channel }), () => '{}')
 }
 
 const MAX_REASON_BYTES = 123
@@ -123,7 +141,7 @@ const isJson = (text: string): boolean => {
 const disconnect: ApiMethod = (relay, request) => {
   const { code, reason } = disconnectReason(request.value('disconnect'))
   const params = { whom: whom(request), spared: request.texts('whitelist'), code, reason }
-  return after(relay.context.fleet.ask('disconnect', params), () => '{}')
+  return after(everywhere(relay, 'disconnect', params), () => '{}')
 }
 
 const refresh: ApiMethod = (relay, request) => {
@@ -132,7 +150,7 @@ const refresh: ApiMethod = (relay, request) => {
     expiresAt: request.whole('expire_at', 0),
     info: request.json('info')?.text ?? null
   }
-  return after(relay.context.fleet.ask('refresh', { whom: whom(request), refresh }), () => '{}')
+  return after(everywhere(relay, 'refresh', { whom: whom(request), refresh }), () => '{}')
 }
 
 /** For methods about a channel: unknown namespaces are 102, options that are off are 108. */

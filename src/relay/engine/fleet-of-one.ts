@@ -4,6 +4,7 @@ import { after, type MaybePromise } from '../core/maybe-promise.js'
 /** A relay that acts alone: it asks itself. */
 export class FleetOfOne implements Fleet {
   readonly size = 1
+  readonly isWhole: boolean = true
   #node = ''
   #answers: Answers | null = null
 

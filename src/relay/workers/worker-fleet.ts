@@ -5,6 +5,8 @@ import { readList } from './messages.js'
 
 /** The workers of one relay, who ask each other through the owner. */
 export class WorkerFleet implements Fleet {
+  /** Without the owner there is no worker either. */
+  readonly isWhole = true
   readonly #owner: Link
   #size = 1
   #node = ''

@@ -1,6 +1,10 @@
 import t from 'tap'
 import type { HistoryPage } from '../../../src/relay/core/broker.js'
+import { channelKind } from '../../../src/relay/core/channels.js'
 import { EngineFault } from '../../../src/relay/core/engine-fault.js'
+import { ReplyError } from '../../../src/relay/core/errors.js'
+import { tapChannel } from '../../../src/relay/core/tap.js'
+import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
 import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
 
 const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
@@ -485,6 +489,83 @@ t.test('an engine that takes its time to listen', async (t) => {
   })
 })
 
+t.test('an engine that is away', async (t) => {
+  const setUp = () => {
+    const { engine } = coreRelay()
+    const state = { isAway: true, subscribed: 0 }
+    const subscribe = async (): Promise<void> => {
+      if (state.isAway) throw new EngineFault('away')
+      state.subscribed++
+    }
+    const broker = Object.assign(Object.create(engine), {
+      start: () => undefined,
+      subscribe,
+      unsubscribe: () => undefined
+    })
+    const relay = coreRelay(undefined, { broker })
+    const kind = channelKind('floor:7', relay.relay.context.channels)
+    if (kind instanceof ReplyError) throw new Error(kind.message)
+    const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+    const look = () => tapChannel(relay.relay.context, 'floor:7', kind, () => undefined)
+    return { ...relay, state, settled, look }
+  }
+
+  t.test('while an operator looks at a channel serves its clients once it is back', async (t) => {
+    const { connected, state, settled, look } = setUp()
+    look()
+    await settled()
+    state.isAway = false
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await settled()
+
+    t.match(client.heard(), [{ id: 2, subscribe: {} }])
+  })
+
+  t.test('is asked again for whoever looks on', async (t) => {
+    const { state, settled, look, pass } = setUp()
+    look()
+    await settled()
+    pass(1)
+    await settled()
+    state.isAway = false
+    pass(1)
+    await settled()
+    pass(1)
+
+    t.equal(state.subscribed, 1)
+  })
+})
+
+t.test('somebody who leaves before the engine knows that they came', async (t) => {
+  const said: string[] = []
+  let added = (): void => undefined
+  const { engine } = coreRelay()
+  const joinOrLeave = (_channel: string, kind: string): void => void said.push(kind)
+  const relay = coreRelay(withNamespace({ ...KEPT, presence: true, join_leave: true }), {
+    broker: Object.assign(Object.create(engine), {
+      start: () => undefined,
+      subscribe: () => undefined,
+      unsubscribe: () => undefined,
+      joinOrLeave
+    }),
+    history: { read: () => ({ epoch: 'e', offset: 0, publications: [] }), remove: () => undefined },
+    presence: Object.assign(new MemoryPresence(), {
+      add: () =>
+        new Promise<void>((resolve) => {
+          added = resolve
+        })
+    })
+  })
+  const client = relay.connected('42')
+  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  client.say({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  added()
+  await new Promise((resolve) => setImmediate(resolve))
+
+  t.notOk(said.includes('join'), 'nobody joins behind their leave')
+})
+
 t.test('a place in the stream', async (t) => {
   const setUp = () => {
     let top = { epoch: 'e', offset: 3 }
@@ -562,6 +643,31 @@ t.test('a place in the stream', async (t) => {
     pass(1)
 
     t.match(client.heard(), LOST)
+  })
+
+  t.test('that is passed over while a client is on its way there makes that client subscribe anew too', async (t) => {
+    const later: (() => void)[] = []
+    let top = 3
+    const { connected, relay, pass } = coreRelay(undefined, {
+      history: { read: () => ({ epoch: 'e', offset: top, publications: [] }), remove: () => undefined },
+      afterReply: (task) => void later.push(task)
+    })
+    const [first, second] = [connected('1'), connected('2')]
+    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (const task of later.splice(0)) task()
+    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    relay.context.hub.mayHaveMissed('floor:7')
+    top = 4
+    pass(1)
+    t.match(first.heard(), LOST)
+    relay.context.hub.publication(
+      'floor:7',
+      { data: '4', offset: 4, info: null, tags: null, time: 0, delta: false },
+      'e'
+    )
+    for (const task of later) task()
+
+    t.match(second.heard(), LOST)
   })
 
   t.test('that an engine cannot tell is asked for again', async (t) => {

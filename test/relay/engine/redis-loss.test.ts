@@ -47,6 +47,7 @@ t.test('a Redis that dies', async (t) => {
     await t.rejects(Promise.resolve(presence.add('ns:1', 'c', 'u', '{}')), EngineFault)
     t.ok(performance.now() - began < BOUND_MS)
     t.same(await engine.fleet.ask('info', null), [], 'a fleet that was not started answers nothing')
+    t.notOk(engine.fleet.isWhole, 'and it is not all there is')
     t.equal(record.lost, 1)
     t.equal(record.lines.filter((line) => line.startsWith('Redis is away')).length, 1)
   })
@@ -181,6 +182,29 @@ t.test('a Redis with other things in it', async (t) => {
     )
   }
 
+  t.test('that are of relays in another database of it, is two', async (t) => {
+    const others = await Promise.all(
+      ['/1', '/2'].map((database) => listening(t, `${redis.url}${database}`, { prefix }))
+    )
+    const published = delivered.publications.length
+    for (const [index, other] of others.entries()) {
+      await other.publish(`of ${index}`)
+      await other.publish(`of ${index} without history`, 'ns:1', PLAIN)
+      await other.broker.publish(
+        'ns:1',
+        { ...PLAIN_PUBLICATION, data: `of ${index}, once`, idempotencyKey: 'k' },
+        PLAIN
+      )
+    }
+    await publish('ours')
+    await delivered.until(published + 1)
+    for (const [index, other] of others.entries()) {
+      await other.delivered.until(3)
+      t.ok(other.delivered.publications.every(([, { data }]) => data.startsWith(`of ${index}`)))
+    }
+    t.equal(delivered.publications.length, published + 1)
+  })
+
   t.test('has entries passed over that are not ours', async (t) => {
     const { offset } = await publish('kept', 'ns:2')
     await foreign.xadd(`${prefix}{:ns:2}stream`, `${offset + 5}-0`, 'd', 'garbage')
@@ -263,5 +287,15 @@ t.test('a relay that dies', async (t) => {
     void dying.engine.close()
     await eventually(async () => (await living.presence.count('ns:1')).clients === 1)
     t.same([...(await living.presence.read('ns:1')).keys()], ['living'])
+  })
+
+  t.test('leaves nothing in Redis where nobody asks who is there', async (t) => {
+    const raw = client(t, redis)
+    const another = await listening(t, redis.url, options)
+    await living.presence.add('ns:2', 'living', 'a', '{}')
+    await another.presence.add('ns:2', 'dying', 'b', '{}')
+    void another.engine.close()
+    await eventually(async () => (await raw.hlen('ghosts{:ns:2}presence')) === 1)
+    t.same(await raw.zrange('ghosts{:ns:2}leases', '0', '-1'), ['living'])
   })
 })

@@ -29,5 +29,11 @@ export const redisAddresses = (list: string): readonly RedisAddress[] =>
       }
     })
 
+/**
+ * What ends the names of all messages there. Redis keeps databases apart for keys only: a message reaches the subscribers of
+ * all of them.
+ */
+export const topicEnd = ({ db }: RedisAddress): string => (db === 0 ? '' : `/${db}`)
+
 /** Without what is secret: for logs, and for telling servers apart. */
 export const addressName = ({ host, port, db }: RedisAddress): string => `${host}:${port}${db === 0 ? '' : `/${db}`}`

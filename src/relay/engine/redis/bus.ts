@@ -111,7 +111,7 @@ export class Bus {
 
   publish(channel: string, message: string): Promise<unknown> {
     const name = this.names.channel(channel)
-    return this.#at(channel, ({ commands, publishCommand }) => commands.send(publishCommand, [name, message]))
+    return this.#at(channel, (shard) => shard.publish(name, message))
   }
 
   /** Listens to what nodes tell each other. */
@@ -121,11 +121,16 @@ export class Bus {
     return this.#topics.subscribe(name)
   }
 
+  /** Whether nodes can tell each other something. */
+  get canTell(): boolean {
+    return this.#placement?.serviceShards.some(({ isReady }) => isReady) ?? false
+  }
+
   async tell(service: string, message: string): Promise<void> {
     const shards = this.#placement?.serviceShards ?? []
     const shard = shards.find(({ isReady }) => isReady)
     if (shard === undefined) throw new EngineFault('no Redis is there')
-    await shard.commands.send(shard.publishCommand, [this.names.service(service), message])
+    await shard.publish(this.names.service(service), message)
   }
 
   /** Something came that no relay of ours sent. */

@@ -112,7 +112,8 @@ export class CommandLink {
     const { message } = error
     if (message.startsWith('NOSCRIPT')) return error
     if (/^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) ?/.test(message)) return new Moved(faultText(this.#address, error))
-    if (/^(READONLY|LOADING|MASTERDOWN)/.test(message)) this.reconnect()
+    // From within a script older ones say it behind words of their own.
+    if (/^(READONLY|LOADING|MASTERDOWN)|-READONLY /.test(message)) this.reconnect()
     // What has a word in capitals in front is an answer of Redis; the others are about the connection, which tells itself.
     if (/^[A-Z]+ /.test(message)) this.#parts.refused(error)
     return new EngineFault(faultText(this.#address, error), { cause: error })

@@ -67,7 +67,7 @@ export class RedisEngine implements Broker, History {
       const { historySize, historyTtlMs, historyMetaTtlMs } = options
       const kept = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
       return publishedAt(
-        await this.#bus.runScript(channel, PUBLISH_KEPT, keys, ({ commands, publishCommand }) => [
+        await this.#bus.runScript(channel, PUBLISH_KEPT, keys, ({ commands, publishCommand, topicEnd }) => [
           this.#newEpoch(),
           commands.run,
           body,
@@ -77,7 +77,8 @@ export class RedisEngine implements Broker, History {
           String(version),
           versionEpoch,
           publishCommand,
-          RESULT_KNOWN_MS
+          RESULT_KNOWN_MS,
+          topicEnd
         ])
       )
     }
@@ -86,12 +87,14 @@ export class RedisEngine implements Broker, History {
       return { ...NO_POSITION, suppressedBy: null }
     }
     const keys = [name, `${name}result:${idempotencyKey}`]
-    const args = ({ publishCommand }: { readonly publishCommand: string }) => [
-      UNPLACED + body,
-      publishCommand,
-      RESULT_KNOWN_MS
-    ]
-    return publishedAt(await this.#bus.runScript(channel, PUBLISH_ONCE, keys, args))
+    return publishedAt(
+      await this.#bus.runScript(channel, PUBLISH_ONCE, keys, ({ publishCommand, topicEnd }) => [
+        UNPLACED + body,
+        publishCommand,
+        RESULT_KNOWN_MS,
+        topicEnd
+      ])
+    )
   }
 
   async joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void> {

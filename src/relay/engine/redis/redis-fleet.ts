@@ -45,6 +45,10 @@ export class RedisFleet implements Fleet {
     return 1 + this.#neighbours.nodes.length
   }
 
+  get isWhole(): boolean {
+    return this.#bus.canTell
+  }
+
   async start(node: string, answers: Answers): Promise<void> {
     this.#node = node
     this.#answers = answers
@@ -54,7 +58,12 @@ export class RedisFleet implements Fleet {
       else this.#hear(message)
     }
     await Promise.all([this.#bus.hear(EVERYBODY, hear), this.#bus.hear(mailOf(node), hear)])
-    this.#tell(EVERYBODY, { kind: 'here', node, isNew: true })
+    const greet = (): Promise<void> => this.#tell(EVERYBODY, { kind: 'here', node, isNew: true })
+    void greet()
+    // Who was cut off for longer than a lease knows nobody any more.
+    this.#bus.whenChanged(() => {
+      if (this.#bus.canTell) void greet()
+    })
     this.#beating = setInterval(
       () => this.#tell(EVERYBODY, { kind: 'here', node, isNew: false }),
       this.#times.heartbeatMs

@@ -30,7 +30,7 @@ end
  *
  * Keys: place, stream, channel, and one for the result where it has an idempotency key. Arguments: epoch to begin with, run,
  * body, size and time to live of the stream, time to live of the place, version, epoch of the version, command that
- * publishes, how long the result is known. Answers with p, i or v (made; suppressed by its key; by its version), offset, epoch.
+ * publishes, how long the result is known, end of the channel's name. Answers with p, i or v (made; suppressed by its key; by its version), offset, epoch.
  */
 export const PUBLISH_KEPT = script(`
 if KEYS[4] then
@@ -51,15 +51,15 @@ redis.call('PEXPIRE', KEYS[2], ARGV[5])
 keep(KEYS[1], ARGV[6])
 local result = offset .. ',' .. epoch
 if KEYS[4] then redis.call('SET', KEYS[4], result, 'PX', ARGV[10]) end
-redis.call(ARGV[9], KEYS[3], 'p' .. result .. ',' .. ARGV[3])
+redis.call(ARGV[9], KEYS[3] .. ARGV[11], 'p' .. result .. ',' .. ARGV[3])
 return 'p' .. result
 `)
 
-/** Keys: channel, result. Arguments: message, command that publishes, how long the result is known. */
+/** Keys: channel, result. Arguments: message, command that publishes, how long the result is known, end of the channel's name. */
 export const PUBLISH_ONCE = script(`
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'i' .. redis.call('GET', KEYS[2]) end
 redis.call('SET', KEYS[2], '0,', 'PX', ARGV[3])
-redis.call(ARGV[2], KEYS[1], ARGV[1])
+redis.call(ARGV[2], KEYS[1] .. ARGV[4], ARGV[1])
 return 'p0,'
 `)
 
@@ -90,7 +90,7 @@ if #gone > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now) end
 `
 
 /** Keys: entries, leases. Arguments: lease, then client and entry in turns. For who is new and who is still there. */
-export const PRESENCE_ADD = script(`${NOW}
+export const PRESENCE_ADD = script(`${NOW}${PURGE}
 for at = 2, #ARGV, 2 do
   redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
   redis.call('ZADD', KEYS[2], now + ARGV[1], ARGV[at])

@@ -1,6 +1,6 @@
 import type { Log } from '../../core/context.js'
 import type { EngineWatch } from '../engine.js'
-import { addressName, type RedisAddress } from './address.js'
+import { addressName, type RedisAddress, topicEnd } from './address.js'
 import { CommandLink } from './command-link.js'
 import { SubscriberLink, type SubscriberLinkParts } from './subscriber-link.js'
 
@@ -26,6 +26,8 @@ export class Shard {
   readonly address: RedisAddress
   /** What publishes here. */
   readonly publishCommand: 'PUBLISH' | 'SPUBLISH'
+  /** What the names of messages end with here. */
+  readonly topicEnd: string
   readonly commands: CommandLink
   readonly subscriptions: SubscriberLink
   readonly #parts: ShardParts
@@ -44,6 +46,7 @@ export class Shard {
     this.address = parts.address
     this.name = addressName(parts.address)
     this.publishCommand = parts.isSharded ? 'SPUBLISH' : 'PUBLISH'
+    this.topicEnd = topicEnd(parts.address)
     this.commands = new CommandLink(parts.address, {
       opened: () => this.#look(),
       lost: (cause) => this.#lost(cause),
@@ -68,6 +71,11 @@ export class Shard {
 
   get isReady(): boolean {
     return this.#isReady
+  }
+
+  /** Tells whoever has subscribed to the name here. */
+  publish(name: string, message: string): Promise<unknown> {
+    return this.commands.send(this.publishCommand, [name + this.topicEnd, message])
   }
 
   close(): void {
@@ -116,7 +124,7 @@ export class Shard {
     if (name === null) return
     const untold = (): void => undefined
     void Promise.resolve(this.subscriptions.subscribe(name)).catch(untold)
-    this.commands.send(this.publishCommand, [name, '']).then(() => this.#pulsed(), untold)
+    this.publish(name, '').then(() => this.#pulsed(), untold)
   }
 
   #pulsed(): void {

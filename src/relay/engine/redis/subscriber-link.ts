@@ -1,7 +1,7 @@
 import { Command, type Redis } from 'ioredis'
 import { EngineFault } from '../../core/engine-fault.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
-import { addressName, type RedisAddress } from './address.js'
+import { addressName, type RedisAddress, topicEnd } from './address.js'
 import { inBatches } from './batches.js'
 import { faultText, openConnection } from './connection.js'
 import { TurnCork } from './turn-cork.js'
@@ -32,6 +32,7 @@ export class SubscriberLink {
   readonly #parts: SubscriberLinkParts
   readonly #redis: Redis
   readonly #cork: TurnCork
+  readonly #end: string
   readonly #wanted = new Map<string, Wanted>()
   #asked: { readonly name: string; readonly done: () => void; readonly failed: (error: Error) => void }[] = []
   /** Nobody listens to these any more. */
@@ -50,7 +51,10 @@ export class SubscriberLink {
     this.#redis.on('error', (error: Error) => {
       this.#lastError = error
     })
-    this.#redis.on(parts.isSharded ? 'smessage' : 'message', parts.message)
+    this.#end = topicEnd(address)
+    this.#redis.on(parts.isSharded ? 'smessage' : 'message', (topic: string, message: string) =>
+      parts.message(topic.slice(0, topic.length - this.#end.length), message)
+    )
     this.#redis.on('moved', parts.moved)
   }
 
@@ -151,7 +155,8 @@ export class SubscriberLink {
 
   #send(name: 'subscribe' | 'unsubscribe', names: readonly string[]): Promise<unknown> {
     this.#cork.hold()
-    const command = new Command(this.#parts.isSharded ? `s${name}` : name, [...names], { replyEncoding: 'utf8' })
+    const topics = names.map((each) => each + this.#end)
+    const command = new Command(this.#parts.isSharded ? `s${name}` : name, topics, { replyEncoding: 'utf8' })
     return this.#redis.sendCommand(command) as Promise<unknown>
   }
 
