@@ -22,7 +22,7 @@ const MAX_PUBLISH_BYTES = 64 * 1024
 /** The very call that publishers make, so that what is refused there is refused here. */
 export const testPublish =
   (calls: ApiCalls, log: ActionLog) =>
-  (call: AdminCall): void =>
+  (call: AdminCall): Promise<void> =>
     call.body(PUBLISH, MAX_PUBLISH_BYTES, async ({ channel }, text) => {
       // The text that was sent, not one that was written anew; of two equal names nobody knows which one is meant.
       const data = fieldText(text, 'data')
@@ -45,7 +45,7 @@ const MAX_DISCONNECT_BYTES = 8192
 
 export const disconnect =
   (fleet: Fleet, log: ActionLog) =>
-  (call: AdminCall): void =>
+  (call: AdminCall): Promise<void> =>
     call.body(DISCONNECT, MAX_DISCONNECT_BYTES, async ({ user, client }) => {
       const { code, reason } = FORCED
       await fleet.ask('disconnect', { whom: { user, client, session: '' }, spared: [], code, reason })

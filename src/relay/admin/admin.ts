@@ -64,7 +64,7 @@ export const buildAdmin = (parts: AdminParts): Admin => {
     password: () => config().adminPassword ?? '',
     attempts,
     isForwardedHttps: (request) => isForwardedHttps()(request),
-    tellFailure: (address) => void fleet.ask('adminRefused', { node, address }),
+    tell: (attempt) => void fleet.ask('adminAttempt', { node, attempt }),
     log
   })
 

@@ -4,6 +4,13 @@ export const OVERALL = 100
 /** So many addresses are remembered as those of operators. */
 const MAX_TRUSTED = 100
 
+/** One to sign in. */
+export interface Attempt {
+  /** Where it came from. */
+  readonly network: string
+  readonly isRight: boolean
+}
+
 /**
  * Failed attempts to sign in. Where strangers have used up what all addresses have together, those from which somebody has
  * signed in before still have their own: nobody can lock the operators out from elsewhere.
@@ -32,11 +39,13 @@ export class Attempts {
     )
   }
 
-  failed(address: string): void {
-    if (this.waitMs(address) === 0) this.#failures.push({ address, at: this.#nowMs() })
+  /** Made at this node or another one. */
+  count({ network, isRight }: Attempt): void {
+    if (isRight) this.#succeeded(network)
+    else if (this.waitMs(network) === 0) this.#failures.push({ address: network, at: this.#nowMs() })
   }
 
-  succeeded(address: string): void {
+  #succeeded(address: string): void {
     this.#failures = this.#failures.filter((failure) => failure.address !== address)
     this.#trusted.delete(address)
     this.#trusted.add(address)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import type { MaybePromise } from '../core/maybe-promise.js'
 import { answer, type Headers, JSON_TYPE, readBody } from '../edge/http-answer.js'
 import type { Problem } from './contract.js'
 import { NO_STORE, SECURITY_HEADERS } from './headers.js'
@@ -42,12 +43,12 @@ export class AdminCall {
     this.#end(status, JSON.stringify(problem), [...JSON_TYPE, ...headers])
   }
 
-  /** Hands over the body's text and what it says, once it fits; everything else is answered here. */
-  body<Schema extends TSchema>(
+  /** Hands over the body's text and what it says, once it fits; everything else is answered here. Fails as `then` does. */
+  async body<Schema extends TSchema>(
     schema: Schema,
     maxBytes: number,
-    then: (value: Static<Schema>, text: string) => void
-  ): void {
+    then: (value: Static<Schema>, text: string) => MaybePromise<void>
+  ): Promise<void> {
     if (!/^application\/json *(?:;|$)/i.test(this.request.headers['content-type'] ?? '')) {
       this.refuse(415, 'NOT_JSON', 'The body must have the type application/json.')
       return
@@ -56,14 +57,15 @@ export class AdminCall {
       this.refuse(413, 'TOO_LARGE', `The body must not be longer than ${maxBytes} bytes.`)
       return
     }
-    const take = (bytes: Buffer): void => {
-      const text = bytes.toString()
-      const value = parse(text)
-      if (value === undefined) this.refuse(400, 'NOT_JSON', 'The body is not JSON.')
-      else if (!Value.Check(schema, value)) this.refuse(400, 'BAD_REQUEST', faultOf(schema, value))
-      else then(value, text)
-    }
-    readBody(this.request, this.response, maxBytes, take, this.headers)
+    // Of a request that breaks off nothing comes.
+    const bytes = await new Promise<Buffer>((done) => {
+      readBody(this.request, this.response, maxBytes, done, this.headers)
+    })
+    const text = bytes.toString()
+    const value = parse(text)
+    if (value === undefined) this.refuse(400, 'NOT_JSON', 'The body is not JSON.')
+    else if (!Value.Check(schema, value)) this.refuse(400, 'BAD_REQUEST', faultOf(schema, value))
+    else await then(value, text)
   }
 
   #end(status: number, body: string, headers: Headers): void {

@@ -5,6 +5,8 @@ import type { LiveEvents } from './contract.js'
 /** What may wait for a page that does not read; what comes while more does is left out. */
 const MAX_UNSENT_BYTES = 256 * 1024
 const STUCK_MS = 30_000
+/** For the last event to be read. */
+const FAREWELL_MS = 5000
 
 /** An event as it is sent, made once for all who get it. */
 export const eventText = <Name extends keyof LiveEvents>(name: Name, data: LiveEvents[Name]): string =>
@@ -15,6 +17,7 @@ export class EventStream {
   readonly #response: ServerResponse
   readonly #nowMs: () => number
   #stuckSince: number | null = null
+  #isEnded = false
 
   constructor(response: ServerResponse, headers: Headers, nowMs: () => number) {
     this.#response = response
@@ -26,20 +29,28 @@ export class EventStream {
     response.write('retry: 2000\n\n')
   }
 
-  /** What is left out is not missed: the next second tells more. */
-  send(event: string): void {
+  /** False where it was left out. */
+  send(event: string): boolean {
     const response = this.#response
+    if (this.#isEnded) return false
     if (response.writableLength <= MAX_UNSENT_BYTES) {
       this.#stuckSince = null
       response.write(event)
-      return
+      return true
     }
     const nowMs = this.#nowMs()
     this.#stuckSince ??= nowMs
     if (nowMs - this.#stuckSince >= STUCK_MS) response.destroy()
+    return false
   }
 
+  /** Who does not read does not keep it open either. */
   end(lastEvent = ''): void {
-    this.#response.end(lastEvent)
+    if (this.#isEnded) return
+    this.#isEnded = true
+    const response = this.#response
+    response.end(lastEvent)
+    const closing = setTimeout(() => response.destroy(), FAREWELL_MS).unref()
+    response.once('close', () => clearTimeout(closing))
   }
 }

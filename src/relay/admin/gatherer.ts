@@ -11,7 +11,8 @@ const PERIOD_MS = 1000
 
 /** Somebody who looks. */
 export interface Onlooker {
-  send(event: string): void
+  /** False for what it could not take. */
+  send(event: string): boolean
 }
 
 export interface GathererParts {
@@ -23,7 +24,8 @@ export interface GathererParts {
 /** Asks all nodes once a second, however many operators look; and not at all while nobody does. */
 export class Gatherer {
   readonly #parts: GathererParts
-  readonly #onlookers = new Set<Onlooker>()
+  /** Each with the checks that it was told last. */
+  readonly #onlookers = new Map<Onlooker, string>()
   readonly #history = new FrameHistory()
   #timer: NodeJS.Timeout | null = null
   #before = new Map<string, NodeCounts>()
@@ -41,11 +43,11 @@ export class Gatherer {
 
   /** Looks from now on, until what is handed back is called. */
   add(onlooker: Onlooker): () => void {
-    this.#onlookers.add(onlooker)
+    this.#onlookers.set(onlooker, '')
     if (this.#timer === null) this.#start()
     void after(this.#catchingUp, () => {
       onlooker.send(eventText('history', this.frames()))
-      if (this.#checks !== '') onlooker.send(this.#checks)
+      this.#tellChecks()
     })
     return () => {
       this.#onlookers.delete(onlooker)
@@ -106,21 +108,22 @@ export class Gatherer {
     this.#before = now
     if (nodes.length > 0) this.#tell({ time, nodes })
     const symptoms = answers.map(({ answer }) => answer.symptoms)
-    this.#tellChecks(eventText('checks', checksOf(symptoms, time)))
+    this.#checks = eventText('checks', checksOf(symptoms, time))
+    this.#tellChecks()
   }
 
   #tell(frame: Frame): void {
     this.#history.add(frame)
-    this.#sendAll(eventText('frame', frame))
+    const event = eventText('frame', frame)
+    // Who is behind misses nothing: the next second tells more.
+    for (const onlooker of this.#onlookers.keys()) onlooker.send(event)
   }
 
-  #tellChecks(checks: string): void {
-    if (checks === this.#checks) return
-    this.#checks = checks
-    this.#sendAll(checks)
-  }
-
-  #sendAll(event: string): void {
-    for (const onlooker of this.#onlookers) onlooker.send(event)
+  /** Only what has changed; so who could not take it is told again. */
+  #tellChecks(): void {
+    const checks = this.#checks
+    for (const [onlooker, told] of this.#onlookers) {
+      if (told !== checks && onlooker.send(checks)) this.#onlookers.set(onlooker, checks)
+    }
   }
 }

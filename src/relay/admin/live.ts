@@ -3,11 +3,11 @@ import type { Context } from '../core/context.js'
 import { ReplyError } from '../core/errors.js'
 import { tapChannel } from '../core/tap.js'
 import type { AdminCall } from './call.js'
+import { sessionCookie } from './cookies.js'
 import { EventStream, eventText } from './event-stream.js'
 import type { Gatherer } from './gatherer.js'
 import { SECURITY_HEADERS } from './headers.js'
 import { shownPublication } from './publications.js'
-import type { SessionClaims } from './session-keys.js'
 import type { Sessions } from './sessions.js'
 
 const MAX_STREAMS = 100
@@ -16,7 +16,8 @@ const LOOK_MS = 1000
 const PUBLICATIONS_PER_SECOND = 20
 
 interface Live {
-  readonly session: SessionClaims
+  /** Read anew every second: the session may have ended, and so may the password that it began with. */
+  readonly cookie: string
   readonly stream: EventStream
   /** Publications that still fit into this second. */
   room: number
@@ -36,7 +37,7 @@ export class LiveStreams {
     this.#gatherer = gatherer
   }
 
-  open(call: AdminCall, session: SessionClaims): void {
+  open(call: AdminCall): void {
     if (this.#streams.size >= MAX_STREAMS) {
       call.refuse(503, 'TOO_MANY_STREAMS', 'Too many pages are open.')
       return
@@ -44,7 +45,7 @@ export class LiveStreams {
     const channel = call.query.get('channel') ?? ''
     const { response } = call
     const live: Live = {
-      session,
+      cookie: sessionCookie(call.request) ?? '',
       stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#context.nowMs),
       room: PUBLICATIONS_PER_SECOND
     }
@@ -69,7 +70,7 @@ export class LiveStreams {
   #look(): void {
     for (const live of this.#streams) {
       live.room = PUBLICATIONS_PER_SECOND
-      if (!this.#sessions.isAlive(live.session)) live.stream.end(eventText('end', null))
+      if (this.#sessions.read(live.cookie) === null) live.stream.end(eventText('end', null))
     }
   }
 

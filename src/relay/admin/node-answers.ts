@@ -44,8 +44,8 @@ export const adminAnswers = (parts: AdminAnswersParts) => {
     sessions.hear(news)
     return null
   })
-  answers.set('adminRefused', ({ node, address }) => {
-    if (node !== context.node) attempts.failed(address)
+  answers.set('adminAttempt', ({ node, attempt }) => {
+    if (node !== context.node) attempts.count(attempt)
     return null
   })
   return {

@@ -55,7 +55,8 @@ const filesIn = async (folder: string): Promise<readonly string[]> => {
   try {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
-  } catch {
-    return []
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
   }
 }

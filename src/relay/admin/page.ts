@@ -7,12 +7,21 @@ const NOT_BUILT = "The operators' page was not built. `npm run build` makes it.\
 
 /** The built page, for everybody: what it shows comes from the API. Read when it is first asked for. */
 export const servePage = (folder: string) => {
-  let files: ReturnType<typeof readPageFiles> | null = null
+  let reading: ReturnType<typeof readPageFiles> | null = null
+  const files = async (): ReturnType<typeof readPageFiles> => {
+    reading ??= readPageFiles(folder)
+    try {
+      return await reading
+    } catch (error) {
+      // As with too many files open: that passes.
+      reading = null
+      throw error
+    }
+  }
 
   return async (call: AdminCall, path: string): Promise<void> => {
     const { request, response } = call
-    files ??= readPageFiles(folder)
-    const found = (await files).get(path)
+    const found = (await files()).get(path)
     if (found === undefined && path !== '/admin') return call.refuse(404, 'NOT_FOUND', 'There is nothing here.')
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return call.refuse(405, 'METHOD_NOT_ALLOWED', 'Only GET is possible here.', ['Allow', 'GET, HEAD'])

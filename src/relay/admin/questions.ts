@@ -1,3 +1,4 @@
+import type { Attempt } from './attempts.js'
 import type { ChannelTotals } from './channel-rows.js'
 import type { ConnectionRow, Frame } from './contract.js'
 import type { NodeCounts } from './figures.js'
@@ -16,9 +17,9 @@ declare module '../core/fleet.js' {
     readonly adminChannels: { readonly params: RowsWanted; readonly answer: RowChunk<ChannelTotals> }
     readonly adminConnections: { readonly params: RowsWanted; readonly answer: RowChunk<ConnectionRow> }
     readonly adminSession: { readonly params: SessionNews; readonly answer: null }
-    /** Somebody failed to sign in at the node. */
-    readonly adminRefused: {
-      readonly params: { readonly node: string; readonly address: string }
+    /** Somebody tried to sign in at the node. */
+    readonly adminAttempt: {
+      readonly params: { readonly node: string; readonly attempt: Attempt }
       readonly answer: null
     }
   }

@@ -22,7 +22,7 @@ export interface RoutesParts extends AdminParts {
   readonly keys: () => SessionKeys
   readonly sessions: Sessions
   readonly streams: LiveStreams
-  readonly signIn: (call: AdminCall) => void
+  readonly signIn: (call: AdminCall) => Promise<void>
 }
 
 /** The whole API of the page on one screen. */
@@ -52,7 +52,7 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
         call.json(session)
       }
     },
-    '/admin/api/live': { method: 'GET', access: 'session', handle: (call, session) => streams.open(call, session) },
+    '/admin/api/live': { method: 'GET', access: 'session', handle: (call) => streams.open(call) },
     '/admin/api/channels': {
       method: 'GET',
       access: 'session',

@@ -43,16 +43,7 @@ export class Sessions {
   /** Null where the cookie is not ours, too old, or its session has ended. */
   read(cookie: string): SessionClaims | null {
     const claims = this.#parts.keys().read(cookie)
-    return claims !== null && this.isAlive(claims) ? claims : null
-  }
-
-  isAlive({ id, startedAt, activeAt }: SessionClaims): boolean {
-    const nowMs = this.#parts.nowMs()
-    const known = this.#known.get(id)
-    if (known?.activeAt === null) return false
-    const lastActive = Math.max(activeAt, known?.activeAt ?? 0)
-    const isPossible = startedAt <= activeAt && lastActive <= nowMs + SKEW_MS
-    return isPossible && nowMs - lastActive < IDLE_MS && nowMs - startedAt < LONGEST_MS
+    return claims !== null && this.#isAlive(claims) ? claims : null
   }
 
   /** The session did something. The claims for its new cookie, where that is worth one. */
@@ -82,5 +73,14 @@ export class Sessions {
     this.#known.delete(id)
     // After that no cookie of it is good anyway.
     this.#known.set(id, { activeAt, forgetAt: nowMs + IDLE_MS + SKEW_MS })
+  }
+
+  #isAlive({ id, startedAt, activeAt }: SessionClaims): boolean {
+    const nowMs = this.#parts.nowMs()
+    const known = this.#known.get(id)
+    if (known?.activeAt === null) return false
+    const lastActive = Math.max(activeAt, known?.activeAt ?? 0)
+    const isPossible = startedAt <= activeAt && lastActive <= nowMs + SKEW_MS
+    return isPossible && nowMs - lastActive < IDLE_MS && nowMs - startedAt < LONGEST_MS
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { Type } from '@sinclair/typebox'
-import type { Attempts } from './attempts.js'
+import type { Attempt, Attempts } from './attempts.js'
 import type { AdminCall } from './call.js'
 import { setSessionCookie } from './cookies.js'
 import { networkOf } from './network-of.js'
@@ -18,13 +18,18 @@ export interface SignInParts {
   readonly attempts: Attempts
   /** The browser speaks https with somebody in front whom the relay believes. */
   readonly isForwardedHttps: (request: IncomingMessage) => boolean
-  /** The other nodes count it too. */
-  readonly tellFailure: (address: string) => void
+  /** The other nodes count too. */
+  readonly tell: (attempt: Attempt) => void
   readonly log: { info(facts: object, message: string): void; warn(facts: object, message: string): void }
 }
 
 export const signIn = (parts: SignInParts) => {
-  const { sessions, keys, password, attempts, isForwardedHttps, tellFailure, log } = parts
+  const { sessions, keys, password, attempts, isForwardedHttps, tell, log } = parts
+
+  const count = (attempt: Attempt): void => {
+    attempts.count(attempt)
+    tell(attempt)
+  }
 
   const limited = (call: AdminCall): boolean => {
     const waitMs = attempts.waitMs(networkOf(call.address))
@@ -37,21 +42,21 @@ export const signIn = (parts: SignInParts) => {
     return true
   }
 
-  return (call: AdminCall): void => {
+  return async (call: AdminCall): Promise<void> => {
     // Who is locked out is not even read.
     if (limited(call)) return
-    call.body(BODY, MAX_BODY_BYTES, (body) => {
+    await call.body(BODY, MAX_BODY_BYTES, (body) => {
       // Others may have failed while the body came in; from here on nothing is waited for, so none slips through.
       if (limited(call)) return
       const { address, request } = call
+      const network = networkOf(address)
       if (!isSamePassword(body.password, password())) {
-        attempts.failed(networkOf(address))
-        tellFailure(networkOf(address))
+        count({ network, isRight: false })
         log.warn({ address }, 'wrong password for the admin page')
         call.refuse(401, 'WRONG_PASSWORD', 'The password is wrong.')
         return
       }
-      attempts.succeeded(networkOf(address))
+      count({ network, isRight: true })
       log.info({ address }, 'an operator signed in')
       // The page's own address is over https where its origin is, whether or not a proxy says so.
       const isSecure = isForwardedHttps(request) || (request.headers.origin ?? '').startsWith('https:')

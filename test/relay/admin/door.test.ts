@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { ADMIN_PASSWORD, Operator, operator } from '../../helper/admin.js'
@@ -195,8 +195,14 @@ t.test('a session', async (t) => {
 
   t.test('ends with the password', async (t) => {
     const one = await operator(relay)
+    const live = await one.live(t)
+    relay.running.configure(configOf(undefined, ON))
+    await live.next('frame')
+    t.equal((await one.get('session')).status, 200, 'but not with another reading of the same')
+    const ended = live.next('end')
     relay.running.configure(configOf(undefined, { ...ON, RELAY_ADMIN_PASSWORD: 'another password' }))
     t.equal((await one.get('session')).status, 401)
+    await ended
     t.equal((await new Operator(relay).signIn('another password')).status, 204)
     relay.running.configure(configOf(undefined, ON))
   })
@@ -227,6 +233,15 @@ t.test('what changes something needs the token of the session', async (t) => {
     }
   }
   t.equal((await one.post('sign-out', {}, { headers: { origin: relay.url } })).status, 204)
+})
+
+t.test('what fails inside is answered, and ends nothing but the call', async (t) => {
+  const relay = await startRelay(t, undefined, ON)
+  const one = await operator(relay)
+  relay.relay.context.fleet.ask = () => Promise.reject(new Error('broken'))
+  const { status, body } = await one.post('disconnect', { user: 'ada', client: '' })
+  t.match({ status, code: problem(body) }, { status: 500, code: 'INTERNAL' })
+  t.notMatch(body, 'broken')
 })
 
 t.test('paths', async (t) => {
@@ -334,6 +349,17 @@ t.test('paths', async (t) => {
       }
     }
     t.equal((await send(relay.url, '/admin', { method: 'POST' })).status, 405)
+  })
+
+  t.test('say when the page cannot be read, and read it once it can', async (t) => {
+    const place = join(folder, 'later')
+    await writeFile(place, 'no folder')
+    const late = await startRelay(t, undefined, ON, { adminPage: place })
+    t.match(await send(late.url, '/admin'), { status: 500, body: /INTERNAL/ })
+    await rm(place)
+    await mkdir(place)
+    await writeFile(join(place, 'index.html'), '<!doctype html>')
+    t.equal((await send(late.url, '/admin')).status, 200)
   })
 
   t.test('say when the page was not built', async (t) => {

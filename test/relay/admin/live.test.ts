@@ -1,13 +1,27 @@
+import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Figures } from '../../../src/relay/admin/contract.js'
 import { EventStream } from '../../../src/relay/admin/event-stream.js'
+import { Gatherer } from '../../../src/relay/admin/gatherer.js'
+import type { Symptoms } from '../../../src/relay/admin/symptoms.js'
+import type { Fleet } from '../../../src/relay/core/fleet.js'
+import { FleetOfOne } from '../../../src/relay/engine/fleet-of-one.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 
 const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD }
+const SYMPTOMS: Symptoms = {
+  startedAt: 0,
+  clients: 0,
+  lastFloor: null,
+  lastGlobal: null,
+  lastPublish: null,
+  isEngineConnected: null,
+  troubles: { origin: [], token: [], key: [], upgrade: [] }
+}
 const BATCH = { type: 'position-batch', data: [] }
 
 /** How often this node is asked for its figures. */
@@ -138,9 +152,9 @@ t.test('gathering', async (t) => {
   })
 })
 
-t.test('a page that does not read', async (t) => {
-  let nowMs = 0
-  const opened = new Promise<ServerResponse>((resolve) => {
+/** A response to somebody who does not read it. */
+const unread = (t: Test): Promise<ServerResponse> =>
+  new Promise((resolve) => {
     const server = createServer((_request, response) => resolve(response))
     server.listen(0, '127.0.0.1', () => {
       const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -153,7 +167,10 @@ t.test('a page that does not read', async (t) => {
       })
     })
   })
-  const response = await opened
+
+t.test('a page that does not read', async (t) => {
+  let nowMs = 0
+  const response = await unread(t)
   const stream = new EventStream(response, [], () => nowMs)
   const event = `data: ${'x'.repeat(64 * 1024)}\n\n`
 
@@ -176,4 +193,42 @@ t.test('a page that does not read', async (t) => {
     stream.send(event)
     t.ok(response.destroyed)
   })
+
+  t.test('does not keep open what has ended', async (t) => {
+    const response = await unread(t)
+    const ended = new EventStream(response, [], () => nowMs)
+    while (response.writableLength === 0) ended.send(event)
+    ended.end('event: end\n\n')
+    t.notOk(ended.send(event))
+    await once(response, 'close')
+    t.pass('it was closed')
+  })
+})
+
+t.test('checks that a page could not take are told again, until it has them', async (t) => {
+  const fleet = Object.assign(new FleetOfOne(), {
+    ask: async () => [
+      { node: 'one', answer: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, symptoms: SYMPTOMS } }
+    ]
+  }) as unknown as Fleet
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+  const gatherer = new Gatherer({ fleet, nowMs: () => 0, log })
+  let refusals = 1
+  const told: string[] = []
+  const done = new Promise<void>((resolve) => {
+    const leave = gatherer.add({
+      send: (event) => {
+        if (event.startsWith('event: frame') && told.length > 0) {
+          leave()
+          resolve()
+        }
+        if (!event.startsWith('event: checks')) return true
+        if (refusals-- > 0) return false
+        told.push(event)
+        return true
+      }
+    })
+  })
+  await done
+  t.equal(told.length, 1, 'and not once more')
 })

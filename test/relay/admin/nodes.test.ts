@@ -58,6 +58,15 @@ t.test('two relays on one Redis', async (t) => {
     t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, { headers })).status, 429)
   })
 
+  t.test('know together from where operators come', async (t) => {
+    const headers = { 'x-forwarded-for': '192.0.2.10' }
+    const stranger = (count: number) => ({ headers: { 'x-forwarded-for': `198.51.100.${count}` } })
+    await new Operator(one).signIn(ADMIN_PASSWORD, { headers })
+    for (let count = 0; count < 120; count++) await new Operator(other).signIn('a guess', stranger(count))
+    t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, stranger(200))).status, 429)
+    t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, { headers })).status, 204)
+  })
+
   t.test('sign out together', async (t) => {
     const live = await there.live(t)
     await live.next('history')
