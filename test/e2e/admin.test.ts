@@ -19,7 +19,8 @@ const NAMESPACES = [
     history_size: 10,
     history_ttl: '300s',
     schema: 'PositionBatch'
-  }
+  },
+  { name: 'loose', allow_subscribe_for_client: true }
 ]
 const relay = await startRelay(t, { channel: { namespaces: NAMESPACES } }, ADMIN_ENV)
 const browser = await startBrowser(t)
@@ -150,19 +151,52 @@ t.test("the operators' page", async (t) => {
     t.same(complaints, [])
   })
 
-  t.test('disconnects one connection, or all of a user', async (t) => {
-    const dee = await Promise.all([1, 2, 3].map(() => listener(t, 'dee', 'floor:2')))
-    const { client: other } = await listener(t, 'eve', 'floor:2')
-    const gone = dee.map(({ client }) => isGone(client))
+  t.test('shows the last fifty of publications that nothing tells apart', async (t) => {
     const { page, complaints } = await openAdminPage(t, browser, relay)
-    await page.goto('/admin#/connections?search=dee')
+    await page.goto('/admin#/channel?name=loose:1')
+    await page.getByText('Live', { exact: true }).waitFor()
+    const shown = page.locator('ol li')
+    let round = 0
+    // All within a millisecond.
+    const publish = async (): Promise<boolean> => {
+      const command = { publish: { channel: 'loose:1', data: { round: ++round } } }
+      await relay.api('batch', { commands: Array.from({ length: 20 }, () => command) })
+      return page
+        .getByText(`{"round":${round}}`)
+        .first()
+        .waitFor({ timeout: 2000 })
+        .then(() => true)
+        .catch(() => false)
+    }
+    for (let count = 0; count < 5; count++) await eventually(publish)
+    t.equal(await shown.count(), 50)
+    t.same(complaints, [])
+  })
+
+  t.test('goes on where somebody has signed in anew in another tab', async (t) => {
+    const { page, context } = await openAdminPage(t, browser, relay, { expected: REFUSED })
+    await page.goto('/admin')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await context.request.post('/admin/api/sign-in', { data: { password: ADMIN_PASSWORD } })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
+    t.equal((await context.request.get('/admin/api/session')).status(), 401)
+  })
+
+  t.test('disconnects one connection, or all of a user', async (t) => {
+    const dov = await Promise.all([1, 2, 3].map(() => listener(t, 'dov', 'floor:2')))
+    const { client: other } = await listener(t, 'eve', 'floor:2')
+    const gone = dov.map(({ client }) => isGone(client))
+    const { page, complaints } = await openAdminPage(t, browser, relay)
+    // No part of a client's number, which is found as well.
+    await page.goto('/admin#/connections?search=dov')
     await page.getByText('3 found').waitFor()
-    const first = page.getByRole('button', { name: 'Disconnect dee' }).first()
+    const first = page.getByRole('button', { name: 'Disconnect dov' }).first()
 
     await first.click()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
-    t.equal(dee.filter(({ client }) => client.state === 'connected').length, 3, 'asked before it is done')
+    t.equal(dov.filter(({ client }) => client.state === 'connected').length, 3, 'asked before it is done')
 
     await first.click()
     await page.getByRole('button', { name: 'This connection' }).click()

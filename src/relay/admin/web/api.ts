@@ -1,4 +1,4 @@
-import type { Problem } from '../contract.js'
+import type { Problem, Session } from '../contract.js'
 
 /** What the relay did not want, or could not. */
 export class Refused extends Error {
@@ -50,7 +50,18 @@ export const get = async <Answer>(path: string, question: Question = {}): Promis
   return (await exchange(addressOf(path, query), { headers, signal })).json()
 }
 
-export const post = (path: string, body: unknown = {}): Promise<Response> => {
+export const post = async (path: string, body: unknown = {}): Promise<Response> => {
+  try {
+    return await postOnce(path, body)
+  } catch (cause) {
+    if (!(cause instanceof Refused) || cause.code !== 'CSRF_MISMATCH') throw cause
+    // Somebody has signed in anew in another tab, and the browser has that session's cookie now.
+    rememberCsrf((await get<Session>('session')).csrf)
+    return postOnce(path, body)
+  }
+}
+
+const postOnce = (path: string, body: unknown): Promise<Response> => {
   askedAtMs = Date.now()
   const headers = { 'content-type': 'application/json', 'x-admin-csrf': csrf }
   return exchange(addressOf(path), { method: 'POST', headers, body: JSON.stringify(body) })

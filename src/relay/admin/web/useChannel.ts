@@ -6,11 +6,19 @@ import { useLive } from './useLive.js'
 const KEPT = 50
 const SHOW_EVERY_MS = 250
 
+/** Told apart by when it was heard of: without a history, offsets do not tell, and a millisecond has room for many. */
+export interface HeardPublication extends LivePublication {
+  readonly heardAs: number
+}
+
+let heard = 0
+const hear = (publication: LivePublication): HeardPublication => ({ ...publication, heardAs: heard++ })
+
 /** One channel: what is known of it, and its publications as they come in, newest first. */
 export const useChannel = (name: string) => {
   const { data, error } = useAnswer<ChannelDetail>('channel', () => ({ name }))
-  const publications = shallowRef<readonly LivePublication[]>([])
-  let fresh: LivePublication[] = []
+  const publications = shallowRef<readonly HeardPublication[]>([])
+  let fresh: HeardPublication[] = []
 
   // A busy channel brings hundreds in a second; the page is drawn a few times.
   const show = (): void => {
@@ -20,7 +28,7 @@ export const useChannel = (name: string) => {
   }
   const timer = setInterval(show, SHOW_EVERY_MS)
   const stop = useLive().follow(name, (publication) => {
-    fresh.push(publication)
+    fresh.push(hear(publication))
     if (fresh.length > KEPT) fresh.shift()
   })
   onScopeDispose(() => {
@@ -35,6 +43,7 @@ export const useChannel = (name: string) => {
     const kept = detail.publications
       .filter(({ time }) => time < newestKnown)
       .sort((one, other) => other.time - one.time)
+      .map(hear)
     publications.value = [...publications.value, ...kept].slice(0, KEPT)
   })
 
