@@ -164,11 +164,11 @@ t.test("the operators' page", async (t) => {
       return page
         .getByText(`{"round":${round}}`)
         .first()
-        .waitFor({ timeout: 2000 })
+        .waitFor({ timeout: 600 })
         .then(() => true)
         .catch(() => false)
     }
-    for (let count = 0; count < 5; count++) await eventually(publish)
+    for (let count = 0; count < 4; count++) await eventually(publish)
     t.equal(await shown.count(), 50)
     t.same(complaints, [])
   })
