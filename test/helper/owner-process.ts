@@ -23,8 +23,9 @@ export interface OwnerProcess {
 
 /** A real owner in a process of its own, with this test as its two workers. */
 export const startOwner = async (t: Teardown): Promise<OwnerProcess> => {
-  const child = fork(fileURLToPath(new URL('owner-program.ts', import.meta.url)), {
-    execArgv: ['--import=tsx'],
+  // Compiled or not, it is what this is.
+  const child = fork(fileURLToPath(import.meta.url.replace('owner-process', 'owner-program')), {
+    execArgv: process.execArgv,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc', 'pipe', 'pipe']
   })
   t.teardown(() => child.kill('SIGKILL'))
