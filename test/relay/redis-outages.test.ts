@@ -148,6 +148,8 @@ t.test(`three relays, ${CLIENTS} clients, ${PUBLICATIONS} publications, and ever
 
   redis.pause()
   await setTimeout(AWAY_MS)
+  // Relays wait about as long for an answer before they give it up.
+  for (const port of ports) await eventually(async () => (await health(port)) === 503)
   redis.resume()
   await published(0.7)
   const toldBefore = listeners.map(({ stretches }) => stretches.length)
