@@ -3,15 +3,15 @@
  * machine, Node 20, everything on. Measure on your own machines and put the numbers in.
  */
 export const MEASURED: Costs = {
-  deliveryMicros: 9,
-  publishMicros: 130,
+  deliveryMicros: 11,
+  publishMicros: 100,
   receiveMicros: 45,
-  redisPublishMicros: 25,
-  redisPushMicros: 6,
-  connectMicros: 190,
-  connectionKib: 12,
+  redisPublishMicros: 30,
+  redisPushMicros: 5,
+  connectMicros: 200,
+  connectionKib: 7,
   kernelKib: 8,
-  idleMib: 110
+  idleMib: 90
 }
 
 export interface Costs {
