@@ -34,6 +34,8 @@ t.test('a Redis that dies', async (t) => {
   const redis = await startRedis(t)
   const { engine, broker, history, presence, delivered, publish, record } = await listening(t, redis.url)
   const before = await publish('1')
+  // It comes by another connection than the answer.
+  await delivered.until(1)
   await redis.kill()
   await eventually(() => !engine.isReady)
 
@@ -76,6 +78,7 @@ t.test('a Redis that stands still', async (t) => {
   const redis = await startRedis(t)
   const { engine, delivered, publish } = await listening(t, redis.url)
   const before = await publish('1')
+  await delivered.until(1)
   redis.pause()
   const began = performance.now()
   await t.rejects(publish('2'), EngineFault)
@@ -95,6 +98,7 @@ t.test('a Redis that is emptied', async (t) => {
   const redis = await startRedis(t)
   const { publish, history, delivered } = await listening(t, redis.url)
   const before = await publish('1')
+  await delivered.until(1)
   await client(t, redis).flushall()
   t.match(await history.read('ns:1', ALL, KEPT), { offset: 0, publications: [] })
   const after = await publish('2')
@@ -113,6 +117,7 @@ t.test('a replica that takes over', async (t) => {
   const proxy = await startTcpProxy(t, first.port)
   const { engine, delivered, publish, record } = await listening(t, `redis://127.0.0.1:${proxy.port}`)
   const before = await publish('1')
+  await delivered.until(1)
   proxy.lead(second.port)
 
   t.test('is refused while it is a replica', async (t) => {
