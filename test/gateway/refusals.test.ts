@@ -192,7 +192,7 @@ const CASES: readonly Case[] = [
     ask: get('/api/zones'),
     provider: {
       exchange: async () => {
-        throw new TypeError('cannot read /work/main/src/gateway/secret.ts')
+        throw new TypeError('cannot read /srv/gateway/secret.js')
       }
     }
   },
@@ -267,7 +267,7 @@ const BROKEN_BACKENDS: readonly (readonly [of: string, onConnection: (socket: So
   ['closes in the middle of the status line', answerAndEnd('HTTP/1.1 20')],
   ['closes in the middle of the headers', answerAndEnd('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
   ['does not speak HTTP', answerAndEnd('220 mail.example.com ESMTP ready\r\n')],
-  ['answers a page without a head', answerAndEnd('<html>at main (/work/main/dist/index.js:1)</html>')],
+  ['answers a page without a head', answerAndEnd('<html>at main (/srv/backend/index.js:1)</html>')],
   ['answers with a status that is none', answerAndEnd('HTTP/1.1 abc OK\r\n\r\n')],
   ['answers with a header that is none', answerAndEnd('HTTP/1.1 200 OK\r\nNo Header\r\n\r\n{}')],
   ['answers with two lengths', answerAndEnd('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}')],
