@@ -9,3 +9,10 @@ export const percentile = (values: readonly number[], share: number): number => 
   const sorted = values.toSorted((left, right) => left - right)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
+
+/** Of readings that were taken side by side: on a machine that others use too, each pair shares its disturbance. */
+export const medianRatio = (ours: readonly number[], theirs: readonly number[]): number =>
+  median(ours.map((value, index) => value / (theirs[index] ?? Number.NaN)))
+
+export const medianDifference = (ours: readonly number[], theirs: readonly number[]): number =>
+  median(ours.map((value, index) => value - (theirs[index] ?? Number.NaN)))

@@ -7,15 +7,17 @@ import { withoutPathSecret } from './path-secret.js'
 export const logRequests =
   (write: LineWriter): AnswerListener =>
   (request, { status, cutShort, ms }) => {
-    // Only the path can hold what JSON must escape: ids, methods and addresses were checked before they got here.
-    const path = JSON.stringify(loggablePath(request))
-    const what = `"requestId":"${request.id}","method":"${request.method}","path":${path},"status":${status}`
-    const how = `"ms":${Math.round(ms * 10) / 10},"ip":"${request.clientAddress}"${cutShort ? ',"cutShort":true' : ''}`
-    write(`${what},${how},"msg":"request"`)
+    // Ids, methods and addresses were checked before they got here: nothing in them needs escaping in JSON.
+    const what = `"requestId":"${request.id}","method":"${request.method}","path":${loggablePath(request)}`
+    const tenths = Math.round(ms * 10)
+    const how = `"status":${status},"ms":${Math.trunc(tenths / 10)}.${tenths % 10},"ip":"${request.clientAddress}"`
+    write(`${what},${how}${cutShort ? ',"cutShort":true' : ''},"msg":"request"`)
   }
 
 const MAX_PATH_CHARACTERS = 256
 
+/** As JSON. A path with one reading has no character that JSON escapes; of one that was refused, only what was sent is known. */
 const loggablePath = ({ path, raw }: FastifyRequest): string =>
-  // A path that was refused as ambiguous is known only as it was sent.
-  withoutPathSecret(path || (raw.url ?? '').split('?', 1).join('')).slice(0, MAX_PATH_CHARACTERS)
+  path ? `"${shortened(path)}"` : JSON.stringify(shortened((raw.url ?? '').split('?', 1).join('')))
+
+const shortened = (path: string): string => withoutPathSecret(path).slice(0, MAX_PATH_CHARACTERS)

@@ -41,6 +41,7 @@ export const infoLines = (log: Logger): LineWriter => {
   const stream = inside[symbols.streamSym] as DestinationStream
   // What every line of this log begins with, as JSON, and with the comma in front of it.
   const bindings = inside[symbols.chindingsSym] as string
+  let beginning = ''
   let lines = ''
   const write = (): void => {
     const text = lines
@@ -48,8 +49,11 @@ export const infoLines = (log: Logger): LineWriter => {
     stream.write(text)
   }
   return (fields) => {
-    if (lines === '') setImmediate(write)
-    lines += `{"level":${pino.levels.values.info},"time":${Date.now()}${bindings},${fields}}\n`
+    if (lines === '') {
+      beginning = `{"level":${pino.levels.values.info},"time":${Date.now()}${bindings},`
+      setImmediate(write)
+    }
+    lines += `${beginning}${fields}}\n`
   }
 }
 

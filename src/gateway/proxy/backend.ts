@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { buildConnector, Client } from 'undici'
 import { READING_METHODS } from '../access.js'
@@ -58,8 +59,35 @@ const connectorOf = (timeout: number): buildConnector.connector => {
       }
       // Undici says what a connection has served only where it was closed, not where it was reset.
       socket.once('error', (fault) => Object.assign(fault, { socket: { bytesRead: socket.bytesRead } }))
+      joinSmallWrites(socket)
       callback(null, socket)
     })
+}
+
+const SMALL_BYTES = 16 * 1024
+
+/**
+ * Lets the head and the body of a small request leave in one piece, as Latin-1 text, which keeps every byte. A list of
+ * pieces is dearer to write than their copy: 3 µs.
+ */
+const joinSmallWrites = (socket: Socket): void => {
+  const { _writev: writeList } = socket
+  socket._writev = (chunks, callback) => {
+    const text = joined(chunks)
+    if (text !== null) socket._write(text, 'latin1', callback)
+    else writeList?.call(socket, chunks, callback)
+  }
+}
+
+const joined = (chunks: readonly { chunk: Buffer | string; encoding: BufferEncoding }[]): string | null => {
+  let text = ''
+  for (const { chunk, encoding } of chunks) {
+    if (typeof chunk !== 'string') text += chunk.toString('latin1', 0, SMALL_BYTES + 1)
+    else if (encoding === 'latin1') text += chunk
+    else return null
+    if (text.length > SMALL_BYTES) return null
+  }
+  return text
 }
 
 /**

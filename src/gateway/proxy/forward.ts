@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Dispatcher } from 'undici'
+import { READING_METHODS } from '../access.js'
 import type { HeaderTable } from '../security-header-table.js'
 import { Exchange, type ExchangeParts } from './exchange.js'
-import { backendRequestHeaders } from './request-headers.js'
+import { type BodyAnnouncement, backendRequestHeaders } from './request-headers.js'
 
 export type ForwardedBody = string | Readable | null
 
@@ -22,20 +23,20 @@ export interface ForwarderParts extends Omit<ExchangeParts, 'fixedHead'> {
 export const forwarder = ({ backend, publicHost, headerTable, watch, log }: ForwarderParts): Forward => {
   const parts: ExchangeParts = { backend, watch, log, fixedHead: Object.entries(headerTable).flat() }
   return (request, reply, body) => {
-    const headers = backendRequestHeaders(request, publicHost)
-    if (typeof body === 'string') {
-      // It was written anew, and so is what is said about it.
-      headers['content-length'] = undefined
-      headers['content-type'] = 'application/json'
-    }
     const options: Dispatcher.DispatchOptions = {
       method: request.method as Dispatcher.HttpMethod,
       // The very text that was checked.
       path: `${backend.pathPrefix}${request.raw.url}`,
-      headers,
+      headers: backendRequestHeaders(request, publicHost, announcement(request.method, body)),
       body
     }
     new Exchange(parts, reply, options).start()
     // Nothing is returned: a reply would make the framework wait for its end, at the price of a dozen listeners.
   }
+}
+
+const announcement = (method: string, body: ForwardedBody): BodyAnnouncement => {
+  if (typeof body === 'string') return 'json'
+  // A read is forwarded without a body.
+  return READING_METHODS.has(method) ? 'none' : 'as sent'
 }

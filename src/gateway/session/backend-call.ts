@@ -4,7 +4,7 @@ import type { Client } from 'undici'
 import { type Backend, type BackendWatch, backendRefusal } from '../proxy/backend.js'
 import type { BackendSlots, Waiter } from '../proxy/backend-slots.js'
 import { backendRequestHeaders } from '../proxy/request-headers.js'
-import { browserResponseHeaders } from '../proxy/response-headers.js'
+import { browserResponseHeaders, withoutNames } from '../proxy/response-headers.js'
 import { MAX_STATUS } from '../proxy/response-status.js'
 import { onceClosed } from '../response-close.js'
 
@@ -28,6 +28,9 @@ export type BackendCall = (reply: FastifyReply, body: string | null) => Promise<
 // Many times what a session takes; its answer is held in memory, and many sign in at the same time.
 const MAX_ANSWER_BYTES = 1024 * 1024
 
+// The answer has to be read here, so it must not come compressed.
+const COMPRESSIONS = ['accept-encoding']
+
 /** The way out for what has to be read before it is answered. Else it keeps to the rules of the forwarder. */
 export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts): BackendCall => {
   const exchange = async (reply: FastifyReply, body: string | null, gone: AbortSignal): Promise<BackendAnswer> => {
@@ -37,14 +40,14 @@ export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts):
       const answer = await connection.request({
         method: 'POST',
         path: `${backend.pathPrefix}${reply.request.raw.url}`,
-        headers: {
-          ...backendRequestHeaders(reply.request, publicHost),
-          // The answer has to be read here, so it must not come compressed.
-          'accept-encoding': 'identity',
-          // Those of the body as it came; it was written anew.
-          'content-length': undefined,
-          'content-type': body === null ? undefined : 'application/json'
-        },
+        headers: [
+          ...withoutNames(
+            backendRequestHeaders(reply.request, publicHost, body === null ? 'none' : 'json'),
+            COMPRESSIONS
+          ),
+          'accept-encoding',
+          'identity'
+        ],
         body,
         headersTimeout: Math.max(1, backend.timeoutMs - waitedMs),
         signal: gone,
