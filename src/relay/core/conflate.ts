@@ -1,5 +1,14 @@
 import { type ConflatePath, parseConflatePath } from './conflate-path.js'
-import { afterBlanks, afterValue, eachEntry, isListAt, isObjectAt, memberOf } from './json-scan.js'
+import {
+  afterBlanks,
+  afterValue,
+  eachEntry,
+  isListAt,
+  isObjectAt,
+  memberOf,
+  parsedString,
+  textBetween
+} from './json-scan.js'
 
 /**
  * Merges publications that hold a list of keyed entries: the newest entry of every key, and everything else of the newest
@@ -18,9 +27,6 @@ export const conflator = (path: string): Conflator => {
   return { begin: () => new Conflation(parsed) }
 }
 
-/** A piece of a text keeps the whole text in memory, so after so much the pieces are cut out of one text again. */
-const COMPACT_AFTER_CHARACTERS = 64 * 1024
-
 /** Publications of one channel on their way to becoming one. */
 export class Conflation {
   readonly #path: ConflatePath
@@ -29,19 +35,17 @@ export class Conflation {
   #before = ''
   #behind = ''
   #entriesLength = 0
-  #addedSinceCompacted = 0
 
   constructor(path: ConflatePath) {
     this.#path = path
   }
 
   /** False, and nothing changed, where the text has not the shape. */
-  add(json: string): boolean {
+  add(text: string): boolean {
+    const json = Buffer.from(text)
     const shape = shapeOf(json, this.#path)
     if (shape === null) return false
     this.#take(json, shape)
-    this.#addedSinceCompacted += json.length
-    if (this.#addedSinceCompacted > COMPACT_AFTER_CHARACTERS + this.length) this.#compact()
     return true
   }
 
@@ -54,11 +58,11 @@ export class Conflation {
     return `${this.#before}${[...this.#entries.values()].join(',')}${this.#behind}`
   }
 
-  #take(json: string, { listStart, listEnd, keys, places }: Shape): void {
-    this.#before = json.slice(0, listStart + 1)
-    this.#behind = json.slice(listEnd - 1)
+  #take(json: Buffer, { listStart, listEnd, keys, places }: Shape): void {
+    this.#before = textBetween(json, 0, listStart + 1)
+    this.#behind = textBetween(json, listEnd - 1, json.length)
     for (const [index, key] of keys.entries()) {
-      const entry = json.slice(places[2 * index], places[2 * index + 1])
+      const entry = textBetween(json, places[2 * index] as number, places[2 * index + 1] as number)
       const older = this.#entries.get(key)
       if (older !== undefined) {
         this.#entriesLength -= older.length
@@ -67,13 +71,6 @@ export class Conflation {
       this.#entries.set(key, entry)
       this.#entriesLength += entry.length
     }
-  }
-
-  #compact(): void {
-    const json = this.toJson()
-    const shape = shapeOf(json, this.#path)
-    if (shape !== null) this.#take(json, shape)
-    this.#addedSinceCompacted = 0
   }
 }
 
@@ -86,7 +83,7 @@ interface Shape {
 }
 
 /** Where list and entries are; null where there is no such list, or an entry without a key. */
-const shapeOf = (json: string, { list, key }: ConflatePath): Shape | null => {
+const shapeOf = (json: Buffer, { list, key }: ConflatePath): Shape | null => {
   const listStart = follow(json, afterBlanks(json, 0), list)
   if (listStart === -1 || !isListAt(json, listStart)) return null
   const keys: string[] = []
@@ -101,12 +98,13 @@ const shapeOf = (json: string, { list, key }: ConflatePath): Shape | null => {
   return listEnd === -1 ? null : { listStart, listEnd, keys, places }
 }
 
-const follow = (json: string, start: number, names: readonly string[]): number => {
+const follow = (json: Buffer, start: number, names: readonly string[]): number => {
   let place = start
   for (const name of names) {
     if (!isObjectAt(json, place)) return -1
-    place = memberOf(json, place, name)
-    if (place === -1) return -1
+    const member = memberOf(json, place, name)
+    if (member === null) return -1
+    place = member.start
   }
   return place
 }
@@ -115,10 +113,12 @@ const follow = (json: string, start: number, names: readonly string[]): number =
 const MAX_NUMBER_LENGTH = 15
 
 /** A string or a number, the same text for the same value; null for all else. */
-const keyAt = (json: string, place: number): string | null => {
+const keyAt = (json: Buffer, place: number): string | null => {
   if (place === -1) return null
-  const raw = json.slice(place, afterValue(json, place))
-  if (raw.startsWith('"')) return raw.includes('\\') ? JSON.stringify(JSON.parse(raw)) : raw
+  const raw = textBetween(json, place, afterValue(json, place))
+  if (raw.startsWith('"')) return raw.includes('\\') ? quoted(parsedString(raw)) : raw
   if (!/^[-\d]/.test(raw)) return null
   return raw.length > MAX_NUMBER_LENGTH ? raw : String(Number(raw))
 }
+
+const quoted = (text: string | null): string | null => (text === null ? null : JSON.stringify(text))

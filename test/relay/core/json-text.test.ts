@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { conflator } from '../../../src/relay/core/conflate.js'
 import { entryTexts, fieldText, onOneLine, valueTexts } from '../../../src/relay/core/json-text.js'
 
 t.test('fieldText', async (t) => {
@@ -62,6 +63,28 @@ t.test('valueTexts', async (t) => {
         fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', ',') }),
         (text) => valueTexts(text).join('').length <= text.length
       )
+    )
+  })
+})
+
+t.test('what is no JSON', async (t) => {
+  const garbage = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', 'data', ':', ',', 'é') })
+
+  t.test('does not keep a search for a field going', async (_t) => {
+    fc.assert(fc.property(garbage, (text) => (fieldText(text, 'data') ?? '').length <= text.length))
+  })
+
+  t.test('does not keep a search for entries going', async (_t) => {
+    fc.assert(fc.property(garbage, (text) => entryTexts(`[${text}`).join('').length <= text.length))
+  })
+
+  t.test('does not end a merge', async (_t) => {
+    fc.assert(
+      fc.property(garbage, (text) => {
+        const conflation = conflator('data[].a').begin()
+        conflation.add(`{"data":[{"a":${text}`)
+        return typeof conflation.toJson() === 'string'
+      })
     )
   })
 })
