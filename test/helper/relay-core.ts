@@ -161,7 +161,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
     },
     token,
     publish: (channel, data, more = {}) =>
-      relay.publish(channel, data, { ...PLAIN_PUBLICATION, data: JSON.stringify(data), ...more }),
+      relay.publish(channel, { ...PLAIN_PUBLICATION, data: JSON.stringify(data), ...more }),
     endTurn,
     pass: (ms) => {
       clock.nowMs += ms

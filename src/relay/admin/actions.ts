@@ -27,7 +27,7 @@ export const testPublish =
       // The text that was sent, not one that was written anew; of two equal names nobody knows which one is meant.
       const data = fieldText(text, 'data')
       const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
-      const reply = data === null ? null : await calls.one('publish', request)
+      const reply = data === null ? null : await calls.one('publish', Buffer.from(request))
       if (reply === null || reply instanceof ReplyError) {
         call.refuse(400, 'PUBLISH_REFUSED', reply?.message ?? 'data must be there once')
         return

@@ -46,7 +46,7 @@ export const publish = (connection: Connection, request: unknown, id: number, te
   if (data === null) return errors.BAD_REQUEST
   if (!mayPublish(kind.options, callerOn(connection, channel))) return errors.PERMISSION_DENIED
 
-  const published = publishOn(connection.context, kind, channel, (request as { data: unknown }).data, {
+  const published = publishOn(connection.context, kind, channel, {
     ...PLAIN_PUBLICATION,
     data: onOneLine(data),
     info: connection.describe(connection.subscriptions.get(channel)?.info ?? null)

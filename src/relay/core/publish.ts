@@ -15,16 +15,14 @@ export const PLAIN_PUBLICATION: NewPublication = {
   versionEpoch: ''
 }
 
-/** `parsed` is what the text of the publication's data says. */
 export const publishOn = (
   context: Context,
   kind: ChannelKind,
   channel: string,
-  parsed: unknown,
   publication: NewPublication
 ): MaybePromise<Published | ReplyError> => {
   const { namespace, options } = kind
-  const fault = options.schema === null ? null : context.schemaFault(options.schema, parsed)
+  const fault = options.schema === null ? null : context.schemaFault(options.schema, JSON.parse(publication.data))
   if (fault !== null) return new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${fault}`)
   const asDelta = options.deltaPublish && !publication.delta
   const published = context.broker.publish(channel, asDelta ? { ...publication, delta: true } : publication, options)

@@ -60,10 +60,9 @@ export class Relay {
     return commands
   }
 
-  /** `parsed` is what the text of the data says; a schema may want to see it. */
-  publish(channel: string, parsed: unknown, publication: NewPublication): MaybePromise<Published | ReplyError> {
+  publish(channel: string, publication: NewPublication): MaybePromise<Published | ReplyError> {
     const kind = channelKind(channel, this.context.channels)
-    return kind instanceof ReplyError ? kind : publishOn(this.context, kind, channel, parsed, publication)
+    return kind instanceof ReplyError ? kind : publishOn(this.context, kind, channel, publication)
   }
 
   /** New rules hold for what comes; who is connected or subscribed stays so. */

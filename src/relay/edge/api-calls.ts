@@ -1,10 +1,11 @@
 import type { Log } from '../core/context.js'
 import { EngineFault } from '../core/engine-fault.js'
 import { INTERNAL, ReplyError } from '../core/errors.js'
-import { entryTexts, fieldText, valueTexts } from '../core/json-text.js'
+import { JsonObject } from '../core/json-object.js'
+import { afterProvenValue, NO_VALUE } from '../core/json-proof.js'
+import { afterBlanks, eachEntry, isListAt } from '../core/json-scan.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
-import { isObject } from '../core/requests.js'
 import { API_METHODS, type ApiMethodName, NOT_FOUND, NUMBERED_METHODS } from './api-methods.js'
 import { errorJson, resultJson } from './api-reply.js'
 import { ApiRequest, BadField } from './api-request.js'
@@ -30,45 +31,49 @@ export class ApiCalls {
   }
 
   /** A body that is the request of one method. */
-  one(method: string, body: string): MaybePromise<ApiReply> {
-    const params = parse(body)
-    if (params === undefined) return null
-    if (method === 'batch') return this.#batch(params, body)
-    const called = this.#call(method, params, body)
+  one(method: string, body: Buffer): MaybePromise<ApiReply> {
+    const request = requestIn(body)
+    if (request === undefined) return null
+    if (method === 'batch') return this.#batch(request, body)
+    const called = this.#call(method, request)
     return after(called, (result) => (result instanceof ReplyError ? result : resultJson(result)))
   }
 
   /** A body of commands that name their method. Each has its answer on a line of its own, in the same order. */
-  many(body: string): MaybePromise<ApiReply> {
-    const texts = valueTexts(body)
-    const commands = texts.map(parse)
-    if (commands.length === 0 || !commands.every(isObject)) return null
-    const replies = commands.map((command, index) => {
-      const text = fieldText(texts[index] as string, 'params') ?? '{}'
-      const called = this.#call(methodName(command.method), command.params ?? {}, text === 'null' ? '{}' : text)
-      const id = Number.isSafeInteger(command.id) && command.id !== 0 ? `"id":${command.id},` : ''
+  many(body: Buffer): MaybePromise<ApiReply> {
+    const commands = commandsIn(body)
+    if (commands === null || commands.length === 0) return null
+    const replies = commands.map((command) => {
+      const called = this.#call(methodName(command.value('method')), paramsOf(command, body))
+      const number = command.value('id')
+      const id = Number.isSafeInteger(number) && number !== 0 ? `"id":${number},` : ''
       return after(called, (result) => `{${id}${replyJson(result).slice(1)}`)
     })
     return joinReplies(replies, (all) => all.join('\n'))
   }
 
   /** Several commands in one request: for small channels the request is half of what a publication costs. */
-  #batch(params: unknown, body: string): MaybePromise<ApiReply> {
-    if (!isObject(params) || !Array.isArray(params.commands)) return new BadField('commands', 'must be a list').reply
-    const texts = entryTexts(fieldText(body, 'commands') ?? '[]')
-    const replies = params.commands.map((command: unknown, index) => {
-      const [method = ''] = isObject(command) ? Object.keys(command) : []
-      const text = fieldText(texts[index] ?? '{}', method) ?? '{}'
-      const called = this.#call(method, isObject(command) ? command[method] : undefined, text)
-      return after(called, (result) => (result instanceof ReplyError ? errorJson(result) : `{"${method}":${result}}`))
+  #batch(request: JsonObject | null, body: Buffer): MaybePromise<ApiReply> {
+    const list = request?.place('commands') ?? null
+    if (list === null || !isListAt(body, list.start)) return new BadField('commands', 'must be a list').reply
+    const replies: MaybePromise<string>[] = []
+    eachEntry(body, list.start, (start) => {
+      const command = JsonObject.at(body, start)
+      const [method = ''] = command?.names ?? []
+      const place = command?.place(method) ?? null
+      const called = this.#call(method, place === null ? null : JsonObject.at(body, place.start))
+      replies.push(
+        after(called, (result) => (result instanceof ReplyError ? errorJson(result) : `{"${method}":${result}}`))
+      )
+      return true
     })
     return joinReplies(replies, (all) => `{"replies":[${all.join(',')}]}`)
   }
 
-  #call(method: string, params: unknown, text: string): MaybePromise<string | ReplyError> {
+  #call(method: string, request: JsonObject | null): MaybePromise<string | ReplyError> {
     if (!isMethod(method)) return NOT_FOUND
     const startedAt = performance.now()
-    return after(this.#run(method, params, text), (result) => {
+    return after(this.#run(method, request), (result) => {
       this.#watch.apiAnswered(method, (performance.now() - startedAt) / 1000)
       if (result instanceof ReplyError) this.#watch.apiRefused(method, result.code)
       return result
@@ -76,14 +81,14 @@ export class ApiCalls {
   }
 
   /** One command that fails is answered in its place; the others go on. */
-  #run(method: ApiMethodName, params: unknown, text: string): MaybePromise<string | ReplyError> {
+  #run(method: ApiMethodName, request: JsonObject | null): MaybePromise<string | ReplyError> {
     const failed = (error: unknown): ReplyError => {
       if (error instanceof BadField) return error.reply
       if (!(error instanceof EngineFault)) this.#log.error({ err: error, method }, 'an API call failed')
       return INTERNAL
     }
     try {
-      const result = API_METHODS[method](this.#relay, new ApiRequest(params, text))
+      const result = API_METHODS[method](this.#relay, new ApiRequest(request))
       return result instanceof Promise ? result.catch(failed) : result
     } catch (error) {
       return failed(error)
@@ -108,10 +113,30 @@ const joinReplies = (
 ): MaybePromise<string> =>
   replies.some((reply) => reply instanceof Promise) ? Promise.all(replies).then(join) : join(replies as string[])
 
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+/** The request that a body is: null where that is no object, undefined where the body is no JSON. */
+const requestIn = (body: Buffer): JsonObject | null | undefined => {
+  const start = afterBlanks(body, 0)
+  const object = JsonObject.at(body, start)
+  const end = object?.end ?? afterProvenValue(body, start)
+  return end !== NO_VALUE && afterBlanks(body, end) === body.length ? object : undefined
+}
+
+/** Objects with blanks between them, or nothing; null where there is anything else. */
+const commandsIn = (body: Buffer): JsonObject[] | null => {
+  const commands: JsonObject[] = []
+  for (let next = afterBlanks(body, 0); next < body.length; ) {
+    const command = JsonObject.at(body, next)
+    if (command === null) return null
+    commands.push(command)
+    next = afterBlanks(body, command.end)
   }
+  return commands
+}
+
+const NO_PARAMS = JsonObject.at(Buffer.from('{}'), 0)
+
+const paramsOf = (command: JsonObject, body: Buffer): JsonObject | null => {
+  if (!command.has('params') || command.text('params') === 'null') return NO_PARAMS
+  const place = command.place('params')
+  return place === null ? null : JsonObject.at(body, place.start)
 }

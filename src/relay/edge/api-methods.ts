@@ -19,21 +19,18 @@ export type ApiMethod = (relay: Relay, request: ApiRequest) => MaybePromise<stri
 /** 104 has other words here than for clients. */
 export const NOT_FOUND = new ReplyError(104, 'not found')
 
-const publicationOf = (request: ApiRequest): { readonly publication: NewPublication; readonly parsed: unknown } => {
+const publicationOf = (request: ApiRequest): NewPublication => {
   const data = request.json('data')
   if (data === null) throw new BadField('data', 'is missing')
   return {
-    parsed: data.parsed,
-    publication: {
-      data: data.text,
-      info: null,
-      tags: request.tags(),
-      delta: request.flag('delta'),
-      skipHistory: request.flag('skip_history'),
-      idempotencyKey: request.text('idempotency_key'),
-      version: request.whole('version', 0),
-      versionEpoch: request.text('version_epoch')
-    }
+    data,
+    info: null,
+    tags: request.tags(),
+    delta: request.flag('delta'),
+    skipHistory: request.flag('skip_history'),
+    idempotencyKey: request.text('idempotency_key'),
+    version: request.whole('version', 0),
+    versionEpoch: request.text('version_epoch')
   }
 }
 
@@ -41,8 +38,7 @@ const positionText = (position: Position): string => objectText(positionFields(p
 
 const publish: ApiMethod = (relay, request) => {
   const channel = request.requiredText('channel')
-  const { publication, parsed } = publicationOf(request)
-  return after(relay.publish(channel, parsed, publication), (outcome) =>
+  return after(relay.publish(channel, publicationOf(request)), (outcome) =>
     outcome instanceof ReplyError ? outcome : positionText(outcome)
   )
 }
@@ -56,10 +52,10 @@ const engineFaultJson = (error: unknown): string => {
 const broadcast: ApiMethod = (relay, request) => {
   const channels = request.texts('channels')
   if (channels.length === 0) throw new BadField('channels', 'is missing')
-  const { publication, parsed } = publicationOf(request)
+  const publication = publicationOf(request)
   const responses = channels.map((channel) => {
     if (channel === '') return errorJson(new BadField('channels', 'must not have an empty name').reply)
-    const answer = after(relay.publish(channel, parsed, publication), (outcome) =>
+    const answer = after(relay.publish(channel, publication), (outcome) =>
       outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
     )
     return answer instanceof Promise ? answer.catch(engineFaultJson) : answer
@@ -91,8 +87,8 @@ const subscribe: ApiMethod = (relay, request) => {
   const subscription = {
     channel: request.requiredText('channel'),
     expiresAt: request.whole('expire_at', 0),
-    info: request.json('info')?.text ?? null,
-    data: request.json('data')?.text ?? null,
+    info: request.json('info'),
+    data: request.json('data'),
     override: request.override(),
     recover: request.position('recover_since')
   }
@@ -148,7 +144,7 @@ const refresh: ApiMethod = (relay, request) => {
   const refresh = {
     isExpired: request.flag('expired'),
     expiresAt: request.whole('expire_at', 0),
-    info: request.json('info')?.text ?? null
+    info: request.json('info')
   }
   return after(everywhere(relay, 'refresh', { whom: whom(request), refresh }), () => '{}')
 }

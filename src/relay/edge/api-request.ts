@@ -1,6 +1,7 @@
 import { NO_POSITION, type Position } from '../core/broker.js'
 import { BAD_REQUEST, ReplyError } from '../core/errors.js'
-import { fieldText, onOneLine } from '../core/json-text.js'
+import type { JsonObject } from '../core/json-object.js'
+import { onOneLine } from '../core/json-text.js'
 import { isObject } from '../core/requests.js'
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
@@ -15,24 +16,18 @@ export class BadField extends Error {
   }
 }
 
-/** The fields of one request: as values, and as the text that they came as. */
+/** The fields of one request. */
 export class ApiRequest {
-  readonly #fields: Readonly<Record<string, unknown>>
-  readonly #text: string
+  readonly #fields: JsonObject
 
-  constructor(fields: unknown, text: string) {
-    if (!isObject(fields)) throw new BadField('the request', 'must be an object')
+  /** Null for what is no object. */
+  constructor(fields: JsonObject | null) {
+    if (fields === null) throw new BadField('the request', 'must be an object')
     this.#fields = fields
-    this.#text = text
   }
 
   value(field: string): unknown {
-    const value = this.#fields[field]
-    return value === null ? undefined : value
-  }
-
-  has(field: string): boolean {
-    return this.value(field) !== undefined
+    return this.#fields.value(field) ?? undefined
   }
 
   text(field: string): string {
@@ -71,24 +66,19 @@ export class ApiRequest {
     return value
   }
 
-  /** A field, or the same in base64 under `b64…`, which wins: its JSON text and what it says. Null where it is missing. */
-  json(field: string): { readonly text: string; readonly parsed: unknown } | null {
+  /** The JSON text of a field, or of the same in base64 under `b64…`, which wins. Null where it is missing. */
+  json(field: string): string | null {
     const encoded = this.text(`b64${field}`)
     if (encoded !== '') {
       const text = jsonFromBase64(encoded)
       if (text === undefined) throw new BadField(`b64${field}`, 'must be JSON in base64')
-      return { text, parsed: JSON.parse(text) }
+      return text
     }
-    if (!Object.hasOwn(this.#fields, field)) return null
-    const text = fieldText(this.#text, field)
+    if (!this.#fields.has(field)) return null
+    const text = this.#fields.text(field)
     // Of two equal names readers do not agree which one counts.
     if (text === null) throw new BadField(field, 'must be there once')
-    return { text: onOneLine(text), parsed: this.#fields[field] }
-  }
-
-  /** The text of a list or an object, for those who read on in it. */
-  raw(field: string): string {
-    return fieldText(this.#text, field) ?? 'null'
+    return onOneLine(text)
   }
 
   tags(): string | null {

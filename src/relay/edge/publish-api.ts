@@ -35,12 +35,11 @@ export const publishApi =
       return
     }
     const asStatus = (request.headers['x-centrifugo-error-mode'] ?? errorMode) === 'transport'
-    readBody(request, response, maxBodyBytes, (bytes) => {
+    readBody(request, response, maxBodyBytes, (body) => {
       if (isLeaving() && method === '') {
         answer(response, 503)
         return
       }
-      const body = bytes.toString()
       // An answer comes before the fan-out, which begins when this turn of the event loop ends.
       void after(method === '' ? calls.many(body) : calls.one(method, body), (reply) =>
         write(response, reply, asStatus)

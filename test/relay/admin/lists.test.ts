@@ -25,8 +25,7 @@ t.test('channels', async (t) => {
   const COUNT = 100_000
   const name = (index: number): string => `floor:${String(index).padStart(6, '0')}`
   // As the API would, without the HTTP.
-  for (let index = 0; index < COUNT; index++)
-    void relay.relay.publish(name((index * 7919) % COUNT), {}, PLAIN_PUBLICATION)
+  for (let index = 0; index < COUNT; index++) void relay.relay.publish(name((index * 7919) % COUNT), PLAIN_PUBLICATION)
   const channels = (query: string) => one.read<Page<ChannelRow>>(`channels?${query}`)
   const names = ({ rows }: Page<ChannelRow>): string[] => rows.map((row) => row.name)
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { conflator } from '../../../src/relay/core/conflate.js'
-import { entryTexts, fieldText, onOneLine, valueTexts } from '../../../src/relay/core/json-text.js'
+import { fieldText, onOneLine } from '../../../src/relay/core/json-text.js'
 
 t.test('fieldText', async (t) => {
   const cases: [object: string, text: string | null, why: string][] = [
@@ -32,50 +32,11 @@ t.test('fieldText', async (t) => {
   })
 })
 
-t.test('entryTexts', async (t) => {
-  t.test('cuts a list into its entries', async (t) => {
-    t.same(entryTexts(' [ 1, {"a":[2]} ,"],[" ]'), ['1', '{"a":[2]}', '"],["'])
-    t.same(entryTexts('[]'), [])
-  })
-})
-
-t.test('valueTexts', async (t) => {
-  const cases: [text: string, values: string[]][] = [
-    ['{"a":1}\n{"b":"}{"}', ['{"a":1}', '{"b":"}{"}']],
-    ['{"a":1}{"b":2}', ['{"a":1}', '{"b":2}']],
-    ['  1 2\t"x y" ', ['1', '2', '"x y"']],
-    ['', []],
-    [' \n ', []],
-    ['{"a":', ['{"a":']],
-    ['"never ends', ['"never ends']],
-    ['}{"a":1}', ['}', '{"a":1}']],
-    ['{"a":"\\"}"} 1', ['{"a":"\\"}"}', '1']]
-  ]
-  for (const [text, values] of cases) {
-    t.test(`of ${JSON.stringify(text)} are ${values.length}`, async (t) => {
-      t.same(valueTexts(text), values)
-    })
-  }
-
-  t.test('ends whatever it is given', async (_t) => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', ',') }),
-        (text) => valueTexts(text).join('').length <= text.length
-      )
-    )
-  })
-})
-
 t.test('what is no JSON', async (t) => {
   const garbage = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', 'data', ':', ',', 'é') })
 
   t.test('does not keep a search for a field going', async (_t) => {
     fc.assert(fc.property(garbage, (text) => (fieldText(text, 'data') ?? '').length <= text.length))
-  })
-
-  t.test('does not keep a search for entries going', async (_t) => {
-    fc.assert(fc.property(garbage, (text) => entryTexts(`[${text}`).join('').length <= text.length))
   })
 
   t.test('does not end a merge', async (_t) => {

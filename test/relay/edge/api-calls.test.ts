@@ -17,7 +17,7 @@ t.test('a broadcast answers for each channel, where the servers of some are away
     }
   })
   const calls = new ApiCalls(coreRelay(undefined, { broker }).relay, UNWATCHED, SILENT)
-  const reply = await calls.one('broadcast', '{"channels":["floor:1","floor:2"],"data":1}')
+  const reply = await calls.one('broadcast', Buffer.from('{"channels":["floor:1","floor:2"],"data":1}'))
 
   t.same(JSON.parse(String(reply)).result.responses, [
     { error: { code: 100, message: 'internal server error' } },
@@ -31,7 +31,11 @@ t.test('what is done to a user is not said to be done while other nodes cannot b
   }
   const calls = new ApiCalls(coreRelay(undefined, { fleet: new Cut() }).relay, UNWATCHED, SILENT)
   for (const method of ['disconnect', 'unsubscribe', 'subscribe', 'refresh']) {
-    t.match(await calls.one(method, '{"user":"42","channel":"floor:7"}'), { code: 100, temporary: true }, method)
+    t.match(
+      await calls.one(method, Buffer.from('{"user":"42","channel":"floor:7"}')),
+      { code: 100, temporary: true },
+      method
+    )
   }
-  t.match(await calls.one('info', '{}'), /"nodes":/, 'what is known here is told')
+  t.match(await calls.one('info', Buffer.from('{}')), /"nodes":/, 'what is known here is told')
 })

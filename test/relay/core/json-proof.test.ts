@@ -1,0 +1,171 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { JsonObject } from '../../../src/relay/core/json-object.js'
+import { afterProvenValue, NO_VALUE } from '../../../src/relay/core/json-proof.js'
+import { afterBlanks } from '../../../src/relay/core/json-scan.js'
+
+const isProven = (json: Buffer): boolean => {
+  const end = afterProvenValue(json, afterBlanks(json, 0))
+  return end !== NO_VALUE && afterBlanks(json, end) === json.length
+}
+
+const isParsed = (json: Buffer): boolean => {
+  try {
+    JSON.parse(json.toString())
+    return true
+  } catch {
+    return false
+  }
+}
+
+const agree = (json: Buffer): boolean => isProven(json) === isParsed(json)
+
+t.test('a proof of JSON', async (t) => {
+  const GOOD = [
+    '0',
+    '-0',
+    '10.50e+3',
+    '1E-2',
+    ' \t\r\n{ "a" : [ ] , "b" : { } } ',
+    '"\\u00e9\\n\\/\\\\\\""',
+    '["é",true,false,null]',
+    '{"a":1,"a":2}',
+    '"\u007f"'
+  ]
+  const BAD = [
+    '',
+    ' ',
+    '01',
+    '-',
+    '1.',
+    '.5',
+    '1e',
+    '1e+',
+    '+1',
+    '0x1',
+    'NaN',
+    'tru',
+    'truex',
+    'nul',
+    '"',
+    '"\\x"',
+    '"\\u12g4"',
+    '"\\u123"',
+    '"\\',
+    '"a\nb"',
+    '[1,]',
+    '[,1]',
+    '[1 2]',
+    '[1}',
+    '{"a"}',
+    '{"a":}',
+    '{"a":1,}',
+    '{a:1}',
+    '{"a":1',
+    ']',
+    '1 2',
+    '\ufeff1',
+    '\u00a01',
+    "'a'",
+    '/**/1'
+  ]
+  for (const text of GOOD) t.test(`takes ${JSON.stringify(text)}`, async (t) => t.ok(isProven(Buffer.from(text))))
+  for (const text of BAD)
+    t.test(`does not take ${JSON.stringify(text)}`, async (t) => t.notOk(isProven(Buffer.from(text))))
+
+  t.test('agrees with JSON.parse about what every program writes', async (_t) => {
+    fc.assert(
+      fc.property(fc.json(), fc.nat(3), (text, indent) =>
+        agree(Buffer.from(JSON.stringify(JSON.parse(text), null, indent)))
+      )
+    )
+  })
+
+  t.test('agrees with JSON.parse about nearly JSON', async (_t) => {
+    const unit = fc.constantFrom(
+      ...'{}[]",:\\/ \n-+.0123456789eEtrufalsn',
+      '\\u00',
+      'true',
+      'null',
+      '"a"',
+      '1',
+      'é',
+      '\u0000'
+    )
+    fc.assert(
+      fc.property(fc.string({ unit }), (text) => agree(Buffer.from(text))),
+      { numRuns: 20_000 }
+    )
+  })
+
+  t.test('agrees with JSON.parse about JSON with one byte changed', async (_t) => {
+    fc.assert(
+      fc.property(fc.json(), fc.nat(), fc.nat(255), (text, place, byte) => {
+        const json = Buffer.from(text)
+        json[place % json.length] = byte
+        return agree(json)
+      }),
+      { numRuns: 20_000 }
+    )
+  })
+
+  t.test('agrees with JSON.parse about any bytes in a string', async (_t) => {
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => agree(Buffer.concat([Buffer.from('"'), bytes, Buffer.from('"')]))),
+      { numRuns: 5000 }
+    )
+  })
+
+  t.test('goes to any depth', async (t) => {
+    const deep = 500_000
+
+    t.ok(isProven(Buffer.from('['.repeat(deep) + ']'.repeat(deep))))
+    t.notOk(isProven(Buffer.from('[{"a":'.repeat(deep))))
+  })
+})
+
+t.test('an object as it came', async (t) => {
+  const read = (text: string): JsonObject | null => JsonObject.at(Buffer.from(text), 0)
+
+  t.test('has the values that JSON.parse finds', async (_t) => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
+        const text = JSON.stringify(object)
+        const found = read(text)
+        return Object.entries(JSON.parse(text)).every(
+          ([name, value]) =>
+            JSON.stringify(found?.value(name)) === JSON.stringify(value) &&
+            found?.text(name) === JSON.stringify(value) &&
+            found.end === Buffer.byteLength(text)
+        )
+      })
+    )
+  })
+
+  t.test('keeps the spelling', async (t) => {
+    t.equal(read('{"n" : 1.50e+3 }')?.text('n'), '1.50e+3')
+  })
+
+  t.test('knows names in disguise', async (t) => {
+    t.equal(read('{"d\\u0061ta":true}')?.value('data'), true)
+  })
+
+  t.test('has of two equal names the last value, as JSON.parse does, and no text', async (t) => {
+    const twice = read('{"a":1,"\\u0061":2}')
+
+    t.equal(twice?.value('a'), 2)
+    t.equal(twice?.text('a'), null)
+    t.equal(twice?.has('a'), true)
+  })
+
+  t.test('has nothing that was not said', async (t) => {
+    t.equal(read('{}')?.value('toString'), undefined)
+    t.equal(read('{"__proto__":{"a":1}}')?.value('a'), undefined)
+  })
+
+  for (const text of ['[]', '1', '{"a":tru}', '{"a":1', '{"a":1]', '{"a" 1}', '{,}']) {
+    t.test(`is not ${text}`, async (t) => {
+      t.equal(read(text), null)
+    })
+  }
+})
