@@ -6,16 +6,16 @@ import { relaySuite } from './relay/suite.js'
 const SUITES = { gateway: gatewaySuite, relay: relaySuite } as const
 
 const [wanted, ...rest] = process.argv.slice(2)
-const numberAfter = (flag: string, fallback: number): number => {
+const numberAfter = (flag: string): number | undefined => {
   const index = rest.indexOf(flag)
-  return index === -1 ? fallback : Number(rest[index + 1])
+  return index === -1 ? undefined : Number(rest[index + 1])
 }
 
 const options = {
-  rounds: numberAfter('--rounds', 5),
-  requests: numberAfter('--requests', 10_000),
-  seconds: numberAfter('--seconds', 3),
-  connections: numberAfter('--connections', 10_000)
+  rounds: numberAfter('--rounds'),
+  requests: numberAfter('--requests'),
+  seconds: numberAfter('--seconds'),
+  connections: numberAfter('--connections')
 }
 
 for (const [name, suite] of Object.entries(SUITES)) {

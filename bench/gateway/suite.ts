@@ -7,6 +7,7 @@ import { type Goal, goalTable, table } from '../harness/table.js'
 
 const API_SECRET = 'a-secret-for-benchmarks-0123456789abcdef'
 const CONNECTIONS = 64
+const WARM_UP_REQUESTS = 12_000
 
 const GET = 'GET'
 const POST = 'validated POST 0.9 KB'
@@ -29,15 +30,15 @@ interface Reading {
 }
 
 export interface SuiteOptions {
-  readonly rounds: number
-  readonly requests: number
+  readonly rounds?: number | undefined
+  readonly requests?: number | undefined
 }
 
 /**
  * CPU time per request. The servers take many short turns, and what is compared are the readings of one round: whatever
  * disturbs the machine lasts longer than that, and disturbs them alike.
  */
-export const gatewaySuite = async ({ rounds, requests }: SuiteOptions): Promise<string> => {
+export const gatewaySuite = async ({ rounds = 40, requests = 1500 }: SuiteOptions): Promise<string> => {
   const upstream = startProcess(LOAD_CORE, new URL('./upstream.js', import.meta.url))
   const load = startProcess(LOAD_CORE, new URL('./load.js', import.meta.url))
   const [, backendUrl = ''] = await upstream.line(/upstream at (\S+)/)
@@ -47,10 +48,11 @@ export const gatewaySuite = async ({ rounds, requests }: SuiteOptions): Promise<
     const scenarios = { [GET]: browserRequest('GET'), [POST]: browserRequest('POST') }
     const readings = new Map<string, Reading[]>()
     for (let round = -1; round < rounds; round++) {
+      // The first round only warms up.
+      const turn = round === -1 ? WARM_UP_REQUESTS : requests
       for (const [scenario, bytes] of Object.entries(scenarios)) {
         for (const [name, server] of servers) {
-          const reading = await measure(load, server, bytes, requests)
-          // The first round only warms up.
+          const reading = await measure(load, server, bytes, turn)
           if (round >= 0) readings.set(`${scenario} ${name}`, [...(readings.get(`${scenario} ${name}`) ?? []), reading])
         }
       }

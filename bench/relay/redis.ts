@@ -1,6 +1,6 @@
 import { cpuMicroseconds } from '../harness/cpu.js'
 import { type BenchRedis, startBenchRedis } from '../harness/redis.js'
-import { median } from '../harness/statistics.js'
+import { median, medianRatio } from '../harness/statistics.js'
 import { goalTable, table } from '../harness/table.js'
 import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
@@ -64,7 +64,8 @@ const read = async (load: Load, server: RunningServer, redis: BenchRedis, second
 const redisReport = (readings: ReadonlyMap<string, readonly EngineReading[]>, rounds: number): string => {
   const of = (name: string, pick: (reading: EngineReading) => number): number =>
     median((readings.get(name) ?? []).map(pick))
-  const ratio = (pick: (reading: EngineReading) => number): number => of(MEMORY_ENGINE, pick) / of(REDIS_ENGINE, pick)
+  const ratio = (pick: (reading: EngineReading) => number): number =>
+    medianRatio((readings.get(MEMORY_ENGINE) ?? []).map(pick), (readings.get(REDIS_ENGINE) ?? []).map(pick))
   return [
     '## Relay with Redis\n',
     `Medians of ${rounds} rounds; one publisher with ${IN_FLIGHT} calls on their way over one connection, 2.5 KB each, one subscriber.`,

@@ -1,5 +1,5 @@
 import { chart } from '../harness/chart.js'
-import { median } from '../harness/statistics.js'
+import { median, medianRatio } from '../harness/statistics.js'
 import { type Goal, goalTable, table } from '../harness/table.js'
 import {
   CONNECT,
@@ -47,7 +47,11 @@ export class Readings {
   }
 
   ratio(scenario: string, peer: ServerName): number {
-    return this.median(scenario, RELAY).value / this.median(scenario, peer).value
+    return medianRatio(this.#values(scenario, RELAY), this.#values(scenario, peer))
+  }
+
+  #values(scenario: string, server: ServerName): readonly number[] {
+    return (this.#all.get(`${scenario} | ${server}`) ?? []).map(({ value }) => value)
   }
 }
 
@@ -66,7 +70,7 @@ const PUBLISHING = [FAN_OUT_SATURATED, FAN_OUT_FIXED, MANY_CHANNELS_SATURATED, M
 export const report = (readings: Readings, facts: SuiteFacts): string =>
   [
     '## Relay\n',
-    `Medians of ${facts.rounds} rounds; each reading publishes 2.5 KB for ${facts.seconds} s to ${facts.subscribers} subscribers.`,
+    `Medians of ${facts.rounds} rounds, ratios too; each reading publishes 2.5 KB for ${facts.seconds} s to ${facts.subscribers} subscribers.`,
     'The relay has tokens, namespaces, history, recovery and limits on; its peers have tokens only.\n',
     ...PUBLISHING.map((scenario) => `${scenarioTable(readings, scenario)}\n`),
     `${connectTable(readings)}\n`,

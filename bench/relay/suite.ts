@@ -17,11 +17,11 @@ import { KEY, type RunningServer, SERVER_NAMES, type ServerName, startServer } f
 import { workersSuite } from './workers.js'
 
 export interface RelaySuiteOptions {
-  readonly rounds: number
+  readonly rounds?: number | undefined
   /** How long each reading publishes. */
-  readonly seconds: number
+  readonly seconds?: number | undefined
   /** Connections for the reading of memory. */
-  readonly connections: number
+  readonly connections?: number | undefined
 }
 
 const SUBSCRIBERS = 1000
@@ -32,7 +32,11 @@ const DATA = positionBatch()
 const MEMORY_ROUNDS = 3
 
 /** CPU time per unit of work, the servers taking turns: what disturbs the machine disturbs them alike. */
-export const relaySuite = async ({ rounds, seconds, connections }: RelaySuiteOptions): Promise<string> => {
+export const relaySuite = async ({
+  rounds = 9,
+  seconds = 1,
+  connections = 10_000
+}: RelaySuiteOptions): Promise<string> => {
   const load = new Load()
   const servers = new Map<ServerName, RunningServer>()
   const readings = new Readings()
@@ -66,13 +70,15 @@ export const relaySuite = async ({ rounds, seconds, connections }: RelaySuiteOpt
 }
 
 const WARM_UPS = 5
+const WARM_UP_SECONDS = 5
 
-/** Connecting takes thousands of times until V8 has made up its mind; publishing is warm after the first round. */
+/** Until V8 has made up its mind about all of it, which takes some thousand times: servers run for weeks. */
 const warmUp = async (load: Load, server: RunningServer): Promise<void> => {
   for (let time = 0; time < WARM_UPS; time++) {
     await load.run(openOrder(server, SUBSCRIBERS, 1))
     await closeAll(load)
   }
+  await manyChannels(load, server, WARM_UP_SECONDS, () => undefined)
 }
 
 type Note = (scenario: string, reading: Reading) => void
