@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, Registry } from 'prom-client'
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../shared/metric-series.js'
+import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import type { AnswerListener, Outcome } from './answered.js'
 import { REFUSAL_CODES, type RefusalCode } from './errors.js'
@@ -94,7 +95,7 @@ export class GatewayMetrics {
     })
     for (const result of EXCHANGE_RESULTS) this.#exchanges.inc({ result }, 0)
     this.#readAtScrape(sources)
-    collectDefaultMetrics({ register: this.#registry })
+    collectProcessMetrics(this.#registry)
   }
 
   /** `route` is a template of the router, never a path that somebody sent. */

@@ -63,7 +63,11 @@ export const createLogger = ({ name, level, stream, isShared = false }: LoggerOp
 /** What a pipe takes in one piece. */
 const PIPE_BYTES = 4096
 
-/** One write for many lines: a call to the system for each would cost more than the line. At exit nothing is left behind. */
+/**
+ * One write for many lines: a call to the system for each would cost more than the line. At exit nothing is left behind. The
+ * timer also notices a pipe that nobody reads any more, while there is nothing to write: at exit the stream would try for
+ * ever.
+ */
 const standardOutput = (isShared: boolean): DestinationStream =>
   destination(
     isShared

@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Gauge, Registry } from 'prom-client'
+import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayStats } from '../core/relay.js'
 import type { Action, MessageType, Traffic, Watch } from '../core/watch.js'
 import { Counter, Counters, Histograms, TrafficCounters } from './metric-tables.js'
@@ -210,7 +211,7 @@ export class RelayMetrics implements Watch {
     this.#readAtScrape(sources)
     // From the start: a series that appears with its first refusals hides them from who watches for a rise.
     for (const reason of REFUSAL_REASONS) this.#refused.of(reason)
-    collectDefaultMetrics({ register: this.#registry })
+    collectProcessMetrics(this.#registry)
   }
 
   connected(transport: string, name: string, version: string): void {

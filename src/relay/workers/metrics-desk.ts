@@ -1,11 +1,11 @@
-import { Counter, collectDefaultMetrics, Registry } from 'prom-client'
+import { Counter, Registry } from 'prom-client'
+import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import { within } from './fleet-desk.js'
 import { done, type Link } from './link.js'
 import { MergedMetrics } from './merged-metrics.js'
 
 /** Of who takes longer, what it said last counts. */
 const PATIENCE_MS = 5000
-const LOOK_MS = 100
 const OWNER = 'owner'
 
 /** Puts the numbers of all processes together, whichever of them is asked. */
@@ -16,8 +16,7 @@ export class MetricsDesk {
   readonly #links = new Map<string, Link>()
 
   constructor() {
-    // Looking at the event loop wakes the process up each time, and this one has little else to do.
-    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: LOOK_MS })
+    collectProcessMetrics(this.#registry)
     this.#replacements = new Counter({
       name: 'relay_worker_replacements_total',
       help: 'Workers that have ended while the relay went on.',
