@@ -185,7 +185,7 @@ export const GeneralSettingsSchema = Type.Object(
     theme: maybe(text('How the pages look.', 32)),
     logoUrl: maybe(text('Where the logo is to be had.', 2048)),
     defaultBuildingId: maybe(id('The building that is shown first.')),
-    sessionTimeoutMinutes: maybe(integer(0, 525_600, 'After how many idle minutes a session ends.')),
+    sessionTimeoutMinutes: maybe(integer(5, 43_200, 'How long a session lasts, from signing in.')),
     dataRetentionDays: maybe(integer(0, 36_500, 'For how many days positions are kept.'))
   },
   {

@@ -57,9 +57,16 @@ export const menu: readonly MenuEntry[] = [
   entry('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
 ]
 
+export const NEW_PASSWORD_PAGE = '/new-password'
+
 const routes: RouteRecordRaw[] = [
   { path: '/', redirect: '/live' },
   { path: '/login', component: () => import('./pages/LoginPage.vue'), meta: { title: 'Sign in' } },
+  {
+    path: NEW_PASSWORD_PAGE,
+    component: () => import('./pages/NewPasswordPage.vue'),
+    meta: { title: 'A new password', auth: true }
+  },
   { path: '/forbidden', component: ForbiddenPage, meta: { title: 'Not for you', auth: true } },
   ...menu.map(
     ({ path, title, meta, component }): RouteRecordRaw => ({
@@ -83,6 +90,12 @@ export const router = createRouter({
   scrollBehavior: (_to, _from, saved) => saved ?? { top: 0 }
 })
 
+// Before the other guards: whoever must choose a password has no permission for anything else.
+router.beforeEach(({ path, fullPath }) => {
+  const mustChoose = session.refresh().permissions?.includes('password.change') === true
+  if (mustChoose && path !== NEW_PASSWORD_PAGE) return { path: NEW_PASSWORD_PAGE, query: { returnTo: fullPath } }
+  return mustChoose || path !== NEW_PASSWORD_PAGE ? true : '/'
+})
 installGuards(router, { session, onLayout: useLayout().setLayout })
 
 router.afterEach(async (to, from) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { LOCKED_MS, MAX_FAILURES } from '../../demo/backend/auth/accounts.js'
 import { DEMO_ACCOUNTS } from '../../demo/backend/auth/demo-accounts.js'
+import { sessionLifetimeSeconds } from '../../demo/backend/auth/session-lifetime.js'
 import { startGateway } from '../helper/gateway.js'
 import { PASSWORD, reply, startTestBackend } from './demo-backend.js'
 
@@ -59,6 +60,128 @@ t.test('a login', async (t) => {
   t.test('of an admin has permissions that fit into a cookie', async (t) => {
     const { permissions } = (await me(admin)).json().data
     t.ok(encodeURIComponent(JSON.stringify(permissions)).length < 3800)
+  })
+})
+
+t.test('the setting for how long a session lasts', async (t) => {
+  const set = (sessionTimeoutMinutes: number | null) =>
+    backend.ask('PATCH', '/api/mgmt/settings/general', admin, { sessionTimeoutMinutes })
+  const credentials = { email: 'viewer@example.com', password: PASSWORD }
+  const lifetime = async (more = {}): Promise<number> =>
+    (await backend.ask('POST', '/api/auth/login', null, { ...credentials, ...more })).json().data.expiresIn
+  t.teardown(() => set(null))
+
+  t.test('decides about every session from then on, one that is remembered included', async (t) => {
+    await set(30)
+    t.same([await lifetime(), await lifetime({ rememberMe: true })], [1800, 1800])
+    const token = await backend.signIn('viewer')
+    t.equal((await me(admin)).status, 200)
+    backend.pass(29 * 60_000)
+    t.equal((await me(token)).status, 200)
+    backend.pass(60_000)
+    t.equal((await me(token)).status, 401)
+    backend.pass(-30 * 60_000)
+  })
+
+  t.test("is the cookies' lifetime, and what the page is told of the end", async (t) => {
+    await set(30)
+    const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+    const { headers } = await gateway.send('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(credentials)
+    })
+    const cookies = new Map((headers['set-cookie'] ?? []).map((cookie) => [cookie.split('=')[0], cookie]))
+    for (const name of ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry']) {
+      const [, seconds] = /Max-Age=(\d+)/.exec(cookies.get(name) ?? '') ?? []
+      t.ok(Number(seconds) > 0 && Number(seconds) <= 1800, name)
+    }
+    const [, expiresAtMs] = /=(\d+)/.exec(cookies.get('auth_token_expiry') ?? '') ?? []
+    t.ok(Number(expiresAtMs) > Date.now() && Number(expiresAtMs) <= Date.now() + 1_800_000)
+  })
+
+  t.test('has limits, so that nobody is locked out, and nobody stays for ever', async (t) => {
+    for (const minutes of [0, 4, 43_201]) t.equal((await set(minutes)).status, 400)
+  })
+
+  t.test('counts for nothing where a kept database has one beyond the limits', async (t) => {
+    const kept = { rows: async <T>() => [{ value: { sessionTimeoutMinutes: 0 } } as T] }
+    t.equal(await sessionLifetimeSeconds(kept, false), 8 * 60 * 60)
+  })
+
+  t.test('leaves everything as usual when it is emptied', async (t) => {
+    await set(null)
+    t.same([await lifetime(), await lifetime({ rememberMe: true })], [8 * 60 * 60, 7 * 24 * 60 * 60])
+  })
+})
+
+t.test('an account whose password somebody else chose', async (t) => {
+  const email = 'fresh@example.com'
+  const user = { email, role: 'admin', password: 'made-by-an-admin', mustChangePassword: true }
+  const { id } = (await backend.ask('POST', '/api/users', admin, user)).json().data
+  const signIn = async (password: string) => (await login(email, password)).json().data
+  const change = (token: string, body: unknown, userId = id) =>
+    backend.ask('POST', `/api/users/${userId}/reset-password`, token, body)
+  const { token, user: signedIn } = await signIn('made-by-an-admin')
+
+  t.test('is told so by its one permission', async (t) => {
+    t.same(signedIn.permissions, ['password.change'])
+    t.match((await me(token)).json().data, { email, mustChangePassword: true })
+  })
+
+  for (const route of [
+    'GET /api/zones',
+    'GET /api/negotiate',
+    'GET /api/users',
+    'POST /api/zones',
+    'POST /api/users/demo-viewer/unlock',
+    'POST /api/users/demo-viewer/reset-password'
+  ]) {
+    t.test(`is refused ${route}`, async (t) => {
+      const [method = '', path = ''] = route.split(' ')
+      const answer = await backend.ask(method, path, token, method === 'POST' ? { name: 'Test' } : undefined)
+      t.match([answer.status, answer.json()], [403, { error: { code: 'PASSWORD_CHANGE_REQUIRED' } }])
+    })
+  }
+
+  t.test('may sign out', async (t) => {
+    t.equal((await backend.ask('POST', '/api/auth/logout', token)).status, 200)
+  })
+
+  t.test('keeps it until there is another one that is long enough', async (t) => {
+    t.equal((await change(token, {})).status, 400)
+    t.equal((await change(token, { newPassword: 'short' })).status, 400)
+    t.match((await change(token, { newPassword: 'made-by-an-admin' })).json(), {
+      error: { code: 'PASSWORD_UNCHANGED' }
+    })
+    t.equal((await me(token)).status, 200)
+  })
+
+  t.test('is not asked for one where the identity provider vouches for the person', async (t) => {
+    const body = { email, name: 'Fresh', okta: true, groups: [] }
+    const { data } = (await backend.ask('POST', '/api/auth/login', null, body)).json()
+    t.equal((await backend.ask('GET', '/api/zones', data.token)).status, 200)
+  })
+
+  t.test('is as any other once the person has chosen one', async (t) => {
+    // Nobody asks for the next change by themselves.
+    t.equal((await change(token, { newPassword: 'my-own-password', mustChange: true })).status, 200)
+    t.equal((await me(token)).status, 401)
+    t.equal((await login(email, 'made-by-an-admin')).status, 401)
+    const { token: own } = await signIn('my-own-password')
+    t.equal((await backend.ask('GET', '/api/users', own)).status, 200)
+    t.equal((await me(own)).json().data.mustChangePassword, false)
+  })
+
+  t.test('is asked again after the next reset, unless the admin says otherwise', async (t) => {
+    for (const [mustChange, status] of [
+      [undefined, 403],
+      [false, 200]
+    ] as const) {
+      await change(admin, { newPassword: 'reset-by-an-admin', mustChange })
+      const { token } = await signIn('reset-by-an-admin')
+      t.equal((await backend.ask('GET', '/api/zones', token)).status, status)
+    }
   })
 })
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { compare, hash } from 'bcryptjs'
 import { oneRow, type Statements } from '../database/database.js'
 import { notFound, Refusal } from '../errors.js'
-import type { World } from '../records.js'
-import type { Caller } from './permissions.js'
+import type { Fields, World } from '../records.js'
+import { type Caller, CHANGE_PASSWORD } from './permissions.js'
 
 /** One below the gateway's limit for an address, so that both can be met. */
 export const MAX_FAILURES = 4
@@ -15,6 +15,7 @@ interface AccountRow {
   readonly displayName: string | null
   readonly role: string | null
   readonly isActive: boolean | null
+  readonly mustChangePassword: boolean | null
   readonly permissions: readonly string[] | null
   readonly rolePermissions: readonly string[] | null
   readonly passwordHash: string | null
@@ -23,7 +24,7 @@ interface AccountRow {
 }
 
 const ACCOUNT = `SELECT u.id, u.email, coalesce(u.display_name, u.name) AS "displayName", u.role, u.is_active AS "isActive",
-    u.permissions, r.permissions AS "rolePermissions", c.password_hash AS "passwordHash", c.locked_until AS "lockedUntil",
+    u.must_change_password AS "mustChangePassword", u.permissions, r.permissions AS "rolePermissions", c.password_hash AS "passwordHash", c.locked_until AS "lockedUntil",
     c.generation
   FROM users u LEFT JOIN roles r ON r.id = u.role LEFT JOIN credentials c ON c.user_id = u.id`
 
@@ -62,20 +63,29 @@ export class Accounts {
       throw wrongCredentials()
     }
     await this.unlock(row.id)
-    return this.#signedIn(row)
+    return this.#signedIn(row, row.mustChangePassword === true)
   }
 
   /** For somebody whom the identity provider has vouched for. */
   async exchange(email: string): Promise<Account> {
     const row = await this.#find('lower(u.email) = lower($1)', email)
     if (row === null) throw new Refusal(404, 'NO_ACCOUNT', 'There is no account for this person.')
-    return this.#signedIn(row)
+    // No password was used, so none has to be changed.
+    return this.#signedIn(row, false)
   }
 
-  /** As the database has the account now; null where a token of that generation is no longer good. */
-  async byToken(userId: string, generation: unknown): Promise<Caller | null> {
+  /** As the database has the account now; null where a token with these claims is no longer good. */
+  async byToken(userId: string, { generation, mustChangePassword }: Fields): Promise<Caller | null> {
     const row = await this.#find('u.id = $1', userId)
-    return row === null || row.isActive === false || (row.generation ?? 0) !== generation ? null : accountOf(row)
+    if (row === null || row.isActive === false || (row.generation ?? 0) !== generation) return null
+    return accountOf(row, mustChangePassword === true)
+  }
+
+  /** Throws a `Refusal` where it is the one that the account has. */
+  async mustBeNew(userId: string, password: string): Promise<void> {
+    const row = await this.#find('u.id = $1', userId)
+    if (row?.passwordHash && (await compare(password, row.passwordHash)))
+      throw new Refusal(400, 'PASSWORD_UNCHANGED', 'Choose another password than the one that you have.')
   }
 
   async setPassword(userId: string, password: string, statements: Statements = this.#statements): Promise<void> {
@@ -106,10 +116,10 @@ export class Accounts {
     return oneRow<AccountRow>(this.#statements, `${ACCOUNT} WHERE ${condition}`, [value])
   }
 
-  async #signedIn(row: AccountRow): Promise<Account> {
+  async #signedIn(row: AccountRow, mustChangePassword: boolean): Promise<Account> {
     if (row.isActive === false) throw new Refusal(403, 'ACCOUNT_INACTIVE', 'This account is not in use.')
     await this.#statements.rows('UPDATE users SET last_login_at = $2 WHERE id = $1', [row.id, this.#world.now()])
-    return { ...accountOf(row), generation: row.generation ?? 0 }
+    return { ...accountOf(row, mustChangePassword), generation: row.generation ?? 0 }
   }
 
   /** Counting and locking are one statement: of guesses that come together, each counts. */
@@ -128,10 +138,13 @@ export class Accounts {
 const wrongCredentials = (): Refusal =>
   new Refusal(401, 'INVALID_CREDENTIALS', 'The e-mail address or the password is wrong.')
 
-const accountOf = (row: AccountRow): Caller => ({
+const accountOf = (row: AccountRow, mustChangePassword: boolean): Caller => ({
   userId: row.id,
   email: row.email,
   displayName: row.displayName ?? row.email,
   role: row.role,
-  permissions: new Set([...(row.rolePermissions ?? []), ...(row.permissions ?? [])])
+  permissions: new Set(
+    mustChangePassword ? [CHANGE_PASSWORD] : [...(row.rolePermissions ?? []), ...(row.permissions ?? [])]
+  ),
+  mustChangePassword
 })

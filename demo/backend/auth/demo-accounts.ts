@@ -10,7 +10,7 @@ export const DEMO_ACCOUNTS = [
   { email: 'viewer@example.com', displayName: 'Vic Viewer', role: 'viewer' }
 ] as const
 
-/** Makes sure that they are there and that the password is theirs, whatever a kept database says. */
+/** Makes sure that they are there and that the password is theirs and may stay so, whatever a kept database says. */
 export const ensureDemoAccounts = async (
   database: Database,
   accounts: Accounts,
@@ -22,6 +22,7 @@ export const ensureDemoAccounts = async (
     const [known] = await database.rows<{ id: string }>('SELECT id FROM users WHERE lower(email) = $1', [account.email])
     const id = known?.id ?? `demo-${account.role}`
     if (known === undefined) await records.create(database, { ...account, isActive: true }, id)
+    else await records.change(database, [id], { mustChangePassword: false })
     await accounts.setPassword(id, password)
   }
 }

@@ -72,7 +72,12 @@ export interface Caller {
   readonly displayName: string
   readonly role: string | null
   readonly permissions: ReadonlySet<string>
+  /** Signed in with a password that somebody else chose: there is nothing they may do before they choose their own. */
+  readonly mustChangePassword: boolean
 }
+
+/** The only permission of somebody who must change their password. It tells the page what to ask for. */
+export const CHANGE_PASSWORD = 'password.change'
 
 /** Decides about one request, before its body is looked at. */
 export interface Access {
@@ -89,7 +94,24 @@ const mustBeSignedIn = (caller: Caller | null): Caller => {
   return caller
 }
 
-export const authenticated: Access = { name: 'authenticated', check: (caller) => void mustBeSignedIn(caller) }
+export const passwordChangeRequired = (): Refusal =>
+  new Refusal(403, 'PASSWORD_CHANGE_REQUIRED', 'Choose a new password first.')
+
+const mustBeReady = (caller: Caller | null): Caller => {
+  const ready = mustBeSignedIn(caller)
+  if (ready.mustChangePassword) throw passwordChangeRequired()
+  return ready
+}
+
+export const authenticated: Access = { name: 'authenticated', check: (caller) => void mustBeReady(caller) }
+
+/** Also for those who must change their password before anything else. */
+export const orChangingPassword = ({ name, check }: Access): Access => ({
+  name,
+  check: (caller) => {
+    if (!mustBeSignedIn(caller).mustChangePassword) check(caller)
+  }
+})
 
 export const requirePermission = (resource: string, action: string): Access => {
   const permission = `${resource}.${action}`
@@ -98,7 +120,7 @@ export const requirePermission = (resource: string, action: string): Access => {
   return {
     name: permission,
     check: (caller) => {
-      if (!mustBeSignedIn(caller).permissions.has(permission)) {
+      if (!mustBeReady(caller).permissions.has(permission)) {
         throw new Refusal(403, 'FORBIDDEN', `Your account lacks the permission ${permission}.`)
       }
     }

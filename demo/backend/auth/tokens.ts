@@ -5,8 +5,6 @@ import type { World } from '../records.js'
 import type { Account, Accounts } from './accounts.js'
 import type { Caller } from './permissions.js'
 
-const APP_LIFETIME_SECONDS = 8 * 60 * 60
-const REMEMBERED_LIFETIME_SECONDS = 7 * 24 * 60 * 60
 export const RELAY_LIFETIME_SECONDS = 60 * 60
 
 export type TokenFormat = 'jwt' | 'legacy'
@@ -28,10 +26,9 @@ export class Tokens {
   }
 
   /** The `data` of a login's answer. */
-  session(account: Account, format: TokenFormat, remembered: boolean) {
-    const { userId, email, displayName, role, permissions, generation } = account
-    const expiresIn = remembered ? REMEMBERED_LIFETIME_SECONDS : APP_LIFETIME_SECONDS
-    const claims = { userId, email, displayName, role, generation }
+  session(account: Account, format: TokenFormat, expiresIn: number) {
+    const { userId, email, displayName, role, permissions, generation, mustChangePassword } = account
+    const claims = { userId, email, displayName, role, generation, ...(mustChangePassword && { mustChangePassword }) }
     const token = createAppToken(claims, this.#appKey, {
       format,
       lifetimeSeconds: expiresIn,
@@ -45,8 +42,8 @@ export class Tokens {
     const [, token] = /^Bearer (\S+)$/.exec(authorization ?? '') ?? []
     if (token === undefined) return null
     try {
-      const { userId, generation } = this.#verifier.verify(token).claims
-      return typeof userId === 'string' ? await this.#accounts.byToken(userId, generation) : null
+      const { userId, ...claims } = this.#verifier.verify(token).claims
+      return typeof userId === 'string' ? await this.#accounts.byToken(userId, claims) : null
     } catch (error) {
       if (error instanceof InvalidToken || error instanceof ExpiredToken) return null
       throw error

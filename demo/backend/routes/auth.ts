@@ -1,5 +1,6 @@
 import type { Account } from '../auth/accounts.js'
-import { authenticated, isPublic } from '../auth/permissions.js'
+import { authenticated, isPublic, orChangingPassword } from '../auth/permissions.js'
+import { sessionLifetimeSeconds } from '../auth/session-lifetime.js'
 import type { TokenFormat } from '../auth/tokens.js'
 import type { Backend } from '../backend.js'
 import { invalid, Refusal } from '../errors.js'
@@ -10,7 +11,7 @@ const LOGINS_PER_MINUTE = 60
 /** The exchange opens a session without a password, so it is for the gateway on this machine alone. */
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
 
-export const authRoutes = ({ accounts, tokens, audit }: Backend): Handlers => {
+export const authRoutes = ({ database, accounts, tokens, audit }: Backend): Handlers => {
   const signIn = async ({ body, request }: Call): Promise<Account> => {
     if (body.okta === true) {
       // The peer itself, not whom it speaks for.
@@ -29,7 +30,7 @@ export const authRoutes = ({ accounts, tokens, audit }: Backend): Handlers => {
     try {
       const account = await signIn(call)
       await audit.add({ ...entry, result: 'done', caller: account, details })
-      return tokens.session(account, format, body.rememberMe === true)
+      return tokens.session(account, format, await sessionLifetimeSeconds(database, body.rememberMe === true))
     } catch (error) {
       await audit.add({ ...entry, result: 'failed', caller: null, details })
       throw error
@@ -45,7 +46,7 @@ export const authRoutes = ({ accounts, tokens, audit }: Backend): Handlers => {
     'POST /api/auth/login': handler(isPublic, login('jwt'), { perMinute: LOGINS_PER_MINUTE }),
     // Older clients sign in here, and get the format that they know.
     'POST /api/auth/backend-login': handler(isPublic, login('legacy'), { perMinute: LOGINS_PER_MINUTE }),
-    'GET /api/auth/backend-me': handler(authenticated, me),
+    'GET /api/auth/backend-me': handler(orChangingPassword(authenticated), me),
     // The session is the token, which the gateway has just thrown away: nothing is left to do, whoever asks.
     'POST /api/auth/logout': handler(isPublic, async () => null)
   }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { requirePermission } from '../auth/permissions.js'
+import { orChangingPassword, passwordChangeRequired, requirePermission } from '../auth/permissions.js'
 import type { Backend } from '../backend.js'
 import { crud } from '../crud.js'
-import { Refusal } from '../errors.js'
+import { invalid, Refusal } from '../errors.js'
 import { Records } from '../records.js'
 import { users } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, queryOn } from '../route.js'
@@ -30,13 +30,20 @@ export const userRoutes = (backend: Backend): Handlers => {
         if (ids.includes(callerOf(call).userId)) throw new Refusal(409, 'OWN_ACCOUNT', 'You cannot delete yourself.')
       }
     }),
-    'POST /api/users/:id/reset-password': handler(admin, async (call) => {
+    'POST /api/users/:id/reset-password': handler(orChangingPassword(admin), async (call) => {
       const id = idOf(call)
-      await accounts.mustExist(id)
+      const { userId, mustChangePassword: isChangingOwn } = callerOf(call)
       const { newPassword, mustChange = true } = call.body
+      if (isChangingOwn) {
+        if (id !== userId) throw passwordChangeRequired()
+        if (typeof newPassword !== 'string') throw invalid('/newPassword', 'is required')
+        await accounts.mustBeNew(id, newPassword)
+      } else await accounts.mustExist(id)
       const password = typeof newPassword === 'string' ? newPassword : madeUpPassword()
-      await accounts.setPassword(id, password)
-      await records.change(database, [id], { mustChangePassword: mustChange })
+      await database.transaction(async (statements) => {
+        await accounts.setPassword(id, password, statements)
+        await records.change(statements, [id], { mustChangePassword: !isChangingOwn && mustChange })
+      })
       // Shown once, to the admin who asked for it; one that the admin chose needs no showing.
       return typeof newPassword === 'string' ? { reset: true } : { reset: true, temporaryPassword: password }
     }),

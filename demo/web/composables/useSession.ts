@@ -1,6 +1,6 @@
 import { computed, shallowRef } from 'vue'
 import type { PageMeta } from '../../../src/client/guards/visit.js'
-import { api, session, sessionEnd, signOut } from '../services.js'
+import { api, session, sessionEnd } from '../services.js'
 
 const state = shallowRef(session.state)
 session.onChange((changed) => {
@@ -24,6 +24,5 @@ export const useSession = () => ({
   signIn: async (email: string, password: string): Promise<void> => {
     await api.auth.login({ email, password })
     sessionEnd.value = 'none'
-  },
-  signOut
+  }
 })

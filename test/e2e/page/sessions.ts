@@ -98,6 +98,44 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
+    t.test('asks for a new password before anything else, where somebody else chose the one in use', async (t) => {
+      const admin = await open(t, { as: 'admin' })
+      await admin.page.goto('/users')
+      await admin.page.getByRole('button', { name: 'Add a user' }).click()
+      const dialog = admin.page.getByRole('dialog')
+      await dialog.getByLabel('E-mail address').fill('fresh@example.com')
+      await dialog.getByLabel('First password').fill('made-by-an-admin')
+      t.ok(await dialog.getByLabel('Chooses a new password').isChecked())
+      await dialog.getByRole('button', { name: 'Create' }).click()
+      await admin.page.getByText('fresh@example.com was added').waitFor()
+
+      const { page, complaints, findings } = await open(t, { expected: REFUSED })
+      await page.goto('/personnel')
+      await signIn(page, 'fresh@example.com', 'made-by-an-admin')
+      await page.getByRole('heading', { name: 'Choose a new password' }).waitFor()
+      await page.goto('/live')
+      await page.waitForURL('**/new-password?returnTo=/live')
+      await page.getByRole('heading', { name: 'Choose a new password' }).waitFor()
+      t.equal(await page.getByRole('navigation').count(), 0)
+      t.same(await findings(), [])
+
+      const choose = async (password: string, again = password): Promise<void> => {
+        await page.getByLabel('New password').fill(password)
+        await page.getByLabel('The same again').fill(again)
+        await page.getByRole('button', { name: 'Go on' }).click()
+      }
+      await choose('my-own-password', 'my-other-password')
+      await page.getByRole('alert').getByText('The two are not the same.').waitFor()
+      await choose('made-by-an-admin')
+      await page.getByRole('alert').getByText('Choose another password').waitFor()
+      await choose('my-own-password')
+      await page.waitForURL('**/live/**')
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.goto('/new-password')
+      await page.waitForURL('**/live/**')
+      t.same([...admin.complaints, ...complaints], [])
+    })
+
     t.test('ends when somebody signs out', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
       await page.goto('/settings')
