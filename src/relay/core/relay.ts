@@ -13,7 +13,7 @@ import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { nodeAnswers } from './node-answers.js'
 import type { ChannelRules, ClientOptions } from './options.js'
-import { publishOn } from './publish.js'
+import { type FaultFinder, publishOn } from './publish.js'
 import { Roster } from './roster.js'
 
 export interface RelayRules {
@@ -60,9 +60,9 @@ export class Relay {
     return commands
   }
 
-  publish(channel: string, publication: NewPublication): MaybePromise<Published | ReplyError> {
+  publish(channel: string, publication: NewPublication, findFault?: FaultFinder): MaybePromise<Published | ReplyError> {
     const kind = channelKind(channel, this.context.channels)
-    return kind instanceof ReplyError ? kind : publishOn(this.context, kind, channel, publication)
+    return kind instanceof ReplyError ? kind : publishOn(this.context, kind, channel, publication, findFault)
   }
 
   /** New rules hold for what comes; who is connected or subscribed stays so. */

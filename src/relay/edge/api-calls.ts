@@ -98,10 +98,11 @@ export class ApiCalls {
 
 const isMethod = (name: string): name is ApiMethodName => Object.hasOwn(API_METHODS, name)
 
-/** By name, in any letter case, or by number; none is the first of them. */
+/** By name, in any letter case, or by number; none is the first of them. Nothing else is made into a number: it could throw. */
 const methodName = (method: unknown): string => {
   if (typeof method === 'string') return method.toLowerCase()
-  return NUMBERED_METHODS[method === undefined ? 0 : Number(method)] ?? ''
+  const number = method ?? 0
+  return typeof number === 'number' ? (NUMBERED_METHODS[number] ?? '') : ''
 }
 
 const replyJson = (result: string | ReplyError): string =>
@@ -136,7 +137,8 @@ const commandsIn = (body: Buffer): JsonObject[] | null => {
 const NO_PARAMS = JsonObject.at(Buffer.from('{}'), 0)
 
 const paramsOf = (command: JsonObject, body: Buffer): JsonObject | null => {
-  if (!command.has('params') || command.text('params') === 'null') return NO_PARAMS
+  if (!command.has('params')) return NO_PARAMS
   const place = command.place('params')
-  return place === null ? null : JsonObject.at(body, place.start)
+  if (place === null) return null
+  return JsonObject.at(body, place.start) ?? (command.value('params') === null ? NO_PARAMS : null)
 }

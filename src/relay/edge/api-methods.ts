@@ -7,6 +7,7 @@ import type { NodeAnswer, Params, Question, Whom } from '../core/fleet.js'
 import { readHistory } from '../core/history-reading.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
 import { historyText, objectText, positionFields, presenceStatsText, presenceText, quote } from '../core/protocol.js'
+import { rememberingFaultFinder } from '../core/publish.js'
 import type { Relay } from '../core/relay.js'
 import { isObject } from '../core/requests.js'
 import type { Action } from '../core/watch.js'
@@ -53,9 +54,10 @@ const broadcast: ApiMethod = (relay, request) => {
   const channels = request.texts('channels')
   if (channels.length === 0) throw new BadField('channels', 'is missing')
   const publication = publicationOf(request)
+  const findFault = rememberingFaultFinder(relay.context, publication)
   const responses = channels.map((channel) => {
     if (channel === '') return errorJson(new BadField('channels', 'must not have an empty name').reply)
-    const answer = after(relay.publish(channel, publication), (outcome) =>
+    const answer = after(relay.publish(channel, publication, findFault), (outcome) =>
       outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
     )
     return answer instanceof Promise ? answer.catch(engineFaultJson) : answer

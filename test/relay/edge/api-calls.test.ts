@@ -39,3 +39,48 @@ t.test('what is done to a user is not said to be done while other nodes cannot b
   }
   t.match(await calls.one('info', Buffer.from('{}')), /"nodes":/, 'what is known here is told')
 })
+
+t.test('a broadcast is looked at once by each schema, however many channels it goes to', async (t) => {
+  const asked: [schema: string, data: unknown][] = []
+  const schemaFault = (schema: string, data: unknown) => {
+    asked.push([schema, data])
+    return schema === 'PositionBatch' ? null : 'it does not fit'
+  }
+  const namespaces = [
+    { name: 'fits', schema: 'PositionBatch' },
+    { name: 'other', schema: 'AmbientBatch' }
+  ]
+  const { relay } = coreRelay({ channel: { namespaces } }, { schemaFault })
+  const calls = new ApiCalls(relay, UNWATCHED, SILENT)
+  const channels = ['fits:1', 'other:1', 'fits:2', 'other:2']
+  const reply = await calls.one('broadcast', Buffer.from(JSON.stringify({ channels, data: [7] })))
+
+  t.same(asked, [
+    ['PositionBatch', [7]],
+    ['AmbientBatch', [7]]
+  ])
+  const refused = { error: { code: 107, message: 'bad request: it does not fit' } }
+  t.same(JSON.parse(String(reply)).result.responses, [{ result: {} }, refused, { result: {} }, refused])
+})
+
+t.test('a command whose method is neither a name nor a number is answered, whatever it is', async (t) => {
+  const calls = new ApiCalls(coreRelay().relay, UNWATCHED, SILENT)
+  const DEPTH = 100_000
+  const methods = [
+    '{"toString":1,"valueOf":1}',
+    `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`,
+    'true',
+    '[9]',
+    '99',
+    '-1',
+    '0.5'
+  ]
+  const body = methods.map((method) => `{"method":${method},"params":{}}`).join('\n')
+  const replies = String(await calls.many(Buffer.from(body))).split('\n')
+
+  t.same(
+    replies,
+    methods.map(() => '{"error":{"code":104,"message":"not found"}}')
+  )
+  t.match(await calls.many(Buffer.from('{"method":9,"params":null}')), /"nodes":/, 'a number names one')
+})
