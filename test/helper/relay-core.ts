@@ -20,6 +20,7 @@ const plainText = (payload: string): Buffer => Buffer.from(payload)
 
 /** A client without a network: what it is sent is kept, and it takes as much as the test lets it. */
 export class FakeSink implements ClientSink {
+  readonly wire = this
   readonly transport = 'websocket'
   readonly framing = plainText
   readonly pingBytes = Buffer.from('{}')
@@ -29,7 +30,7 @@ export class FakeSink implements ClientSink {
   /** One entry per write. */
   readonly writes: string[] = []
   closedWith: Disconnect | null = null
-  unsentBytes = 0
+  writableLength = 0
   isStuck = false
   readonly #waiting: (() => void)[] = []
 
@@ -39,7 +40,7 @@ export class FakeSink implements ClientSink {
 
   write(bytes: Buffer): void {
     this.writes.push(bytes.toString())
-    if (this.isStuck) this.unsentBytes += bytes.length
+    if (this.isStuck) this.writableLength += bytes.length
   }
 
   whenDrained(then: () => void): void {
@@ -49,7 +50,7 @@ export class FakeSink implements ClientSink {
   /** Takes everything. */
   drain(): void {
     this.isStuck = false
-    this.unsentBytes = 0
+    this.writableLength = 0
     for (const then of this.#waiting.splice(0)) then()
   }
 

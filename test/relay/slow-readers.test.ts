@@ -66,8 +66,8 @@ t.test('a reader that stops', async (t) => {
     let most = 0
     for (let n = 1; n <= BATCHES; n++) {
       await edge.publish('floor:7', batch(n))
-      for (const { sink, subscriptions } of edge.relay.context.roster.all) {
-        most = Math.max(most, sink.unsentBytes + (subscriptions.get('floor:7')?.backlog?.length ?? 0))
+      for (const { outbox, subscriptions } of edge.relay.context.roster.all) {
+        most = Math.max(most, outbox.unsentBytes + (subscriptions.get('floor:7')?.backlog?.length ?? 0))
       }
     }
     const heard = await all

@@ -48,7 +48,7 @@ const hasBacklog = ({ subscriptions }: Connection): boolean => {
 
 /** On its way to the client, and merged for it meanwhile. */
 export const waitingBytes = ({ outbox, subscriptions }: Connection): number => {
-  let bytes = outbox.sink.unsentBytes
+  let bytes = outbox.unsentBytes
   if (!outbox.isBehind) return bytes
   for (const { backlog } of subscriptions.values()) bytes += backlog?.length ?? 0
   return bytes

@@ -3,6 +3,7 @@ import type { Publication } from './broker.js'
 import type { DeltaChain } from './delta-chain.js'
 import type { Framing } from './framing.js'
 import { joined } from './join.js'
+import type { Outbox } from './outbox.js'
 import { publicationText } from './protocol.js'
 import type { Subscription } from './subscription.js'
 import type { Traffic } from './watch.js'
@@ -20,8 +21,18 @@ export interface GroupParts {
   readonly conflated: (publications: number) => void
 }
 
+/** What one turn of the event loop published. */
+interface Turn {
+  readonly publications: readonly Publication[]
+  readonly frames: readonly Buffer[]
+  /** The frames, in as few buffers as can be. */
+  readonly chunks: readonly Buffer[]
+  /** The same with the first publication whole, where somebody needs that. */
+  wholeChunks: readonly Buffer[] | null
+}
+
 /** Hands bytes to a subscriber; how, the flush decides. */
-export type Send = (subscription: Subscription, bytes: Buffer) => void
+export type Send = (outbox: Outbox, bytes: Buffer) => void
 
 /**
  * The subscribers of a channel who get the same bytes: the same transport, and deltas or none. A publication is encoded
@@ -31,6 +42,8 @@ export class Group {
   readonly framing: Framing
   readonly takesDelta: boolean
   readonly subscriptions: Subscription[] = []
+  /** Those of the subscriptions, place by place. */
+  readonly #outboxes: Outbox[] = []
   readonly #parts: GroupParts
   readonly #backlogs: Backlogs | null
   #publications: Publication[] = []
@@ -47,13 +60,16 @@ export class Group {
   add(subscription: Subscription): void {
     subscription.group = this
     subscription.index = this.subscriptions.push(subscription) - 1
+    this.#outboxes.push(subscription.outbox)
   }
 
   /** The last one takes its place: no list is shifted when one of thousands leaves. */
   remove(subscription: Subscription): void {
     const last = this.subscriptions.pop() as Subscription
+    this.#outboxes.pop()
     if (last !== subscription) {
       this.subscriptions[subscription.index] = last
+      this.#outboxes[subscription.index] = last.outbox
       last.index = subscription.index
     }
     subscription.group = null
@@ -74,23 +90,17 @@ export class Group {
     const publications = this.#publications
     this.#frames = []
     this.#publications = []
-    const chunks = joined(frames)
+    const turn: Turn = { publications, frames, chunks: joined(frames), wholeChunks: null }
     this.#backlogs?.extend(publications)
 
-    let wholeChunks: readonly Buffer[] | null = null
     let waiting = 0
-    for (const subscription of this.subscriptions) {
-      if (this.#backlogs !== null && this.#waits(subscription, publications)) {
-        waiting++
-        continue
-      }
-      let suited = chunks
-      if (this.takesDelta && subscription.needsFull) {
-        subscription.needsFull = false
-        wholeChunks ??= this.#fromWhole(publications, frames)
-        suited = wholeChunks
-      }
-      for (let index = 0; index < suited.length; index++) send(subscription, suited[index] as Buffer)
+    for (let place = 0; place < this.#outboxes.length; place++) {
+      const outbox = this.#outboxes[place] as Outbox
+      // Of most, nothing but the outbox is looked at: in a fan-out to thousands everything else is cold memory.
+      const isPlain = !this.takesDelta && !outbox.isBehind
+      const chunks = isPlain ? turn.chunks : this.#chunksFor(this.subscriptions[place] as Subscription, turn)
+      if (chunks === null) waiting++
+      else for (let index = 0; index < chunks.length; index++) send(outbox, chunks[index] as Buffer)
     }
     this.#count(frames, this.subscriptions.length - waiting)
   }
@@ -108,6 +118,15 @@ export class Group {
     const frames = publications.map((publication) => this.#whole(publication))
     this.#count(frames, 1)
     return joined(frames)
+  }
+
+  /** What this one gets of the turn; null where it has to wait. */
+  #chunksFor(subscription: Subscription, turn: Turn): readonly Buffer[] | null {
+    if (this.#backlogs !== null && this.#waits(subscription, turn.publications)) return null
+    if (!this.takesDelta || !subscription.needsFull) return turn.chunks
+    subscription.needsFull = false
+    turn.wholeChunks ??= this.#fromWhole(turn)
+    return turn.wholeChunks
   }
 
   /** Publications of a client that is behind wait and are merged, where the namespace says how. */
@@ -128,7 +147,7 @@ export class Group {
   }
 
   /** For those who hold nothing that the first one could be a difference to. */
-  #fromWhole(publications: readonly Publication[], frames: readonly Buffer[]): readonly Buffer[] {
+  #fromWhole({ publications, frames }: Turn): readonly Buffer[] {
     const [first] = publications
     return first === undefined ? [] : joined([this.#whole(first), ...frames.slice(1)])
   }

@@ -1,13 +1,18 @@
 import type { Framing } from './framing.js'
 
+/** Where bytes go; a TCP socket is one. */
+export interface Wire {
+  /** Takes whole messages. Never throws; that a client has gone is told to the connection. */
+  write(bytes: Buffer): unknown
+  /** Bytes that were written and the network has not taken yet. */
+  readonly writableLength: number
+}
+
 /** The way to one client, as an edge provides it. */
 export interface Sink {
   readonly framing: Framing
   readonly transport: 'websocket' | 'http_stream' | 'sse'
-  /** Takes whole messages. Never throws; that a client has gone is told to the connection. */
-  write(bytes: Buffer): void
-  /** What was written and the network has not taken yet. */
-  readonly unsentBytes: number
+  readonly wire: Wire
   /** Calls back once, when all that was written before is gone. */
   whenDrained(then: () => void): void
 }
@@ -29,23 +34,30 @@ export class Outbox {
   isBehind = false
   /** What the present flush has for this client. */
   gathered: Buffer | Buffer[] | null = null
+  /** The sink's. In a fan-out to thousands each object on the way to a socket is one more that the cache has forgotten. */
+  readonly #wire: Wire
   readonly #reader: Reader
   #isShut = false
 
   constructor(sink: Sink, reader: Reader, maxBytes: number) {
     this.sink = sink
+    this.#wire = sink.wire
     this.#reader = reader
     this.maxBytes = maxBytes
   }
 
   send(bytes: Buffer): void {
     if (this.#isShut) return
-    const { sink } = this
+    const wire = this.#wire
     if (!this.isBehind) {
-      sink.write(bytes)
-      if (sink.unsentBytes > 0) this.#fallBehind()
-    } else if (sink.unsentBytes + bytes.length > this.maxBytes) this.overflow()
-    else sink.write(bytes)
+      wire.write(bytes)
+      if (wire.writableLength > 0) this.#fallBehind()
+    } else if (wire.writableLength + bytes.length > this.maxBytes) this.overflow()
+    else wire.write(bytes)
+  }
+
+  get unsentBytes(): number {
+    return this.#wire.writableLength
   }
 
   /** More waits for this client than it may leave waiting. */
@@ -63,7 +75,7 @@ export class Outbox {
   #fallBehind(): void {
     this.isBehind = true
     this.sink.whenDrained(() => {
-      if (this.sink.unsentBytes > 0) {
+      if (this.unsentBytes > 0) {
         this.#fallBehind()
         return
       }

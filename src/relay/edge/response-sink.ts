@@ -2,10 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { ClientSink } from '../core/connection.js'
 import type { Disconnect } from '../core/disconnect.js'
 import type { Framing } from '../core/framing.js'
+import type { Wire } from '../core/outbox.js'
 import { disconnectPush, PING } from '../core/protocol.js'
 
-/** The way out through an HTTP response that does not end. */
-export class ResponseSink implements ClientSink {
+/** The way out through an HTTP response that does not end. Its own wire: a response does not tell what its socket holds. */
+export class ResponseSink implements ClientSink, Wire {
+  readonly wire = this
   readonly transport: 'http_stream' | 'sse'
   readonly framing: Framing
   readonly address: string
@@ -24,7 +26,7 @@ export class ResponseSink implements ClientSink {
     this.#response = response
   }
 
-  get unsentBytes(): number {
+  get writableLength(): number {
     return this.#unsentBytes
   }
 

@@ -21,12 +21,12 @@ export class SocketSink implements ClientSink {
   readonly isEmulated = false
   readonly address: string
   readonly pingsItself: boolean
+  readonly wire: Socket
   readonly #ws: WebSocket
-  readonly #socket: Socket
 
   constructor(ws: WebSocket, socket: Socket, address: string, pingsItself: boolean) {
     this.#ws = ws
-    this.#socket = socket
+    this.wire = socket
     this.address = address
     this.pingsItself = pingsItself
   }
@@ -35,17 +35,9 @@ export class SocketSink implements ClientSink {
     return this.pingsItself ? FRAME_PING : PROTOCOL_PING
   }
 
-  get unsentBytes(): number {
-    return this.#socket.writableLength
-  }
-
-  write(bytes: Buffer): void {
-    this.#socket.write(bytes)
-  }
-
   whenDrained(then: () => void): void {
     // The socket's own event comes only after larger backlogs; a write of nothing comes back after any.
-    this.#socket.write(NOTHING, (error) => {
+    this.wire.write(NOTHING, (error) => {
       if (!error) then()
     })
   }

@@ -213,7 +213,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
     }
 
     const [connection] = edge.relay.context.roster.all
-    t.ok((connection?.sink.unsentBytes ?? 0) < 128 * 1024, `${connection?.sink.unsentBytes} bytes wait`)
+    t.ok((connection?.outbox.unsentBytes ?? 0) < 128 * 1024, `${connection?.outbox.unsentBytes} bytes wait`)
     await stillServes(t, edge)
   })
 })
