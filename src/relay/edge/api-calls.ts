@@ -18,6 +18,9 @@ export interface ApiWatch {
 /** JSON text of the answer; an error apart, because its status may differ; null for a body that is no JSON. */
 export type ApiReply = string | ReplyError | null
 
+/** Gives null for what is no object. Throws `BadField`. */
+type RequestReader = () => JsonObject | null
+
 /** Runs what a body asks for. */
 export class ApiCalls {
   readonly #relay: Relay
@@ -35,7 +38,7 @@ export class ApiCalls {
     const request = requestIn(body)
     if (request === undefined) return null
     if (method === 'batch') return this.#batch(request, body)
-    const called = this.#call(method, request)
+    const called = this.#call(method, () => request)
     return after(called, (result) => (result instanceof ReplyError ? result : resultJson(result)))
   }
 
@@ -44,7 +47,7 @@ export class ApiCalls {
     const commands = commandsIn(body)
     if (commands === null || commands.length === 0) return null
     const replies = commands.map((command) => {
-      const called = this.#call(methodName(command.value('method')), paramsOf(command, body))
+      const called = this.#call(methodName(command.value('method')), () => paramsOf(command, body))
       const number = command.value('id')
       const id = Number.isSafeInteger(number) && number !== 0 ? `"id":${number},` : ''
       return after(called, (result) => `{${id}${replyJson(result).slice(1)}`)
@@ -55,13 +58,13 @@ export class ApiCalls {
   /** Several commands in one request: for small channels the request is half of what a publication costs. */
   #batch(request: JsonObject | null, body: Buffer): MaybePromise<ApiReply> {
     const list = request?.place('commands') ?? null
+    if (list === null && request?.has('commands')) return thereTwice('commands').reply
     if (list === null || !isListAt(body, list.start)) return new BadField('commands', 'must be a list').reply
     const replies: MaybePromise<string>[] = []
     eachEntry(body, list.start, (start) => {
       const command = JsonObject.at(body, start)
       const [method = ''] = command?.names ?? []
-      const place = command?.place(method) ?? null
-      const called = this.#call(method, place === null ? null : JsonObject.at(body, place.start))
+      const called = this.#call(method, () => command && objectIn(command, method, body))
       replies.push(
         after(called, (result) => (result instanceof ReplyError ? errorJson(result) : `{"${method}":${result}}`))
       )
@@ -70,10 +73,10 @@ export class ApiCalls {
     return joinReplies(replies, (all) => `{"replies":[${all.join(',')}]}`)
   }
 
-  #call(method: string, request: JsonObject | null): MaybePromise<string | ReplyError> {
+  #call(method: string, read: RequestReader): MaybePromise<string | ReplyError> {
     if (!isMethod(method)) return NOT_FOUND
     const startedAt = performance.now()
-    return after(this.#run(method, request), (result) => {
+    return after(this.#run(method, read), (result) => {
       this.#watch.apiAnswered(method, (performance.now() - startedAt) / 1000)
       if (result instanceof ReplyError) this.#watch.apiRefused(method, result.code)
       return result
@@ -81,14 +84,14 @@ export class ApiCalls {
   }
 
   /** One command that fails is answered in its place; the others go on. */
-  #run(method: ApiMethodName, request: JsonObject | null): MaybePromise<string | ReplyError> {
+  #run(method: ApiMethodName, read: RequestReader): MaybePromise<string | ReplyError> {
     const failed = (error: unknown): ReplyError => {
       if (error instanceof BadField) return error.reply
       if (!(error instanceof EngineFault)) this.#log.error({ err: error, method }, 'an API call failed')
       return INTERNAL
     }
     try {
-      const result = API_METHODS[method](this.#relay, new ApiRequest(request))
+      const result = API_METHODS[method](this.#relay, new ApiRequest(read()))
       return result instanceof Promise ? result.catch(failed) : result
     } catch (error) {
       return failed(error)
@@ -138,7 +141,14 @@ const NO_PARAMS = JsonObject.at(Buffer.from('{}'), 0)
 
 const paramsOf = (command: JsonObject, body: Buffer): JsonObject | null => {
   if (!command.has('params')) return NO_PARAMS
-  const place = command.place('params')
-  if (place === null) return null
-  return JsonObject.at(body, place.start) ?? (command.value('params') === null ? NO_PARAMS : null)
+  return objectIn(command, 'params', body) ?? (command.value('params') === null ? NO_PARAMS : null)
 }
+
+/** The member of this name; null where it is no object. */
+const objectIn = (object: JsonObject, name: string, body: Buffer): JsonObject | null => {
+  const place = object.place(name)
+  if (place === null) throw thereTwice(name)
+  return JsonObject.at(body, place.start)
+}
+
+const thereTwice = (name: string): BadField => new BadField(name, 'must be there once')

@@ -84,3 +84,15 @@ t.test('a command whose method is neither a name nor a number is answered, whate
   )
   t.match(await calls.many(Buffer.from('{"method":9,"params":null}')), /"nodes":/, 'a number names one')
 })
+
+t.test('what is there twice where it counts once is refused by its name', async (t) => {
+  const calls = new ApiCalls(coreRelay().relay, UNWATCHED, SILENT)
+  const refused = (name: string) => ({ error: { code: 107, message: `bad request: ${name} must be there once` } })
+
+  const many = await calls.many(Buffer.from('{"method":"info","params":{},"p\\u0061rams":null}'))
+  t.same(JSON.parse(String(many)), refused('params'))
+  const batch = await calls.one('batch', Buffer.from('{"commands":[{"info":{},"info":{}},{"channels":{}}]}'))
+  t.same(JSON.parse(String(batch)).replies, [refused('info'), { channels: { channels: {} } }])
+  const { error } = refused('commands')
+  t.match(await calls.one('batch', Buffer.from('{"commands":[],"commands":[]}')), error)
+})
