@@ -2,7 +2,7 @@ import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { AuditLog } from './audit.js'
-import { Accounts } from './auth/accounts.js'
+import type { Accounts } from './auth/accounts.js'
 import { Tokens } from './auth/tokens.js'
 import type { Backend } from './backend.js'
 import type { Database } from './database/database.js'
@@ -30,14 +30,13 @@ import { acceptForms } from './uploads.js'
 export interface AppOptions {
   readonly database: Database
   readonly world: World
+  readonly accounts: Accounts
   readonly site: readonly BuildingLayout[]
   readonly log: Logger
   readonly secrets: { readonly app: string; readonly relay: string }
   readonly relayUrl: string
   /** Beside this machine itself. */
-  readonly trustedProxies?: readonly string[]
-  /** The cost of bcrypt. */
-  readonly bcryptRounds: number
+  readonly trustedProxies: readonly string[]
 }
 
 const REQUESTS_PER_MINUTE = 6000
@@ -61,7 +60,7 @@ const routes: readonly ((backend: Backend) => Handlers)[] = [
 
 /** The demo's backend, ready to listen. Its tables must be there. */
 export const buildDemoBackend = async (options: AppOptions): Promise<FastifyInstance> => {
-  const { database, world, site, log, secrets, relayUrl, trustedProxies = [], bcryptRounds } = options
+  const { database, world, accounts, site, log, secrets, relayUrl, trustedProxies } = options
   const app = fastify({
     // The gateway says who asks.
     trustProxy: ['loopback', ...trustedProxies],
@@ -87,7 +86,6 @@ export const buildDemoBackend = async (options: AppOptions): Promise<FastifyInst
   )
 
   const audit = new AuditLog(database, world)
-  const accounts = new Accounts(database, world, bcryptRounds)
   const tokens = new Tokens(accounts, world, secrets)
   const backend: Backend = { ...world, database, site, relayUrl, audit, accounts, tokens }
   app.get('/api/health', async () => ({ success: true, data: { status: 'ok' } }))

@@ -1,6 +1,6 @@
 import type { CrudOptions } from './crud.js'
 import type { Statements } from './database/database.js'
-import { Refusal } from './errors.js'
+import { unknownReference } from './errors.js'
 import type { World } from './records.js'
 
 const TABLES: ReadonlyMap<string, string> = new Map([
@@ -21,7 +21,7 @@ export const giveTransmitter = async (
   const table = carrier === null ? undefined : TABLES.get(carrier.entityType)
   if (carrier !== null && table !== undefined) {
     const [exists] = await statements.rows(`SELECT id FROM ${table} WHERE id = $1`, [carrier.entityId])
-    if (exists === undefined) throw unknown()
+    if (exists === undefined) throw unknownReference()
     await takeTransmitters(statements, carrier.entityType, [carrier.entityId ?? ''])
   }
   const given = await statements.rows(
@@ -36,7 +36,7 @@ export const giveTransmitter = async (
       now()
     ]
   )
-  if (given.length === 0) throw unknown()
+  if (given.length === 0) throw unknownReference()
 }
 
 const takeTransmitters = async (
@@ -61,5 +61,3 @@ export const carrying = (entityType: string, world: World): Required<Pick<CrudOp
   },
   removed: (statements, ids) => takeTransmitters(statements, entityType, ids)
 })
-
-const unknown = (): Refusal => new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')

@@ -1,7 +1,4 @@
-export interface FieldFault {
-  readonly path: string
-  readonly message: string
-}
+import type { FieldFault } from '../../schemas/field-faults.js'
 
 /** A request that is answered with "no"; the message is for a person. */
 export class Refusal extends Error {
@@ -23,8 +20,11 @@ export const notFound = (noun: string): Refusal => new Refusal(404, 'NOT_FOUND',
 export const invalid = (path: string, message: string): Refusal =>
   new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', [{ path, message }])
 
+export const unknownReference = (): Refusal =>
+  new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')
+
 const OF_DATABASE: Readonly<Record<string, () => Refusal>> = {
-  '23503': () => new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.'),
+  '23503': unknownReference,
   '23505': () => new Refusal(409, 'ALREADY_EXISTS', 'There is one like this already.')
 }
 

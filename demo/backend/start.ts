@@ -44,7 +44,8 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts): Pr
   const site = siteLayout()
   await createTables(database)
   await seedSite(database, site, { seed: SEED, now: world.now() })
-  await ensureDemoAccounts(database, new Accounts(database, world, bcryptRounds), world, config.demoPassword)
+  const accounts = new Accounts(database, world, bcryptRounds)
+  await ensureDemoAccounts(database, accounts, world, config.demoPassword)
 
   const simulation = new Simulation({ site, seed: SEED })
   const ambient = new AmbientDevices(seededRandom(SEED))
@@ -55,12 +56,12 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts): Pr
   const app = await buildDemoBackend({
     database,
     world,
+    accounts,
     site,
     log,
     secrets: { app: tokenSecret, relay: realtime.hmacSecret },
     relayUrl: realtime.clientUrl,
-    trustedProxies: config.trustedProxies,
-    bcryptRounds
+    trustedProxies: config.trustedProxies
   })
   app.addHook('onClose', async () => {
     await simulator.stop()

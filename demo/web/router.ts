@@ -24,36 +24,19 @@ const entry = (path: string, title: string, icon: IconName, meta: PageMeta, comp
   component
 })
 
-const EMERGENCY = ['emergency.read', 'emergency.trigger']
-const FLOORS = ['floors.update', 'dashboard.read']
+const may = (...permissions: string[]): PageMeta => ({ permissions })
+const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
+const FLOORS = may('floors.update', 'dashboard.read')
 
 /** The pages in the order of the menu, and who is shown them. */
 export const menu: readonly MenuEntry[] = [
-  entry('/live', 'Live plan', 'plan', { permissions: ['floors.read'] }, () => import('./pages/LivePage.vue')),
-  entry(
-    '/dashboard',
-    'Dashboard',
-    'dashboard',
-    { permissions: ['dashboard.read'] },
-    () => import('./pages/DashboardPage.vue')
-  ),
-  entry(
-    '/personnel',
-    'Personnel',
-    'people',
-    { permissions: ['personnel.read'] },
-    () => import('./pages/PersonnelPage.vue')
-  ),
-  entry(
-    '/emergency',
-    'Emergency',
-    'emergency',
-    { permissionsAny: EMERGENCY },
-    () => import('./pages/EmergencyPage.vue')
-  ),
-  entry('/floors', 'Floors', 'floors', { permissions: FLOORS }, () => import('./pages/FloorsPage.vue')),
-  entry('/users', 'Users', 'users', { permissions: ['admin.users'] }, () => import('./pages/UsersPage.vue')),
-  entry('/audit', 'Audit log', 'audit', { permissions: ['audit.read'] }, () => import('./pages/AuditPage.vue')),
+  entry('/live', 'Live plan', 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
+  entry('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
+  entry('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
+  entry('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
+  entry('/floors', 'Floors', 'floors', FLOORS, () => import('./pages/FloorsPage.vue')),
+  entry('/users', 'Users', 'users', may('admin.users'), () => import('./pages/UsersPage.vue')),
+  entry('/audit', 'Audit log', 'audit', may('audit.read'), () => import('./pages/AuditPage.vue')),
   entry('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
 ]
 

@@ -246,6 +246,11 @@ t.test('an account', async (t) => {
     t.equal((await login(email, temporaryPassword)).status, 200)
   })
 
+  t.test('that does not exist is neither reset nor unlocked', async (t) => {
+    for (const action of ['reset-password', 'unlock'])
+      t.equal((await backend.ask('POST', `/api/users/nobody/${action}`, admin, {})).status, 404)
+  })
+
   t.test('that is deactivated is out at once', async (t) => {
     await backend.ask('POST', `/api/users/${id}/reset-password`, admin, { newPassword: 'third-password' })
     const { token } = (await login(email, 'third-password')).json().data

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { compare, hash } from 'bcryptjs'
 import { oneRow, type Statements } from '../database/database.js'
-import { notFound, Refusal } from '../errors.js'
+import { Refusal } from '../errors.js'
 import type { Fields, World } from '../records.js'
 import { type Caller, CHANGE_PASSWORD } from './permissions.js'
 
@@ -100,10 +100,6 @@ export class Accounts {
 
   async unlock(userId: string): Promise<void> {
     await this.#statements.rows('UPDATE credentials SET failures = 0, locked_until = NULL WHERE user_id = $1', [userId])
-  }
-
-  async mustExist(userId: string): Promise<void> {
-    if ((await this.#find('u.id = $1', userId)) === null) throw notFound('user')
   }
 
   /** Compared with where there is no such account, so that the time taken does not tell. */

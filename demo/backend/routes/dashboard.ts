@@ -4,6 +4,11 @@ import { oneRow, type Row, type Statements } from '../database/database.js'
 import { notFound } from '../errors.js'
 import { type Handlers, handler, idOf } from '../route.js'
 
+// Who and what is heard of there, in queries that call positions p and transmitters t.
+const PRESENT = `count(p.transmitter_id) FILTER (WHERE t.entity_type = 'employee')::int AS personnel,
+    count(p.transmitter_id) FILTER (WHERE t.entity_type IN ('visitor', 'contractor'))::int AS guests,
+    count(p.transmitter_id) FILTER (WHERE t.entity_type = 'asset')::int AS assets`
+
 const SUMMARY = `SELECT
   (SELECT count(*)::int FROM buildings) AS buildings,
   (SELECT count(*)::int FROM floors) AS floors,
@@ -23,10 +28,7 @@ const SUMMARY = `SELECT
   (SELECT count(*)::int FROM emergencies WHERE status = 'active') AS "emergenciesActive",
   (SELECT max(at) FROM positions) AS "lastPositionAt"`
 
-const BUILDINGS = `SELECT b.id, b.name, b.code, count(DISTINCT f.id)::int AS floors,
-    count(p.transmitter_id) FILTER (WHERE t.entity_type = 'employee')::int AS personnel,
-    count(p.transmitter_id) FILTER (WHERE t.entity_type IN ('visitor', 'contractor'))::int AS guests,
-    count(p.transmitter_id) FILTER (WHERE t.entity_type = 'asset')::int AS assets,
+const BUILDINGS = `SELECT b.id, b.name, b.code, count(DISTINCT f.id)::int AS floors, ${PRESENT},
     (SELECT count(*)::int FROM receivers r WHERE r.building_id = b.id) AS receivers,
     (SELECT count(*)::int FROM receivers r WHERE r.building_id = b.id AND r.status = 'online') AS "receiversOnline"
   FROM buildings b LEFT JOIN floors f ON f.building_id = b.id
@@ -34,9 +36,7 @@ const BUILDINGS = `SELECT b.id, b.name, b.code, count(DISTINCT f.id)::int AS flo
   GROUP BY b.id ORDER BY b.display_order, b.id`
 
 const FLOORS = `SELECT f.id, f.name, f.level, f.building_id AS "buildingId", b.name AS "buildingName", f.width, f.height,
-    count(p.transmitter_id) FILTER (WHERE t.entity_type = 'employee')::int AS personnel,
-    count(p.transmitter_id) FILTER (WHERE t.entity_type IN ('visitor', 'contractor'))::int AS guests,
-    count(p.transmitter_id) FILTER (WHERE t.entity_type = 'asset')::int AS assets,
+    ${PRESENT},
     (SELECT count(*)::int FROM zones z WHERE z.floor_id = f.id) AS zones,
     (SELECT count(*)::int FROM receivers r WHERE r.floor_id = f.id) AS receivers
   FROM floors f JOIN buildings b ON b.id = f.building_id

@@ -38,17 +38,16 @@ export const userRoutes = (backend: Backend): Handlers => {
         if (id !== userId) throw passwordChangeRequired()
         if (typeof newPassword !== 'string') throw invalid('/newPassword', 'is required')
         await accounts.mustBeNew(id, newPassword)
-      } else await accounts.mustExist(id)
+      }
       const password = typeof newPassword === 'string' ? newPassword : madeUpPassword()
       await database.transaction(async (statements) => {
+        await records.update(statements, id, { mustChangePassword: !isChangingOwn && mustChange })
         await accounts.setPassword(id, password, statements)
-        await records.change(statements, [id], { mustChangePassword: !isChangingOwn && mustChange })
       })
       // Shown once, to the admin who asked for it; one that the admin chose needs no showing.
       return typeof newPassword === 'string' ? { reset: true } : { reset: true, temporaryPassword: password }
     }),
     'POST /api/users/:id/unlock': handler(admin, async (call) => {
-      await accounts.mustExist(idOf(call))
       await accounts.unlock(idOf(call))
       return records.get(database, idOf(call))
     }),

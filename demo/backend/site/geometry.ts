@@ -11,16 +11,14 @@ export interface Rect extends Point {
 /** From one point to another: x1, y1, x2, y2. */
 export type Wall = readonly [number, number, number, number]
 
+export const box = (x: number, y: number, width: number, height: number): Rect => ({ x, y, width, height })
+
 export const contains = ({ x, y, width, height }: Rect, point: Point): boolean =>
   point.x >= x && point.x <= x + width && point.y >= y && point.y <= y + height
 
 /** The same rectangle with this much taken off on every side. */
-export const inset = ({ x, y, width, height }: Rect, by: number): Rect => ({
-  x: x + by,
-  y: y + by,
-  width: width - 2 * by,
-  height: height - 2 * by
-})
+export const inset = ({ x, y, width, height }: Rect, by: number): Rect =>
+  box(x + by, y + by, width - 2 * by, height - 2 * by)
 
 export const centerOf = ({ x, y, width, height }: Rect): Point => ({ x: x + width / 2, y: y + height / 2 })
 

@@ -1,4 +1,4 @@
-import { contains, type Point, type Rect, type Wall } from './geometry.js'
+import { box, contains, type Point, type Rect, type Wall } from './geometry.js'
 
 // The buildings of the demo. Plans, zones and receivers are drawn from this, and the simulator walks in it, so that nobody
 // on the page ever goes where the plan has a wall. All lengths are in metres.
@@ -158,48 +158,18 @@ const layFloor = (
   const [northRooms = '', southRooms = ''] = floors[level] ?? []
 
   const region = (name: string, kind: ZoneKind, rect: Rect): Region => ({ zoneId: nextZone(), name, kind, rect })
-  const corridor = region(`Corridor ${plan.code}-${level}`, 'corridor', {
-    x: 0,
-    y: corridorAt,
-    width: length,
-    height: CORRIDOR_WIDTH
-  })
-  const stairs = region(`Stairs ${plan.code}-${level}`, 'stairs', {
-    x: 0,
-    y: southAt,
-    width: STAIRS_LENGTH,
-    height: depth - southAt
-  })
-  const north = layRow(roomsIn(northRooms), { x: 0, y: 0, width: length, height: corridorAt }, region)
-  const south = layRow(
-    roomsIn(southRooms),
-    { x: STAIRS_LENGTH, y: southAt, width: length - STAIRS_LENGTH, height: depth - southAt },
-    region
-  )
-  const outside =
-    level === 0
-      ? [
-          region(`Assembly Area ${plan.code}`, 'muster', {
-            x: length,
-            y: corridorAt - 4,
-            width: OUTSIDE_LENGTH,
-            height: CORRIDOR_WIDTH + 8
-          })
-        ]
-      : []
+  const corridor = region(`Corridor ${plan.code}-${level}`, 'corridor', box(0, corridorAt, length, CORRIDOR_WIDTH))
+  const stairs = region(`Stairs ${plan.code}-${level}`, 'stairs', box(0, southAt, STAIRS_LENGTH, depth - southAt))
+  const north = layRow(roomsIn(northRooms), box(0, 0, length, corridorAt), region)
+  const southRow = box(STAIRS_LENGTH, southAt, length - STAIRS_LENGTH, depth - southAt)
+  const south = layRow(roomsIn(southRooms), southRow, region)
+  const assembly = box(length, corridorAt - 4, OUTSIDE_LENGTH, CORRIDOR_WIDTH + 8)
+  const outside = level === 0 ? [region(`Assembly Area ${plan.code}`, 'muster', assembly)] : []
 
   const doors: Door[] = [
-    ...north.map((inside) => doorBelow(inside, corridor, corridorAt)),
-    ...[stairs, ...south].map((inside) => doorAbove(inside, corridor, southAt)),
-    ...outside.map(
-      (area): Door => ({
-        x: length,
-        y: corridorAt + CORRIDOR_WIDTH / 2,
-        width: DOOR_WIDTH,
-        way: 'x',
-        between: [corridor.zoneId, area.zoneId]
-      })
-    )
+    ...north.map((room) => door('y', doorX(room), corridorAt, room, corridor)),
+    ...[stairs, ...south].map((room) => door('y', doorX(room), southAt, corridor, room)),
+    ...outside.map((area) => door('x', length, corridorAt + CORRIDOR_WIDTH / 2, corridor, area))
   ]
   return {
     floorId,
@@ -246,17 +216,12 @@ const layRow = (
 // Not in the middle of the wall: people who come out of two rooms would meet in the door of a third.
 const doorX = ({ rect }: Region): number => rect.x + rect.width * 0.4
 
-const doorBelow = (inside: Region, corridor: Region, y: number): Door => ({
-  x: doorX(inside),
+const door = (way: Door['way'], x: number, y: number, near: Region, far: Region): Door => ({
+  x,
   y,
   width: DOOR_WIDTH,
-  way: 'y',
-  between: [inside.zoneId, corridor.zoneId]
-})
-
-const doorAbove = (inside: Region, corridor: Region, y: number): Door => ({
-  ...doorBelow(inside, corridor, y),
-  between: [corridor.zoneId, inside.zoneId]
+  way,
+  between: [near.zoneId, far.zoneId]
 })
 
 const horizontalWall = (from: number, to: number, y: number, doors: readonly Door[]): Wall[] =>

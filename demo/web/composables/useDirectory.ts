@@ -30,7 +30,6 @@ const carrierOf = ({ id, name, carriedBy, entity_type }: Transmitter): Carrier =
 
 /** Who carries which transmitter. Somebody unknown is asked about, though not all the time. */
 export const useDirectory = () => ({
-  carriers,
   carrierOf: (transmitterId: string): Carrier => {
     const known = carriers.value.get(transmitterId)
     if (known === undefined && performance.now() - askedAtMs > AGAIN_AFTER_MS) void load()

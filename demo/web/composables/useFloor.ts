@@ -30,10 +30,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
   const motion = new Motion()
   const batches = shallowRef(0)
 
-  const context = useLoad(async (signal) => {
-    const { data } = await api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', { signal })
-    return data
-  })
+  const context = useLoad((options) => api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', options))
   const plan = computed(() => (context.data.value ? planOf(context.data.value) : null))
 
   const place = (entries: readonly PositionEntry[]): void => {

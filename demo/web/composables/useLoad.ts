@@ -1,9 +1,11 @@
 import { onScopeDispose } from 'vue'
 import { ApiError } from '../../../src/client/api/api-error.js'
 import { useLoad as useLoadWith } from '../../../src/ui/useLoad.js'
+import type { Answer } from '../types.js'
 
 /** Something that the backend is asked for. */
-export const useLoad = <Data>(ask: (signal: AbortSignal) => Promise<Data>) => useLoadWith(ask, messageOf)
+export const useLoad = <Data>(ask: (options: { readonly signal: AbortSignal }) => Promise<Answer<Data>>) =>
+  useLoadWith(async (signal) => (await ask({ signal })).data, messageOf)
 
 /** Asks again and again, each time when the last answer is there; not while nobody looks at the page. */
 export const usePolling = (load: () => Promise<void>, everyMs: number): void => {

@@ -1,7 +1,8 @@
 import { computed, ref, watch } from 'vue'
 import type { CallOptions } from '../../../src/client/api/calls.js'
+import { useLoad } from '../../../src/ui/useLoad.js'
 import type { ListAnswer } from '../types.js'
-import { useLoad } from './useLoad.js'
+import { messageOf } from './useLoad.js'
 
 const ASK_AFTER_MS = 200
 
@@ -14,7 +15,7 @@ export const usePagedList = <Row>(
   const search = ref('')
   const offset = ref(0)
   const query = computed(() => ({ limit, offset: offset.value, search: search.value.trim() || null, ...filter() }))
-  const { data, error, load } = useLoad((signal) => list({ query: query.value, signal }))
+  const { data, error, load } = useLoad((signal) => list({ query: query.value, signal }), messageOf)
 
   watch([search, filter], () => {
     offset.value = 0

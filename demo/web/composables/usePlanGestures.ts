@@ -1,4 +1,4 @@
-import type { Point } from '../floor-plan/plan.js'
+import { distance, type Point } from '../floor-plan/plan.js'
 
 export interface Gestures {
   readonly moveBy: (by: Point) => void
@@ -48,5 +48,3 @@ export const usePlanGestures = ({ moveBy, zoomBy, tap }: Gestures) => {
 
   return { pointerdown, pointermove, pointerup, pointercancel, wheel }
 }
-
-const distance = (one: Point, other: Point): number => Math.hypot(one.x - other.x, one.y - other.y)

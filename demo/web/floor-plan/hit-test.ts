@@ -1,4 +1,4 @@
-import type { Point } from './plan.js'
+import { distance, type Point } from './plan.js'
 
 export interface Placed {
   readonly id: string
@@ -10,10 +10,10 @@ export const nearest = <Item extends Placed>(items: Iterable<Item>, point: Point
   let found: Item | null = null
   let best = reach
   for (const item of items) {
-    const distance = Math.hypot(item.position.x - point.x, item.position.y - point.y)
-    if (distance <= best) {
+    const away = distance(item.position, point)
+    if (away <= best) {
       found = item
-      best = distance
+      best = away
     }
   }
   return found

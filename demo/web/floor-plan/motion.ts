@@ -1,4 +1,4 @@
-import type { Point } from './plan.js'
+import { distance, type Point } from './plan.js'
 
 interface Track {
   /** Where the marker is. The same object all the time, so that a frame makes none. */
@@ -32,7 +32,7 @@ export class Motion {
     }
     move(track, nowMs)
     const { place } = track
-    const jumps = Math.hypot(to.x - place.x, to.y - place.y) > JUMP
+    const jumps = distance(place, to) > JUMP
     track.from = jumps ? to : { ...place }
     track.to = to
     track.durationMs = Math.min(Math.max((nowMs - track.startMs) * SLACK, MIN_DURATION_MS), MAX_DURATION_MS)

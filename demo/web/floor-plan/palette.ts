@@ -1,45 +1,30 @@
-// Colours of the plan. A canvas does not read style sheets, so both themes are here.
+// Colours of the plan, in the light theme and in the dark one. A canvas does not read style sheets.
 
-export const lightPalette = {
-  ground: '#ffffff',
-  room: '#f4f7f8',
-  corridor: '#ffffff',
-  restricted: '#faefec',
-  muster: '#e6f3ea',
-  highlight: '#d3ebe9',
-  wall: '#75858d',
-  label: '#5a6871',
-  count: '#1b2429',
-  receiver: '#8b9aa2',
-  receiverOff: '#b3261e',
-  person: '#0b6b6b',
-  thing: '#6f7c84',
-  outline: '#ffffff',
-  ambient: '#8a6d1f',
-  selected: '#0b6b6b',
-  tag: '#1b2429',
-  tagText: '#ffffff'
-}
+const COLOURS = {
+  ground: ['#ffffff', '#151c20'],
+  room: ['#f4f7f8', '#1d262b'],
+  corridor: ['#ffffff', '#192125'],
+  restricted: ['#faefec', '#2b2223'],
+  muster: ['#e6f3ea', '#1b2d25'],
+  highlight: ['#d3ebe9', '#1c4643'],
+  wall: ['#75858d', '#7c8d96'],
+  label: ['#5a6871', '#a3b2ba'],
+  count: ['#1b2429', '#e6ecef'],
+  receiver: ['#8b9aa2', '#6f818a'],
+  receiverOff: ['#b3261e', '#ff8f86'],
+  person: ['#0b6b6b', '#63c9c2'],
+  thing: ['#6f7c84', '#93a2aa'],
+  outline: ['#ffffff', '#11171a'],
+  ambient: ['#8a6d1f', '#d9b75a'],
+  selected: ['#0b6b6b', '#63c9c2'],
+  tag: ['#1b2429', '#e6ecef'],
+  tagText: ['#ffffff', '#11171a']
+} as const
 
-export type Palette = Readonly<Record<keyof typeof lightPalette, string>>
+export type Palette = Readonly<Record<keyof typeof COLOURS, string>>
 
-export const darkPalette: Palette = {
-  ground: '#151c20',
-  room: '#1d262b',
-  corridor: '#192125',
-  restricted: '#2b2223',
-  muster: '#1b2d25',
-  highlight: '#1c4643',
-  wall: '#7c8d96',
-  label: '#a3b2ba',
-  count: '#e6ecef',
-  receiver: '#6f818a',
-  receiverOff: '#ff8f86',
-  person: '#63c9c2',
-  thing: '#93a2aa',
-  outline: '#11171a',
-  ambient: '#d9b75a',
-  selected: '#63c9c2',
-  tag: '#e6ecef',
-  tagText: '#11171a'
-}
+const paletteOf = (theme: 0 | 1): Palette =>
+  Object.fromEntries(Object.entries(COLOURS).map(([name, pair]) => [name, pair[theme]])) as Palette
+
+export const lightPalette = paletteOf(0)
+export const darkPalette = paletteOf(1)

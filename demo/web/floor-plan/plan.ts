@@ -39,6 +39,8 @@ export interface Plan extends Size {
   readonly receivers: readonly Receiver[]
 }
 
+export const distance = (from: Point, to: Point): number => Math.hypot(to.x - from.x, to.y - from.y)
+
 /** The box around a zone: its name goes into a corner of it. */
 export const boxAround = (polygon: readonly Point[]): Point & Size => {
   const xs = polygon.map(({ x }) => x)

@@ -1,0 +1,46 @@
+import { computed, nextTick, onScopeDispose, ref, useTemplateRef } from 'vue'
+import { waitText } from './format.js'
+
+interface Refusal {
+  readonly status: number
+  readonly retryAfterSeconds: number | null
+}
+
+/**
+ * Signing in with a password: refused, it is entered anew; after too many attempts, one waits. `faultOf` says what a refusal
+ * means to people, and throws on what is none. The field is the page's `ref="passwordField"`.
+ */
+export const useSignIn = (faultOf: (cause: unknown) => string) => {
+  const password = ref('')
+  const refused = ref('')
+  const isTrying = ref(false)
+  const waitSeconds = ref(0)
+  const field = useTemplateRef<{ focus(): void }>('passwordField')
+  const timer = setInterval(() => {
+    waitSeconds.value = Math.max(waitSeconds.value - 1, 0)
+  }, 1000)
+  onScopeDispose(() => clearInterval(timer))
+
+  const attempt = async (signIn: () => Promise<unknown>): Promise<void> => {
+    isTrying.value = true
+    refused.value = ''
+    try {
+      await signIn()
+    } catch (cause) {
+      const fault = faultOf(cause)
+      const { status, retryAfterSeconds } = cause as Refusal
+      const isTooOften = status === 429
+      waitSeconds.value = isTooOften ? (retryAfterSeconds ?? 60) : 0
+      refused.value = isTooOften ? '' : fault
+      password.value = ''
+      await nextTick()
+      field.value?.focus()
+    } finally {
+      isTrying.value = false
+    }
+  }
+  const fault = computed(() =>
+    waitSeconds.value > 0 ? `Too many attempts. Try again in ${waitText(waitSeconds.value)}.` : refused.value
+  )
+  return { password, fault, isBusy: computed(() => isTrying.value || waitSeconds.value > 0), attempt }
+}
