@@ -3,7 +3,7 @@ import t from 'tap'
 import { ask, beginning, browse, sendBytes, wholeAnswer } from '../../helper/exact-http.js'
 import { startGateway, tokenOf } from '../../helper/gateway.js'
 import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
-import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
+import { formHeaders, jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
 // A request may take one of two ways to the backend, which cannot tell which one it took.
 
@@ -203,6 +203,31 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
 
     t.match(answer, /^HTTP\/1\.1 200 /)
     t.same(sentOn(backend, 'upgrade'), [])
+  })
+
+  // Around the sizes at which head and body no longer leave the gateway in one piece.
+  const KIB_16 = 16 * 1024
+  const SIZES = [256, KIB_16 - 2048, KIB_16 - 700, KIB_16 - 600, KIB_16 - 500, KIB_16 - 1, KIB_16, KIB_16 + 1, 70_000]
+  for (const size of SIZES) {
+    t.test(`is every byte of an upload of ${size} bytes, in its order`, async (t) => {
+      const body = Buffer.from(Array.from({ length: size }, (_, index) => index + (index >> 8)))
+      await ask(url, way.upload, { method: 'POST', headers: { ...formHeaders(), 'content-length': size }, body })
+
+      t.equal(sentOn(backend, 'content-length').join(), String(size))
+      t.ok(Buffer.from(backend.requests.at(-1)?.body ?? '', 'latin1').equals(body))
+    })
+  }
+
+  t.test('is every byte of a header that is no ASCII', async (t) => {
+    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, 'X-Name: K\xfcche \xc3\xbc \x80'))
+
+    t.same(sentOn(backend, 'x-name'), ['K\xfcche \xc3\xbc \x80'])
+  })
+
+  t.test('is each line of the one header that may not be put in one', async (t) => {
+    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, 'Set-Cookie: a=1', 'Set-Cookie: b=2'))
+
+    t.same(sentOn(backend, 'set-cookie'), ['a=1', 'b=2'])
   })
 
   t.test('is a length that fits the body', async (t) => {
