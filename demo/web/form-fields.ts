@@ -22,9 +22,9 @@ export interface FieldSpec {
 
 export interface FormField extends FieldSpec {
   readonly label: string
-  readonly kind: 'flag' | 'number' | 'choice' | 'long' | 'list' | 'text'
+  readonly kind: 'flag' | 'number' | 'choice' | 'secret' | 'long' | 'list' | 'text'
   /** What a browser has to know of a line of text. */
-  readonly type: 'text' | 'email' | 'tel' | 'password' | 'number'
+  readonly type: 'text' | 'email' | 'tel' | 'number'
 }
 
 const LONG_TEXT = 500
@@ -34,7 +34,7 @@ export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[]
     const spec = typeof given === 'string' ? { name: given } : given
     const property = propertyOf(schema, spec.name)
     const hint = spec.hint ?? (withHints ? property.description : undefined)
-    const kind = spec.options ? 'choice' : kindOf(property)
+    const kind = spec.options ? 'choice' : spec.isSecret ? 'secret' : kindOf(property)
     return { label: labelOf(spec.name), ...spec, ...(hint && { hint }), kind, type: typeOf(spec, kind) }
   })
 
@@ -81,8 +81,7 @@ const kindOf = ({ type, maxLength = 0 }: TSchema): FormField['kind'] => {
   return maxLength >= LONG_TEXT ? 'long' : 'text'
 }
 
-const typeOf = ({ name, isSecret }: FieldSpec, kind: FormField['kind']): FormField['type'] => {
-  if (isSecret) return 'password'
+const typeOf = ({ name }: FieldSpec, kind: FormField['kind']): FormField['type'] => {
   if (kind === 'number') return 'number'
   return name === 'email' ? 'email' : name === 'phone' || name === 'mobile' ? 'tel' : 'text'
 }

@@ -24,11 +24,10 @@ export const floorRoutes = (backend: Backend): Handlers => {
       const id = idOf(call)
       const uploaded = await storedFile(database, ownerOf(id))
       if (uploaded !== null) return uploaded
-      const { name, width, height } = await records.get(database, id)
+      const { width, height } = await records.get(database, id)
       // A floor that was added later has no rooms yet.
-      const empty = { regions: [], doors: [], walls: [], width: Number(width ?? 10), height: Number(height ?? 10) }
-      const layout = layouts.get(id) ?? { floorId: id, buildingId: '', name: String(name), level: 0, ...empty }
-      return new FileAnswer('image/svg+xml', planSvg(layout))
+      const empty = { regions: [], walls: [], width: Number(width ?? 10), height: Number(height ?? 10) }
+      return new FileAnswer('image/svg+xml', planSvg(layouts.get(id) ?? empty))
     }),
     'POST /api/floors/:floorId/upload': handler(
       requirePermission('floors', 'update'),

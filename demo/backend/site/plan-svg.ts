@@ -14,8 +14,10 @@ export const ZONE_COLORS: Readonly<Record<ZoneKind, string>> = {
 
 const PIXELS_PER_METRE = 20
 
+type Drawn = Pick<FloorLayout, 'width' | 'height' | 'regions' | 'walls'>
+
 /** A floor plan as an image: what a page shows for a floor that nobody has uploaded a plan for. */
-export const planSvg = ({ width, height, regions, walls }: FloorLayout): string =>
+export const planSvg = ({ width, height, regions, walls }: Drawn): string =>
   [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ` +
       `width="${width * PIXELS_PER_METRE}" height="${height * PIXELS_PER_METRE}">`,

@@ -13,7 +13,7 @@ const schema = Type.Object(
     isExit: maybe(flag('Whether one can leave there.')),
     tags: maybe(texts('Words.')),
     floorId: maybe(id('Which floor.')),
-    password: Type.Optional(label('A password.'))
+    password: Type.Optional(label('A password.', 1024))
   },
   { title: 'Zone' }
 )
@@ -36,7 +36,8 @@ t.test('the fields of a form', async (t) => {
         'flag text',
         'list text',
         'choice text',
-        'text password'
+        // However long it may be: nobody reads over the shoulder.
+        'secret text'
       ]
     )
   })
