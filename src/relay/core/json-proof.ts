@@ -1,6 +1,6 @@
 import { afterBlanks } from './json-scan.js'
 
-// Proves that bytes are JSON without making values of them, in half the time of JSON.parse: most of what is published is
+// Proves that bytes are JSON without making values of them, in two thirds of the time of JSON.parse: most of what is published is
 // never looked into, only passed on. It takes what JSON.parse takes of the same text, and nothing else.
 
 const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c] as const

@@ -1,5 +1,5 @@
 // Finds places in JSON without making values of it: what is not touched keeps its exact spelling, numbers that JavaScript
-// cannot hold included. It reads UTF-8 bytes, five times as fast as the characters of a string. What is no JSON has no
+// cannot hold included. It reads UTF-8 bytes, three times as fast as the characters of a string. What is no JSON has no
 // places that mean anything, but every search in it comes to an end.
 
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c] as const
