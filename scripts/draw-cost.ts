@@ -14,8 +14,7 @@ const folder = fileURLToPath(new URL('../demo/web/floor-plan', import.meta.url))
 const ENTRY = 'virtual:draw-cost'
 const source = `
 import { Motion } from '${folder}/motion.ts'
-import { drawMarkers, spritesOf } from '${folder}/draw.ts'
-import { lightPalette } from '${folder}/palette.ts'
+import { drawMarkers, drawSprite, SPRITE_SIZE } from '${folder}/draw.ts'
 
 const screen = { width: 1280, height: 720 }
 const canvas = Object.assign(document.createElement('canvas'), screen)
@@ -27,13 +26,15 @@ const place = (nowMs) => {
 }
 place(0)
 const markers = ids.map((id) => ({
-  id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', isFaint: false, position: motion.placeOf(id)
+  id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, isFaint: false, position: motion.placeOf(id)
 }))
-const sprites = spritesOf(lightPalette, (size, draw) => {
-  const sprite = Object.assign(document.createElement('canvas'), { width: size, height: size })
-  draw(sprite.getContext('2d'))
+const palette = { person: '#0b6b6b', thing: '#54626b', outline: '#ffffff', tag: '#1b2429', tagText: '#f5f7f8' }
+const spriteOf = (kind) => {
+  const sprite = Object.assign(document.createElement('canvas'), { width: SPRITE_SIZE, height: SPRITE_SIZE })
+  drawSprite(sprite.getContext('2d'), kind, palette)
   return sprite
-})
+}
+const look = { sprites: { person: spriteOf('person'), thing: spriteOf('thing') }, palette, selected: '1', screen }
 const times = []
 for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   const nowMs = frame * (1000 / 60)
@@ -41,7 +42,7 @@ for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   const start = performance.now()
   motion.advance(nowMs)
   pen.clearRect(0, 0, screen.width, screen.height)
-  drawMarkers(pen, markers, { scale: 20, x: 0, y: 0 }, lightPalette, { sprites, selected: '1', screen })
+  drawMarkers(pen, markers, { scale: 20, x: 0, y: 0 }, look)
   const asked = performance.now()
   pen.getImageData(0, 0, 1, 1)
   times.push([asked - start, performance.now() - start])

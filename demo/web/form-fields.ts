@@ -1,20 +1,16 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
+import type { Named } from './types.js'
 
 // What a form shows and what it sends, worked out from the schema that page, gateway and backend share.
 
 export type Values = Readonly<Record<string, unknown>>
-
-export interface Option {
-  readonly value: string
-  readonly text: string
-}
 
 /** What a schema does not say about a field. */
 export interface FieldSpec {
   readonly name: string
   readonly label?: string
   readonly hint?: string
-  readonly options?: readonly Option[]
+  readonly options?: readonly Named[]
   readonly isSecret?: boolean
   /** What it holds where nothing is stored yet. */
   readonly initial?: unknown
@@ -22,9 +18,8 @@ export interface FieldSpec {
 
 export interface FormField extends FieldSpec {
   readonly label: string
-  readonly kind: 'flag' | 'number' | 'choice' | 'secret' | 'long' | 'list' | 'text'
-  /** What a browser has to know of a line of text. */
-  readonly type: 'text' | 'email' | 'tel' | 'number'
+  /** The last ones are types of a browser's input. */
+  readonly kind: 'flag' | 'choice' | 'long' | 'list' | 'number' | 'password' | 'email' | 'tel' | 'text'
 }
 
 const LONG_TEXT = 500
@@ -34,8 +29,7 @@ export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[]
     const spec = typeof given === 'string' ? { name: given } : given
     const property = propertyOf(schema, spec.name)
     const hint = spec.hint ?? (withHints ? property.description : undefined)
-    const kind = spec.options ? 'choice' : spec.isSecret ? 'secret' : kindOf(property)
-    return { label: labelOf(spec.name), ...spec, ...(hint && { hint }), kind, type: typeOf(spec, kind) }
+    return { label: labelOf(spec.name), ...spec, ...(hint && { hint }), kind: kindOf(spec, property) }
   })
 
 /** What is entered at first: empty fields hold an empty text, as inputs do. */
@@ -51,18 +45,17 @@ export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): R
 export const bodyOf = (schema: TObject, fields: readonly FormField[], entered: Values): Values =>
   Object.fromEntries(
     fields.map(({ name, kind }) => {
-      const value = entered[name]
-      if (kind === 'list')
-        return [
-          name,
-          String(value)
-            .split(',')
-            .map((part) => part.trim())
-            .filter(Boolean)
-        ]
+      const value = cleaned(kind, entered[name])
       return [name, value === '' && mayBeNull(schema.properties[name]) ? null : value]
     })
   )
+
+/** Spaces around a password are part of it. */
+const cleaned = (kind: FormField['kind'], value: unknown): unknown => {
+  if (typeof value !== 'string' || kind === 'password') return value
+  const parts = value.split(',').map((part) => part.trim())
+  return kind === 'list' ? parts.filter(Boolean) : value.trim()
+}
 
 const mayBeNull = (property: TSchema | undefined): boolean =>
   property?.anyOf?.some(({ type }: TSchema) => type === 'null') ?? false
@@ -74,15 +67,13 @@ const propertyOf = (schema: TObject, name: string): TSchema => {
   return { ...(property.anyOf?.[0] ?? property), description: property.description }
 }
 
-const kindOf = ({ type, maxLength = 0 }: TSchema): FormField['kind'] => {
+const kindOf = ({ name, options, isSecret }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
+  if (options) return 'choice'
+  if (isSecret) return 'password'
   if (type === 'boolean') return 'flag'
   if (type === 'number' || type === 'integer') return 'number'
   if (type === 'array') return 'list'
-  return maxLength >= LONG_TEXT ? 'long' : 'text'
-}
-
-const typeOf = ({ name }: FieldSpec, kind: FormField['kind']): FormField['type'] => {
-  if (kind === 'number') return 'number'
+  if (maxLength >= LONG_TEXT) return 'long'
   return name === 'email' ? 'email' : name === 'phone' || name === 'mobile' ? 'tel' : 'text'
 }
 

@@ -1,6 +1,6 @@
 import type { TObject } from '@sinclair/typebox'
 import type { CallOptions } from '../../src/client/api/calls.js'
-import type { FieldSpec, Option, Values } from './form-fields.js'
+import type { FieldSpec, Values } from './form-fields.js'
 import type { ListAnswer } from './types.js'
 
 export type Tone = '' | 'good' | 'warning' | 'danger'
@@ -14,24 +14,33 @@ export interface Column<Row> {
   readonly isWideOnly?: boolean
 }
 
-type Query = Readonly<Record<string, string | null>>
+/** Methods, so that calls with a body of their own fit: the client checks what a form hands over before it is sent. */
+export interface RecordCalls<Row> {
+  list(options: CallOptions): Promise<ListAnswer<Row>>
+  create?(body: Values): Promise<unknown>
+  update?(id: string, body: Values): Promise<unknown>
+  delete?(id: string): Promise<unknown>
+}
 
 /** Rows that a page lists, and what may be done with them; a call that is not there is not offered. */
 export interface Records<Row> {
   readonly title: string
   /** One of them, and many. */
   readonly nouns: readonly [string, string]
-  readonly list: (options: CallOptions) => Promise<ListAnswer<Row>>
+  readonly calls: RecordCalls<Row>
+  /** Each call needs the permission of its name for this. Without it, whoever sees the page may do everything. */
+  readonly resource?: string
   readonly nameOf: (row: Row) => string
+  /** What stands below the name. */
+  readonly detailOf?: (row: Row) => string | null | undefined
+  /** The floor to look for it. */
+  readonly floorOf?: (row: Row) => string | null
   readonly columns: readonly Column<Row>[]
   /** Says what can be searched. */
   readonly search?: string
-  readonly filter?: { readonly name: string; readonly label: string; readonly options: readonly Option[] }
-  readonly downloads?: readonly (readonly [name: string, (options: { query: Query }) => Promise<File>])[]
+  readonly filter?: { readonly name: string; readonly label: string; readonly options: readonly string[] }
+  readonly downloads?: Readonly<Record<string, (options: CallOptions) => Promise<File>>>
   readonly form?: { readonly schema: TObject; readonly specs: (row: Row | null) => readonly (string | FieldSpec)[] }
-  readonly create?: ((body: Values) => Promise<unknown>) | undefined
-  readonly update?: ((id: string, body: Values) => Promise<unknown>) | undefined
-  readonly remove?: ((id: string) => Promise<unknown>) | undefined
   /** What becomes of one that is deleted. */
   readonly removal?: string
 }

@@ -4,68 +4,56 @@ import type { PageMeta } from '../../src/client/guards/visit.js'
 import { installGuards } from '../../src/client/vue-router.js'
 import type { IconName } from '../../src/ui/icons.js'
 import { useLayout } from './composables/useLayout.js'
-import ForbiddenPage from './pages/ForbiddenPage.vue'
-import NotFoundPage from './pages/NotFoundPage.vue'
+import MessagePage from './pages/MessagePage.vue'
 import { session, sessionEnd } from './services.js'
 
-export interface MenuEntry {
-  readonly path: string
-  readonly title: string
-  readonly icon: IconName
-  readonly meta: PageMeta
-  readonly component: RouteComponent
+declare module 'vue-router' {
+  interface RouteMeta {
+    title?: string
+    icon?: IconName
+  }
 }
 
-const entry = (path: string, title: string, icon: IconName, meta: PageMeta, component: RouteComponent): MenuEntry => ({
+const page = (path: string, title: string, icon: IconName, meta: PageMeta, component: RouteComponent) => ({
   path,
-  title,
-  icon,
-  meta,
+  meta: { ...meta, title, icon },
   component
 })
-
 const may = (...permissions: string[]): PageMeta => ({ permissions })
 const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
 const FLOORS = may('floors.update', 'dashboard.read')
 
 /** The pages in the order of the menu, and who is shown them. */
-export const menu: readonly MenuEntry[] = [
-  entry('/live', 'Live plan', 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
-  entry('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
-  entry('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
-  entry('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
-  entry('/floors', 'Floors', 'floors', FLOORS, () => import('./pages/FloorsPage.vue')),
-  entry('/users', 'Users', 'users', may('admin.users'), () => import('./pages/UsersPage.vue')),
-  entry('/audit', 'Audit log', 'audit', may('audit.read'), () => import('./pages/AuditPage.vue')),
-  entry('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
+export const menu = [
+  page('/live/:floorId?', 'Live plan', 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
+  page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
+  page('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
+  page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
+  page('/floors', 'Floors', 'floors', FLOORS, () => import('./pages/FloorsPage.vue')),
+  page('/users', 'Users', 'users', may('admin.users'), () => import('./pages/UsersPage.vue')),
+  page('/audit', 'Audit log', 'audit', may('audit.read'), () => import('./pages/AuditPage.vue')),
+  page('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
 ]
 
-export const NEW_PASSWORD_PAGE = '/new-password'
+const LOGIN_PAGE = '/login'
+const NEW_PASSWORD_PAGE = '/new-password'
+/** These stand alone: whoever sees one has nothing else to do. */
+export const BARE_PAGES = [LOGIN_PAGE, NEW_PASSWORD_PAGE]
 
+const NO_PERMISSION = { title: 'Not for this account', note: 'Your account lacks the permission for that page.' }
+const NO_PAGE = { title: 'There is no such page', note: 'The address may be old, or mistyped.' }
 const routes: RouteRecordRaw[] = [
   { path: '/', redirect: '/live' },
-  { path: '/login', component: () => import('./pages/LoginPage.vue'), meta: { title: 'Sign in' } },
+  { path: LOGIN_PAGE, component: () => import('./pages/LoginPage.vue'), meta: { title: 'Sign in' } },
   {
     path: NEW_PASSWORD_PAGE,
     component: () => import('./pages/NewPasswordPage.vue'),
     meta: { title: 'A new password', auth: true }
   },
-  { path: '/forbidden', component: ForbiddenPage, meta: { title: 'Not for you', auth: true } },
-  ...menu.map(
-    ({ path, title, meta, component }): RouteRecordRaw => ({
-      path: path === '/live' ? '/live/:floorId?' : path,
-      component,
-      meta: { ...meta, title }
-    })
-  ),
-  { path: '/:rest(.*)*', component: NotFoundPage, meta: { title: 'No such page' } }
+  ...menu,
+  { path: '/forbidden', component: MessagePage, props: NO_PERMISSION, meta: { title: 'Not for you', auth: true } },
+  { path: '/:rest(.*)*', component: MessagePage, props: NO_PAGE, meta: { title: 'No such page' } }
 ]
-
-declare module 'vue-router' {
-  interface RouteMeta {
-    title?: string
-  }
-}
 
 export const router = createRouter({
   history: createWebHistory(),
@@ -91,5 +79,5 @@ router.afterEach(async (to, from) => {
 
 watch(sessionEnd, (end) => {
   const { path, fullPath } = router.currentRoute.value
-  if (end === 'over' && path !== '/login') void router.push({ path: '/login', query: { returnTo: fullPath } })
+  if (end === 'over' && path !== LOGIN_PAGE) void router.push({ path: LOGIN_PAGE, query: { returnTo: fullPath } })
 })

@@ -1,13 +1,18 @@
 import type { EmergencyContactUpdate, EmergencyUpdate } from '../../schemas/emergency.js'
-import type { FloorUpdate } from '../../schemas/floors.js'
+import type { FloorCreate } from '../../schemas/floors.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
-import type { UserUpdate } from '../../schemas/users.js'
-import type { Point, Wall } from './floor-plan/plan.js'
+import type { PositionEntry } from '../../schemas/realtime.js'
+import type { ReceiverUpdate } from '../../schemas/receivers.js'
+import type { TransmitterUpdate } from '../../schemas/transmitters.js'
+import type { UserCreate } from '../../schemas/users.js'
+import type { ZoneCreate } from '../../schemas/zones.js'
+import type { Point, Size } from './floor-plan/plan.js'
 
 // What the demo's backend answers with, as far as the page looks at it: what is stored is what the schemas name.
 
 type Stored<Body> = Readonly<Body> & { readonly id: string }
 type Counts<Names extends string> = Readonly<Record<Names, number>>
+type Texts<Names extends string> = Readonly<Record<Names, string | null>>
 
 export interface Answer<Data> {
   readonly data: Data
@@ -17,90 +22,36 @@ export interface ListAnswer<Row> extends Answer<readonly Row[]> {
   readonly meta: Counts<'total' | 'limit' | 'offset'>
 }
 
-export interface Person extends Stored<PersonnelUpdate> {
-  readonly photoUrl: string | null
-  readonly transmitterId: string | null
-  readonly currentFloorId: string | null
-}
-
-export interface User extends Stored<UserUpdate> {
-  readonly email: string
-  readonly lastLoginAt: string | null
-  readonly lockedUntil: string | null
-}
-
-export type Contact = Stored<EmergencyContactUpdate>
-
-export interface Floor extends Stored<FloorUpdate>, Counts<'personnel' | 'guests'> {
-  readonly buildingName: string
-}
-
 export interface Named {
   readonly id: string
   readonly name: string
 }
 
-export interface BuildingContext extends Named {
-  readonly floors: readonly Named[]
-}
+export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
+export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
+export type Contact = Stored<EmergencyContactUpdate>
+export type Floor = Stored<FloorCreate> & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
+export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy'>
+export type Emergency = Stored<EmergencyUpdate> & Texts<'startedAt'>
 
 export interface SiteContext {
-  readonly buildings: readonly BuildingContext[]
+  readonly buildings: readonly (Named & { readonly floors: readonly Named[] })[]
 }
 
 export interface FloorContext {
-  readonly floor: Named & {
-    readonly width: number
-    readonly height: number
-    readonly imageUrl: string
-    /** When a plan was uploaded; null where none was. */
-    readonly imageAt: string | null
-  }
-  readonly walls: readonly Wall[]
-  readonly zones: readonly (Named & {
-    readonly type: string | null
-    readonly polygon: readonly Point[] | null
-    readonly isRestricted: boolean | null
-    readonly isMusterPoint: boolean | null
-  })[]
-  readonly receivers: readonly (Named & { readonly position: Point | null; readonly status: string | null })[]
-  readonly positions: readonly {
-    readonly transmitterId: string
-    readonly position: Point
-    readonly zoneId: string | null
-    readonly timestamp: string
-  }[]
-}
-
-export interface Transmitter {
-  readonly id: string
-  readonly name: string | null
-  readonly entity_type: string | null
-  readonly carriedBy: string | null
-}
-
-export interface Emergency extends Stored<EmergencyUpdate> {
-  readonly startedAt: string | null
+  /** A plan was uploaded at the time `imageAt`; null where none was. */
+  readonly floor: Named & Size & Texts<'imageUrl' | 'imageAt'>
+  /** Each from one point to another: x1, y1, x2, y2. */
+  readonly walls: readonly (readonly [number, number, number, number])[]
+  readonly zones: readonly (Stored<Omit<ZoneCreate, 'polygon'>> & { readonly polygon: readonly Point[] | null })[]
+  readonly receivers: readonly Stored<ReceiverUpdate>[]
+  readonly positions: readonly Omit<PositionEntry, 'positionMethod'>[]
 }
 
 export interface Muster {
   readonly summary: Counts<'total' | 'safe' | 'missing' | 'unknown'>
-  readonly people: readonly {
-    readonly personnelId: string
-    readonly name: string
-    readonly zoneName: string | null
-    readonly isFirstAider: boolean | null
-    readonly isFireWarden: boolean | null
-    readonly status: 'safe' | 'missing' | 'unknown'
-  }[]
-}
-
-export interface EmergencyEvent {
-  readonly id: string
-  readonly kind: string
-  readonly title: string | null
-  readonly userEmail: string | null
-  readonly at: string
+  readonly people: readonly (Pick<Person, 'name' | 'isFirstAider' | 'isFireWarden'> &
+    Texts<'zoneName'> & { readonly personnelId: string; readonly status: 'safe' | 'missing' | 'unknown' })[]
 }
 
 export interface Dashboard {
@@ -117,12 +68,9 @@ export interface BatteryStats {
   readonly distribution: readonly Counts<'from' | 'devices'>[]
 }
 
-export interface AuditRow {
+export interface AuditRow extends Texts<'userEmail' | 'method' | 'path'> {
   readonly id: string
   readonly at: string
   readonly action: string
   readonly result: 'done' | 'failed' | 'denied'
-  readonly userEmail: string | null
-  readonly method: string | null
-  readonly path: string | null
 }

@@ -3,35 +3,29 @@ import type { PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
 import type { Marker } from '../floor-plan/draw.js'
 import { Motion } from '../floor-plan/motion.js'
-import type { Plan } from '../floor-plan/plan.js'
 import { api, realtime } from '../services.js'
-import type { Answer, FloorContext } from '../types.js'
-import { useDirectory } from './useDirectory.js'
-import { useLoad } from './useLoad.js'
+import type { Answer, FloorContext, ListAnswer, Transmitter } from '../types.js'
+import { useLoad, usePolling } from './useLoad.js'
 import { useRealtime } from './useRealtime.js'
 
-/** Somebody or something on the floor, as of the last second. */
-export interface Seen {
-  readonly id: string
-  readonly name: string
-  readonly kind: 'person' | 'thing'
-  readonly zoneId: string | null
-  readonly isFaint: boolean
-}
-
 const FAINT_AFTER_MS = 4000
+const CARRIERS_EVERY_MS = 60_000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
 
 /** One floor: its plan, who is on it, and how they move. Only this floor's channel is listened to. */
 export const useFloor = (floorId: Ref<string | null>) => {
-  const { carrierOf } = useDirectory()
   const { state } = useRealtime()
   const now = useNow()
   const motion = new Motion()
   const batches = shallowRef(0)
 
   const context = useLoad((options) => api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', options))
-  const plan = computed(() => (context.data.value ? planOf(context.data.value) : null))
+  /** Without an answer nobody has a name; they still move. */
+  const transmitters = useLoad((options) =>
+    api.transmitters.list<ListAnswer<Transmitter>>({ query: { limit: 1000 }, ...options })
+  )
+  usePolling(transmitters.load, CARRIERS_EVERY_MS)
+  const carriers = computed(() => new Map((transmitters.data.value ?? []).map((one) => [one.id, one])))
 
   const place = (entries: readonly PositionEntry[]): void => {
     const atMs = performance.now()
@@ -42,15 +36,38 @@ export const useFloor = (floorId: Ref<string | null>) => {
   /** Who was there when the plan was read; batches bring everybody who moves. */
   watch(context.data, (loaded) => {
     if (loaded === null || loaded.floor.id !== floorId.value) return
-    const known = loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored', floorId: loaded.floor.id }))
+    const known = loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored' }))
     const unseen = known.filter(({ transmitterId }) => realtime.store.get(transmitterId) === undefined)
     realtime.store.add(unseen)
     place(unseen)
   })
 
+  /** Each with its place, which moves: made anew for a batch, and not for a frame. People stand in front of things. */
+  const seen = computed((): readonly Marker[] => {
+    void batches.value
+    const markers = realtime.store.onFloor(floorId.value ?? '').flatMap(({ entry, receivedAtMs }): Marker[] => {
+      const id = String(entry.transmitterId)
+      const position = motion.placeOf(id)
+      if (position === undefined) return []
+      const { carriedBy, name, entity_type } = carriers.value.get(id) ?? {}
+      const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
+      const isFaint = now.value - receivedAtMs > FAINT_AFTER_MS
+      const kind = entity_type === 'asset' ? 'thing' : 'person'
+      return [{ id, name: carriedBy ?? name ?? id, kind, position, zoneId, isFaint }]
+    })
+    return markers.sort((one, other) => other.kind.localeCompare(one.kind))
+  })
+  // While the relay is away nobody leaves: the last that is known of them stays, faint.
+  const markers = shallowRef<readonly Marker[]>([])
+  watch([seen, state], ([list]) => {
+    const isLive = state.value === 'online' || list.length >= markers.value.length
+    markers.value = isLive ? list : markers.value.map((one) => ({ ...one, isFaint: true }))
+  })
+
   watch(
     floorId,
     (id) => {
+      markers.value = []
       motion.clear()
       realtime.showFloor(id)
       if (id !== null) void context.load()
@@ -58,42 +75,6 @@ export const useFloor = (floorId: Ref<string | null>) => {
     { immediate: true }
   )
 
-  const seen = computed((): readonly Seen[] => {
-    void batches.value
-    const live = realtime.store.onFloor(floorId.value ?? '')
-    return live.map(({ entry, receivedAtMs }) => {
-      const id = String(entry.transmitterId)
-      const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
-      return { id, ...carrierOf(id), zoneId, isFaint: now.value - receivedAtMs > FAINT_AFTER_MS }
-    })
-  })
-  // While the relay is away nobody leaves: the last that is known of them stays, faint.
-  const shown = shallowRef<readonly Seen[]>([])
-  watch([seen, state], ([list]) => {
-    const isLive = state.value === 'online' || list.length >= shown.value.length
-    shown.value = isLive ? list : shown.value.map((one) => ({ ...one, isFaint: true }))
-  })
-  watch(floorId, () => {
-    shown.value = []
-  })
-
-  const counts = computed((): ReadonlyMap<string, number> => {
-    const inside = new Map<string, number>()
-    for (const { zoneId, kind } of shown.value) {
-      if (zoneId !== null && kind === 'person') inside.set(zoneId, (inside.get(zoneId) ?? 0) + 1)
-    }
-    return inside
-  })
-
-  /** Each with its place, which moves: made anew for a batch, and not for a frame. People stand in front of things. */
-  const markers = computed((): readonly Marker[] =>
-    shown.value
-      .flatMap((one) => {
-        const position = motion.placeOf(one.id)
-        return position ? [{ ...one, position }] : []
-      })
-      .sort((one, other) => Number(one.kind === 'person') - Number(other.kind === 'person'))
-  )
   /** True while anybody is on the way. */
   const advance = (nowMs: number): boolean => motion.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs)
 
@@ -110,21 +91,5 @@ export const useFloor = (floorId: Ref<string | null>) => {
     realtime.showFloor(null)
   })
 
-  return { plan, context, shown, counts, markers, advance, now }
+  return { context, markers, advance, now }
 }
-
-const planOf = ({ floor, walls, zones, receivers }: FloorContext): Plan => ({
-  floorId: floor.id,
-  name: floor.name,
-  imageUrl: floor.imageAt === null ? null : `${floor.imageUrl}?v=${Date.parse(floor.imageAt)}`,
-  width: floor.width,
-  height: floor.height,
-  walls,
-  zones: zones.flatMap(({ id, name, type, polygon, isRestricted, isMusterPoint }) => {
-    const shape = { isRestricted: isRestricted === true, isMusterPoint: isMusterPoint === true }
-    return polygon === null ? [] : [{ id, name, kind: type ?? '', polygon, ...shape }]
-  }),
-  receivers: receivers.flatMap(({ id, name, position, status }) =>
-    position === null ? [] : [{ id, name, position, isOnline: status === 'online' }]
-  )
-})

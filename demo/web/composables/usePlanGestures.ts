@@ -1,7 +1,7 @@
 import { distance, type Point } from '../floor-plan/plan.js'
 
 export interface Gestures {
-  readonly moveBy: (by: Point) => void
+  readonly moveBy: (x: number, y: number) => void
   readonly zoomBy: (factor: number, at: Point) => void
   readonly tap: (at: Point) => void
 }
@@ -31,7 +31,7 @@ export const usePlanGestures = ({ moveBy, zoomBy, tap }: Gestures) => {
     pointers.set(event.pointerId, now)
     travelled += distance(before, now)
     if (other !== undefined) zoomBy(distance(now, other) / Math.max(distance(before, other), 1), other)
-    else if (travelled > TAP_PIXELS) moveBy({ x: now.x - before.x, y: now.y - before.y })
+    else if (travelled > TAP_PIXELS) moveBy(now.x - before.x, now.y - before.y)
   }
 
   const pointerup = (event: PointerEvent): void => {

@@ -1,6 +1,9 @@
 import type { AmbientEntry } from '../../../schemas/realtime.js'
-import type { AmbientMark } from './draw.js'
-import type { Receiver } from './plan.js'
+import type { Placed, Point } from './plan.js'
+
+export interface AmbientMark extends Placed {
+  readonly strength: number
+}
 
 const WEAKEST_DBM = -100
 const STRONGEST_DBM = -40
@@ -12,12 +15,12 @@ const FARTHEST_METRES = 4
  */
 export const ambientMarks = (
   devices: Iterable<AmbientEntry>,
-  receivers: readonly Receiver[]
+  receivers: readonly { readonly id: string; readonly position?: Point | null | undefined }[]
 ): readonly AmbientMark[] => {
   const places = new Map(receivers.map(({ id, position }) => [id, position]))
   return [...devices].flatMap(({ deviceId, receiverId, rssi }) => {
     const receiver = places.get(String(receiverId))
-    if (receiver === undefined) return []
+    if (!receiver) return []
     const strength = Math.min(Math.max((rssi - WEAKEST_DBM) / (STRONGEST_DBM - WEAKEST_DBM), 0), 1)
     const distance = 0.8 + (1 - strength) * FARTHEST_METRES
     const angle = (hash(String(deviceId)) % 360) * (Math.PI / 180)

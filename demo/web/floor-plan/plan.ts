@@ -1,4 +1,4 @@
-// What a floor plan is made of, in metres. Everything in this folder runs without a browser.
+// Places on a floor, in metres. Everything in this folder runs without a browser.
 
 export interface Point {
   readonly x: number
@@ -10,33 +10,9 @@ export interface Size {
   readonly height: number
 }
 
-/** From one point to another: x1, y1, x2, y2. */
-export type Wall = readonly [number, number, number, number]
-
-export interface Zone {
+export interface Placed {
   readonly id: string
-  readonly name: string
-  readonly polygon: readonly Point[]
-  readonly kind: string
-  readonly isRestricted: boolean
-  readonly isMusterPoint: boolean
-}
-
-export interface Receiver {
-  readonly id: string
-  readonly name: string
   readonly position: Point
-  readonly isOnline: boolean
-}
-
-export interface Plan extends Size {
-  readonly floorId: string
-  readonly name: string
-  /** The plan that somebody has uploaded. */
-  readonly imageUrl: string | null
-  readonly walls: readonly Wall[]
-  readonly zones: readonly Zone[]
-  readonly receivers: readonly Receiver[]
 }
 
 export const distance = (from: Point, to: Point): number => Math.hypot(to.x - from.x, to.y - from.y)
@@ -48,4 +24,10 @@ export const boxAround = (polygon: readonly Point[]): Point & Size => {
   const x = Math.min(...xs)
   const y = Math.min(...ys)
   return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y }
+}
+
+/** The nearest of those within reach; undefined where there is none. */
+export const nearest = <Item extends Placed>(items: readonly Item[], point: Point, reach: number): Item | undefined => {
+  const away = ({ position }: Item): number => distance(position, point)
+  return items.filter((item) => away(item) <= reach).sort((one, other) => away(one) - away(other))[0]
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { found, matches } from '../../../demo/web/search.js'
+import { matches } from '../../../demo/web/search.js'
 import { ago, bytesText, counted, dateTimeText, initials, percent, waitText } from '../../../src/ui/format.js'
 
 t.test('search', async (t) => {
@@ -16,17 +16,6 @@ t.test('search', async (t) => {
       t.equal(matches(text, query), fits)
     })
   }
-
-  t.test('puts those first that begin like the query', async (t) => {
-    t.same(
-      found(['Amanda', 'Dan', 'Bo Dana', 'Eve'], 'da', (name) => name),
-      ['Dan', 'Bo Dana', 'Amanda']
-    )
-    t.same(
-      found(['b', 'a'], '', (name) => name),
-      ['b', 'a']
-    )
-  })
 })
 
 t.test('formatting', async (t) => {

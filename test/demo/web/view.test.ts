@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nearest } from '../../../demo/web/floor-plan/hit-test.js'
+import { boxAround, nearest } from '../../../demo/web/floor-plan/plan.js'
 import { centredOn, fitted, moved, toPlan, toScreen, zoomed } from '../../../demo/web/floor-plan/view.js'
 
 const screen = { width: 800, height: 600 }
@@ -55,7 +55,16 @@ t.test('hit testing', async (t) => {
 
   t.test('finds the nearest marker within reach', async (t) => {
     t.equal(nearest(items, { x: 0, y: 0 }, 2)?.id, 'nearer')
-    t.equal(nearest(items, { x: 4, y: 0 }, 2), null)
-    t.equal(nearest([], { x: 4, y: 0 }, 2), null)
+    t.equal(nearest(items, { x: 4, y: 0 }, 2), undefined)
+    t.equal(nearest([], { x: 4, y: 0 }, 2), undefined)
   })
+})
+
+t.test('the box around a zone', async (t) => {
+  const corners = [
+    { x: 3, y: 1 },
+    { x: 7, y: 2 },
+    { x: 5, y: 9 }
+  ]
+  t.same(boxAround(corners), { x: 3, y: 1, width: 4, height: 8 })
 })

@@ -1,0 +1,19 @@
+export interface Bar {
+  readonly label: string
+  readonly value: number
+  readonly to?: string
+}
+
+const HOUR_MS = 3_600_000
+const HOUR = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+
+/** One bar for each hour from the first to the last, also for those in which nobody was there. */
+export const byHour = (counts: readonly { readonly at: string; readonly people: number }[]): readonly Bar[] => {
+  const people = new Map(counts.map((count) => [Math.floor(Date.parse(count.at) / HOUR_MS), count.people]))
+  const first = Math.min(...people.keys())
+  const hours = people.size === 0 ? 0 : Math.max(...people.keys()) - first + 1
+  return Array.from({ length: hours }, (_, index) => ({
+    label: HOUR.format((first + index) * HOUR_MS),
+    value: people.get(first + index) ?? 0
+  }))
+}
