@@ -10,6 +10,7 @@ import { buildRelay } from './app.js'
 import { newEpoch } from './build-engine.js'
 import { type RelayConfig, relayConfig } from './config.js'
 import { reloadConfigFile } from './config-reload.js'
+import { keepCompiledCode } from './keep-compiled-code.js'
 import { runPrimary } from './workers/primary.js'
 import { runWorker } from './workers/worker.js'
 
@@ -81,6 +82,7 @@ const start = async (): Promise<void> => {
   await (config.workers > 1 ? startWorkers(config, file.text, log) : startAlone(config, log))
 }
 
+keepCompiledCode()
 try {
   if (cluster.isWorker) await runWorker({ environment: process.env, version: VERSION, goodbyeMs: GOODBYE_MS })
   else await start()
