@@ -1,15 +1,9 @@
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { AuditLog } from './audit.js'
-import type { Accounts } from './auth/accounts.js'
-import { Tokens } from './auth/tokens.js'
-import type { Backend } from './backend.js'
-import type { Database } from './database/database.js'
-import { Refusal, refusalOf } from './errors.js'
+import { notFound, Refusal, refusalOf } from './errors.js'
 import { mount } from './mount.js'
-import type { World } from './records.js'
-import type { Handlers } from './route.js'
+import type { Backend } from './route.js'
 import { authRoutes } from './routes/auth.js'
 import { batteryRoutes } from './routes/battery.js'
 import { contextRoutes } from './routes/context.js'
@@ -24,45 +18,35 @@ import { siteRoutes } from './routes/site.js'
 import { thingRoutes } from './routes/things.js'
 import { userRoutes } from './routes/users.js'
 import { weatherRoutes } from './routes/weather.js'
-import type { BuildingLayout } from './site/layout.js'
 import { acceptForms } from './uploads.js'
-
-export interface AppOptions {
-  readonly database: Database
-  readonly world: World
-  readonly accounts: Accounts
-  readonly site: readonly BuildingLayout[]
-  readonly log: Logger
-  readonly secrets: { readonly app: string; readonly relay: string }
-  readonly relayUrl: string
-  /** Beside this machine itself. */
-  readonly trustedProxies: readonly string[]
-}
 
 const REQUESTS_PER_MINUTE = 6000
 
-const routes: readonly ((backend: Backend) => Handlers)[] = [
-  authRoutes,
-  userRoutes,
-  siteRoutes,
-  floorRoutes,
-  personnelRoutes,
-  thingRoutes,
-  emergencyRoutes,
-  dashboardRoutes,
-  batteryRoutes,
-  weatherRoutes,
-  phoneBeaconRoutes,
-  journalRoutes,
-  managementRoutes,
-  contextRoutes
-]
+const routes = {
+  ...authRoutes,
+  ...userRoutes,
+  ...siteRoutes,
+  ...floorRoutes,
+  ...personnelRoutes,
+  ...thingRoutes,
+  ...emergencyRoutes,
+  ...dashboardRoutes,
+  ...batteryRoutes,
+  ...weatherRoutes,
+  ...phoneBeaconRoutes,
+  ...journalRoutes,
+  ...managementRoutes,
+  ...contextRoutes
+}
 
 /** The demo's backend, ready to listen. Its tables must be there. */
-export const buildDemoBackend = async (options: AppOptions): Promise<FastifyInstance> => {
-  const { database, world, accounts, site, log, secrets, relayUrl, trustedProxies } = options
+export const buildDemoBackend = async (
+  backend: Backend,
+  log: Logger,
+  trustedProxies: readonly string[]
+): Promise<FastifyInstance> => {
   const app = fastify({
-    // The gateway says who asks.
+    // The gateway says who asks: on this machine, or where it is trusted.
     trustProxy: ['loopback', ...trustedProxies],
     requestIdHeader: 'x-request-id',
     routerOptions: { maxParamLength: 128 }
@@ -81,14 +65,10 @@ export const buildDemoBackend = async (options: AppOptions): Promise<FastifyInst
       refusal ?? new Refusal(500, 'INTERNAL', 'Something went wrong here. Try again.')
     return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }) } })
   })
-  app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({ success: false, error: { code: 'NOT_FOUND', message: 'There is no such route.' } })
-  )
-
-  const audit = new AuditLog(database, world)
-  const tokens = new Tokens(accounts, world, secrets)
-  const backend: Backend = { ...world, database, site, relayUrl, audit, accounts, tokens }
+  app.setNotFoundHandler(async () => {
+    throw notFound('route')
+  })
   app.get('/api/health', async () => ({ success: true, data: { status: 'ok' } }))
-  mount(app, Object.assign({}, ...routes.map((of) => of(backend))), { tokens, audit })
+  mount(app, routes, backend)
   return app
 }

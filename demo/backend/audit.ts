@@ -1,43 +1,23 @@
-import type { Caller } from './auth/permissions.js'
-import type { Statements } from './database/database.js'
-import type { Fields, World } from './records.js'
+import { putRow } from './records.js'
+import type { Call } from './route.js'
+import type { Fields } from './world.js'
 
-export interface AuditEntry {
-  readonly action: string
-  readonly result: 'done' | 'denied' | 'failed'
-  readonly caller: Caller | null
-  readonly ip: string
-  readonly method: string
-  readonly path: string
-  readonly details?: Fields
-}
+type Result = 'done' | 'denied' | 'failed'
 
 /** The backend's own record of who did what, in the table `audit_log`. */
-export class AuditLog {
-  readonly #statements: Statements
-  readonly #world: World
-
-  constructor(statements: Statements, world: World) {
-    this.#statements = statements
-    this.#world = world
-  }
-
-  async add({ action, result, caller, ip, method, path, details = {} }: AuditEntry): Promise<void> {
-    await this.#statements.rows(
-      `INSERT INTO audit_log (id, at, action, result, user_id, user_email, ip, method, path, details)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-      [
-        this.#world.newId(),
-        this.#world.now(),
-        action,
-        result,
-        caller?.userId ?? null,
-        caller?.email ?? null,
-        ip,
-        method,
-        path,
-        JSON.stringify(details)
-      ]
-    )
-  }
+export const audit = (call: Call, action: string, result: Result, details: Fields = {}): Promise<void> => {
+  const { caller, newId, now } = call
+  const { ip, method, url } = call.request
+  return putRow(call, 'audit_log', {
+    id: newId(),
+    at: now(),
+    action,
+    result,
+    userId: caller?.userId ?? null,
+    userEmail: caller?.email ?? null,
+    ip,
+    method,
+    path: url.split('?', 1)[0] ?? '',
+    details: JSON.stringify(details)
+  })
 }

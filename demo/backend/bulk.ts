@@ -1,35 +1,45 @@
-import type { Row, Statements } from './database/database.js'
+import type { Row } from './database/database.js'
 import { invalid } from './errors.js'
-import type { Fields, Records } from './records.js'
-import { idsIn } from './route.js'
+import { changeRecords, createRecord, getRecord, removeRecords } from './records.js'
+import type { Resource } from './resources.js'
+import { idsIn, type Run } from './route.js'
+import type { Fields, World } from './world.js'
 
 const FIXED_CHANGES: Readonly<Record<string, Fields>> = {
+  update: {},
+  delete: {},
   activate: { isActive: true },
   deactivate: { isActive: false }
 }
 
 /** A list of rows to create or to change; or ids, and what is to be done to all of them. */
-export const bulk = async (statements: Statements, records: Records, body: Fields, listName: string) => {
-  const rows = Array.isArray(body[listName]) ? (body[listName] as Fields[]) : []
-  const stored: Row[] = []
-  for (const { id, ...fields } of rows) {
-    const known = id === undefined || id === null ? [] : await records.change(statements, [String(id)], fields)
-    stored.push(
-      known[0] === undefined ? await records.create(statements, fields) : await records.get(statements, known[0])
-    )
+export const bulk =
+  (resource: Resource, listName: string): Run =>
+  async (call) => {
+    const { [listName]: sent, action, changes } = call.body
+    const rows: Row[] = []
+    for (const { id, ...fields } of Array.isArray(sent) ? (sent as Fields[]) : []) {
+      const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
+      rows.push(await getRecord(call, resource, known ?? (await createRecord(call, resource, fields))))
+    }
+    const outcome = await changeMany(call, resource, idsIn(call.body), action, changes as Fields | null | undefined)
+    return { rows, ...outcome }
   }
-  return { rows: stored, ...(await changeMany(statements, records, body)) }
-}
 
-/** `{ ids, action, changes }`: says how many there were, and which there are not. */
-export const changeMany = async (statements: Statements, records: Records, body: Fields) => {
-  const ids = idsIn(body)
+/** Says how many there were, and which there are not. */
+export const changeMany = async (
+  world: World,
+  resource: Resource,
+  ids: readonly string[],
+  action: unknown,
+  changes: Fields | null = {}
+): Promise<{ readonly affected: number; readonly missing: readonly string[] }> => {
   if (ids.length === 0) return { affected: 0, missing: [] }
-  const action = typeof body.action === 'string' ? body.action : 'update'
-  if (!['update', 'delete', ...Object.keys(FIXED_CHANGES)].includes(action)) throw invalid('/action', 'is not known')
-  const changes = { ...(body.changes as Fields | null | undefined), ...FIXED_CHANGES[action] }
+  const name = typeof action === 'string' ? action : 'update'
+  if (!Object.hasOwn(FIXED_CHANGES, name)) throw invalid('/action', 'is not known')
   const done =
-    action === 'delete' ? await records.remove(statements, ids) : await records.change(statements, ids, changes)
-  const found = new Set(done)
-  return { affected: done.length, missing: ids.filter((id) => !found.has(id)) }
+    name === 'delete'
+      ? await removeRecords(world, resource, ids)
+      : await changeRecords(world, resource, ids, { ...changes, ...FIXED_CHANGES[name] })
+  return { affected: done.length, missing: ids.filter((id) => !done.includes(id)) }
 }

@@ -1,7 +1,8 @@
 import type { CrudOptions } from './crud.js'
-import type { Statements } from './database/database.js'
 import { unknownReference } from './errors.js'
-import type { World } from './records.js'
+import { changeRecords } from './records.js'
+import { transmitters } from './resources.js'
+import type { World } from './world.js'
 
 const TABLES: ReadonlyMap<string, string> = new Map([
   ['employee', 'personnel'],
@@ -10,54 +11,47 @@ const TABLES: ReadonlyMap<string, string> = new Map([
 
 /**
  * Hands a transmitter to somebody or something: taken from whoever had it, and what the new carrier had until now goes
- * back to the shelf. Without a carrier it goes there itself.
+ * back to the shelf. Without a kind of carrier it goes there itself.
  */
 export const giveTransmitter = async (
-  statements: Statements,
-  { now }: World,
+  world: World,
   transmitterId: string,
-  carrier: { readonly entityType: string; readonly entityId: string | null } | null
+  entityType: string | null,
+  entityId: string | null
 ): Promise<void> => {
-  const table = carrier === null ? undefined : TABLES.get(carrier.entityType)
-  if (carrier !== null && table !== undefined) {
-    const [exists] = await statements.rows(`SELECT id FROM ${table} WHERE id = $1`, [carrier.entityId])
+  const table = TABLES.get(entityType ?? '')
+  if (entityType !== null && table !== undefined) {
+    const [exists] = await world.database.rows(`SELECT id FROM ${table} WHERE id = $1`, [entityId])
     if (exists === undefined) throw unknownReference()
-    await takeTransmitters(statements, carrier.entityType, [carrier.entityId ?? ''])
+    await takeTransmitters(world, entityType, [entityId ?? ''])
   }
-  const given = await statements.rows(
-    `UPDATE transmitters SET entity_type = $2, entity_id = $3, status = $4, assigned_at = $5, updated_at = $6
-     WHERE id = $1 RETURNING id`,
-    [
-      transmitterId,
-      carrier?.entityType ?? null,
-      carrier?.entityId ?? null,
-      carrier === null ? 'available' : 'assigned',
-      carrier === null ? null : JSON.stringify(now().toISOString()),
-      now()
-    ]
-  )
-  if (given.length === 0) throw unknownReference()
+  const state =
+    entityType === null
+      ? { status: 'available', assignedAt: null }
+      : { status: 'assigned', assignedAt: world.now().toISOString() }
+  const carrier = { entity_type: entityType, entityId, ...state }
+  const [given] = await changeRecords(world, transmitters, [transmitterId], carrier)
+  if (given === undefined) throw unknownReference()
 }
 
 const takeTransmitters = async (
-  statements: Statements,
+  { database }: World,
   entityType: string,
   entityIds: readonly string[]
 ): Promise<void> => {
-  await statements.rows(
+  await database.rows(
     `UPDATE transmitters SET entity_type = NULL, entity_id = NULL, status = 'available', assigned_at = NULL
-     WHERE entity_type = $1 AND entity_id IN (SELECT jsonb_array_elements_text($2::jsonb))`,
-    [entityType, JSON.stringify(entityIds)]
+     WHERE entity_type = $1 AND entity_id = ANY($2::text[])`,
+    [entityType, entityIds]
   )
 }
 
 /** What a person and a thing have alike: `transmitterId` in a body hands them one, null takes it, and it is free when they go. */
-export const carrying = (entityType: string, world: World): Required<Pick<CrudOptions, 'stored' | 'removed'>> => ({
-  stored: async (statements, { id }, { transmitterId }) => {
-    const entityId = String(id)
-    if (transmitterId === null) await takeTransmitters(statements, entityType, [entityId])
-    else if (transmitterId !== undefined)
-      await giveTransmitter(statements, world, String(transmitterId), { entityType, entityId })
+export const carrying = (entityType: string): Required<Pick<CrudOptions, 'stored' | 'removed'>> => ({
+  stored: async (call, id) => {
+    const { transmitterId } = call.body
+    if (transmitterId === null) await takeTransmitters(call, entityType, [id])
+    else if (transmitterId !== undefined) await giveTransmitter(call, String(transmitterId), entityType, id)
   },
-  removed: (statements, ids) => takeTransmitters(statements, entityType, ids)
+  removed: (call, ids) => takeTransmitters(call, entityType, ids)
 })

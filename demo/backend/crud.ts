@@ -1,85 +1,71 @@
-import { routeTables } from '../../src/gateway/routes/index.js'
-import { type Access, requirePermission } from './auth/permissions.js'
-import type { Database, Row, Statements } from './database/database.js'
 import { notFound } from './errors.js'
 import { pageOf } from './paging.js'
-import { type Fields, Records, type World } from './records.js'
+import { createRecord, getRecord, listRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, type Handler, type Handlers, handler, idOf, PartOfList, type RouteKey } from './route.js'
-
-export interface Parts extends World {
-  readonly database: Database
-}
+import {
+  type Call,
+  declared,
+  type Handler,
+  type Handlers,
+  handler,
+  idOf,
+  type May,
+  PartOfList,
+  type Run
+} from './route.js'
+import type { Fields } from './world.js'
 
 export interface CrudOptions {
   /** The path of one of them, where it is not the list's with an id. */
   readonly onePath?: `/api/${string}`
-  readonly access?: (action: string) => Access
-  /** Works on a body before it is stored, within the same transaction. */
-  readonly prepare?: (statements: Statements, body: Fields, call: Call) => Promise<Fields>
+  /** Makes what is stored out of what was sent. */
+  readonly prepare?: (call: Call) => Fields | Promise<Fields>
   /** What else has to happen when one was created or changed. */
-  readonly stored?: (statements: Statements, row: Row, body: Fields, call: Call) => Promise<void>
+  readonly stored?: (call: Call, id: string) => Promise<void>
   /** What else has to go when these were deleted. */
-  readonly removed?: (statements: Statements, ids: readonly string[], call: Call) => Promise<void>
+  readonly removed?: (call: Call, ids: readonly string[]) => Promise<void>
   /** A PUT empties what it does not name. */
   readonly putReplaces?: boolean
 }
 
-const declared = new Set(routeTables.flatMap(({ rows }) => rows.map(({ method, path }) => `${method} ${path}`)))
-
 /** List, read, create, change and delete, for every resource alike; of mutations, those that are declared. */
-export const crud = (
-  path: `/api/${string}`,
-  resource: Resource,
-  parts: Parts,
-  {
-    onePath = `${path}/:id`,
-    access = (action) => requirePermission(resource.permission, action),
-    prepare = async (_statements, body) => body,
-    stored = async () => undefined,
-    removed = async () => undefined,
-    putReplaces = false
-  }: CrudOptions = {}
-): Handlers => {
-  const { database } = parts
-  const records = new Records(resource, parts)
+export const crud = (path: `/api/${string}`, resource: Resource, options: CrudOptions = {}): Handlers => {
+  const { onePath = `${path}/:id`, prepare = ({ body }) => body, stored, removed, putReplaces = false } = options
+  const { permission } = resource
+  const may = (action: string): May => (permission.includes('.') ? (permission as May) : `${permission}.${action}`)
+  const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
-  const list = async ({ query }: Call): Promise<PartOfList> => {
-    const page = pageOf(query)
-    const { rows, total } = await records.list(database, page, query)
-    return new PartOfList(rows, { total, limit: page.limit, offset: page.offset })
+  const list: Run = async (call) => {
+    const { limit, offset } = pageOf(call.query)
+    const { rows, total } = await listRecords(call, resource, call.query, { limit, offset })
+    return new PartOfList(rows, { total, limit, offset })
+  }
+  const read: Run = (call) => getRecord(call, resource, idOf(call))
+  const create: Run = async (call) => {
+    const id = await createRecord(call, resource, await prepare(call))
+    await stored?.(call, id)
+    return getRecord(call, resource, id)
+  }
+  const change =
+    (replaced: Fields): Run =>
+    async (call) => {
+      await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
+      await stored?.(call, idOf(call))
+      return read(call)
+    }
+  const remove: Run = async (call) => {
+    const gone = await removeRecords(call, resource, [idOf(call)])
+    if (gone.length === 0) throw notFound(resource.noun)
+    await removed?.(call, gone)
   }
 
-  const create = (call: Call): Promise<Row> =>
-    database.transaction(async (statements) => {
-      const row = await records.create(statements, await prepare(statements, call.body, call))
-      await stored(statements, row, call.body, call)
-      return records.get(statements, String(row.id))
-    })
-
-  const change = (replace: boolean) => (call: Call) =>
-    database.transaction(async (statements) => {
-      const body = await prepare(statements, call.body, call)
-      const row = await records.update(statements, idOf(call), body, replace)
-      await stored(statements, row, call.body, call)
-      return records.get(statements, String(row.id))
-    })
-
-  const remove = (call: Call): Promise<null> =>
-    database.transaction(async (statements) => {
-      const gone = await records.remove(statements, [idOf(call)])
-      if (gone.length === 0) throw notFound(resource.noun)
-      await removed(statements, gone, call)
-      return null
-    })
-
-  const all: readonly (readonly [RouteKey, Handler])[] = [
-    [`GET ${path}`, handler(access('read'), list)],
-    [`POST ${path}`, handler(access('create'), create, { status: 201 })],
-    [`GET ${onePath}`, handler(access('read'), (call) => records.get(database, idOf(call)))],
-    [`PUT ${onePath}`, handler(access('update'), change(putReplaces))],
-    [`PATCH ${onePath}`, handler(access('update'), change(false))],
-    [`DELETE ${onePath}`, handler(access('delete'), remove)]
-  ]
-  return Object.fromEntries(all.filter(([key]) => key.startsWith('GET ') || declared.has(key)))
+  const all: Readonly<Record<string, Handler>> = {
+    [`GET ${path}`]: handler(may('read'), list),
+    [`POST ${path}`]: handler(may('create'), create, { status: 201 }),
+    [`GET ${onePath}`]: handler(may('read'), read),
+    [`PUT ${onePath}`]: handler(may('update'), change(putReplaces ? empty : {})),
+    [`PATCH ${onePath}`]: handler(may('update'), change({})),
+    [`DELETE ${onePath}`]: handler(may('delete'), remove)
+  }
+  return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }

@@ -17,7 +17,7 @@ const start = async (config: DemoConfig): Promise<void> => {
   const { publishUrl, apiKey } = config.realtime
   const publisher = createPublisher({ url: publishUrl, apiKey, log })
   const world = { now: () => new Date(), newId: randomUUID }
-  const backend = await startDemoBackend(config, { log, publisher, world, keptEmptyDatabase: KEPT_EMPTY })
+  const backend = await startDemoBackend(config, { ...world, log, publisher, keptEmptyDatabase: KEPT_EMPTY })
   const close = async (): Promise<void> => {
     await backend.close()
     await publisher.close()

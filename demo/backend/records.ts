@@ -1,142 +1,134 @@
-import { type Kind, kindOf, sqlName } from './database/columns.js'
-import { oneRow, type Row, type Statements, type Value } from './database/database.js'
+import { sqlName } from './database/columns.js'
+import type { Row, Value } from './database/database.js'
 import { invalid, notFound } from './errors.js'
-import type { Page } from './paging.js'
+import { type Page, pageOf, type Query } from './paging.js'
 import type { Resource } from './resources.js'
+import type { Fields, World } from './world.js'
 
-/** What the backend takes from the world, so that a test can hand in its own. */
-export interface World {
-  readonly now: () => Date
-  readonly newId: () => string
+// Reading and writing the rows of every resource. Names in SQL come from its description, values are always parameters.
+
+/** Those that the query asks for: by the values of fields, by a search, a page of them, in an order. */
+export const listRecords = async (
+  { database }: World,
+  { table, columns, readable, search, order }: Resource,
+  query: Query,
+  { limit, offset }: Pick<Page, 'limit' | 'offset'>
+): Promise<{ readonly rows: Row[]; readonly total: number }> => {
+  const page = pageOf(query)
+  const values: Value[] = []
+  const place = (value: Value): string => `$${values.push(value)}`
+  // A query may hold parameters that are somebody else's.
+  const conditions = Object.entries(query).flatMap(([field, text]) =>
+    Object.hasOwn(columns, field) && typeof text === 'string' ? [`${readable[field]}::text = ${place(text)}`] : []
+  )
+  if (page.search !== null) {
+    const pattern = place(`%${page.search.replace(/[\\%_]/g, '\\$&')}%`)
+    conditions.push(`(${search.map((field) => `${readable[field]} ILIKE ${pattern}`).join(' OR ')})`)
+  }
+  const by = page.sort ?? order
+  if (!Object.hasOwn(readable, by)) throw invalid('/sort', 'is not a field to sort by')
+  const from = `FROM ${table} WHERE ${['true', ...conditions].join(' AND ')}`
+  const [counted] = await database.rows<{ total: number }>(`SELECT count(*)::int AS total ${from}`, values)
+  const rows = await database.rows(
+    `SELECT ${selected(readable)} ${from} ORDER BY ${readable[by]} ${page.descending ? 'DESC' : 'ASC'}, ${table}.id
+     LIMIT ${place(limit)} OFFSET ${place(offset)}`,
+    values
+  )
+  return { rows: rows.map(flattened), total: counted?.total ?? 0 }
 }
 
-export type Fields = Readonly<Record<string, unknown>>
-
-export interface Listed {
-  readonly rows: Row[]
-  readonly total: number
+/** Throws `NOT_FOUND`. */
+export const getRecord = async ({ database }: World, { table, noun, readable }: Resource, id: string): Promise<Row> => {
+  const [row] = await database.rows(`SELECT ${selected(readable)} FROM ${table} WHERE id = $1`, [id])
+  if (row === undefined) throw notFound(noun)
+  return flattened(row)
 }
 
-/** Reading and writing the rows of one resource. Names in SQL come from its description, values are always parameters. */
-export class Records {
-  readonly #resource: Resource
-  readonly #world: World
-  readonly #select: string
-
-  constructor(resource: Resource, world: World) {
-    this.#resource = resource
-    this.#world = world
-    this.#select = [...Object.entries(this.#readable())].map(([field, sql]) => `${sql} AS "${field}"`).join(', ')
-  }
-
-  async list(statements: Statements, page: Page, filters: Fields): Promise<Listed> {
-    const readable = this.#readable()
-    const values: Value[] = []
-    const conditions: string[] = []
-    for (const [field, text] of Object.entries(filters)) {
-      // A query may hold parameters that are somebody else's.
-      if (!Object.hasOwn(this.#resource.columns, field) || typeof text !== 'string') continue
-      values.push(text)
-      conditions.push(`${this.#resource.table}.${sqlName(field)}::text = $${values.length}`)
-    }
-    if (page.search !== null) {
-      values.push(`%${page.search.replace(/[\\%_]/g, '\\$&')}%`)
-      const place = `$${values.length}`
-      conditions.push(`(${this.#resource.search.map((field) => `${readable[field]} ILIKE ${place}`).join(' OR ')})`)
-    }
-    const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
-    const order = page.sort ?? this.#resource.order
-    if (!Object.hasOwn(readable, order)) throw invalid('/sort', 'is not a field to sort by')
-    const from = `FROM ${this.#resource.table} ${where}`
-    const counted = await oneRow<{ total: number }>(statements, `SELECT count(*)::int AS total ${from}`, values)
-    const rows = await statements.rows(
-      `SELECT ${this.#select}, ${this.#resource.table}.extra AS extra ${from}
-       ORDER BY ${readable[order]} ${page.descending ? 'DESC' : 'ASC'}, ${this.#resource.table}.id
-       LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
-      [...values, page.limit, page.offset]
-    )
-    return { rows: rows.map(flattened), total: counted?.total ?? 0 }
-  }
-
-  /** Throws `NOT_FOUND`. */
-  async get(statements: Statements, id: string): Promise<Row> {
-    const { table, noun } = this.#resource
-    const row = await oneRow(
-      statements,
-      `SELECT ${this.#select}, ${table}.extra AS extra FROM ${table} WHERE ${table}.id = $1`,
-      [id]
-    )
-    if (row === null) throw notFound(noun)
-    return flattened(row)
-  }
-
-  async create(statements: Statements, body: Fields, id = this.#world.newId()): Promise<Row> {
-    const { columns, extra } = this.#split(body)
-    const now = this.#world.now()
-    const names = ['id', ...columns.map(([name]) => name), 'extra', 'created_at', 'updated_at']
-    const values = [id, ...columns.map(([, value]) => value), JSON.stringify(extra), now, now]
-    await statements.rows(
-      `INSERT INTO ${this.#resource.table} (${names.join(', ')}) VALUES (${values.map((_, at) => `$${at + 1}`).join(', ')})`,
-      values
-    )
-    return this.get(statements, id)
-  }
-
-  /** Changes the fields that are given, in all of these rows; tells which rows there are. */
-  async change(statements: Statements, ids: readonly string[], body: Fields): Promise<string[]> {
-    const { columns, extra } = this.#split(body)
-    const sets = columns.map(([name], at) => `${name} = $${at + 4}`)
-    const changed = await statements.rows<{ id: string }>(
-      `UPDATE ${this.#resource.table}
-       SET ${[...sets, 'extra = extra || $2::jsonb', 'updated_at = $3'].join(', ')}
-       WHERE id IN (SELECT jsonb_array_elements_text($1::jsonb)) RETURNING id`,
-      [JSON.stringify(ids), JSON.stringify(extra), this.#world.now(), ...columns.map(([, value]) => value)]
-    )
-    return changed.map(({ id }) => id)
-  }
-
-  /** Throws `NOT_FOUND`. `replace` empties the fields that are not given. */
-  async update(statements: Statements, id: string, body: Fields, replace = false): Promise<Row> {
-    const empty = replace ? Object.fromEntries(Object.keys(this.#resource.columns).map((field) => [field, null])) : {}
-    const changed = await this.change(statements, [id], { ...empty, ...body })
-    if (changed.length === 0) throw notFound(this.#resource.noun)
-    return this.get(statements, id)
-  }
-
-  async remove(statements: Statements, ids: readonly string[]): Promise<string[]> {
-    const removed = await statements.rows<{ id: string }>(
-      `DELETE FROM ${this.#resource.table} WHERE id IN (SELECT jsonb_array_elements_text($1::jsonb)) RETURNING id`,
-      [JSON.stringify(ids)]
-    )
-    return removed.map(({ id }) => id)
-  }
-
-  /** Every field that can be read, and its SQL. */
-  #readable(): Readonly<Record<string, string>> {
-    const { table, columns, computed } = this.#resource
-    const stored = ['id', ...Object.keys(columns), 'createdAt', 'updatedAt']
-    return { ...Object.fromEntries(stored.map((field) => [field, `${table}.${sqlName(field)}`])), ...computed }
-  }
-
-  #split(body: Fields): { readonly columns: readonly (readonly [string, Value])[]; readonly extra: Fields } {
-    const readable = this.#readable()
-    const columns: (readonly [string, Value])[] = []
-    const extra: Record<string, unknown> = {}
-    for (const [field, value] of Object.entries(body)) {
-      const column = Object.hasOwn(this.#resource.columns, field) ? this.#resource.columns[field] : undefined
-      if (column !== undefined) columns.push([sqlName(field), toValue(kindOf(column), value)])
-      else if (!Object.hasOwn(readable, field)) extra[field] = value
-    }
-    return { columns, extra }
-  }
+/** Many in one statement. What they say beside their columns is kept too. */
+export const insertRecords = async (
+  { database, now }: World,
+  resource: Resource,
+  rows: readonly (Fields & { readonly id: string })[]
+): Promise<void> => {
+  const fields = ['id', ...Object.keys(resource.columns), 'extra']
+  await database.rows(
+    `INSERT INTO ${resource.table} (${fields.map(sqlName).join(', ')}, created_at, updated_at)
+     SELECT ${fields.map((field) => `"${field}"`).join(', ')}, $2, $2
+     FROM jsonb_to_recordset($1::jsonb) AS sent(${recordOf(resource, fields)})`,
+    [JSON.stringify(rows.map((row) => ({ ...row, extra: extraOf(resource, row) }))), now()]
+  )
 }
 
-/** The shared schemas have checked what it is. */
-const toValue = (kind: Kind, value: unknown): Value => {
-  if (value === null || value === undefined) return null
-  if (kind === 'json') return JSON.stringify(value)
-  return kind === 'id' || kind === 'text' ? String(value) : (value as Value)
+/** Tells its id. */
+export const createRecord = async (world: World, resource: Resource, body: Fields): Promise<string> => {
+  const id = world.newId()
+  await insertRecords(world, resource, [{ ...body, id }])
+  return id
 }
+
+/** Changes the fields that are given, in all of these rows; tells which rows there are. */
+export const changeRecords = async (
+  { database, now }: World,
+  resource: Resource,
+  ids: readonly string[],
+  body: Fields
+): Promise<string[]> => {
+  const { table, columns } = resource
+  const fields = Object.keys(body).filter((field) => Object.hasOwn(columns, field))
+  const changed = await database.rows<{ id: string }>(
+    `UPDATE ${table} SET ${fields.map((field) => `${sqlName(field)} = sent."${field}", `).join('')}
+       extra = ${table}.extra || sent.extra, updated_at = $3
+     FROM jsonb_to_record($2::jsonb) AS sent(${recordOf(resource, [...fields, 'extra'])})
+     WHERE ${table}.id = ANY($1::text[]) RETURNING ${table}.id`,
+    [ids, JSON.stringify({ ...body, extra: extraOf(resource, body) }), now()]
+  )
+  return changed.map(({ id }) => id)
+}
+
+/** Throws `NOT_FOUND`. */
+export const updateRecord = async (world: World, resource: Resource, id: string, body: Fields): Promise<Row> => {
+  const [changed] = await changeRecords(world, resource, [id], body)
+  if (changed === undefined) throw notFound(resource.noun)
+  return getRecord(world, resource, id)
+}
+
+/** Tells which there were. */
+export const removeRecords = async (
+  { database }: World,
+  { table }: Resource,
+  ids: readonly string[]
+): Promise<string[]> => {
+  const sql = `DELETE FROM ${table} WHERE id = ANY($1::text[]) RETURNING id`
+  return (await database.rows<{ id: string }>(sql, [ids])).map(({ id }) => id)
+}
+
+/** One row of a table that is no resource. With a key, it takes the place of the one that has it. */
+export const putRow = async (
+  { database }: World,
+  table: string,
+  row: Readonly<Record<string, Value>>,
+  key?: string
+): Promise<void> => {
+  const names = Object.keys(row).map(sqlName)
+  const instead = names.map((name) => `${name} = excluded.${name}`).join(', ')
+  await database.rows(
+    `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map((_, index) => `$${index + 1}`).join(', ')})
+     ${key === undefined ? '' : `ON CONFLICT (${key}) DO UPDATE SET ${instead}`}`,
+    Object.values(row)
+  )
+}
+
+const selected = (readable: Resource['readable']): string =>
+  [...Object.entries(readable).map(([field, sql]) => `${sql} AS "${field}"`), 'extra'].join(', ')
+
+/** What a body looks like to SQL. The fields keep the names of the API, so that it need not be written anew. */
+const recordOf = ({ columns }: Resource, fields: readonly string[]): string => {
+  const types: Readonly<Record<string, string>> = { id: 'text', extra: 'jsonb', ...columns }
+  return fields.map((field) => `"${field}" ${types[field]}`).join(', ')
+}
+
+const extraOf = ({ readable }: Resource, body: Fields): Fields =>
+  Object.fromEntries(Object.entries(body).filter(([field]) => !Object.hasOwn(readable, field)))
 
 /** Fields without a column stand beside the others, as they came. */
 const flattened = ({ extra, ...row }: Row): Row => ({ ...(extra as Fields), ...row })

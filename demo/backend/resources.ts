@@ -10,7 +10,7 @@ import { ReceiverUpdateSchema } from '../../schemas/receivers.js'
 import { TransmitterUpdateSchema } from '../../schemas/transmitters.js'
 import { UserUpdateSchema } from '../../schemas/users.js'
 import { ZoneUpdateSchema } from '../../schemas/zones.js'
-import { type Columns, columnsOf, type Kind } from './database/columns.js'
+import { type Columns, columnsOf, sqlName } from './database/columns.js'
 
 /**
  * One kind of thing that the API lists, shows, creates, changes and deletes. All of them are served by one piece of code;
@@ -20,11 +20,13 @@ export interface Resource {
   readonly table: string
   /** What one of them is called, to people. */
   readonly noun: string
-  /** The first half of its permissions. */
+  /** The first half of its permissions, or one that is asked for whatever is done. */
   readonly permission: string
   readonly columns: Columns
-  /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
-  readonly computed: Readonly<Record<string, string>>
+  /** Of the columns that name a row of another table: what SQL says of that. */
+  readonly references: Readonly<Record<string, string>>
+  /** Every field that can be read, and its SQL. */
+  readonly readable: Readonly<Record<string, string>>
   /** Fields that `?search=` looks into. */
   readonly search: readonly string[]
   readonly order: string
@@ -37,27 +39,49 @@ interface Description extends Pick<Resource, 'search' | 'order'> {
   /** Except for these. */
   readonly without?: readonly string[]
   /** Columns that no body sets. */
-  readonly more?: Readonly<Record<string, Kind>>
+  readonly more?: Columns
   /** It is deleted along with what these fields name. */
-  readonly partOf?: Readonly<Record<string, string>>
+  readonly partOf?: readonly Reference[]
   /** It forgets what these fields name when that is deleted. */
-  readonly names?: Readonly<Record<string, string>>
-  readonly computed?: Resource['computed']
+  readonly names?: readonly Reference[]
+  /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
+  readonly computed?: Resource['readable']
 }
 
+/** Fields that name a row of another table, and which one. */
+const TARGETS = {
+  buildingId: 'buildings',
+  floorId: 'floors',
+  zoneId: 'zones',
+  musterZoneId: 'zones',
+  zoneTypeId: 'zone_types',
+  gatewayId: 'gateways',
+  departmentId: 'departments',
+  parentId: 'departments',
+  personnelId: 'personnel',
+  ownerId: 'personnel',
+  role: 'roles'
+} as const
+type Reference = keyof typeof TARGETS
+
 const resource = (table: string, noun: string, description: Description): Resource => {
-  const { schema, without = [], more = {}, partOf = {}, names = {}, computed = {}, search, order } = description
+  const { schema, without = [], more = {}, partOf = [], names = [], computed = {}, search, order } = description
   const left = new Set([...without, ...Object.keys(computed)])
   const fields = Object.entries(columnsOf(schema)).filter(([field]) => !left.has(field))
-  const references = (of: Readonly<Record<string, string>>, orElse: 'CASCADE' | 'SET NULL'): Columns =>
-    Object.fromEntries(Object.entries(of).map(([field, references]) => [field, { references, orElse }]))
-  const columns = {
-    ...Object.fromEntries(fields),
-    ...more,
-    ...references(partOf, 'CASCADE'),
-    ...references(names, 'SET NULL')
+  const references = (of: readonly Reference[], orElse: string) =>
+    Object.fromEntries(of.map((field) => [field, `REFERENCES ${TARGETS[field]} ON DELETE ${orElse}`]))
+  const columns = { ...Object.fromEntries(fields), ...more }
+  const stored = ['id', ...Object.keys(columns), 'createdAt', 'updatedAt']
+  return {
+    table,
+    noun,
+    permission: description.permission ?? table,
+    columns,
+    references: { ...references(partOf, 'CASCADE'), ...references(names, 'SET NULL') },
+    readable: { ...Object.fromEntries(stored.map((field) => [field, `${table}.${sqlName(field)}`])), ...computed },
+    search,
+    order
   }
-  return { table, noun, permission: description.permission ?? table, columns, computed, search, order }
 }
 
 export const buildings = resource('buildings', 'building', {
@@ -69,8 +93,8 @@ export const buildings = resource('buildings', 'building', {
 
 export const floors = resource('floors', 'floor', {
   schema: FloorUpdateSchema,
-  more: { origin: 'json', walls: 'json', doors: 'json' },
-  partOf: { buildingId: 'buildings' },
+  more: { origin: 'jsonb', walls: 'jsonb', doors: 'jsonb' },
+  partOf: ['buildingId'],
   computed: {
     imageUrl: "'/api/floors/' || floors.id || '/plan'",
     /** When a plan was uploaded; without one it is drawn. */
@@ -89,8 +113,8 @@ export const zoneTypes = resource('zone_types', 'zone type', {
 
 export const zones = resource('zones', 'zone', {
   schema: ZoneUpdateSchema,
-  partOf: { buildingId: 'buildings', floorId: 'floors' },
-  names: { zoneTypeId: 'zone_types' },
+  partOf: ['buildingId', 'floorId'],
+  names: ['zoneTypeId'],
   computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' },
   search: ['name', 'type'],
   order: 'name'
@@ -99,23 +123,23 @@ export const zones = resource('zones', 'zone', {
 export const gateways = resource('gateways', 'gateway', {
   schema: GatewaySyncStatusSchema,
   without: ['gatewayId', 'gatewayIds', 'gateways'],
-  more: { name: 'text' },
-  partOf: { buildingId: 'buildings' },
+  more: { name: 'text', buildingId: 'text' },
+  partOf: ['buildingId'],
   search: ['name'],
   order: 'id'
 })
 
 export const receivers = resource('receivers', 'receiver', {
   schema: ReceiverUpdateSchema,
-  partOf: { buildingId: 'buildings', floorId: 'floors' },
-  names: { zoneId: 'zones', gatewayId: 'gateways' },
+  partOf: ['buildingId', 'floorId'],
+  names: ['zoneId', 'gatewayId'],
   search: ['name', 'macAddress'],
   order: 'name'
 })
 
 export const departments = resource('departments', 'department', {
   schema: DepartmentUpdateSchema,
-  names: { parentId: 'departments', buildingId: 'buildings' },
+  names: ['parentId', 'buildingId'],
   search: ['name', 'code'],
   order: 'name'
 })
@@ -126,7 +150,7 @@ const EMPLOYEES_PLACE = `FROM positions p JOIN transmitters t ON t.id = p.transm
 
 export const personnel = resource('personnel', 'person', {
   schema: PersonnelUpdateSchema,
-  names: { departmentId: 'departments', buildingId: 'buildings', floorId: 'floors' },
+  names: ['departmentId', 'buildingId', 'floorId'],
   computed: {
     department: '(SELECT d.name FROM departments d WHERE d.id = personnel.department_id)',
     transmitterId: `(SELECT t.id FROM transmitters t WHERE ${EMPLOYEES_OWN})`,
@@ -141,13 +165,7 @@ export const personnel = resource('personnel', 'person', {
 
 export const assets = resource('assets', 'asset', {
   schema: AssetUpdateSchema,
-  names: {
-    departmentId: 'departments',
-    ownerId: 'personnel',
-    buildingId: 'buildings',
-    floorId: 'floors',
-    zoneId: 'zones'
-  },
+  names: ['departmentId', 'ownerId', 'buildingId', 'floorId', 'zoneId'],
   computed: {
     transmitterId: `(SELECT t.id FROM transmitters t WHERE t.entity_type = 'asset' AND t.entity_id = assets.id
       ORDER BY t.id LIMIT 1)`
@@ -158,7 +176,7 @@ export const assets = resource('assets', 'asset', {
 
 export const transmitters = resource('transmitters', 'transmitter', {
   schema: TransmitterUpdateSchema,
-  names: { departmentId: 'departments' },
+  names: ['departmentId'],
   computed: {
     carriedBy: `CASE transmitters.entity_type
       WHEN 'employee' THEN (SELECT e.name FROM personnel e WHERE e.id = transmitters.entity_id)
@@ -171,7 +189,7 @@ export const transmitters = resource('transmitters', 'transmitter', {
 
 export const beacons = resource('beacons', 'beacon', {
   schema: BeaconUpdateSchema,
-  names: { buildingId: 'buildings', floorId: 'floors', zoneId: 'zones', personnelId: 'personnel' },
+  names: ['buildingId', 'floorId', 'zoneId', 'personnelId'],
   search: ['name', 'macAddress'],
   order: 'name'
 })
@@ -179,7 +197,7 @@ export const beacons = resource('beacons', 'beacon', {
 export const emergencies = resource('emergencies', 'emergency', {
   permission: 'emergency',
   schema: EmergencyUpdateSchema,
-  names: { buildingId: 'buildings', floorId: 'floors', zoneId: 'zones', musterZoneId: 'zones' },
+  names: ['buildingId', 'floorId', 'zoneId', 'musterZoneId'],
   search: ['title', 'type'],
   order: 'createdAt'
 })
@@ -187,18 +205,18 @@ export const emergencies = resource('emergencies', 'emergency', {
 export const emergencyContacts = resource('emergency_contacts', 'emergency contact', {
   permission: 'emergency',
   schema: EmergencyContactUpdateSchema,
-  names: { buildingId: 'buildings' },
+  names: ['buildingId'],
   search: ['name', 'role'],
   order: 'priority'
 })
 
 /** What is secret about an account is in a table of its own, so that no list of accounts can ever show it. */
 export const users = resource('users', 'user', {
-  permission: 'admin',
+  permission: 'admin.users',
   schema: UserUpdateSchema,
   without: ['password', 'roleId'],
-  more: { lastLoginAt: 'time' },
-  names: { role: 'roles', departmentId: 'departments' },
+  more: { lastLoginAt: 'timestamptz' },
+  names: ['role', 'departmentId'],
   computed: {
     lockedUntil: '(SELECT c.locked_until FROM credentials c WHERE c.user_id = users.id)',
     failedLogins: '(SELECT c.failures FROM credentials c WHERE c.user_id = users.id)'

@@ -1,26 +1,39 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Method } from '../../src/gateway/routes/declare.js'
+import type { FastifyRequest } from 'fastify'
+import type { Method, RouteDeclaration } from '../../src/gateway/routes/declare.js'
+import { routeTables } from '../../src/gateway/routes/index.js'
 import type { Access, Caller } from './auth/permissions.js'
-import type { Row, Statements, Value } from './database/database.js'
+import type { Tokens } from './auth/tokens.js'
+import type { Database, Row } from './database/database.js'
 import type { Query } from './paging.js'
-import type { Fields } from './records.js'
+import type { BuildingLayout } from './site/layout.js'
+import type { Fields, World } from './world.js'
 
-/** One request that may be made and whose body is good. */
-export interface Call {
+/** All that routes work with, whatever is asked. */
+export interface Backend extends World {
+  readonly database: Database
+  readonly tokens: Tokens
+  readonly site: readonly BuildingLayout[]
+  readonly relayUrl: string
+}
+
+/** One request, and what is needed to answer it. */
+export interface Call extends Omit<Backend, 'database'>, World {
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
   readonly body: Fields
   /** There unless the route is public. */
   readonly caller: Caller | null
   readonly request: FastifyRequest
-  readonly reply: FastifyReply
 }
 
-/** Answered with `{ success: true, data }`. */
-export type Run = (call: Call) => Promise<unknown>
+/** Answered with `{ success: true, data }`. Whatever a route does for somebody who is signed in is done in whole or not at all. */
+export type Run = (call: Call) => unknown
+
+/** Who may ask: a permission, as `zones.read`, or something else. */
+export type May = Access | `${string}.${string}`
 
 export interface Handler {
-  readonly access: Access
+  readonly may: May
   readonly run: Run
   /** The status of a success, where it is not 200. */
   readonly status?: number
@@ -32,8 +45,15 @@ export interface Handler {
 
 export type RouteKey = `${Method} /api/${string}`
 
-/** By method and path, as the gateway declares them. */
-export type Handlers = Readonly<Partial<Record<RouteKey, Handler>>>
+/** What the gateway declares, by method and path. */
+export const declared: ReadonlyMap<string, RouteDeclaration> = new Map(
+  routeTables.flatMap(({ rows }) => rows).map((row) => [`${row.method} ${row.path}`, row])
+)
+
+/** Under the same names. */
+export type Handlers = Readonly<Record<RouteKey, Handler>>
+
+export const handler = (may: May, run: Run, more: Omit<Handler, 'may' | 'run'> = {}): Handler => ({ may, run, ...more })
 
 /** A list that is longer than what is answered. */
 export class PartOfList {
@@ -60,28 +80,13 @@ export class FileAnswer {
   }
 }
 
-export const handler = (access: Access, run: Run, more: Omit<Handler, 'access' | 'run'> = {}): Handler => ({
-  access,
-  run,
-  ...more
-})
-
-/** A route whose answer is what one statement finds. */
-export const queryOn =
-  (statements: Statements) =>
-  (
-    access: Access,
-    sql: string,
-    valuesOf: (call: Call) => readonly Value[] | Promise<readonly Value[]> = () => []
-  ): Handler =>
-    handler(access, async (call) => statements.rows(sql, await valuesOf(call)))
-
 /** Only for routes that are not public: the access check has seen to it. */
 export const callerOf = ({ caller }: Call): Caller => {
   if (caller === null) throw new Error('a route without a caller asks who it is')
   return caller
 }
 
-export const idOf = ({ params }: Call): string => params.id ?? params.floorId ?? params.contactId ?? ''
+export const idOf = ({ params: { id, floorId, contactId, deviceId } }: Call): string =>
+  id ?? floorId ?? contactId ?? deviceId ?? ''
 
 export const idsIn = (body: Fields): string[] => (Array.isArray(body.ids) ? body.ids.map(String) : [])

@@ -1,16 +1,18 @@
-import { oneRow, type Statements } from './database/database.js'
-import type { Fields } from './records.js'
+import { putRow } from './records.js'
+import type { Fields, World } from './world.js'
 
 /** What stands in the table `settings` under this name; the fallback where nothing does. */
-export const readSetting = async <T extends Fields>(statements: Statements, name: string, fallback: T): Promise<T> => {
-  const row = await oneRow<{ value: T }>(statements, 'SELECT value FROM settings WHERE name = $1', [name])
+export const readSetting = async <T extends Fields>(
+  { database }: Pick<World, 'database'>,
+  name: string,
+  fallback: T
+): Promise<T> => {
+  const [row] = await database.rows<{ value: T }>('SELECT value FROM settings WHERE name = $1', [name])
   return row?.value ?? fallback
 }
 
-export const writeSetting = async (statements: Statements, name: string, value: Fields, now: Date): Promise<void> => {
-  await statements.rows(
-    `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2, $3)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
-    [name, JSON.stringify(value), now]
-  )
+/** Answers with what is kept. */
+export const writeSetting = async <T extends Fields>(world: World, name: string, value: T): Promise<T> => {
+  await putRow(world, 'settings', { name, value: JSON.stringify(value), updatedAt: world.now() }, 'name')
+  return value
 }

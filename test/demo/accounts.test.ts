@@ -106,7 +106,7 @@ t.test('the setting for how long a session lasts', async (t) => {
 
   t.test('counts for nothing where a kept database has one beyond the limits', async (t) => {
     const kept = { rows: async <T>() => [{ value: { sessionTimeoutMinutes: 0 } } as T] }
-    t.equal(await sessionLifetimeSeconds(kept, false), 8 * 60 * 60)
+    t.equal(await sessionLifetimeSeconds({ database: kept }, false), 8 * 60 * 60)
   })
 
   t.test('leaves everything as usual when it is emptied', async (t) => {

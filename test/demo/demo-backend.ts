@@ -66,10 +66,8 @@ export const startTestBackend = async (
   const backend = await startDemoBackend(config, {
     log: createLogger({ name: 'backend', level: 'silent' }),
     publisher: { publish: (channel, data) => void publications.push({ channel, data: data as Publication['data'] }) },
-    world: {
-      now: () => new Date((nowMs ?? Date.now()) + shiftMs),
-      newId: () => `${newIds}-${++ids}`
-    },
+    now: () => new Date((nowMs ?? Date.now()) + shiftMs),
+    newId: () => `${newIds}-${++ids}`,
     keptEmptyDatabase: KEPT_EMPTY,
     // The least that bcrypt takes.
     bcryptRounds: 4

@@ -1,7 +1,7 @@
-import type { Database } from '../database/database.js'
-import { Records, type World } from '../records.js'
+import { changeRecords, insertRecords } from '../records.js'
 import { users } from '../resources.js'
-import type { Accounts } from './accounts.js'
+import type { World } from '../world.js'
+import { setPassword } from './accounts.js'
 
 /** One for each role. All three have the password that the start was given. */
 export const DEMO_ACCOUNTS = [
@@ -11,18 +11,13 @@ export const DEMO_ACCOUNTS = [
 ] as const
 
 /** Makes sure that they are there and that the password is theirs and may stay so, whatever a kept database says. */
-export const ensureDemoAccounts = async (
-  database: Database,
-  accounts: Accounts,
-  world: World,
-  password: string
-): Promise<void> => {
-  const records = new Records(users, world)
+export const ensureDemoAccounts = async (world: World, password: string): Promise<void> => {
   for (const account of DEMO_ACCOUNTS) {
-    const [known] = await database.rows<{ id: string }>('SELECT id FROM users WHERE lower(email) = $1', [account.email])
+    const sql = 'SELECT id FROM users WHERE lower(email) = $1'
+    const [known] = await world.database.rows<{ id: string }>(sql, [account.email])
     const id = known?.id ?? `demo-${account.role}`
-    if (known === undefined) await records.create(database, { ...account, isActive: true }, id)
-    else await records.change(database, [id], { mustChangePassword: false })
-    await accounts.setPassword(id, password)
+    if (known === undefined) await insertRecords(world, users, [{ ...account, id, isActive: true }])
+    else await changeRecords(world, users, [id], { mustChangePassword: false })
+    await setPassword(world, id, password)
   }
 }

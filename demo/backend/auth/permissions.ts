@@ -2,9 +2,9 @@ import { Refusal } from '../errors.js'
 
 // Who may do what. Permissions are `resource.action`; roles are sets of them.
 
-const CRUD = ['read', 'create', 'update', 'delete'] as const
+const CRUD = ['read', 'create', 'update', 'delete']
 
-const ACTIONS = {
+const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   admin: ['users'],
   assets: CRUD,
   audit: ['read', 'export'],
@@ -26,41 +26,24 @@ const ACTIONS = {
   weather: ['read', 'update'],
   'zone-types': CRUD,
   zones: CRUD
-} as const satisfies Record<string, readonly string[]>
+}
 
 const ALL = Object.entries(ACTIONS).flatMap(([resource, actions]) => actions.map((action) => `${resource}.${action}`))
 
 /** The house itself, its radio and its accounts are the admins'; the people and things in it are the operators'. */
-const OPERATED = new Set([
-  'assets',
-  'beacons',
-  'emergency',
-  'personnel',
-  'phone-beacon',
-  'transmitters',
-  'weather',
-  'zones'
-])
-const ADMINS_ONLY = new Set(['admin', 'audit', 'settings'])
+const OPERATED = /^(assets|beacons|emergency|personnel|phone-beacon|transmitters|weather|zones)\./
+/** What lookers-on do not even see. */
+const UNSEEN = /^(admin|audit|settings|phone-beacon)\./
 
-const resourceOf = (permission: string): string => permission.slice(0, permission.indexOf('.'))
-const mayRead = (permission: string): boolean =>
-  permission.endsWith('.read') && !ADMINS_ONLY.has(resourceOf(permission)) && permission !== 'phone-beacon.read'
+const mayRead = (permission: string): boolean => permission.endsWith('.read') && !UNSEEN.test(permission)
 
-export interface Role {
-  readonly id: 'admin' | 'operator' | 'viewer'
-  readonly name: string
-  readonly description: string
-  readonly permissions: readonly string[]
-}
-
-export const ROLES: readonly Role[] = [
+export const ROLES = [
   { id: 'admin', name: 'Administrator', description: 'Everything, accounts and settings included.', permissions: ALL },
   {
     id: 'operator',
     name: 'Operator',
     description: 'Runs the day: people, things, zones and emergencies.',
-    permissions: ALL.filter((permission) => mayRead(permission) || OPERATED.has(resourceOf(permission)))
+    permissions: ALL.filter((permission) => mayRead(permission) || OPERATED.test(permission))
   },
   { id: 'viewer', name: 'Viewer', description: 'Looks, and changes nothing.', permissions: ALL.filter(mayRead) }
 ]
@@ -71,7 +54,7 @@ export interface Caller {
   readonly email: string
   readonly displayName: string
   readonly role: string | null
-  readonly permissions: ReadonlySet<string>
+  readonly permissions: readonly string[]
   /** Signed in with a password that somebody else chose: there is nothing they may do before they choose their own. */
   readonly mustChangePassword: boolean
 }
@@ -120,7 +103,7 @@ export const requirePermission = (resource: string, action: string): Access => {
   return {
     name: permission,
     check: (caller) => {
-      if (!mustBeReady(caller).permissions.has(permission)) {
+      if (!mustBeReady(caller).permissions.includes(permission)) {
         throw new Refusal(403, 'FORBIDDEN', `Your account lacks the permission ${permission}.`)
       }
     }

@@ -1,5 +1,5 @@
 /** What a statement may be given; objects go in as JSON text. */
-export type Value = string | number | boolean | Date | Uint8Array | null
+export type Value = string | number | boolean | Date | Uint8Array | readonly string[] | null
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -17,9 +17,10 @@ export interface Database extends Statements {
   close(): Promise<void>
 }
 
-/** The only row, or null. */
-export const oneRow = async <T extends object = Row>(
-  statements: Statements,
-  sql: string,
-  values: readonly Value[] = []
-): Promise<T | null> => (await statements.rows<T>(sql, values))[0] ?? null
+interface Connection {
+  query(sql: string, values: Value[]): Promise<{ readonly rows: unknown[] }>
+}
+
+export const statementsOn = (connection: Connection): Statements => ({
+  rows: async <T>(sql: string, values: readonly Value[] = []) => (await connection.query(sql, [...values])).rows as T[]
+})

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { PGlite, type Transaction } from '@electric-sql/pglite'
-import type { Database, Row, Value } from './database.js'
+import { PGlite } from '@electric-sql/pglite'
+import { type Database, statementsOn } from './database.js'
 
 /**
  * PostgreSQL inside this process, in memory. To make an empty one takes it ten times as long as to read one back, so the
@@ -10,8 +10,8 @@ import type { Database, Row, Value } from './database.js'
 export const openEmbedded = async (keptEmpty: string | null): Promise<Database> => {
   const database = await open(keptEmpty)
   return {
-    rows: ask(database),
-    transaction: (work) => database.transaction((transaction) => work({ rows: ask(transaction) })),
+    ...statementsOn(database),
+    transaction: (work) => database.transaction((transaction) => work(statementsOn(transaction))),
     close: () => database.close()
   }
 }
@@ -32,16 +32,8 @@ const open = async (keptEmpty: string | null): Promise<PGlite> => {
 const keep = async (database: PGlite, file: string): Promise<void> => {
   const dump = await database.dumpDataDir('none')
   const half = `${file}.${process.pid}`
-  try {
-    await mkdir(dirname(file), { recursive: true })
-    await writeFile(half, Buffer.from(await dump.arrayBuffer()))
-    await rename(half, file)
-  } catch {
-    return
-  }
+  await mkdir(dirname(file), { recursive: true })
+    .then(async () => writeFile(half, Buffer.from(await dump.arrayBuffer())))
+    .then(() => rename(half, file))
+    .catch(() => undefined)
 }
-
-const ask =
-  (connection: PGlite | Transaction) =>
-  async <T extends object = Row>(sql: string, values: readonly Value[] = []): Promise<T[]> =>
-    (await connection.query<T>(sql, [...values])).rows

@@ -1,5 +1,5 @@
-import { Pool, type PoolClient } from 'pg'
-import type { Database, Row, Value } from './database.js'
+import { Pool } from 'pg'
+import { type Database, statementsOn } from './database.js'
 
 const CONNECTIONS = 10
 const CONNECT_TIMEOUT_MS = 5_000
@@ -9,12 +9,12 @@ export const openPostgres = (url: string): Database => {
   // A connection that breaks while nobody uses it is replaced; who uses one is told by the statement itself.
   pool.on('error', () => undefined)
   return {
-    rows: ask(pool),
+    ...statementsOn(pool),
     transaction: async (work) => {
       const client = await pool.connect()
       try {
         await client.query('BEGIN')
-        const result = await work({ rows: ask(client) })
+        const result = await work(statementsOn(client))
         await client.query('COMMIT')
         return result
       } catch (error) {
@@ -27,8 +27,3 @@ export const openPostgres = (url: string): Database => {
     close: () => pool.end()
   }
 }
-
-const ask =
-  (connection: Pool | PoolClient) =>
-  async <T extends object = Row>(sql: string, values: readonly Value[] = []): Promise<T[]> =>
-    (await connection.query(sql, [...values])).rows as T[]

@@ -1,10 +1,10 @@
-import { requirePermission } from '../auth/permissions.js'
-import type { Backend } from '../backend.js'
-import { oneRow } from '../database/database.js'
+import type { Value } from '../database/database.js'
 import { notFound } from '../errors.js'
-import type { Fields } from '../records.js'
-import { type Handlers, handler, queryOn } from '../route.js'
+import { about, rows } from '../queries.js'
+import { transmitters } from '../resources.js'
+import { type Handlers, handler } from '../route.js'
 import { readSetting, writeSetting } from '../settings.js'
+import type { World } from '../world.js'
 
 const DEFAULTS = { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true }
 
@@ -14,55 +14,43 @@ const SEVERITY = `CASE WHEN battery_level <= $1 THEN 'critical' WHEN battery_lev
 
 const DEVICE = `id AS "deviceId", name, entity_type, battery_level AS "batteryLevel", ${SEVERITY} AS severity`
 
-export const batteryRoutes = ({ database, now }: Backend): Handlers => {
-  const read = requirePermission('battery', 'read')
-  const query = queryOn(database)
-  const thresholds = (): Promise<typeof DEFAULTS> => readSetting(database, 'battery', DEFAULTS)
-  const levels = async (): Promise<[number, number, number]> => {
-    const { critical, low, warning } = { ...DEFAULTS, ...(await thresholds()) }
-    return [critical ?? -1, low ?? -1, warning ?? -1]
-  }
+const SEVERITIES = ['critical', 'low', 'warning', 'good']
 
-  return {
-    'GET /api/battery/stats': handler(read, async () => ({
-      ...(await oneRow(
-        database,
-        `SELECT count(*)::int AS total, round(avg(battery_level))::int AS average,
-           count(*) FILTER (WHERE ${SEVERITY} = 'critical')::int AS critical,
-           count(*) FILTER (WHERE ${SEVERITY} = 'low')::int AS low,
-           count(*) FILTER (WHERE ${SEVERITY} = 'warning')::int AS warning,
-           count(*) FILTER (WHERE ${SEVERITY} = 'good')::int AS good
-         FROM transmitters WHERE battery_level IS NOT NULL`,
-        await levels()
-      )),
-      distribution: await database.rows(`
-        SELECT least(floor(battery_level / 10), 9)::int * 10 AS "from", count(*)::int AS devices
-        FROM transmitters WHERE battery_level IS NOT NULL GROUP BY 1 ORDER BY 1`)
-    })),
-    'GET /api/battery/alerts': query(
-      read,
-      `SELECT ${DEVICE} FROM transmitters WHERE ${SEVERITY} <> 'good' AND battery_level IS NOT NULL
-       ORDER BY battery_level, id`,
-      levels
-    ),
-    'GET /api/battery/thresholds': handler(read, thresholds),
-    'PUT /api/battery/thresholds': handler(requirePermission('battery', 'update'), async ({ body }) => {
-      const changed: Fields = { ...(await thresholds()), ...body }
-      await writeSetting(database, 'battery', changed, now())
-      return changed
-    }),
-    'GET /api/battery/device/:deviceId': handler(read, async ({ params: { deviceId = '' } }) => {
-      const device = await oneRow(database, `SELECT ${DEVICE} FROM transmitters WHERE id = $4`, [
-        ...(await levels()),
-        deviceId
-      ])
-      if (device === null) throw notFound('device')
-      return device
-    }),
-    'GET /api/battery/history/:deviceId': handler(read, async ({ params: { deviceId = '' } }) => {
-      const known = await oneRow(database, 'SELECT id FROM transmitters WHERE id = $1', [deviceId])
-      if (known === null) throw notFound('device')
-      return database.rows('SELECT at, level FROM battery_readings WHERE device_id = $1 ORDER BY at', [deviceId])
-    })
-  }
+const STATS = `SELECT count(*)::int AS total, round(avg(battery_level))::int AS average,
+    ${SEVERITIES.map((name) => `count(*) FILTER (WHERE ${SEVERITY} = '${name}')::int AS ${name}`).join(', ')}
+  FROM transmitters WHERE battery_level IS NOT NULL`
+
+const DISTRIBUTION = `SELECT least(floor(battery_level / 10), 9)::int * 10 AS "from", count(*)::int AS devices
+  FROM transmitters WHERE battery_level IS NOT NULL GROUP BY 1 ORDER BY 1`
+
+const ALERTS = `SELECT ${DEVICE} FROM transmitters WHERE ${SEVERITY} <> 'good' AND battery_level IS NOT NULL
+  ORDER BY battery_level, id`
+
+const thresholds = (world: World) => readSetting(world, 'battery', DEFAULTS)
+
+/** With the thresholds before all other values. A threshold that was emptied is one that no level is below. */
+const graded = async (world: World, sql: string, ...values: Value[]) => {
+  const { critical, low, warning } = { ...DEFAULTS, ...(await thresholds(world)) }
+  return world.database.rows(sql, [critical ?? -1, low ?? -1, warning ?? -1, ...values])
+}
+
+export const batteryRoutes: Handlers = {
+  'GET /api/battery/stats': handler('battery.read', async (call) => {
+    const [stats] = await graded(call, STATS)
+    return { ...stats, distribution: await call.database.rows(DISTRIBUTION) }
+  }),
+  'GET /api/battery/alerts': handler('battery.read', (call) => graded(call, ALERTS)),
+  'GET /api/battery/thresholds': handler('battery.read', thresholds),
+  'PUT /api/battery/thresholds': handler('battery.update', async (call) =>
+    writeSetting(call, 'battery', { ...(await thresholds(call)), ...call.body })
+  ),
+  'GET /api/battery/device/:deviceId': handler('battery.read', async (call) => {
+    const [device] = await graded(call, `SELECT ${DEVICE} FROM transmitters WHERE id = $4`, call.params.deviceId ?? '')
+    if (device === undefined) throw notFound(transmitters.noun)
+    return device
+  }),
+  'GET /api/battery/history/:deviceId': handler(
+    'battery.read',
+    about(transmitters, rows('SELECT at, level FROM battery_readings WHERE device_id = $1 ORDER BY at', 'deviceId'))
+  )
 }

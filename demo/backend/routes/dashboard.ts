@@ -1,8 +1,6 @@
-import { requirePermission } from '../auth/permissions.js'
-import type { Backend } from '../backend.js'
-import { oneRow, type Row, type Statements } from '../database/database.js'
-import { notFound } from '../errors.js'
-import { type Handlers, handler, idOf } from '../route.js'
+import type { Row } from '../database/database.js'
+import { oneRow, rows, together } from '../queries.js'
+import { type Handlers, handler, type Run } from '../route.js'
 
 // Who and what is heard of there, in queries that call positions p and transmitters t.
 const PRESENT = `count(p.transmitter_id) FILTER (WHERE t.entity_type = 'employee')::int AS personnel,
@@ -54,52 +52,39 @@ const DEPARTMENTS = `SELECT d.id, d.name, d.code, d.color, count(DISTINCT e.id):
 /** How many people were heard in each hour of the last day. */
 const PRESENCE = `SELECT date_trunc('hour', h.at, 'UTC') AS at, count(DISTINCT h.transmitter_id)::int AS people
   FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id AND t.entity_type = 'employee'
-  WHERE h.at > $1 GROUP BY 1 ORDER BY 1`
+  WHERE h.at > $1::timestamptz - interval '1 day' GROUP BY 1 ORDER BY 1`
 
 const ZONES_OF_FLOOR = `SELECT z.id, z.name, z.type, z.capacity, count(p.transmitter_id)::int AS occupancy
   FROM zones z LEFT JOIN positions p ON p.zone_id = z.id WHERE z.floor_id = $1 GROUP BY z.id ORDER BY occupancy DESC, z.id`
 
-const DAY_MS = 24 * 60 * 60_000
+const PERSONNEL = `SELECT count(*)::int AS total, count(*) FILTER (WHERE is_active IS NOT FALSE)::int AS active,
+    count(*) FILTER (WHERE is_first_aider)::int AS "firstAiders",
+    count(*) FILTER (WHERE is_fire_warden)::int AS "fireWardens",
+    (SELECT count(*)::int FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
+      WHERE t.entity_type = 'employee') AS "onSite"
+  FROM personnel`
 
-/** Figures, each set of them one query. */
-export const dashboardRoutes = ({ database, now }: Backend): Handlers => {
-  const may = requirePermission('dashboard', 'read')
-  const summary = (): Promise<Row | null> => oneRow(database, SUMMARY)
-  const buildings = (): Promise<Row[]> => database.rows(BUILDINGS)
-  const floors = (): Promise<Row[]> => database.rows(FLOORS, [null])
-  const departments = (): Promise<Row[]> => database.rows(DEPARTMENTS)
-  const people = () => personnelFigures(database, now())
+/** Two answers in one: the row, and beside its fields a list of this name. */
+const withList =
+  (row: Run, name: string, list: Run): Run =>
+  async (call) => ({ ...((await row(call)) as Row), [name]: await list(call) })
 
-  return {
-    'GET /api/dashboard': handler(may, async () => ({
-      summary: await summary(),
-      buildings: await buildings(),
-      floors: await floors(),
-      departments: await departments(),
-      personnel: await people()
-    })),
-    'GET /api/dashboard/summary': handler(may, summary),
-    'GET /api/dashboard/buildings': handler(may, buildings),
-    'GET /api/dashboard/floors': handler(may, floors),
-    'GET /api/dashboard/floors/:id': handler(may, async (call) => {
-      const floor = await oneRow(database, FLOORS, [idOf(call)])
-      if (floor === null) throw notFound('floor')
-      return { ...floor, zones: await database.rows(ZONES_OF_FLOOR, [idOf(call)]) }
-    }),
-    'GET /api/dashboard/departments': handler(may, departments),
-    'GET /api/dashboard/personnel': handler(may, people)
-  }
+const figures = {
+  summary: oneRow(null, SUMMARY),
+  buildings: rows(BUILDINGS),
+  floors: rows(FLOORS, 'id'),
+  departments: rows(DEPARTMENTS),
+  personnel: withList(oneRow(null, PERSONNEL), 'presence', rows(PRESENCE, 'now'))
 }
 
-const personnelFigures = async (statements: Statements, now: Date) => ({
-  ...(await oneRow(
-    statements,
-    `SELECT count(*)::int AS total, count(*) FILTER (WHERE is_active IS NOT FALSE)::int AS active,
-       count(*) FILTER (WHERE is_first_aider)::int AS "firstAiders",
-       count(*) FILTER (WHERE is_fire_warden)::int AS "fireWardens",
-       (SELECT count(*)::int FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
-         WHERE t.entity_type = 'employee') AS "onSite"
-     FROM personnel`
-  )),
-  presence: await statements.rows(PRESENCE, [new Date(now.getTime() - DAY_MS)])
-})
+/** Figures, each set of them one query. */
+export const dashboardRoutes: Handlers = {
+  'GET /api/dashboard': handler('dashboard.read', together(figures)),
+  ...Object.fromEntries(
+    Object.entries(figures).map(([name, run]) => [`GET /api/dashboard/${name}`, handler('dashboard.read', run)])
+  ),
+  'GET /api/dashboard/floors/:id': handler(
+    'dashboard.read',
+    withList(oneRow('floor', FLOORS, 'id'), 'zones', rows(ZONES_OF_FLOOR, 'id'))
+  )
+}

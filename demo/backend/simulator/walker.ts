@@ -1,54 +1,32 @@
 import { distance } from '../site/geometry.js'
-import type { Waypoint } from './routes.js'
+import type { Waypoint } from './ways.js'
 
-/** Somebody or something that carries a transmitter: on the way, or at rest. */
-export class Walker {
+/** Somebody or something that carries a transmitter: on the way, or at rest where the way has ended. */
+export interface Walker {
   readonly id: string
+  /** In metres per second. */
   readonly speed: number
-  #place: Waypoint
-  #way: readonly Waypoint[] = []
-  #restMs = 0
+  place: Waypoint
+  way: readonly Waypoint[]
+  restMs: number
+}
 
-  constructor(id: string, speed: number, place: Waypoint) {
-    this.id = id
-    this.speed = speed
-    this.#place = place
-  }
-
-  get place(): Waypoint {
-    return this.#place
-  }
-
-  /** Neither on the way nor at rest. */
-  get isIdle(): boolean {
-    return this.#way.length === 0 && this.#restMs <= 0
-  }
-
-  /** Sends it off from where it is now; it rests when it is there. */
-  send(way: readonly Waypoint[], restMs: number): void {
-    this.#way = way
-    this.#restMs = restMs
-  }
-
-  /** Lets time pass. `paceAt` slows it down on stairs. */
-  advance(ms: number, paceAt: (place: Waypoint) => number): void {
-    let leftMs = ms
-    for (;;) {
-      const [next, ...later] = this.#way
-      if (next === undefined) break
-      const metresPerMs = (this.speed * paceAt(this.#place)) / 1000
-      const metres = distance(this.#place, next)
-      // Up or down the stairs the two ends of a step are the same place on different floors.
-      if (metres > metresPerMs * leftMs) {
-        const part = (metresPerMs * leftMs) / metres
-        const { x, y, floorId } = this.#place
-        this.#place = { x: x + (next.x - x) * part, y: y + (next.y - y) * part, floorId }
-        return
-      }
-      leftMs -= metres / metresPerMs
-      this.#place = next
-      this.#way = later
+/** Lets time pass. `paceAt` slows it down on stairs. */
+export const walk = (walker: Walker, ms: number, paceAt: (place: Waypoint) => number): void => {
+  let leftMs = ms
+  for (const next of walker.way) {
+    const { x, y, floorId } = walker.place
+    const metresPerMs = (walker.speed * paceAt(walker.place)) / 1000
+    const metres = distance(walker.place, next)
+    // Up or down the stairs the two ends of a step are the same place on different floors.
+    if (metres > metresPerMs * leftMs) {
+      const part = (metresPerMs * leftMs) / metres
+      walker.place = { x: x + (next.x - x) * part, y: y + (next.y - y) * part, floorId }
+      return
     }
-    this.#restMs -= leftMs
+    leftMs -= metres / metresPerMs
+    walker.place = next
+    walker.way = walker.way.slice(1)
   }
+  walker.restMs -= leftMs
 }

@@ -1,0 +1,30 @@
+import type { World } from '../world.js'
+
+// What happened on the site before anybody looked. The placeholder is the time of the start.
+
+const WHEREABOUTS = `INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
+  SELECT t.id, z.floor_id, z.id, (z.center->>'x')::float, (z.center->>'y')::float, $1::timestamptz - hour * interval '1 hour'
+  FROM transmitters t CROSS JOIN generate_series(1, 23) AS hour
+  JOIN zones z ON z.id = (1 + (t.minor * 7 + hour * 11) % (SELECT count(*) FROM zones))::text
+  -- everybody is there now, and was a day ago; half a day ago it was one in six
+  WHERE t.entity_type IS NOT NULL AND (t.entity_type = 'asset' OR t.minor % 12 < 7 + 5 * cos(hour * pi() / 12))`
+
+const BATTERIES = `INSERT INTO battery_readings (device_id, level, at)
+  SELECT id, least(100, battery_level + day), $1::timestamptz - day * interval '1 day'
+  FROM transmitters CROSS JOIN generate_series(0, 6) AS day`
+
+const UNKNOWN_RECEIVERS = `INSERT INTO discovered_receivers (mac_address, model, rssi, building_id, first_heard_at)
+  SELECT 'AC:23:42:00:00:0' || n, 'RX-200', -50 - 7 * n, (1 + n % 3)::text, $1::timestamptz - n * interval '3 hours'
+  FROM generate_series(1, 4) AS n`
+
+/** The beginning and the end of the drill. */
+const EVENTS = `INSERT INTO emergency_events (id, emergency_id, kind, message, user_email, at)
+  SELECT '1', id, 'triggered', 'Quarterly drill', 'admin@example.com', (started_at #>> '{}')::timestamptz FROM emergencies
+  UNION ALL
+  SELECT '2', id, 'resolved', resolution, 'admin@example.com', (resolved_at #>> '{}')::timestamptz FROM emergencies`
+
+/** A day of whereabouts, a week of batteries, receivers that were heard and never set up, and the story of a drill. */
+export const seedHistory = async ({ database, now }: World): Promise<void> => {
+  for (const sql of [WHEREABOUTS, BATTERIES, UNKNOWN_RECEIVERS]) await database.rows(sql, [now()])
+  await database.rows(EVENTS)
+}
