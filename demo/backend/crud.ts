@@ -1,23 +1,12 @@
+import { declared } from './declared.js'
 import { notFound } from './errors.js'
 import { pageOf } from './paging.js'
 import { createRecord, getRecord, listRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
-import {
-  type Call,
-  declared,
-  type Handler,
-  type Handlers,
-  handler,
-  idOf,
-  type May,
-  PartOfList,
-  type Run
-} from './route.js'
+import { type Call, type Handler, type Handlers, handler, idOf, type May, partOfList, type Run } from './route.js'
 import type { Fields } from './world.js'
 
 export interface CrudOptions {
-  /** The path of one of them, where it is not the list's with an id. */
-  readonly onePath?: `/api/${string}`
   /** Makes what is stored out of what was sent. */
   readonly prepare?: (call: Call) => Fields | Promise<Fields>
   /** What else has to happen when one was created or changed. */
@@ -29,16 +18,16 @@ export interface CrudOptions {
 }
 
 /** List, read, create, change and delete, for every resource alike; of mutations, those that are declared. */
-export const crud = (path: `/api/${string}`, resource: Resource, options: CrudOptions = {}): Handlers => {
-  const { onePath = `${path}/:id`, prepare = ({ body }) => body, stored, removed, putReplaces = false } = options
-  const { permission } = resource
+export const crud = (resource: Resource, options: CrudOptions = {}): Handlers => {
+  const { prepare = ({ body }) => body, stored, removed, putReplaces = false } = options
+  const { path, onePath, permission } = resource
   const may = (action: string): May => (permission.includes('.') ? (permission as May) : `${permission}.${action}`)
   const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
   const list: Run = async (call) => {
     const { limit, offset } = pageOf(call.query)
     const { rows, total } = await listRecords(call, resource, call.query, { limit, offset })
-    return new PartOfList(rows, { total, limit, offset })
+    return partOfList(rows, { total, limit, offset })
   }
   const read: Run = (call) => getRecord(call, resource, idOf(call))
   const create: Run = async (call) => {

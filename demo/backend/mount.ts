@@ -6,17 +6,9 @@ import type { RouteDeclaration } from '../../src/gateway/routes/declare.js'
 import { audit } from './audit.js'
 import { callerBy } from './auth/accounts.js'
 import { isPublic, requirePermission } from './auth/permissions.js'
+import { declared } from './declared.js'
 import { Refusal } from './errors.js'
-import {
-  type Backend,
-  type Call,
-  declared,
-  FileAnswer,
-  type Handler,
-  type Handlers,
-  type May,
-  PartOfList
-} from './route.js'
+import { Answer, type Backend, type Call, type Handler, type Handlers, type May } from './route.js'
 
 // What the gateway answers without asking the backend.
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
@@ -72,11 +64,7 @@ const answer = (
     const result = await (changes && access !== isPublic
       ? backend.database.transaction((database) => change({ ...call, database }))
       : run(call))
-    if (result instanceof FileAnswer) {
-      const kind = result.name === null ? 'inline' : `attachment; filename="${result.name}"`
-      return reply.type(result.mediaType).header('content-disposition', kind).send(result.content)
-    }
-    if (result instanceof PartOfList) return { success: true, data: result.rows, meta: result.meta }
+    if (result instanceof Answer) return result.send(reply)
     return reply.code(status).send({ success: true, data: result ?? null })
   }
 }

@@ -1,22 +1,14 @@
-import type { TSchema } from '@sinclair/typebox'
-import { AssetUpdateSchema } from '../../schemas/assets.js'
-import { BuildingUpdateSchema } from '../../schemas/buildings.js'
-import { EmergencyContactUpdateSchema, EmergencyUpdateSchema } from '../../schemas/emergency.js'
-import { FloorUpdateSchema } from '../../schemas/floors.js'
-import { GatewaySyncStatusSchema } from '../../schemas/gateways.js'
-import { BeaconUpdateSchema, DepartmentUpdateSchema, ZoneTypeUpdateSchema } from '../../schemas/management.js'
-import { PersonnelUpdateSchema } from '../../schemas/personnel.js'
-import { ReceiverUpdateSchema } from '../../schemas/receivers.js'
-import { TransmitterUpdateSchema } from '../../schemas/transmitters.js'
-import { UserUpdateSchema } from '../../schemas/users.js'
-import { ZoneUpdateSchema } from '../../schemas/zones.js'
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
+import { declared } from './declared.js'
 
 /**
  * One kind of thing that the API lists, shows, creates, changes and deletes. All of them are served by one piece of code;
  * what sets them apart stands here.
  */
 export interface Resource {
+  /** Of the list, and of one of them. */
+  readonly path: `/api/${string}`
+  readonly onePath: `/api/${string}`
   readonly table: string
   /** What one of them is called, to people. */
   readonly noun: string
@@ -32,11 +24,10 @@ export interface Resource {
   readonly order: string
 }
 
-interface Description extends Pick<Resource, 'search' | 'order'> {
-  readonly permission?: string
-  /** Its fields are the columns. */
-  readonly schema: TSchema
-  /** Except for these. */
+interface Description extends Partial<Pick<Resource, 'onePath' | 'table' | 'permission' | 'search' | 'order'>> {
+  /** The route whose body has a field for each column, where it is not the one that changes one of them. */
+  readonly bodyOf?: string
+  /** Fields of that body that are no columns. */
   readonly without?: readonly string[]
   /** Columns that no body sets. */
   readonly more?: Columns
@@ -64,35 +55,35 @@ const TARGETS = {
 } as const
 type Reference = keyof typeof TARGETS
 
-const resource = (table: string, noun: string, description: Description): Resource => {
-  const { schema, without = [], more = {}, partOf = [], names = [], computed = {}, search, order } = description
+const resource = (path: Resource['path'], noun: string, description: Description = {}): Resource => {
+  const {
+    onePath = `${path}/:id`,
+    permission = path.split('/').at(-1) ?? '',
+    search = ['name'],
+    order = 'name'
+  } = description
+  const { table = permission.replace('-', '_'), bodyOf = `PUT ${onePath}` } = description
+  const { without = [], more = {}, partOf = [], names = [], computed = {} } = description
   const left = new Set([...without, ...Object.keys(computed)])
-  const fields = Object.entries(columnsOf(schema)).filter(([field]) => !left.has(field))
+  const fields = Object.entries(columnsOf(declared.get(bodyOf)?.body)).filter(([field]) => !left.has(field))
+  const columns = { ...Object.fromEntries(fields), ...more }
   const references = (of: readonly Reference[], orElse: string) =>
     Object.fromEntries(of.map((field) => [field, `REFERENCES ${TARGETS[field]} ON DELETE ${orElse}`]))
-  const columns = { ...Object.fromEntries(fields), ...more }
   const stored = ['id', ...Object.keys(columns), 'createdAt', 'updatedAt']
   return {
-    table,
-    noun,
-    permission: description.permission ?? table,
-    columns,
+    ...{ path, onePath, table, noun, permission, columns, search, order },
     references: { ...references(partOf, 'CASCADE'), ...references(names, 'SET NULL') },
-    readable: { ...Object.fromEntries(stored.map((field) => [field, `${table}.${sqlName(field)}`])), ...computed },
-    search,
-    order
+    readable: { ...Object.fromEntries(stored.map((field) => [field, `${table}.${sqlName(field)}`])), ...computed }
   }
 }
 
-export const buildings = resource('buildings', 'building', {
-  schema: BuildingUpdateSchema,
+export const buildings = resource('/api/buildings', 'building', {
   computed: { floorCount: '(SELECT count(*)::int FROM floors f WHERE f.building_id = buildings.id)' },
   search: ['name', 'code', 'city'],
   order: 'displayOrder'
 })
 
-export const floors = resource('floors', 'floor', {
-  schema: FloorUpdateSchema,
+export const floors = resource('/api/floors', 'floor', {
   more: { origin: 'jsonb', walls: 'jsonb', doors: 'jsonb' },
   partOf: ['buildingId'],
   computed: {
@@ -100,56 +91,45 @@ export const floors = resource('floors', 'floor', {
     /** When a plan was uploaded; without one it is drawn. */
     imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)"
   },
-  search: ['name'],
   order: 'displayOrder'
 })
 
-export const zoneTypes = resource('zone_types', 'zone type', {
-  permission: 'zone-types',
-  schema: ZoneTypeUpdateSchema,
+export const zoneTypes = resource('/api/mgmt/zone-types', 'zone type', {
   search: ['name', 'code'],
   order: 'displayOrder'
 })
 
-export const zones = resource('zones', 'zone', {
-  schema: ZoneUpdateSchema,
+export const zones = resource('/api/zones', 'zone', {
   partOf: ['buildingId', 'floorId'],
   names: ['zoneTypeId'],
   computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' },
-  search: ['name', 'type'],
-  order: 'name'
+  search: ['name', 'type']
 })
 
-export const gateways = resource('gateways', 'gateway', {
-  schema: GatewaySyncStatusSchema,
+export const gateways = resource('/api/gateways', 'gateway', {
+  bodyOf: 'POST /api/gateways/sync-status',
   without: ['gatewayId', 'gatewayIds', 'gateways'],
   more: { name: 'text', buildingId: 'text' },
   partOf: ['buildingId'],
-  search: ['name'],
   order: 'id'
 })
 
-export const receivers = resource('receivers', 'receiver', {
-  schema: ReceiverUpdateSchema,
+export const receivers = resource('/api/receivers', 'receiver', {
   partOf: ['buildingId', 'floorId'],
   names: ['zoneId', 'gatewayId'],
-  search: ['name', 'macAddress'],
-  order: 'name'
+  search: ['name', 'macAddress']
 })
 
-export const departments = resource('departments', 'department', {
-  schema: DepartmentUpdateSchema,
+export const departments = resource('/api/mgmt/departments', 'department', {
   names: ['parentId', 'buildingId'],
-  search: ['name', 'code'],
-  order: 'name'
+  search: ['name', 'code']
 })
 
 /** The transmitter of a person: the people are the employees among those who carry one, and nobody else is. */
 const EMPLOYEES_OWN = "t.entity_type = 'employee' AND t.entity_id = personnel.id ORDER BY t.id LIMIT 1"
 const EMPLOYEES_PLACE = `FROM positions p JOIN transmitters t ON t.id = p.transmitter_id WHERE ${EMPLOYEES_OWN}`
 
-export const personnel = resource('personnel', 'person', {
-  schema: PersonnelUpdateSchema,
+export const personnel = resource('/api/personnel', 'person', {
   names: ['departmentId', 'buildingId', 'floorId'],
   computed: {
     department: '(SELECT d.name FROM departments d WHERE d.id = personnel.department_id)',
@@ -159,23 +139,19 @@ export const personnel = resource('personnel', 'person', {
     photoUrl: `(SELECT '/api/personnel/' || personnel.id || '/photo' FROM files
       WHERE files.owner = 'personnel/' || personnel.id)`
   },
-  search: ['name', 'email', 'jobTitle', 'employeeId'],
-  order: 'name'
+  search: ['name', 'email', 'jobTitle', 'employeeId']
 })
 
-export const assets = resource('assets', 'asset', {
-  schema: AssetUpdateSchema,
+export const assets = resource('/api/assets', 'asset', {
   names: ['departmentId', 'ownerId', 'buildingId', 'floorId', 'zoneId'],
   computed: {
     transmitterId: `(SELECT t.id FROM transmitters t WHERE t.entity_type = 'asset' AND t.entity_id = assets.id
       ORDER BY t.id LIMIT 1)`
   },
-  search: ['name', 'assetTag', 'category'],
-  order: 'name'
+  search: ['name', 'assetTag', 'category']
 })
 
-export const transmitters = resource('transmitters', 'transmitter', {
-  schema: TransmitterUpdateSchema,
+export const transmitters = resource('/api/transmitters', 'transmitter', {
   names: ['departmentId'],
   computed: {
     carriedBy: `CASE transmitters.entity_type
@@ -187,33 +163,31 @@ export const transmitters = resource('transmitters', 'transmitter', {
   order: 'id'
 })
 
-export const beacons = resource('beacons', 'beacon', {
-  schema: BeaconUpdateSchema,
+export const beacons = resource('/api/mgmt/beacons', 'beacon', {
   names: ['buildingId', 'floorId', 'zoneId', 'personnelId'],
-  search: ['name', 'macAddress'],
-  order: 'name'
+  search: ['name', 'macAddress']
 })
 
-export const emergencies = resource('emergencies', 'emergency', {
-  permission: 'emergency',
-  schema: EmergencyUpdateSchema,
+export const emergencies = resource('/api/emergency', 'emergency', {
+  table: 'emergencies',
   names: ['buildingId', 'floorId', 'zoneId', 'musterZoneId'],
   search: ['title', 'type'],
   order: 'createdAt'
 })
 
-export const emergencyContacts = resource('emergency_contacts', 'emergency contact', {
+export const emergencyContacts = resource('/api/emergency/contacts', 'emergency contact', {
+  onePath: '/api/emergency/contacts/:contactId',
+  table: 'emergency_contacts',
   permission: 'emergency',
-  schema: EmergencyContactUpdateSchema,
   names: ['buildingId'],
   search: ['name', 'role'],
   order: 'priority'
 })
 
 /** What is secret about an account is in a table of its own, so that no list of accounts can ever show it. */
-export const users = resource('users', 'user', {
+export const users = resource('/api/users', 'user', {
+  table: 'users',
   permission: 'admin.users',
-  schema: UserUpdateSchema,
   without: ['password', 'roleId'],
   more: { lastLoginAt: 'timestamptz' },
   names: ['role', 'departmentId'],

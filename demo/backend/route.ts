@@ -1,6 +1,5 @@
-import type { FastifyRequest } from 'fastify'
-import type { Method, RouteDeclaration } from '../../src/gateway/routes/declare.js'
-import { routeTables } from '../../src/gateway/routes/index.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Method } from '../../src/gateway/routes/declare.js'
 import type { Access, Caller } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
 import type { Database, Row } from './database/database.js'
@@ -45,39 +44,30 @@ export interface Handler {
 
 export type RouteKey = `${Method} /api/${string}`
 
-/** What the gateway declares, by method and path. */
-export const declared: ReadonlyMap<string, RouteDeclaration> = new Map(
-  routeTables.flatMap(({ rows }) => rows).map((row) => [`${row.method} ${row.path}`, row])
-)
-
-/** Under the same names. */
+/** By method and path, as the gateway declares them. */
 export type Handlers = Readonly<Record<RouteKey, Handler>>
 
 export const handler = (may: May, run: Run, more: Omit<Handler, 'may' | 'run'> = {}): Handler => ({ may, run, ...more })
 
-/** A list that is longer than what is answered. */
-export class PartOfList {
-  readonly rows: readonly Row[]
-  readonly meta: { readonly total: number; readonly limit: number; readonly offset: number }
+/** An answer that is more than `data`. */
+export class Answer {
+  readonly send: (reply: FastifyReply) => unknown
 
-  constructor(rows: readonly Row[], meta: PartOfList['meta']) {
-    this.rows = rows
-    this.meta = meta
+  constructor(send: Answer['send']) {
+    this.send = send
   }
 }
 
-/** An answer that is not JSON. */
-export class FileAnswer {
-  readonly mediaType: string
-  readonly content: string | Buffer
-  readonly name: string | null
+/** Part of a list, and how long all of it is. */
+export const partOfList = (
+  data: readonly Row[],
+  meta: Readonly<Record<'total' | 'limit' | 'offset', number>>
+): Answer => new Answer(() => ({ success: true, data, meta }))
 
-  /** With a name it is saved, without one it is shown. */
-  constructor(mediaType: string, content: string | Buffer, name: string | null = null) {
-    this.mediaType = mediaType
-    this.content = content
-    this.name = name
-  }
+/** With a name it is saved, without one it is shown. */
+export const fileAnswer = (mediaType: string, content: string | Buffer, name: string | null = null): Answer => {
+  const disposition = name === null ? 'inline' : `attachment; filename="${name}"`
+  return new Answer((reply) => reply.type(mediaType).header('content-disposition', disposition).send(content))
 }
 
 /** Only for routes that are not public: the access check has seen to it. */

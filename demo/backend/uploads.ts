@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Refusal } from './errors.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, FileAnswer, idOf } from './route.js'
+import { type Answer, type Call, fileAnswer, idOf } from './route.js'
 import type { World } from './world.js'
 
 // By their first bytes, in hexadecimal, not by what the sender calls them. An SVG may hold scripts, so it is not among them.
@@ -46,12 +46,12 @@ export const storeImage = async (call: Call, resource: Resource): Promise<number
 }
 
 /** Null where there is none. */
-export const storedImage = async (call: Call, resource: Resource): Promise<FileAnswer | null> => {
+export const storedImage = async (call: Call, resource: Resource): Promise<Answer | null> => {
   const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(
     'SELECT media_type AS "mediaType", bytes FROM files WHERE owner = $1',
     [ownerOf(resource, call)]
   )
-  return file === undefined ? null : new FileAnswer(file.mediaType, Buffer.from(file.bytes))
+  return file === undefined ? null : fileAnswer(file.mediaType, Buffer.from(file.bytes))
 }
 
 /** Tells how many there were. */

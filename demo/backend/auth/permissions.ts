@@ -2,33 +2,20 @@ import { Refusal } from '../errors.js'
 
 // Who may do what. Permissions are `resource.action`; roles are sets of them.
 
-const CRUD = ['read', 'create', 'update', 'delete']
-
-const ACTIONS: Readonly<Record<string, readonly string[]>> = {
-  admin: ['users'],
-  assets: CRUD,
-  audit: ['read', 'export'],
-  battery: ['read', 'update'],
-  beacons: CRUD,
-  buildings: CRUD,
-  dashboard: ['read'],
-  departments: CRUD,
-  diagnostics: ['read'],
-  emergency: [...CRUD, 'trigger'],
-  floors: CRUD,
-  gateways: ['read', 'update'],
-  personnel: [...CRUD, 'export'],
-  'phone-beacon': ['read', 'create'],
-  positions: ['read'],
-  receivers: CRUD,
-  settings: ['read', 'update'],
-  transmitters: CRUD,
-  weather: ['read', 'update'],
-  'zone-types': CRUD,
-  zones: CRUD
+const ACTIONS = {
+  'assets beacons buildings departments floors receivers transmitters zone-types zones': 'read create update delete',
+  emergency: 'read create update delete trigger',
+  personnel: 'read create update delete export',
+  'battery gateways settings weather': 'read update',
+  'dashboard diagnostics positions': 'read',
+  'phone-beacon': 'read create',
+  audit: 'read export',
+  admin: 'users'
 }
 
-const ALL = Object.entries(ACTIONS).flatMap(([resource, actions]) => actions.map((action) => `${resource}.${action}`))
+const ALL = Object.entries(ACTIONS).flatMap(([resources, actions]) =>
+  resources.split(' ').flatMap((resource) => actions.split(' ').map((action) => `${resource}.${action}`))
+)
 
 /** The house itself, its radio and its accounts are the admins'; the people and things in it are the operators'. */
 const OPERATED = /^(assets|beacons|emergency|personnel|phone-beacon|transmitters|weather|zones)\./

@@ -6,9 +6,9 @@ export type Columns = Readonly<Record<string, string>>
 const SQL_TYPES: Columns = { string: 'text', integer: 'integer', number: 'double precision', boolean: 'boolean' }
 
 /** A column for every field that a shared schema names. What may be text or a number, and is no id, is kept as it came. */
-export const columnsOf = (schema: TSchema): Columns =>
+export const columnsOf = (schema: TSchema | null | undefined): Columns =>
   Object.fromEntries(
-    Object.entries((schema.properties ?? {}) as Record<string, TSchema>).map(([field, property]) => {
+    Object.entries((schema?.properties ?? {}) as Record<string, TSchema>).map(([field, property]) => {
       const [type = '', another] = typesOf(property)
       if (another !== undefined) return [field, field.endsWith('Id') ? 'text' : 'jsonb']
       return [field, SQL_TYPES[type] ?? 'jsonb']

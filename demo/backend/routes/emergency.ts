@@ -62,7 +62,7 @@ const muster: Run = async (call) => {
 
 /** An emergency is reported, or active from the start when it was triggered; then it is resolved. */
 export const emergencyRoutes: Handlers = {
-  ...crud('/api/emergency', emergencies, {
+  ...crud(emergencies, {
     prepare: ({ body, request, now }) => {
       if (request.method === 'POST') return { status: 'reported', ...body }
       return body.status === 'resolved' ? { resolvedAt: now().toISOString(), ...body } : body
@@ -76,5 +76,5 @@ export const emergencyRoutes: Handlers = {
   'GET /api/emergency/active': handler('emergency.read', active),
   'GET /api/emergency/events': handler('emergency.read', rows(EVENTS, 'emergencyId', 'limit', 'offset')),
   'GET /api/emergency/muster': handler('emergency.read', muster),
-  ...crud('/api/emergency/contacts', emergencyContacts, { onePath: '/api/emergency/contacts/:contactId' })
+  ...crud(emergencyContacts)
 }

@@ -3,7 +3,7 @@ import { Refusal } from '../errors.js'
 import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
 import { floors } from '../resources.js'
-import { FileAnswer, type Handlers, handler, idOf, type Run } from '../route.js'
+import { fileAnswer, type Handlers, handler, idOf, type Run } from '../route.js'
 import { distance, type Point } from '../site/geometry.js'
 import { planSvg } from '../site/plan-svg.js'
 import { storedImage, storeImage } from '../uploads.js'
@@ -19,7 +19,7 @@ const plan: Run = async (call) => {
   const laid = call.site.flatMap((building) => building.floors).find(({ floorId }) => floorId === id)
   // A floor that was added later has no rooms yet.
   const empty = { regions: [], walls: [], width: Number(width ?? 10), height: Number(height ?? 10) }
-  return new FileAnswer('image/svg+xml', planSvg(laid ?? empty))
+  return fileAnswer('image/svg+xml', planSvg(laid ?? empty))
 }
 
 const upload: Run = async (call) => {
@@ -70,7 +70,7 @@ const angleOf = (from: Point, to: Point): number => Math.atan2(to.y - from.y, to
 
 /** Floors, their plans and the scale of these. */
 export const floorRoutes: Handlers = {
-  ...crud('/api/floors', floors),
+  ...crud(floors),
   'GET /api/floors/:floorId/plan': handler('floors.read', plan),
   'POST /api/floors/:floorId/upload': handler('floors.update', upload, { bodyLimit: MAX_PLAN_BYTES, status: 201 }),
   'POST /api/floors/:floorId/calibrate': handler('floors.update', about(floors, calibrate)),

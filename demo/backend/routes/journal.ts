@@ -3,7 +3,7 @@ import { csv } from '../export/csv.js'
 import { pageOf } from '../paging.js'
 import { rows, together, valuesOf } from '../queries.js'
 import { putRow } from '../records.js'
-import { FileAnswer, type Handlers, handler, PartOfList, type Run } from '../route.js'
+import { fileAnswer, type Handlers, handler, partOfList, type Run } from '../route.js'
 
 const AUDIT_FIELDS = ['at', 'action', 'result', 'userId', 'userEmail', 'ip', 'method', 'path']
 const MAX_EXPORTED = 10_000
@@ -26,12 +26,12 @@ const logs: Run = async (call) => {
   const filters = valuesOf(call, FILTERS)
   const [counted] = await call.database.rows<{ total: number }>(`SELECT count(*)::int AS total ${MATCHING}`, filters)
   const page = await call.database.rows(AUDIT, [...filters, limit, offset])
-  return new PartOfList(page, { total: counted?.total ?? 0, limit, offset })
+  return partOfList(page, { total: counted?.total ?? 0, limit, offset })
 }
 
 const exported: Run = async (call) => {
   const all = await call.database.rows(AUDIT, [...valuesOf(call, FILTERS), MAX_EXPORTED, 0])
-  return new FileAnswer('text/csv; charset=utf-8', csv(AUDIT_FIELDS, all), 'audit.csv')
+  return fileAnswer('text/csv; charset=utf-8', csv(AUDIT_FIELDS, all), 'audit.csv')
 }
 
 const noteError: Run = async (call) => {

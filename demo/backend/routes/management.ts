@@ -8,8 +8,9 @@ import { readSetting, writeSetting } from '../settings.js'
 import type { Fields } from '../world.js'
 
 /** As every resource; and the list itself takes `{ ids, … }`, to change or delete many. */
-const collection = (path: `/api/mgmt/${string}`, resource: Resource): Handlers => {
-  const generic = crud(path, resource)
+const collection = (resource: Resource): Handlers => {
+  const { path, onePath, permission } = resource
+  const generic = crud(resource)
   const many =
     (action: string): Run =>
     (call) => {
@@ -20,9 +21,9 @@ const collection = (path: `/api/mgmt/${string}`, resource: Resource): Handlers =
     }
   return {
     ...generic,
-    [`PUT ${path}`]: handler(`${resource.permission}.update`, many('update')),
-    [`DELETE ${path}`]: handler(`${resource.permission}.delete`, many('delete')),
-    [`POST ${path}/:id`]: generic[`PUT ${path}/:id`] as Handler
+    [`PUT ${path}`]: handler(`${permission}.update`, many('update')),
+    [`DELETE ${path}`]: handler(`${permission}.delete`, many('delete')),
+    [`POST ${onePath}`]: generic[`PUT ${onePath}`] as Handler
   }
 }
 
@@ -76,8 +77,8 @@ const settingsPages = (): Handlers => {
 
 /** Beacons, departments and zone types, and the settings of the service. */
 export const managementRoutes: Handlers = {
-  ...collection('/api/mgmt/beacons', beacons),
-  ...collection('/api/mgmt/departments', departments),
-  ...collection('/api/mgmt/zone-types', zoneTypes),
+  ...collection(beacons),
+  ...collection(departments),
+  ...collection(zoneTypes),
   ...settingsPages()
 }

@@ -9,7 +9,7 @@ import { WHOLE_LIST } from '../paging.js'
 import { about, rows } from '../queries.js'
 import { listRecords } from '../records.js'
 import { personnel } from '../resources.js'
-import { type Call, FileAnswer, type Handlers, handler, idOf, idsIn, type Run } from '../route.js'
+import { type Call, fileAnswer, type Handlers, handler, idOf, idsIn, type Run } from '../route.js'
 import { removeImages, storedImage, storeImage } from '../uploads.js'
 import type { Fields } from '../world.js'
 
@@ -73,7 +73,7 @@ const exported =
   (mediaType: string, fileName: string, write: (people: readonly Row[]) => string | Buffer): Run =>
   async (call) => {
     const everybody = await listRecords(call, personnel, call.query, WHOLE_LIST)
-    return new FileAnswer(mediaType, write(everybody.rows), fileName)
+    return fileAnswer(mediaType, write(everybody.rows), fileName)
   }
 
 const deleteMany: Run = async (call) => {
@@ -88,7 +88,7 @@ const toAll =
     changeMany(call, personnel, idsIn(call.body), action)
 
 export const personnelRoutes: Handlers = {
-  ...crud('/api/personnel', personnel, { prepare: completed, stored: carried.stored, removed: forget }),
+  ...crud(personnel, { prepare: completed, stored: carried.stored, removed: forget }),
   'GET /api/personnel/:id/photo': handler('personnel.read', photo),
   'POST /api/personnel/:id/photo': handler('personnel.update', takePhoto, { bodyLimit: MAX_PHOTO_BYTES, status: 201 }),
   'DELETE /api/personnel/:id/photo': handler('personnel.update', removePhoto),

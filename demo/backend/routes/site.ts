@@ -48,13 +48,13 @@ const noteSync: Run = async (call) => {
 
 /** Buildings, zones, receivers and their gateways. */
 export const siteRoutes: Handlers = {
-  ...crud('/api/buildings', buildings),
+  ...crud(buildings),
   'PUT /api/buildings/order': handler('buildings.update', putInOrder),
   'GET /api/buildings/gateway-health': handler('buildings.read', rows(GATEWAY_HEALTH)),
   'POST /api/gateways/sync-status': handler('gateways.update', noteSync),
-  ...crud('/api/zones', zones),
+  ...crud(zones),
   'GET /api/zones/emergency': handler('zones.read', rows(EMERGENCY_ZONES)),
-  ...crud('/api/receivers', receivers),
+  ...crud(receivers),
   'POST /api/receivers/bulk': handler('receivers.update', bulk(receivers, 'receivers')),
   'GET /api/receivers/discover': handler('receivers.read', rows(HEARD_RECEIVERS))
 }

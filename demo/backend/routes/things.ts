@@ -27,9 +27,9 @@ const assign: Run = async (call) => {
 
 /** Assets, and the transmitters that people and assets carry. */
 export const thingRoutes: Handlers = {
-  ...crud('/api/assets', assets, carrying('asset')),
+  ...crud(assets, carrying('asset')),
   'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
-  ...crud('/api/transmitters', transmitters, { putReplaces: true }),
+  ...crud(transmitters, { putReplaces: true }),
   'GET /api/transmitters/unassigned': handler('transmitters.read', rows(UNASSIGNED)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
   'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters, 'transmitters'))

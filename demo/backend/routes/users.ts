@@ -27,7 +27,7 @@ const resetPassword: Run = async (call) => {
 }
 
 export const userRoutes: Handlers = {
-  ...crud('/api/users', users, {
+  ...crud(users, {
     prepare: ({ body: { password: _password, roleId, ...fields }, request }) => ({
       ...(request.method === 'POST' && { isActive: true, role: 'viewer' }),
       ...fields,

@@ -1,4 +1,4 @@
-// What the people and things of the demo are called. None of them exists.
+// What the people and things of the demo are called, and after a colon what belongs to the name. None of them exists.
 
 const names = (text: string): readonly string[] => text.split(',').map((name) => name.trim())
 
@@ -13,30 +13,14 @@ export const LAST_NAMES = names(`
   Novak, Okafor, Olsen, Papas, Petrov, Quist, Rossi, Roth, Santos, Sato, Silva, Toth, Urban, Vogel, Weber,
   Yilmaz, Zhang`)
 
-export const DEPARTMENTS = [
-  ['Administration', 'ADM', '#5e35b1'],
-  ['Operations', 'OPS', '#1565c0'],
-  ['Research', 'RES', '#00838f'],
-  ['Production', 'PRO', '#ef6c00'],
-  ['Quality', 'QUA', '#2e7d32'],
-  ['Facilities', 'FAC', '#6d4c41'],
-  ['Security', 'SEC', '#c62828'],
-  ['Information Technology', 'ICT', '#37474f']
-] as const
+export const DEPARTMENTS = names(`
+  Administration:ADM:#5e35b1, Operations:OPS:#1565c0, Research:RES:#00838f, Production:PRO:#ef6c00, Quality:QUA:#2e7d32,
+  Facilities:FAC:#6d4c41, Security:SEC:#c62828, Information Technology:ICT:#37474f`)
 
 export const JOB_TITLES = names(`
   Analyst, Assistant, Coordinator, Designer, Developer, Engineer, Laboratory Technician,
   Logistics Specialist, Machinist, Manager, Officer, Planner, Researcher, Supervisor, Technician`)
 
-export const ASSET_KINDS = [
-  ['Pallet truck', 'transport'],
-  ['Tool trolley', 'transport'],
-  ['Oscilloscope', 'instrument'],
-  ['Microscope', 'instrument'],
-  ['Projector', 'equipment'],
-  ['Air sampler', 'instrument'],
-  ['Defibrillator', 'safety'],
-  ['Laptop cart', 'equipment'],
-  ['Gas cylinder', 'material'],
-  ['Welding set', 'tool']
-] as const
+export const ASSET_KINDS = names(`
+  Pallet truck:transport, Tool trolley:transport, Oscilloscope:instrument, Microscope:instrument, Projector:equipment,
+  Air sampler:instrument, Defibrillator:safety, Laptop cart:equipment, Gas cylinder:material, Welding set:tool`)

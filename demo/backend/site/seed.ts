@@ -142,7 +142,8 @@ const receiverRow = (place: ReturnType<typeof receiversIn>[number], number: numb
   status: random() < 0.04 ? 'offline' : 'online'
 })
 
-const departmentRow = ([name, code, color]: (typeof DEPARTMENTS)[number], index: number): SeedRow => {
+const departmentRow = (department: string, index: number): SeedRow => {
+  const [name, code = '', color] = department.split(':')
   const [email, phone] = [`${code.toLowerCase()}@example.com`, `+49 30 555 0${index}00`]
   const [id, buildingId] = [String(index + 1), String((index % 3) + 1)]
   return { id, managerId: id, buildingId, name, code, color, email, phone, isActive: true }
@@ -176,7 +177,7 @@ const personRow = (number: number, floors: readonly FloorLayout[], random: Rando
 }
 
 const assetRow = (number: number, floors: readonly FloorLayout[], random: Random, now: Date): SeedRow => {
-  const [name, category] = pick(random, ASSET_KINDS)
+  const [name, category] = pick(random, ASSET_KINDS).split(':')
   return {
     id: String(number),
     name: `${name} ${number}`,
