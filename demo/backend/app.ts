@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { notFound, Refusal, refusalOf } from './errors.js'
 import { mount } from './mount.js'
 import type { Backend } from './route.js'
-import { authRoutes } from './routes/auth.js'
+import { accountRoutes } from './routes/accounts.js'
 import { batteryRoutes } from './routes/battery.js'
 import { contextRoutes } from './routes/context.js'
 import { dashboardRoutes } from './routes/dashboard.js'
@@ -16,15 +16,13 @@ import { personnelRoutes } from './routes/personnel.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
 import { thingRoutes } from './routes/things.js'
-import { userRoutes } from './routes/users.js'
 import { weatherRoutes } from './routes/weather.js'
 import { acceptForms } from './uploads.js'
 
 const REQUESTS_PER_MINUTE = 6000
 
 const routes = {
-  ...authRoutes,
-  ...userRoutes,
+  ...accountRoutes,
   ...siteRoutes,
   ...floorRoutes,
   ...personnelRoutes,

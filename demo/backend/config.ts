@@ -35,7 +35,7 @@ export const demoSettings = {
   })
 }
 
-const SHORTEST = { TOKEN_SECRET: 32, DEMO_PASSWORD: 8 } as const
+const SHORTEST: Readonly<Record<string, number>> = { TOKEN_SECRET: 32, DEMO_PASSWORD: 8 }
 
 export type DemoConfig = ReturnType<typeof demoConfig>
 
@@ -43,43 +43,26 @@ export type DemoConfig = ReturnType<typeof demoConfig>
 export const demoConfig = (environment: Environment) => {
   const faults: string[] = []
   const values = readSettings(demoSettings, environment, faults)
-  const required = (
-    name:
-      | 'TOKEN_SECRET'
-      | 'DEMO_PASSWORD'
-      | 'REALTIME_PUBLISH_URL'
-      | 'REALTIME_API_KEY'
-      | 'REALTIME_CLIENT_URL'
-      | 'REALTIME_HMAC_SECRET'
-  ): string => {
-    const value = values[name]
-    if (value === null && !faults.some((fault) => fault.startsWith(name))) faults.push(`${name} is required`)
-    return value ?? ''
+  for (const [name, value] of Object.entries(values)) {
+    const { [name]: least = 0 } = SHORTEST
+    // Of what has no default, only the database is not needed.
+    const isMissing = value === null && name !== 'DATABASE_URL' && !faults.some((fault) => fault.startsWith(name))
+    if (isMissing) faults.push(`${name} is required`)
+    if (typeof value === 'string' && value.length < least) faults.push(`${name} must have at least ${least} characters`)
   }
-  const longEnough = (name: keyof typeof SHORTEST): string => {
-    const value = required(name)
-    if (value !== '' && value.length < SHORTEST[name])
-      faults.push(`${name} must have at least ${SHORTEST[name]} characters`)
-    return value
-  }
-  const config = {
+  const clientUrl = values.REALTIME_CLIENT_URL ?? ''
+  if (clientUrl !== '' && !/^wss?:\/\/\S+$/.test(clientUrl))
+    faults.push('REALTIME_CLIENT_URL must be an address such as ws://localhost:8100/connection/websocket')
+  if (faults.length > 0) throw new SettingsFault(faults)
+  return {
     listen: { host: values.DEMO_BACKEND_HOST, port: values.DEMO_BACKEND_PORT },
     trustedProxies: values.TRUST_PROXY,
     simulator: values.DEMO_SIMULATOR === 'on',
-    demoPassword: longEnough('DEMO_PASSWORD'),
-    tokenSecret: longEnough('TOKEN_SECRET'),
+    demoPassword: values.DEMO_PASSWORD ?? '',
+    tokenSecret: values.TOKEN_SECRET ?? '',
     databaseUrl: values.DATABASE_URL,
-    realtime: {
-      publishUrl: required('REALTIME_PUBLISH_URL'),
-      apiKey: required('REALTIME_API_KEY'),
-      clientUrl: required('REALTIME_CLIENT_URL'),
-      hmacSecret: required('REALTIME_HMAC_SECRET')
-    },
+    publish: { url: values.REALTIME_PUBLISH_URL ?? '', apiKey: values.REALTIME_API_KEY ?? '' },
+    relay: { clientUrl, secret: values.REALTIME_HMAC_SECRET ?? '' },
     logLevel: values.LOG_LEVEL
-  } as const
-  if (config.realtime.clientUrl !== '' && !/^wss?:\/\/\S+$/.test(config.realtime.clientUrl)) {
-    faults.push('REALTIME_CLIENT_URL must be an address such as ws://localhost:8100/connection/websocket')
   }
-  if (faults.length > 0) throw new SettingsFault(faults)
-  return config
 }

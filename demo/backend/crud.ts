@@ -1,9 +1,10 @@
+import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { notFound } from './errors.js'
 import { pageOf } from './paging.js'
 import { createRecord, getRecord, listRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, type Handler, type Handlers, handler, idOf, type May, partOfList, type Run } from './route.js'
+import { type Call, type Handler, type Handlers, handler, idOf, partOfList, type Run } from './route.js'
 import type { Fields } from './world.js'
 
 export interface CrudOptions {

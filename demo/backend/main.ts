@@ -14,8 +14,7 @@ const KEPT_EMPTY = fileURLToPath(
 
 const start = async (config: DemoConfig): Promise<void> => {
   const log = createLogger({ name: 'backend', level: config.logLevel })
-  const { publishUrl, apiKey } = config.realtime
-  const publisher = createPublisher({ url: publishUrl, apiKey, log })
+  const publisher = createPublisher({ ...config.publish, log })
   const world = { now: () => new Date(), newId: randomUUID }
   const backend = await startDemoBackend(config, { ...world, log, publisher, keptEmptyDatabase: KEPT_EMPTY })
   const close = async (): Promise<void> => {

@@ -5,10 +5,10 @@ import { fieldFaults } from '../../schemas/field-faults.js'
 import type { RouteDeclaration } from '../../src/gateway/routes/declare.js'
 import { audit } from './audit.js'
 import { callerBy } from './auth/accounts.js'
-import { isPublic, requirePermission } from './auth/permissions.js'
+import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { Refusal } from './errors.js'
-import { Answer, type Backend, type Call, type Handler, type Handlers, type May } from './route.js'
+import { Answer, type Backend, type Call, type Handler, type Handlers } from './route.js'
 
 // What the gateway answers without asking the backend.
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
@@ -36,15 +36,15 @@ export const mount = (app: FastifyInstance, handlers: Handlers, backend: Backend
 }
 
 const answer = (
-  { may, run, status = 200 }: Handler,
+  { may, run, status = 200, orChangingPassword = false }: Handler,
   declaration: RouteDeclaration | undefined,
   backend: Backend
 ): RouteHandlerMethod => {
-  const access = accessOf(may)
-  const check = bodyCheck(declaration)
+  const checkCaller = checkFor(may, orChangingPassword)
+  const checkBody = bodyCheck(declaration)
   const change = async (call: Call): Promise<unknown> => {
     const result = await run(call)
-    if (access.name.includes('.')) await audit(call, access.name, 'done')
+    if (may.includes('.')) await audit(call, may, 'done')
     return result
   }
   return async (request, reply) => {
@@ -53,26 +53,20 @@ const answer = (
     const call: Call = { ...backend, params, query, body: body ?? {}, caller, request }
     const changes = request.method !== 'GET' && request.method !== 'HEAD'
     try {
-      access.check(caller)
+      checkCaller(caller)
     } catch (error) {
       // A page whose session has ended asks on for a while, and nobody wants to read that.
-      if (caller !== null || changes) await audit(call, access.name, 'denied')
+      if (caller !== null || changes) await audit(call, may, 'denied')
       throw error
     }
-    check(body)
+    checkBody(body)
     // What is public counts even where it is refused: a wrong password does.
-    const result = await (changes && access !== isPublic
+    const result = await (changes && may !== 'public'
       ? backend.database.transaction((database) => change({ ...call, database }))
       : run(call))
     if (result instanceof Answer) return result.send(reply)
     return reply.code(status).send({ success: true, data: result ?? null })
   }
-}
-
-const accessOf = (may: May) => {
-  if (typeof may !== 'string') return may
-  const [resource = '', action = ''] = may.split('.')
-  return requirePermission(resource, action)
 }
 
 const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) => void) => {

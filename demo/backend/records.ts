@@ -13,7 +13,7 @@ export const listRecords = async (
   { table, columns, readable, search, order }: Resource,
   query: Query,
   { limit, offset }: Pick<Page, 'limit' | 'offset'>
-): Promise<{ readonly rows: Row[]; readonly total: number }> => {
+) => {
   const page = pageOf(query)
   const values: Value[] = []
   const place = (value: Value): string => `$${values.push(value)}`
@@ -93,11 +93,7 @@ export const updateRecord = async (world: World, resource: Resource, id: string,
 }
 
 /** Tells which there were. */
-export const removeRecords = async (
-  { database }: World,
-  { table }: Resource,
-  ids: readonly string[]
-): Promise<string[]> => {
+export const removeRecords = async ({ database }: World, { table }: Resource, ids: readonly string[]) => {
   const sql = `DELETE FROM ${table} WHERE id = ANY($1::text[]) RETURNING id`
   return (await database.rows<{ id: string }>(sql, [ids])).map(({ id }) => id)
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Method } from '../../src/gateway/routes/declare.js'
-import type { Access, Caller } from './auth/permissions.js'
+import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
 import type { Database, Row } from './database/database.js'
 import type { Query } from './paging.js'
@@ -28,12 +28,11 @@ export interface Call extends Omit<Backend, 'database'>, World {
 /** Answered with `{ success: true, data }`. Whatever a route does for somebody who is signed in is done in whole or not at all. */
 export type Run = (call: Call) => unknown
 
-/** Who may ask: a permission, as `zones.read`, or something else. */
-export type May = Access | `${string}.${string}`
-
 export interface Handler {
   readonly may: May
   readonly run: Run
+  /** Whether it is also for those who must change their password before anything else. */
+  readonly orChangingPassword?: boolean
   /** The status of a success, where it is not 200. */
   readonly status?: number
   /** For the routes that cost more than others. */

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
 import { buildDemoBackend } from './app.js'
@@ -22,19 +21,14 @@ export interface DemoParts extends Omit<World, 'database' | 'bcryptRounds'>, Par
   readonly keptEmptyDatabase: string | null
 }
 
-export interface DemoBackend {
-  readonly url: string
-  readonly app: FastifyInstance
-  readonly simulator: Simulator
-  close(): Promise<void>
-}
+export type DemoBackend = Awaited<ReturnType<typeof startDemoBackend>>
 
 const BCRYPT_ROUNDS = 10
 
 /** Opens the database, fills it where it is empty, listens, and lets people walk. */
-export const startDemoBackend = async (config: DemoConfig, parts: DemoParts): Promise<DemoBackend> => {
+export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => {
   const { log, publisher, now, newId, keptEmptyDatabase, bcryptRounds = BCRYPT_ROUNDS } = parts
-  const { databaseUrl, tokenSecret, realtime } = config
+  const { databaseUrl, tokenSecret, relay } = config
   const database = databaseUrl === null ? await openEmbedded(keptEmptyDatabase) : openPostgres(databaseUrl)
   const world = { database, now, newId, bcryptRounds }
   const site = siteLayout()
@@ -46,8 +40,8 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts): Pr
   // So that the first page that asks finds people there.
   if (config.simulator) await simulator.tick()
 
-  const tokens = createTokens(tokenSecret, realtime.hmacSecret, now)
-  const backend = { ...world, tokens, site, relayUrl: realtime.clientUrl }
+  const tokens = createTokens(tokenSecret, relay.secret, now)
+  const backend = { ...world, tokens, site, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await simulator.stop()

@@ -49,50 +49,35 @@ export interface Caller {
 /** The only permission of somebody who must change their password. It tells the page what to ask for. */
 export const CHANGE_PASSWORD = 'password.change'
 
-/** Decides about one request, before its body is looked at. */
-export interface Access {
-  /** For the audit log. */
-  readonly name: string
-  /** Throws a `Refusal`. */
-  readonly check: (caller: Caller | null) => void
-}
+/** Who may ask: anybody, everybody who is signed in, or who has a permission, as `zones.read`. */
+export type May = 'public' | 'authenticated' | `${string}.${string}`
 
-export const isPublic: Access = { name: 'public', check: () => undefined }
-
-const mustBeSignedIn = (caller: Caller | null): Caller => {
-  if (caller === null) throw new Refusal(401, 'UNAUTHENTICATED', 'Sign in first.')
-  return caller
-}
+/** Decides about one request, before its body is looked at. Throws a `Refusal`. */
+export type Check = (caller: Caller | null) => void
 
 export const passwordChangeRequired = (): Refusal =>
   new Refusal(403, 'PASSWORD_CHANGE_REQUIRED', 'Choose a new password first.')
 
 const mustBeReady = (caller: Caller | null): Caller => {
-  const ready = mustBeSignedIn(caller)
-  if (ready.mustChangePassword) throw passwordChangeRequired()
-  return ready
+  if (caller === null) throw new Refusal(401, 'UNAUTHENTICATED', 'Sign in first.')
+  if (caller.mustChangePassword) throw passwordChangeRequired()
+  return caller
 }
 
-export const authenticated: Access = { name: 'authenticated', check: (caller) => void mustBeReady(caller) }
-
-/** Also for those who must change their password before anything else. */
-export const orChangingPassword = ({ name, check }: Access): Access => ({
-  name,
-  check: (caller) => {
-    if (!mustBeSignedIn(caller).mustChangePassword) check(caller)
-  }
-})
-
-export const requirePermission = (resource: string, action: string): Access => {
+export const requirePermission = (resource: string, action: string): Check => {
   const permission = `${resource}.${action}`
   // A permission that no role has would be a door that nobody notices to be shut.
   if (!ALL.includes(permission)) throw new RangeError(`there is no permission ${permission}`)
-  return {
-    name: permission,
-    check: (caller) => {
-      if (!mustBeReady(caller).permissions.includes(permission)) {
-        throw new Refusal(403, 'FORBIDDEN', `Your account lacks the permission ${permission}.`)
-      }
-    }
+  return (caller) => {
+    if (!mustBeReady(caller).permissions.includes(permission))
+      throw new Refusal(403, 'FORBIDDEN', `Your account lacks the permission ${permission}.`)
   }
+}
+
+/** `orChangingPassword`: also for those who must change their password before anything else. */
+export const checkFor = (may: May, orChangingPassword: boolean): Check => {
+  if (may === 'public') return () => undefined
+  const [resource = '', action = ''] = may.split('.')
+  const check = may === 'authenticated' ? mustBeReady : requirePermission(resource, action)
+  return (caller) => (orChangingPassword && caller?.mustChangePassword) || check(caller)
 }

@@ -18,10 +18,9 @@ const LETTER_WIDTH = FONT_SIZE * 0.52
 
 /** A table as a PDF 1.4 file: a few objects, a font that every reader has, and where each object begins. */
 export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: readonly Row[]): Buffer => {
-  const pages: string[] = []
-  for (let start = 0; start === 0 || start < rows.length; start += ROWS_PER_PAGE) {
-    pages.push(pageContent(title, columns, rows.slice(start, start + ROWS_PER_PAGE), pages.length + 1))
-  }
+  const pages = Array.from({ length: Math.max(1, Math.ceil(rows.length / ROWS_PER_PAGE)) }, (_, page) =>
+    pageContent(title, columns, rows.slice(page * ROWS_PER_PAGE, (page + 1) * ROWS_PER_PAGE), page + 1)
+  )
   // 1 is the catalogue, 2 the list of pages, 3 and 4 the fonts; then each page and its content.
   const pageNumber = (index: number): number => 5 + 2 * index
   const fonts = '/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >>'
@@ -43,29 +42,16 @@ const font = (name: string): string => `<< /Type /Font /Subtype /Type1 /BaseFont
 
 const pageContent = (title: string, columns: readonly PdfColumn[], rows: readonly Row[], page: number): string => {
   const top = PAGE.height - MARGIN
-  const cells = (texts: readonly string[], y: number, fontName: string): string[] => {
-    let x = MARGIN
-    return columns.map(({ width }, index) => {
-      const drawn = text(fit(texts[index] ?? '', width), x, y, fontName)
-      x += width
-      return drawn
-    })
-  }
+  const lefts = columns.map((_, index) => columns.slice(0, index).reduce((left, { width }) => left + width, MARGIN))
+  const cells = (line: number, fontName: string, contentOf: (column: PdfColumn) => string): string[] =>
+    columns.map((column, index) =>
+      text(fit(contentOf(column), column.width), lefts[index] ?? MARGIN, top - line * LINE, fontName)
+    )
   return [
     text(title, MARGIN, top, 'F2', 13),
     text(`Page ${page}`, PAGE.width - MARGIN - 40, top, 'F1'),
-    ...cells(
-      columns.map((column) => column.title),
-      top - 2 * LINE,
-      'F2'
-    ),
-    ...rows.flatMap((row, index) =>
-      cells(
-        columns.map(({ field }) => textOf(row[field])),
-        top - (3 + index) * LINE,
-        'F1'
-      )
-    )
+    ...cells(2, 'F2', (column) => column.title),
+    ...rows.flatMap((row, index) => cells(3 + index, 'F1', ({ field }) => textOf(row[field])))
   ].join('\n')
 }
 

@@ -1,4 +1,3 @@
-import { authenticated } from '../auth/permissions.js'
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
 import { oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
@@ -71,8 +70,8 @@ const wholeFloor: Run = async (call) => {
 
 /** What a page needs before it can follow what is published, and the way there. */
 export const contextRoutes: Handlers = {
-  'GET /api/negotiate': handler(authenticated, negotiate),
-  'POST /api/negotiate': handler(authenticated, negotiate),
+  'GET /api/negotiate': handler('authenticated', negotiate),
+  'POST /api/negotiate': handler('authenticated', negotiate),
   'GET /api/context': handler(
     'floors.read',
     together({

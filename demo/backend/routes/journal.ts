@@ -1,4 +1,3 @@
-import { authenticated } from '../auth/permissions.js'
 import { csv } from '../export/csv.js'
 import { pageOf } from '../paging.js'
 import { rows, together, valuesOf } from '../queries.js'
@@ -57,5 +56,5 @@ export const journalRoutes: Handlers = {
   ),
   'GET /api/audit/export': handler('audit.export', exported),
   'GET /api/activity': handler('dashboard.read', rows(ACTIVITY, 'limit', 'offset')),
-  'POST /api/proxy/error-log': handler(authenticated, noteError, { status: 201, perMinute: 60 })
+  'POST /api/proxy/error-log': handler('authenticated', noteError, { status: 201, perMinute: 60 })
 }

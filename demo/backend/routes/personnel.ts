@@ -1,5 +1,4 @@
 import { changeMany } from '../bulk.js'
-import { carrying } from '../carriers.js'
 import { crud } from '../crud.js'
 import type { Row } from '../database/database.js'
 import { notFound } from '../errors.js'
@@ -12,6 +11,7 @@ import { personnel } from '../resources.js'
 import { type Call, fileAnswer, type Handlers, handler, idOf, idsIn, type Run } from '../route.js'
 import { removeImages, storedImage, storeImage } from '../uploads.js'
 import type { Fields } from '../world.js'
+import { carrying } from './things.js'
 
 const MAX_PHOTO_BYTES = 2 * 1024 * 1024
 const EXPORTS = { perMinute: 30 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { isPublic } from '../auth/permissions.js'
 import { notFound } from '../errors.js'
 import { oneRow, rows } from '../queries.js'
 import { putRow } from '../records.js'
@@ -43,7 +42,7 @@ const complete: Run = async ({ body: { token, platform, deviceName, irk }, datab
 /** Telephones that stand in for a badge. The token that a person was given is all that the telephone has to show. */
 export const phoneBeaconRoutes: Handlers = {
   'POST /api/phone-beacon/onboarding-token': handler('phone-beacon.create', invite, { status: 201 }),
-  'GET /api/phone-beacon/:token': handler(isPublic, oneRow('onboarding token', ENROLLMENT, 'token', 'now')),
-  'POST /api/phone-beacon/complete-enrollment': handler(isPublic, complete),
+  'GET /api/phone-beacon/:token': handler('public', oneRow('onboarding token', ENROLLMENT, 'token', 'now')),
+  'POST /api/phone-beacon/complete-enrollment': handler('public', complete),
   'GET /api/phone-beacon/irk-records': handler('phone-beacon.read', rows(ENROLLED))
 }

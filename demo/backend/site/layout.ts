@@ -23,24 +23,8 @@ export interface Door extends Point {
   readonly between: readonly [string, string]
 }
 
-export interface FloorLayout {
-  readonly floorId: string
-  readonly buildingId: string
-  readonly name: string
-  readonly level: number
-  readonly width: number
-  readonly height: number
-  readonly regions: readonly Region[]
-  readonly doors: readonly Door[]
-  readonly walls: readonly Wall[]
-}
-
-export interface BuildingLayout {
-  readonly buildingId: string
-  readonly name: string
-  readonly code: string
-  readonly floors: readonly FloorLayout[]
-}
+export type BuildingLayout = ReturnType<typeof siteLayout>[number]
+export type FloorLayout = BuildingLayout['floors'][number]
 
 const CORRIDOR_WIDTH = 3
 const STAIRS_LENGTH = 6
@@ -78,16 +62,16 @@ Design Studio:office:1.4, Print Room:common:0.7, Planning:office
 const FLOOR_NAMES = ['Ground floor', 'First floor', 'Second floor']
 
 /** The whole site. Zones are numbered from 1 and floors from f-1, across all buildings. */
-export const siteLayout = (): readonly BuildingLayout[] => {
-  const number = { zone: 0, floor: 0 }
-  const nextZone = () => String(++number.zone)
+export const siteLayout = () => {
+  const numbers = { zone: 0, floor: 0 }
   return PLANS.split('\n\n').map((text, index) => {
     const [head = '', ...floors] = text.trim().split(/\n(?!\/)/)
     const [name = '', code = '', ...sizes] = head.split(', ')
-    const buildingId = String(index + 1)
-    const lay = (rooms: string, level: number): FloorLayout =>
-      layFloor(rooms, level, code, sizes, { buildingId, floorId: `f-${++number.floor}` }, nextZone)
-    return { buildingId, name, code, floors: floors.map(lay) }
+    const building = { buildingId: String(index + 1), name, code }
+    return {
+      ...building,
+      floors: floors.map((rooms, level) => layFloor(rooms, level, building, sizes.map(Number), numbers))
+    }
   })
 }
 
@@ -95,22 +79,17 @@ export const siteLayout = (): readonly BuildingLayout[] => {
 const layFloor = (
   rooms: string,
   level: number,
-  code: string,
-  sizes: readonly string[],
-  ids: Pick<FloorLayout, 'buildingId' | 'floorId'>,
-  nextZone: () => string
-): FloorLayout => {
-  const [length = 0, depth = 0, corridorAt = 0] = sizes.map(Number)
+  { buildingId, code }: { readonly buildingId: string; readonly code: string },
+  [length = 0, depth = 0, corridorAt = 0]: readonly number[],
+  numbers: { zone: number; floor: number }
+) => {
+  const ids = { buildingId, floorId: `f-${++numbers.floor}` }
   const southAt = corridorAt + CORRIDOR_WIDTH
   const [northRooms = '', southRooms = ''] = rooms.split('\n/ ')
 
-  const region = (name: string, kind: ZoneKind, rect: Rect): Region => ({
-    zoneId: nextZone(),
-    ...ids,
-    name,
-    kind,
-    rect
-  })
+  const region = (name: string, kind: ZoneKind, rect: Rect): Region => {
+    return { zoneId: String(++numbers.zone), ...ids, name, kind, rect }
+  }
   const corridor = region(`Corridor ${code}-${level}`, 'corridor', box(0, corridorAt, length, CORRIDOR_WIDTH))
   const stairs = region(`Stairs ${code}-${level}`, 'stairs', box(0, southAt, STAIRS_LENGTH, depth - southAt))
   const north = layRow(northRooms, box(0, 0, length, corridorAt), region)

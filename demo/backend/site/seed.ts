@@ -9,15 +9,7 @@ import type { BuildingLayout, FloorLayout, Region, ZoneKind } from './layout.js'
 import { ASSET_KINDS, DEPARTMENTS, FIRST_NAMES, JOB_TITLES, LAST_NAMES } from './names.js'
 import { ZONE_COLORS } from './plan-svg.js'
 
-const SPARES = 30
-const EMPLOYEES = 160
-const VISITORS = 30
-const CONTRACTORS = 20
-const ASSETS = 60
-
 const DAY_MS = 24 * 60 * 60_000
-
-type SeedRow = Fields & { readonly id: string }
 
 /** Everything that is there before anybody has done anything; the same for the same seed, but for what time it is. */
 export const seedSite = async (world: World, site: readonly BuildingLayout[], seed: number): Promise<void> => {
@@ -26,20 +18,24 @@ export const seedSite = async (world: World, site: readonly BuildingLayout[], se
     await putRow(world, 'roles', { ...role, permissions: JSON.stringify(permissions) }, 'id')
   const [full] = await world.database.rows('SELECT 1 FROM buildings LIMIT 1')
   if (full !== undefined) return
-  for (const [resource, rows] of rowsOf(site, seededRandom(seed), world.now()))
-    await insertRecords(world, resource, rows)
+  for (const [resource, rows] of rowsOf(site, seededRandom(seed), world.now())) {
+    const common = Object.hasOwn(resource.columns, 'isActive') ? { isActive: true } : {}
+    const numbered = rows.map((row, index) => ({ id: String(index + 1), ...common, ...row }))
+    await insertRecords(world, resource, numbered)
+  }
   await seedHistory(world)
 }
 
+/** In the order in which they name each other. Those without an id get their number. */
 const rowsOf = (
   site: readonly BuildingLayout[],
   random: Random,
   now: Date
-): readonly (readonly [resources.Resource, readonly SeedRow[]])[] => {
+): readonly (readonly [resources.Resource, readonly Fields[]])[] => {
   const floors = site.flatMap((building) => building.floors)
   const regions = floors.flatMap((floor) => floor.regions)
-  const people = many(EMPLOYEES, (number) => personRow(number, floors, random, now))
-  const assets = many(ASSETS, (number) => assetRow(number, floors, random, now))
+  const people = many(160, (number) => personRow(number, floors, random, now))
+  const assets = many(60, (number) => assetRow(number, floors, random, now))
   return [
     [resources.buildings, site.map(buildingRow)],
     [resources.floors, floors.map(floorRow)],
@@ -53,7 +49,7 @@ const rowsOf = (
     [resources.transmitters, transmitterRows(people, assets, random, now)],
     [resources.beacons, many(4 * site.length, (number) => beaconRow(number, random))],
     [resources.emergencies, [pastDrill(now)]],
-    [resources.emergencyContacts, CONTACTS.map(contactRow)]
+    [resources.emergencyContacts, CONTACTS.map((contact, index) => ({ priority: index + 1, ...contact }))]
   ]
 }
 
@@ -66,15 +62,15 @@ const PLACES = [
   { address: '3 Northgate Road', latitude: 52.5207, longitude: 13.4063 },
   { address: '8 Foundry Lane', latitude: 52.5196, longitude: 13.4071 }
 ]
-const TOWN = { city: 'Berlin', country: 'Germany', timezone: 'Europe/Berlin', isActive: true }
+const TOWN = { city: 'Berlin', country: 'Germany', timezone: 'Europe/Berlin' }
 
-const buildingRow = ({ buildingId: id, name, code }: BuildingLayout, displayOrder: number): SeedRow => {
+const buildingRow = ({ buildingId: id, name, code }: BuildingLayout, displayOrder: number): Fields => {
   return { id, name, code, displayOrder, ...PLACES[displayOrder], ...TOWN }
 }
 
-const PLAN = { pixelsPerMetre: 20, rotation: 0, origin: { x: 0, y: 0 }, isActive: true }
+const PLAN = { pixelsPerMetre: 20, rotation: 0, origin: { x: 0, y: 0 } }
 
-const floorRow = ({ floorId: id, regions: _regions, ...floor }: FloorLayout): SeedRow => {
+const floorRow = ({ floorId: id, regions: _regions, ...floor }: FloorLayout): Fields => {
   return { id, ...floor, ...PLAN, displayOrder: Number(floor.buildingId) * 10 + floor.level }
 }
 
@@ -84,16 +80,15 @@ const KINDS = Object.keys(ZONE_COLORS) as ZoneKind[]
 const traitsOf = (kind: ZoneKind) => ({
   color: ZONE_COLORS[kind],
   isRestricted: kind === 'restricted',
-  isEmergency: kind === 'muster' || kind === 'stairs',
-  isActive: true
+  isEmergency: kind === 'muster' || kind === 'stairs'
 })
 
-const zoneTypeRow = (code: ZoneKind, displayOrder: number): SeedRow => {
+const zoneTypeRow = (code: ZoneKind, displayOrder: number): Fields => {
   const name = `${code[0]?.toUpperCase()}${code.slice(1)}`
-  return { id: String(displayOrder + 1), code, displayOrder, name, ...traitsOf(code) }
+  return { code, displayOrder, name, ...traitsOf(code) }
 }
 
-const zoneRow = ({ zoneId: id, rect, kind: type, ...region }: Region): SeedRow => ({
+const zoneRow = ({ zoneId: id, rect, kind: type, ...region }: Region): Fields => ({
   id,
   type,
   ...region,
@@ -107,7 +102,7 @@ const zoneRow = ({ zoneId: id, rect, kind: type, ...region }: Region): SeedRow =
 })
 
 /** Two in each building. */
-const gatewayRow = (number: number, now: Date): SeedRow => {
+const gatewayRow = (number: number, now: Date): Fields => {
   const [buildingId, part] = [Math.ceil(number / 2), 2 - (number % 2)]
   return {
     id: `gw-${number}`,
@@ -130,10 +125,9 @@ const receiversIn = ({ buildingId, floorId, zoneId, name, kind, rect }: Region) 
   })
 }
 
-const RECEIVER = { model: 'RX-200', firmwareVersion: '2.4.0', txPower: -59, pathLossExponent: 2.4, isActive: true }
+const RECEIVER = { model: 'RX-200', firmwareVersion: '2.4.0', txPower: -59, pathLossExponent: 2.4 }
 
-const receiverRow = (place: ReturnType<typeof receiversIn>[number], number: number, random: Random): SeedRow => ({
-  id: String(number),
+const receiverRow = (place: ReturnType<typeof receiversIn>[number], number: number, random: Random): Fields => ({
   ...place,
   ...RECEIVER,
   macAddress: macAddress('AC:23:40', number),
@@ -142,25 +136,23 @@ const receiverRow = (place: ReturnType<typeof receiversIn>[number], number: numb
   status: random() < 0.04 ? 'offline' : 'online'
 })
 
-const departmentRow = (department: string, index: number): SeedRow => {
+const departmentRow = (department: string, index: number): Fields => {
   const [name, code = '', color] = department.split(':')
   const [email, phone] = [`${code.toLowerCase()}@example.com`, `+49 30 555 0${index}00`]
-  const [id, buildingId] = [String(index + 1), String((index % 3) + 1)]
-  return { id, managerId: id, buildingId, name, code, color, email, phone, isActive: true }
+  return { managerId: String(index + 1), buildingId: String((index % 3) + 1), name, code, color, email, phone }
 }
 
 /** Somewhere on the site, in some department. */
 const somewhere = (floors: readonly FloorLayout[], random: Random) => {
   const { buildingId, floorId, regions } = pick(random, floors)
   const departmentId = String(integerBetween(random, 1, DEPARTMENTS.length))
-  return { buildingId, floorId, departmentId, zoneId: pick(random, regions).zoneId, isActive: true }
+  return { buildingId, floorId, departmentId, zoneId: pick(random, regions).zoneId }
 }
 
-const personRow = (number: number, floors: readonly FloorLayout[], random: Random, now: Date): SeedRow => {
+const personRow = (number: number, floors: readonly FloorLayout[], random: Random, now: Date): Fields => {
   const [firstName, lastName] = [pick(random, FIRST_NAMES), pick(random, LAST_NAMES)]
   const { zoneId: _zoneId, ...place } = somewhere(floors, random)
   return {
-    id: String(number),
     firstName,
     lastName,
     name: `${firstName} ${lastName}`,
@@ -176,10 +168,9 @@ const personRow = (number: number, floors: readonly FloorLayout[], random: Rando
   }
 }
 
-const assetRow = (number: number, floors: readonly FloorLayout[], random: Random, now: Date): SeedRow => {
+const assetRow = (number: number, floors: readonly FloorLayout[], random: Random, now: Date): Fields => {
   const [name, category] = pick(random, ASSET_KINDS).split(':')
   return {
-    id: String(number),
     name: `${name} ${number}`,
     assetTag: numbered('A-', 4, number),
     type: 'equipment',
@@ -192,26 +183,21 @@ const assetRow = (number: number, floors: readonly FloorLayout[], random: Random
   }
 }
 
-const BADGE = { uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0', major: 1, txPower: -59, isActive: true }
+const BADGE = { uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0', major: 1, txPower: -59 }
 
 /** First those on the shelf, then those that people, guests and things carry. */
-const transmitterRows = (
-  people: readonly SeedRow[],
-  assets: readonly SeedRow[],
-  random: Random,
-  now: Date
-): SeedRow[] => {
-  const carriedBy = (entity_type: string, rows: readonly SeedRow[]) =>
-    rows.map(({ id: entityId, departmentId }) => ({ entity_type, entityId, departmentId }))
+const transmitterRows = (people: readonly Fields[], assets: readonly Fields[], random: Random, now: Date): Fields[] => {
+  const carriedBy = (entity_type: string, rows: readonly Fields[]) =>
+    rows.map(({ departmentId }, index) => ({ entity_type, entityId: String(index + 1), departmentId }))
   const guest = (entity_type: string) => () => {
     const firstName = pick(random, FIRST_NAMES)
     return { entity_type, firstName, lastName: pick(random, LAST_NAMES) }
   }
   const carriers: readonly Fields[] = [
-    ...many(SPARES, () => ({})),
+    ...many(30, () => ({})),
     ...carriedBy('employee', people),
-    ...many(VISITORS, guest('visitor')),
-    ...many(CONTRACTORS, guest('contractor')),
+    ...many(30, guest('visitor')),
+    ...many(20, guest('contractor')),
     ...carriedBy('asset', assets)
   ]
   return carriers.map((carrier, index) => {
@@ -232,13 +218,12 @@ const transmitterRows = (
   })
 }
 
-const BEACON = { major: 2, type: 'reference', model: 'BX-5', status: 'active', isActive: true }
+const BEACON = { major: 2, type: 'reference', model: 'BX-5', status: 'active' }
 
 /** Four in each building. */
-const beaconRow = (minor: number, random: Random): SeedRow => {
+const beaconRow = (minor: number, random: Random): Fields => {
   const [buildingId, part] = [Math.ceil(minor / 4), ((minor - 1) % 4) + 1]
   return {
-    id: String(minor),
     name: `Reference beacon ${buildingId}-${part}`,
     macAddress: macAddress('AC:23:41', minor),
     ...BEACON,
@@ -249,8 +234,7 @@ const beaconRow = (minor: number, random: Random): SeedRow => {
   }
 }
 
-const pastDrill = (now: Date): SeedRow => ({
-  id: '1',
+const pastDrill = (now: Date): Fields => ({
   type: 'evacuation',
   severity: 'minor',
   title: 'Quarterly evacuation drill',
@@ -269,10 +253,6 @@ const CONTACTS = [
   { name: 'Works doctor', role: 'First aid', phone: '+49 30 555 0611' },
   { name: 'Facilities on call', role: 'Power, water, doors', mobile: '+49 170 555 0500' }
 ]
-
-const contactRow = (contact: (typeof CONTACTS)[number], index: number): SeedRow => {
-  return { id: String(index + 1), priority: index + 1, isActive: true, ...contact }
-}
 
 const timeAgo = (now: Date, days: number, minutesLater = 0): string =>
   new Date(now.getTime() - days * DAY_MS + minutesLater * 60_000).toISOString()

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import { audit } from '../audit.js'
+import { type Account, exchange, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
+import { passwordChangeRequired } from '../auth/permissions.js'
+import { sessionLifetimeSeconds } from '../auth/session-lifetime.js'
+import { crud } from '../crud.js'
+import { invalid, Refusal } from '../errors.js'
+import { rows } from '../queries.js'
+import { getRecord, updateRecord } from '../records.js'
+import { users } from '../resources.js'
+import { type Call, callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
+
+const OFTEN = { perMinute: 60 }
+
+/** The exchange opens a session without a password, so it is for the gateway on this machine alone. */
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
+
+const accountOf = async (call: Call): Promise<Account> => {
+  const { email, username, password, okta } = call.body
+  if (okta === true) {
+    // The peer itself, not whom it speaks for.
+    if (!LOOPBACK.test(call.request.socket.remoteAddress ?? '')) throw new Refusal(403, 'FORBIDDEN', 'Not from here.')
+    return exchange(call, String(email))
+  }
+  const login = email ?? username
+  if (typeof login !== 'string') throw invalid('/email', 'is required')
+  return signIn(call, login, String(password))
+}
+
+const login =
+  (format: 'jwt' | 'legacy'): Run =>
+  async (call) => {
+    const { email, username, rememberMe } = call.body
+    const details = { login: String(email ?? username ?? '').slice(0, 254) }
+    try {
+      const account = await accountOf(call)
+      await audit({ ...call, caller: account }, 'auth.login', 'done', details)
+      return call.tokens.session(account, format, await sessionLifetimeSeconds(call, rememberMe === true))
+    } catch (error) {
+      await audit({ ...call, caller: null }, 'auth.login', 'failed', details)
+      throw error
+    }
+  }
+
+const resetPassword: Run = async (call) => {
+  const id = idOf(call)
+  const { userId, mustChangePassword: isChangingOwn } = callerOf(call)
+  const { newPassword, mustChange = true } = call.body
+  if (isChangingOwn) {
+    if (id !== userId) throw passwordChangeRequired()
+    if (typeof newPassword !== 'string') throw invalid('/newPassword', 'is required')
+    await mustBeNew(call, id, newPassword)
+  }
+  await updateRecord(call, users, id, { mustChangePassword: !isChangingOwn && mustChange })
+  const password = typeof newPassword === 'string' ? newPassword : randomBytes(9).toString('base64url')
+  await setPassword(call, id, password)
+  // Shown once, to the admin who asked for it; one that the admin chose needs no showing.
+  return { reset: true, ...(password !== newPassword && { temporaryPassword: password }) }
+}
+
+/** Signing in and out, and those who do. */
+export const accountRoutes: Handlers = {
+  'POST /api/auth/login': handler('public', login('jwt'), OFTEN),
+  // Older clients sign in here, and get the format that they know.
+  'POST /api/auth/backend-login': handler('public', login('legacy'), OFTEN),
+  'GET /api/auth/backend-me': handler('authenticated', callerOf, { orChangingPassword: true }),
+  // The session is the token, which the gateway has just thrown away: nothing is left to do, whoever asks.
+  'POST /api/auth/logout': handler('public', () => null),
+
+  ...crud(users, {
+    prepare: ({ body: { password: _password, roleId, ...fields }, request }) => ({
+      ...(request.method === 'POST' && { isActive: true, role: 'viewer' }),
+      ...fields,
+      ...(roleId != null && { role: roleId })
+    }),
+    stored: async (call, id) => {
+      const { password } = call.body
+      if (typeof password === 'string') await setPassword(call, id, password)
+    },
+    removed: async (call, ids) => {
+      if (ids.includes(callerOf(call).userId)) throw new Refusal(409, 'OWN_ACCOUNT', 'You cannot delete yourself.')
+    }
+  }),
+  'POST /api/users/:id/reset-password': handler('admin.users', resetPassword, { orChangingPassword: true }),
+  'POST /api/users/:id/unlock': handler('admin.users', async (call) => {
+    await unlock(call, idOf(call))
+    return getRecord(call, users, idOf(call))
+  }),
+  'GET /api/users/roles': handler(
+    'admin.users',
+    rows('SELECT id, name, description, permissions FROM roles ORDER BY id')
+  )
+}
