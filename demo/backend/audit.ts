@@ -1,6 +1,6 @@
+import type { Fields } from './database/database.js'
 import { putRow } from './records.js'
 import type { Call } from './route.js'
-import type { Fields } from './world.js'
 
 type Result = 'done' | 'denied' | 'failed'
 

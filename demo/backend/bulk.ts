@@ -1,9 +1,9 @@
-import type { Row } from './database/database.js'
+import type { Fields } from './database/database.js'
 import { invalid } from './errors.js'
 import { changeRecords, createRecord, getRecord, removeRecords } from './records.js'
 import type { Resource } from './resources.js'
 import { idsIn, type Run } from './route.js'
-import type { Fields, World } from './world.js'
+import type { World } from './world.js'
 
 const FIXED_CHANGES: Readonly<Record<string, Fields>> = {
   update: {},
@@ -17,7 +17,7 @@ export const bulk =
   (resource: Resource, listName: string): Run =>
   async (call) => {
     const { [listName]: sent, action, changes } = call.body
-    const rows: Row[] = []
+    const rows: Fields[] = []
     for (const { id, ...fields } of Array.isArray(sent) ? (sent as Fields[]) : []) {
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
       rows.push(await getRecord(call, resource, known ?? (await createRecord(call, resource, fields))))

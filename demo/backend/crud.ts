@@ -1,11 +1,12 @@
 import type { May } from './auth/permissions.js'
+import { changeMany } from './bulk.js'
+import type { Fields } from './database/database.js'
 import { declared } from './declared.js'
-import { notFound } from './errors.js'
+import { notFound, Refusal } from './errors.js'
 import { pageOf } from './paging.js'
 import { createRecord, getRecord, listRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, type Handler, type Handlers, handler, idOf, partOfList, type Run } from './route.js'
-import type { Fields } from './world.js'
+import { type Call, type Handler, type Handlers, handler, idOf, idsIn, partOfList, type Run } from './route.js'
 
 export interface CrudOptions {
   /** Makes what is stored out of what was sent. */
@@ -18,7 +19,7 @@ export interface CrudOptions {
   readonly putReplaces?: boolean
 }
 
-/** List, read, create, change and delete, for every resource alike; of mutations, those that are declared. */
+/** List, read, create, change and delete one or many, for every resource alike; of mutations, those that are declared. */
 export const crud = (resource: Resource, options: CrudOptions = {}): Handlers => {
   const { prepare = ({ body }) => body, stored, removed, putReplaces = false } = options
   const { path, onePath, permission } = resource
@@ -49,10 +50,22 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     await removed?.(call, gone)
   }
 
+  const many =
+    (action: 'update' | 'delete'): Run =>
+    (call) => {
+      const { ids: _ids, ...changes } = call.body
+      const ids = idsIn(call.body)
+      if (ids.length === 0) throw new Refusal(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
+      return changeMany(call, resource, ids, action, changes)
+    }
+
   const all: Readonly<Record<string, Handler>> = {
     [`GET ${path}`]: handler(may('read'), list),
     [`POST ${path}`]: handler(may('create'), create, { status: 201 }),
+    [`PUT ${path}`]: handler(may('update'), many('update')),
+    [`DELETE ${path}`]: handler(may('delete'), many('delete')),
     [`GET ${onePath}`]: handler(may('read'), read),
+    [`POST ${onePath}`]: handler(may('update'), change({})),
     [`PUT ${onePath}`]: handler(may('update'), change(putReplaces ? empty : {})),
     [`PATCH ${onePath}`]: handler(may('update'), change({})),
     [`DELETE ${onePath}`]: handler(may('delete'), remove)

@@ -1,3 +1,4 @@
+import type { Fields } from './database/database.js'
 import { invalid } from './errors.js'
 
 /** The part of a list that is asked for. */
@@ -9,15 +10,13 @@ export interface Page {
   readonly search: string | null
 }
 
-export type Query = Readonly<Record<string, unknown>>
-
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
 const MAX_OFFSET = 1_000_000
 
 export const WHOLE_LIST = { limit: 1_000_000, offset: 0 } as const
 
-export const pageOf = (query: Query): Page => {
+export const pageOf = (query: Fields): Page => {
   const limit = wholeNumber(query, 'limit', 1, MAX_LIMIT) ?? DEFAULT_LIMIT
   const page = wholeNumber(query, 'page', 0, MAX_OFFSET) ?? 0
   return {
@@ -30,12 +29,12 @@ export const pageOf = (query: Query): Page => {
   }
 }
 
-export const textOf = (query: Query, name: string): string | null => {
+export const textOf = (query: Fields, name: string): string | null => {
   const value = query[name]
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-export const wholeNumber = (query: Query, name: string, low: number, high: number): number | null => {
+export const wholeNumber = (query: Fields, name: string, low: number, high: number): number | null => {
   const text = textOf(query, name)
   if (text === null) return null
   const value = Number(text)

@@ -1,10 +1,9 @@
-import type { Value } from './database/database.js'
+import type { Fields, Value } from './database/database.js'
 import { invalid, notFound } from './errors.js'
-import { pageOf, type Query, textOf } from './paging.js'
+import { pageOf, textOf } from './paging.js'
 import { getRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, idOf, type Run } from './route.js'
-import type { Fields } from './world.js'
 
 // Answers that are what a statement finds. Its placeholders are, in order, what the request says under the given names, in
 // its path or in its query: null where it says nothing.
@@ -50,7 +49,7 @@ const sentAs = (call: Call, name: string): Value => {
   return params[name] ?? textOf(query, name)
 }
 
-const momentOf = (query: Query, name: string): Date | null => {
+const momentOf = (query: Fields, name: string): Date | null => {
   const text = textOf(query, name)
   if (text === null) return null
   const moment = new Date(/^\d+$/.test(text) ? Number(text) : text)

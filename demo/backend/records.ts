@@ -1,9 +1,9 @@
 import { sqlName } from './database/columns.js'
-import type { Row, Value } from './database/database.js'
+import type { Fields, Value } from './database/database.js'
 import { invalid, notFound } from './errors.js'
-import { type Page, pageOf, type Query } from './paging.js'
+import { type Page, pageOf } from './paging.js'
 import type { Resource } from './resources.js'
-import type { Fields, World } from './world.js'
+import type { World } from './world.js'
 
 // Reading and writing the rows of every resource. Names in SQL come from its description, values are always parameters.
 
@@ -11,7 +11,7 @@ import type { Fields, World } from './world.js'
 export const listRecords = async (
   { database }: World,
   { table, columns, readable, search, order }: Resource,
-  query: Query,
+  query: Fields,
   { limit, offset }: Pick<Page, 'limit' | 'offset'>
 ) => {
   const page = pageOf(query)
@@ -38,7 +38,11 @@ export const listRecords = async (
 }
 
 /** Throws `NOT_FOUND`. */
-export const getRecord = async ({ database }: World, { table, noun, readable }: Resource, id: string): Promise<Row> => {
+export const getRecord = async (
+  { database }: World,
+  { table, noun, readable }: Resource,
+  id: string
+): Promise<Fields> => {
   const [row] = await database.rows(`SELECT ${selected(readable)} FROM ${table} WHERE id = $1`, [id])
   if (row === undefined) throw notFound(noun)
   return flattened(row)
@@ -86,7 +90,7 @@ export const changeRecords = async (
 }
 
 /** Throws `NOT_FOUND`. */
-export const updateRecord = async (world: World, resource: Resource, id: string, body: Fields): Promise<Row> => {
+export const updateRecord = async (world: World, resource: Resource, id: string, body: Fields): Promise<Fields> => {
   const [changed] = await changeRecords(world, resource, [id], body)
   if (changed === undefined) throw notFound(resource.noun)
   return getRecord(world, resource, id)
@@ -127,4 +131,4 @@ const extraOf = ({ readable }: Resource, body: Fields): Fields =>
   Object.fromEntries(Object.entries(body).filter(([field]) => !Object.hasOwn(readable, field)))
 
 /** Fields without a column stand beside the others, as they came. */
-const flattened = ({ extra, ...row }: Row): Row => ({ ...(extra as Fields), ...row })
+const flattened = ({ extra, ...row }: Fields): Fields => ({ ...(extra as Fields), ...row })

@@ -32,49 +32,39 @@ interface Description extends Partial<Pick<Resource, 'onePath' | 'table' | 'perm
   /** Columns that no body sets. */
   readonly more?: Columns
   /** It is deleted along with what these fields name. */
-  readonly partOf?: readonly Reference[]
+  readonly partOf?: readonly string[]
   /** It forgets what these fields name when that is deleted. */
-  readonly names?: readonly Reference[]
+  readonly names?: readonly string[]
   /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
   readonly computed?: Resource['readable']
 }
 
-/** Fields that name a row of another table, and which one. */
-const TARGETS = {
-  buildingId: 'buildings',
-  floorId: 'floors',
-  zoneId: 'zones',
+/** `floorId` names a row of `floors`. These name others. */
+const TARGETS: Readonly<Record<string, string>> = {
   musterZoneId: 'zones',
-  zoneTypeId: 'zone_types',
-  gatewayId: 'gateways',
-  departmentId: 'departments',
   parentId: 'departments',
-  personnelId: 'personnel',
   ownerId: 'personnel',
+  personnelId: 'personnel',
   role: 'roles'
-} as const
-type Reference = keyof typeof TARGETS
+}
+const targetOf = (field: string): string => TARGETS[field] ?? `${sqlName(field.replace(/Id$/, ''))}s`
 
 const resource = (path: Resource['path'], noun: string, description: Description = {}): Resource => {
-  const {
-    onePath = `${path}/:id`,
-    permission = path.split('/').at(-1) ?? '',
-    search = ['name'],
-    order = 'name'
-  } = description
-  const { table = permission.replace('-', '_'), bodyOf = `PUT ${onePath}` } = description
+  const { onePath = `${path}/:id`, bodyOf = `PUT ${onePath}`, search = ['name'], order = 'name' } = description
+  const { permission = path.split('/').at(-1) ?? '', table = permission.replace('-', '_') } = description
   const { without = [], more = {}, partOf = [], names = [], computed = {} } = description
   const left = new Set([...without, ...Object.keys(computed)])
   const fields = Object.entries(columnsOf(declared.get(bodyOf)?.body)).filter(([field]) => !left.has(field))
   const columns = { ...Object.fromEntries(fields), ...more }
-  const references = (of: readonly Reference[], orElse: string) =>
-    Object.fromEntries(of.map((field) => [field, `REFERENCES ${TARGETS[field]} ON DELETE ${orElse}`]))
-  const stored = ['id', ...Object.keys(columns), 'createdAt', 'updatedAt']
-  return {
-    ...{ path, onePath, table, noun, permission, columns, search, order },
-    references: { ...references(partOf, 'CASCADE'), ...references(names, 'SET NULL') },
-    readable: { ...Object.fromEntries(stored.map((field) => [field, `${table}.${sqlName(field)}`])), ...computed }
-  }
+  const naming = (of: readonly string[], orElse: string) =>
+    Object.fromEntries(of.map((field) => [field, `REFERENCES ${targetOf(field)} ON DELETE ${orElse}`]))
+  const references = { ...naming(partOf, 'CASCADE'), ...naming(names, 'SET NULL') }
+  const stored = ['id', ...Object.keys(columns), 'createdAt', 'updatedAt'].map((field) => [
+    field,
+    `${table}.${sqlName(field)}`
+  ])
+  const readable = { ...Object.fromEntries(stored), ...computed }
+  return { path, onePath, table, noun, permission, columns, references, readable, search, order }
 }
 
 export const buildings = resource('/api/buildings', 'building', {

@@ -2,10 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Method } from '../../src/gateway/routes/declare.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
-import type { Database, Row } from './database/database.js'
-import type { Query } from './paging.js'
+import type { Database, Fields } from './database/database.js'
 import type { BuildingLayout } from './site/layout.js'
-import type { Fields, World } from './world.js'
+import type { World } from './world.js'
 
 /** All that routes work with, whatever is asked. */
 export interface Backend extends World {
@@ -18,7 +17,7 @@ export interface Backend extends World {
 /** One request, and what is needed to answer it. */
 export interface Call extends Omit<Backend, 'database'>, World {
   readonly params: Readonly<Record<string, string>>
-  readonly query: Query
+  readonly query: Fields
   readonly body: Fields
   /** There unless the route is public. */
   readonly caller: Caller | null
@@ -59,7 +58,7 @@ export class Answer {
 
 /** Part of a list, and how long all of it is. */
 export const partOfList = (
-  data: readonly Row[],
+  data: readonly Fields[],
   meta: Readonly<Record<'total' | 'limit' | 'offset', number>>
 ): Answer => new Answer(() => ({ success: true, data, meta }))
 

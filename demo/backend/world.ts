@@ -9,5 +9,3 @@ export interface World {
   /** The cost of bcrypt. */
   readonly bcryptRounds: number
 }
-
-export type Fields = Readonly<Record<string, unknown>>

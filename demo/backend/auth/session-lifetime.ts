@@ -1,7 +1,8 @@
 import { Check } from '@sinclair/typebox/value'
 import { GeneralSettingsSchema } from '../../../schemas/management.js'
+import type { Fields } from '../database/database.js'
 import { readSetting } from '../settings.js'
-import type { Fields, World } from '../world.js'
+import type { World } from '../world.js'
 
 const USUAL_SECONDS = 8 * 60 * 60
 const REMEMBERED_SECONDS = 7 * 24 * 60 * 60

@@ -1,7 +1,7 @@
 import { AppTokenVerifier, createAppToken } from '../../../src/shared/app-token.js'
 import { secretKey, signJwt } from '../../../src/shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../../../src/shared/token-errors.js'
-import type { Fields } from '../world.js'
+import type { Fields } from '../database/database.js'
 import type { Account } from './accounts.js'
 
 export const RELAY_LIFETIME_SECONDS = 60 * 60

@@ -1,14 +1,15 @@
 /** What a statement may be given; objects go in as JSON text. */
 export type Value = string | number | boolean | Date | Uint8Array | readonly string[] | null
 
-export type Row = Readonly<Record<string, unknown>>
+/** A row, or a body: fields by name. */
+export type Fields = Readonly<Record<string, unknown>>
 
 /**
  * The little that the backend asks of a database. PostgreSQL over the network and the embedded one take the same SQL, with
  * numbered placeholders only.
  */
 export interface Statements {
-  rows<T extends object = Row>(sql: string, values?: readonly Value[]): Promise<T[]>
+  rows<T extends object = Fields>(sql: string, values?: readonly Value[]): Promise<T[]>
 }
 
 export interface Database extends Statements {

@@ -1,7 +1,7 @@
-import type { Row } from '../database/database.js'
+import type { Fields } from '../database/database.js'
 
 /** The rows' fields in this order, with their names on top. */
-export const csv = (fields: readonly string[], rows: readonly Row[]): string =>
+export const csv = (fields: readonly string[], rows: readonly Fields[]): string =>
   [fields, ...rows.map((row) => fields.map((field) => row[field]))]
     .map((cells) => `${cells.map(cell).join(',')}\r\n`)
     .join('')

@@ -1,4 +1,4 @@
-import type { Row } from '../database/database.js'
+import type { Fields } from '../database/database.js'
 import { textOf } from './csv.js'
 
 export interface PdfColumn {
@@ -17,7 +17,7 @@ const ROWS_PER_PAGE = Math.floor((PAGE.height - 2 * MARGIN - 3 * LINE) / LINE)
 const LETTER_WIDTH = FONT_SIZE * 0.52
 
 /** A table as a PDF 1.4 file: a few objects, a font that every reader has, and where each object begins. */
-export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: readonly Row[]): Buffer => {
+export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: readonly Fields[]): Buffer => {
   const pages = Array.from({ length: Math.max(1, Math.ceil(rows.length / ROWS_PER_PAGE)) }, (_, page) =>
     pageContent(title, columns, rows.slice(page * ROWS_PER_PAGE, (page + 1) * ROWS_PER_PAGE), page + 1)
   )
@@ -40,7 +40,7 @@ export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: rea
 
 const font = (name: string): string => `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`
 
-const pageContent = (title: string, columns: readonly PdfColumn[], rows: readonly Row[], page: number): string => {
+const pageContent = (title: string, columns: readonly PdfColumn[], rows: readonly Fields[], page: number): string => {
   const top = PAGE.height - MARGIN
   const lefts = columns.map((_, index) => columns.slice(0, index).reduce((left, { width }) => left + width, MARGIN))
   const cells = (line: number, fontName: string, contentOf: (column: PdfColumn) => string): string[] =>

@@ -1,4 +1,4 @@
-import type { Row } from '../database/database.js'
+import type { Fields } from '../database/database.js'
 import { oneRow, rows, together } from '../queries.js'
 import { type Handlers, handler, type Run } from '../route.js'
 
@@ -67,7 +67,7 @@ const PERSONNEL = `SELECT count(*)::int AS total, count(*) FILTER (WHERE is_acti
 /** Two answers in one: the row, and beside its fields a list of this name. */
 const withList =
   (row: Run, name: string, list: Run): Run =>
-  async (call) => ({ ...((await row(call)) as Row), [name]: await list(call) })
+  async (call) => ({ ...((await row(call)) as Fields), [name]: await list(call) })
 
 const figures = {
   summary: oneRow(null, SUMMARY),

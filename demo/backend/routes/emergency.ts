@@ -1,5 +1,5 @@
 import { crud } from '../crud.js'
-import type { Row } from '../database/database.js'
+import type { Fields } from '../database/database.js'
 import { textOf } from '../paging.js'
 import { rows } from '../queries.js'
 import { createRecord, getRecord, putRow } from '../records.js'
@@ -27,7 +27,7 @@ const MUSTER = `SELECT e.id AS "personnelId", e.name, d.name AS department, t.id
   ORDER BY e.name, e.id`
 
 /** A line in the story of an emergency; answers with how it stands then. */
-const note = async (call: Call, emergencyId: string, kind: string): Promise<Row> => {
+const note = async (call: Call, emergencyId: string, kind: string): Promise<Fields> => {
   const { newId, now } = call
   const emergency = await getRecord(call, emergencies, emergencyId)
   const message = emergency.message as string | null
@@ -44,7 +44,7 @@ const trigger: Run = async (call) => {
 }
 
 /** The newest one that is going on, or null. */
-const active = async (world: World): Promise<Row | null> => {
+const active = async (world: World): Promise<Fields | null> => {
   const [newest] = await world.database.rows<{ id: string }>(
     "SELECT id FROM emergencies WHERE status = 'active' ORDER BY created_at DESC, id LIMIT 1"
   )

@@ -1,6 +1,6 @@
 import { changeMany } from '../bulk.js'
 import { crud } from '../crud.js'
-import type { Row } from '../database/database.js'
+import type { Fields } from '../database/database.js'
 import { notFound } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
@@ -10,7 +10,6 @@ import { listRecords } from '../records.js'
 import { personnel } from '../resources.js'
 import { type Call, fileAnswer, type Handlers, handler, idOf, idsIn, type Run } from '../route.js'
 import { removeImages, storedImage, storeImage } from '../uploads.js'
-import type { Fields } from '../world.js'
 import { carrying } from './things.js'
 
 const MAX_PHOTO_BYTES = 2 * 1024 * 1024
@@ -70,7 +69,7 @@ const removePhoto: Run = async (call) => {
 }
 
 const exported =
-  (mediaType: string, fileName: string, write: (people: readonly Row[]) => string | Buffer): Run =>
+  (mediaType: string, fileName: string, write: (people: readonly Fields[]) => string | Buffer): Run =>
   async (call) => {
     const everybody = await listRecords(call, personnel, call.query, WHOLE_LIST)
     return fileAnswer(mediaType, write(everybody.rows), fileName)

@@ -16,7 +16,7 @@ const TABLES: ReadonlyMap<string, string> = new Map([
  * Hands a transmitter to somebody or something: taken from whoever had it, and what the new carrier had until now goes
  * back to the shelf. Without a kind of carrier it goes there itself.
  */
-export const giveTransmitter = async (
+const giveTransmitter = async (
   world: World,
   transmitterId: string,
   entityType: string | null,
@@ -28,11 +28,9 @@ export const giveTransmitter = async (
     if (exists === undefined) throw unknownReference()
     await takeTransmitters(world, entityType, [entityId ?? ''])
   }
-  const state =
-    entityType === null
-      ? { status: 'available', assignedAt: null }
-      : { status: 'assigned', assignedAt: world.now().toISOString() }
-  const carrier = { entity_type: entityType, entityId, ...state }
+  const status = entityType === null ? 'available' : 'assigned'
+  const assignedAt = entityType === null ? null : world.now().toISOString()
+  const carrier = { entity_type: entityType, entityId, status, assignedAt }
   const [given] = await changeRecords(world, transmitters, [transmitterId], carrier)
   if (given === undefined) throw unknownReference()
 }

@@ -1,8 +1,9 @@
+import type { Fields } from '../database/database.js'
 import { notFound } from '../errors.js'
 import { seededRandom } from '../random.js'
 import { type Handlers, handler } from '../route.js'
 import { readSetting, writeSetting } from '../settings.js'
-import type { Fields, World } from '../world.js'
+import type { World } from '../world.js'
 
 const HOUR_MS = 60 * 60_000
 const SEVERITIES = ['minor', 'moderate', 'severe', 'extreme']
