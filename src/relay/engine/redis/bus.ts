@@ -96,7 +96,7 @@ export class Bus {
   }
 
   /** Of the shard that the channel is on depends with what. */
-  async runScript(
+  runScript(
     channel: string,
     script: Script,
     keys: readonly string[],
@@ -144,15 +144,17 @@ export class Bus {
     this.#placement?.close()
   }
 
-  async #at(channel: string, work: (shard: Shard) => Promise<unknown>): Promise<unknown> {
+  #at(channel: string, work: (shard: Shard) => Promise<unknown>): Promise<unknown> {
     const placement = this.#placement
-    if (placement === null) throw new EngineFault('the engine has not been started')
+    if (placement === null) return Promise.reject(new EngineFault('the engine has not been started'))
     try {
-      return await work(placement.shardOf(channel))
+      return work(placement.shardOf(channel)).catch(async (error) => {
+        if (!(error instanceof Moved)) throw error
+        await placement.refresh()
+        return work(placement.shardOf(channel))
+      })
     } catch (error) {
-      if (!(error instanceof Moved)) throw error
-      await placement.refresh()
-      return work(placement.shardOf(channel))
+      return Promise.reject(error)
     }
   }
 

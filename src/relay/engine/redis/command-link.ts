@@ -51,19 +51,17 @@ export class CommandLink {
     return this.#run
   }
 
-  async runScript(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    try {
-      return await this.send('evalsha', [script.sha, String(keys.length), ...keys, ...args])
-    } catch (error) {
-      if (!(error instanceof Error) || !error.message.includes('NOSCRIPT')) throw error
+  runScript(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const call = [script.sha, String(keys.length), ...keys, ...args]
+    return this.#attempt('evalsha', call, (error) => {
+      if (!error.message.includes('NOSCRIPT')) throw this.#fault(error)
       // Somebody emptied the cache of scripts.
-      return this.send('eval', [script.text, String(keys.length), ...keys, ...args])
-    }
+      return this.send('eval', [script.text, ...call.slice(1)])
+    })
   }
 
   send(name: string, args: readonly string[]): Promise<unknown> {
-    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
-    return this.#send(name, args).catch((error: Error) => {
+    return this.#attempt(name, args, (error) => {
       throw this.#fault(error)
     })
   }
@@ -77,9 +75,15 @@ export class CommandLink {
     this.#redis.disconnect()
   }
 
+  /** One promise and no more: every publication passes here. */
+  #attempt(name: string, args: readonly string[], failed: (error: Error) => unknown): Promise<unknown> {
+    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
+    return this.#send(name, args).catch(failed)
+  }
+
   #send(name: string, args: readonly string[]): Promise<unknown> {
     this.#cork.hold()
-    return this.#redis.sendCommand(new Command(name, [...args], { replyEncoding: 'utf8' })) as Promise<unknown>
+    return this.#redis.sendCommand(new Command(name, args as string[], { replyEncoding: 'utf8' })) as Promise<unknown>
   }
 
   async #open(): Promise<void> {
@@ -110,7 +114,6 @@ export class CommandLink {
 
   #fault(error: Error): Error {
     const { message } = error
-    if (message.startsWith('NOSCRIPT')) return error
     if (/^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) ?/.test(message)) return new Moved(faultText(this.#address, error))
     // From within a script older ones say it behind words of their own.
     if (/^(READONLY|LOADING|MASTERDOWN)|-READONLY /.test(message)) this.reconnect()
