@@ -26,9 +26,9 @@ export class Load {
   }
 }
 
-export const openOrder = ({ port, dialect }: RunningServer, clients: number, channels: number): Order => ({
+export const openOrder = ({ ports, dialect }: RunningServer, clients: number, channels: number): Order => ({
   kind: 'open',
-  port,
+  ports,
   dialect,
   secret: SECRET,
   clients,
@@ -37,13 +37,14 @@ export const openOrder = ({ port, dialect }: RunningServer, clients: number, cha
 
 export const measure = async (
   load: Load,
-  { process }: RunningServer,
+  { pids }: RunningServer,
   order: Order,
   per: 'count' | 'deliveries'
 ): Promise<Reading> => {
-  const before = cpuMicroseconds(process.pid)
+  const cpuOfAll = (): number => pids.reduce((sum, pid) => sum + cpuMicroseconds(pid), 0)
+  const before = cpuOfAll()
   const result = await load.run(order)
-  const cpu = cpuMicroseconds(process.pid) - before
+  const cpu = cpuOfAll() - before
   const { seconds, share, p50, p99 } = result
   return {
     value: cpu / result[per],

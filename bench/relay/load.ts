@@ -9,7 +9,8 @@ import { Subscriber } from './subscriber.js'
 
 export interface OpenOrder {
   readonly kind: 'open'
-  readonly port: number
+  /** The clients are dealt out to them. */
+  readonly ports: readonly number[]
   readonly dialect: DialectName
   readonly secret: string
   readonly clients: number
@@ -18,7 +19,8 @@ export interface OpenOrder {
 
 export interface PublishOrder {
   readonly kind: 'publish'
-  readonly port: number
+  /** Every publication goes to each of them. */
+  readonly ports: readonly number[]
   readonly key: string
   readonly data: string
   readonly channels: number
@@ -60,7 +62,7 @@ const timed = async (work: () => Promise<Omit<LoadResult, 'seconds' | 'share'>>)
 
 const OPEN_AT_ONCE = 64
 
-const open = ({ port, dialect, secret, clients, channels }: OpenOrder): Promise<LoadResult> => {
+const open = ({ ports, dialect, secret, clients, channels }: OpenOrder): Promise<LoadResult> => {
   const key = secretKey(secret)
   const tokens = Array.from({ length: clients }, (_, index) =>
     signJwt({ sub: `user-${index}` }, key, { lifetimeSeconds: 3600 })
@@ -73,6 +75,7 @@ const open = ({ port, dialect, secret, clients, channels }: OpenOrder): Promise<
         const next = (): void => {
           const index = subscribers.length
           if (index >= clients) return
+          const port = ports[index % ports.length] as number
           subscribers.push(
             new Subscriber(port, DIALECTS[dialect], tokens[index] as string, channelName(index % channels), {
               subscribed: () => {
@@ -103,7 +106,7 @@ const SAMPLE_EVERY = 31
 const DRAIN_MS = 20_000
 
 const publish = async (order: PublishOrder): Promise<LoadResult> => {
-  const { channels, seconds, inFlight, perSecond } = order
+  const { ports, channels, seconds, inFlight, perSecond } = order
   const perPublication = subscribers.length / channels
   const requests = Array.from({ length: channels }, (_, index) =>
     publishRequest(order.key, channelName(index), order.data)
@@ -117,7 +120,7 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
   let sending = true
   let finish: () => void = () => undefined
 
-  const publishing = await Publishing.open(order.port, order.connections, requests, (faults) => {
+  const publishing = await Publishing.open(ports, order.connections, requests, (faults) => {
     if (faults > 0) fail(new Error('a publication was refused'))
     answers += 1
     step()
@@ -128,9 +131,10 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
   }
   const step = (): void => {
     // One is on its way until it is answered and as many deliveries as it makes have arrived.
-    const done = Math.min(answers, Math.floor(deliveries / perPublication))
+    const done = Math.min(Math.floor(answers / ports.length), Math.floor(deliveries / perPublication))
     if (sending && inFlight !== undefined) while (sentAt.length - done < inFlight) send()
-    if (!sending && answers === sentAt.length && deliveries === sentAt.length * perPublication) finish()
+    const isAnswered = answers === sentAt.length * ports.length
+    if (!sending && isAnswered && deliveries === sentAt.length * perPublication) finish()
   }
   onPublication = (client) => {
     deliveries += 1

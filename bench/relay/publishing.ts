@@ -1,40 +1,47 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Sends publish requests over a few keep-alive connections, several at once on each, and counts the answers. */
+/** Sends publish requests over a few keep-alive connections to each port, several at once on each, and counts the answers. */
 export class Publishing {
   readonly #requests: readonly Buffer[]
-  readonly #sockets: Socket[]
+  /** Of each port. */
+  readonly #sockets: readonly (readonly Socket[])[]
   readonly #onAnswer: (faults: number) => void
   #sent = 0
 
-  private constructor(requests: readonly Buffer[], sockets: Socket[], onAnswer: (faults: number) => void) {
+  private constructor(
+    requests: readonly Buffer[],
+    sockets: readonly (readonly Socket[])[],
+    onAnswer: (faults: number) => void
+  ) {
     this.#requests = requests
     this.#sockets = sockets
     this.#onAnswer = onAnswer
-    for (const socket of sockets) this.#readAnswers(socket)
+    for (const socket of sockets.flat()) this.#readAnswers(socket)
   }
 
   static async open(
-    port: number,
+    ports: readonly number[],
     connections: number,
     requests: readonly Buffer[],
     onAnswer: (faults: number) => void
   ): Promise<Publishing> {
-    const sockets = Array.from({ length: connections }, () => connect({ port, host: '127.0.0.1', noDelay: true }))
-    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    const sockets = ports.map((port) =>
+      Array.from({ length: connections / ports.length }, () => connect({ port, host: '127.0.0.1', noDelay: true }))
+    )
+    await Promise.all(sockets.flat().map((socket) => once(socket, 'connect')))
     return new Publishing(requests, sockets, onAnswer)
   }
 
   /** To one channel after the other, over one connection after the other. */
   send(): void {
     const request = this.#requests[this.#sent % this.#requests.length] as Buffer
-    this.#sockets[this.#sent % this.#sockets.length]?.write(request)
+    for (const ofPort of this.#sockets) ofPort[this.#sent % ofPort.length]?.write(request)
     this.#sent += 1
   }
 
   close(): void {
-    for (const socket of this.#sockets) socket.destroy()
+    for (const socket of this.#sockets.flat()) socket.destroy()
   }
 
   #readAnswers(socket: Socket): void {

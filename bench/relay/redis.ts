@@ -53,7 +53,7 @@ export const redisSuite = async ({ rounds, seconds }: RedisSuiteOptions): Promis
 const read = async (load: Load, server: RunningServer, redis: BenchRedis, seconds: number): Promise<EngineReading> => {
   await load.run(openOrder(server, 1, 1))
   const before = cpuMicroseconds(redis.pid)
-  const publish = { kind: 'publish', port: server.port, key: KEY, data: DATA, channels: 1, connections: 1 } as const
+  const publish = { kind: 'publish', ports: server.ports, key: KEY, data: DATA, channels: 1, connections: 1 } as const
   const reading = await measure(load, server, { ...publish, inFlight: IN_FLIGHT, seconds }, 'count')
   const published = (reading.serverShare * 1e6) / reading.value
   const cpu = (cpuMicroseconds(redis.pid) - before) / seconds / published

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BenchProcess, SERVER_CORE, startProcess } from '../harness/process.js'
+import { SERVER_CORE, startProcess } from '../harness/process.js'
 import type { DialectName } from './dialect.js'
 
 export const SECRET = '0123456789abcdef'.repeat(4)
@@ -48,8 +48,9 @@ const RELAY_CONFIG = {
 }
 
 export interface RunningServer {
-  readonly process: BenchProcess
-  readonly port: number
+  readonly pids: readonly number[]
+  /** Clients and publications are spread over them. */
+  readonly ports: readonly number[]
   readonly dialect: DialectName
   stop(): Promise<void>
 }
@@ -72,8 +73,8 @@ export const startServer = async (
   })
   const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
   return {
-    process,
-    port: Number(port),
+    pids: [process.pid],
+    ports: [Number(port)],
     dialect,
     async stop() {
       await process.stop()
@@ -81,3 +82,13 @@ export const startServer = async (
     }
   }
 }
+
+/** Servers that know nothing of each other, each with its part of the clients. */
+export const sideBySide = (servers: readonly RunningServer[]): RunningServer => ({
+  pids: servers.flatMap(({ pids }) => pids),
+  ports: servers.flatMap(({ ports }) => ports),
+  dialect: (servers[0] as RunningServer).dialect,
+  async stop() {
+    await Promise.all(servers.map((server) => server.stop()))
+  }
+})

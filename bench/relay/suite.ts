@@ -86,7 +86,7 @@ type Note = (scenario: string, reading: Reading) => void
 const oneChannel = async (load: Load, server: RunningServer, seconds: number, note: Note): Promise<void> => {
   const publish = {
     kind: 'publish',
-    port: server.port,
+    ports: server.ports,
     key: KEY,
     data: DATA,
     channels: 1,
@@ -102,7 +102,7 @@ const oneChannel = async (load: Load, server: RunningServer, seconds: number, no
 const manyChannels = async (load: Load, server: RunningServer, seconds: number, note: Note): Promise<void> => {
   const publish = {
     kind: 'publish',
-    port: server.port,
+    ports: server.ports,
     key: KEY,
     data: DATA,
     channels: MANY_CHANNELS,
@@ -124,10 +124,11 @@ const memory = async (load: Load, name: ServerName, clients: number): Promise<Re
   try {
     await load.run(openOrder(server, WARM_CLIENTS, 1))
     await closeAll(load)
-    const before = residentMebibytes(server.process.pid)
+    const [pid = 0] = server.pids
+    const before = residentMebibytes(pid)
     const { seconds, share } = await load.run(openOrder(server, clients, 1))
     await setTimeout(IDLE_MS)
-    const value = ((residentMebibytes(server.process.pid) - before) * 1024) / clients
+    const value = ((residentMebibytes(pid) - before) * 1024) / clients
     await closeAll(load)
     return { value, rate: clients / seconds, p50: 0, p99: 0, serverShare: 0, loadShare: share }
   } finally {

@@ -4,7 +4,7 @@ import { goalTable, table } from '../harness/table.js'
 import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
 import type { Reading } from './report.js'
-import { KEY, RELAY, type RunningServer, startServer } from './servers.js'
+import { KEY, RELAY, type RunningServer, sideBySide, startServer } from './servers.js'
 
 export interface WorkersOptions {
   readonly rounds: number
@@ -13,7 +13,6 @@ export interface WorkersOptions {
 
 const SUBSCRIBERS = 1000
 const WORKERS = 2
-const DATA = positionBatch()
 
 /**
  * With a core for the load beside two for the relay, what counts is how much more two workers deliver. Without, the load
@@ -26,31 +25,39 @@ const LOAD_CORES = HAS_CORES ? `2-${availableParallelism() - 1}` : '1'
 const SATURATED = 'fan-out, 8 on their way for each process'
 const FIXED = 'fan-out, 50 publishes/s'
 const SCENARIOS = [SATURATED, FIXED]
-const paceOf = (scenario: string, workers: number): { inFlight: number } | { perSecond: number } =>
-  scenario === SATURATED ? { inFlight: 8 * workers } : { perSecond: 50 }
 
-/** One process beside two workers, the two taking turns. */
+const ALONE = 'one process'
+const TOGETHER = `${WORKERS} workers and their owner`
+/** What it costs that clients are spread over two processes on these cores, whatever the processes are. */
+const APART = `${WORKERS} relays that know nothing of each other`
+const CREWS = [ALONE, TOGETHER, APART]
+
+const startCrew = async (crew: string): Promise<RunningServer> => {
+  const start = (workers: number) => startServer(RELAY, SERVER_CORES, { RELAY_WORKERS: String(workers) })
+  if (crew !== APART) return start(crew === ALONE ? 1 : WORKERS)
+  return sideBySide([await start(1), await start(1)])
+}
+
+const paceOf = (scenario: string, crew: string): { inFlight: number } | { perSecond: number } =>
+  scenario === SATURATED ? { inFlight: crew === ALONE ? 8 : 8 * WORKERS } : { perSecond: 50 }
+
+const PUBLISH = { kind: 'publish', key: KEY, data: positionBatch(), channels: 1, connections: 8 } as const
+
+/** One process beside two of them, all taking turns. */
 export const workersSuite = async ({ rounds, seconds }: WorkersOptions): Promise<string> => {
   const load = new Load(LOAD_CORES)
-  const servers = new Map<number, RunningServer>()
+  const servers = new Map<string, RunningServer>()
   const readings = new Map<string, Reading[]>()
   try {
-    for (const workers of [1, WORKERS]) {
-      servers.set(workers, await startServer(RELAY, SERVER_CORES, { RELAY_WORKERS: String(workers) }))
-    }
+    for (const crew of CREWS) servers.set(crew, await startCrew(crew))
     for (let round = -1; round < rounds; round++) {
-      for (const [workers, server] of servers) {
+      for (const [crew, server] of servers) {
         await load.run(openOrder(server, SUBSCRIBERS, 1))
         for (const scenario of SCENARIOS) {
-          const publish = { kind: 'publish', key: KEY, data: DATA, channels: 1, connections: 8, seconds } as const
-          const reading = await measure(
-            load,
-            server,
-            { ...publish, port: server.port, ...paceOf(scenario, workers) },
-            'deliveries'
-          )
+          const order = { ...PUBLISH, seconds, ports: server.ports, ...paceOf(scenario, crew) }
+          const reading = await measure(load, server, order, 'deliveries')
+          const key = keyOf(scenario, crew)
           // The first round only warms up.
-          const key = `${scenario} | ${nameOf(workers)}`
           if (round >= 0) readings.set(key, [...(readings.get(key) ?? []), reading])
         }
         await closeAll(load)
@@ -62,41 +69,39 @@ export const workersSuite = async ({ rounds, seconds }: WorkersOptions): Promise
   }
 }
 
-const nameOf = (workers: number): string => (workers === 1 ? 'one process' : `${workers} workers and their owner`)
+const keyOf = (scenario: string, crew: string): string => `${scenario} | ${crew}`
 
 const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds: number): string => {
-  const all = (scenario: string, workers: number): readonly Reading[] =>
-    readings.get(`${scenario} | ${nameOf(workers)}`) ?? []
-  const of = (scenario: string, workers: number, pick: (reading: Reading) => number): number =>
-    median(all(scenario, workers).map(pick))
+  const all = (scenario: string, crew: string, pick: (reading: Reading) => number): number[] =>
+    (readings.get(keyOf(scenario, crew)) ?? []).map(pick)
   const tables = SCENARIOS.map((scenario) =>
     table(
       [scenario, 'CPU µs/delivery', 'per second', 'p50 ms', 'p99 ms', 'server/load %'],
-      [1, WORKERS].map((workers) => {
-        const shares = [
-          of(scenario, workers, (each) => each.serverShare),
-          of(scenario, workers, (each) => each.loadShare)
-        ]
+      CREWS.map((crew) => {
+        const of = (pick: (reading: Reading) => number): number => median(all(scenario, crew, pick))
+        const shares = [of(({ serverShare }) => serverShare), of(({ loadShare }) => loadShare)]
         return [
-          nameOf(workers),
-          of(scenario, workers, ({ value }) => value).toFixed(2),
-          of(scenario, workers, ({ rate }) => rate).toFixed(0),
-          of(scenario, workers, ({ p50 }) => p50).toFixed(1),
-          of(scenario, workers, ({ p99 }) => p99).toFixed(1),
+          crew,
+          of(({ value }) => value).toFixed(2),
+          of(({ rate }) => rate).toFixed(0),
+          of(({ p50 }) => p50).toFixed(1),
+          of(({ p99 }) => p99).toFixed(1),
           shares.map((share) => (share * 100).toFixed(0)).join('/')
         ]
       })
     )
   )
-  const ratio = (scenario: string, pick: (reading: Reading) => number): number =>
-    medianRatio(all(scenario, WORKERS).map(pick), all(scenario, 1).map(pick))
-  const goals = SCENARIOS.map((scenario) => ({
-    what: `${scenario}: CPU time per delivery, ${WORKERS} workers : one process`,
-    measured: ratio(scenario, ({ value }) => value),
-    atMost: 1.1,
-    unit: ''
-  }))
-  const faster = ratio(SATURATED, ({ rate }) => rate)
+  const ratio = (scenario: string, to: string, pick: (reading: Reading) => number): number =>
+    medianRatio(all(scenario, TOGETHER, pick), all(scenario, to, pick))
+  const goals = SCENARIOS.flatMap((scenario) =>
+    [ALONE, APART].map((to) => ({
+      what: `${scenario}: CPU time per delivery, ${TOGETHER} : ${to}`,
+      measured: ratio(scenario, to, ({ value }) => value),
+      atMost: 1.1,
+      unit: ''
+    }))
+  )
+  const faster = ratio(SATURATED, ALONE, ({ rate }) => rate)
   return [
     '## Relay with workers\n',
     `Medians of ${rounds} rounds, ${SUBSCRIBERS} subscribers of one channel. ${
