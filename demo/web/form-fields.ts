@@ -11,7 +11,6 @@ export interface FieldSpec {
   readonly label?: string
   readonly hint?: string
   readonly options?: readonly Named[]
-  readonly isSecret?: boolean
   /** What it holds where nothing is stored yet. */
   readonly initial?: unknown
 }
@@ -67,14 +66,14 @@ const propertyOf = (schema: TObject, name: string): TSchema => {
   return { ...(property.anyOf?.[0] ?? property), description: property.description }
 }
 
-const kindOf = ({ name, options, isSecret }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
+const INPUTS = { password: 'password', email: 'email', phone: 'tel', mobile: 'tel' } as const
+
+const kindOf = ({ name, options }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
   if (options) return 'choice'
-  if (isSecret) return 'password'
   if (type === 'boolean') return 'flag'
   if (type === 'number' || type === 'integer') return 'number'
   if (type === 'array') return 'list'
-  if (maxLength >= LONG_TEXT) return 'long'
-  return name === 'email' ? 'email' : name === 'phone' || name === 'mobile' ? 'tel' : 'text'
+  return INPUTS[name as keyof typeof INPUTS] ?? (maxLength >= LONG_TEXT ? 'long' : 'text')
 }
 
 const LABELS: Readonly<Record<string, string>> = { email: 'E-mail address', phone: 'Telephone', timezone: 'Time zone' }

@@ -3,19 +3,17 @@ import type { CallOptions } from '../../src/client/api/calls.js'
 import type { FieldSpec, Values } from './form-fields.js'
 import type { ListAnswer } from './types.js'
 
-export type Tone = '' | 'good' | 'warning' | 'danger'
-
-export interface Column<Row> {
+interface Column<Row> {
   readonly title: string
   readonly text: (row: Row) => string | number | null | undefined
   /** Shown as a chip of this colour. */
-  readonly tone?: (row: Row) => Tone
+  readonly tone?: (row: Row) => '' | 'good' | 'warning' | 'danger'
   /** Left out on a phone, which has no room for it. */
   readonly isWideOnly?: boolean
 }
 
 /** Methods, so that calls with a body of their own fit: the client checks what a form hands over before it is sent. */
-export interface RecordCalls<Row> {
+interface RecordCalls<Row> {
   list(options: CallOptions): Promise<ListAnswer<Row>>
   create?(body: Values): Promise<unknown>
   update?(id: string, body: Values): Promise<unknown>
@@ -38,7 +36,6 @@ export interface Records<Row> {
   readonly columns: readonly Column<Row>[]
   /** Says what can be searched. */
   readonly search?: string
-  readonly filter?: { readonly name: string; readonly label: string; readonly options: readonly string[] }
   readonly downloads?: Readonly<Record<string, (options: CallOptions) => Promise<File>>>
   readonly form?: { readonly schema: TObject; readonly specs: (row: Row | null) => readonly (string | FieldSpec)[] }
   /** What becomes of one that is deleted. */

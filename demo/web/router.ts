@@ -1,22 +1,16 @@
-import { nextTick, watch } from 'vue'
+import { nextTick, shallowRef, watch } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
-import type { PageMeta } from '../../src/client/guards/visit.js'
+import type { Layout, PageMeta } from '../../src/client/guards/visit.js'
 import { installGuards } from '../../src/client/vue-router.js'
 import type { IconName } from '../../src/ui/icons.js'
-import { useLayout } from './composables/useLayout.js'
-import MessagePage from './pages/MessagePage.vue'
+import PageHead from '../../src/ui/PageHead.vue'
 import { session, sessionEnd } from './services.js'
 
-declare module 'vue-router' {
-  interface RouteMeta {
-    title?: string
-    icon?: IconName
-  }
-}
-
-const page = (path: string, title: string, icon: IconName, meta: PageMeta, component: RouteComponent) => ({
+const page = (path: string, name: string, icon: IconName, meta: PageMeta, component: RouteComponent) => ({
   path,
-  meta: { ...meta, title, icon },
+  name,
+  icon,
+  meta: { ...meta },
   component
 })
 const may = (...permissions: string[]): PageMeta => ({ permissions })
@@ -44,15 +38,16 @@ const NO_PERMISSION = { title: 'Not for this account', note: 'Your account lacks
 const NO_PAGE = { title: 'There is no such page', note: 'The address may be old, or mistyped.' }
 const routes: RouteRecordRaw[] = [
   { path: '/', redirect: '/live' },
-  { path: LOGIN_PAGE, component: () => import('./pages/LoginPage.vue'), meta: { title: 'Sign in' } },
+  { path: LOGIN_PAGE, name: 'Sign in', component: () => import('./pages/LoginPage.vue') },
   {
     path: NEW_PASSWORD_PAGE,
+    name: 'A new password',
     component: () => import('./pages/NewPasswordPage.vue'),
-    meta: { title: 'A new password', auth: true }
+    meta: { auth: true }
   },
   ...menu,
-  { path: '/forbidden', component: MessagePage, props: NO_PERMISSION, meta: { title: 'Not for you', auth: true } },
-  { path: '/:rest(.*)*', component: MessagePage, props: NO_PAGE, meta: { title: 'No such page' } }
+  { path: '/forbidden', name: 'Not for you', component: PageHead, props: NO_PERMISSION, meta: { auth: true } },
+  { path: '/:rest(.*)*', name: 'No such page', component: PageHead, props: NO_PAGE }
 ]
 
 export const router = createRouter({
@@ -67,10 +62,15 @@ router.beforeEach(({ path, fullPath }) => {
   if (mustChoose && path !== NEW_PASSWORD_PAGE) return { path: NEW_PASSWORD_PAGE, query: { returnTo: fullPath } }
   return mustChoose || path !== NEW_PASSWORD_PAGE ? true : '/'
 })
-installGuards(router, { session, onLayout: useLayout().setLayout })
+/** Which of the two layouts is shown: the device guard decides on every navigation. */
+export const layout = shallowRef<Layout>('default')
+const onLayout = (decided: Layout): void => {
+  layout.value = decided
+}
+installGuards(router, { session, onLayout })
 
 router.afterEach(async (to, from) => {
-  document.title = to.meta.title ? `${to.meta.title} · Gatehouse` : 'Gatehouse'
+  document.title = `${String(to.name)} · Gatehouse`
   if (from.matched.length === 0 || from.path === to.path) return
   await nextTick()
   // Whoever does not see the page change is told by the heading.

@@ -19,7 +19,8 @@ export interface Answer<Data> {
 }
 
 export interface ListAnswer<Row> extends Answer<readonly Row[]> {
-  readonly meta: Counts<'total' | 'limit' | 'offset'>
+  /** Where these are not all there are. */
+  readonly meta?: Counts<'total' | 'limit' | 'offset'>
 }
 
 export interface Named {
@@ -49,6 +50,7 @@ export interface FloorContext {
 }
 
 export interface Muster {
+  readonly emergency: Emergency | null
   readonly summary: Counts<'total' | 'safe' | 'missing' | 'unknown'>
   readonly people: readonly (Pick<Person, 'name' | 'isFirstAider' | 'isFireWarden'> &
     Texts<'zoneName'> & { readonly personnelId: string; readonly status: 'safe' | 'missing' | 'unknown' })[]

@@ -1,14 +1,10 @@
-import { fileURLToPath } from 'node:url'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
 
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-
 export default defineConfig({
-  root: here('.'),
   plugins: [vue()],
   build: {
-    outDir: here('../../dist/web'),
+    outDir: '../../dist/web',
     emptyOutDir: true,
     target: 'es2022'
   },

@@ -1,25 +1,29 @@
-import { ref } from 'vue'
-import { messageOf } from './useLoad.js'
+import { ref, shallowRef } from 'vue'
+import { ApiError } from '../../../src/client/api/api-error.js'
 
 /** Something that a person does, which may be refused: whether it is going on, and why it went wrong. */
 export const useAttempt = () => {
+  const refusal = shallowRef<ApiError | null>(null)
   const fault = ref('')
   const isBusy = ref(false)
 
   /** True when it was done. */
   const attempt = async (work: () => Promise<unknown>): Promise<boolean> => {
     isBusy.value = true
+    refusal.value = null
     fault.value = ''
     try {
       await work()
       return true
     } catch (cause) {
-      fault.value = messageOf(cause)
+      if (!(cause instanceof ApiError)) throw cause
+      refusal.value = cause
+      fault.value = cause.message
       return false
     } finally {
       isBusy.value = false
     }
   }
 
-  return { fault, isBusy, attempt }
+  return { refusal, fault, isBusy, attempt }
 }

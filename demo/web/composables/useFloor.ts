@@ -5,7 +5,7 @@ import type { Marker } from '../floor-plan/draw.js'
 import { Motion } from '../floor-plan/motion.js'
 import { api, realtime } from '../services.js'
 import type { Answer, FloorContext, ListAnswer, Transmitter } from '../types.js'
-import { useLoad, usePolling } from './useLoad.js'
+import { useLoad, useLoaded } from './useLoad.js'
 import { useRealtime } from './useRealtime.js'
 
 const FAINT_AFTER_MS = 4000
@@ -21,10 +21,10 @@ export const useFloor = (floorId: Ref<string | null>) => {
 
   const context = useLoad((options) => api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', options))
   /** Without an answer nobody has a name; they still move. */
-  const transmitters = useLoad((options) =>
-    api.transmitters.list<ListAnswer<Transmitter>>({ query: { limit: 1000 }, ...options })
+  const transmitters = useLoaded(
+    (options) => api.transmitters.list<ListAnswer<Transmitter>>({ query: { limit: 1000 }, ...options }),
+    CARRIERS_EVERY_MS
   )
-  usePolling(transmitters.load, CARRIERS_EVERY_MS)
   const carriers = computed(() => new Map((transmitters.data.value ?? []).map((one) => [one.id, one])))
 
   const place = (entries: readonly PositionEntry[]): void => {
@@ -78,16 +78,15 @@ export const useFloor = (floorId: Ref<string | null>) => {
   /** True while anybody is on the way. */
   const advance = (nowMs: number): boolean => motion.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs)
 
-  const stops = [
-    realtime.on('position-batch', (batch) => {
-      if (batch.floorId === floorId.value) place(batch.data)
-    }),
-    realtime.on('gap', () => {
-      if (floorId.value !== null) void context.load()
-    })
-  ]
+  const unplaced = realtime.on('position-batch', (batch) => {
+    if (batch.floorId === floorId.value) place(batch.data)
+  })
+  const unfilled = realtime.on('gap', () => {
+    if (floorId.value !== null) void context.load()
+  })
   onScopeDispose(() => {
-    for (const stop of stops) stop()
+    unplaced()
+    unfilled()
     realtime.showFloor(null)
   })
 

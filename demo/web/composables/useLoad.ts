@@ -3,23 +3,29 @@ import { ApiError } from '../../../src/client/api/api-error.js'
 import { useLoad as useLoadWith } from '../../../src/ui/useLoad.js'
 import type { Answer } from '../types.js'
 
-/** Something that the backend is asked for. */
-export const useLoad = <Data>(ask: (options: { readonly signal: AbortSignal }) => Promise<Answer<Data>>) =>
-  useLoadWith(async (signal) => (await ask({ signal })).data, messageOf)
+type Ask<Data> = (options: { readonly signal: AbortSignal }) => Promise<Answer<Data>>
 
-/** Asks again and again, each time when the last answer is there; not while nobody looks at the page. */
-export const usePolling = (load: () => Promise<void>, everyMs: number): void => {
+/** Something that the backend is asked for, whenever `load` is called. */
+export const useLoad = <Data>(ask: Ask<Data>) => useLoadWith(async (signal) => (await ask({ signal })).data, messageOf)
+
+/**
+ * Something that the backend is asked for at once; with `everyMs` again and again, each time when the last answer is there,
+ * and not while nobody looks at the page.
+ */
+export const useLoaded = <Data>(ask: Ask<Data>, everyMs?: number) => {
+  const loaded = useLoad(ask)
   let stopped = false
   let timer: ReturnType<typeof setTimeout> | undefined
   const next = async (): Promise<void> => {
-    if (!document.hidden) await load()
-    if (!stopped) timer = setTimeout(next, everyMs)
+    if (everyMs === undefined || !document.hidden) await loaded.load()
+    if (everyMs !== undefined && !stopped) timer = setTimeout(next, everyMs)
   }
   void next()
   onScopeDispose(() => {
     stopped = true
     clearTimeout(timer)
   })
+  return loaded
 }
 
 export const messageOf = (error: unknown): string => {

@@ -6,18 +6,14 @@ import { messageOf } from './useLoad.js'
 
 const ASK_AFTER_MS = 200
 
-/** A long list, part by part, with a search and perhaps a filter. */
-export const usePagedList = <Row>(
-  list: (options: CallOptions) => Promise<ListAnswer<Row>>,
-  limit: number,
-  filter: () => Readonly<Record<string, string | null>> = () => ({})
-) => {
+/** A long list, part by part, with a search. */
+export const usePagedList = <Row>(list: (options: CallOptions) => Promise<ListAnswer<Row>>, limit: number) => {
   const search = ref('')
   const offset = ref(0)
-  const query = computed(() => ({ limit, offset: offset.value, search: search.value.trim() || null, ...filter() }))
+  const query = computed(() => ({ limit, offset: offset.value, search: search.value.trim() || null }))
   const { data, error, load } = useLoad((signal) => list({ query: query.value, signal }), messageOf)
 
-  watch([search, filter], () => {
+  watch(search, () => {
     offset.value = 0
   })
   watch(query, (_new, _old, onCleanup) => {
@@ -32,7 +28,7 @@ export const usePagedList = <Row>(
 
   return {
     rows: computed(() => data.value?.data ?? []),
-    total: computed(() => data.value?.meta.total ?? null),
+    total: computed(() => data.value?.meta?.total ?? data.value?.data.length ?? null),
     search,
     offset,
     error,

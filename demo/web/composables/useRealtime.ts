@@ -5,19 +5,14 @@ import { realtime, session } from '../services.js'
 const AMBIENT_AGE_MS = 60_000
 
 const state = ref(realtime.state)
-const lastUpdateMs = ref(realtime.lastUpdateMs)
 const ambient = shallowRef<readonly AmbientEntry[]>([])
 const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
 realtime.on('state', (changed) => {
   state.value = changed
 })
-realtime.on('position-batch', () => {
-  lastUpdateMs.value = realtime.lastUpdateMs
-})
 realtime.on('ambient-batch', ({ data }) => {
   const now = Date.now()
-  lastUpdateMs.value = realtime.lastUpdateMs
   for (const entry of data) heard.set(String(entry.deviceId), { entry, atMs: now })
   for (const [id, { atMs }] of heard) if (now - atMs > AMBIENT_AGE_MS) heard.delete(id)
   ambient.value = [...heard.values()].map(({ entry }) => entry)
@@ -32,8 +27,8 @@ const reconnect = (): void => {
   realtime.start()
 }
 
-/** The live connection: how it is, when it last said something, and which strange devices it told of. */
+/** The live connection: how it is, and which strange devices it told of. */
 export const useRealtime = () => {
   realtime.start()
-  return { state, lastUpdateMs, ambient, reconnect }
+  return { state, ambient, reconnect }
 }

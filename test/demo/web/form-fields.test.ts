@@ -20,7 +20,7 @@ const schema = Type.Object(
 const specs = [
   ...['name', 'notes', 'email', 'capacity', 'isExit', 'tags'],
   { name: 'floorId', options: [{ id: 'f-1', name: 'Ground' }] },
-  { name: 'password', isSecret: true }
+  'password'
 ]
 const fields = fieldsOf(schema, specs)
 
