@@ -55,6 +55,11 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
 
       await page.clock.fastForward('07:56:00')
       await page.getByText('Your session ends in a few minutes').waitFor()
+      await page.getByRole('link', { name: 'Sign in again' }).click()
+      await page.getByLabel('Password').fill('not now')
+      t.match(page.url(), '/login?returnTo=/settings', 'who still has a session is not sent back')
+      await page.goBack()
+      await page.getByText('Your session ends in a few minutes').waitFor()
       await page.clock.fastForward('00:05:00')
       await page.getByText('Your session has ended').waitFor()
       t.match(page.url(), '/login?returnTo=')
