@@ -1,9 +1,8 @@
-import type { Fields } from './database/database.js'
 import { invalid } from './errors.js'
 import { changeRecords, createRecord, getRecord, removeRecords } from './records.js'
 import type { Resource } from './resources.js'
-import { idsIn, type Run } from './route.js'
-import type { World } from './world.js'
+import { type Call, idsIn, type Run } from './route.js'
+import type { Fields } from './world.js'
 
 const FIXED_CHANGES: Readonly<Record<string, Fields>> = {
   update: {},
@@ -22,24 +21,16 @@ export const bulk =
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
       rows.push(await getRecord(call, resource, known ?? (await createRecord(call, resource, fields))))
     }
-    const outcome = await changeMany(call, resource, idsIn(call.body), action, changes as Fields | null | undefined)
-    return { rows, ...outcome }
+    return { rows, ...(await changeMany(call, resource, String(action ?? 'update'), changes as Fields | null)) }
   }
 
-/** Says how many there were, and which there are not. */
-export const changeMany = async (
-  world: World,
-  resource: Resource,
-  ids: readonly string[],
-  action: unknown,
-  changes: Fields | null = {}
-): Promise<{ readonly affected: number; readonly missing: readonly string[] }> => {
-  if (ids.length === 0) return { affected: 0, missing: [] }
-  const name = typeof action === 'string' ? action : 'update'
-  if (!Object.hasOwn(FIXED_CHANGES, name)) throw invalid('/action', 'is not known')
+/** Does it to those that the body names by `ids`. Says how many there were, and which there are not. */
+export const changeMany = async (call: Call, resource: Resource, action: string, changes: Fields | null = {}) => {
+  const ids = idsIn(call.body)
+  if (!Object.hasOwn(FIXED_CHANGES, action)) throw invalid([{ path: '/action', message: 'is not known' }])
   const done =
-    name === 'delete'
-      ? await removeRecords(world, resource, ids)
-      : await changeRecords(world, resource, ids, { ...changes, ...FIXED_CHANGES[name] })
+    action === 'delete'
+      ? await removeRecords(call, resource, ids)
+      : await changeRecords(call, resource, ids, { ...changes, ...FIXED_CHANGES[action] })
   return { affected: done.length, missing: ids.filter((id) => !done.includes(id)) }
 }

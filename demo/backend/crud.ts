@@ -1,12 +1,12 @@
 import type { May } from './auth/permissions.js'
 import { changeMany } from './bulk.js'
-import type { Fields } from './database/database.js'
 import { declared } from './declared.js'
 import { notFound, Refusal } from './errors.js'
 import { pageOf } from './paging.js'
 import { createRecord, getRecord, listRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type Handler, type Handlers, handler, idOf, idsIn, partOfList, type Run } from './route.js'
+import type { Fields } from './world.js'
 
 export interface CrudOptions {
   /** Makes what is stored out of what was sent. */
@@ -54,9 +54,9 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     (action: 'update' | 'delete'): Run =>
     (call) => {
       const { ids: _ids, ...changes } = call.body
-      const ids = idsIn(call.body)
-      if (ids.length === 0) throw new Refusal(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
-      return changeMany(call, resource, ids, action, changes)
+      if (idsIn(call.body).length === 0)
+        throw new Refusal(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
+      return changeMany(call, resource, action, changes)
     }
 
   const all: Readonly<Record<string, Handler>> = {

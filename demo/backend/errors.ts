@@ -17,8 +17,8 @@ export class Refusal extends Error {
 
 export const notFound = (noun: string): Refusal => new Refusal(404, 'NOT_FOUND', `There is no such ${noun}.`)
 
-export const invalid = (path: string, message: string): Refusal =>
-  new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', [{ path, message }])
+export const invalid = (faults: readonly FieldFault[]): Refusal =>
+  new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', faults)
 
 export const unknownReference = (): Refusal =>
   new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')
@@ -35,7 +35,7 @@ export const refusalOf = (error: unknown): Refusal | null => {
   if (typeof code === 'string' && Object.hasOwn(OF_DATABASE, code)) return OF_DATABASE[code]?.() ?? null
   // Class 22: a value that its column cannot hold.
   if (typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code))
-    return invalid('', 'holds a value that cannot be stored')
+    return invalid([{ path: '', message: 'holds a value that cannot be stored' }])
   // The framework's own: a body that is no JSON, or too large, or of a type that nobody reads; too many requests.
   if (typeof statusCode === 'number' && statusCode < 500) {
     return new Refusal(statusCode, FRAMEWORK_CODES[statusCode] ?? 'BAD_REQUEST', message ?? 'The request is not valid.')

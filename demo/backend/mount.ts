@@ -7,7 +7,7 @@ import { audit } from './audit.js'
 import { callerBy } from './auth/accounts.js'
 import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
-import { Refusal } from './errors.js'
+import { invalid } from './errors.js'
 import { Answer, type Backend, type Call, type Handler, type Handlers } from './route.js'
 
 // What the gateway answers without asking the backend.
@@ -77,6 +77,6 @@ const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) 
   const exchange = path === '/api/auth/login' ? TypeCompiler.Compile(SessionExchangeSchema) : null
   return (body) => {
     if ((body === undefined && bodyOptional) || compiled.Check(body) || exchange?.Check(body)) return
-    throw new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', fieldFaults(compiled.Errors(body)))
+    throw invalid(fieldFaults(compiled.Errors(body)))
   }
 }

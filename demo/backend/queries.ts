@@ -1,9 +1,9 @@
-import type { Fields, Value } from './database/database.js'
 import { invalid, notFound } from './errors.js'
 import { pageOf, textOf } from './paging.js'
 import { getRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, idOf, type Run } from './route.js'
+import type { Fields, Value } from './world.js'
 
 // Answers that are what a statement finds. Its placeholders are, in order, what the request says under the given names, in
 // its path or in its query: null where it says nothing.
@@ -53,6 +53,6 @@ const momentOf = (query: Fields, name: string): Date | null => {
   const text = textOf(query, name)
   if (text === null) return null
   const moment = new Date(/^\d+$/.test(text) ? Number(text) : text)
-  if (Number.isNaN(moment.getTime())) throw invalid(`/${name}`, 'must be a point in time')
+  if (Number.isNaN(moment.getTime())) throw invalid([{ path: `/${name}`, message: 'must be a point in time' }])
   return moment
 }

@@ -1,9 +1,8 @@
 import { sqlName } from './database/columns.js'
-import type { Fields, Value } from './database/database.js'
 import { invalid, notFound } from './errors.js'
-import { type Page, pageOf } from './paging.js'
+import { pageOf } from './paging.js'
 import type { Resource } from './resources.js'
-import type { World } from './world.js'
+import type { Fields, Value, World } from './world.js'
 
 // Reading and writing the rows of every resource. Names in SQL come from its description, values are always parameters.
 
@@ -12,7 +11,7 @@ export const listRecords = async (
   { database }: World,
   { table, columns, readable, search, order }: Resource,
   query: Fields,
-  { limit, offset }: Pick<Page, 'limit' | 'offset'>
+  { limit, offset }: Pick<ReturnType<typeof pageOf>, 'limit' | 'offset'>
 ) => {
   const page = pageOf(query)
   const values: Value[] = []
@@ -26,7 +25,7 @@ export const listRecords = async (
     conditions.push(`(${search.map((field) => `${readable[field]} ILIKE ${pattern}`).join(' OR ')})`)
   }
   const by = page.sort ?? order
-  if (!Object.hasOwn(readable, by)) throw invalid('/sort', 'is not a field to sort by')
+  if (!Object.hasOwn(readable, by)) throw invalid([{ path: '/sort', message: 'is not a field to sort by' }])
   const from = `FROM ${table} WHERE ${['true', ...conditions].join(' AND ')}`
   const [counted] = await database.rows<{ total: number }>(`SELECT count(*)::int AS total ${from}`, values)
   const rows = await database.rows(

@@ -2,9 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Method } from '../../src/gateway/routes/declare.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
-import type { Database, Fields } from './database/database.js'
 import type { BuildingLayout } from './site/layout.js'
-import type { World } from './world.js'
+import type { Database, Fields, World } from './world.js'
 
 /** All that routes work with, whatever is asked. */
 export interface Backend extends World {

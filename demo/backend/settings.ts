@@ -1,6 +1,5 @@
-import type { Fields } from './database/database.js'
 import { putRow } from './records.js'
-import type { World } from './world.js'
+import type { Fields, World } from './world.js'
 
 /** What stands in the table `settings` under this name; the fallback where nothing does. */
 export const readSetting = async <T extends Fields>(

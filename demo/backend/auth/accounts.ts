@@ -1,7 +1,6 @@
 import { compare, hash } from 'bcryptjs'
-import type { Fields } from '../database/database.js'
 import { Refusal } from '../errors.js'
-import type { World } from '../world.js'
+import type { Fields, World } from '../world.js'
 import { type Caller, CHANGE_PASSWORD } from './permissions.js'
 
 /** One below the gateway's limit for an address, so that both can be met. */

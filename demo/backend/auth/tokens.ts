@@ -1,10 +1,15 @@
+import { Check } from '@sinclair/typebox/value'
+import { GeneralSettingsSchema } from '../../../schemas/management.js'
 import { AppTokenVerifier, createAppToken } from '../../../src/shared/app-token.js'
 import { secretKey, signJwt } from '../../../src/shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../../../src/shared/token-errors.js'
-import type { Fields } from '../database/database.js'
+import { readSetting } from '../settings.js'
+import type { Fields, World } from '../world.js'
 import type { Account } from './accounts.js'
 
 export const RELAY_LIFETIME_SECONDS = 60 * 60
+const USUAL_SECONDS = 8 * 60 * 60
+const REMEMBERED_SECONDS = 7 * 24 * 60 * 60
 
 export type Tokens = ReturnType<typeof createTokens>
 
@@ -36,4 +41,12 @@ export const createTokens = (appSecret: string, relaySecret: string, now: () => 
     relayToken: (userId: string): string =>
       signJwt({ sub: userId }, relayKey, { lifetimeSeconds: RELAY_LIFETIME_SECONDS, nowMs: now().getTime() })
   }
+}
+
+/** How long a session lasts that begins now: as the settings say, for everybody alike, or as usual where they do not. */
+export const sessionLifetimeSeconds = async (world: Pick<World, 'database'>, remembered: boolean): Promise<number> => {
+  const { sessionTimeoutMinutes: minutes } = await readSetting(world, 'settings/general', {} as Fields)
+  // A database that was kept may hold what is no longer allowed, and nobody is to be locked out by it.
+  const isSet = typeof minutes === 'number' && Check(GeneralSettingsSchema.properties.sessionTimeoutMinutes, minutes)
+  return isSet ? minutes * 60 : remembered ? REMEMBERED_SECONDS : USUAL_SECONDS
 }

@@ -1,7 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
-import { type Database, statementsOn } from './database.js'
+import type { Database } from '../world.js'
+import { statementsOn } from './statements.js'
 
 /**
  * PostgreSQL inside this process, in memory. To make an empty one takes it ten times as long as to read one back, so the

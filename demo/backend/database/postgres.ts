@@ -1,5 +1,6 @@
 import { Pool } from 'pg'
-import { type Database, statementsOn } from './database.js'
+import type { Database } from '../world.js'
+import { statementsOn } from './statements.js'
 
 const CONNECTIONS = 10
 const CONNECT_TIMEOUT_MS = 5_000

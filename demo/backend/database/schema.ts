@@ -1,6 +1,6 @@
 import { type Resource, resources } from '../resources.js'
+import type { Statements } from '../world.js'
 import { sqlName } from './columns.js'
-import type { Statements } from './database.js'
 
 const ROLES = { roles: 'id text PRIMARY KEY, name text, description text, permissions jsonb NOT NULL' }
 

@@ -1,4 +1,4 @@
-import type { Fields } from '../database/database.js'
+import type { Fields } from '../world.js'
 
 /** The rows' fields in this order, with their names on top. */
 export const csv = (fields: readonly string[], rows: readonly Fields[]): string =>

@@ -1,4 +1,4 @@
-import type { Fields } from '../database/database.js'
+import type { Fields } from '../world.js'
 import { textOf } from './csv.js'
 
 export interface PdfColumn {

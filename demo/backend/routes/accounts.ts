@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { audit } from '../audit.js'
 import { type Account, exchange, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
 import { passwordChangeRequired } from '../auth/permissions.js'
-import { sessionLifetimeSeconds } from '../auth/session-lifetime.js'
+import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { invalid, Refusal } from '../errors.js'
 import { rows } from '../queries.js'
@@ -23,7 +23,7 @@ const accountOf = async (call: Call): Promise<Account> => {
     return exchange(call, String(email))
   }
   const login = email ?? username
-  if (typeof login !== 'string') throw invalid('/email', 'is required')
+  if (typeof login !== 'string') throw invalid([{ path: '/email', message: 'is required' }])
   return signIn(call, login, String(password))
 }
 
@@ -48,7 +48,7 @@ const resetPassword: Run = async (call) => {
   const { newPassword, mustChange = true } = call.body
   if (isChangingOwn) {
     if (id !== userId) throw passwordChangeRequired()
-    if (typeof newPassword !== 'string') throw invalid('/newPassword', 'is required')
+    if (typeof newPassword !== 'string') throw invalid([{ path: '/newPassword', message: 'is required' }])
     await mustBeNew(call, id, newPassword)
   }
   await updateRecord(call, users, id, { mustChangePassword: !isChangingOwn && mustChange })

@@ -1,10 +1,9 @@
-import type { Value } from '../database/database.js'
 import { notFound } from '../errors.js'
 import { about, rows } from '../queries.js'
 import { transmitters } from '../resources.js'
 import { type Handlers, handler } from '../route.js'
 import { readSetting, writeSetting } from '../settings.js'
-import type { World } from '../world.js'
+import type { Value, World } from '../world.js'
 
 const DEFAULTS = { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true }
 

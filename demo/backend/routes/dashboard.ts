@@ -1,6 +1,6 @@
-import type { Fields } from '../database/database.js'
 import { oneRow, rows, together } from '../queries.js'
 import { type Handlers, handler, type Run } from '../route.js'
+import type { Fields } from '../world.js'
 
 // Who and what is heard of there, in queries that call positions p and transmitters t.
 const PRESENT = `count(p.transmitter_id) FILTER (WHERE t.entity_type = 'employee')::int AS personnel,

@@ -1,11 +1,10 @@
 import { crud } from '../crud.js'
-import type { Fields } from '../database/database.js'
 import { textOf } from '../paging.js'
 import { rows } from '../queries.js'
 import { createRecord, getRecord, putRow } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
 import { type Call, callerOf, type Handlers, handler, type Run } from '../route.js'
-import type { World } from '../world.js'
+import type { Fields, World } from '../world.js'
 
 const EVENTS = `SELECT v.id, v.emergency_id AS "emergencyId", v.kind, v.message, v.user_email AS "userEmail", v.at, e.type,
     e.title

@@ -1,5 +1,4 @@
 import { crud } from '../crud.js'
-import type { Fields } from '../database/database.js'
 import { Refusal } from '../errors.js'
 import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
@@ -8,6 +7,7 @@ import { fileAnswer, type Handlers, handler, idOf, type Run } from '../route.js'
 import { distance, type Point } from '../site/geometry.js'
 import { planSvg } from '../site/plan-svg.js'
 import { storedImage, storeImage } from '../uploads.js'
+import type { Fields } from '../world.js'
 
 const MAX_PLAN_BYTES = 10 * 1024 * 1024
 

@@ -1,9 +1,9 @@
 import { crud } from '../crud.js'
-import type { Fields } from '../database/database.js'
 import { together } from '../queries.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
 import { readSetting, writeSetting } from '../settings.js'
+import type { Fields } from '../world.js'
 
 const DEFAULTS: Readonly<Record<string, Fields>> = {
   ble: { scanIntervalMs: 1000, rssiThreshold: -90, txPower: -59, pathLossExponent: 2.4, minReceivers: 3 },

@@ -1,18 +1,18 @@
 import { changeMany } from '../bulk.js'
 import { crud } from '../crud.js'
-import type { Fields } from '../database/database.js'
 import { notFound } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
-import { WHOLE_LIST } from '../paging.js'
 import { about, rows } from '../queries.js'
 import { listRecords } from '../records.js'
 import { personnel } from '../resources.js'
 import { type Call, fileAnswer, type Handlers, handler, idOf, idsIn, type Run } from '../route.js'
 import { removeImages, storedImage, storeImage } from '../uploads.js'
+import type { Fields } from '../world.js'
 import { carrying } from './things.js'
 
 const MAX_PHOTO_BYTES = 2 * 1024 * 1024
+const MAX_EXPORTED = 1_000_000
 const EXPORTS = { perMinute: 30 }
 
 const CSV_FIELDS = (
@@ -71,20 +71,15 @@ const removePhoto: Run = async (call) => {
 const exported =
   (mediaType: string, fileName: string, write: (people: readonly Fields[]) => string | Buffer): Run =>
   async (call) => {
-    const everybody = await listRecords(call, personnel, call.query, WHOLE_LIST)
+    const everybody = await listRecords(call, personnel, call.query, { limit: MAX_EXPORTED, offset: 0 })
     return fileAnswer(mediaType, write(everybody.rows), fileName)
   }
 
 const deleteMany: Run = async (call) => {
-  const outcome = await changeMany(call, personnel, idsIn(call.body), 'delete')
+  const outcome = await changeMany(call, personnel, 'delete')
   await forget(call, idsIn(call.body))
   return outcome
 }
-
-const toAll =
-  (action: string): Run =>
-  (call) =>
-    changeMany(call, personnel, idsIn(call.body), action)
 
 export const personnelRoutes: Handlers = {
   ...crud(personnel, { prepare: completed, stored: carried.stored, removed: forget }),
@@ -103,6 +98,8 @@ export const personnelRoutes: Handlers = {
     EXPORTS
   ),
   'POST /api/personnel/batch-delete': handler('personnel.delete', deleteMany),
-  'POST /api/personnel/bulk-activate': handler('personnel.update', toAll('activate')),
-  'POST /api/personnel/bulk-deactivate': handler('personnel.update', toAll('deactivate'))
+  'POST /api/personnel/bulk-activate': handler('personnel.update', (call) => changeMany(call, personnel, 'activate')),
+  'POST /api/personnel/bulk-deactivate': handler('personnel.update', (call) =>
+    changeMany(call, personnel, 'deactivate')
+  )
 }

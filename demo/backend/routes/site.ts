@@ -1,10 +1,10 @@
 import { bulk } from '../bulk.js'
 import { crud } from '../crud.js'
-import type { Fields } from '../database/database.js'
 import { rows } from '../queries.js'
 import { changeRecords } from '../records.js'
 import { buildings, gateways, receivers, zones } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
+import type { Fields } from '../world.js'
 
 const ORDER = 'SELECT id, name, display_order AS "displayOrder" FROM buildings ORDER BY display_order, id'
 

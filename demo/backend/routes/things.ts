@@ -35,11 +35,7 @@ const giveTransmitter = async (
   if (given === undefined) throw unknownReference()
 }
 
-const takeTransmitters = async (
-  { database }: World,
-  entityType: string,
-  entityIds: readonly string[]
-): Promise<void> => {
+const takeTransmitters = async ({ database }: World, entityType: string, entityIds: readonly string[]) => {
   await database.rows(
     `UPDATE transmitters SET entity_type = NULL, entity_id = NULL, status = 'available', assigned_at = NULL
      WHERE entity_type = $1 AND entity_id = ANY($2::text[])`,
@@ -66,7 +62,7 @@ const UNASSIGNED = `SELECT id, name, mac_address AS "macAddress", model, battery
 
 const assign: Run = async (call) => {
   const { transmitterId, entity_type, entityId, personnelId, assetId } = call.body
-  if (transmitterId == null) throw invalid('/transmitterId', 'is required')
+  if (transmitterId == null) throw invalid([{ path: '/transmitterId', message: 'is required' }])
   const kind = personnelId != null ? 'employee' : assetId != null ? 'asset' : entity_type
   const carrier = personnelId ?? assetId ?? entityId ?? null
   // A visitor's badge names a kind and nobody; without either it goes back to the shelf.

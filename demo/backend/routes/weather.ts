@@ -1,9 +1,9 @@
-import type { Fields } from '../database/database.js'
 import { notFound } from '../errors.js'
+import { together } from '../queries.js'
 import { seededRandom } from '../random.js'
 import { type Handlers, handler } from '../route.js'
 import { readSetting, writeSetting } from '../settings.js'
-import type { World } from '../world.js'
+import type { Fields, World } from '../world.js'
 
 const HOUR_MS = 60 * 60_000
 const SEVERITIES = ['minor', 'moderate', 'severe', 'extreme']
@@ -23,7 +23,15 @@ const weatherAt = (ms: number) => {
   }
 }
 
-const forecastAt = (ms: number) => Array.from({ length: 24 }, (_, hour) => weatherAt(ms + hour * HOUR_MS))
+const conditions = ({ now }: World) => weatherAt(now().getTime())
+
+const forecast = ({ now }: World) =>
+  Array.from({ length: 24 }, (_, hour) => weatherAt(now().getTime() + hour * HOUR_MS))
+
+const alerts = (world: World) =>
+  forecast(world)
+    .filter(({ windSpeed }) => windSpeed >= STRONG_WIND)
+    .map(({ at, windSpeed }) => ({ at, severity: 'moderate', title: 'Strong wind', windSpeed }))
 
 const severity = (world: World, name: string): Promise<Fields> => {
   const grave = name === 'severe' || name === 'extreme'
@@ -32,13 +40,9 @@ const severity = (world: World, name: string): Promise<Fields> => {
 }
 
 export const weatherRoutes: Handlers = {
-  'GET /api/weather/conditions': handler('weather.read', ({ now }) => weatherAt(now().getTime())),
-  'GET /api/weather/forecast': handler('weather.read', ({ now }) => forecastAt(now().getTime())),
-  'GET /api/weather/alerts': handler('weather.read', ({ now }) =>
-    forecastAt(now().getTime())
-      .filter(({ windSpeed }) => windSpeed >= STRONG_WIND)
-      .map(({ at, windSpeed }) => ({ at, severity: 'moderate', title: 'Strong wind', windSpeed }))
-  ),
+  'GET /api/weather/conditions': handler('weather.read', conditions),
+  'GET /api/weather/forecast': handler('weather.read', forecast),
+  'GET /api/weather/alerts': handler('weather.read', alerts),
   'GET /api/weather/settings': handler('weather.read', (call) =>
     Promise.all(SEVERITIES.map((name) => severity(call, name)))
   ),
@@ -48,8 +52,8 @@ export const weatherRoutes: Handlers = {
     return writeSetting(call, `weather/${name}`, { ...(await severity(call, name)), ...call.body, severity: name })
   }),
   // The sky is worked out whenever somebody looks: there is nothing to fetch.
-  'POST /api/weather/refresh': handler('weather.update', ({ now }) => {
-    const ms = now().getTime()
-    return { fetchedAt: now().toISOString(), conditions: weatherAt(ms), forecast: forecastAt(ms) }
-  })
+  'POST /api/weather/refresh': handler(
+    'weather.update',
+    together({ fetchedAt: ({ now }) => now().toISOString(), conditions, forecast })
+  )
 }

@@ -1,14 +1,6 @@
 import type { AmbientEntry } from '../../../schemas/realtime.js'
 import { integerBetween, pick, type Random } from '../random.js'
-
-const KINDS = [
-  ['phone', 'Pear Devices'],
-  ['phone', 'Northern Mobile'],
-  ['headset', 'Soundwell'],
-  ['watch', 'Tickwise'],
-  ['laptop', 'Slate Computers'],
-  ['tracker', null]
-] as const
+import { DEVICE_KINDS } from '../site/names.js'
 
 const DEVICES = 40
 const HEARD_AT_ONCE = 6
@@ -19,7 +11,7 @@ const HEARD_AT_ONCE = 6
  */
 export const ambientDevices = (random: Random) => {
   const devices = Array.from({ length: DEVICES }, (_, index) => {
-    const [deviceType, manufacturer] = pick(random, KINDS)
+    const [deviceType = '', manufacturer = null] = pick(random, DEVICE_KINDS).split(':')
     return { index, deviceId: address(random), deviceType, manufacturer }
   })
   return (receiverIds: readonly string[], timestamp: number): AmbientEntry[] =>

@@ -1,8 +1,7 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { between, pick, type Random, seededRandom, seedOf } from '../random.js'
-import { contains, inset, type Point, toCentimetres } from '../site/geometry.js'
+import { contains, distance, inset, type Point, toCentimetres } from '../site/geometry.js'
 import { type BuildingLayout, type FloorLayout, type Region, regionAt } from '../site/layout.js'
-import { type Walker, walk } from './walker.js'
 import { type Waypoint, type Ways, waysIn } from './ways.js'
 
 /** Who carries a transmitter, and where it is at home. */
@@ -25,10 +24,17 @@ const FROM_THE_WALL = 0.8
 /** How far off a measured place may be on either axis; nobody is measured into the next room. */
 export const NOISE = 0.15
 
-interface Resident extends Walker {
+/** Somebody or something that carries a transmitter: on the way, or at rest where the way has ended. */
+interface Resident {
+  readonly id: string
   readonly kind: Carrier['kind']
   readonly random: Random
   readonly home: Region
+  /** In metres per second. */
+  readonly speed: number
+  place: Waypoint
+  way: readonly Waypoint[]
+  restMs: number
   leaving: boolean
 }
 
@@ -131,6 +137,26 @@ export class Simulation {
     const floor = this.#floors.get(place.floorId)
     return floor && regionAt(floor, place)
   }
+}
+
+/** Lets time pass. `paceAt` slows it down on stairs. */
+const walk = (resident: Resident, ms: number, paceAt: (place: Waypoint) => number): void => {
+  let leftMs = ms
+  for (const next of resident.way) {
+    const { x, y, floorId } = resident.place
+    const metresPerMs = (resident.speed * paceAt(resident.place)) / 1000
+    const metres = distance(resident.place, next)
+    // Up or down the stairs the two ends of a step are the same place on different floors.
+    if (metres > metresPerMs * leftMs) {
+      const part = (metresPerMs * leftMs) / metres
+      resident.place = { x: x + (next.x - x) * part, y: y + (next.y - y) * part, floorId }
+      return
+    }
+    leftMs -= metres / metresPerMs
+    resident.place = next
+    resident.way = resident.way.slice(1)
+  }
+  resident.restMs -= leftMs
 }
 
 const roomsOf = ({ regions }: FloorLayout): readonly Region[] =>

@@ -1,18 +1,16 @@
 import type { Logger } from 'pino'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
-import type { Statements } from '../database/database.js'
 import { seededRandom } from '../random.js'
 import type { BuildingLayout } from '../site/layout.js'
+import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
 import { type Carrier, Simulation } from './simulation.js'
 
-export interface SimulatorParts {
+export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
   readonly site: readonly BuildingLayout[]
   readonly seed: number
-  readonly database: Statements
   readonly publisher: Pick<Publisher, 'publish'>
-  readonly now: () => Date
   readonly log: Logger
 }
 

@@ -24,3 +24,6 @@ export const JOB_TITLES = names(`
 export const ASSET_KINDS = names(`
   Pallet truck:transport, Tool trolley:transport, Oscilloscope:instrument, Microscope:instrument, Projector:equipment,
   Air sampler:instrument, Defibrillator:safety, Laptop cart:equipment, Gas cylinder:material, Welding set:tool`)
+
+export const DEVICE_KINDS = names(`
+  phone:Pear Devices, phone:Northern Mobile, headset:Soundwell, watch:Tickwise, laptop:Slate Computers, tracker`)

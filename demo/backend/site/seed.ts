@@ -1,9 +1,8 @@
 import { ROLES } from '../auth/permissions.js'
-import type { Fields } from '../database/database.js'
 import { integerBetween, pick, type Random, seededRandom } from '../random.js'
 import { insertRecords, putRow } from '../records.js'
 import * as resources from '../resources.js'
-import type { World } from '../world.js'
+import type { Fields, World } from '../world.js'
 import { centerOf, cornersOf, toCentimetres } from './geometry.js'
 import { seedHistory } from './history.js'
 import type { BuildingLayout, FloorLayout, Region, ZoneKind } from './layout.js'
@@ -235,14 +234,12 @@ const beaconRow = (minor: number, random: Random): Fields => {
   }
 }
 
+const DRILL = { type: 'evacuation', severity: 'minor', buildingId: '1', isDrill: true, status: 'resolved' }
+
 const pastDrill = (now: Date): Fields => ({
-  type: 'evacuation',
-  severity: 'minor',
+  ...DRILL,
   title: 'Quarterly evacuation drill',
-  buildingId: '1',
   message: 'This is a drill. Leave by the nearest exit.',
-  isDrill: true,
-  status: 'resolved',
   startedAt: timeAgo(now, 20),
   resolvedAt: timeAgo(now, 20, 15),
   resolution: 'Everybody out in nine minutes.'
