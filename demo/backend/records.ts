@@ -2,7 +2,7 @@ import { sqlName } from './database/columns.js'
 import { invalid, notFound } from './errors.js'
 import { pageOf } from './paging.js'
 import type { Resource } from './resources.js'
-import type { Fields, Value, World } from './world.js'
+import type { Fields, Value, Values, World } from './world.js'
 
 // Reading and writing the rows of every resource. Names in SQL come from its description, values are always parameters.
 
@@ -37,22 +37,14 @@ export const listRecords = async (
 }
 
 /** Throws `NOT_FOUND`. */
-export const getRecord = async (
-  { database }: World,
-  { table, noun, readable }: Resource,
-  id: string
-): Promise<Fields> => {
+export const getRecord = async ({ database }: World, { table, noun, readable }: Resource, id: string) => {
   const [row] = await database.rows(`SELECT ${selected(readable)} FROM ${table} WHERE id = $1`, [id])
   if (row === undefined) throw notFound(noun)
   return flattened(row)
 }
 
-/** Many in one statement. What they say beside their columns is kept too. */
-export const insertRecords = async (
-  { database, now }: World,
-  resource: Resource,
-  rows: readonly (Fields & { readonly id: string })[]
-): Promise<void> => {
+/** Many in one statement, each with its id. What they say beside their columns is kept too. */
+export const insertRecords = async ({ database, now }: World, resource: Resource, rows: readonly Fields[]) => {
   const fields = ['id', ...Object.keys(resource.columns), 'extra']
   await database.rows(
     `INSERT INTO ${resource.table} (${fields.map(sqlName).join(', ')}, created_at, updated_at)
@@ -70,20 +62,15 @@ export const createRecord = async (world: World, resource: Resource, body: Field
 }
 
 /** Changes the fields that are given, in all of these rows; tells which rows there are. */
-export const changeRecords = async (
-  { database, now }: World,
-  resource: Resource,
-  ids: readonly string[],
-  body: Fields
-): Promise<string[]> => {
+export const changeRecords = async (world: World, resource: Resource, ids: readonly string[], body: Fields) => {
   const { table, columns } = resource
   const fields = Object.keys(body).filter((field) => Object.hasOwn(columns, field))
-  const changed = await database.rows<{ id: string }>(
+  const changed = await world.database.rows<{ id: string }>(
     `UPDATE ${table} SET ${fields.map((field) => `${sqlName(field)} = sent."${field}", `).join('')}
        extra = ${table}.extra || sent.extra, updated_at = $3
      FROM jsonb_to_record($2::jsonb) AS sent(${recordOf(resource, [...fields, 'extra'])})
      WHERE ${table}.id = ANY($1::text[]) RETURNING ${table}.id`,
-    [ids, JSON.stringify({ ...body, extra: extraOf(resource, body) }), now()]
+    [ids, JSON.stringify({ ...body, extra: extraOf(resource, body) }), world.now()]
   )
   return changed.map(({ id }) => id)
 }
@@ -102,12 +89,7 @@ export const removeRecords = async ({ database }: World, { table }: Resource, id
 }
 
 /** One row of a table that is no resource. With a key, it takes the place of the one that has it. */
-export const putRow = async (
-  { database }: World,
-  table: string,
-  row: Readonly<Record<string, Value>>,
-  key?: string
-): Promise<void> => {
+export const putRow = async ({ database }: World, table: string, row: Values, key?: string): Promise<void> => {
   const names = Object.keys(row).map(sqlName)
   const instead = names.map((name) => `${name} = excluded.${name}`).join(', ')
   await database.rows(

@@ -35,13 +35,8 @@ export const storeImage = async (call: Call, resource: Resource): Promise<number
   const bytes = Buffer.from(await file.arrayBuffer())
   const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
   if (mediaType === undefined) throw new Refusal(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
-  const name = file.name.slice(0, 200)
-  await putRow(
-    call,
-    'files',
-    { owner: ownerOf(resource, call), mediaType, name, bytes, updatedAt: call.now() },
-    'owner'
-  )
+  const kept = { mediaType, name: file.name.slice(0, 200), bytes, updatedAt: call.now() }
+  await putRow(call, 'files', { owner: ownerOf(resource, call), ...kept }, 'owner')
   return bytes.length
 }
 
@@ -55,11 +50,7 @@ export const storedImage = async (call: Call, resource: Resource): Promise<Answe
 }
 
 /** Tells how many there were. */
-export const removeImages = async (
-  { database }: World,
-  { table }: Resource,
-  ids: readonly string[]
-): Promise<number> => {
+export const removeImages = async ({ database }: World, { table }: Resource, ids: readonly string[]) => {
   const owners = ids.map((id) => `${table}/${id}`)
   return (await database.rows('DELETE FROM files WHERE owner = ANY($1::text[]) RETURNING owner', [owners])).length
 }

@@ -1,6 +1,9 @@
 /** What a statement may be given; objects go in as JSON text. */
 export type Value = string | number | boolean | Date | Uint8Array | readonly string[] | null
 
+/** By the names of the fields that they are for. */
+export type Values = Readonly<Record<string, Value>>
+
 /** A row, or a body: fields by name. */
 export type Fields = Readonly<Record<string, unknown>>
 

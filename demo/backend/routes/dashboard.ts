@@ -7,16 +7,16 @@ const PRESENT = `count(p.transmitter_id) FILTER (WHERE t.entity_type = 'employee
     count(p.transmitter_id) FILTER (WHERE t.entity_type IN ('visitor', 'contractor'))::int AS guests,
     count(p.transmitter_id) FILTER (WHERE t.entity_type = 'asset')::int AS assets`
 
+const HEARD = 'positions p JOIN transmitters t ON t.id = p.transmitter_id'
+
 const SUMMARY = `SELECT
   (SELECT count(*)::int FROM buildings) AS buildings,
   (SELECT count(*)::int FROM floors) AS floors,
   (SELECT count(*)::int FROM zones) AS zones,
   (SELECT count(*)::int FROM personnel) AS personnel,
   (SELECT count(*)::int FROM personnel WHERE is_active IS NOT FALSE) AS "personnelActive",
-  (SELECT count(*)::int FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
-    WHERE t.entity_type = 'employee') AS "personnelOnSite",
-  (SELECT count(*)::int FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
-    WHERE t.entity_type IN ('visitor', 'contractor')) AS "guestsOnSite",
+  (SELECT count(*)::int FROM ${HEARD} WHERE t.entity_type = 'employee') AS "personnelOnSite",
+  (SELECT count(*)::int FROM ${HEARD} WHERE t.entity_type IN ('visitor', 'contractor')) AS "guestsOnSite",
   (SELECT count(*)::int FROM assets) AS assets,
   (SELECT count(*)::int FROM transmitters) AS transmitters,
   (SELECT count(*)::int FROM transmitters WHERE entity_type IS NULL) AS "transmittersUnassigned",
@@ -60,8 +60,7 @@ const ZONES_OF_FLOOR = `SELECT z.id, z.name, z.type, z.capacity, count(p.transmi
 const PERSONNEL = `SELECT count(*)::int AS total, count(*) FILTER (WHERE is_active IS NOT FALSE)::int AS active,
     count(*) FILTER (WHERE is_first_aider)::int AS "firstAiders",
     count(*) FILTER (WHERE is_fire_warden)::int AS "fireWardens",
-    (SELECT count(*)::int FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
-      WHERE t.entity_type = 'employee') AS "onSite"
+    (SELECT count(*)::int FROM ${HEARD} WHERE t.entity_type = 'employee') AS "onSite"
   FROM personnel`
 
 /** Two answers in one: the row, and beside its fields a list of this name. */

@@ -12,18 +12,14 @@ const EVENTS = `SELECT v.id, v.emergency_id AS "emergencyId", v.kind, v.message,
   WHERE $1::text IS NULL OR v.emergency_id = $1 ORDER BY v.at DESC, v.id LIMIT $2 OFFSET $3`
 
 /** Who is where, seen from a muster point: safe at one, missing elsewhere in the house, unknown when never heard. */
-const MUSTER = `SELECT e.id AS "personnelId", e.name, d.name AS department, t.id AS "transmitterId", p.floor_id AS "floorId",
-    p.zone_id AS "zoneId", z.name AS "zoneName", p.at AS "lastSeenAt", e.is_first_aider AS "isFirstAider",
-    e.is_fire_warden AS "isFireWarden",
+const MUSTER = `SELECT e.id AS "personnelId", e.name, d.name AS department, t.id AS "transmitterId",
+    p.floor_id AS "floorId", p.zone_id AS "zoneId", z.name AS "zoneName", p.at AS "lastSeenAt",
+    e.is_first_aider AS "isFirstAider", e.is_fire_warden AS "isFireWarden",
     CASE WHEN p.at IS NULL THEN 'unknown' WHEN z.is_muster_point THEN 'safe' ELSE 'missing' END AS status
-  FROM personnel e
-  JOIN transmitters t ON t.entity_type = 'employee' AND t.entity_id = e.id
-  LEFT JOIN positions p ON p.transmitter_id = t.id
-  LEFT JOIN zones z ON z.id = p.zone_id
-  LEFT JOIN floors f ON f.id = p.floor_id
-  LEFT JOIN departments d ON d.id = e.department_id
-  WHERE e.is_active IS NOT FALSE AND ($1::text IS NULL OR f.building_id = $1)
-  ORDER BY e.name, e.id`
+  FROM personnel e JOIN transmitters t ON t.entity_type = 'employee' AND t.entity_id = e.id
+  LEFT JOIN positions p ON p.transmitter_id = t.id LEFT JOIN zones z ON z.id = p.zone_id
+  LEFT JOIN floors f ON f.id = p.floor_id LEFT JOIN departments d ON d.id = e.department_id
+  WHERE e.is_active IS NOT FALSE AND ($1::text IS NULL OR f.building_id = $1) ORDER BY e.name, e.id`
 
 /** A line in the story of an emergency; answers with how it stands then. */
 const note = async (call: Call, emergencyId: string, kind: string): Promise<Fields> => {

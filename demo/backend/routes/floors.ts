@@ -42,16 +42,12 @@ const accept: Run = async (call) => {
   return updateRecord(call, floors, idOf(call), { ...scale, calibration: null })
 }
 
-interface ReferencePoint {
-  readonly pixel?: Point
-  readonly metre?: Point
-}
+type Place = Readonly<Record<'pixel' | 'metre', Point>>
 
 /** The scale and turn of a plan, from the first two places that are known both on it and on the floor. */
 const calibrationOf = ({ referencePoints, pixelsPerMetre, rotation, origin }: Fields) => {
-  const points = (Array.isArray(referencePoints) ? (referencePoints as ReferencePoint[]) : []).flatMap(
-    ({ pixel, metre }) => (pixel && metre ? [{ pixel, metre }] : [])
-  )
+  const sent = Array.isArray(referencePoints) ? (referencePoints as Partial<Place>[]) : []
+  const points = sent.filter((point): point is Place => point.pixel !== undefined && point.metre !== undefined)
   const [first, second] = points
   if (first === undefined || second === undefined) {
     if (typeof pixelsPerMetre === 'number')

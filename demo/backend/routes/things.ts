@@ -3,14 +3,12 @@ import { type CrudOptions, crud } from '../crud.js'
 import { invalid, unknownReference } from '../errors.js'
 import { about, rows } from '../queries.js'
 import { changeRecords, getRecord } from '../records.js'
-import { assets, transmitters } from '../resources.js'
+import { assets, personnel, transmitters } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
 import type { World } from '../world.js'
 
-const TABLES: ReadonlyMap<string, string> = new Map([
-  ['employee', 'personnel'],
-  ['asset', 'assets']
-])
+const tableOf = (kind: string | null): string | null =>
+  kind === 'employee' ? personnel.table : kind === 'asset' ? assets.table : null
 
 /**
  * Hands a transmitter to somebody or something: taken from whoever had it, and what the new carrier had until now goes
@@ -22,8 +20,8 @@ const giveTransmitter = async (
   entityType: string | null,
   entityId: string | null
 ): Promise<void> => {
-  const table = TABLES.get(entityType ?? '')
-  if (entityType !== null && table !== undefined) {
+  const table = tableOf(entityType)
+  if (entityType !== null && table !== null) {
     const [exists] = await world.database.rows(`SELECT id FROM ${table} WHERE id = $1`, [entityId])
     if (exists === undefined) throw unknownReference()
     await takeTransmitters(world, entityType, [entityId ?? ''])

@@ -26,12 +26,10 @@ export const seedSite = async (world: World, site: readonly BuildingLayout[], se
   await seedHistory(world)
 }
 
+type Seed = readonly [resources.Resource, readonly Fields[]]
+
 /** In the order in which they name each other. Those without an id get their number. */
-const rowsOf = (
-  site: readonly BuildingLayout[],
-  random: Random,
-  now: Date
-): readonly (readonly [resources.Resource, readonly Fields[]])[] => {
+const rowsOf = (site: readonly BuildingLayout[], random: Random, now: Date): readonly Seed[] => {
   const floors = site.flatMap((building) => building.floors)
   const regions = floors.flatMap((floor) => floor.regions)
   const people = many(160, (number) => personRow(number, floors, random, now))
