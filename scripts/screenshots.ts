@@ -22,9 +22,10 @@ const DESKTOP: BrowserContextOptions = { viewport: { width: 1280, height: 760 } 
 const DARK: BrowserContextOptions = { colorScheme: 'dark' }
 const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true }
 
+const updated = (page: Page): Promise<void> => page.getByText('Last update: just now').waitFor()
+
 const somebodySelected = async (page: Page): Promise<void> => {
-  await page.getByText('Live', { exact: true }).waitFor()
-  await page.getByText('Last update: just now').waitFor()
+  await updated(page)
   await page.getByRole('region', { name: 'Who is where' }).getByRole('button').nth(1).click()
 }
 
@@ -39,7 +40,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'live-plan-dark', path: '/live/f-4', options: DARK, prepare: somebodySelected },
   { name: 'dashboard', path: '/dashboard' },
   { name: 'personnel', path: '/personnel', options: DARK },
-  { name: 'live-plan-phone', path: '/live/f-2', options: PHONE },
+  { name: 'live-plan-phone', path: '/live/f-2', options: PHONE, prepare: updated },
   // The last one, because everybody else leaves the building for it.
   { name: 'emergency', path: '/emergency', prepare: drillStarted }
 ]
