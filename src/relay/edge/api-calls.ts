@@ -21,6 +21,10 @@ export type ApiReply = string | ReplyError | null
 /** Gives null for what is no object. Throws `BadField`. */
 type RequestReader = () => JsonObject | null
 
+/** A body of empty ones would otherwise hold half a million, and everybody else up for seconds. */
+const MAX_COMMANDS = 10_000
+const TOO_MANY = new BadField('commands', `must be at most ${MAX_COMMANDS}`)
+
 /** Runs what a body asks for. */
 export class ApiCalls {
   readonly #relay: Relay
@@ -46,6 +50,7 @@ export class ApiCalls {
   many(body: Buffer): MaybePromise<ApiReply> {
     const commands = commandsIn(body)
     if (commands === null || commands.length === 0) return null
+    if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
     const replies = commands.map((command) => {
       const called = this.#call(methodName(command.value('method')), () => paramsOf(command, body))
       const number = command.value('id')
@@ -60,15 +65,13 @@ export class ApiCalls {
     const list = request?.place('commands') ?? null
     if (list === null && request?.has('commands')) return thereTwice('commands').reply
     if (list === null || !isListAt(body, list.start)) return new BadField('commands', 'must be a list').reply
-    const replies: MaybePromise<string>[] = []
-    eachEntry(body, list.start, (start) => {
-      const command = JsonObject.at(body, start)
+    const commands: (JsonObject | null)[] = []
+    eachEntry(body, list.start, (start) => commands.push(JsonObject.at(body, start)) <= MAX_COMMANDS)
+    if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
+    const replies = commands.map((command) => {
       const [method = ''] = command?.names ?? []
       const called = this.#call(method, () => command && objectIn(command, method, body))
-      replies.push(
-        after(called, (result) => (result instanceof ReplyError ? errorJson(result) : `{"${method}":${result}}`))
-      )
-      return true
+      return after(called, (result) => (result instanceof ReplyError ? errorJson(result) : `{"${method}":${result}}`))
     })
     return joinReplies(replies, (all) => `{"replies":[${all.join(',')}]}`)
   }
@@ -128,7 +131,7 @@ const requestIn = (body: Buffer): JsonObject | null | undefined => {
 /** Objects with blanks between them, or nothing; null where there is anything else. */
 const commandsIn = (body: Buffer): JsonObject[] | null => {
   const commands: JsonObject[] = []
-  for (let next = afterBlanks(body, 0); next < body.length; ) {
+  for (let next = afterBlanks(body, 0); next < body.length && commands.length <= MAX_COMMANDS; ) {
     const command = JsonObject.at(body, next)
     if (command === null) return null
     commands.push(command)

@@ -5,13 +5,14 @@ import { onOneLine } from '../core/json-text.js'
 import { isObject } from '../core/requests.js'
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
-/** A request of the API could not be read; the message says which field is at fault. */
-export class BadField extends Error {
-  override readonly name = 'BadField'
+/**
+ * A request of the API could not be read; the reply says which field is at fault. No `Error`: nobody sees its stack, and
+ * one body can hold some hundred thousand requests, each of which would have one made.
+ */
+export class BadField {
   readonly reply: ReplyError
 
   constructor(field: string, rule: string) {
-    super(`${field} ${rule}`)
     this.reply = new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${field} ${rule}`)
   }
 }

@@ -96,3 +96,21 @@ t.test('what is there twice where it counts once is refused by its name', async 
   const { error } = refused('commands')
   t.match(await calls.one('batch', Buffer.from('{"commands":[],"commands":[]}')), error)
 })
+
+t.test('a body of more commands than anybody sends is refused, and none of them is run', async (t) => {
+  const { relay } = coreRelay()
+  const calls = new ApiCalls(relay, UNWATCHED, SILENT)
+  const refused = { code: 107, message: 'bad request: commands must be at most 10000' }
+  const many = (count: number) =>
+    Buffer.from('{"method":"publish","params":{"channel":"floor:1","data":1}}'.repeat(count))
+  const batch = (count: number) =>
+    Buffer.from(`{"commands":[${Array(count).fill('{"publish":{"channel":"floor:1","data":1}}').join()}]}`)
+
+  t.match(await calls.many(many(10_001)), refused)
+  t.match(await calls.one('batch', batch(10_001)), refused)
+  const first = JSON.parse(String(await calls.one('publish', Buffer.from('{"channel":"floor:1","data":1}'))))
+  t.equal(first.result.offset, 1)
+
+  t.equal(String(await calls.many(many(10_000))).split('\n').length, 10_000)
+  t.equal(JSON.parse(String(await calls.one('batch', batch(10_000)))).replies.length, 10_000)
+})
