@@ -28,6 +28,15 @@ const logs: Run = async (call) => {
   return partOfList(page, { total: counted?.total ?? 0, limit, offset })
 }
 
+const countBy = (what: string, order: string): Run =>
+  rows(`SELECT ${what}, count(*)::int AS count FROM audit_log GROUP BY 1 ORDER BY ${order}`)
+
+const summary = together({
+  byResult: countBy('result', '1'),
+  byAction: countBy('action', '2 DESC, 1 LIMIT 20'),
+  byDay: countBy("date_trunc('day', at, 'UTC') AS day", '1')
+})
+
 const exported: Run = async (call) => {
   const all = await call.database.rows(AUDIT, [...valuesOf(call, FILTERS), MAX_EXPORTED, 0])
   return fileAnswer('text/csv; charset=utf-8', csv(AUDIT_FIELDS, all), 'audit.csv')
@@ -44,16 +53,7 @@ const noteError: Run = async (call) => {
 /** What happened: the audit log, the activity list, errors that pages report. */
 export const journalRoutes: Handlers = {
   'GET /api/audit/logs': handler('audit.read', logs),
-  'GET /api/audit/summary': handler(
-    'audit.read',
-    together({
-      byResult: rows('SELECT result, count(*)::int AS count FROM audit_log GROUP BY 1 ORDER BY 1'),
-      byAction: rows('SELECT action, count(*)::int AS count FROM audit_log GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20'),
-      byDay: rows(
-        "SELECT date_trunc('day', at, 'UTC') AS day, count(*)::int AS count FROM audit_log GROUP BY 1 ORDER BY 1"
-      )
-    })
-  ),
+  'GET /api/audit/summary': handler('audit.read', summary),
   'GET /api/audit/export': handler('audit.export', exported),
   'GET /api/activity': handler('dashboard.read', rows(ACTIVITY, 'limit', 'offset')),
   'POST /api/proxy/error-log': handler('authenticated', noteError, { status: 201, perMinute: 60 })

@@ -75,6 +75,9 @@ const exported =
     return fileAnswer(mediaType, write(everybody.rows), fileName)
   }
 
+const asCsv = exported('text/csv; charset=utf-8', 'personnel.csv', (people) => csv(CSV_FIELDS, people))
+const asPdf = exported('application/pdf', 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people))
+
 const deleteMany: Run = async (call) => {
   const outcome = await changeMany(call, personnel, 'delete')
   await forget(call, idsIn(call.body))
@@ -87,16 +90,8 @@ export const personnelRoutes: Handlers = {
   'POST /api/personnel/:id/photo': handler('personnel.update', takePhoto, { bodyLimit: MAX_PHOTO_BYTES, status: 201 }),
   'DELETE /api/personnel/:id/photo': handler('personnel.update', removePhoto),
   'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),
-  'GET /api/personnel/export/csv': handler(
-    'personnel.export',
-    exported('text/csv; charset=utf-8', 'personnel.csv', (people) => csv(CSV_FIELDS, people)),
-    EXPORTS
-  ),
-  'GET /api/personnel/export/pdf': handler(
-    'personnel.export',
-    exported('application/pdf', 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people)),
-    EXPORTS
-  ),
+  'GET /api/personnel/export/csv': handler('personnel.export', asCsv, EXPORTS),
+  'GET /api/personnel/export/pdf': handler('personnel.export', asPdf, EXPORTS),
   'POST /api/personnel/batch-delete': handler('personnel.delete', deleteMany),
   'POST /api/personnel/bulk-activate': handler('personnel.update', (call) => changeMany(call, personnel, 'activate')),
   'POST /api/personnel/bulk-deactivate': handler('personnel.update', (call) =>
