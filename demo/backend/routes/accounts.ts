@@ -10,7 +10,7 @@ import { getRecord, updateRecord } from '../records.js'
 import { users } from '../resources.js'
 import { type Call, callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
 
-const OFTEN = { perMinute: 60 }
+const LOGINS = { perMinute: 60 }
 
 /** The exchange opens a session without a password, so it is for the gateway on this machine alone. */
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
@@ -60,9 +60,9 @@ const resetPassword: Run = async (call) => {
 
 /** Signing in and out, and those who do. */
 export const accountRoutes: Handlers = {
-  'POST /api/auth/login': handler('public', login('jwt'), OFTEN),
+  'POST /api/auth/login': handler('public', login('jwt'), LOGINS),
   // Older clients sign in here, and get the format that they know.
-  'POST /api/auth/backend-login': handler('public', login('legacy'), OFTEN),
+  'POST /api/auth/backend-login': handler('public', login('legacy'), LOGINS),
   'GET /api/auth/backend-me': handler('authenticated', callerOf, { orChangingPassword: true }),
   // The session is the token, which the gateway has just thrown away: nothing is left to do, whoever asks.
   'POST /api/auth/logout': handler('public', () => null),

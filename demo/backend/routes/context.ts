@@ -47,7 +47,8 @@ const SIGNALS = `SELECT r.id AS "receiverId", r.name, coalesce(jsonb_agg(jsonb_b
       round(coalesce(r.tx_power, -59) - 10 * coalesce(r.path_loss_exponent, 2.4) * log(greatest(0.5,
         sqrt(((r.position->>'x')::float - p.x) ^ 2 + ((r.position->>'y')::float - p.y) ^ 2)))) AS rssi
     FROM positions p WHERE p.floor_id = r.floor_id ORDER BY rssi DESC, p.transmitter_id LIMIT 5) h ON true
-  WHERE r.floor_id = coalesce($1, 'f-1') AND r.status = 'online' AND r.position IS NOT NULL GROUP BY r.id ORDER BY r.id`
+  WHERE r.floor_id = coalesce($1, 'f-1') AND r.status = 'online' AND jsonb_typeof(r.position->'x') = 'number'
+    AND jsonb_typeof(r.position->'y') = 'number' GROUP BY r.id ORDER BY r.id`
 
 const negotiate: Run = (call) => ({
   url: call.relayUrl,
