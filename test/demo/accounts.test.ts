@@ -229,6 +229,13 @@ t.test('an account', async (t) => {
     t.equal((await login(email, 'first-password')).status, 200)
   })
 
+  t.test('is locked by guesses that come together, however many', async (t) => {
+    const guesses = await Promise.all(Array.from({ length: MAX_FAILURES + 1 }, () => login(email, 'wrong')))
+    t.same(guesses.map(({ status }) => status).sort(), [...Array(MAX_FAILURES).fill(401), 423])
+    t.equal((await login(email, 'first-password')).status, 423)
+    backend.pass(LOCKED_MS + 1)
+  })
+
   t.test('is unlocked by an admin', async (t) => {
     await lockOut()
     t.equal((await login(email, 'first-password')).status, 423)
@@ -244,6 +251,13 @@ t.test('an account', async (t) => {
     t.equal((await login(email, 'first-password')).status, 401)
     t.equal((await me(token)).status, 401)
     t.equal((await login(email, temporaryPassword)).status, 200)
+  })
+
+  t.test('of an admin keeps its rights, whatever the admin does to it', async (t) => {
+    for (const change of [{ role: 'viewer' }, { roleId: 'viewer' }, { isActive: false }])
+      t.match((await backend.ask('PUT', '/api/users/demo-admin', admin, change)).json().error, { code: 'OWN_ACCOUNT' })
+    const same = { role: 'admin', isActive: true }
+    t.equal((await backend.ask('PUT', '/api/users/demo-admin', admin, same)).status, 200)
   })
 
   t.test('that does not exist is neither reset nor unlocked', async (t) => {

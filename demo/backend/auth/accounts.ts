@@ -30,19 +30,19 @@ const find = async ({ database }: World, condition: string, value: string): Prom
 /** Throws the same refusal for an unknown account as for a wrong password. */
 export const signIn = async (world: World, login: string, password: string): Promise<Account> => {
   const row = await find(world, 'lower(u.email) = lower($1) OR lower(u.username) = lower($1)', login)
-  if (row?.lockedUntil && row.lockedUntil > world.now())
-    throw new Refusal(423, 'ACCOUNT_LOCKED', 'This account is locked after too many wrong passwords. Try again later.')
+  if (row?.lockedUntil && row.lockedUntil > world.now()) throw accountLocked()
   // Where there is nothing to compare with, it takes as long all the same, so that the time does not tell.
   const matches = row?.passwordHash
     ? await compare(password, row.passwordHash)
     : await hash(password, world.bcryptRounds).then(() => false)
-  if (row === undefined || !matches) {
-    if (row !== undefined) await countFailure(world, row.userId)
+  if (row?.passwordHash && !(await count(world, row.userId, matches))) throw accountLocked()
+  if (row === undefined || !matches)
     throw new Refusal(401, 'INVALID_CREDENTIALS', 'The e-mail address or the password is wrong.')
-  }
-  await unlock(world, row.userId)
   return signedIn(world, row, row.mustChangePassword)
 }
+
+const accountLocked = (): Refusal =>
+  new Refusal(423, 'ACCOUNT_LOCKED', 'This account is locked after too many wrong passwords. Try again later.')
 
 /** For somebody whom the identity provider has vouched for. */
 export const exchange = async (world: World, email: string): Promise<Account> => {
@@ -79,15 +79,19 @@ export const unlock = async ({ database }: World, userId: string): Promise<void>
   await database.rows('UPDATE credentials SET failures = 0, locked_until = NULL WHERE user_id = $1', [userId])
 }
 
-/** Counting and locking are one statement: of guesses that come together, each counts. */
-const countFailure = async ({ database, now }: World, userId: string): Promise<void> => {
-  await database.rows(
+/**
+ * Counting and locking are one statement: of guesses that come together, each counts. False where the account has been
+ * locked since: then not even the right one is good, and no answer tells which one it was.
+ */
+const count = async ({ database, now }: World, userId: string, matches: boolean): Promise<boolean> => {
+  const counted = await database.rows(
     `UPDATE credentials SET
-       failures = CASE WHEN locked_until IS NULL THEN failures + 1 ELSE 1 END,
-       locked_until = CASE WHEN locked_until IS NULL AND failures + 1 >= $2 THEN $3::timestamptz END
-     WHERE user_id = $1`,
-    [userId, MAX_FAILURES, new Date(now().getTime() + LOCKED_MS)]
+       failures = CASE WHEN $2 THEN 0 WHEN locked_until IS NULL THEN failures + 1 ELSE 1 END,
+       locked_until = CASE WHEN NOT $2 AND locked_until IS NULL AND failures + 1 >= $3 THEN $4::timestamptz END
+     WHERE user_id = $1 AND (locked_until IS NULL OR locked_until <= $5) RETURNING user_id`,
+    [userId, matches, MAX_FAILURES, new Date(now().getTime() + LOCKED_MS), now()]
   )
+  return counted.length > 0
 }
 
 const signedIn = async ({ database, now }: World, row: AccountRow, mustChangePassword: boolean): Promise<Account> => {

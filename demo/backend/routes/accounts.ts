@@ -75,6 +75,9 @@ export const accountRoutes: Handlers = {
     }),
     stored: async (call, id) => {
       const { password } = call.body
+      const { role, isActive } = await getRecord(call, users, id)
+      if (id === callerOf(call).userId && (role !== callerOf(call).role || isActive === false))
+        throw new Refusal(409, 'OWN_ACCOUNT', 'You cannot take away your own rights.')
       if (typeof password === 'string') await setPassword(call, id, password)
     },
     removed: async (call, ids) => {
