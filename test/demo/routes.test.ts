@@ -142,7 +142,16 @@ t.test('a list', async (t) => {
     t.equal((await list('?constructor=x&__proto__=y&limit=1')).success, true, 'what is no field is no filter')
   })
 
-  for (const query of ['?limit=0', '?limit=x', '?offset=-1', '?sort=id+desc;drop', '?sort=constructor']) {
+  for (const query of [
+    '?limit=0',
+    '?limit=x',
+    '?limit=1e9',
+    '?limit=2.5',
+    '?limit=true',
+    '?offset=-1',
+    '?sort=id+desc;drop',
+    '?sort=constructor'
+  ]) {
     t.test(`refuses ${query}`, async (t) => {
       t.match(await list(query), { success: false, error: { code: 'VALIDATION_FAILED' } })
     })
