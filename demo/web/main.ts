@@ -6,4 +6,6 @@ import '../../src/ui/base.css'
 import '../../src/ui/frame.css'
 import './signs.css'
 
-createApp(App).use(router).mount('#app')
+const app = createApp(App).use(router)
+// The first page is known before anything is shown: nothing has to make room for the menu.
+void router.isReady().then(() => app.mount('#app'))
