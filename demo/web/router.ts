@@ -1,4 +1,4 @@
-import { nextTick, shallowRef, watch } from 'vue'
+import { nextTick, shallowRef } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
 import type { Layout, PageMeta } from '../../src/client/guards/visit.js'
 import { installGuards } from '../../src/client/vue-router.js'
@@ -77,7 +77,9 @@ router.afterEach(async (to, from) => {
   document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
 })
 
-watch(sessionEnd, (end) => {
+// The session came to its end, or another tab has signed out.
+session.onChange(({ isSignedIn }) => {
   const { path, fullPath } = router.currentRoute.value
-  if (end === 'over' && path !== LOGIN_PAGE) void router.push({ path: LOGIN_PAGE, query: { returnTo: fullPath } })
+  if (isSignedIn || sessionEnd.value === 'left' || path === LOGIN_PAGE) return
+  void router.push({ path: LOGIN_PAGE, query: { returnTo: fullPath } })
 })

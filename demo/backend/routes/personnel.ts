@@ -1,6 +1,6 @@
 import { changeMany } from '../bulk.js'
 import { crud } from '../crud.js'
-import { notFound } from '../errors.js'
+import { invalid, notFound } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
 import { about, rows } from '../queries.js'
@@ -38,6 +38,7 @@ const BEACONS = `SELECT id, name, mac_address AS "macAddress", 'transmitter' AS 
 const completed = async ({ body, database }: Call): Promise<Fields> => {
   const { firstName, lastName, department, departmentId } = body
   const name = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
+  if (name === '' && body.name === '') throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
   const [known] =
     typeof department === 'string' && departmentId === undefined
       ? await database.rows('SELECT id FROM departments WHERE lower(name) = lower($1)', [department])

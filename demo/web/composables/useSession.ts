@@ -6,7 +6,7 @@ const state = shallowRef(session.state)
 session.onChange((changed) => {
   state.value = changed
   // Also without a password: the provider may still know who it is.
-  if (changed.isSignedIn && sessionEnd.value === 'over') sessionEnd.value = 'none'
+  if (changed.isSignedIn && sessionEnd.value !== 'soon') sessionEnd.value = 'none'
 })
 
 const permissions = computed(() => new Set(state.value.permissions))

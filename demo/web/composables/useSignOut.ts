@@ -1,6 +1,6 @@
 import { useRouter } from 'vue-router'
 import { useToasts } from '../../../src/ui/useToasts.js'
-import { signOut } from '../services.js'
+import { sessionEnd, signOut } from '../services.js'
 import { messageOf } from './useLoad.js'
 
 /** The gateway counts signing out among the attempts to sign in, and may say no: then the session is still there. */
@@ -9,10 +9,12 @@ export const useSignOut = () => {
   const { say } = useToasts()
 
   return async (): Promise<void> => {
+    sessionEnd.value = 'left'
     try {
       const isLeaving = await signOut()
       if (!isLeaving) await router.push('/login')
     } catch (error) {
+      sessionEnd.value = 'none'
       say(`You are still signed in. ${messageOf(error)}`)
     }
   }
