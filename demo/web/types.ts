@@ -66,7 +66,7 @@ export interface Dashboard {
   readonly personnel: { readonly presence: readonly { readonly at: string; readonly people: number }[] }
 }
 
-export interface BatteryStats {
+export interface BatteryStats extends Counts<'low' | 'critical'> {
   readonly distribution: readonly Counts<'from' | 'devices'>[]
 }
 

@@ -142,11 +142,14 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same([...admin.complaints, ...complaints], [])
     })
 
-    t.test('ends when somebody signs out', async (t) => {
+    t.test('ends when somebody signs out, in every tab', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
+      const otherTab = await page.context().newPage()
+      await otherTab.goto('/emergency')
       await page.goto('/settings')
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.waitForURL('**/login')
+      await otherTab.waitForURL('**/login?returnTo=/emergency')
       t.notOk((await page.context().cookies()).some(({ name }) => name.startsWith('auth_')))
       await page.goto('/personnel')
       await page.waitForURL('**/login?returnTo=**')
