@@ -11,8 +11,15 @@ export const readSetting = async <T extends Fields>(
   return row?.value ?? fallback
 }
 
-/** Answers with what is kept. */
-export const writeSetting = async <T extends Fields>(world: World, name: string, value: T): Promise<T> => {
-  await putRow(world, 'settings', { name, value: JSON.stringify(value), updatedAt: world.now() }, 'name')
-  return value
+export const writeSetting = (world: World, name: string, value: Fields): Promise<void> =>
+  putRow(world, 'settings', { name, value: JSON.stringify(value), updatedAt: world.now() }, 'name')
+
+/** Adds to what is kept, or to the fallback, in one statement: of changes that come together, none is lost. */
+export const changeSetting = async ({ database, now }: World, name: string, fallback: Fields, changes: Fields) => {
+  const [kept] = await database.rows<{ value: Fields }>(
+    `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb || $3::jsonb, $4)
+     ON CONFLICT (name) DO UPDATE SET value = settings.value || $3::jsonb, updated_at = $4 RETURNING value`,
+    [name, JSON.stringify(fallback), JSON.stringify(changes), now()]
+  )
+  return kept?.value
 }

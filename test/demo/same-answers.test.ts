@@ -93,5 +93,13 @@ t.test('PostgreSQL and the embedded database give the same answers', async (t) =
     const { data, meta } = (await backend.ask('GET', '/api/zones?search=Roof', token)).json()
     t.match(data, [{ name: 'Roof', more: { a: [1] } }])
     t.equal(meta.total, 1)
+
+    // Over several connections: here two can really happen at once.
+    const changes = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`added${index}`, index]))
+    const group = '/api/mgmt/settings/general'
+    await Promise.all(
+      Object.entries(changes).map(([name, value]) => backend.ask('PATCH', group, token, { [name]: value }))
+    )
+    t.match((await backend.ask('GET', group, token)).json().data, changes, 'of changes at once, none is lost')
   })
 })

@@ -2,7 +2,7 @@ import { notFound } from '../errors.js'
 import { about, rows } from '../queries.js'
 import { transmitters } from '../resources.js'
 import { type Handlers, handler } from '../route.js'
-import { readSetting, writeSetting } from '../settings.js'
+import { changeSetting, readSetting } from '../settings.js'
 import type { Value, World } from '../world.js'
 
 const DEFAULTS = { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true }
@@ -40,8 +40,8 @@ export const batteryRoutes: Handlers = {
   }),
   'GET /api/battery/alerts': handler('battery.read', (call) => graded(call, ALERTS)),
   'GET /api/battery/thresholds': handler('battery.read', thresholds),
-  'PUT /api/battery/thresholds': handler('battery.update', async (call) =>
-    writeSetting(call, 'battery', { ...(await thresholds(call)), ...call.body })
+  'PUT /api/battery/thresholds': handler('battery.update', (call) =>
+    changeSetting(call, 'battery', DEFAULTS, call.body)
   ),
   'GET /api/battery/device/:deviceId': handler('battery.read', async (call) => {
     const [device] = await graded(call, `SELECT ${DEVICE} FROM transmitters WHERE id = $4`, call.params.deviceId ?? '')

@@ -2,7 +2,7 @@ import { crud } from '../crud.js'
 import { together } from '../queries.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
-import { readSetting, writeSetting } from '../settings.js'
+import { changeSetting, readSetting, writeSetting } from '../settings.js'
 import type { Fields } from '../world.js'
 
 const DEFAULTS: Readonly<Record<string, Fields>> = {
@@ -25,10 +25,12 @@ const read =
 const settingsPage = (path: string, groups: readonly string[], show: Run): Handlers => {
   const change: Run = async (call) => {
     const { body, request } = call
+    const isAdded = request.method === 'POST' || request.method === 'PATCH'
     for (const group of groups) {
-      const sent = request.method === 'DELETE' ? DEFAULTS[group] : groups === GROUPS ? body[group] : body
-      const kept = request.method === 'POST' || request.method === 'PATCH' ? await read(group)(call) : {}
-      if (sent != null) await writeSetting(call, `settings/${group}`, Object.assign({}, kept, sent))
+      const { [group]: usual = {} } = DEFAULTS
+      const sent = request.method === 'DELETE' ? usual : groups === GROUPS ? (body[group] as Fields | undefined) : body
+      if (sent && isAdded) await changeSetting(call, `settings/${group}`, usual, sent)
+      else if (sent) await writeSetting(call, `settings/${group}`, sent)
     }
     return show(call)
   }

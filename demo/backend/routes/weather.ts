@@ -2,7 +2,7 @@ import { notFound } from '../errors.js'
 import { together } from '../queries.js'
 import { seededRandom } from '../random.js'
 import { type Handlers, handler } from '../route.js'
-import { readSetting, writeSetting } from '../settings.js'
+import { changeSetting, readSetting } from '../settings.js'
 import type { Fields, World } from '../world.js'
 
 const HOUR_MS = 60 * 60_000
@@ -33,10 +33,9 @@ const alerts = (world: World) =>
     .filter(({ windSpeed }) => windSpeed >= STRONG_WIND)
     .map(({ at, windSpeed }) => ({ at, severity: 'moderate', title: 'Strong wind', windSpeed }))
 
-const severity = (world: World, name: string): Promise<Fields> => {
-  const grave = name === 'severe' || name === 'extreme'
-  const usual = { enabled: true, showBanner: true, notifyByEmail: grave, triggerEmergency: name === 'extreme' }
-  return readSetting<Fields>(world, `weather/${name}`, { severity: name, ...usual })
+const usual = (severity: string): Fields => {
+  const notifyByEmail = severity === 'severe' || severity === 'extreme'
+  return { severity, enabled: true, showBanner: true, notifyByEmail, triggerEmergency: severity === 'extreme' }
 }
 
 export const weatherRoutes: Handlers = {
@@ -44,12 +43,12 @@ export const weatherRoutes: Handlers = {
   'GET /api/weather/forecast': handler('weather.read', forecast),
   'GET /api/weather/alerts': handler('weather.read', alerts),
   'GET /api/weather/settings': handler('weather.read', (call) =>
-    Promise.all(SEVERITIES.map((name) => severity(call, name)))
+    Promise.all(SEVERITIES.map((name) => readSetting(call, `weather/${name}`, usual(name))))
   ),
   'PUT /api/weather/settings/:severity': handler('weather.update', async (call) => {
     const { severity: name = '' } = call.params
     if (!SEVERITIES.includes(name)) throw notFound('severity')
-    return writeSetting(call, `weather/${name}`, { ...(await severity(call, name)), ...call.body, severity: name })
+    return changeSetting(call, `weather/${name}`, usual(name), { ...call.body, severity: name })
   }),
   // The sky is worked out whenever somebody looks: there is nothing to fetch.
   'POST /api/weather/refresh': handler(
