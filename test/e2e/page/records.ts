@@ -113,6 +113,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByText('new@example.com was added').waitFor()
 
       await page.getByRole('button', { name: 'Reset the password of new@example.com' }).click()
+      t.equal(await page.getByRole('button', { name: 'Reset the password of admin@example.com' }).count(), 0)
       t.match(await dialog.locator('code').innerText(), /^[\w-]{12}$/)
       await page.keyboard.press('Escape')
 
