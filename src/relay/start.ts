@@ -1,0 +1,99 @@
+import cluster from 'node:cluster'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { type Environment, SettingsFault } from '../shared/env.js'
+import { createLogger } from '../shared/logger.js'
+import { closeOnSignal } from '../shared/shutdown.js'
+import { buildRelay } from './app.js'
+import { newEpoch } from './build-engine.js'
+import { type RelayConfig, relayConfig } from './config.js'
+import { reloadConfigFile } from './config-reload.js'
+import { runPrimary } from './workers/primary.js'
+import { runWorker } from './workers/worker.js'
+
+const VERSION = 'gatehouse-relay 0.1.0'
+/** What a client that was sent away may take to answer, and some more. */
+const GOODBYE_MS = 6000
+/** A worker that is leaving is waited for longer than it waits itself. */
+const WORKER_MS = 3000
+
+/** Keeps what it has read: workers go by the very same text. */
+class ConfigFile {
+  text: string | null = null
+  readonly read = (path: string): string => {
+    this.text = readFileSync(path, 'utf8')
+    return this.text
+  }
+}
+
+const startAlone = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
+  let config = initial
+  const { server, configure, close, cutOff } = await buildRelay(config, { log, version: VERSION })
+  closeOnSignal({ close, cutOff }, log, config.shutdownMs + GOODBYE_MS)
+  process.on('SIGHUP', () => {
+    const reload = reloadConfigFile(config, environment, new ConfigFile().read)
+    if (!reload.ok) {
+      log.error({ faults: reload.faults }, 'the new config is refused, the old one stays')
+      return
+    }
+    config = reload.config
+    configure(config)
+    log.info({ needsRestart: reload.needsRestart }, 'config reloaded')
+  })
+
+  server.listen(config.listen.port, config.listen.host)
+  await once(server, 'listening')
+  const { address, port } = server.address() as AddressInfo
+  announce(log, address, port)
+}
+
+const startWorkers = async (
+  environment: Environment,
+  config: RelayConfig,
+  file: string | null,
+  log: Logger
+): Promise<void> => {
+  const { host, port } = await runPrimary({
+    config,
+    file,
+    log,
+    graceMs: config.shutdownMs + GOODBYE_MS + WORKER_MS,
+    nowMs: Date.now,
+    newEpoch,
+    reload: (current) => {
+      const next = new ConfigFile()
+      return { outcome: reloadConfigFile(current, environment, next.read), file: next.text }
+    }
+  })
+  announce(log, host, port)
+}
+
+const announce = (log: Logger, address: string, port: number): void =>
+  log.info(`listening at http://${address.includes(':') ? `[${address}]` : address}:${port}`)
+
+/** A person reads this: one line per fault, no stack trace. */
+const giveUp = (lines: readonly string[]): never => {
+  process.stderr.write(lines.map((line) => `relay: ${line}\n`).join(''))
+  process.exit(1)
+}
+
+const startOwner = async (environment: Environment): Promise<void> => {
+  const file = new ConfigFile()
+  const config = relayConfig(environment, file.read)
+  const log = createLogger({ name: 'relay', level: config.logLevel })
+  if (config.workers > 1) await startWorkers(environment, config, file.text, log)
+  else await startAlone(environment, config, log)
+}
+
+/** The process: one relay, the owner of several workers, or one of these. */
+export const start = async (environment: Environment): Promise<void> => {
+  try {
+    if (cluster.isWorker) await runWorker({ environment, version: VERSION, goodbyeMs: GOODBYE_MS })
+    else await startOwner(environment)
+  } catch (error) {
+    if (error instanceof SettingsFault) giveUp(error.faults)
+    giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
+  }
+}
