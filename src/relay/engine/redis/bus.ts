@@ -96,7 +96,7 @@ export class Bus {
   }
 
   /** Of the shard that the channel is on depends with what. */
-  runScript(
+  async runScript(
     channel: string,
     script: Script,
     keys: readonly string[],
@@ -144,17 +144,15 @@ export class Bus {
     this.#placement?.close()
   }
 
-  #at(channel: string, work: (shard: Shard) => Promise<unknown>): Promise<unknown> {
+  async #at(channel: string, work: (shard: Shard) => Promise<unknown>): Promise<unknown> {
     const placement = this.#placement
-    if (placement === null) return Promise.reject(new EngineFault('the engine has not been started'))
+    if (placement === null) throw new EngineFault('the engine has not been started')
     try {
-      return work(placement.shardOf(channel)).catch(async (error) => {
-        if (!(error instanceof Moved)) throw error
-        await placement.refresh()
-        return work(placement.shardOf(channel))
-      })
+      return await work(placement.shardOf(channel))
     } catch (error) {
-      return Promise.reject(error)
+      if (!(error instanceof Moved)) throw error
+      await placement.refresh()
+      return work(placement.shardOf(channel))
     }
   }
 

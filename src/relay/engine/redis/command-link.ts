@@ -51,17 +51,19 @@ export class CommandLink {
     return this.#run
   }
 
-  runScript(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    const call = [script.sha, String(keys.length), ...keys, ...args]
-    return this.#attempt('evalsha', call, (error) => {
-      if (!error.message.includes('NOSCRIPT')) throw this.#fault(error)
+  async runScript(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.send('evalsha', [script.sha, String(keys.length), ...keys, ...args])
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes('NOSCRIPT')) throw error
       // Somebody emptied the cache of scripts.
-      return this.send('eval', [script.text, ...call.slice(1)])
-    })
+      return this.send('eval', [script.text, String(keys.length), ...keys, ...args])
+    }
   }
 
   send(name: string, args: readonly string[]): Promise<unknown> {
-    return this.#attempt(name, args, (error) => {
+    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
+    return this.#send(name, args).catch((error: Error) => {
       throw this.#fault(error)
     })
   }
@@ -75,15 +77,9 @@ export class CommandLink {
     this.#redis.disconnect()
   }
 
-  /** One promise and no more: every publication passes here. */
-  #attempt(name: string, args: readonly string[], failed: (error: Error) => unknown): Promise<unknown> {
-    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
-    return this.#send(name, args).catch(failed)
-  }
-
   #send(name: string, args: readonly string[]): Promise<unknown> {
     this.#cork.hold()
-    return this.#redis.sendCommand(new Command(name, args as string[], { replyEncoding: 'utf8' })) as Promise<unknown>
+    return this.#redis.sendCommand(new Command(name, [...args], { replyEncoding: 'utf8' })) as Promise<unknown>
   }
 
   async #open(): Promise<void> {
@@ -114,6 +110,7 @@ export class CommandLink {
 
   #fault(error: Error): Error {
     const { message } = error
+    if (message.startsWith('NOSCRIPT')) return error
     if (/^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) ?/.test(message)) return new Moved(faultText(this.#address, error))
     // From within a script older ones say it behind words of their own.
     if (/^(READONLY|LOADING|MASTERDOWN)|-READONLY /.test(message)) this.reconnect()

@@ -57,7 +57,7 @@ export class RedisEngine implements Broker, History {
     this.#bus.unsubscribe(channel)
   }
 
-  publish(channel: string, publication: NewPublication, options: ChannelOptions): Promise<Published> {
+  async publish(channel: string, publication: NewPublication, options: ChannelOptions): Promise<Published> {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = encodeBody(publication, this.#nowMs())
     const name = this.#bus.names.channel(channel)
@@ -66,32 +66,35 @@ export class RedisEngine implements Broker, History {
       if (idempotencyKey !== '') keys.push(`${name}result:${idempotencyKey}`)
       const { historySize, historyTtlMs, historyMetaTtlMs } = options
       const kept = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
-      const published = this.#bus.runScript(channel, PUBLISH_KEPT, keys, ({ commands, publishCommand, topicEnd }) => [
-        this.#newEpoch(),
-        commands.run,
-        body,
-        String(historySize),
-        String(historyTtlMs),
-        String(kept),
-        String(version),
-        versionEpoch,
+      return publishedAt(
+        await this.#bus.runScript(channel, PUBLISH_KEPT, keys, ({ commands, publishCommand, topicEnd }) => [
+          this.#newEpoch(),
+          commands.run,
+          body,
+          String(historySize),
+          String(historyTtlMs),
+          String(kept),
+          String(version),
+          versionEpoch,
+          publishCommand,
+          RESULT_KNOWN_MS,
+          topicEnd
+        ])
+      )
+    }
+    if (idempotencyKey === '') {
+      await this.#bus.publish(channel, UNPLACED + body)
+      return { ...NO_POSITION, suppressedBy: null }
+    }
+    const keys = [name, `${name}result:${idempotencyKey}`]
+    return publishedAt(
+      await this.#bus.runScript(channel, PUBLISH_ONCE, keys, ({ publishCommand, topicEnd }) => [
+        UNPLACED + body,
         publishCommand,
         RESULT_KNOWN_MS,
         topicEnd
       ])
-      return published.then(publishedAt)
-    }
-    if (idempotencyKey === '') {
-      return this.#bus.publish(channel, UNPLACED + body).then(() => ({ ...NO_POSITION, suppressedBy: null }))
-    }
-    const keys = [name, `${name}result:${idempotencyKey}`]
-    const published = this.#bus.runScript(channel, PUBLISH_ONCE, keys, ({ publishCommand, topicEnd }) => [
-      UNPLACED + body,
-      publishCommand,
-      RESULT_KNOWN_MS,
-      topicEnd
-    ])
-    return published.then(publishedAt)
+    )
   }
 
   async joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void> {
