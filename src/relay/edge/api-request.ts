@@ -7,7 +7,7 @@ import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
 /**
  * A request of the API could not be read; the reply says which field is at fault. No `Error`: nobody sees its stack, and
- * one body can hold some hundred thousand requests, each of which would have one made.
+ * one body can hold thousands of them, each of which would have one made.
  */
 export class BadField {
   readonly reply: ReplyError
