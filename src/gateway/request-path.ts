@@ -48,46 +48,59 @@ const PLAINLY_SPELT = /^(?:\/[a-z0-9_-]+)*$/
  */
 export class KnownPaths {
   readonly #templates: readonly (readonly string[])[]
+  readonly #longestWord: number
 
   /** Templates as the router takes them: `/api/zones/:id`. */
   constructor(templates: Iterable<string>) {
     this.#templates = [...new Set(templates)].map((template) => template.slice(1).split('/'))
+    this.#longestWord = Math.max(...[...STRICT_AREAS, ...this.#templates.flat()].map((word) => word.length))
   }
 
   isMisspelt(path: string): boolean {
     if (PLAINLY_SPELT.test(path)) return false
     const spelt = path.slice(1).split('/')
-    const meant = spelt.filter((segment) => !vanishes(segment))
-    if ((isStrict(meant, foldSegment) || isStrict(meant, foldName)) && !(isStrict(spelt, asIs) && spelt.at(-1) !== ''))
-      return true
+    const meant = spelt.filter((segment) => !vanishes(segment)).map((segment) => namesFor(segment, this.#longestWord))
+    if (couldBeStrict(meant) && !(isStrict(spelt) && spelt.at(-1) !== '')) return true
     // One by one: `/api/users/Roles` is a user to us, and to another the list of roles.
-    const readings = [meant.map(foldSegment), meant.map(foldName)]
-    return this.#templates.some(
-      (template) => readings.some((reading) => matchesTemplate(template, reading)) && !matchesTemplate(template, spelt)
-    )
+    return this.#templates.some((template) => couldMatch(template, meant) && !matches(template, spelt))
   }
 }
 
-const matchesTemplate = (template: readonly string[], segments: readonly string[]): boolean =>
+const isStrict = ([root, area]: readonly string[]): boolean => root === 'api' && STRICT_AREAS.includes(area ?? '')
+
+const couldBeStrict = ([root, area]: readonly (readonly string[])[]): boolean =>
+  root?.includes('api') === true && STRICT_AREAS.some((strict) => area?.includes(strict))
+
+const matches = (template: readonly string[], segments: readonly string[]): boolean =>
   template.length === segments.length &&
   template.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index]))
 
-const isStrict = (segments: readonly string[], fold: (segment: string) => string): boolean =>
-  fold(segments[0] ?? '') === 'api' && STRICT_AREAS.includes(fold(segments[1] ?? ''))
+const couldMatch = (template: readonly string[], segments: readonly (readonly string[])[]): boolean =>
+  template.length === segments.length &&
+  template.every((part, index) => part.startsWith(':') || segments[index]?.includes(part))
 
 /** Nothing at all, or only what some backend drops: what stands around it then moves together. */
 const vanishes = (segment: string): boolean => /^[\s\p{C}\p{M}.+]*$/u.test(decodeURIComponent(segment))
 
-const asIs = (segment: string): string => segment
-
-/** What the most forgiving backend could take a segment for: any case, accents and width, stray characters ignored. */
-const foldSegment = (segment: string): string =>
-  decodeURIComponent(segment)
-    .normalize('NFKD')
+/**
+ * What forgiving backends could take a segment for: any case, accents and width, stray characters ignored, and cut off
+ * at any of them (an extension, a parameter, a port), in all combinations: `+ad~min.json` is `admin` to somebody.
+ */
+const namesFor = (segment: string, longest: number): string[] => {
+  const decoded = decodeURIComponent(segment)
+  return [decoded, decoded.normalize('NFKD')].flatMap((text) => {
     // Both ways, because who compares in capitals takes a dotless i for an i.
-    .toUpperCase()
-    .toLowerCase()
-    .replace(/[^a-z0-9_-]/g, '')
-
-/** Some backends also cut off what follows a name: an extension, a parameter, a port. */
-const foldName = (segment: string): string => foldSegment(/^[a-z0-9_-]+/i.exec(segment)?.[0] ?? segment)
+    const pieces = text
+      .toUpperCase()
+      .toLowerCase()
+      .split(/[^a-z0-9_-]+/)
+    const names: string[] = []
+    let name = ''
+    for (const piece of pieces) {
+      name += piece
+      if (name.length > longest) break
+      names.push(name)
+    }
+    return names
+  })
+}

@@ -91,7 +91,12 @@ const SPELLINGS = [
   '/api/admin\t',
   '/api/admin%0d%0a',
   '/api/admin~/x',
-  "/api/admin'/x"
+  "/api/admin'/x",
+  '/api/+admin.json',
+  '/api/+admin..admin',
+  '/api/~ad!min:x',
+  '/api/+adm%C4%B1n.x',
+  '/api/admin%C3%A9'
 ]
 
 t.test('the gate', async (t) => {
