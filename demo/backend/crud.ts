@@ -1,11 +1,10 @@
 import type { May } from './auth/permissions.js'
-import { changeMany } from './bulk.js'
 import { declared } from './declared.js'
-import { notFound, Refusal } from './errors.js'
-import { pageOf } from './paging.js'
-import { createRecord, getRecord, listRecords, removeRecords, updateRecord } from './records.js'
+import { invalid, notFound, Refusal } from './errors.js'
+import { list } from './lists.js'
+import { changeRecords, createRecord, getRecord, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, type Handler, type Handlers, handler, idOf, idsIn, partOfList, type Run } from './route.js'
+import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run } from './route.js'
 import type { Fields } from './world.js'
 
 export interface CrudOptions {
@@ -26,11 +25,6 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const may = (action: string): May => (permission.includes('.') ? (permission as May) : `${permission}.${action}`)
   const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
-  const list: Run = async (call) => {
-    const { limit, offset } = pageOf(call.query)
-    const { rows, total } = await listRecords(call, resource, call.query, { limit, offset })
-    return partOfList(rows, { total, limit, offset })
-  }
   const read: Run = (call) => getRecord(call, resource, idOf(call))
   const create: Run = async (call) => {
     const id = await createRecord(call, resource, await prepare(call))
@@ -49,9 +43,8 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
   }
-
   const many =
-    (action: 'update' | 'delete'): Run =>
+    (action: Action): Run =>
     (call) => {
       const { ids: _ids, ...changes } = call.body
       if (idsIn(call.body).length === 0)
@@ -60,7 +53,7 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     }
 
   const all: Readonly<Record<string, Handler>> = {
-    [`GET ${path}`]: handler(may('read'), list),
+    [`GET ${path}`]: handler(may('read'), list(resource)),
     [`POST ${path}`]: handler(may('create'), create, { status: 201 }),
     [`PUT ${path}`]: handler(may('update'), many('update')),
     [`DELETE ${path}`]: handler(may('delete'), many('delete')),
@@ -72,3 +65,31 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   }
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
+
+const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, deactivate: { isActive: false } }
+type Action = keyof typeof FIXED_CHANGES
+
+/** Does it to those that the body names by `ids`. Says how many there were, and which there are not. */
+export const changeMany = async (call: Call, resource: Resource, action: Action, changes: Fields | null = {}) => {
+  const ids = idsIn(call.body)
+  const done =
+    action === 'delete'
+      ? await removeRecords(call, resource, ids)
+      : await changeRecords(call, resource, ids, { ...changes, ...FIXED_CHANGES[action] })
+  return { affected: done.length, missing: ids.filter((id) => !done.includes(id)) }
+}
+
+/** A list of rows to create or to change, under the name of the table; or ids, and what is to be done to all of them. */
+export const bulk =
+  (resource: Resource): Run =>
+  async (call) => {
+    const { [resource.table]: sent, changes } = call.body
+    const action = String(call.body.action ?? 'update')
+    if (!Object.hasOwn(FIXED_CHANGES, action)) throw invalid([{ path: '/action', message: 'is not known' }])
+    const rows: Fields[] = []
+    for (const { id, ...fields } of Array.isArray(sent) ? (sent as Fields[]) : []) {
+      const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
+      rows.push(await getRecord(call, resource, known ?? (await createRecord(call, resource, fields))))
+    }
+    return { rows, ...(await changeMany(call, resource, action as Action, changes as Fields | null)) }
+  }

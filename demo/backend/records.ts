@@ -1,44 +1,14 @@
 import { sqlName } from './database/columns.js'
-import { invalid, notFound } from './errors.js'
-import { pageOf } from './paging.js'
+import { notFound } from './errors.js'
+import { flattened } from './lists.js'
 import type { Resource } from './resources.js'
-import type { Fields, Value, Values, World } from './world.js'
+import type { Fields, Values, World } from './world.js'
 
 // Reading and writing the rows of every resource. Names in SQL come from its description, values are always parameters.
 
-/** Those that the query asks for: by the values of fields, by a search, a page of them, in an order. */
-export const listRecords = async (
-  { database }: World,
-  { table, columns, readable, search, order }: Resource,
-  query: Fields,
-  { limit, offset }: Pick<ReturnType<typeof pageOf>, 'limit' | 'offset'>
-) => {
-  const page = pageOf(query)
-  const values: Value[] = []
-  const place = (value: Value): string => `$${values.push(value)}`
-  // A query may hold parameters that are somebody else's.
-  const conditions = Object.entries(query).flatMap(([field, text]) =>
-    Object.hasOwn(columns, field) && typeof text === 'string' ? [`${readable[field]}::text = ${place(text)}`] : []
-  )
-  if (page.search !== null) {
-    const pattern = place(`%${page.search.replace(/[\\%_]/g, '\\$&')}%`)
-    conditions.push(`(${search.map((field) => `${readable[field]} ILIKE ${pattern}`).join(' OR ')})`)
-  }
-  const by = page.sort ?? order
-  if (!Object.hasOwn(readable, by)) throw invalid([{ path: '/sort', message: 'is not a field to sort by' }])
-  const from = `FROM ${table} WHERE ${['true', ...conditions].join(' AND ')}`
-  const [counted] = await database.rows<{ total: number }>(`SELECT count(*)::int AS total ${from}`, values)
-  const rows = await database.rows(
-    `SELECT ${selected(readable)} ${from} ORDER BY ${readable[by]} ${page.descending ? 'DESC' : 'ASC'}, ${table}.id
-     LIMIT ${place(limit)} OFFSET ${place(offset)}`,
-    values
-  )
-  return { rows: rows.map(flattened), total: counted?.total ?? 0 }
-}
-
 /** Throws `NOT_FOUND`. */
-export const getRecord = async ({ database }: World, { table, noun, readable }: Resource, id: string) => {
-  const [row] = await database.rows(`SELECT ${selected(readable)} FROM ${table} WHERE id = $1`, [id])
+export const getRecord = async ({ database }: World, { from, noun }: Resource, id: string): Promise<Fields> => {
+  const [row] = await database.rows(`SELECT * FROM ${from} WHERE id = $1`, [id])
   if (row === undefined) throw notFound(noun)
   return flattened(row)
 }
@@ -99,17 +69,11 @@ export const putRow = async ({ database }: World, table: string, row: Values, ke
   )
 }
 
-const selected = (readable: Resource['readable']): string =>
-  [...Object.entries(readable).map(([field, sql]) => `${sql} AS "${field}"`), 'extra'].join(', ')
-
 /** What a body looks like to SQL. The fields keep the names of the API, so that it need not be written anew. */
 const recordOf = ({ columns }: Resource, fields: readonly string[]): string => {
   const types: Readonly<Record<string, string>> = { id: 'text', extra: 'jsonb', ...columns }
   return fields.map((field) => `"${field}" ${types[field]}`).join(', ')
 }
 
-const extraOf = ({ readable }: Resource, body: Fields): Fields =>
-  Object.fromEntries(Object.entries(body).filter(([field]) => !Object.hasOwn(readable, field)))
-
-/** Fields without a column stand beside the others, as they came. */
-const flattened = ({ extra, ...row }: Fields): Fields => ({ ...(extra as Fields), ...row })
+const extraOf = ({ fields }: Resource, body: Fields): Fields =>
+  Object.fromEntries(Object.entries(body).filter(([field]) => !fields.includes(field)))

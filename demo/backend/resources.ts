@@ -1,11 +1,12 @@
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
 import { declared } from './declared.js'
+import type { Listed } from './lists.js'
 
 /**
  * One kind of thing that the API lists, shows, creates, changes and deletes. All of them are served by one piece of code;
- * what sets them apart stands here.
+ * what sets them apart stands here. It is written to a table, and read from a view that adds what is worked out.
  */
-export interface Resource {
+export interface Resource extends Required<Listed> {
   /** Of the list, and of one of them. */
   readonly path: `/api/${string}`
   readonly onePath: `/api/${string}`
@@ -15,56 +16,57 @@ export interface Resource {
   /** The first half of its permissions, or one that is asked for whatever is done. */
   readonly permission: string
   readonly columns: Columns
-  /** Of the columns that name a row of another table: what SQL says of that. */
+  /** What SQL says of a column that names a row of another table. */
   readonly references: Readonly<Record<string, string>>
-  /** Every field that can be read, and its SQL. */
-  readonly readable: Readonly<Record<string, string>>
-  /** Fields that `?search=` looks into. */
-  readonly search: readonly string[]
-  readonly order: string
+  /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
+  readonly computed: Readonly<Record<string, string>>
 }
 
-interface Description extends Partial<Pick<Resource, 'onePath' | 'table' | 'permission' | 'search' | 'order'>> {
+type Usual = 'onePath' | 'table' | 'permission' | 'search' | 'order' | 'computed'
+
+interface Description extends Partial<Pick<Resource, Usual>> {
   /** The route whose body has a field for each column, where it is not the one that changes one of them. */
   readonly bodyOf?: string
   /** Fields of that body that are no columns. */
   readonly without?: readonly string[]
   /** Columns that no body sets. */
   readonly more?: Columns
-  /** It is deleted along with what these fields name. */
+  /** It is deleted along with what these fields name. Of what other fields name it forgets, when that is deleted. */
   readonly partOf?: readonly string[]
-  /** It forgets what these fields name when that is deleted. */
-  readonly names?: readonly string[]
-  /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
-  readonly computed?: Resource['readable']
 }
 
-/** `floorId` names a row of `floors`. These name others. */
-const TARGETS: Readonly<Record<string, string>> = {
-  musterZoneId: 'zones',
-  parentId: 'departments',
-  ownerId: 'personnel',
-  personnelId: 'personnel',
-  role: 'roles'
-}
-const targetOf = (field: string): string => TARGETS[field] ?? `${sqlName(field.replace(/Id$/, ''))}s`
+/** Which table a field names a row of. */
+const TARGETS = new Map(
+  Object.entries({
+    buildingId: 'buildings',
+    floorId: 'floors',
+    zoneId: 'zones',
+    musterZoneId: 'zones',
+    zoneTypeId: 'zone_types',
+    gatewayId: 'gateways',
+    departmentId: 'departments',
+    parentId: 'departments',
+    personnelId: 'personnel',
+    ownerId: 'personnel',
+    'users.role': 'roles'
+  })
+)
 
 const resource = (path: Resource['path'], noun: string, description: Description = {}): Resource => {
   const { onePath = `${path}/:id`, bodyOf = `PUT ${onePath}`, search = ['name'], order = 'name' } = description
   const { permission = path.split('/').at(-1) ?? '', table = permission.replace('-', '_') } = description
-  const { without = [], more = {}, partOf = [], names = [], computed = {} } = description
+  const { without = [], more = {}, partOf = [], computed = {} } = description
   const left = new Set([...without, ...Object.keys(computed)])
-  const fields = Object.entries(columnsOf(declared.get(bodyOf)?.body)).filter(([field]) => !left.has(field))
-  const columns = { ...Object.fromEntries(fields), ...more }
-  const naming = (of: readonly string[], orElse: string) =>
-    Object.fromEntries(of.map((field) => [field, `REFERENCES ${targetOf(field)} ON DELETE ${orElse}`]))
-  const references = { ...naming(partOf, 'CASCADE'), ...naming(names, 'SET NULL') }
-  const stored = ['id', ...Object.keys(columns), 'createdAt', 'updatedAt'].map((field) => [
-    field,
-    `${table}.${sqlName(field)}`
-  ])
-  const readable = { ...Object.fromEntries(stored), ...computed }
-  return { path, onePath, table, noun, permission, columns, references, readable, search, order }
+  const sent = Object.entries(columnsOf(declared.get(bodyOf)?.body)).filter(([field]) => !left.has(field))
+  const columns = { ...Object.fromEntries(sent), ...more }
+  const referenceOf = (field: string): string => {
+    const target = TARGETS.get(field) ?? TARGETS.get(`${table}.${field}`)
+    return target ? `REFERENCES ${target} ON DELETE ${partOf.includes(field) ? 'CASCADE' : 'SET NULL'}` : ''
+  }
+  const references = Object.fromEntries(Object.keys(columns).map((field) => [field, referenceOf(field)]))
+  const fields = ['id', ...Object.keys(columns), ...Object.keys(computed), 'createdAt', 'updatedAt']
+  const reading = { from: `${table}_shown`, fields, search, order: `${sqlName(order)}, id` }
+  return { path, onePath, table, noun, permission, columns, references, computed, ...reading }
 }
 
 export const buildings = resource('/api/buildings', 'building', {
@@ -78,7 +80,7 @@ export const floors = resource('/api/floors', 'floor', {
   partOf: ['buildingId'],
   computed: {
     imageUrl: "'/api/floors/' || floors.id || '/plan'",
-    /** When a plan was uploaded; without one it is drawn. */
+    /** When a plan was uploaded. */
     imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)"
   },
   order: 'displayOrder'
@@ -91,7 +93,6 @@ export const zoneTypes = resource('/api/mgmt/zone-types', 'zone type', {
 
 export const zones = resource('/api/zones', 'zone', {
   partOf: ['buildingId', 'floorId'],
-  names: ['zoneTypeId'],
   computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' },
   search: ['name', 'type']
 })
@@ -106,26 +107,24 @@ export const gateways = resource('/api/gateways', 'gateway', {
 
 export const receivers = resource('/api/receivers', 'receiver', {
   partOf: ['buildingId', 'floorId'],
-  names: ['zoneId', 'gatewayId'],
   search: ['name', 'macAddress']
 })
 
 export const departments = resource('/api/mgmt/departments', 'department', {
-  names: ['parentId', 'buildingId'],
   search: ['name', 'code']
 })
 
-/** The transmitter of a person: the people are the employees among those who carry one, and nobody else is. */
-const EMPLOYEES_OWN = "t.entity_type = 'employee' AND t.entity_id = personnel.id ORDER BY t.id LIMIT 1"
-const EMPLOYEES_PLACE = `FROM positions p JOIN transmitters t ON t.id = p.transmitter_id WHERE ${EMPLOYEES_OWN}`
+/** About the transmitter of a person or a thing. Those who carry one as an employee are personnel, and nobody else is. */
+const ofCarried = (column: string, entityType: 'employee' | 'asset', table: string): string =>
+  `(SELECT c.${column} FROM carriers c WHERE c.entity_type = '${entityType}' AND c.entity_id = ${table}.id
+    ORDER BY c.transmitter_id LIMIT 1)`
 
 export const personnel = resource('/api/personnel', 'person', {
-  names: ['departmentId', 'buildingId', 'floorId'],
   computed: {
     department: '(SELECT d.name FROM departments d WHERE d.id = personnel.department_id)',
-    transmitterId: `(SELECT t.id FROM transmitters t WHERE ${EMPLOYEES_OWN})`,
-    currentFloorId: `(SELECT p.floor_id ${EMPLOYEES_PLACE})`,
-    currentZoneId: `(SELECT p.zone_id ${EMPLOYEES_PLACE})`,
+    transmitterId: ofCarried('transmitter_id', 'employee', 'personnel'),
+    currentFloorId: ofCarried('floor_id', 'employee', 'personnel'),
+    currentZoneId: ofCarried('zone_id', 'employee', 'personnel'),
     photoUrl: `(SELECT '/api/personnel/' || personnel.id || '/photo' FROM files
       WHERE files.owner = 'personnel/' || personnel.id)`
   },
@@ -133,34 +132,24 @@ export const personnel = resource('/api/personnel', 'person', {
 })
 
 export const assets = resource('/api/assets', 'asset', {
-  names: ['departmentId', 'ownerId', 'buildingId', 'floorId', 'zoneId'],
-  computed: {
-    transmitterId: `(SELECT t.id FROM transmitters t WHERE t.entity_type = 'asset' AND t.entity_id = assets.id
-      ORDER BY t.id LIMIT 1)`
-  },
+  computed: { transmitterId: ofCarried('transmitter_id', 'asset', 'assets') },
   search: ['name', 'assetTag', 'category']
 })
 
 export const transmitters = resource('/api/transmitters', 'transmitter', {
-  names: ['departmentId'],
   computed: {
-    carriedBy: `CASE transmitters.entity_type
-      WHEN 'employee' THEN (SELECT e.name FROM personnel e WHERE e.id = transmitters.entity_id)
-      WHEN 'asset' THEN (SELECT a.name FROM assets a WHERE a.id = transmitters.entity_id)
-      ELSE nullif(concat_ws(' ', transmitters.first_name, transmitters.last_name), '') END`
+    carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)'
   },
   search: ['name', 'macAddress', 'lastName'],
   order: 'id'
 })
 
 export const beacons = resource('/api/mgmt/beacons', 'beacon', {
-  names: ['buildingId', 'floorId', 'zoneId', 'personnelId'],
   search: ['name', 'macAddress']
 })
 
 export const emergencies = resource('/api/emergency', 'emergency', {
   table: 'emergencies',
-  names: ['buildingId', 'floorId', 'zoneId', 'musterZoneId'],
   search: ['title', 'type'],
   order: 'createdAt'
 })
@@ -169,7 +158,6 @@ export const emergencyContacts = resource('/api/emergency/contacts', 'emergency 
   onePath: '/api/emergency/contacts/:contactId',
   table: 'emergency_contacts',
   permission: 'emergency',
-  names: ['buildingId'],
   search: ['name', 'role'],
   order: 'priority'
 })
@@ -180,7 +168,6 @@ export const users = resource('/api/users', 'user', {
   permission: 'admin.users',
   without: ['password', 'roleId'],
   more: { lastLoginAt: 'timestamptz' },
-  names: ['role', 'departmentId'],
   computed: {
     lockedUntil: '(SELECT c.locked_until FROM credentials c WHERE c.user_id = users.id)',
     failedLogins: '(SELECT c.failures FROM credentials c WHERE c.user_id = users.id)'

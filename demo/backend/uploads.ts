@@ -43,7 +43,7 @@ export const storeImage = async (call: Call, resource: Resource): Promise<number
 /** Null where there is none. */
 export const storedImage = async (call: Call, resource: Resource): Promise<Answer | null> => {
   const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(
-    'SELECT media_type AS "mediaType", bytes FROM files WHERE owner = $1',
+    'SELECT media_type, bytes FROM files WHERE owner = $1',
     [ownerOf(resource, call)]
   )
   return file === undefined ? null : fileAnswer(file.mediaType, Buffer.from(file.bytes))

@@ -18,10 +18,10 @@ interface AccountRow extends Account {
   readonly lockedUntil: Date | null
 }
 
-const ACCOUNT = `SELECT u.id AS "userId", u.email, coalesce(u.display_name, u.name, u.email) AS "displayName", u.role,
-    u.is_active IS NOT FALSE AS "isActive", u.must_change_password IS TRUE AS "mustChangePassword",
+const ACCOUNT = `SELECT u.id AS user_id, u.email, coalesce(u.display_name, u.name, u.email) AS display_name, u.role,
+    u.is_active IS NOT FALSE AS is_active, u.must_change_password IS TRUE AS must_change_password,
     coalesce(r.permissions, '[]') || coalesce(u.permissions, '[]') AS permissions,
-    c.password_hash AS "passwordHash", c.locked_until AS "lockedUntil", coalesce(c.generation, 0) AS generation
+    c.password_hash, c.locked_until, coalesce(c.generation, 0) AS generation
   FROM users u LEFT JOIN roles r ON r.id = u.role LEFT JOIN credentials c ON c.user_id = u.id`
 
 const find = async ({ database }: World, condition: string, value: string): Promise<AccountRow | undefined> =>

@@ -29,6 +29,20 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     'id text PRIMARY KEY, at timestamptz NOT NULL, user_id text, message text NOT NULL, report jsonb NOT NULL'
 }
 
+/** Everybody and everything that carries a transmitter, where they belong, and where they are if they are heard. */
+const CARRIERS = `SELECT t.id AS transmitter_id, t.entity_type, t.entity_id, t.name AS badge,
+    coalesce(e.name, a.name, nullif(concat_ws(' ', t.first_name, t.last_name), '')) AS name,
+    t.is_active IS NOT FALSE AND e.is_active IS NOT FALSE AS is_active, coalesce(e.floor_id, a.floor_id) AS home_floor_id,
+    d.name AS department, d.color, f.building_id, p.floor_id, p.zone_id, z.name AS zone_name, z.is_muster_point,
+    p.x, p.y, p.accuracy, p.at
+  FROM transmitters t
+  LEFT JOIN personnel e ON t.entity_type = 'employee' AND e.id = t.entity_id
+  LEFT JOIN assets a ON t.entity_type = 'asset' AND a.id = t.entity_id
+  LEFT JOIN departments d ON d.id = coalesce(e.department_id, a.department_id, t.department_id)
+  LEFT JOIN positions p ON p.transmitter_id = t.id
+  LEFT JOIN floors f ON f.id = p.floor_id LEFT JOIN zones z ON z.id = p.zone_id
+  WHERE t.entity_type IS NOT NULL`
+
 const INDEXES = [
   'UNIQUE INDEX IF NOT EXISTS users_email ON users (lower(email))',
   'INDEX IF NOT EXISTS audit_log_at ON audit_log (at)',
@@ -41,14 +55,25 @@ export const createTables = async (database: Statements): Promise<void> => {
   for (const [table, columns] of Object.entries({ ...ROLES, ...ofResources, ...OTHER_TABLES }))
     await database.rows(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`)
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
+  // Views hold nothing, so they are made anew: they follow the program.
+  const ofReading = Object.fromEntries(resources.map((resource) => [resource.from, shownSql(resource)]))
+  for (const [view, query] of Object.entries({ carriers: CARRIERS, ...ofReading })) {
+    await database.rows(`DROP VIEW IF EXISTS ${view} CASCADE`)
+    await database.rows(`CREATE VIEW ${view} AS ${query}`)
+  }
 }
 
 /** `extra` keeps the fields of open bodies that have no column. */
 const columnsSql = ({ columns, references }: Resource): string =>
   [
     'id text PRIMARY KEY',
-    ...Object.entries(columns).map(([field, type]) => `${sqlName(field)} ${type} ${references[field] ?? ''}`),
+    ...Object.entries(columns).map(([field, type]) => `${sqlName(field)} ${type} ${references[field]}`),
     "extra jsonb NOT NULL DEFAULT '{}'",
     'created_at timestamptz NOT NULL',
     'updated_at timestamptz NOT NULL'
   ].join(', ')
+
+const shownSql = ({ table, computed }: Resource): string => {
+  const more = Object.entries(computed).map(([field, sql]) => `, ${sql} AS ${sqlName(field)}`)
+  return `SELECT ${table}.*${more.join('')} FROM ${table}`
+}

@@ -1,5 +1,6 @@
 import { notFound } from '../errors.js'
-import { about, rows } from '../queries.js'
+import { list } from '../lists.js'
+import { about } from '../queries.js'
 import { transmitters } from '../resources.js'
 import { type Handlers, handler } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
@@ -11,7 +12,7 @@ const DEFAULTS = { warning: 40, low: 20, critical: 10, staleAfterHours: 48, noti
 const SEVERITY = `CASE WHEN battery_level <= $1 THEN 'critical' WHEN battery_level <= $2 THEN 'low'
   WHEN battery_level <= $3 THEN 'warning' ELSE 'good' END`
 
-const DEVICE = `id AS "deviceId", name, entity_type, battery_level AS "batteryLevel", ${SEVERITY} AS severity`
+const DEVICE = `id AS device_id, name, entity_type, battery_level, ${SEVERITY} AS severity`
 
 const SEVERITIES = ['critical', 'low', 'warning', 'good']
 
@@ -24,6 +25,8 @@ const DISTRIBUTION = `SELECT least(floor(battery_level / 10), 9)::int * 10 AS "f
 
 const ALERTS = `SELECT ${DEVICE} FROM transmitters WHERE ${SEVERITY} <> 'good' AND battery_level IS NOT NULL
   ORDER BY battery_level, id`
+
+const readings = { from: 'battery_readings', fields: ['deviceId', 'at'], order: 'at' }
 
 const thresholds = (world: World) => readSetting(world, 'battery', DEFAULTS)
 
@@ -48,8 +51,5 @@ export const batteryRoutes: Handlers = {
     if (device === undefined) throw notFound(transmitters.noun)
     return device
   }),
-  'GET /api/battery/history/:deviceId': handler(
-    'battery.read',
-    about(transmitters, rows('SELECT at, level FROM battery_readings WHERE device_id = $1 ORDER BY at', 'deviceId'))
-  )
+  'GET /api/battery/history/:deviceId': handler('battery.read', about(transmitters, list(readings)))
 }

@@ -1,18 +1,16 @@
-import { changeMany } from '../bulk.js'
-import { crud } from '../crud.js'
+import { changeMany, crud } from '../crud.js'
 import { invalid, notFound } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
+import { exported } from '../lists.js'
 import { about, rows } from '../queries.js'
-import { listRecords } from '../records.js'
 import { personnel } from '../resources.js'
-import { type Call, fileAnswer, type Handlers, handler, idOf, idsIn, type Run } from '../route.js'
+import { type Call, type Handlers, handler, idOf, idsIn, type Run } from '../route.js'
 import { removeImages, storedImage, storeImage } from '../uploads.js'
 import type { Fields } from '../world.js'
 import { carrying } from './things.js'
 
 const MAX_PHOTO_BYTES = 2 * 1024 * 1024
-const MAX_EXPORTED = 1_000_000
 const EXPORTS = { perMinute: 30 }
 
 const CSV_FIELDS = (
@@ -28,7 +26,7 @@ const PDF_COLUMNS = [
   { field: 'transmitterId', title: 'Transmitter', width: 100 }
 ]
 
-const BEACONS = `SELECT id, name, mac_address AS "macAddress", 'transmitter' AS type, battery_level AS "batteryLevel", status
+const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
   FROM transmitters WHERE entity_type = 'employee' AND entity_id = $1
   UNION ALL
   SELECT id, name, mac_address, coalesce(type, 'beacon'), battery_level, status FROM beacons WHERE personnel_id = $1
@@ -69,15 +67,8 @@ const removePhoto: Run = async (call) => {
   if ((await removeImages(call, personnel, [idOf(call)])) === 0) throw notFound('photo')
 }
 
-const exported =
-  (mediaType: string, fileName: string, write: (people: readonly Fields[]) => string | Buffer): Run =>
-  async (call) => {
-    const everybody = await listRecords(call, personnel, call.query, { limit: MAX_EXPORTED, offset: 0 })
-    return fileAnswer(mediaType, write(everybody.rows), fileName)
-  }
-
-const asCsv = exported('text/csv; charset=utf-8', 'personnel.csv', (people) => csv(CSV_FIELDS, people))
-const asPdf = exported('application/pdf', 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people))
+const asCsv = exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people))
+const asPdf = exported(personnel, 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people))
 
 const deleteMany: Run = async (call) => {
   const outcome = await changeMany(call, personnel, 'delete')

@@ -1,25 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import { notFound } from '../errors.js'
-import { oneRow, rows } from '../queries.js'
+import { list } from '../lists.js'
+import { oneRow } from '../queries.js'
 import { putRow } from '../records.js'
 import { type Handlers, handler, type Run } from '../route.js'
 
 const DEFAULT_MINUTES = 60
 
-const ENROLLMENT = `SELECT n.expires_at AS "expiresAt", n.completed_at AS "completedAt", e.first_name AS "firstName",
-    n.completed_at IS NULL AND n.expires_at > $2 AS usable
+const ENROLLMENT = `SELECT n.expires_at, n.completed_at, e.first_name, n.completed_at IS NULL AND n.expires_at > $2 AS usable
   FROM phone_enrollments n LEFT JOIN personnel e ON e.id = n.personnel_id WHERE n.token = $1`
 
 // One statement, so that a token can be used once however many try.
 const COMPLETE = `UPDATE phone_enrollments SET completed_at = $2, platform = $3, device_name = $4, irk = $5
   WHERE token = $1 AND completed_at IS NULL AND expires_at > $2
-  RETURNING personnel_id AS "personnelId", completed_at AS "completedAt"`
+  RETURNING personnel_id, completed_at`
 
 // Who has a key can follow the telephone anywhere, so only its end is shown.
-const ENROLLED = `SELECT n.personnel_id AS "personnelId", e.name, n.platform, n.device_name AS "deviceName",
-    right(n.irk, 4) AS "irkEnd", n.completed_at AS "enrolledAt"
-  FROM phone_enrollments n LEFT JOIN personnel e ON e.id = n.personnel_id
-  WHERE n.completed_at IS NOT NULL ORDER BY n.completed_at DESC`
+const enrolled = {
+  from: `(SELECT n.personnel_id, e.name, n.platform, n.device_name, right(n.irk, 4) AS irk_end, n.completed_at AS enrolled_at
+    FROM phone_enrollments n LEFT JOIN personnel e ON e.id = n.personnel_id WHERE n.completed_at IS NOT NULL)`,
+  fields: ['personnelId', 'platform', 'enrolledAt'],
+  order: 'enrolled_at DESC'
+}
 
 const text = (value: unknown): string | null => (value == null ? null : String(value))
 
@@ -44,5 +46,5 @@ export const phoneBeaconRoutes: Handlers = {
   'POST /api/phone-beacon/onboarding-token': handler('phone-beacon.create', invite, { status: 201 }),
   'GET /api/phone-beacon/:token': handler('public', oneRow('onboarding token', ENROLLMENT, 'token', 'now')),
   'POST /api/phone-beacon/complete-enrollment': handler('public', complete),
-  'GET /api/phone-beacon/irk-records': handler('phone-beacon.read', rows(ENROLLED))
+  'GET /api/phone-beacon/irk-records': handler('phone-beacon.read', list(enrolled))
 }

@@ -1,14 +1,12 @@
-import { bulk } from '../bulk.js'
-import { crud } from '../crud.js'
+import { bulk, crud } from '../crud.js'
+import { list } from '../lists.js'
 import { rows } from '../queries.js'
 import { changeRecords } from '../records.js'
 import { buildings, gateways, receivers, zones } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 
-const ORDER = 'SELECT id, name, display_order AS "displayOrder" FROM buildings ORDER BY display_order, id'
-
-const GATEWAY_HEALTH = `SELECT b.id AS "buildingId", b.name,
+const GATEWAY_HEALTH = `SELECT b.id AS building_id, b.name,
     coalesce(jsonb_agg(jsonb_build_object('gatewayId', g.id, 'name', g.name, 'status', g.status,
       'firmwareVersion', g.firmware_version, 'configVersion', g.config_version, 'lastSyncAt', g.last_sync_at,
       'receivers', (SELECT count(*) FROM receivers r WHERE r.gateway_id = g.id),
@@ -16,14 +14,17 @@ const GATEWAY_HEALTH = `SELECT b.id AS "buildingId", b.name,
       ORDER BY g.id) FILTER (WHERE g.id IS NOT NULL), '[]') AS gateways
   FROM buildings b LEFT JOIN gateways g ON g.building_id = b.id GROUP BY b.id ORDER BY b.display_order, b.id`
 
-const EMERGENCY_ZONES = `SELECT id, name, type, floor_id AS "floorId", building_id AS "buildingId", polygon, center,
-    capacity, is_muster_point AS "isMusterPoint", is_exit AS "isExit"
-  FROM zones WHERE is_emergency OR is_muster_point OR is_exit ORDER BY id`
+const emergencyZones = {
+  ...zones,
+  from: '(SELECT * FROM zones_shown WHERE is_emergency OR is_muster_point OR is_exit)'
+}
 
-const HEARD_RECEIVERS = `SELECT mac_address AS "macAddress", model, rssi, building_id AS "buildingId",
-    first_heard_at AS "firstHeardAt"
-  FROM discovered_receivers WHERE mac_address NOT IN (SELECT mac_address FROM receivers WHERE mac_address IS NOT NULL)
-  ORDER BY rssi DESC`
+/** Heard, and not set up. */
+const heardReceivers = {
+  from: "(SELECT * FROM discovered_receivers WHERE mac_address NOT IN (SELECT coalesce(mac_address, '') FROM receivers))",
+  fields: ['buildingId', 'model', 'macAddress', 'rssi'],
+  order: 'rssi DESC, mac_address'
+}
 
 const putInOrder: Run = async (call) => {
   const order = Array.isArray(call.body.order) ? call.body.order : []
@@ -31,7 +32,7 @@ const putInOrder: Run = async (call) => {
     const { id, position } = typeof entry === 'object' ? entry : { id: entry, position: index }
     await changeRecords(call, buildings, [String(id)], { displayOrder: position })
   }
-  return call.database.rows(ORDER)
+  return call.database.rows('SELECT id, name, display_order FROM buildings ORDER BY display_order, id')
 }
 
 /** One gateway's state, or that of several; reports of many may come in one. */
@@ -53,8 +54,8 @@ export const siteRoutes: Handlers = {
   'GET /api/buildings/gateway-health': handler('buildings.read', rows(GATEWAY_HEALTH)),
   'POST /api/gateways/sync-status': handler('gateways.update', noteSync),
   ...crud(zones),
-  'GET /api/zones/emergency': handler('zones.read', rows(EMERGENCY_ZONES)),
+  'GET /api/zones/emergency': handler('zones.read', list(emergencyZones)),
   ...crud(receivers),
-  'POST /api/receivers/bulk': handler('receivers.update', bulk(receivers, 'receivers')),
-  'GET /api/receivers/discover': handler('receivers.read', rows(HEARD_RECEIVERS))
+  'POST /api/receivers/bulk': handler('receivers.update', bulk(receivers)),
+  'GET /api/receivers/discover': handler('receivers.read', list(heardReceivers))
 }

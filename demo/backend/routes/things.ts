@@ -1,6 +1,6 @@
-import { bulk } from '../bulk.js'
-import { type CrudOptions, crud } from '../crud.js'
+import { bulk, type CrudOptions, crud } from '../crud.js'
 import { invalid, unknownReference } from '../errors.js'
+import { list } from '../lists.js'
 import { about, rows } from '../queries.js'
 import { changeRecords, getRecord } from '../records.js'
 import { assets, personnel, transmitters } from '../resources.js'
@@ -51,12 +51,14 @@ export const carrying = (entityType: string): Required<Pick<CrudOptions, 'stored
   removed: (call, ids) => takeTransmitters(call, entityType, ids)
 })
 
-const HISTORY = `SELECT h.at, h.floor_id AS "floorId", h.zone_id AS "zoneId", z.name AS "zoneName", h.x, h.y
+const HISTORY = `SELECT h.at, h.floor_id, h.zone_id, z.name AS zone_name, h.x, h.y
   FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id LEFT JOIN zones z ON z.id = h.zone_id
   WHERE t.entity_type = 'asset' AND t.entity_id = $1 ORDER BY h.at DESC LIMIT 500`
 
-const UNASSIGNED = `SELECT id, name, mac_address AS "macAddress", model, battery_level AS "batteryLevel", status
-  FROM transmitters WHERE entity_type IS NULL AND is_active IS NOT FALSE ORDER BY id`
+const onTheShelf = {
+  ...transmitters,
+  from: '(SELECT * FROM transmitters_shown WHERE entity_type IS NULL AND is_active IS NOT FALSE)'
+}
 
 const assign: Run = async (call) => {
   const { transmitterId, entity_type, entityId, personnelId, assetId } = call.body
@@ -74,7 +76,7 @@ export const thingRoutes: Handlers = {
   ...crud(assets, carrying('asset')),
   'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
   ...crud(transmitters, { putReplaces: true }),
-  'GET /api/transmitters/unassigned': handler('transmitters.read', rows(UNASSIGNED)),
+  'GET /api/transmitters/unassigned': handler('transmitters.read', list(onTheShelf)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
-  'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters, 'transmitters'))
+  'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters))
 }

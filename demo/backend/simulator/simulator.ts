@@ -80,12 +80,8 @@ export class Simulator {
   }
 }
 
-const CARRIERS = `SELECT t.id AS "transmitterId", CASE t.entity_type WHEN 'asset' THEN 'thing' ELSE 'person' END AS kind,
-    coalesce(e.floor_id, a.floor_id) AS "floorId"
-  FROM transmitters t
-  LEFT JOIN personnel e ON t.entity_type = 'employee' AND e.id = t.entity_id
-  LEFT JOIN assets a ON t.entity_type = 'asset' AND a.id = t.entity_id
-  WHERE t.entity_type IS NOT NULL AND t.is_active IS NOT FALSE AND e.is_active IS NOT FALSE ORDER BY t.id`
+const CARRIERS = `SELECT transmitter_id, CASE entity_type WHEN 'asset' THEN 'thing' ELSE 'person' END AS kind,
+    home_floor_id AS floor_id FROM carriers WHERE is_active ORDER BY transmitter_id`
 
 /** An emergency without a building is one everywhere. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e
