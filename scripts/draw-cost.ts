@@ -28,13 +28,12 @@ place(0)
 const markers = ids.map((id) => ({
   id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, isFaint: false, position: motion.placeOf(id)
 }))
-const palette = { person: '#0b6b6b', thing: '#54626b', outline: '#ffffff', tag: '#1b2429', tagText: '#f5f7f8' }
-const spriteOf = (kind) => {
+const spriteOf = (kind, colour) => {
   const sprite = Object.assign(document.createElement('canvas'), { width: SPRITE_SIZE, height: SPRITE_SIZE })
-  drawSprite(sprite.getContext('2d'), kind, palette)
+  drawSprite(sprite.getContext('2d'), kind, colour, '#ffffff')
   return sprite
 }
-const look = { sprites: { person: spriteOf('person'), thing: spriteOf('thing') }, palette, selected: '1', screen }
+const sprites = { person: spriteOf('person', '#0b6b6b'), thing: spriteOf('thing', '#54626b') }
 const times = []
 for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   const nowMs = frame * (1000 / 60)
@@ -42,7 +41,7 @@ for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   const start = performance.now()
   motion.advance(nowMs)
   pen.clearRect(0, 0, screen.width, screen.height)
-  drawMarkers(pen, markers, { scale: 20, x: 0, y: 0 }, look)
+  drawMarkers(pen, markers, sprites, 20)
   const asked = performance.now()
   pen.getImageData(0, 0, 1, 1)
   times.push([asked - start, performance.now() - start])

@@ -5,12 +5,13 @@ import type { ListAnswer } from '../types.js'
 import { messageOf } from './useLoad.js'
 
 const ASK_AFTER_MS = 200
+export const LIST_LIMIT = 20
 
 /** A long list, part by part, with a search. */
-export const usePagedList = <Row>(list: (options: CallOptions) => Promise<ListAnswer<Row>>, limit: number) => {
+export const usePagedList = <Row>(list: (options: CallOptions) => Promise<ListAnswer<Row>>) => {
   const search = ref('')
   const offset = ref(0)
-  const query = computed(() => ({ limit, offset: offset.value, search: search.value.trim() || null }))
+  const query = computed(() => ({ limit: LIST_LIMIT, offset: offset.value, search: search.value.trim() || null }))
   const { data, error, load } = useLoad((signal) => list({ query: query.value, signal }), messageOf)
 
   watch(search, () => {
@@ -22,7 +23,7 @@ export const usePagedList = <Row>(list: (options: CallOptions) => Promise<ListAn
   })
   // Who deletes the last one of a part is shown the part before it.
   watch(data, (answer) => {
-    if (answer && answer.data.length === 0 && offset.value > 0) offset.value = Math.max(offset.value - limit, 0)
+    if (answer && answer.data.length === 0 && offset.value > 0) offset.value = Math.max(offset.value - LIST_LIMIT, 0)
   })
   void load()
 

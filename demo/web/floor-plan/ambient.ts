@@ -1,10 +1,6 @@
 import type { AmbientEntry } from '../../../schemas/realtime.js'
 import type { Placed, Point } from './plan.js'
 
-export interface AmbientMark extends Placed {
-  readonly strength: number
-}
-
 const WEAKEST_DBM = -100
 const STRONGEST_DBM = -40
 const FARTHEST_METRES = 4
@@ -16,7 +12,7 @@ const FARTHEST_METRES = 4
 export const ambientMarks = (
   devices: Iterable<AmbientEntry>,
   receivers: readonly { readonly id: string; readonly position?: Point | null | undefined }[]
-): readonly AmbientMark[] => {
+): readonly Placed[] => {
   const places = new Map(receivers.map(({ id, position }) => [id, position]))
   return [...devices].flatMap(({ deviceId, receiverId, rssi }) => {
     const receiver = places.get(String(receiverId))
@@ -25,7 +21,7 @@ export const ambientMarks = (
     const distance = 0.8 + (1 - strength) * FARTHEST_METRES
     const angle = (hash(String(deviceId)) % 360) * (Math.PI / 180)
     const position = { x: receiver.x + Math.cos(angle) * distance, y: receiver.y + Math.sin(angle) * distance }
-    return [{ id: String(deviceId), position, strength }]
+    return [{ id: String(deviceId), position }]
   })
 }
 

@@ -1,0 +1,25 @@
+import t from 'tap'
+import { boxAround, nearest } from '../../../demo/web/floor-plan/plan.js'
+
+t.test('hit testing', async (t) => {
+  const items = [
+    { id: 'near', position: { x: 1, y: 0 } },
+    { id: 'nearer', position: { x: 0.5, y: 0 } },
+    { id: 'far', position: { x: 9, y: 9 } }
+  ]
+
+  t.test('finds the nearest marker within reach', async (t) => {
+    t.equal(nearest(items, { x: 0, y: 0 }, 2)?.id, 'nearer')
+    t.equal(nearest(items, { x: 4, y: 0 }, 2), undefined)
+    t.equal(nearest([], { x: 4, y: 0 }, 2), undefined)
+  })
+})
+
+t.test('the box around a zone', async (t) => {
+  const corners = [
+    { x: 3, y: 1 },
+    { x: 7, y: 2 },
+    { x: 5, y: 9 }
+  ]
+  t.same(boxAround(corners), { x: 3, y: 1, width: 4, height: 8 })
+})
