@@ -21,6 +21,27 @@ export interface FormField extends FieldSpec {
   readonly kind: 'flag' | 'choice' | 'long' | 'list' | 'number' | 'password' | 'email' | 'tel' | 'text'
 }
 
+/** A form: what is entered, and what is done with it. */
+export interface Form {
+  /** Says of each field what it holds, and what may be wrong with it. Without one there is nothing to enter. */
+  readonly schema?: TObject
+  readonly specs?: readonly (string | FieldSpec)[]
+  readonly stored?: Values
+  readonly save: (body: Values) => Promise<unknown>
+  /** What the button says. */
+  readonly action: string | ((entered: Values) => string)
+  readonly isDanger?: boolean
+}
+
+/** Something that is done in a dialog. */
+export interface Task extends Form {
+  readonly title: string
+  /** What comes of it. */
+  readonly note?: string
+  /** What people are told when it was done. */
+  readonly done: (body: Values) => string
+}
+
 const LONG_TEXT = 500
 
 export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[], withHints = false): FormField[] =>
@@ -66,7 +87,7 @@ const propertyOf = (schema: TObject, name: string): TSchema => {
   return { ...(property.anyOf?.[0] ?? property), description: property.description }
 }
 
-const INPUTS = { password: 'password', email: 'email', phone: 'tel', mobile: 'tel' } as const
+const INPUTS = { password: 'password', newPassword: 'password', email: 'email', phone: 'tel', mobile: 'tel' } as const
 
 const kindOf = ({ name, options }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
   if (options) return 'choice'

@@ -1,6 +1,6 @@
-import type { TObject } from '@sinclair/typebox'
 import type { CallOptions } from '../../src/client/api/calls.js'
-import type { FieldSpec, Values } from './form-fields.js'
+import type { IconName } from '../../src/ui/icons.js'
+import type { Form, Task, Values } from './form-fields.js'
 import type { ListAnswer } from './types.js'
 
 interface Column<Row> {
@@ -20,6 +20,8 @@ interface RecordCalls<Row> {
   delete?(id: string): Promise<unknown>
 }
 
+export type RowTask = Task & { readonly icon: IconName }
+
 /** Rows that a page lists, and what may be done with them; a call that is not there is not offered. */
 export interface Records<Row> {
   readonly title: string
@@ -37,7 +39,10 @@ export interface Records<Row> {
   /** Says what can be searched. */
   readonly search?: string
   readonly downloads?: Readonly<Record<string, (options: CallOptions) => Promise<File>>>
-  readonly form?: { readonly schema: TObject; readonly specs: (row: Row | null) => readonly (string | FieldSpec)[] }
+  /** For a new one without a row. */
+  readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
   /** What becomes of one that is deleted. */
   readonly removal?: string
+  /** What else can be done with one. */
+  readonly tasks?: (row: Row) => readonly RowTask[]
 }

@@ -15,7 +15,6 @@ const page = (path: string, name: string, icon: IconName, meta: PageMeta, compon
 })
 const may = (...permissions: string[]): PageMeta => ({ permissions })
 const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
-const FLOORS = may('floors.update', 'dashboard.read')
 
 /** The pages in the order of the menu, and who is shown them. */
 export const menu = [
@@ -23,7 +22,6 @@ export const menu = [
   page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
   page('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
   page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
-  page('/floors', 'Floors', 'floors', FLOORS, () => import('./pages/FloorsPage.vue')),
   page('/users', 'Users', 'users', may('admin.users'), () => import('./pages/UsersPage.vue')),
   page('/audit', 'Audit log', 'audit', may('audit.read'), () => import('./pages/AuditPage.vue')),
   page('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))

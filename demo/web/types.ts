@@ -1,4 +1,4 @@
-import type { EmergencyContactUpdate, EmergencyUpdate } from '../../schemas/emergency.js'
+import type { EmergencyUpdate } from '../../schemas/emergency.js'
 import type { FloorCreate } from '../../schemas/floors.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
 import type { PositionEntry } from '../../schemas/realtime.js'
@@ -30,7 +30,6 @@ export interface Named {
 
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
-export type Contact = Stored<EmergencyContactUpdate>
 export type Floor = Stored<FloorCreate> & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
 export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy'>
 export type Emergency = Stored<EmergencyUpdate> & Texts<'startedAt'>
@@ -57,16 +56,13 @@ export interface Muster {
 }
 
 export interface Dashboard {
-  readonly summary: Counts<
-    'personnel' | 'personnelOnSite' | 'guestsOnSite' | 'assets' | 'receivers' | 'receiversOnline' | 'batteriesLow'
-  > &
-    Counts<'emergenciesActive'>
+  readonly summary: Readonly<Record<string, number>>
   readonly floors: readonly Floor[]
   readonly departments: readonly (Named & Counts<'onSite'>)[]
   readonly personnel: { readonly presence: readonly { readonly at: string; readonly people: number }[] }
 }
 
-export interface BatteryStats extends Counts<'low' | 'critical'> {
+export interface BatteryStats {
   readonly distribution: readonly Counts<'from' | 'devices'>[]
 }
 

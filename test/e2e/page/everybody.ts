@@ -2,16 +2,7 @@ import type { Test } from 'tap'
 import type { PageTests } from './page-tests.js'
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
-const PAGES = [
-  '/live/f-1',
-  '/dashboard',
-  '/personnel',
-  '/emergency',
-  '/floors',
-  '/users',
-  '/audit',
-  '/settings'
-] as const
+const PAGES = ['/live/f-1', '/dashboard', '/personnel', '/emergency', '/users', '/audit', '/settings'] as const
 
 export const everybody = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('every page', async (t) => {

@@ -25,9 +25,9 @@ interface Canvas {
 declare const queryPlan: (selector: string) => unknown
 
 const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] = [
-  ['admin', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Floors', 'Users', 'Audit log', 'Settings'], []],
-  ['operator', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/floors', '/users', '/audit']],
-  ['viewer', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/floors', '/users', '/audit']]
+  ['admin', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Users', 'Audit log', 'Settings'], []],
+  ['operator', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/users', '/audit']],
+  ['viewer', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/users', '/audit']]
 ]
 
 export const sessions = async (t: Test, { stack, open }: PageTests): Promise<void> => {
