@@ -14,7 +14,7 @@ const folder = fileURLToPath(new URL('../demo/web/floor-plan', import.meta.url))
 const ENTRY = 'virtual:draw-cost'
 const source = `
 import { Motion } from '${folder}/motion.ts'
-import { drawMarkers, drawSprite, SPRITE_SIZE } from '${folder}/draw.ts'
+import { drawMarkers, SPRITE_SIZE } from '${folder}/draw.ts'
 
 const screen = { width: 1280, height: 720 }
 const canvas = Object.assign(document.createElement('canvas'), screen)
@@ -28,12 +28,15 @@ place(0)
 const markers = ids.map((id) => ({
   id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, isFaint: false, position: motion.placeOf(id)
 }))
-const spriteOf = (kind, colour) => {
+const spriteOf = (colour) => {
   const sprite = Object.assign(document.createElement('canvas'), { width: SPRITE_SIZE, height: SPRITE_SIZE })
-  drawSprite(sprite.getContext('2d'), kind, colour, '#ffffff')
+  const brush = sprite.getContext('2d')
+  brush.fillStyle = colour
+  brush.roundRect(3, 3, 10, 10, 5)
+  brush.fill()
   return sprite
 }
-const sprites = { person: spriteOf('person', '#0b6b6b'), thing: spriteOf('thing', '#54626b') }
+const sprites = { person: spriteOf('#0b6b6b'), thing: spriteOf('#54626b') }
 const times = []
 for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   const nowMs = frame * (1000 / 60)

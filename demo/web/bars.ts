@@ -1,7 +1,6 @@
 export interface Bar {
   readonly label: string
   readonly value: number
-  readonly to?: string
 }
 
 const HOUR_MS = 3_600_000

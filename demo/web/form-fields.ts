@@ -25,19 +25,20 @@ export interface FormField extends FieldSpec {
 export interface Form {
   /** Says of each field what it holds, and what may be wrong with it. Without one there is nothing to enter. */
   readonly schema?: TObject
+  /** Which of its fields; all of them without. */
   readonly specs?: readonly (string | FieldSpec)[]
   readonly stored?: Values
   readonly save: (body: Values) => Promise<unknown>
   /** What the button says. */
   readonly action: string | ((entered: Values) => string)
   readonly isDanger?: boolean
+  /** What comes of it. */
+  readonly note?: string
 }
 
 /** Something that is done in a dialog. */
 export interface Task extends Form {
   readonly title: string
-  /** What comes of it. */
-  readonly note?: string
   /** What people are told when it was done. */
   readonly done: (body: Values) => string
 }

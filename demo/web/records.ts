@@ -38,7 +38,8 @@ export interface Records<Row> {
   readonly columns: readonly Column<Row>[]
   /** Says what can be searched. */
   readonly search?: string
-  readonly downloads?: Readonly<Record<string, (options: CallOptions) => Promise<File>>>
+  /** Where files of all that was found are to be had: the browser asks for them itself, and keeps them. */
+  readonly downloads?: Readonly<Record<string, string>>
   /** For a new one without a row. */
   readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
   /** What becomes of one that is deleted. */

@@ -1,5 +1,4 @@
 import type { EmergencyUpdate } from '../../schemas/emergency.js'
-import type { FloorCreate } from '../../schemas/floors.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
 import type { PositionEntry } from '../../schemas/realtime.js'
 import type { ReceiverUpdate } from '../../schemas/receivers.js'
@@ -30,7 +29,7 @@ export interface Named {
 
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
-export type Floor = Stored<FloorCreate> & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
+export type Floor = Named & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
 export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy'>
 export type Emergency = Stored<EmergencyUpdate> & Texts<'startedAt'>
 

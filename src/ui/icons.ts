@@ -14,7 +14,6 @@ export const icons = {
   leave: 'M10 4H5v16h5M14 8l4 4-4 4m4-4H9',
   plus: 'M12 5v14M5 12h14',
   minus: 'M5 12h14',
-  fit: 'M4 9V4h5m6 0h5v5m0 6v5h-5m-6 0H4v-5',
   download: 'M12 4v11m-4.5-4.5L12 15l4.5-4.5M5 20h14',
   edit: 'm4 20 1-4.5L16.5 4 20 7.5 8.5 19Z',
   key: 'M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM11 12.5 19.5 4M16 7.5l3 3',

@@ -1,23 +1,25 @@
-import { computed, onScopeDispose, type Ref, shallowRef, watch } from 'vue'
-import type { PositionEntry } from '../../../schemas/realtime.js'
+import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
+import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
 import type { Marker } from '../floor-plan/draw.js'
 import { Motion } from '../floor-plan/motion.js'
 import { api, realtime } from '../services.js'
 import type { Answer, FloorContext, ListAnswer, Transmitter } from '../types.js'
 import { useLoad, useLoaded } from './useLoad.js'
-import { useRealtime } from './useRealtime.js'
 
 const FAINT_AFTER_MS = 4000
+const AMBIENT_AGE_MS = 60_000
 const CARRIERS_EVERY_MS = 60_000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
 
-/** One floor: its plan, who is on it, and how they move. Only this floor's channel is listened to. */
+/** One floor: its plan, who is on it, and how they move. Only this floor's channel is listened to, while it is shown. */
 export const useFloor = (floorId: Ref<string | null>) => {
-  const { state } = useRealtime()
   const now = useNow()
   const motion = new Motion()
-  const batches = shallowRef(0)
+  const state = ref(realtime.state)
+  const batches = ref(0)
+  const ambient = shallowRef<readonly AmbientEntry[]>([])
+  const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
   const context = useLoad((options) => api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', options))
   /** Without an answer nobody has a name; they still move. */
@@ -64,31 +66,46 @@ export const useFloor = (floorId: Ref<string | null>) => {
     markers.value = isLive ? list : markers.value.map((one) => ({ ...one, isFaint: true }))
   })
 
-  watch(
-    floorId,
-    (id) => {
-      markers.value = []
-      motion.clear()
-      realtime.showFloor(id)
-      if (id !== null) void context.load()
-    },
-    { immediate: true }
-  )
+  const show = (id: string | null): void => {
+    markers.value = []
+    motion.clear()
+    realtime.showFloor(id)
+    if (id !== null) void context.load()
+  }
+  watch(floorId, show, { immediate: true })
 
-  /** True while anybody is on the way. */
-  const advance = (nowMs: number): boolean => motion.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs)
-
-  const unplaced = realtime.on('position-batch', (batch) => {
-    if (batch.floorId === floorId.value) place(batch.data)
-  })
-  const unfilled = realtime.on('gap', () => {
-    if (floorId.value !== null) void context.load()
-  })
+  const listeners = [
+    realtime.on('state', (changed) => {
+      state.value = changed
+    }),
+    realtime.on('position-batch', (batch) => batch.floorId === floorId.value && place(batch.data)),
+    realtime.on('gap', () => floorId.value !== null && void context.load()),
+    realtime.on('ambient-batch', ({ data }) => {
+      const atMs = Date.now()
+      for (const entry of data) heard.set(String(entry.deviceId), { entry, atMs })
+      for (const [id, last] of heard) if (atMs - last.atMs > AMBIENT_AGE_MS) heard.delete(id)
+      ambient.value = [...heard.values()].map(({ entry }) => entry)
+    })
+  ]
+  realtime.start()
   onScopeDispose(() => {
-    unplaced()
-    unfilled()
+    for (const stopListening of listeners) stopListening()
     realtime.showFloor(null)
+    realtime.stop()
   })
 
-  return { context, markers, advance, now }
+  return {
+    context,
+    markers,
+    ambient,
+    now,
+    state,
+    /** Moves everybody to where they are at this time. */
+    advance: (nowMs: number): void => motion.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs),
+    /** At once, rather than after the next pause. */
+    reconnect: (): void => {
+      realtime.stop()
+      realtime.start()
+    }
+  }
 }

@@ -1,6 +1,9 @@
 import { computed, shallowRef } from 'vue'
 import type { PageMeta } from '../../../src/client/guards/visit.js'
-import { api, session, sessionEnd } from '../services.js'
+import { useToasts } from '../../../src/ui/useToasts.js'
+import { router } from '../router.js'
+import { api, session, sessionEnd, signOut } from '../services.js'
+import { messageOf } from './useLoad.js'
 
 const state = shallowRef(session.state)
 session.onChange((changed) => {
@@ -9,6 +12,7 @@ session.onChange((changed) => {
   if (changed.isSignedIn && sessionEnd.value !== 'soon') sessionEnd.value = 'none'
 })
 
+const { say } = useToasts()
 const permissions = computed(() => new Set(state.value.permissions))
 const may = (permission: string): boolean => permissions.value.has(permission)
 
@@ -24,5 +28,16 @@ export const useSession = () => ({
   signIn: async (email: string, password: string): Promise<void> => {
     await api.auth.login({ email, password })
     sessionEnd.value = 'none'
+  },
+  /** The gateway counts signing out among the attempts to sign in, and may say no: then the session is still there. */
+  leave: async (): Promise<void> => {
+    sessionEnd.value = 'left'
+    try {
+      const isLeaving = await signOut()
+      if (!isLeaving) await router.push('/login')
+    } catch (error) {
+      sessionEnd.value = 'none'
+      say(`You are still signed in. ${messageOf(error)}`)
+    }
   }
 })

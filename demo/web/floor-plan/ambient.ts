@@ -1,9 +1,8 @@
 import type { AmbientEntry } from '../../../schemas/realtime.js'
 import type { Placed, Point } from './plan.js'
 
-const WEAKEST_DBM = -100
-const STRONGEST_DBM = -40
-const FARTHEST_METRES = 4
+/** Metres from the receiver, for a signal in dBm. */
+const distanceOf = (rssi: number): number => Math.min(Math.max(-rssi - 30, 10), 75) / 15
 
 /**
  * A place for a device that was only heard: somewhere around the receiver, the nearer the stronger. Which side of it is
@@ -17,16 +16,15 @@ export const ambientMarks = (
   return [...devices].flatMap(({ deviceId, receiverId, rssi }) => {
     const receiver = places.get(String(receiverId))
     if (!receiver) return []
-    const strength = Math.min(Math.max((rssi - WEAKEST_DBM) / (STRONGEST_DBM - WEAKEST_DBM), 0), 1)
-    const distance = 0.8 + (1 - strength) * FARTHEST_METRES
-    const angle = (hash(String(deviceId)) % 360) * (Math.PI / 180)
-    const position = { x: receiver.x + Math.cos(angle) * distance, y: receiver.y + Math.sin(angle) * distance }
-    return [{ id: String(deviceId), position }]
+    const id = String(deviceId)
+    const x = receiver.x + Math.cos(angleOf(id)) * distanceOf(rssi)
+    const y = receiver.y + Math.sin(angleOf(id)) * distanceOf(rssi)
+    return [{ id, position: { x, y } }]
   })
 }
 
-const hash = (text: string): number => {
-  let value = 7
-  for (const character of text) value = (value * 31 + (character.codePointAt(0) ?? 0)) >>> 0
-  return value
+/** Always the same for a name, and another one for most others. */
+const angleOf = (name: string): number => {
+  const degrees = [...name].reduce((sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) % 360, 7)
+  return (degrees * Math.PI) / 180
 }

@@ -1,16 +1,8 @@
 import type { Placed } from './plan.js'
 
 /** What is used of a canvas; a CanvasRenderingContext2D is one, and a test has its own. */
-export interface Pen<Picture = never> {
-  fillStyle: unknown
-  strokeStyle: unknown
-  lineWidth: number
+export interface Pen<Picture> {
   globalAlpha: number
-  beginPath(): void
-  arc(x: number, y: number, radius: number, from: number, to: number): void
-  roundRect(x: number, y: number, width: number, height: number, radius: number): void
-  fill(): void
-  stroke(): void
   drawImage(picture: Picture, x: number, y: number, width: number, height: number): void
 }
 
@@ -24,19 +16,6 @@ export interface Marker extends Placed {
 
 const FAINT = 0.35
 export const SPRITE_SIZE = 16
-
-/** The picture of a marker, which is copied for each of them. */
-export const drawSprite = (pen: Pen, kind: Marker['kind'], fill: string, outline: string): void => {
-  const middle = SPRITE_SIZE / 2
-  pen.strokeStyle = outline
-  pen.fillStyle = fill
-  pen.lineWidth = 3
-  pen.beginPath()
-  if (kind === 'person') pen.arc(middle, middle, 5, 0, Math.PI * 2)
-  else pen.roundRect(middle - 4, middle - 4, 8, 8, 2)
-  pen.stroke()
-  pen.fill()
-}
 
 /**
  * What moves, with so many pixels for a metre. A marker is one copy of a picture that was drawn once, which costs a third of

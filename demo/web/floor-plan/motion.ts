@@ -9,7 +9,6 @@ interface Track {
   durationMs: number
 }
 
-const FIRST_DURATION_MS = 1000
 const MIN_DURATION_MS = 100
 const MAX_DURATION_MS = 4000
 // A batch that comes a little late must not make everybody stop and start again.
@@ -27,7 +26,7 @@ export class Motion {
   moveTo(id: string, to: Point, nowMs: number): void {
     const track = this.#tracks.get(id)
     if (track === undefined) {
-      this.#tracks.set(id, { place: { ...to }, from: to, to, startMs: nowMs, durationMs: FIRST_DURATION_MS })
+      this.#tracks.set(id, { place: { ...to }, from: to, to, startMs: nowMs, durationMs: MIN_DURATION_MS })
       return
     }
     move(track, nowMs)
@@ -39,11 +38,9 @@ export class Motion {
     track.startMs = nowMs
   }
 
-  /** Moves everybody to where they are at this time. True while anybody is on the way. */
-  advance(nowMs: number): boolean {
-    let isMoving = false
-    for (const track of this.#tracks.values()) if (move(track, nowMs)) isMoving = true
-    return isMoving
+  /** Moves everybody to where they are at this time. */
+  advance(nowMs: number): void {
+    for (const track of this.#tracks.values()) move(track, nowMs)
   }
 
   /** As of the last `advance`, which changes it; undefined for somebody who is not here. */
@@ -56,9 +53,8 @@ export class Motion {
   }
 }
 
-const move = ({ place, from, to, startMs, durationMs }: Track, nowMs: number): boolean => {
+const move = ({ place, from, to, startMs, durationMs }: Track, nowMs: number): void => {
   const part = Math.min(Math.max((nowMs - startMs) / durationMs, 0), 1)
   place.x = from.x + (to.x - from.x) * part
   place.y = from.y + (to.y - from.y) * part
-  return part < 1
 }

@@ -57,16 +57,6 @@ t.test('motion', async (t) => {
     t.same(at(motion, 'a', 604_000), { x: 4, y: 0 })
   })
 
-  t.test('says whether anybody is on the way', async (t) => {
-    const motion = new Motion()
-    t.notOk(motion.advance(0))
-    motion.moveTo('a', { x: 0, y: 0 }, 0)
-    motion.moveTo('a', { x: 1, y: 0 }, 1000)
-
-    t.ok(motion.advance(1500))
-    t.notOk(motion.advance(3000))
-  })
-
   t.test('moves a place and makes no new one, for a frame and for a batch', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
