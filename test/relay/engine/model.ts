@@ -10,20 +10,27 @@ const RESULT_KNOWN_MS = 300_000
 const WHILE_MS = 61_000
 
 type Step =
-  | { readonly kind: 'publish'; readonly more: Partial<NewPublication> }
+  | { readonly kind: 'publish'; readonly atOnce: readonly Partial<NewPublication>[] }
   | { readonly kind: 'read'; readonly back: number; readonly limit: number; readonly reverse: boolean }
   | { readonly kind: 'recover'; readonly back: number; readonly limit: number }
   | { readonly kind: 'remove' | 'wait' }
 
+const anyPublication: fc.Arbitrary<Partial<NewPublication>> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant({}) },
+  fc.constant({ skipHistory: true }),
+  fc.record({ idempotencyKey: fc.constantFrom('a', 'b') }),
+  fc.record({ idempotencyKey: fc.constantFrom('c', 'd'), skipHistory: fc.constant(true) }),
+  fc.record({ version: fc.integer({ min: 1, max: 4 }), versionEpoch: fc.constantFrom('', 'v') }),
+  fc.record({ tags: fc.constantFrom('{}', '{"é":"\\n"}'), info: fc.constant('{"user":"u"}'), delta: fc.boolean() })
+)
+
 const publishing = fc.record({
   kind: fc.constant('publish' as const),
-  more: fc.oneof(
-    { weight: 6, arbitrary: fc.constant({}) },
-    fc.constant({ skipHistory: true }),
-    fc.record({ idempotencyKey: fc.constantFrom('a', 'b') }),
-    fc.record({ idempotencyKey: fc.constantFrom('c', 'd'), skipHistory: fc.constant(true) }),
-    fc.record({ version: fc.integer({ min: 1, max: 4 }), versionEpoch: fc.constantFrom('', 'v') }),
-    fc.record({ tags: fc.constantFrom('{}', '{"é":"\\n"}'), info: fc.constant('{"user":"u"}'), delta: fc.boolean() })
+  atOnce: fc.oneof(
+    { weight: 3, arbitrary: fc.tuple(anyPublication) },
+    fc.array(anyPublication, { minLength: 2, maxLength: 6 }),
+    // More than an engine makes at once.
+    fc.array(anyPublication, { minLength: 17, maxLength: 40, size: 'max' })
   )
 })
 
@@ -133,9 +140,16 @@ export const engineModel = (
 
         for (const [index, step] of all.entries()) {
           if (step.kind === 'publish') {
-            const publication = { ...PLAIN_PUBLICATION, data: `"${index} é"`, ...step.more }
-            const { offset } = await broker.publish(channel, publication, KEPT)
-            equal(offset, model.publish(publication))
+            const publications = step.atOnce.map((more, place) => ({
+              ...PLAIN_PUBLICATION,
+              data: `"${index}.${place} é"`,
+              ...more
+            }))
+            const published = await Promise.all(publications.map((each) => broker.publish(channel, each, KEPT)))
+            equal(
+              published.map(({ offset }) => offset),
+              publications.map((each) => model.publish(each))
+            )
           } else if (step.kind === 'read') {
             const since = step.back < 0 ? null : placeBack(step.back)
             await check({ since, limit: step.limit, reverse: step.reverse })

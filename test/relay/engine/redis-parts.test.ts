@@ -4,10 +4,10 @@ import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { addressName, redisAddresses } from '../../../src/relay/engine/redis/address.js'
 import {
   decodeBody,
-  decodeMessage,
+  decodeMessages,
   encodeBody,
   encodeJoinOrLeave,
-  UNPLACED
+  unplaced
 } from '../../../src/relay/engine/redis/envelope.js'
 import { readFleetMessage } from '../../../src/relay/engine/redis/fleet-messages.js'
 import { RedisNames } from '../../../src/relay/engine/redis/names.js'
@@ -21,7 +21,7 @@ t.test('an envelope', async (t) => {
       fc.property(text, fc.option(text), fc.option(text), fc.boolean(), fc.nat(), (data, info, tags, delta, time) => {
         const publication = { ...PLAIN_PUBLICATION, data, info, tags, delta }
         const found = { data, info, tags, delta, time }
-        t.match(decodeMessage(UNPLACED + encodeBody(publication, time)), {
+        t.match(decodeMessages(unplaced(encodeBody(publication, time)))[0], {
           kind: 'publication',
           epoch: '',
           publication: { ...found, offset: 0 }
@@ -32,9 +32,22 @@ t.test('an envelope', async (t) => {
     )
   })
 
+  t.test('stands beside others that were made with it', async (t) => {
+    const bodies = ['"é"', '"\u{1f6aa}"', '1'].map((data, index) =>
+      encodeBody({ ...PLAIN_PUBLICATION, data, info: index === 1 ? '{"ü":1}' : null }, 5)
+    )
+    const text = bodies.map((body, index) => `p${index + 7},e,${body.length},${body}`).join('')
+    t.match(decodeMessages(text), [
+      { kind: 'publication', epoch: 'e', publication: { data: '"é"', offset: 7, info: null } },
+      { kind: 'publication', epoch: 'e', publication: { data: '"\u{1f6aa}"', offset: 8, info: '{"ü":1}' } },
+      { kind: 'publication', epoch: 'e', publication: { data: '1', offset: 9 } }
+    ])
+    t.same(decodeMessages(text.slice(0, -1)), [], 'all of them, or none')
+  })
+
   t.test('holds who comes and goes', async (t) => {
-    t.same(decodeMessage(encodeJoinOrLeave('join', '{"user":"é"}')), { kind: 'join', info: '{"user":"é"}' })
-    t.same(decodeMessage(encodeJoinOrLeave('leave', '{}')), { kind: 'leave', info: '{}' })
+    t.same(decodeMessages(encodeJoinOrLeave('join', '{"user":"é"}')), [{ kind: 'join', info: '{"user":"é"}' }])
+    t.same(decodeMessages(encodeJoinOrLeave('leave', '{}')), [{ kind: 'leave', info: '{}' }])
   })
 
   const strange = [
@@ -43,13 +56,18 @@ t.test('an envelope', async (t) => {
     '{"data":1}',
     'p',
     'p1,e,',
-    'p1,e,1,0,-1,-1\n',
-    'p1,e,1,0,5,-1\n"a"',
-    'p1,e,1,0,-2,-1\n1',
-    'p1,e,1,2,-1,-1\n1',
-    'p-1,e,1,0,-1,-1\n1',
-    `p1,${'e'.repeat(100)},1,0,-1,-1\n1`,
-    `p${'9'.repeat(40)},e,1,0,-1,-1\n1`,
+    'p1,e,0,',
+    'p1,e,10,1,0,-1,-1\n',
+    'p1,e,12,1,0,5,-1\n"a"',
+    'p1,e,11,1,0,-2,-1\n1',
+    'p1,e,11,1,2,-1,-1\n1',
+    'p1,e,10,1,0,-1,-1\n1',
+    'p1,e,12,1,0,-1,-1\n1',
+    'p1,e,11,1,0,-1,-1\n1p2,e,11,1,0,-1,-1\n',
+    'p1,e,11,1,0,-1,-1\n1x',
+    'p-1,e,11,1,0,-1,-1\n1',
+    `p1,${'e'.repeat(100)},11,1,0,-1,-1\n1`,
+    `p${'9'.repeat(40)},e,11,1,0,-1,-1\n1`,
     'j',
     'jx',
     'l[1]',
@@ -57,15 +75,16 @@ t.test('an envelope', async (t) => {
   ]
   for (const message of strange) {
     t.test(`is none where it says ${JSON.stringify(message.slice(0, 30))}`, async (t) => {
-      t.equal(decodeMessage(message), null)
+      t.same(decodeMessages(message), [])
     })
   }
 
   t.test('is none, and nothing worse, whatever it says', async (t) => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (message) => {
-        decodeMessage(message)
-        decodeMessage(`p1,e,${message}`)
+        decodeMessages(message)
+        decodeMessages(`p1,e,${message.length},${message}`)
+        decodeMessages(`p1,e,9,${message}`)
         decodeBody(message, 1)
         t.equal(readFleetMessage(message), null)
       })

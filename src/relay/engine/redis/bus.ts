@@ -11,6 +11,7 @@ import { isClusterAt } from './discovery.js'
 import { IndependentServers } from './independent-servers.js'
 import type { RedisNames } from './names.js'
 import type { OpenShard, Placement } from './placement.js'
+import type { KeptPublication } from './publish-bursts.js'
 import type { Script } from './scripts.js'
 import { Shard } from './shard.js'
 import { Topics } from './topics.js'
@@ -105,6 +106,11 @@ export class Bus {
     return this.#at(channel, (shard) => shard.commands.runScript(script, keys, args(shard)))
   }
 
+  publishKept(channel: string, channelArguments: readonly string[], publication: KeptPublication): Promise<string> {
+    const name = this.names.channel(channel)
+    return this.#at(channel, ({ commands }) => commands.publishKept(name, channelArguments, publication))
+  }
+
   send(channel: string, command: string, args: readonly string[]): Promise<unknown> {
     return this.#at(channel, ({ commands }) => commands.send(command, args))
   }
@@ -144,7 +150,7 @@ export class Bus {
     this.#placement?.close()
   }
 
-  async #at(channel: string, work: (shard: Shard) => Promise<unknown>): Promise<unknown> {
+  async #at<T>(channel: string, work: (shard: Shard) => Promise<T>): Promise<T> {
     const placement = this.#placement
     if (placement === null) throw new EngineFault('the engine has not been started')
     try {

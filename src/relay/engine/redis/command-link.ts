@@ -2,7 +2,8 @@ import { Command, type Redis } from 'ioredis'
 import { EngineFault } from '../../core/engine-fault.js'
 import { addressName, type RedisAddress } from './address.js'
 import { faultText, openConnection } from './connection.js'
-import { SCRIPTS, type Script } from './scripts.js'
+import { type KeptPublication, PublishBursts } from './publish-bursts.js'
+import { PUBLISH_KEPT, SCRIPTS, type Script } from './scripts.js'
 import { serverInfo } from './server-info.js'
 import { TurnCork } from './turn-cork.js'
 
@@ -11,7 +12,13 @@ export class Moved extends EngineFault {
   override readonly name = 'Moved'
 }
 
+/** How long the result of an idempotency key is known. */
+export const RESULT_KNOWN_MS = String(5 * 60 * 1000)
+
 export interface CommandLinkParts {
+  readonly publishCommand: string
+  /** What the names of messages end with here. */
+  readonly topicEnd: string
   /** It can be used from now on; or no longer. */
   opened(): void
   lost(cause: Error): void
@@ -25,6 +32,7 @@ export class CommandLink {
   readonly #parts: CommandLinkParts
   readonly #redis: Redis
   readonly #cork: TurnCork
+  readonly #bursts: PublishBursts
   #isOpen = false
   #run = ''
   #lastError: Error | null = null
@@ -33,7 +41,10 @@ export class CommandLink {
     this.#address = address
     this.#parts = parts
     this.#redis = openConnection(address, 'commands')
-    this.#cork = new TurnCork(this.#redis)
+    this.#bursts = new PublishBursts((keys, args) =>
+      this.runScript(PUBLISH_KEPT, keys, [this.#run, parts.publishCommand, parts.topicEnd, RESULT_KNOWN_MS, ...args])
+    )
+    this.#cork = new TurnCork(this.#redis, () => this.#bursts.leave())
     this.#redis.on('ready', () => void this.#open())
     this.#redis.on('close', () => this.#close())
     // Said at every attempt to connect; told once, when it closes.
@@ -61,8 +72,17 @@ export class CommandLink {
     }
   }
 
+  /** Appends to the history of a channel, and publishes; what one turn publishes there leaves together. */
+  publishKept(name: string, channelArguments: readonly string[], publication: KeptPublication): Promise<string> {
+    if (!this.#isOpen) return Promise.reject(this.#away())
+    this.#cork.hold()
+    return this.#bursts.add(name, channelArguments, publication)
+  }
+
   send(name: string, args: readonly string[]): Promise<unknown> {
-    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
+    if (!this.#isOpen) return Promise.reject(this.#away())
+    // What was published before must not come behind.
+    this.#bursts.leave()
     return this.#send(name, args).catch((error: Error) => {
       throw this.#fault(error)
     })
@@ -106,6 +126,10 @@ export class CommandLink {
     this.#isOpen = false
     this.#parts.lost(this.#lastError ?? new Error('the connection was closed'))
     this.#lastError = null
+  }
+
+  #away(): EngineFault {
+    return new EngineFault(`Redis at ${addressName(this.#address)} is away`)
   }
 
   #fault(error: Error): Error {

@@ -4,7 +4,7 @@ import type { JoinOrLeave, NewPublication, Publication } from '../../core/broker
 // escaped or written anew, and nothing of it is parsed but the numbers.
 //
 //   kept in the stream       time,delta,length of info,length of tags\n info tags data
-//   sent to subscribers     p offset,epoch,  and the same
+//   sent to subscribers     p offset,epoch,length,  and the same, once or more
 //   joins and leaves        j info, l info
 
 /** Null means none, and has a length of its own, because a text may be empty. */
@@ -15,7 +15,7 @@ export const encodeBody = ({ data, info, tags, delta }: NewPublication, time: nu
   `${time},${delta ? 1 : 0},${info === null ? NONE : info.length},${tags === null ? NONE : tags.length}\n${info ?? ''}${tags ?? ''}${data}`
 
 /** Without history there is nothing to be found it by. */
-export const UNPLACED = 'p0,,'
+export const unplaced = (body: string): string => `p0,,${body.length},${body}`
 
 export const encodeJoinOrLeave = (kind: JoinOrLeave, info: string): string => `${kind === 'join' ? 'j' : 'l'}${info}`
 
@@ -23,14 +23,22 @@ export type Message =
   | { readonly kind: 'publication'; readonly publication: Publication; readonly epoch: string }
   | { readonly kind: JoinOrLeave; readonly info: string }
 
-/** Null for what is not ours: anybody who may use the Redis can write anything. */
-export const decodeMessage = (text: string): Message | null => {
-  if (text.startsWith('j{')) return { kind: 'join', info: text.slice(1) }
-  if (text.startsWith('l{')) return { kind: 'leave', info: text.slice(1) }
-  const [head, offset, epoch = ''] = HEAD.exec(text) ?? []
-  if (head === undefined) return null
-  const publication = decodeBody(text.slice(head.length), Number(offset))
-  return publication === null ? null : { kind: 'publication', publication, epoch }
+/** None where it is not ours: anybody who may use the Redis can write anything. */
+export const decodeMessages = (text: string): readonly Message[] => {
+  if (text.startsWith('j{')) return [{ kind: 'join', info: text.slice(1) }]
+  if (text.startsWith('l{')) return [{ kind: 'leave', info: text.slice(1) }]
+  const messages: Message[] = []
+  for (let at = 0; at < text.length; ) {
+    HEAD.lastIndex = at
+    const [head, offset, epoch = '', length] = HEAD.exec(text) ?? []
+    if (head === undefined) return []
+    const start = at + head.length
+    at = start + Number(length)
+    const publication = decodeBody(text.slice(start, at), Number(offset))
+    if (publication === null || at > text.length) return []
+    messages.push({ kind: 'publication', publication, epoch })
+  }
+  return messages
 }
 
 export const decodeBody = (text: string, offset: number): Publication | null => {
@@ -52,5 +60,5 @@ export const decodeBody = (text: string, offset: number): Publication | null => 
   }
 }
 
-const HEAD = /^p(\d{1,15}),([\w-]{0,64}),/
+const HEAD = /p(\d{1,15}),([\w-]{0,64}),(\d{1,9}),/y
 const BODY_HEAD = /^(\d{1,15}),([01]),(-1|\d{1,9}),(-1|\d{1,9})\n/

@@ -15,10 +15,10 @@ import { hasHistory } from '../../core/channels.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { ChannelOptions } from '../../core/options.js'
 import type { Bus } from './bus.js'
-import { decodeBody, decodeMessage, encodeBody, encodeJoinOrLeave, UNPLACED } from './envelope.js'
-import { PUBLISH_KEPT, PUBLISH_ONCE, READ } from './scripts.js'
+import { RESULT_KNOWN_MS } from './command-link.js'
+import { decodeBody, decodeMessages, encodeBody, encodeJoinOrLeave, unplaced } from './envelope.js'
+import { PUBLISH_ONCE, READ } from './scripts.js'
 
-const RESULT_KNOWN_MS = String(5 * 60 * 1000)
 /** A place that nothing was ever published behind: who asks for made-up channels must not fill Redis with them. */
 const UNUSED_MS = 10 * 60 * 1000
 
@@ -38,11 +38,12 @@ export class RedisEngine implements Broker, History {
   start(delivery: Delivery): Promise<void> {
     this.#bus.listen({
       message: (channel, text) => {
-        const message = decodeMessage(text)
-        if (message === null) return false
-        if (message.kind === 'publication') delivery.publication(channel, message.publication, message.epoch)
-        else delivery.joinOrLeave(channel, message.kind, message.info)
-        return true
+        const messages = decodeMessages(text)
+        for (const message of messages) {
+          if (message.kind === 'publication') delivery.publication(channel, message.publication, message.epoch)
+          else delivery.joinOrLeave(channel, message.kind, message.info)
+        }
+        return messages.length > 0
       },
       mayHaveMissed: (channel) => delivery.mayHaveMissed(channel)
     })
@@ -61,35 +62,22 @@ export class RedisEngine implements Broker, History {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = encodeBody(publication, this.#nowMs())
     const name = this.#bus.names.channel(channel)
+    const resultKey = idempotencyKey === '' ? '' : `${name}result:${idempotencyKey}`
     if (hasHistory(options) && !skipHistory) {
-      const keys = [`${name}place`, `${name}stream`, name]
-      if (idempotencyKey !== '') keys.push(`${name}result:${idempotencyKey}`)
       const { historySize, historyTtlMs, historyMetaTtlMs } = options
-      const kept = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
-      return publishedAt(
-        await this.#bus.runScript(channel, PUBLISH_KEPT, keys, ({ commands, publishCommand, topicEnd }) => [
-          this.#newEpoch(),
-          commands.run,
-          body,
-          String(historySize),
-          String(historyTtlMs),
-          String(kept),
-          String(version),
-          versionEpoch,
-          publishCommand,
-          RESULT_KNOWN_MS,
-          topicEnd
-        ])
-      )
+      const placeTtlMs = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
+      const channelArguments = [this.#newEpoch(), String(historySize), String(historyTtlMs), String(placeTtlMs)]
+      const kept = { body, version, versionEpoch, resultKey }
+      return publishedAt(await this.#bus.publishKept(channel, channelArguments, kept))
     }
     if (idempotencyKey === '') {
-      await this.#bus.publish(channel, UNPLACED + body)
+      await this.#bus.publish(channel, unplaced(body))
       return { ...NO_POSITION, suppressedBy: null }
     }
-    const keys = [name, `${name}result:${idempotencyKey}`]
+    const keys = [name, resultKey]
     return publishedAt(
       await this.#bus.runScript(channel, PUBLISH_ONCE, keys, ({ publishCommand, topicEnd }) => [
-        UNPLACED + body,
+        unplaced(body),
         publishCommand,
         RESULT_KNOWN_MS,
         topicEnd

@@ -13,46 +13,69 @@ const script = (text: string): Script => ({ text, sha: createHash('sha1').update
 // that took over, may have lost the latest publications, and would give their offsets to others. So it begins a new epoch,
 // and clients learn that they cannot recover, where they would otherwise miss something without knowing.
 const PLACE = `
-local place = redis.call('HMGET', KEYS[1], 'e', 'r', 'o', 'v', 'w')
-if not place[1] or place[2] ~= ARGV[2] then
-  redis.call('DEL', KEYS[1], KEYS[2])
-  redis.call('HSET', KEYS[1], 'e', ARGV[1], 'r', ARGV[2])
-  place = { ARGV[1], ARGV[2] }
+local function placeOf(key, stream, newEpoch, run)
+  local place = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w')
+  if place[1] and place[2] == run then return place end
+  redis.call('DEL', key, stream)
+  redis.call('HSET', key, 'e', newEpoch, 'r', run)
+  return { newEpoch, run }
 end
-local epoch = place[1]
 local function keep(key, ms)
   if ms == '0' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ms) end
 end
 `
 
+/** How many publications are made at once at most: more would keep Redis from its other work for too long. */
+export const MAX_AT_ONCE = 16
+
+// One expression, because each text that Lua makes on its way to a longer one costs a look at every character of it.
+const JOINED = Array.from({ length: 2 * MAX_AT_ONCE }, (_, index) => `(pieces[${index + 1}] or '')`).join(' .. ')
+
 /**
- * Appends and publishes in one step, so that the order of the history and of the messages is the same for ever.
+ * Appends and publishes in one step, so that the order of the history and of the messages is the same for ever. Several
+ * publications at once look for their place once, and leave in one message.
  *
- * Keys: place, stream, channel, and one for the result where it has an idempotency key. Arguments: epoch to begin with, run,
- * body, size and time to live of the stream, time to live of the place, version, epoch of the version, command that
- * publishes, how long the result is known, end of the channel's name. Answers with p, i or v (made; suppressed by its key; by its version), offset, epoch.
+ * Keys: place, stream, channel, then those for the results of publications with an idempotency key. Arguments: run, command
+ * that publishes, end of the channel's name, how long results are known, epoch to begin with, size and time to live of the
+ * stream, time to live of the place. Then for each publication: body and its length as its readers count, version, epoch of the
+ * version, which key is for its result or ''. Answers for each with p, i or v (made; suppressed by its key; by its version),
+ * offset, epoch.
  */
-export const PUBLISH_KEPT = script(`
-if KEYS[4] then
-  local known = redis.call('GET', KEYS[4])
+export const PUBLISH_KEPT = script(`${PLACE}
+local run, command, topicEnd, knownMs, newEpoch, size, ttl, placeTtl = unpack(ARGV, 1, 8)
+local place = placeOf(KEYS[1], KEYS[2], newEpoch, run)
+local epoch, offset, lastVersion, lastVersionEpoch = place[1], tonumber(place[3] or 0), place[4] or 0, place[5] or ''
+local answers, pieces = {}, {}
+
+local function append(body, length, version, versionEpoch, resultKey)
+  -- Not GET, which would fail at a key that somebody else made, when others have been appended already.
+  local known = resultKey and redis.call('MGET', resultKey)[1]
   if known then return 'i' .. known end
-end
-${PLACE}
-if ARGV[7] ~= '0' then
-  local isSame = ARGV[8] == '' or ARGV[8] == (place[5] or '')
-  if isSame and tonumber(ARGV[7]) <= tonumber(place[4] or 0) then
-    return 'v' .. (place[3] or 0) .. ',' .. epoch
+  if version ~= '0' then
+    local isSame = versionEpoch == '' or versionEpoch == lastVersionEpoch
+    if isSame and tonumber(version) <= tonumber(lastVersion) then return 'v' .. offset .. ',' .. epoch end
+    lastVersion, lastVersionEpoch = version, versionEpoch
   end
-  redis.call('HSET', KEYS[1], 'v', ARGV[7], 'w', ARGV[8])
+  offset = offset + 1
+  local result = offset .. ',' .. epoch
+  redis.call('XADD', KEYS[2], 'MAXLEN', size, offset .. '-0', 'd', body)
+  if resultKey then redis.call('SET', resultKey, result, 'PX', knownMs) end
+  table.insert(pieces, 'p' .. result .. ',' .. length .. ',')
+  table.insert(pieces, body)
+  return 'p' .. result
 end
-local offset = redis.call('HINCRBY', KEYS[1], 'o', 1)
-redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[4], offset .. '-0', 'd', ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[5])
-keep(KEYS[1], ARGV[6])
-local result = offset .. ',' .. epoch
-if KEYS[4] then redis.call('SET', KEYS[4], result, 'PX', ARGV[10]) end
-redis.call(ARGV[9], KEYS[3] .. ARGV[11], 'p' .. result .. ',' .. ARGV[3])
-return 'p' .. result
+
+for at = 9, #ARGV, 5 do
+  local body, length, version, versionEpoch, resultKey = unpack(ARGV, at, at + 4)
+  table.insert(answers, append(body, length, version, versionEpoch, KEYS[tonumber(resultKey)]))
+end
+if pieces[1] then
+  redis.call('HSET', KEYS[1], 'o', offset, 'v', lastVersion, 'w', lastVersionEpoch)
+  redis.call('PEXPIRE', KEYS[2], ttl)
+  redis.call(command, KEYS[3] .. topicEnd, #pieces == 2 and pieces[1] .. pieces[2] or ${JOINED})
+end
+keep(KEYS[1], placeTtl)
+return answers
 `)
 
 /** Keys: channel, result. Arguments: message, command that publishes, how long the result is known, end of the channel's name. */
@@ -68,7 +91,8 @@ return 'p0,'
  * command that reads, from, to, how many ('' for all, '0' for none). Answers with epoch, offset, entries.
  */
 export const READ = script(`${PLACE}
-local offset = tonumber(place[3] or 0)
+local place = placeOf(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
+local epoch, offset = place[1], tonumber(place[3] or 0)
 keep(KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
 if ARGV[8] == '0' then return { epoch, offset, {} } end
 if ARGV[8] == '' then return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7]) } end

@@ -48,6 +48,8 @@ export class Shard {
     this.publishCommand = parts.isSharded ? 'SPUBLISH' : 'PUBLISH'
     this.topicEnd = topicEnd(parts.address)
     this.commands = new CommandLink(parts.address, {
+      publishCommand: this.publishCommand,
+      topicEnd: this.topicEnd,
       opened: () => this.#look(),
       lost: (cause) => this.#lost(cause),
       refused: (cause) => this.#refused(cause)

@@ -3,10 +3,13 @@ import type { Redis } from 'ioredis'
 /** Holds back what is written to a connection until the turn of the event loop ends: a burst leaves in one write. */
 export class TurnCork {
   readonly #redis: Redis
+  readonly #turnEnds: () => void
   #isCorked = false
 
-  constructor(redis: Redis) {
+  /** Before what was held back leaves, `turnEnds` may add to it. */
+  constructor(redis: Redis, turnEnds: () => void = () => undefined) {
     this.#redis = redis
+    this.#turnEnds = turnEnds
   }
 
   hold(): void {
@@ -17,6 +20,7 @@ export class TurnCork {
     this.#isCorked = true
     stream.cork()
     setImmediate(() => {
+      this.#turnEnds()
       this.#isCorked = false
       stream.uncork()
     })
