@@ -12,13 +12,6 @@ export const seededRandom = (seed: number): Random => {
   }
 }
 
-/** A seed out of a name, so that each of many things has numbers of its own, whatever the others do. */
-export const seedOf = (name: string, seed: number): number => {
-  let hash = seed >>> 0
-  for (const character of name) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0
-  return hash
-}
-
 export const between = (random: Random, low: number, high: number): number => low + random() * (high - low)
 
 export const integerBetween = (random: Random, low: number, high: number): number =>

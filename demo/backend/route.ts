@@ -2,14 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Method } from '../../src/gateway/routes/declare.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
-import type { BuildingLayout } from './site/layout.js'
 import type { Database, Fields, World } from './world.js'
 
 /** All that routes work with, whatever is asked. */
 export interface Backend extends World {
   readonly database: Database
   readonly tokens: Tokens
-  readonly site: readonly BuildingLayout[]
   readonly relayUrl: string
 }
 

@@ -8,7 +8,6 @@ import { openEmbedded } from './database/embedded.js'
 import { openPostgres } from './database/postgres.js'
 import { createTables } from './database/schema.js'
 import { Simulator } from './simulator/simulator.js'
-import { siteLayout } from './site/layout.js'
 import { seedSite } from './site/seed.js'
 import type { World } from './world.js'
 
@@ -31,17 +30,16 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const { databaseUrl, tokenSecret, relay } = config
   const database = databaseUrl === null ? await openEmbedded(keptEmptyDatabase) : openPostgres(databaseUrl)
   const world = { database, now, newId, bcryptRounds }
-  const site = siteLayout()
   await createTables(database)
-  await database.transaction((statements) => seedSite({ ...world, database: statements }, site, SEED))
+  await database.transaction((statements) => seedSite({ ...world, database: statements }, SEED))
   await ensureDemoAccounts(world, config.demoPassword)
 
-  const simulator = new Simulator({ site, seed: SEED, database, publisher, now, log })
+  const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
   // So that the first page that asks finds people there.
   if (config.simulator) await simulator.tick()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
-  const backend = { ...world, tokens, site, relayUrl: relay.clientUrl }
+  const backend = { ...world, tokens, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await simulator.stop()

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { Refusal } from './errors.js'
+import { notFound, Refusal } from './errors.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
-import { type Answer, type Call, fileAnswer, idOf } from './route.js'
+import { type Call, fileAnswer, idOf, type Run } from './route.js'
 import type { World } from './world.js'
 
 // By their first bytes, in hexadecimal, not by what the sender calls them. An SVG may hold scripts, so it is not among them.
@@ -40,14 +40,16 @@ export const storeImage = async (call: Call, resource: Resource): Promise<number
   return bytes.length
 }
 
-/** Null where there is none. */
-export const storedImage = async (call: Call, resource: Resource): Promise<Answer | null> => {
-  const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(
-    'SELECT media_type, bytes FROM files WHERE owner = $1',
-    [ownerOf(resource, call)]
-  )
-  return file === undefined ? null : fileAnswer(file.mediaType, Buffer.from(file.bytes))
-}
+export const storedImage =
+  (noun: string, resource: Resource): Run =>
+  async (call) => {
+    const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(
+      'SELECT media_type, bytes FROM files WHERE owner = $1',
+      [ownerOf(resource, call)]
+    )
+    if (file === undefined) throw notFound(noun)
+    return fileAnswer(file.mediaType, Buffer.from(file.bytes))
+  }
 
 /** Tells how many there were. */
 export const removeImages = async ({ database }: World, { table }: Resource, ids: readonly string[]) => {

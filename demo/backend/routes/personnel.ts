@@ -19,11 +19,11 @@ const CSV_FIELDS = (
 ).split(' ')
 
 const PDF_COLUMNS = [
-  { field: 'name', title: 'Name', width: 160 },
-  { field: 'jobTitle', title: 'Job title', width: 150 },
-  { field: 'department', title: 'Department', width: 120 },
-  { field: 'email', title: 'E-mail', width: 190 },
-  { field: 'transmitterId', title: 'Transmitter', width: 100 }
+  { field: 'name', title: 'Name', width: 28 },
+  { field: 'jobTitle', title: 'Job title', width: 28 },
+  { field: 'department', title: 'Department', width: 24 },
+  { field: 'email', title: 'E-mail', width: 44 },
+  { field: 'transmitterId', title: 'Transmitter', width: 14 }
 ]
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
@@ -52,12 +52,6 @@ const forget = async (call: Call, ids: readonly string[]): Promise<void> => {
   await removeImages(call, personnel, ids)
 }
 
-const photo: Run = async (call) => {
-  const stored = await storedImage(call, personnel)
-  if (stored === null) throw notFound('photo')
-  return stored
-}
-
 const takePhoto: Run = async (call) => {
   await storeImage(call, personnel)
   return { photoUrl: `/api/personnel/${idOf(call)}/photo` }
@@ -78,7 +72,7 @@ const deleteMany: Run = async (call) => {
 
 export const personnelRoutes: Handlers = {
   ...crud(personnel, { prepare: completed, stored: carried.stored, removed: forget }),
-  'GET /api/personnel/:id/photo': handler('personnel.read', photo),
+  'GET /api/personnel/:id/photo': handler('personnel.read', storedImage('photo', personnel)),
   'POST /api/personnel/:id/photo': handler('personnel.update', takePhoto, { bodyLimit: MAX_PHOTO_BYTES, status: 201 }),
   'DELETE /api/personnel/:id/photo': handler('personnel.update', removePhoto),
   'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),

@@ -2,13 +2,11 @@ import type { Logger } from 'pino'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
 import { seededRandom } from '../random.js'
-import type { BuildingLayout } from '../site/layout.js'
 import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
 import { type Carrier, Simulation } from './simulation.js'
 
 export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
-  readonly site: readonly BuildingLayout[]
   readonly seed: number
   readonly publisher: Pick<Publisher, 'publish'>
   readonly log: Logger
@@ -17,22 +15,20 @@ export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
 const TICK_MS = 1000
 const LOOK_EVERY = 3
 const KEEP_EVERY = 30
-const AMBIENT_EVERY = 3
 
 /** Lets people walk, once a second, and tells the relay and the database where they are. */
 export class Simulator {
   readonly #parts: SimulatorParts
   readonly #simulation: Simulation
-  readonly #heard: ReturnType<typeof ambientDevices>
+  readonly #heardBy: ReturnType<typeof ambientDevices>
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | null = null
-  #receiverIds: readonly string[] = []
 
   constructor(parts: SimulatorParts) {
     this.#parts = parts
-    this.#simulation = new Simulation(parts)
-    this.#heard = ambientDevices(seededRandom(parts.seed))
+    this.#simulation = new Simulation(parts.seed)
+    this.#heardBy = ambientDevices(seededRandom(parts.seed))
   }
 
   start(): void {
@@ -54,10 +50,10 @@ export class Simulator {
   /** One second of the site's life, however long it took in ours: nobody jumps when the machine was busy. */
   async tick(): Promise<void> {
     const { database, publisher, now } = this.#parts
-    if (this.#ticks % LOOK_EVERY === 0) await this.#look(database)
+    const at = now()
+    if (this.#ticks % LOOK_EVERY === 0) await this.#look(at)
     this.#simulation.advance(TICK_MS)
 
-    const at = now()
     const positions = this.#simulation.positions(at.getTime())
     for (const floorId of new Set(positions.map((position) => position.floorId))) {
       const data = positions.filter((position) => position.floorId === floorId)
@@ -65,23 +61,22 @@ export class Simulator {
     }
     await keepPositions(database, positions, at)
     if (this.#ticks % KEEP_EVERY === 0) await keepHistory(database, at)
-
-    const heard = this.#ticks % AMBIENT_EVERY === 0 ? this.#heard(this.#receiverIds, at.getTime()) : []
-    if (heard.length > 0) publisher.publish('global:all', { type: 'ambient-batch', data: heard })
     this.#ticks += 1
   }
 
-  /** Who carries a transmitter now, and where there is an emergency: pages change both. */
-  async #look(database: Statements): Promise<void> {
+  /** Who carries a transmitter now, where there is an emergency, and what receivers are on: pages change all of it. */
+  async #look(at: Date): Promise<void> {
+    const { database, publisher } = this.#parts
     const ids = async (sql: string) => (await database.rows<{ id: string }>(sql)).map(({ id }) => id)
     this.#simulation.populate(await database.rows<Carrier>(CARRIERS))
     this.#simulation.evacuate(new Set(await ids(ALARMED_BUILDINGS)))
-    this.#receiverIds = await ids("SELECT id FROM receivers WHERE status = 'online' ORDER BY id")
+    const data = this.#heardBy(await ids("SELECT id FROM receivers WHERE status = 'online' ORDER BY id"), at.getTime())
+    if (data.length > 0) publisher.publish('global:all', { type: 'ambient-batch', data })
   }
 }
 
-const CARRIERS = `SELECT transmitter_id, CASE entity_type WHEN 'asset' THEN 'thing' ELSE 'person' END AS kind,
-    home_floor_id AS floor_id FROM carriers WHERE is_active ORDER BY transmitter_id`
+const CARRIERS = `SELECT transmitter_id, entity_type <> 'asset' AS is_person, home_floor_id AS floor_id
+  FROM carriers WHERE is_active ORDER BY transmitter_id`
 
 /** An emergency without a building is one everywhere. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e

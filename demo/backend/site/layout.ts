@@ -1,9 +1,20 @@
-import { box, contains, type Point, type Rect, type Wall } from './geometry.js'
+import { box, type Point, type Rect, type Wall } from './geometry.js'
 
 // The buildings of the demo. Plans, zones and receivers are drawn from this, and the simulator walks in it, so that nobody
 // on the page ever goes where the plan has a wall. All lengths are in metres.
 
-export type ZoneKind = 'corridor' | 'stairs' | 'office' | 'laboratory' | 'meeting' | 'common' | 'restricted' | 'muster'
+/** The kinds of zones, each in its colour. */
+export const ZONE_COLORS = {
+  corridor: '#eceff1',
+  stairs: '#cfd8dc',
+  office: '#e3f2fd',
+  laboratory: '#ede7f6',
+  meeting: '#fff3e0',
+  common: '#e8f5e9',
+  restricted: '#ffebee',
+  muster: '#c8e6c9'
+}
+export type ZoneKind = keyof typeof ZONE_COLORS
 
 /** A room, a corridor or a place outside: a rectangle, so that whoever is inside can walk straight to every door of it. */
 export interface Region {
@@ -22,9 +33,6 @@ export interface Door extends Point {
   /** The zones on its two sides, the one with the smaller coordinate first. */
   readonly between: readonly [string, string]
 }
-
-export type BuildingLayout = ReturnType<typeof siteLayout>[number]
-export type FloorLayout = BuildingLayout['floors'][number]
 
 const CORRIDOR_WIDTH = 3
 const STAIRS_LENGTH = 6
@@ -61,34 +69,31 @@ Design Studio:office:1.4, Print Room:common:0.7, Planning:office
 
 const FLOOR_NAMES = ['Ground floor', 'First floor', 'Second floor']
 
-/** The whole site. Zones are numbered from 1 and floors from f-1, across all buildings. */
-export const siteLayout = () => {
-  const numbers = { zone: 0, floor: 0 }
-  return PLANS.split('\n\n').map((text, index) => {
-    const [head = '', ...floors] = text.trim().split(/\n(?!\/)/)
-    const [name = '', code = '', ...sizes] = head.split(', ')
-    const building = { buildingId: String(index + 1), name, code }
-    return {
-      ...building,
-      floors: floors.map((rooms, level) => layFloor(rooms, level, building, sizes.map(Number), numbers))
-    }
-  })
-}
+const SITE = PLANS.split('\n\n').map((text, index) => {
+  const [head = '', ...floors] = text.trim().split(/\n(?!\/)/)
+  const [name = '', code = '', ...sizes] = head.split(', ')
+  return { building: { id: String(index + 1), name, code }, sizes: sizes.map(Number), floors }
+})
+
+// Zones are numbered from 1 and floors from f-1, across all buildings.
+let zones = 0
+let floors = 0
 
 /** Rooms along both sides of a corridor, stairs at its west end, and on the ground a way out to the muster point at its east end. */
 const layFloor = (
   rooms: string,
   level: number,
-  { buildingId, code }: { readonly buildingId: string; readonly code: string },
-  [length = 0, depth = 0, corridorAt = 0]: readonly number[],
-  numbers: { zone: number; floor: number }
+  { id: buildingId, code }: (typeof SITE)[number]['building'],
+  [length = 0, depth = 0, corridorAt = 0]: readonly number[]
 ) => {
-  const ids = { buildingId, floorId: `f-${++numbers.floor}` }
+  floors += 1
+  const ids = { buildingId, floorId: `f-${floors}` }
   const southAt = corridorAt + CORRIDOR_WIDTH
   const [northRooms = '', southRooms = ''] = rooms.split('\n/ ')
 
   const region = (name: string, kind: ZoneKind, rect: Rect): Region => {
-    return { zoneId: String(++numbers.zone), ...ids, name, kind, rect }
+    zones += 1
+    return { zoneId: String(zones), ...ids, name, kind, rect }
   }
   const corridor = region(`Corridor ${code}-${level}`, 'corridor', box(0, corridorAt, length, CORRIDOR_WIDTH))
   const stairs = region(`Stairs ${code}-${level}`, 'stairs', box(0, southAt, STAIRS_LENGTH, depth - southAt))
@@ -153,5 +158,8 @@ const wall = (way: Door['way'], at: number, length: number, doors: readonly Door
   })
 }
 
-export const regionAt = (floor: FloorLayout, point: Point): Region | undefined =>
-  floor.regions.find(({ rect }) => contains(rect, point))
+export const BUILDINGS = SITE.map(({ building }) => building)
+export const FLOORS = SITE.flatMap(({ building, sizes, floors }) =>
+  floors.map((rooms, level) => layFloor(rooms, level, building, sizes))
+)
+export const REGIONS = FLOORS.flatMap(({ regions }) => regions)

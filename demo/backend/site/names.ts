@@ -27,3 +27,19 @@ export const ASSET_KINDS = names(`
 
 export const DEVICE_KINDS = names(`
   phone:Pear Devices, phone:Northern Mobile, headset:Soundwell, watch:Tickwise, laptop:Slate Computers, tracker`)
+
+const TOWN = { city: 'Berlin', country: 'Germany', timezone: 'Europe/Berlin' }
+
+/** Where each of the buildings stands. */
+export const PLACES = [
+  { ...TOWN, address: '1 Northgate Road', latitude: 52.5201, longitude: 13.405 },
+  { ...TOWN, address: '3 Northgate Road', latitude: 52.5207, longitude: 13.4063 },
+  { ...TOWN, address: '8 Foundry Lane', latitude: 52.5196, longitude: 13.4071 }
+]
+
+export const CONTACTS = [
+  { name: 'Fire brigade', role: 'Fire and rescue', phone: '112' },
+  { name: 'Site security', role: 'Gate and patrols', phone: '+49 30 555 0600', notifyBySms: true },
+  { name: 'Works doctor', role: 'First aid', phone: '+49 30 555 0611' },
+  { name: 'Facilities on call', role: 'Power, water, doors', mobile: '+49 170 555 0500' }
+]
