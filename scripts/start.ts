@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { DEMO_ACCOUNTS } from '../demo/backend/auth/demo-accounts.js'
+import { DEMO_ACCOUNTS } from '../demo/backend/auth/accounts.js'
 import { takenPorts } from './demo/ports.js'
 import { CannotStart, RunningProgram } from './demo/running-program.js'
 import { type Stack, stackOf } from './demo/stack.js'

@@ -6,16 +6,15 @@ import { mount } from './mount.js'
 import type { Backend } from './route.js'
 import { accountRoutes } from './routes/accounts.js'
 import { batteryRoutes } from './routes/battery.js'
+import { carrierRoutes } from './routes/carriers.js'
 import { contextRoutes } from './routes/context.js'
 import { dashboardRoutes } from './routes/dashboard.js'
 import { emergencyRoutes } from './routes/emergency.js'
 import { floorRoutes } from './routes/floors.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
-import { personnelRoutes } from './routes/personnel.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
-import { thingRoutes } from './routes/things.js'
 import { weatherRoutes } from './routes/weather.js'
 import { acceptForms } from './uploads.js'
 
@@ -25,8 +24,7 @@ const routes = {
   ...accountRoutes,
   ...siteRoutes,
   ...floorRoutes,
-  ...personnelRoutes,
-  ...thingRoutes,
+  ...carrierRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...batteryRoutes,

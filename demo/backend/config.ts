@@ -2,25 +2,21 @@ import { type Environment, readSettings, SettingsFault } from '../../src/shared/
 import { publisherSettings } from '../../src/shared/publisher.js'
 import { integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
 
+const required = (about: string) => secret({ about: `required: ${about}`, fallback: null })
+
 /** Every setting of the demo's backend. `npm start` sets those that are required. */
 export const demoSettings = {
   DEMO_BACKEND_HOST: text('text', {
-    about: 'address the demo backend listens on; one that only the gateway can reach',
+    about: 'address to listen on; only the gateway need reach it',
     fallback: '127.0.0.1'
   }),
   DEMO_BACKEND_PORT: integer(0, 65535, { about: 'port of the demo backend', fallback: 4000 }),
   TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-For names the client, beside this machine itself' }),
   DEMO_SIMULATOR: oneOf(['on', 'off'], { about: 'whether people walk', fallback: 'on' }),
-  DEMO_PASSWORD: secret({
-    about: 'password of the three demo accounts, required, at least 8 characters; `npm start` makes one up',
-    fallback: null
-  }),
-  TOKEN_SECRET: secret({
-    about: "signs app tokens, required, at least 32 characters; the gateway's API_SECRET",
-    fallback: null
-  }),
+  DEMO_PASSWORD: required('password of the three demo accounts, at least 8 characters; `npm start` makes one up'),
+  TOKEN_SECRET: required("signs app tokens, at least 32 characters; the gateway's API_SECRET"),
   DATABASE_URL: text('postgres-url', {
-    about: 'PostgreSQL to keep everything in; without one an embedded database, in memory',
+    about: 'PostgreSQL; without one an embedded database, in memory',
     fallback: null
   }),
   ...publisherSettings,
@@ -28,7 +24,7 @@ export const demoSettings = {
     about: "the relay's WebSocket address, as ws://localhost:8100/connection/websocket: negotiate answers with it",
     fallback: null
   }),
-  REALTIME_HMAC_SECRET: secret({ about: "signs relay tokens, required; the relay's own", fallback: null }),
+  REALTIME_HMAC_SECRET: required("signs relay tokens; the relay's own"),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
     about: 'how much is logged',
     fallback: 'info'

@@ -1,7 +1,7 @@
+import { list } from './answers.js'
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { invalid, notFound, Refusal } from './errors.js'
-import { list } from './lists.js'
 import { changeRecords, createRecord, getRecord, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run } from './route.js'
@@ -43,20 +43,11 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
   }
-  const many =
-    (action: Action): Run =>
-    (call) => {
-      const { ids: _ids, ...changes } = call.body
-      if (idsIn(call.body).length === 0)
-        throw new Refusal(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
-      return changeMany(call, resource, action, changes)
-    }
-
   const all: Readonly<Record<string, Handler>> = {
     [`GET ${path}`]: handler(may('read'), list(resource)),
     [`POST ${path}`]: handler(may('create'), create, { status: 201 }),
-    [`PUT ${path}`]: handler(may('update'), many('update')),
-    [`DELETE ${path}`]: handler(may('delete'), many('delete')),
+    [`PUT ${path}`]: handler(may('update'), changeMany(resource, 'update')),
+    [`DELETE ${path}`]: handler(may('delete'), changeMany(resource, 'delete')),
     [`GET ${onePath}`]: handler(may('read'), read),
     [`POST ${onePath}`]: handler(may('update'), change({})),
     [`PUT ${onePath}`]: handler(may('update'), change(putReplaces ? empty : {})),
@@ -70,7 +61,7 @@ const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, de
 type Action = keyof typeof FIXED_CHANGES
 
 /** Does it to those that the body names by `ids`. Says how many there were, and which there are not. */
-export const changeMany = async (call: Call, resource: Resource, action: Action, changes: Fields | null = {}) => {
+const changeAll = async (call: Call, resource: Resource, action: Action, changes: Fields) => {
   const ids = idsIn(call.body)
   const done =
     action === 'delete'
@@ -78,6 +69,15 @@ export const changeMany = async (call: Call, resource: Resource, action: Action,
       : await changeRecords(call, resource, ids, { ...changes, ...FIXED_CHANGES[action] })
   return { affected: done.length, missing: ids.filter((id) => !done.includes(id)) }
 }
+
+export const changeMany =
+  (resource: Resource, action: Action): Run =>
+  (call) => {
+    const { ids: _ids, ...changes } = call.body
+    if (idsIn(call.body).length === 0)
+      throw new Refusal(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
+    return changeAll(call, resource, action, action === 'update' ? changes : {})
+  }
 
 /** A list of rows to create or to change, under the name of the table; or ids, and what is to be done to all of them. */
 export const bulk =
@@ -91,5 +91,5 @@ export const bulk =
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
       rows.push(await getRecord(call, resource, known ?? (await createRecord(call, resource, fields))))
     }
-    return { rows, ...(await changeMany(call, resource, action as Action, changes as Fields | null)) }
+    return { rows, ...(await changeAll(call, resource, action as Action, changes as Fields)) }
   }

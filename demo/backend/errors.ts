@@ -23,30 +23,23 @@ export const invalid = (faults: readonly FieldFault[]): Refusal =>
 export const unknownReference = (): Refusal =>
   new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')
 
-const OF_DATABASE: Readonly<Record<string, () => Refusal>> = {
-  '23503': unknownReference,
-  '23505': () => new Refusal(409, 'ALREADY_EXISTS', 'There is one like this already.')
-}
-
-/** What a caller did wrong, in the words of the database; null for everything that is our own fault. */
-export const refusalOf = (error: unknown): Refusal | null => {
-  if (error instanceof Refusal) return error
-  const { code, statusCode, message } = error as { code?: unknown; statusCode?: unknown; message?: string }
-  if (typeof code === 'string' && Object.hasOwn(OF_DATABASE, code)) return OF_DATABASE[code]?.() ?? null
-  // Class 22: a value that its column cannot hold.
-  if (typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code))
-    return invalid([{ path: '', message: 'holds a value that cannot be stored' }])
-  // The framework's own: a body that is no JSON, or too large, or of a type that nobody reads; too many requests.
-  if (typeof statusCode === 'number' && statusCode < 500) {
-    return new Refusal(statusCode, FRAMEWORK_CODES[statusCode] ?? 'BAD_REQUEST', message ?? 'The request is not valid.')
-  }
-  return null
-}
-
 const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
   400: 'MALFORMED_BODY',
   404: 'NOT_FOUND',
   413: 'BODY_TOO_LARGE',
   415: 'UNSUPPORTED_MEDIA_TYPE',
   429: 'RATE_LIMITED'
+}
+
+/** What a caller did wrong, in the words of the database or the framework; null for everything that is our own fault. */
+export const refusalOf = (error: unknown): Refusal | null => {
+  if (error instanceof Refusal) return error
+  const { code, statusCode = 500, message = '' } = error as { code?: unknown; statusCode?: number; message?: string }
+  if (code === '23503') return unknownReference()
+  if (code === '23505') return new Refusal(409, 'ALREADY_EXISTS', 'There is one like this already.')
+  // Class 22: a value that its column cannot hold.
+  if (/^22[0-9A-Z]{3}$/.test(String(code)))
+    return invalid([{ path: '', message: 'holds a value that cannot be stored' }])
+  // A body that is no JSON, or too large, or of a type that nobody reads; too many requests.
+  return statusCode < 500 ? new Refusal(statusCode, FRAMEWORK_CODES[statusCode] ?? 'BAD_REQUEST', message) : null
 }

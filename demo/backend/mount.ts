@@ -8,7 +8,7 @@ import { callerBy } from './auth/accounts.js'
 import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { invalid } from './errors.js'
-import { Answer, type Backend, type Call, type Handler, type Handlers } from './route.js'
+import type { Answer, Backend, Call, Handler, Handlers } from './route.js'
 
 // What the gateway answers without asking the backend.
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
@@ -24,14 +24,7 @@ export const mount = (app: FastifyInstance, handlers: Handlers, backend: Backend
     const [method = '', url = ''] = key.split(' ')
     const declaration = declared.get(key)
     if (declaration === undefined && method !== 'GET') throw new Error(`nothing declares ${key}`)
-    const { perMinute, bodyLimit } = handler
-    app.route({
-      method,
-      url,
-      config: perMinute === undefined ? {} : { rateLimit: { max: perMinute, timeWindow: '1 minute' } },
-      ...(bodyLimit !== undefined && { bodyLimit }),
-      handler: answer(handler, declaration, backend)
-    })
+    app.route({ method, url, ...handler.options, handler: answer(handler, declaration, backend) })
   }
 }
 
@@ -64,7 +57,7 @@ const answer = (
     const result = await (changes && may !== 'public'
       ? backend.database.transaction((database) => change({ ...call, database }))
       : run(call))
-    if (result instanceof Answer) return result.send(reply)
+    if (typeof result === 'function') return (result as Answer)(reply)
     return reply.code(status).send({ success: true, data: result ?? null })
   }
 }

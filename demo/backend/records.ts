@@ -1,6 +1,5 @@
 import { sqlName } from './database/columns.js'
 import { notFound } from './errors.js'
-import { flattened } from './lists.js'
 import type { Resource } from './resources.js'
 import type { Fields, Values, World } from './world.js'
 
@@ -52,10 +51,24 @@ export const updateRecord = async (world: World, resource: Resource, id: string,
   return getRecord(world, resource, id)
 }
 
-/** Tells which there were. */
-export const removeRecords = async ({ database }: World, { table }: Resource, ids: readonly string[]) => {
-  const sql = `DELETE FROM ${table} WHERE id = ANY($1::text[]) RETURNING id`
-  return (await database.rows<{ id: string }>(sql, [ids])).map(({ id }) => id)
+/** Tells which there were. What belongs to them goes too, and the transmitters that they carried go back to the shelf. */
+export const removeRecords = async (world: World, resource: Resource, ids: readonly string[]): Promise<string[]> => {
+  const { table } = resource
+  const gone = await world.database.rows<{ id: string }>(
+    `WITH images AS (DELETE FROM files WHERE owner = ANY(SELECT '${table}/' || id FROM unnest($1::text[]) AS id))
+     DELETE FROM ${table} WHERE id = ANY($1::text[]) RETURNING id`,
+    [ids]
+  )
+  await freeTransmitters(world, resource, ids)
+  return gone.map(({ id }) => id)
+}
+
+export const freeTransmitters = async ({ database }: World, { entityType }: Resource, entityIds: readonly string[]) => {
+  await database.rows(
+    `UPDATE transmitters SET entity_type = NULL, entity_id = NULL, status = 'available', assigned_at = NULL
+     WHERE entity_type = $1 AND entity_id = ANY($2::text[])`,
+    [entityType, entityIds]
+  )
 }
 
 /** One row of a table that is no resource. With a key, it takes the place of the one that has it. */
@@ -77,3 +90,6 @@ const recordOf = ({ columns }: Resource, fields: readonly string[]): string => {
 
 const extraOf = ({ fields }: Resource, body: Fields): Fields =>
   Object.fromEntries(Object.entries(body).filter(([field]) => !fields.includes(field)))
+
+/** Fields without a column stand beside the others, as they came. */
+export const flattened = ({ extra, ...row }: Fields): Fields => ({ ...(extra as Fields | undefined), ...row })

@@ -1,6 +1,16 @@
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
 import { declared } from './declared.js'
-import type { Listed } from './lists.js'
+
+/** Rows that the API lists: of a table, a view, or a query in brackets. */
+export interface Listed {
+  readonly from: string
+  /** By these they can be filtered and sorted; where `at` is among them, also by `from` and `to`. */
+  readonly fields: readonly string[]
+  /** Fields that `?search=` looks into. */
+  readonly search?: readonly string[]
+  /** In SQL. */
+  readonly order: string
+}
 
 /**
  * One kind of thing that the API lists, shows, creates, changes and deletes. All of them are served by one piece of code;
@@ -20,11 +30,11 @@ export interface Resource extends Required<Listed> {
   readonly references: Readonly<Record<string, string>>
   /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
   readonly computed: Readonly<Record<string, string>>
+  /** As what its rows carry transmitters, if they do. */
+  readonly entityType: 'employee' | 'asset' | null
 }
 
-type Usual = 'onePath' | 'table' | 'permission' | 'search' | 'order' | 'computed'
-
-interface Description extends Partial<Pick<Resource, Usual>> {
+interface Description extends Partial<Pick<Resource, 'onePath' | 'table' | 'permission' | 'computed' | 'entityType'>> {
   /** The route whose body has a field for each column, where it is not the one that changes one of them. */
   readonly bodyOf?: string
   /** Fields of that body that are no columns. */
@@ -35,44 +45,52 @@ interface Description extends Partial<Pick<Resource, Usual>> {
   readonly partOf?: readonly string[]
 }
 
-/** Which table a field names a row of. */
-const TARGETS = new Map(
-  Object.entries({
-    buildingId: 'buildings',
-    floorId: 'floors',
-    zoneId: 'zones',
-    musterZoneId: 'zones',
-    zoneTypeId: 'zone_types',
-    gatewayId: 'gateways',
-    departmentId: 'departments',
-    parentId: 'departments',
-    personnelId: 'personnel',
-    ownerId: 'personnel',
-    'users.role': 'roles'
-  })
-)
+/** Where there are such fields, `?search=` looks into them. */
+const SEARCHED = [
+  ...['name', 'displayName', 'lastName', 'title', 'type', 'category', 'code', 'city', 'email', 'role', 'jobTitle'],
+  ...['macAddress', 'assetTag', 'employeeId']
+]
+/** A list is in the order of the first of these that there is. */
+const ORDERS = ['displayOrder', 'priority', 'name', 'email', 'createdAt']
+
+/** `floorId` names a row of `floors`. These name others. */
+const TARGETS: Readonly<Record<string, string>> = {
+  musterZoneId: 'zones',
+  parentId: 'departments',
+  ownerId: 'personnel',
+  personnelId: 'personnel',
+  'users.role': 'roles'
+}
+
+/** All of them, in the order in which they name each other. */
+export const resources: Resource[] = []
 
 const resource = (path: Resource['path'], noun: string, description: Description = {}): Resource => {
-  const { onePath = `${path}/:id`, bodyOf = `PUT ${onePath}`, search = ['name'], order = 'name' } = description
+  const { onePath = `${path}/:id`, bodyOf = `PUT ${onePath}`, computed = {}, entityType = null } = description
   const { permission = path.split('/').at(-1) ?? '', table = permission.replace('-', '_') } = description
-  const { without = [], more = {}, partOf = [], computed = {} } = description
+  const { without = [], more = {}, partOf = [] } = description
   const left = new Set([...without, ...Object.keys(computed)])
   const sent = Object.entries(columnsOf(declared.get(bodyOf)?.body)).filter(([field]) => !left.has(field))
-  const columns = { ...Object.fromEntries(sent), ...more }
+  const columns: Columns = { ...Object.fromEntries(sent), ...more }
+  const known = ['roles', table, ...resources.map((other) => other.table)]
   const referenceOf = (field: string): string => {
-    const target = TARGETS.get(field) ?? TARGETS.get(`${table}.${field}`)
-    return target ? `REFERENCES ${target} ON DELETE ${partOf.includes(field) ? 'CASCADE' : 'SET NULL'}` : ''
+    const usual = field.endsWith('Id') ? `${sqlName(field.slice(0, -2))}s` : ''
+    const target = TARGETS[`${table}.${field}`] ?? TARGETS[field] ?? usual
+    const orElse = partOf.includes(field) ? 'CASCADE' : 'SET NULL'
+    return known.includes(target) ? `REFERENCES ${target} ON DELETE ${orElse}` : ''
   }
   const references = Object.fromEntries(Object.keys(columns).map((field) => [field, referenceOf(field)]))
   const fields = ['id', ...Object.keys(columns), ...Object.keys(computed), 'createdAt', 'updatedAt']
+  const order = ORDERS.find((field) => fields.includes(field)) ?? 'id'
+  const search = SEARCHED.filter((field) => columns[field] === 'text')
   const reading = { from: `${table}_shown`, fields, search, order: `${sqlName(order)}, id` }
-  return { path, onePath, table, noun, permission, columns, references, computed, ...reading }
+  const made = { path, onePath, table, noun, permission, columns, references, computed, entityType, ...reading }
+  resources.push(made)
+  return made
 }
 
 export const buildings = resource('/api/buildings', 'building', {
-  computed: { floorCount: '(SELECT count(*)::int FROM floors f WHERE f.building_id = buildings.id)' },
-  search: ['name', 'code', 'city'],
-  order: 'displayOrder'
+  computed: { floorCount: '(SELECT count(*)::int FROM floors f WHERE f.building_id = buildings.id)' }
 })
 
 export const floors = resource('/api/floors', 'floor', {
@@ -82,37 +100,26 @@ export const floors = resource('/api/floors', 'floor', {
     imageUrl: "'/api/floors/' || floors.id || '/plan'",
     /** When a plan was uploaded. */
     imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)"
-  },
-  order: 'displayOrder'
+  }
 })
 
-export const zoneTypes = resource('/api/mgmt/zone-types', 'zone type', {
-  search: ['name', 'code'],
-  order: 'displayOrder'
-})
+export const zoneTypes = resource('/api/mgmt/zone-types', 'zone type')
 
 export const zones = resource('/api/zones', 'zone', {
   partOf: ['buildingId', 'floorId'],
-  computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' },
-  search: ['name', 'type']
+  computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' }
 })
 
 export const gateways = resource('/api/gateways', 'gateway', {
   bodyOf: 'POST /api/gateways/sync-status',
   without: ['gatewayId', 'gatewayIds', 'gateways'],
   more: { name: 'text', buildingId: 'text' },
-  partOf: ['buildingId'],
-  order: 'id'
+  partOf: ['buildingId']
 })
 
-export const receivers = resource('/api/receivers', 'receiver', {
-  partOf: ['buildingId', 'floorId'],
-  search: ['name', 'macAddress']
-})
+export const receivers = resource('/api/receivers', 'receiver', { partOf: ['buildingId', 'floorId'] })
 
-export const departments = resource('/api/mgmt/departments', 'department', {
-  search: ['name', 'code']
-})
+export const departments = resource('/api/mgmt/departments', 'department')
 
 /** About the transmitter of a person or a thing. Those who carry one as an employee are personnel, and nobody else is. */
 const ofCarried = (column: string, entityType: 'employee' | 'asset', table: string): string =>
@@ -120,6 +127,7 @@ const ofCarried = (column: string, entityType: 'employee' | 'asset', table: stri
     ORDER BY c.transmitter_id LIMIT 1)`
 
 export const personnel = resource('/api/personnel', 'person', {
+  entityType: 'employee',
   computed: {
     department: '(SELECT d.name FROM departments d WHERE d.id = personnel.department_id)',
     transmitterId: ofCarried('transmitter_id', 'employee', 'personnel'),
@@ -127,39 +135,26 @@ export const personnel = resource('/api/personnel', 'person', {
     currentZoneId: ofCarried('zone_id', 'employee', 'personnel'),
     photoUrl: `(SELECT '/api/personnel/' || personnel.id || '/photo' FROM files
       WHERE files.owner = 'personnel/' || personnel.id)`
-  },
-  search: ['name', 'email', 'jobTitle', 'employeeId']
+  }
 })
 
 export const assets = resource('/api/assets', 'asset', {
-  computed: { transmitterId: ofCarried('transmitter_id', 'asset', 'assets') },
-  search: ['name', 'assetTag', 'category']
+  entityType: 'asset',
+  computed: { transmitterId: ofCarried('transmitter_id', 'asset', 'assets') }
 })
 
 export const transmitters = resource('/api/transmitters', 'transmitter', {
-  computed: {
-    carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)'
-  },
-  search: ['name', 'macAddress', 'lastName'],
-  order: 'id'
+  computed: { carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)' }
 })
 
-export const beacons = resource('/api/mgmt/beacons', 'beacon', {
-  search: ['name', 'macAddress']
-})
+export const beacons = resource('/api/mgmt/beacons', 'beacon')
 
-export const emergencies = resource('/api/emergency', 'emergency', {
-  table: 'emergencies',
-  search: ['title', 'type'],
-  order: 'createdAt'
-})
+export const emergencies = resource('/api/emergency', 'emergency', { table: 'emergencies' })
 
 export const emergencyContacts = resource('/api/emergency/contacts', 'emergency contact', {
   onePath: '/api/emergency/contacts/:contactId',
   table: 'emergency_contacts',
-  permission: 'emergency',
-  search: ['name', 'role'],
-  order: 'priority'
+  permission: 'emergency'
 })
 
 /** What is secret about an account is in a table of its own, so that no list of accounts can ever show it. */
@@ -171,13 +166,5 @@ export const users = resource('/api/users', 'user', {
   computed: {
     lockedUntil: '(SELECT c.locked_until FROM credentials c WHERE c.user_id = users.id)',
     failedLogins: '(SELECT c.failures FROM credentials c WHERE c.user_id = users.id)'
-  },
-  search: ['email', 'displayName', 'name'],
-  order: 'email'
+  }
 })
-
-/** In the order in which they name each other. */
-export const resources: readonly Resource[] = [
-  ...[buildings, floors, zoneTypes, zones, gateways, receivers, departments, personnel, assets, transmitters, beacons],
-  ...[emergencies, emergencyContacts, users]
-]

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { Method } from '../../src/gateway/routes/declare.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
@@ -21,7 +21,10 @@ export interface Call extends Omit<Backend, 'database'>, World {
   readonly request: FastifyRequest
 }
 
-/** Answered with `{ success: true, data }`. Whatever a route does for somebody who is signed in is done in whole or not at all. */
+/** What is answered where that is more than `data`. */
+export type Answer = (reply: FastifyReply) => unknown
+
+/** Answered with `{ success: true, data }`, unless it is an `Answer`. Whatever a route does for somebody who is signed in is done in whole or not at all. */
 export type Run = (call: Call) => unknown
 
 export interface Handler {
@@ -31,10 +34,8 @@ export interface Handler {
   readonly orChangingPassword?: boolean
   /** The status of a success, where it is not 200. */
   readonly status?: number
-  /** For the routes that cost more than others. */
-  readonly perMinute?: number
-  /** For uploads, in bytes. */
-  readonly bodyLimit?: number
+  /** What else the framework is told. */
+  readonly options?: Pick<RouteShorthandOptions, 'bodyLimit' | 'config'>
 }
 
 export type RouteKey = `${Method} /api/${string}`
@@ -44,26 +45,14 @@ export type Handlers = Readonly<Record<RouteKey, Handler>>
 
 export const handler = (may: May, run: Run, more: Omit<Handler, 'may' | 'run'> = {}): Handler => ({ may, run, ...more })
 
-/** An answer that is more than `data`. */
-export class Answer {
-  readonly send: (reply: FastifyReply) => unknown
-
-  constructor(send: Answer['send']) {
-    this.send = send
-  }
-}
-
-/** Part of a list, and how long all of it is. */
-export const partOfList = (
-  data: readonly Fields[],
-  meta: Readonly<Record<'total' | 'limit' | 'offset', number>>
-): Answer => new Answer(() => ({ success: true, data, meta }))
-
 /** With a name it is saved, without one it is shown. */
 export const fileAnswer = (mediaType: string, content: string | Buffer, name: string | null = null): Answer => {
   const disposition = name === null ? 'inline' : `attachment; filename="${name}"`
-  return new Answer((reply) => reply.type(mediaType).header('content-disposition', disposition).send(content))
+  return (reply) => reply.type(mediaType).header('content-disposition', disposition).send(content)
 }
+
+/** For the routes that cost more than others. */
+export const perMinute = (max: number) => ({ options: { config: { rateLimit: { max, timeWindow: '1 minute' } } } })
 
 /** Only for routes that are not public: the access check has seen to it. */
 export const callerOf = ({ caller }: Call): Caller => {

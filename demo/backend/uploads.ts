@@ -3,7 +3,6 @@ import { notFound, Refusal } from './errors.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, fileAnswer, idOf, type Run } from './route.js'
-import type { World } from './world.js'
 
 // By their first bytes, in hexadecimal, not by what the sender calls them. An SVG may hold scripts, so it is not among them.
 const IMAGES = [
@@ -51,8 +50,10 @@ export const storedImage =
     return fileAnswer(file.mediaType, Buffer.from(file.bytes))
   }
 
-/** Tells how many there were. */
-export const removeImages = async ({ database }: World, { table }: Resource, ids: readonly string[]) => {
-  const owners = ids.map((id) => `${table}/${id}`)
-  return (await database.rows('DELETE FROM files WHERE owner = ANY($1::text[]) RETURNING owner', [owners])).length
-}
+export const removeImage =
+  (noun: string, resource: Resource): Run =>
+  async (call) => {
+    const sql = 'DELETE FROM files WHERE owner = $1 RETURNING owner'
+    const [gone] = await call.database.rows(sql, [ownerOf(resource, call)])
+    if (gone === undefined) throw notFound(noun)
+  }

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { LOCKED_MS, MAX_FAILURES } from '../../demo/backend/auth/accounts.js'
-import { DEMO_ACCOUNTS } from '../../demo/backend/auth/demo-accounts.js'
+import { DEMO_ACCOUNTS, LOCKED_MS, MAX_FAILURES } from '../../demo/backend/auth/accounts.js'
 import { sessionLifetimeSeconds } from '../../demo/backend/auth/tokens.js'
 import { startGateway } from '../helper/gateway.js'
 import { PASSWORD, reply, startTestBackend } from './demo-backend.js'

@@ -45,7 +45,7 @@ export const createTokens = (appSecret: string, relaySecret: string, now: () => 
 
 /** How long a session lasts that begins now: as the settings say, for everybody alike, or as usual where they do not. */
 export const sessionLifetimeSeconds = async (world: Pick<World, 'database'>, remembered: boolean): Promise<number> => {
-  const { sessionTimeoutMinutes: minutes } = await readSetting(world, 'settings/general', {} as Fields)
+  const { sessionTimeoutMinutes: minutes } = await readSetting(world, 'general')
   // A database that was kept may hold what is no longer allowed, and nobody is to be locked out by it.
   const isSet = typeof minutes === 'number' && Check(GeneralSettingsSchema.properties.sessionTimeoutMinutes, minutes)
   return isSet ? minutes * 60 : remembered ? REMEMBERED_SECONDS : USUAL_SECONDS

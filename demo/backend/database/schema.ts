@@ -2,7 +2,7 @@ import { type Resource, resources } from '../resources.js'
 import type { Statements } from '../world.js'
 import { sqlName } from './columns.js'
 
-const ROLES = { roles: 'id text PRIMARY KEY, name text, description text, permissions jsonb NOT NULL' }
+const ROLES = 'id text PRIMARY KEY, name text, description text, permissions jsonb NOT NULL'
 
 // Tables that are no resources: what they hold is read and written by the one route that it belongs to.
 const OTHER_TABLES: Readonly<Record<string, string>> = {
@@ -16,17 +16,13 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     x double precision, y double precision, at timestamptz NOT NULL`,
   battery_readings: `device_id text NOT NULL REFERENCES transmitters ON DELETE CASCADE, level double precision,
     at timestamptz NOT NULL`,
-  emergency_events: `id text PRIMARY KEY, emergency_id text REFERENCES emergencies ON DELETE CASCADE, kind text NOT NULL,
-    message text, user_email text, at timestamptz NOT NULL`,
   settings: 'name text PRIMARY KEY, value jsonb NOT NULL, updated_at timestamptz NOT NULL',
   files: `owner text PRIMARY KEY, media_type text NOT NULL, name text, bytes bytea NOT NULL,
     updated_at timestamptz NOT NULL`,
   discovered_receivers: `mac_address text PRIMARY KEY, model text, rssi integer, building_id text,
     first_heard_at timestamptz NOT NULL`,
   phone_enrollments: `token text PRIMARY KEY, personnel_id text, transmitter_id text, email text,
-    expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`,
-  page_errors:
-    'id text PRIMARY KEY, at timestamptz NOT NULL, user_id text, message text NOT NULL, report jsonb NOT NULL'
+    expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`
 }
 
 /** Everybody and everything that carries a transmitter, where they belong, and where they are if they are heard. */
@@ -52,7 +48,7 @@ const INDEXES = [
 
 export const createTables = async (database: Statements): Promise<void> => {
   const ofResources = Object.fromEntries(resources.map((resource) => [resource.table, columnsSql(resource)]))
-  for (const [table, columns] of Object.entries({ ...ROLES, ...ofResources, ...OTHER_TABLES }))
+  for (const [table, columns] of Object.entries({ roles: ROLES, ...ofResources, ...OTHER_TABLES }))
     await database.rows(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`)
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
   // Views hold nothing, so they are made anew: they follow the program.

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import { rows } from '../answers.js'
 import { audit } from '../audit.js'
 import { type Account, exchange, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
 import { passwordChangeRequired } from '../auth/permissions.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { invalid, Refusal } from '../errors.js'
-import { rows } from '../queries.js'
 import { getRecord, updateRecord } from '../records.js'
 import { users } from '../resources.js'
-import { type Call, callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
+import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
 
-const LOGINS = { perMinute: 60 }
+const LOGINS = perMinute(60)
 
 /** The exchange opens a session without a password, so it is for the gateway on this machine alone. */
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/

@@ -1,12 +1,9 @@
+import { about, list } from '../answers.js'
 import { notFound } from '../errors.js'
-import { list } from '../lists.js'
-import { about } from '../queries.js'
 import { transmitters } from '../resources.js'
 import { type Handlers, handler } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
 import type { Value, World } from '../world.js'
-
-const DEFAULTS = { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true }
 
 /** How grave a level is: the placeholders are the three thresholds. */
 const SEVERITY = `CASE WHEN battery_level <= $1 THEN 'critical' WHEN battery_level <= $2 THEN 'low'
@@ -28,12 +25,13 @@ const ALERTS = `SELECT ${DEVICE} FROM transmitters WHERE ${SEVERITY} <> 'good' A
 
 const readings = { from: 'battery_readings', fields: ['deviceId', 'at'], order: 'at' }
 
-const thresholds = (world: World) => readSetting(world, 'battery', DEFAULTS)
+const thresholds = (world: World) => readSetting(world, 'battery')
 
 /** With the thresholds before all other values. A threshold that was emptied is one that no level is below. */
 const graded = async (world: World, sql: string, ...values: Value[]) => {
-  const { critical, low, warning } = { ...DEFAULTS, ...(await thresholds(world)) }
-  return world.database.rows(sql, [critical ?? -1, low ?? -1, warning ?? -1, ...values])
+  const kept = await thresholds(world)
+  const limits = SEVERITIES.slice(0, 3).map((name) => Number(kept[name] ?? -1))
+  return world.database.rows(sql, [...limits, ...values])
 }
 
 export const batteryRoutes: Handlers = {
@@ -43,9 +41,7 @@ export const batteryRoutes: Handlers = {
   }),
   'GET /api/battery/alerts': handler('battery.read', (call) => graded(call, ALERTS)),
   'GET /api/battery/thresholds': handler('battery.read', thresholds),
-  'PUT /api/battery/thresholds': handler('battery.update', (call) =>
-    changeSetting(call, 'battery', DEFAULTS, call.body)
-  ),
+  'PUT /api/battery/thresholds': handler('battery.update', (call) => changeSetting(call, 'battery', call.body)),
   'GET /api/battery/device/:deviceId': handler('battery.read', async (call) => {
     const [device] = await graded(call, `SELECT ${DEVICE} FROM transmitters WHERE id = $4`, call.params.deviceId ?? '')
     if (device === undefined) throw notFound(transmitters.noun)

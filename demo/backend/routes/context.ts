@@ -1,15 +1,13 @@
+import { list, nested, oneRow, rows, together } from '../answers.js'
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
-import { list } from '../lists.js'
-import { oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
 import { activeEmergency } from './emergency.js'
 
-const BUILDINGS = `SELECT b.id, b.name, b.code, coalesce(jsonb_agg(jsonb_build_object('id', f.id, 'name', f.name,
-    'level', f.level, 'width', f.width, 'height', f.height, 'channel', 'floor:' || f.id) ORDER BY f.level, f.id)
-    FILTER (WHERE f.id IS NOT NULL), '[]') AS floors
-  FROM buildings b LEFT JOIN floors f ON f.building_id = b.id GROUP BY b.id ORDER BY b.display_order, b.id`
+const BUILDINGS = `SELECT b.id, b.name, b.code, ${nested(`SELECT id, name, level, width, height, 'floor:' || id AS channel
+    FROM floors WHERE building_id = b.id ORDER BY level, id`)} AS floors
+  FROM buildings b ORDER BY b.display_order, b.id`
 
 const BUILDING = 'SELECT b.id, b.name, b.code FROM buildings b JOIN floors f ON f.building_id = b.id WHERE f.id = $1'
 
@@ -24,16 +22,15 @@ const POSITIONS = `SELECT transmitter_id, jsonb_build_object('x', x, 'y', y) AS 
     at AS timestamp, entity_type AS "entityType", entity_id, coalesce(name, badge) AS name, department, color
   FROM carriers WHERE floor_id = $1 ORDER BY transmitter_id`
 
-/** The five that each receiver hears best: signals fade with the logarithm of the distance. */
-const SIGNALS = `SELECT r.id AS receiver_id, r.name, coalesce(jsonb_agg(jsonb_build_object('transmitterId', h.id,
-    'rssi', h.rssi, 'at', h.at) ORDER BY h.rssi DESC, h.id) FILTER (WHERE h.id IS NOT NULL), '[]') AS signals
-  FROM receivers r LEFT JOIN LATERAL (
-    SELECT p.transmitter_id AS id, to_char(p.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at,
-      round(coalesce(r.tx_power, -59) - 10 * coalesce(r.path_loss_exponent, 2.4) * log(greatest(0.5,
-        sqrt(((r.position->>'x')::float - p.x) ^ 2 + ((r.position->>'y')::float - p.y) ^ 2)))) AS rssi
-    FROM positions p WHERE p.floor_id = r.floor_id ORDER BY rssi DESC, p.transmitter_id LIMIT 5) h ON true
-  WHERE r.floor_id = coalesce($1, 'f-1') AND r.status = 'online' AND jsonb_typeof(r.position->'x') = 'number'
-    AND jsonb_typeof(r.position->'y') = 'number' GROUP BY r.id ORDER BY r.id`
+/** Signals fade with the logarithm of the distance. */
+const RSSI = `round(coalesce(r.tx_power, -59) - 10 * coalesce(r.path_loss_exponent, 2.4) * log(greatest(0.5,
+  sqrt(((r.position->>'x')::float - p.x) ^ 2 + ((r.position->>'y')::float - p.y) ^ 2))))`
+
+/** The five that each receiver hears best. */
+const SIGNALS = `SELECT r.id AS receiver_id, r.name, ${nested(`SELECT p.transmitter_id AS "transmitterId", ${RSSI} AS rssi
+    FROM positions p WHERE p.floor_id = r.floor_id ORDER BY rssi DESC, p.transmitter_id LIMIT 5`)} AS signals
+  FROM receivers r WHERE r.floor_id = coalesce($1, 'f-1') AND r.status = 'online'
+    AND jsonb_typeof(r.position->'x') = 'number' AND jsonb_typeof(r.position->'y') = 'number' ORDER BY r.id`
 
 const positionHistory = {
   from: 'position_history',

@@ -1,4 +1,4 @@
-import { oneRow, rows, together } from '../queries.js'
+import { oneRow, rows, together } from '../answers.js'
 import { type Call, type Handlers, handler, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 

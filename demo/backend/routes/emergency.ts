@@ -1,12 +1,16 @@
+import { list, textOf } from '../answers.js'
+import { audit } from '../audit.js'
 import { crud } from '../crud.js'
-import { list, textOf } from '../lists.js'
-import { createRecord, getRecord, putRow } from '../records.js'
+import { createRecord, getRecord } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
-import { type Call, callerOf, type Handlers, handler, type Run } from '../route.js'
+import { type Call, type Handlers, handler, type Run } from '../route.js'
 import type { Fields, World } from '../world.js'
 
+/** What the audit log has about emergencies. */
 const story = {
-  from: '(SELECT v.*, e.type, e.title FROM emergency_events v JOIN emergencies e ON e.id = v.emergency_id)',
+  from: `(SELECT a.id, a.at, a.user_email, a.details->>'kind' AS kind, a.details->>'message' AS message,
+      e.id AS emergency_id, e.type, e.title
+    FROM audit_log a JOIN emergencies e ON e.id = a.details->>'emergencyId')`,
   fields: ['emergencyId', 'kind', 'at'],
   order: 'at DESC, id'
 }
@@ -20,11 +24,9 @@ const MUSTER = `SELECT e.id AS personnel_id, e.name, e.is_first_aider, e.is_fire
 
 /** A line in the story of an emergency; answers with how it stands then. */
 const note = async (call: Call, emergencyId: string, kind: string): Promise<Fields> => {
-  const { newId, now } = call
   const emergency = await getRecord(call, emergencies, emergencyId)
-  const message = emergency.message as string | null
-  const userEmail = callerOf(call).email
-  await putRow(call, 'emergency_events', { id: newId(), emergencyId, kind, message, userEmail, at: now() })
+  const { title, message } = emergency
+  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message })
   return emergency
 }
 

@@ -1,6 +1,6 @@
+import { about } from '../answers.js'
 import { crud } from '../crud.js'
 import { Refusal } from '../errors.js'
-import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
 import { floors } from '../resources.js'
 import { type Handlers, handler, idOf, type Run } from '../route.js'
@@ -8,7 +8,7 @@ import { distance, type Point } from '../site/geometry.js'
 import { storedImage, storeImage } from '../uploads.js'
 import type { Fields } from '../world.js'
 
-const MAX_PLAN_BYTES = 10 * 1024 * 1024
+const PLANS = { options: { bodyLimit: 10 * 1024 * 1024 }, status: 201 }
 
 const upload: Run = async (call) => {
   const bytes = await storeImage(call, floors)
@@ -54,7 +54,7 @@ const angleOf = (from: Point, to: Point): number => Math.atan2(to.y - from.y, to
 export const floorRoutes: Handlers = {
   ...crud(floors),
   'GET /api/floors/:floorId/plan': handler('floors.read', storedImage('plan', floors)),
-  'POST /api/floors/:floorId/upload': handler('floors.update', upload, { bodyLimit: MAX_PLAN_BYTES, status: 201 }),
+  'POST /api/floors/:floorId/upload': handler('floors.update', upload, PLANS),
   'POST /api/floors/:floorId/calibrate': handler('floors.update', about(floors, calibrate)),
   'POST /api/floors/:floorId/calibrate/accept': handler('floors.update', accept)
 }

@@ -1,17 +1,14 @@
+import { exported, list, rows, together } from '../answers.js'
+import { audit } from '../audit.js'
 import { csv } from '../export/csv.js'
-import { exported, list } from '../lists.js'
-import { rows, together } from '../queries.js'
-import { putRow } from '../records.js'
-import { type Handlers, handler, type Run } from '../route.js'
+import { type Handlers, handler, perMinute, type Run } from '../route.js'
 
 const AUDIT_FIELDS = ['at', 'action', 'result', 'userId', 'userEmail', 'ip', 'method', 'path']
 const auditLog = { from: 'audit_log', fields: AUDIT_FIELDS, order: 'at DESC, id' }
 
 const activity = {
-  from: `(SELECT at, action AS kind, user_email, path AS subject FROM audit_log WHERE result = 'done'
-    UNION ALL
-    SELECT v.at, 'emergency.' || v.kind, v.user_email, coalesce(e.title, e.type)
-    FROM emergency_events v JOIN emergencies e ON e.id = v.emergency_id)`,
+  from: `(SELECT at, action AS kind, user_email, coalesce(details->>'title', path) AS subject FROM audit_log
+    WHERE result = 'done')`,
   fields: ['at', 'kind', 'userEmail'],
   order: 'at DESC, kind, subject'
 }
@@ -26,11 +23,8 @@ const summary = together({
 })
 
 const noteError: Run = async (call) => {
-  const { body, caller, newId, now } = call
-  const id = newId()
-  const report = { message: String(body.message), report: JSON.stringify(body) }
-  await putRow(call, 'page_errors', { id, at: now(), userId: caller?.userId ?? null, ...report })
-  return { id }
+  await audit(call, 'page.error', 'failed', call.body)
+  return { noted: true }
 }
 
 /** What happened: the audit log, the activity list, errors that pages report. */
@@ -42,5 +36,5 @@ export const journalRoutes: Handlers = {
     exported(auditLog, 'audit.csv', (entries) => csv(AUDIT_FIELDS, entries))
   ),
   'GET /api/activity': handler('dashboard.read', list(activity)),
-  'POST /api/proxy/error-log': handler('authenticated', noteError, { status: 201, perMinute: 60 })
+  'POST /api/proxy/error-log': handler('authenticated', noteError, { status: 201, ...perMinute(60) })
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { list, oneRow } from '../answers.js'
 import { notFound } from '../errors.js'
-import { list } from '../lists.js'
-import { oneRow } from '../queries.js'
 import { putRow } from '../records.js'
 import { type Handlers, handler, type Run } from '../route.js'
 

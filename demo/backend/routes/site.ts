@@ -1,18 +1,16 @@
+import { list, nested, rows } from '../answers.js'
 import { bulk, crud } from '../crud.js'
-import { list } from '../lists.js'
-import { rows } from '../queries.js'
 import { changeRecords } from '../records.js'
 import { buildings, gateways, receivers, zones } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 
-const GATEWAY_HEALTH = `SELECT b.id AS building_id, b.name,
-    coalesce(jsonb_agg(jsonb_build_object('gatewayId', g.id, 'name', g.name, 'status', g.status,
-      'firmwareVersion', g.firmware_version, 'configVersion', g.config_version, 'lastSyncAt', g.last_sync_at,
-      'receivers', (SELECT count(*) FROM receivers r WHERE r.gateway_id = g.id),
-      'receiversOnline', (SELECT count(*) FROM receivers r WHERE r.gateway_id = g.id AND r.status = 'online'))
-      ORDER BY g.id) FILTER (WHERE g.id IS NOT NULL), '[]') AS gateways
-  FROM buildings b LEFT JOIN gateways g ON g.building_id = b.id GROUP BY b.id ORDER BY b.display_order, b.id`
+const GATEWAY_HEALTH = `SELECT b.id AS building_id, b.name, ${nested(`SELECT g.id AS "gatewayId", g.name, g.status,
+      g.firmware_version AS "firmwareVersion", g.config_version AS "configVersion", g.last_sync_at AS "lastSyncAt",
+      (SELECT count(*) FROM receivers WHERE gateway_id = g.id) AS receivers,
+      (SELECT count(*) FROM receivers WHERE gateway_id = g.id AND status = 'online') AS "receiversOnline"
+    FROM gateways g WHERE g.building_id = b.id ORDER BY g.id`)} AS gateways
+  FROM buildings b ORDER BY b.display_order, b.id`
 
 const emergencyZones = {
   ...zones,

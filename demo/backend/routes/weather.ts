@@ -1,9 +1,9 @@
+import { together } from '../answers.js'
 import { notFound } from '../errors.js'
-import { together } from '../queries.js'
 import { seededRandom } from '../random.js'
 import { type Handlers, handler } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
-import type { Fields, World } from '../world.js'
+import type { World } from '../world.js'
 
 const HOUR_MS = 60 * 60_000
 const SEVERITIES = ['minor', 'moderate', 'severe', 'extreme']
@@ -33,22 +33,17 @@ const alerts = (world: World) =>
     .filter(({ windSpeed }) => windSpeed >= STRONG_WIND)
     .map(({ at, windSpeed }) => ({ at, severity: 'moderate', title: 'Strong wind', windSpeed }))
 
-const usual = (severity: string): Fields => {
-  const notifyByEmail = severity === 'severe' || severity === 'extreme'
-  return { severity, enabled: true, showBanner: true, notifyByEmail, triggerEmergency: severity === 'extreme' }
-}
-
 export const weatherRoutes: Handlers = {
   'GET /api/weather/conditions': handler('weather.read', conditions),
   'GET /api/weather/forecast': handler('weather.read', forecast),
   'GET /api/weather/alerts': handler('weather.read', alerts),
   'GET /api/weather/settings': handler('weather.read', (call) =>
-    Promise.all(SEVERITIES.map((name) => readSetting(call, `weather/${name}`, usual(name))))
+    Promise.all(SEVERITIES.map((name) => readSetting(call, name)))
   ),
   'PUT /api/weather/settings/:severity': handler('weather.update', async (call) => {
     const { severity: name = '' } = call.params
     if (!SEVERITIES.includes(name)) throw notFound('severity')
-    return changeSetting(call, `weather/${name}`, usual(name), { ...call.body, severity: name })
+    return changeSetting(call, name, { ...call.body, severity: name })
   }),
   // The sky is worked out whenever somebody looks: there is nothing to fetch.
   'POST /api/weather/refresh': handler(

@@ -1,6 +1,6 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { between, pick, type Random, seededRandom } from '../random.js'
-import { contains, distance, inset, toCentimetres } from '../site/geometry.js'
+import { contains, distance, toCentimetres } from '../site/geometry.js'
 import { REGIONS, type Region } from '../site/layout.js'
 import { type Waypoint, wayBetween } from './ways.js'
 
@@ -115,8 +115,9 @@ export class Simulation {
   }
 
   #spotIn({ rect, floorId }: Region): Waypoint {
-    const { x, y, width, height } = inset(rect, FROM_THE_WALL)
-    return { x: between(this.#random, x, x + width), y: between(this.#random, y, y + height), floorId }
+    const within = (start: number, length: number) =>
+      between(this.#random, start + FROM_THE_WALL, start + length - FROM_THE_WALL)
+    return { x: within(rect.x, rect.width), y: within(rect.y, rect.height), floorId }
   }
 }
 

@@ -101,12 +101,10 @@ const keepPositions = async (database: Statements, positions: readonly PositionE
 /** What is older than two hours goes; the seeded day stays, for the charts. */
 const keepHistory = async (database: Statements, at: Date): Promise<void> => {
   await database.rows(
-    `INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
-     SELECT transmitter_id, floor_id, zone_id, x, y, at FROM positions`
-  )
-  await database.rows(
-    `DELETE FROM position_history
-     WHERE at < $1::timestamptz - interval '2 hours' AND at > (SELECT min(created_at) FROM buildings)`,
+    `WITH old AS (DELETE FROM position_history
+       WHERE at < $1::timestamptz - interval '2 hours' AND at > (SELECT min(created_at) FROM buildings))
+     INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
+     SELECT transmitter_id, floor_id, zone_id, x, y, at FROM positions`,
     [at]
   )
 }

@@ -16,10 +16,6 @@ export const box = (x: number, y: number, width: number, height: number): Rect =
 export const contains = ({ x, y, width, height }: Rect, point: Point): boolean =>
   point.x >= x && point.x <= x + width && point.y >= y && point.y <= y + height
 
-/** The same rectangle with this much taken off on every side. */
-export const inset = ({ x, y, width, height }: Rect, by: number): Rect =>
-  box(x + by, y + by, width - 2 * by, height - 2 * by)
-
 export const centerOf = ({ x, y, width, height }: Rect): Point => ({ x: x + width / 2, y: y + height / 2 })
 
 export const cornersOf = ({ x, y, width, height }: Rect): readonly Point[] => [

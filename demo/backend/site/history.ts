@@ -18,13 +18,14 @@ const UNKNOWN_RECEIVERS = `INSERT INTO discovered_receivers (mac_address, model,
   FROM generate_series(1, 4) AS n`
 
 /** The beginning and the end of the drill. */
-const EVENTS = `INSERT INTO emergency_events (id, emergency_id, kind, message, user_email, at)
-  SELECT '1', id, 'triggered', 'Quarterly drill', 'admin@example.com', (started_at #>> '{}')::timestamptz FROM emergencies
-  UNION ALL
-  SELECT '2', id, 'resolved', resolution, 'admin@example.com', (resolved_at #>> '{}')::timestamptz FROM emergencies`
+const DRILL = `INSERT INTO audit_log (id, at, action, result, user_email, details)
+  SELECT kind, (moment #>> '{}')::timestamptz, 'emergency.' || kind, 'done', 'admin@example.com',
+    jsonb_build_object('emergencyId', e.id, 'kind', kind, 'title', e.title, 'message', told.message)
+  FROM emergencies e CROSS JOIN LATERAL (VALUES ('triggered', e.started_at, e.message),
+    ('resolved', e.resolved_at, e.resolution)) AS told (kind, moment, message)`
 
 /** A day of whereabouts, a week of batteries, receivers that were heard and never set up, and the story of a drill. */
 export const seedHistory = async ({ database, now }: World): Promise<void> => {
   for (const sql of [WHEREABOUTS, BATTERIES, UNKNOWN_RECEIVERS]) await database.rows(sql, [now()])
-  await database.rows(EVENTS)
+  await database.rows(DRILL)
 }

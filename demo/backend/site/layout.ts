@@ -3,18 +3,7 @@ import { box, type Point, type Rect, type Wall } from './geometry.js'
 // The buildings of the demo. Plans, zones and receivers are drawn from this, and the simulator walks in it, so that nobody
 // on the page ever goes where the plan has a wall. All lengths are in metres.
 
-/** The kinds of zones, each in its colour. */
-export const ZONE_COLORS = {
-  corridor: '#eceff1',
-  stairs: '#cfd8dc',
-  office: '#e3f2fd',
-  laboratory: '#ede7f6',
-  meeting: '#fff3e0',
-  common: '#e8f5e9',
-  restricted: '#ffebee',
-  muster: '#c8e6c9'
-}
-export type ZoneKind = keyof typeof ZONE_COLORS
+export type ZoneKind = 'corridor' | 'stairs' | 'office' | 'laboratory' | 'meeting' | 'common' | 'restricted' | 'muster'
 
 /** A room, a corridor or a place outside: a rectangle, so that whoever is inside can walk straight to every door of it. */
 export interface Region {
@@ -147,10 +136,8 @@ const door = (way: Door['way'], x: number, y: number, near: Region, far: Region)
 
 /** What is left, between its doors, of a wall that one goes through this way. */
 const wall = (way: Door['way'], at: number, length: number, doors: readonly Door[]): Wall[] => {
-  const middles = doors
-    .filter((door) => door.way === way && door[way] === at)
-    .map(({ x, y }) => (way === 'y' ? x : y))
-    .sort((one, other) => one - other)
+  const inIt = doors.filter((door) => door.way === way && door[way] === at)
+  const middles = inIt.map(({ x, y }) => (way === 'y' ? x : y))
   const ends = [...middles.map((middle) => middle - DOOR_WIDTH / 2), length]
   return [0, ...middles.map((middle) => middle + DOOR_WIDTH / 2)].map((start, index) => {
     const end = ends[index] ?? length

@@ -25,6 +25,10 @@ export const ASSET_KINDS = names(`
   Pallet truck:transport, Tool trolley:transport, Oscilloscope:instrument, Microscope:instrument, Projector:equipment,
   Air sampler:instrument, Defibrillator:safety, Laptop cart:equipment, Gas cylinder:material, Welding set:tool`)
 
+export const ZONE_KINDS = names(`
+  corridor:#eceff1, stairs:#cfd8dc, office:#e3f2fd, laboratory:#ede7f6, meeting:#fff3e0, common:#e8f5e9,
+  restricted:#ffebee, muster:#c8e6c9`)
+
 export const DEVICE_KINDS = names(`
   phone:Pear Devices, phone:Northern Mobile, headset:Soundwell, watch:Tickwise, laptop:Slate Computers, tracker`)
 

@@ -5,8 +5,8 @@ import { resources } from '../resources.js'
 import type { Fields, World } from '../world.js'
 import { centerOf, cornersOf, toCentimetres } from './geometry.js'
 import { seedHistory } from './history.js'
-import { BUILDINGS, FLOORS, REGIONS, type Region, ZONE_COLORS, type ZoneKind } from './layout.js'
-import { ASSET_KINDS, CONTACTS, DEPARTMENTS, FIRST_NAMES, JOB_TITLES, LAST_NAMES, PLACES } from './names.js'
+import { BUILDINGS, FLOORS, REGIONS, type Region } from './layout.js'
+import { ASSET_KINDS, CONTACTS, DEPARTMENTS, FIRST_NAMES, JOB_TITLES, LAST_NAMES, PLACES, ZONE_KINDS } from './names.js'
 
 const DAY_MS = 24 * 60 * 60_000
 
@@ -51,21 +51,25 @@ const house = (random: Random, ago: Ago): Rows => ({
   floors: FLOORS.map(({ floorId: id, regions: _regions, ...floor }) => {
     return { id, ...floor, ...PLAN, displayOrder: Number(floor.buildingId) * 10 + floor.level }
   }),
-  zone_types: KINDS.map((code, displayOrder) => {
-    return { code, displayOrder, name: `${code[0]?.toUpperCase()}${code.slice(1)}`, ...traitsOf(code) }
+  zone_types: KINDS.map((kind, displayOrder) => {
+    return { ...kind, displayOrder, name: `${kind.code[0]?.toUpperCase()}${kind.code.slice(1)}` }
   }),
-  zones: REGIONS.map(({ zoneId: id, rect, kind: type, ...region }) => ({
-    id,
-    type,
-    ...region,
-    ...traitsOf(type),
-    isMusterPoint: type === 'muster',
-    isExit: type === 'stairs',
-    polygon: cornersOf(rect),
-    center: centerOf(rect),
-    zoneTypeId: KINDS.indexOf(type) + 1,
-    capacity: Math.max(4, Math.round((rect.width * rect.height) / 6))
-  })),
+  zones: REGIONS.map(({ zoneId: id, rect, kind: type, ...region }) => {
+    const number = KINDS.findIndex(({ code }) => code === type)
+    const { code: _code, ...traits } = KINDS[number] ?? {}
+    return {
+      id,
+      type,
+      ...region,
+      ...traits,
+      zoneTypeId: number + 1,
+      isMusterPoint: type === 'muster',
+      isExit: type === 'stairs',
+      polygon: cornersOf(rect),
+      center: centerOf(rect),
+      capacity: Math.max(4, Math.round((rect.width * rect.height) / 6))
+    }
+  }),
   gateways: many(2 * BUILDINGS.length, (number) => {
     const [buildingId, part] = [Math.ceil(number / 2), 2 - (number % 2)]
     const state = { status: number === 6 ? 'pending' : 'synced', lastSyncAt: ago(0, -part * 7) }
@@ -95,18 +99,16 @@ const PLAN = { pixelsPerMetre: 20, rotation: 0, origin: { x: 0, y: 0 } }
 const GATEWAY = { configVersion: '17', firmwareVersion: '3.2.1' }
 const RECEIVER = { model: 'RX-200', firmwareVersion: '2.4.0', txPower: -59, pathLossExponent: 2.4 }
 const BEACON = { major: 2, type: 'reference', model: 'BX-5', status: 'active' }
-const KINDS = Object.keys(ZONE_COLORS) as ZoneKind[]
 
 /** What is said of a kind of zone, and of every zone of that kind. */
-const traitsOf = (kind: ZoneKind) => ({
-  color: ZONE_COLORS[kind],
-  isRestricted: kind === 'restricted',
-  isEmergency: kind === 'muster' || kind === 'stairs'
+const KINDS = ZONE_KINDS.map((zoneKind) => {
+  const [code = '', color] = zoneKind.split(':')
+  return { code, color, isRestricted: code === 'restricted', isEmergency: code === 'muster' || code === 'stairs' }
 })
 
-/** One for every sixteen metres of a room or a corridor. */
+/** One for every seventeen metres of a room or a corridor. */
 const receiverPlaces = ({ buildingId, floorId, zoneId, name, rect }: Region) => {
-  const count = Math.ceil(rect.width / 16)
+  const count = Math.ceil(rect.width / 17)
   return many(count, (part) => {
     const x = toCentimetres(rect.x + (rect.width * (part - 0.5)) / count)
     const position = { x, y: toCentimetres(centerOf(rect).y), z: 2.6 }

@@ -2,20 +2,11 @@ import { Value as Typebox } from '@sinclair/typebox/value'
 import { fieldFaults } from '../../schemas/field-faults.js'
 import { PagingSchema } from '../../schemas/paging.js'
 import { sqlName } from './database/columns.js'
-import { invalid } from './errors.js'
-import { type Call, fileAnswer, partOfList, type Run } from './route.js'
+import { invalid, notFound } from './errors.js'
+import { flattened, getRecord } from './records.js'
+import type { Listed, Resource } from './resources.js'
+import { type Answer, type Call, fileAnswer, idOf, type Run } from './route.js'
 import type { Fields, Value } from './world.js'
-
-/** Rows that the API lists: of a table, a view, or a query in brackets. */
-export interface Listed {
-  readonly from: string
-  /** By these they can be filtered and sorted; where `at` is among them, also by `from` and `to`. */
-  readonly fields: readonly string[]
-  /** Fields that `?search=` looks into. */
-  readonly search?: readonly string[]
-  /** In SQL. */
-  readonly order: string
-}
 
 const DEFAULT_LIMIT = 100
 const MAX_EXPORTED = 100_000
@@ -81,8 +72,9 @@ export const listRows = async ({ database, params, query }: Call, listed: Listed
 export const list =
   (listed: Listed): Run =>
   async (call) => {
-    const { rows, ...meta } = await listRows(call, listed)
-    return partOfList(rows, meta)
+    const { rows: data, ...meta } = await listRows(call, listed)
+    const answer: Answer = () => ({ success: true, data, meta })
+    return answer
   }
 
 /** All that are asked for, as a file to save. */
@@ -93,5 +85,46 @@ export const exported =
     return fileAnswer(fileName.endsWith('.pdf') ? 'application/pdf' : 'text/csv; charset=utf-8', write(rows), fileName)
   }
 
-/** Fields without a column stand beside the others, as they came. */
-export const flattened = ({ extra, ...row }: Fields): Fields => ({ ...(extra as Fields | undefined), ...row })
+// Answers that are what a statement finds. Its placeholders are, in order, what the request says under the given names, in
+// its path or in its query: null where it says nothing.
+
+const sentAs = ({ query, params, now }: Call, name: string): Value =>
+  name === 'now' ? now() : (params[name] ?? textOf(query, name))
+
+export const rows =
+  (sql: string, ...names: readonly string[]) =>
+  (call: Call): Promise<Fields[]> =>
+    call.database.rows(
+      sql,
+      names.map((name) => sentAs(call, name))
+    )
+
+/** The only row; null, or `NOT_FOUND` where there is a noun, when there is none. */
+export const oneRow = (noun: string | null, sql: string, ...names: readonly string[]) => {
+  const found = rows(sql, ...names)
+  return async (call: Call): Promise<Fields | null> => {
+    const [row] = await found(call)
+    if (row === undefined && noun !== null) throw notFound(noun)
+    return row ?? null
+  }
+}
+
+/** Several answers in one, each under its name. */
+export const together =
+  (parts: Readonly<Record<string, Run>>) =>
+  async (call: Call): Promise<Fields> => {
+    const answers: Record<string, unknown> = {}
+    for (const [name, run] of Object.entries(parts)) answers[name] = await run(call)
+    return answers
+  }
+
+/** An answer about one of these; `NOT_FOUND` where it does not exist. */
+export const about =
+  (resource: Resource, run: Run): Run =>
+  async (call) => {
+    await getRecord(call, resource, idOf(call))
+    return run(call)
+  }
+
+/** In SQL: what a query finds, as one value. */
+export const nested = (sql: string): string => `(SELECT coalesce(jsonb_agg(entry), '[]') FROM (${sql}) AS entry)`

@@ -1,0 +1,120 @@
+import { about, exported, list, rows } from '../answers.js'
+import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
+import { invalid, unknownReference } from '../errors.js'
+import { csv } from '../export/csv.js'
+import { pdfTable } from '../export/pdf.js'
+import { changeRecords, freeTransmitters, getRecord } from '../records.js'
+import { assets, personnel, type Resource, transmitters } from '../resources.js'
+import { type Call, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
+import { removeImage, storedImage, storeImage } from '../uploads.js'
+import type { Fields, World } from '../world.js'
+
+const PHOTOS = { options: { bodyLimit: 2 * 1024 * 1024 }, status: 201 }
+const EXPORTS = perMinute(30)
+
+const CSV_FIELDS = (
+  'id employeeId firstName lastName email phone jobTitle department buildingId floorId transmitterId startDate ' +
+  'isActive isFirstAider isFireWarden notes'
+).split(' ')
+
+const PDF_COLUMNS = [
+  { field: 'name', title: 'Name', width: 28 },
+  { field: 'jobTitle', title: 'Job title', width: 28 },
+  { field: 'department', title: 'Department', width: 24 },
+  { field: 'email', title: 'E-mail', width: 44 },
+  { field: 'transmitterId', title: 'Transmitter', width: 14 }
+]
+
+const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
+  FROM transmitters WHERE entity_type = 'employee' AND entity_id = $1
+  UNION ALL
+  SELECT id, name, mac_address, coalesce(type, 'beacon'), battery_level, status FROM beacons WHERE personnel_id = $1
+  ORDER BY id`
+
+const HISTORY = `SELECT h.at, h.floor_id, h.zone_id, z.name AS zone_name, h.x, h.y
+  FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id LEFT JOIN zones z ON z.id = h.zone_id
+  WHERE t.entity_type = 'asset' AND t.entity_id = $1 ORDER BY h.at DESC LIMIT 500`
+
+const onTheShelf = {
+  ...transmitters,
+  from: '(SELECT * FROM transmitters_shown WHERE entity_type IS NULL AND is_active IS NOT FALSE)'
+}
+
+/**
+ * Hands a transmitter to somebody or something: taken from whoever had it, and what the new carrier had until now goes
+ * back to the shelf. Without a kind of carrier it goes there itself.
+ */
+const giveTransmitter = async (world: World, id: string, entityType: string | null, entityId: string | null) => {
+  const kind = [personnel, assets].find((resource) => resource.entityType === entityType)
+  if (kind !== undefined) {
+    const [exists] = await world.database.rows(`SELECT id FROM ${kind.table} WHERE id = $1`, [entityId])
+    if (exists === undefined) throw unknownReference()
+    await freeTransmitters(world, kind, [entityId ?? ''])
+  }
+  const state =
+    entityType === null
+      ? { status: 'available', assignedAt: null }
+      : { status: 'assigned', assignedAt: world.now().toISOString() }
+  const [given] = await changeRecords(world, transmitters, [id], { entity_type: entityType, entityId, ...state })
+  if (given === undefined) throw unknownReference()
+}
+
+/** What a person and a thing have alike: `transmitterId` in a body hands them one, null takes it. */
+const carrying = (resource: Resource): Required<Pick<CrudOptions, 'stored'>> => ({
+  stored: async (call, id) => {
+    const { transmitterId } = call.body
+    if (transmitterId === null) await freeTransmitters(call, resource, [id])
+    else if (transmitterId !== undefined) await giveTransmitter(call, String(transmitterId), resource.entityType, id)
+  }
+})
+
+const assign: Run = async (call) => {
+  const { transmitterId, entity_type, entityId, personnelId, assetId } = call.body
+  if (transmitterId == null) throw invalid([{ path: '/transmitterId', message: 'is required' }])
+  const kind = personnelId != null ? 'employee' : assetId != null ? 'asset' : entity_type
+  const carrier = personnelId ?? assetId ?? entityId ?? null
+  // A visitor's badge names a kind and nobody; without either it goes back to the shelf.
+  if (typeof kind !== 'string' || entityId === null) await giveTransmitter(call, String(transmitterId), null, null)
+  else await giveTransmitter(call, String(transmitterId), kind, carrier === null ? null : String(carrier))
+  return getRecord(call, transmitters, String(transmitterId))
+}
+
+/** A name out of its halves, and a department out of its name, where a page sends only these. */
+const completed = async ({ body, database }: Call): Promise<Fields> => {
+  const { firstName, lastName, department, departmentId } = body
+  const name = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
+  if (name === '' && body.name === '') throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
+  const [known] =
+    typeof department === 'string' && departmentId === undefined
+      ? await database.rows('SELECT id FROM departments WHERE lower(name) = lower($1)', [department])
+      : []
+  return { ...(name !== '' && { name }), ...body, ...(known && { departmentId: known.id }) }
+}
+
+const takePhoto: Run = async (call) => {
+  await storeImage(call, personnel)
+  return { photoUrl: `/api/personnel/${idOf(call)}/photo` }
+}
+
+const asCsv = exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people))
+const asPdf = exported(personnel, 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people))
+
+/** People and things, and the transmitters that they carry. */
+export const carrierRoutes: Handlers = {
+  ...crud(personnel, { prepare: completed, ...carrying(personnel) }),
+  'GET /api/personnel/:id/photo': handler('personnel.read', storedImage('photo', personnel)),
+  'POST /api/personnel/:id/photo': handler('personnel.update', takePhoto, PHOTOS),
+  'DELETE /api/personnel/:id/photo': handler('personnel.update', removeImage('photo', personnel)),
+  'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),
+  'GET /api/personnel/export/csv': handler('personnel.export', asCsv, EXPORTS),
+  'GET /api/personnel/export/pdf': handler('personnel.export', asPdf, EXPORTS),
+  'POST /api/personnel/batch-delete': handler('personnel.delete', changeMany(personnel, 'delete')),
+  'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
+  'POST /api/personnel/bulk-deactivate': handler('personnel.update', changeMany(personnel, 'deactivate')),
+  ...crud(assets, carrying(assets)),
+  'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
+  ...crud(transmitters, { putReplaces: true }),
+  'GET /api/transmitters/unassigned': handler('transmitters.read', list(onTheShelf)),
+  'POST /api/transmitters/assign': handler('transmitters.update', assign),
+  'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters))
+}
