@@ -51,7 +51,7 @@ const SEARCHED = [
   ...['macAddress', 'assetTag', 'employeeId']
 ]
 /** A list is in the order of the first of these that there is. */
-const ORDERS = ['displayOrder', 'priority', 'name', 'email', 'createdAt']
+const ORDERS = ['displayOrder', 'priority', 'displayName', 'name', 'createdAt']
 
 /** `floorId` names a row of `floors`. These name others. */
 const TARGETS: Readonly<Record<string, string>> = {

@@ -24,7 +24,10 @@ export interface Call extends Omit<Backend, 'database'>, World {
 /** What is answered where that is more than `data`. */
 export type Answer = (reply: FastifyReply) => unknown
 
-/** Answered with `{ success: true, data }`, unless it is an `Answer`. Whatever a route does for somebody who is signed in is done in whole or not at all. */
+/**
+ * Answered with `{ success: true, data }`, unless it is an `Answer`. Whatever a route does for somebody who is signed in is
+ * done in whole or not at all.
+ */
 export type Run = (call: Call) => unknown
 
 export interface Handler {

@@ -25,35 +25,31 @@ const fileIn = async ({ request }: Call): Promise<File> => {
   return file
 }
 
-const ownerOf = ({ table }: Resource, call: Call): string => `${table}/${idOf(call)}`
-
-/** Keeps the image in a form with one of these; tells its size. */
-export const storeImage = async (call: Call, resource: Resource): Promise<number> => {
-  await getRecord(call, resource, idOf(call))
-  const file = await fileIn(call)
-  const bytes = Buffer.from(await file.arrayBuffer())
-  const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
-  if (mediaType === undefined) throw new Refusal(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
-  const kept = { mediaType, name: file.name.slice(0, 200), bytes, updatedAt: call.now() }
-  await putRow(call, 'files', { owner: ownerOf(resource, call), ...kept }, 'owner')
-  return bytes.length
+/** The image that each of these may have: shown, taken out of a form, thrown away. */
+export const images = (noun: string, resource: Resource): Readonly<Record<'show' | 'store' | 'remove', Run>> => {
+  const ownerOf = (call: Call): string => `${resource.table}/${idOf(call)}`
+  return {
+    show: async (call) => {
+      const sql = 'SELECT media_type, bytes FROM files WHERE owner = $1'
+      const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(sql, [ownerOf(call)])
+      if (file === undefined) throw notFound(noun)
+      return fileAnswer(file.mediaType, Buffer.from(file.bytes))
+    },
+    /** Answers with whose it is. */
+    store: async (call) => {
+      await getRecord(call, resource, idOf(call))
+      const file = await fileIn(call)
+      const bytes = Buffer.from(await file.arrayBuffer())
+      const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
+      if (mediaType === undefined) throw new Refusal(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
+      const kept = { mediaType, name: file.name.slice(0, 200), bytes, updatedAt: call.now() }
+      await putRow(call, 'files', { owner: ownerOf(call), ...kept }, 'owner')
+      return getRecord(call, resource, idOf(call))
+    },
+    remove: async (call) => {
+      const sql = 'DELETE FROM files WHERE owner = $1 RETURNING owner'
+      const [gone] = await call.database.rows(sql, [ownerOf(call)])
+      if (gone === undefined) throw notFound(noun)
+    }
+  }
 }
-
-export const storedImage =
-  (noun: string, resource: Resource): Run =>
-  async (call) => {
-    const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(
-      'SELECT media_type, bytes FROM files WHERE owner = $1',
-      [ownerOf(resource, call)]
-    )
-    if (file === undefined) throw notFound(noun)
-    return fileAnswer(file.mediaType, Buffer.from(file.bytes))
-  }
-
-export const removeImage =
-  (noun: string, resource: Resource): Run =>
-  async (call) => {
-    const sql = 'DELETE FROM files WHERE owner = $1 RETURNING owner'
-    const [gone] = await call.database.rows(sql, [ownerOf(resource, call)])
-    if (gone === undefined) throw notFound(noun)
-  }

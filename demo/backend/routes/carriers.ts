@@ -5,8 +5,8 @@ import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
 import { changeRecords, freeTransmitters, getRecord } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
-import { type Call, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
-import { removeImage, storedImage, storeImage } from '../uploads.js'
+import { type Call, type Handlers, handler, perMinute, type Run } from '../route.js'
+import { images } from '../uploads.js'
 import type { Fields, World } from '../world.js'
 
 const PHOTOS = { options: { bodyLimit: 2 * 1024 * 1024 }, status: 201 }
@@ -51,22 +51,20 @@ const giveTransmitter = async (world: World, id: string, entityType: string | nu
     if (exists === undefined) throw unknownReference()
     await freeTransmitters(world, kind, [entityId ?? ''])
   }
-  const state =
-    entityType === null
-      ? { status: 'available', assignedAt: null }
-      : { status: 'assigned', assignedAt: world.now().toISOString() }
+  const isFree = entityType === null
+  const state = { status: isFree ? 'available' : 'assigned', assignedAt: isFree ? null : world.now().toISOString() }
   const [given] = await changeRecords(world, transmitters, [id], { entity_type: entityType, entityId, ...state })
   if (given === undefined) throw unknownReference()
 }
 
 /** What a person and a thing have alike: `transmitterId` in a body hands them one, null takes it. */
-const carrying = (resource: Resource): Required<Pick<CrudOptions, 'stored'>> => ({
-  stored: async (call, id) => {
+const carrying =
+  (resource: Resource): Required<CrudOptions>['stored'] =>
+  async (call, id) => {
     const { transmitterId } = call.body
     if (transmitterId === null) await freeTransmitters(call, resource, [id])
     else if (transmitterId !== undefined) await giveTransmitter(call, String(transmitterId), resource.entityType, id)
   }
-})
 
 const assign: Run = async (call) => {
   const { transmitterId, entity_type, entityId, personnelId, assetId } = call.body
@@ -74,8 +72,9 @@ const assign: Run = async (call) => {
   const kind = personnelId != null ? 'employee' : assetId != null ? 'asset' : entity_type
   const carrier = personnelId ?? assetId ?? entityId ?? null
   // A visitor's badge names a kind and nobody; without either it goes back to the shelf.
-  if (typeof kind !== 'string' || entityId === null) await giveTransmitter(call, String(transmitterId), null, null)
-  else await giveTransmitter(call, String(transmitterId), kind, carrier === null ? null : String(carrier))
+  const goesBack = typeof kind !== 'string' || entityId === null
+  const to = carrier === null || goesBack ? null : String(carrier)
+  await giveTransmitter(call, String(transmitterId), goesBack ? null : kind, to)
   return getRecord(call, transmitters, String(transmitterId))
 }
 
@@ -91,27 +90,23 @@ const completed = async ({ body, database }: Call): Promise<Fields> => {
   return { ...(name !== '' && { name }), ...body, ...(known && { departmentId: known.id }) }
 }
 
-const takePhoto: Run = async (call) => {
-  await storeImage(call, personnel)
-  return { photoUrl: `/api/personnel/${idOf(call)}/photo` }
-}
-
+const photo = images('photo', personnel)
 const asCsv = exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people))
 const asPdf = exported(personnel, 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people))
 
 /** People and things, and the transmitters that they carry. */
 export const carrierRoutes: Handlers = {
-  ...crud(personnel, { prepare: completed, ...carrying(personnel) }),
-  'GET /api/personnel/:id/photo': handler('personnel.read', storedImage('photo', personnel)),
-  'POST /api/personnel/:id/photo': handler('personnel.update', takePhoto, PHOTOS),
-  'DELETE /api/personnel/:id/photo': handler('personnel.update', removeImage('photo', personnel)),
+  ...crud(personnel, { prepare: completed, stored: carrying(personnel) }),
+  'GET /api/personnel/:id/photo': handler('personnel.read', photo.show),
+  'POST /api/personnel/:id/photo': handler('personnel.update', photo.store, PHOTOS),
+  'DELETE /api/personnel/:id/photo': handler('personnel.update', photo.remove),
   'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),
   'GET /api/personnel/export/csv': handler('personnel.export', asCsv, EXPORTS),
   'GET /api/personnel/export/pdf': handler('personnel.export', asPdf, EXPORTS),
   'POST /api/personnel/batch-delete': handler('personnel.delete', changeMany(personnel, 'delete')),
   'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
   'POST /api/personnel/bulk-deactivate': handler('personnel.update', changeMany(personnel, 'deactivate')),
-  ...crud(assets, carrying(assets)),
+  ...crud(assets, { stored: carrying(assets) }),
   'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
   ...crud(transmitters, { putReplaces: true }),
   'GET /api/transmitters/unassigned': handler('transmitters.read', list(onTheShelf)),

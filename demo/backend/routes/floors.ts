@@ -5,15 +5,12 @@ import { changeRecords, getRecord, updateRecord } from '../records.js'
 import { floors } from '../resources.js'
 import { type Handlers, handler, idOf, type Run } from '../route.js'
 import { distance, type Point } from '../site/geometry.js'
-import { storedImage, storeImage } from '../uploads.js'
+import { images } from '../uploads.js'
 import type { Fields } from '../world.js'
 
 const PLANS = { options: { bodyLimit: 10 * 1024 * 1024 }, status: 201 }
 
-const upload: Run = async (call) => {
-  const bytes = await storeImage(call, floors)
-  return { floorId: idOf(call), imageUrl: `/api/floors/${idOf(call)}/plan`, bytes }
-}
+const plan = images('plan', floors)
 
 const calibrate: Run = async (call) => {
   const calibration = calibrationOf(call.body)
@@ -53,8 +50,8 @@ const angleOf = (from: Point, to: Point): number => Math.atan2(to.y - from.y, to
 /** Floors, their plans and the scale of these. */
 export const floorRoutes: Handlers = {
   ...crud(floors),
-  'GET /api/floors/:floorId/plan': handler('floors.read', storedImage('plan', floors)),
-  'POST /api/floors/:floorId/upload': handler('floors.update', upload, PLANS),
+  'GET /api/floors/:floorId/plan': handler('floors.read', plan.show),
+  'POST /api/floors/:floorId/upload': handler('floors.update', plan.store, PLANS),
   'POST /api/floors/:floorId/calibrate': handler('floors.update', about(floors, calibrate)),
   'POST /api/floors/:floorId/calibrate/accept': handler('floors.update', accept)
 }
