@@ -8,4 +8,4 @@ import './page.css'
 
 const app = createApp(App).use(router)
 // The first page is known before anything is shown: nothing has to make room for the menu.
-void router.isReady().then(() => app.mount('#app'))
+void router.isReady().finally(() => app.mount('#app'))

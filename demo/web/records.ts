@@ -1,5 +1,6 @@
 import type { CallOptions } from '../../src/client/api/calls.js'
 import type { IconName } from '../../src/ui/icons.js'
+import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
 import type { ListAnswer } from './types.js'
 
@@ -30,6 +31,8 @@ export interface Records<Row> {
   readonly calls: RecordCalls<Row>
   /** Each call needs the permission of its name for this. Without it, whoever sees the page may do everything. */
   readonly resource?: string
+  /** What the form needs to know besides. */
+  readonly needs?: readonly Load[]
   readonly nameOf: (row: Row) => string
   /** What stands below the name. */
   readonly detailOf?: (row: Row) => string | null | undefined

@@ -1,9 +1,10 @@
 import { nextTick, shallowRef } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
-import type { Layout, PageMeta } from '../../src/client/guards/visit.js'
+import { DEFAULT_PLACES, type Layout, type PageMeta } from '../../src/client/guards/visit.js'
 import { installGuards } from '../../src/client/vue-router.js'
 import type { IconName } from '../../src/ui/icons.js'
 import PageHead from '../../src/ui/PageHead.vue'
+import { useToasts } from '../../src/ui/useToasts.js'
 import { session, sessionEnd } from './services.js'
 
 const page = (path: string, name: string, icon: IconName, meta: PageMeta, component: RouteComponent) => ({
@@ -60,20 +61,25 @@ router.beforeEach(({ path, fullPath }) => {
   if (mustChoose && path !== NEW_PASSWORD_PAGE) return { path: NEW_PASSWORD_PAGE, query: { returnTo: fullPath } }
   return mustChoose || path !== NEW_PASSWORD_PAGE ? true : '/'
 })
-/** Which of the two layouts is shown: the device guard decides on every navigation. */
+/** Which of the two layouts is shown: the device guard decides on every navigation, and the window when it is resized. */
 export const layout = shallowRef<Layout>('default')
 const onLayout = (decided: Layout): void => {
   layout.value = decided
 }
 installGuards(router, { session, onLayout })
+matchMedia(`(width < ${DEFAULT_PLACES.mobileBelow}px)`).onchange = ({ matches }) =>
+  onLayout(matches ? 'mobile' : 'default')
 
 router.afterEach(async (to, from) => {
   document.title = `${String(to.name)} · Gatehouse`
-  if (from.matched.length === 0 || from.path === to.path) return
+  if (from.matched.length === 0 || from.name === to.name) return
   await nextTick()
   // Whoever does not see the page change is told by the heading.
   document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
 })
+
+// Pages come in pieces, which may be lost on their way, or replaced by newer ones.
+router.onError(() => useToasts().say('That page cannot be reached. Try again, or reload.'))
 
 // The session came to its end, or another tab has signed out.
 session.onChange(({ isSignedIn }) => {

@@ -8,6 +8,8 @@ type Ask<Data> = (options: { readonly signal: AbortSignal }) => Promise<Answer<D
 /** Something that the backend is asked for, whenever `load` is called. */
 export const useLoad = <Data>(ask: Ask<Data>) => useLoadWith(async (signal) => (await ask({ signal })).data, messageOf)
 
+export type Load = Pick<ReturnType<typeof useLoad>, 'error' | 'load'>
+
 /**
  * Something that the backend is asked for at once; with `everyMs` again and again, each time when the last answer is there,
  * and not while nobody looks at the page.

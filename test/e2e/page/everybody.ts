@@ -23,6 +23,17 @@ export const everybody = async (t: Test, { open }: PageTests): Promise<void> => 
       t.same(complaints, [])
     })
 
+    t.test('gets the menu of a phone in a window that becomes narrow', async (t) => {
+      const { page } = await open(t, { as: 'viewer' })
+      await page.goto('/dashboard')
+      const pages = page.getByRole('navigation', { name: 'Pages' })
+      await pages.waitFor()
+      await page.setViewportSize({ width: 360, height: 740 })
+      await pages.waitFor({ state: 'hidden' })
+      await page.getByRole('button', { name: 'Open the menu' }).waitFor()
+      t.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true)
+    })
+
     t.test('can be used by everybody, in both themes', async (t) => {
       const { page, complaints, findings } = await open(t, { as: 'admin', colorScheme: 'light' })
       const look = async (what: string): Promise<void> => {

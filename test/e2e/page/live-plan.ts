@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
-import type { PageTests } from './page-tests.js'
+import { type PageTests, PLAN } from './page-tests.js'
 
 /** The floors that positions come from, in the order in which they come. */
 const listenTo = (page: Page) => {
@@ -32,6 +32,27 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       const since = floors.length
       await until(() => floors.length >= since + 3)
       t.same([...new Set(floors.slice(since))], ['f-4'])
+      t.same(complaints, [])
+    })
+
+    t.test('shows nobody on the plan of another floor, when theirs cannot be read', async (t) => {
+      const { page, complaints } = await open(t, { as: 'viewer', expected: /Failed to load resource/ })
+      await page.goto('/live/f-1')
+      await page.locator(PLAN).waitFor()
+      await page.route('**/api/context/floor/f-2', (route) => route.abort())
+      const floor = page.getByLabel('Floor', { exact: true })
+      await floor.focus()
+      await page.keyboard.press('ArrowDown')
+      await page.waitForURL('**/live/f-2')
+      await page.getByRole('alert').waitFor()
+      t.equal(await page.locator(PLAN).count(), 0)
+      // Whoever goes through the floors with the keyboard can go on.
+      t.equal(await floor.and(page.locator(':focus')).count(), 1)
+
+      await page.unroute('**/api/context/floor/f-2')
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.locator(PLAN).waitFor()
+      await page.getByRole('alert').waitFor({ state: 'detached' })
       t.same(complaints, [])
     })
 

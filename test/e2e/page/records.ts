@@ -36,6 +36,28 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(complaints, [])
     })
 
+    t.test('is told of when the dialog was closed before it was saved', async (t) => {
+      const { page, complaints } = await open(t, { as: 'operator' })
+      await page.goto('/personnel')
+      await page.getByLabel('Search by name').fill('yves')
+      await page.getByText('Nothing found').waitFor()
+      await page.getByRole('button', { name: 'Add a person' }).click()
+      await page.getByRole('dialog').getByLabel('First name').fill('Yves')
+      const asked = new Promise<() => void>((resolve) =>
+        page.route('**/api/personnel', (route) => resolve(() => void route.continue()))
+      )
+      await page.keyboard.press('Enter')
+      const answer = await asked
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
+      answer()
+      await page.getByText('Yves was added').waitFor()
+      await page.getByRole('button', { name: 'Delete Yves' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('Nothing found').waitFor()
+      t.same(complaints, [])
+    })
+
     t.test('gets a photo, and one sees how far it has come', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
