@@ -100,6 +100,11 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       const file = { name: 'me.png', mimeType: 'image/png', buffer: Buffer.from('no picture at all') }
       await page.getByRole('dialog').getByLabel('Add a photo').setInputFiles(file)
       await page.getByRole('alert').getByText('Send a PNG, JPEG or WebP image.').waitFor()
+      await page
+        .getByRole('dialog')
+        .getByLabel('Add a photo')
+        .setInputFiles({ ...file, buffer: pngOf(2_000_001) })
+      await page.getByRole('alert').getByText('That file is larger than 2 MB.').waitFor()
       t.same(complaints, [])
     })
 
