@@ -30,8 +30,12 @@ export const everybody = async (t: Test, { open }: PageTests): Promise<void> => 
       await pages.waitFor()
       await page.setViewportSize({ width: 360, height: 740 })
       await pages.waitFor({ state: 'hidden' })
-      await page.getByRole('button', { name: 'Open the menu' }).waitFor()
+      await page.getByRole('button', { name: 'Open the menu' }).click()
       t.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true)
+      await page.getByRole('link', { name: 'Dashboard' }).focus()
+      await page.keyboard.press('Escape')
+      await page.locator('button[aria-controls=menu]:focus').waitFor()
+      await pages.waitFor({ state: 'hidden' })
     })
 
     t.test('can be used by everybody, in both themes', async (t) => {
