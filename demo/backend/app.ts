@@ -1,5 +1,5 @@
 import rateLimit from '@fastify/rate-limit'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { notFound, Refusal, refusalOf } from './errors.js'
 import { mount } from './mount.js'
@@ -41,7 +41,16 @@ export const buildDemoBackend = async (
   log: Logger,
   trustedProxies: readonly string[]
 ): Promise<FastifyInstance> => {
+  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const refusal = refusalOf(error)
+    if (refusal === null) log.error({ err: error, requestId: request.id }, 'request failed')
+    const { status, code, message, details } =
+      refusal ?? new Refusal(500, 'INTERNAL', 'Something went wrong here. Try again.')
+    return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }) } })
+  }
   const app = fastify({
+    // An address that cannot be read.
+    frameworkErrors: refuse,
     // The gateway says who asks: on this machine, or where it is trusted.
     trustProxy: ['loopback', ...trustedProxies],
     requestIdHeader: 'x-request-id',
@@ -54,13 +63,7 @@ export const buildDemoBackend = async (
     const ms = Math.round(elapsedTime * 10) / 10
     log.info({ requestId: id, method, route: routeOptions.url ?? null, status: statusCode, ms }, 'request')
   })
-  app.setErrorHandler((error, request, reply) => {
-    const refusal = refusalOf(error)
-    if (refusal === null) log.error({ err: error, requestId: request.id }, 'request failed')
-    const { status, code, message, details } =
-      refusal ?? new Refusal(500, 'INTERNAL', 'Something went wrong here. Try again.')
-    return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }) } })
-  })
+  app.setErrorHandler(refuse)
   app.setNotFoundHandler(async () => {
     throw notFound('route')
   })

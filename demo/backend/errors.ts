@@ -27,6 +27,7 @@ const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
   400: 'MALFORMED_BODY',
   404: 'NOT_FOUND',
   413: 'BODY_TOO_LARGE',
+  414: 'URI_TOO_LONG',
   415: 'UNSUPPORTED_MEDIA_TYPE',
   429: 'RATE_LIMITED'
 }
@@ -37,6 +38,9 @@ export const refusalOf = (error: unknown): Refusal | null => {
   const { code, statusCode = 500, message = '' } = error as { code?: unknown; statusCode?: number; message?: string }
   if (code === '23503') return unknownReference()
   if (code === '23505') return new Refusal(409, 'ALREADY_EXISTS', 'There is one like this already.')
+  // Class 40: two changes that wait for each other, of which one had to give way.
+  if (/^40[0-9A-Z]{3}$/.test(String(code)))
+    return new Refusal(409, 'CONFLICT', 'Somebody else is changing the same. Try again.')
   // Class 22: a value that its column cannot hold.
   if (/^22[0-9A-Z]{3}$/.test(String(code)))
     return invalid([{ path: '', message: 'holds a value that cannot be stored' }])

@@ -53,12 +53,10 @@ export const updateRecord = async (world: World, resource: Resource, id: string,
 
 /** Tells which there were. What belongs to them goes too, and the transmitters that they carried go back to the shelf. */
 export const removeRecords = async (world: World, resource: Resource, ids: readonly string[]): Promise<string[]> => {
-  const { table } = resource
-  const gone = await world.database.rows<{ id: string }>(
-    `WITH images AS (DELETE FROM files WHERE owner = ANY(SELECT '${table}/' || id FROM unnest($1::text[]) AS id))
-     DELETE FROM ${table} WHERE id = ANY($1::text[]) RETURNING id`,
-    [ids]
-  )
+  const sql = `DELETE FROM ${resource.table} WHERE id = ANY($1::text[]) RETURNING id`
+  const gone = await world.database.rows<{ id: string }>(sql, [ids])
+  await world.database.rows(`DELETE FROM files WHERE owner NOT IN
+    (SELECT 'floors/' || id FROM floors UNION ALL SELECT 'personnel/' || id FROM personnel)`)
   await freeTransmitters(world, resource, ids)
   return gone.map(({ id }) => id)
 }

@@ -59,6 +59,9 @@ const TARGETS: Readonly<Record<string, string>> = {
   parentId: 'departments',
   ownerId: 'personnel',
   personnelId: 'personnel',
+  // An alarm is raised, whoever it says it comes from.
+  'emergencies.personnelId': '',
+  'emergencies.transmitterId': '',
   'users.role': 'roles'
 }
 

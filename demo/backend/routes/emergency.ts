@@ -6,11 +6,11 @@ import { emergencies, emergencyContacts } from '../resources.js'
 import { type Call, type Handlers, handler, type Run } from '../route.js'
 import type { Fields, World } from '../world.js'
 
-/** What the audit log has about emergencies. */
+/** What the audit log has about emergencies. What a page reports as an error may say anything, and is none of it. */
 const story = {
   from: `(SELECT a.id, a.at, a.user_email, a.details->>'kind' AS kind, a.details->>'message' AS message,
       e.id AS emergency_id, e.type, e.title
-    FROM audit_log a JOIN emergencies e ON e.id = a.details->>'emergencyId')`,
+    FROM audit_log a JOIN emergencies e ON e.id = a.details->>'emergencyId' WHERE a.action LIKE 'emergency.%')`,
   fields: ['emergencyId', 'kind', 'at'],
   order: 'at DESC, id'
 }

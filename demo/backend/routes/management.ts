@@ -1,3 +1,4 @@
+import { together } from '../answers.js'
 import { crud } from '../crud.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
@@ -6,16 +7,19 @@ import type { Fields } from '../world.js'
 
 const GROUPS = ['ble', 'alerts', 'general']
 
+const reading =
+  (name: string): Run =>
+  (call) =>
+    readSetting(call, name)
+
 /**
  * A page for a group, or for all of them: then a body holds the groups that it changes. PUT replaces a group with what was
  * sent, POST and PATCH change it, DELETE brings the defaults back.
  */
 const settingsPage = (path: string, group: string | null): Handlers => {
   const groups = group === null ? GROUPS : [group]
-  const show: Run = async (call) => {
-    const values = await Promise.all(groups.map(async (name) => [name, await readSetting(call, name)]))
-    return group === null ? Object.fromEntries(values) : values[0]?.[1]
-  }
+  const show: Run =
+    group === null ? together(Object.fromEntries(groups.map((name) => [name, reading(name)]))) : reading(group)
   const change: Run = async (call) => {
     const { body, request } = call
     for (const name of groups) {

@@ -26,6 +26,8 @@ const heardReceivers = {
 
 const putInOrder: Run = async (call) => {
   const order = Array.isArray(call.body.order) ? call.body.order : []
+  // All of them first, in one order for everybody: two that come together wait for each other only one way.
+  await call.database.rows('SELECT id FROM buildings ORDER BY id FOR UPDATE')
   for (const [index, entry] of order.entries()) {
     const { id, position } = typeof entry === 'object' ? entry : { id: entry, position: index }
     await changeRecords(call, buildings, [String(id)], { displayOrder: position })
