@@ -2,7 +2,7 @@ import { list } from './answers.js'
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { invalid, notFound, Refusal } from './errors.js'
-import { changeRecords, createRecord, getRecord, removeRecords, updateRecord } from './records.js'
+import { changeRecords, createRecord, getRecord, getRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run } from './route.js'
 import type { Fields } from './world.js'
@@ -86,10 +86,11 @@ export const bulk =
     const { [resource.table]: sent, changes } = call.body
     const action = String(call.body.action ?? 'update')
     if (!Object.hasOwn(FIXED_CHANGES, action)) throw invalid([{ path: '/action', message: 'is not known' }])
-    const rows: Fields[] = []
+    const ids: string[] = []
     for (const { id, ...fields } of Array.isArray(sent) ? (sent as Fields[]) : []) {
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
-      rows.push(await getRecord(call, resource, known ?? (await createRecord(call, resource, fields))))
+      ids.push(known ?? (await createRecord(call, resource, fields)))
     }
+    const rows = await getRecords(call, resource, ids)
     return { rows, ...(await changeAll(call, resource, action as Action, changes as Fields)) }
   }

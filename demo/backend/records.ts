@@ -5,11 +5,17 @@ import type { Fields, Values, World } from './world.js'
 
 // Reading and writing the rows of every resource. Names in SQL come from its description, values are always parameters.
 
+/** Those that there are of these. */
+export const getRecords = async ({ database }: World, { from }: Resource, ids: readonly string[]) => {
+  const sql = `SELECT * FROM ${from} WHERE id = ANY($1::text[]) ORDER BY array_position($1::text[], id)`
+  return (await database.rows(sql, [ids])).map(flattened)
+}
+
 /** Throws `NOT_FOUND`. */
-export const getRecord = async ({ database }: World, { from, noun }: Resource, id: string): Promise<Fields> => {
-  const [row] = await database.rows(`SELECT * FROM ${from} WHERE id = $1`, [id])
-  if (row === undefined) throw notFound(noun)
-  return flattened(row)
+export const getRecord = async (world: World, resource: Resource, id: string): Promise<Fields> => {
+  const [row] = await getRecords(world, resource, [id])
+  if (row === undefined) throw notFound(resource.noun)
+  return row
 }
 
 /** Many in one statement, each with its id. What they say beside their columns is kept too. */

@@ -88,6 +88,9 @@ t.test('the exports and uploads of the backend', async (t) => {
     t.equal((await get('/api/floors/f-1/plan')).status, 404)
     t.equal((await upload('/api/floors/f-1/upload', PNG)).status, 201)
     t.equal((await get('/api/floors/f-1/plan')).headers['content-type'], 'image/png')
+
+    await backend.ask('DELETE', '/api/buildings/1', admin)
+    t.equal((await get('/api/floors/f-1/plan')).status, 404, 'and it goes with the building that the floor was in')
   })
 
   t.test('a photo comes back as it was, and goes with the person', async (t) => {

@@ -162,4 +162,16 @@ t.test('an emergency', async (t) => {
     const { data } = (await backend.ask('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
     t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['resolved', 'triggered'])
   })
+
+  t.test('has no line in its story that somebody made up', async (t) => {
+    const report = { message: 'All is well.', emergencyId: id, kind: 'resolved' }
+    t.equal((await backend.ask('POST', '/api/proxy/error-log', admin, report)).status, 201)
+    const { data } = (await backend.ask('GET', '/api/emergency/events', admin)).json()
+    t.notOk(data.some(({ message }: { message: string }) => message === report.message))
+  })
+
+  t.test('is raised by a button that nobody knows', async (t) => {
+    const body = { transmitterId: 'nobody', personnelId: 'nobody' }
+    t.equal((await backend.ask('POST', '/api/emergency/trigger', admin, body)).status, 201)
+  })
 })

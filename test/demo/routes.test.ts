@@ -166,6 +166,11 @@ t.test('a transmitter can be handed to a kind that nobody has heard of', async (
   t.equal(answer.json().data.entity_type, 'constructor')
 })
 
+t.test('an address that cannot be read is refused as anything else', async (t) => {
+  for (const id of ['%ff', 'x'.repeat(200)])
+    t.match((await backend.send(`/api/zones/${id}`)).json(), { success: false, error: { code: String } })
+})
+
 t.test('a body that breaks its schema is refused field by field, also without the gateway', async (t) => {
   const token = await backend.signIn('operator')
   const answer = await backend.ask('POST', '/api/zones', token, { floorId: 'f-5', capacity: 'many' })

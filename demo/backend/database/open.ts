@@ -6,6 +6,7 @@ import type { Database, Fields, Statements, Value } from '../world.js'
 
 const CONNECTIONS = 10
 const CONNECT_TIMEOUT_MS = 5_000
+const TIDY_EVERY_MS = 5 * 60_000
 
 /** PostgreSQL over the network. */
 export const openPostgres = (url: string): Database => {
@@ -42,10 +43,18 @@ export const openEmbedded = async (keptEmpty: string | null): Promise<Database> 
   const known = kept && (await PGlite.create({ loadDataDir: new Blob([kept]) }).catch(() => null))
   const database = known ?? (await PGlite.create())
   if (!known && keptEmpty !== null) await keep(database, keptEmpty)
+  // No process does this here, and without it memory fills with deleted rows and the log of all that was written.
+  const tidy = async () => {
+    for (const sql of ['VACUUM', 'CHECKPOINT']) await database.query(sql)
+  }
+  const tidying = setInterval(() => void tidy().catch(() => undefined), TIDY_EVERY_MS)
   return {
     ...statementsOn(database),
     transaction: (work) => database.transaction((transaction) => work(statementsOn(transaction))),
-    close: () => database.close()
+    close: () => {
+      clearInterval(tidying)
+      return database.close()
+    }
   }
 }
 

@@ -22,8 +22,10 @@ const summary = together({
   byDay: countBy("date_trunc('day', at, 'UTC') AS day", '1')
 })
 
+/** Of a report, what has its bounds: whoever reads the log reads it too. */
 const noteError: Run = async (call) => {
-  await audit(call, 'page.error', 'failed', call.body)
+  const { message, name, stack, url, line, component } = call.body
+  await audit(call, 'page.error', 'failed', { message, name, stack, url, line, component })
   return { noted: true }
 }
 
