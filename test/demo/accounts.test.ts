@@ -323,4 +323,16 @@ t.test('roles', async (t) => {
     t.equal((await logs('action=buildings.create&result=done')).meta.total, 1)
     t.ok((await logs('action=auth.login&result=failed')).meta.total > 0)
   })
+
+  t.test('are not asked of a telephone: it has a token, which is good once, and audited', async (t) => {
+    const path = '/api/phone-beacon/onboarding-token'
+    const { token } = (await backend.ask('POST', path, admin, { personnelId: '30' })).json().data
+    const enroll = () =>
+      backend.ask('POST', '/api/phone-beacon/complete-enrollment', null, { token, irk: 'a'.repeat(32) })
+    t.same((await Promise.all([enroll(), enroll()])).map(({ status }) => status).toSorted(), [200, 404])
+    const { data } = (await backend.ask('GET', '/api/audit/logs?action=phone-beacon.enroll', admin)).json()
+    t.match(data, [{ details: { personnelId: '30' } }])
+    const { body } = await backend.ask('GET', '/api/phone-beacon/irk-records', admin)
+    t.notMatch(body, 'aaaaa', 'only the end of its key is shown')
+  })
 })

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { list, oneRow } from '../answers.js'
+import { audit } from '../audit.js'
 import { notFound } from '../errors.js'
 import { putRow } from '../records.js'
 import { type Handlers, handler, type Run } from '../route.js'
@@ -33,10 +34,12 @@ const invite: Run = async (call) => {
   return { token, expiresAt, url: `/enroll/${token}` }
 }
 
-const complete: Run = async ({ body: { token, platform, deviceName, irk }, database, now }) => {
-  const values = [text(token), now(), text(platform), text(deviceName), text(irk)]
-  const [done] = await database.rows(COMPLETE, values)
+const complete: Run = async (call) => {
+  const { token, platform, deviceName, irk } = call.body
+  const values = [text(token), call.now(), text(platform), text(deviceName), text(irk)]
+  const [done] = await call.database.rows(COMPLETE, values)
   if (done === undefined) throw notFound('open onboarding token')
+  await audit(call, 'phone-beacon.enroll', 'done', { personnelId: done.personnelId })
   return done
 }
 
