@@ -3,7 +3,7 @@ import { EngineFault } from '../../core/engine-fault.js'
 import { addressName, type RedisAddress } from './address.js'
 import { faultText, openConnection } from './connection.js'
 import { type KeptPublication, PublishBursts } from './publish-bursts.js'
-import { PUBLISH_KEPT, SCRIPTS, type Script } from './scripts.js'
+import { PUBLISH_KEPT, RESULT_KNOWN_MS, SCRIPTS, type Script } from './scripts.js'
 import { serverInfo } from './server-info.js'
 import { TurnCork } from './turn-cork.js'
 
@@ -11,9 +11,6 @@ import { TurnCork } from './turn-cork.js'
 export class Moved extends EngineFault {
   override readonly name = 'Moved'
 }
-
-/** How long the result of an idempotency key is known. */
-export const RESULT_KNOWN_MS = String(5 * 60 * 1000)
 
 export interface CommandLinkParts {
   readonly publishCommand: string

@@ -1,5 +1,6 @@
 import { MAX_AT_ONCE } from './scripts.js'
 
+/** Of all bodies of a burst; a body that is longer goes alone. */
 const MAX_CHARACTERS = 256 * 1024
 
 export interface KeptPublication {

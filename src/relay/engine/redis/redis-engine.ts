@@ -15,9 +15,8 @@ import { hasHistory } from '../../core/channels.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
 import type { ChannelOptions } from '../../core/options.js'
 import type { Bus } from './bus.js'
-import { RESULT_KNOWN_MS } from './command-link.js'
 import { decodeBody, decodeMessages, encodeBody, encodeJoinOrLeave, unplaced } from './envelope.js'
-import { PUBLISH_ONCE, READ } from './scripts.js'
+import { PUBLISH_ONCE, READ, RESULT_KNOWN_MS } from './scripts.js'
 
 /** A place that nothing was ever published behind: who asks for made-up channels must not fill Redis with them. */
 const UNUSED_MS = 10 * 60 * 1000

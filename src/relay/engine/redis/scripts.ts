@@ -25,6 +25,9 @@ local function keep(key, ms)
 end
 `
 
+/** How long the result of a publication with an idempotency key is known. */
+export const RESULT_KNOWN_MS = String(5 * 60 * 1000)
+
 /** How many publications are made at once at most: more would keep Redis from its other work for too long. */
 export const MAX_AT_ONCE = 16
 
