@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { hasTooManyHeaderLines, keepAllHeaderLines } from '../../shared/header-lines.js'
 import type { RelayConfig } from '../config.js'
 import type { Log } from '../core/context.js'
 import type { Relay } from '../core/relay.js'
@@ -9,7 +10,7 @@ import { answer } from './http-answer.js'
 import { type HttpRoute, httpStream, serverSentEvents } from './http-stream.js'
 import { publishApi } from './publish-api.js'
 import type { Troubles } from './troubles.js'
-import { refuseUpgrade, webSocketUpgrade } from './websocket.js'
+import { emptyAnswer, refuseUpgrade, webSocketUpgrade } from './websocket.js'
 
 export interface ServerParts {
   readonly relay: Relay
@@ -50,6 +51,11 @@ export const buildServer = (parts: ServerParts): Server => {
   }
 
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    if (hasTooManyHeaderLines(request)) {
+      request.resume()
+      answer(response, 431, '', ['Connection', 'close'])
+      return
+    }
     const path = pathOf(request)
     if (path === '/api') api(request, response, '')
     else if (path.startsWith('/api/')) api(request, response, path.slice('/api/'.length))
@@ -62,19 +68,28 @@ export const buildServer = (parts: ServerParts): Server => {
   }
 
   const server = createServer({ noDelay: true, keepAliveTimeout: 75_000 }, handle)
+  keepAllHeaderLines(server)
   server.on('upgrade', (request, socket, head) => {
-    if (pathOf(request) === '/connection/websocket') upgrade(request, socket, head)
+    if (hasTooManyHeaderLines(request)) refuseUpgrade(socket, 431)
+    else if (pathOf(request) === '/connection/websocket') upgrade(request, socket, head)
     else refuseUpgrade(socket, 404)
   })
-  server.on('clientError', (_error, socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) {
       socket.destroy()
       return
     }
+    const status = PARSER_STATUSES[error.code ?? ''] ?? 400
     // Not left half open for as long as the other side likes.
-    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy())
+    socket.end(emptyAnswer(status), () => socket.destroy())
   })
   return server
+}
+
+/** Errors of Node's HTTP parser that have a status of their own. */
+const PARSER_STATUSES: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408
 }
 
 const pathOf = ({ url = '' }: IncomingMessage): string => {

@@ -84,10 +84,12 @@ const wantsProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
   return offered.includes('centrifuge-protobuf') && !offered.includes('centrifuge-json')
 }
 
+/** A response without a body, for a socket that has no `ServerResponse`. */
+export const emptyAnswer = (status: number): string =>
+  `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`
+
 const refuse = (socket: Socket, status: number): void => {
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
-    socket.destroy()
-  )
+  socket.end(emptyAnswer(status), () => socket.destroy())
 }
 
 /** For paths that do not exist. */
