@@ -6,7 +6,8 @@ export const cookieValue = (cookies: string, name: string): string | null => {
   const values = new Set(
     cookies
       .split(';')
-      .map((cookie) => cookie.trim())
+      // Not `trim`: it also removes characters that are part of a name.
+      .map((cookie) => cookie.replace(/^[ \t]+|[ \t]+$/g, ''))
       .filter((cookie) => cookie.startsWith(`${name}=`))
       .map((cookie) => decoded(cookie.slice(name.length + 1)))
   )

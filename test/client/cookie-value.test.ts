@@ -8,6 +8,7 @@ const CASES: readonly (readonly [cookies: string, expected: string | null, why: 
   ['b=2; a=1; c=3', '1', 'one among others'],
   ['b=2;a=1', '1', 'no space between'],
   ['xa=1; ax=2', null, 'names that only resemble it'],
+  ['\u00a0a=1', null, 'a name that begins with a no-break space'],
   ['a=', '', 'an empty value'],
   ['a=1=2', '1=2', 'a value with an equals sign'],
   ['a=%7B%22b%22%3A1%7D', '{"b":1}', 'percent-encoded'],

@@ -21,7 +21,7 @@ const MAX_AT_ONCE = 5
 const MAX_CHARACTERS = 5 * 1024
 
 const PREFIX = 'oidc_login_'
-const HELD = /(?:^|;)\s*((?:__Host-)?oidc_login_[0-9a-z]{1,9}_[A-Za-z0-9_-]{11})=([^;]*)/g
+const HELD = /(?:^|;)[ \t]*((?:__Host-)?oidc_login_[0-9a-z]{1,9}_[A-Za-z0-9_-]{11})=([^;]*)/g
 
 export interface LoginTransactionsOptions {
   readonly sealer: Sealer

@@ -4,7 +4,7 @@ import { cookieValues } from './cookies.js'
 export type SessionCookie =
   | { readonly kind: 'absent' }
   | { readonly kind: 'token'; readonly token: string }
-  /** There, but nothing that could be forwarded: two different values, the text "null", control characters. */
+  /** There, but nothing that could be forwarded: two different values, control characters. */
   | { readonly kind: 'unusable' }
 
 const ABSENT: SessionCookie = { kind: 'absent' }
@@ -17,6 +17,8 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/=-]+)$/i
 // A client that lost its token sends these words in its place.
 const isPlaceholder = (token: string): boolean => /^(?:null|undefined)$/i.test(token)
 
+const isNoToken = (value: string): boolean => value === '' || isPlaceholder(value)
+
 /** Whether a text can stand for a session: in the cookie, and in the header that it becomes. */
 export const isUsableToken = (token: string): boolean => TOKEN.test(token) && !isPlaceholder(token)
 
@@ -27,8 +29,8 @@ export const sessionCookie = (request: FastifyRequest): SessionCookie => {
 }
 
 const readSessionCookie = (request: FastifyRequest): SessionCookie => {
-  const [value, another] = cookieValues(request.headers.cookie, 'auth_token')
-  if (value === undefined || (value === '' && another === undefined)) return ABSENT
+  const [value, another] = cookieValues(request.headers.cookie, 'auth_token', isNoToken)
+  if (value === undefined) return ABSENT
   if (another !== undefined || !isUsableToken(value)) return UNUSABLE
   return { kind: 'token', token: value }
 }

@@ -41,13 +41,25 @@ t.test('the session exchange', async (t) => {
   t.test('is not made where the browser has an app token, good or not', async (t) => {
     const provider = providerWith('new.app.token')
     const { send, backend } = await startGateway(t, { provider })
-    for (const token of [tokenOf('operator'), 'ex.pi.red', 'null']) {
+    for (const token of [tokenOf('operator'), 'ex.pi.red', 'un usable']) {
       await send('/api/things', { headers: { cookie: `auth_token=${token}` } })
     }
     t.same(provider.asked, [])
     t.same(
       backend.requests.map(({ headers }) => headers.authorization?.slice(0, 9)),
       ['Bearer ey', 'Bearer ex', undefined]
+    )
+  })
+
+  t.test('is made where the cookie is empty, null or undefined', async (t) => {
+    const provider = providerWith('new.app.token')
+    const { send, backend } = await startGateway(t, { provider })
+    for (const cookie of ['auth_token=', 'auth_token=null', 'auth_token=undefined', 'auth_token=null; auth_token='])
+      await send('/api/things', { headers: { cookie } })
+    t.equal(provider.asked.length, 4)
+    t.same(
+      backend.requests.map(({ headers }) => headers.authorization),
+      Array(4).fill('Bearer new.app.token')
     )
   })
 

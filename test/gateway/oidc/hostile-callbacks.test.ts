@@ -106,6 +106,17 @@ t.test('a callback is refused', async (t) => {
     refusedOn(t, visitor, page, 400)
   })
 
+  t.test('when byte 0xA0 stands before the name of its cookie, which no __Host- prefix protects', async (t) => {
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { COOKIE_SECURE: 'true' } })
+    const visitor = visitorOf(gateway)
+    const callback = await signInUpToCallback(visitor, 'ada')
+    const cookie = visitor.cookieHeader(callback)
+    t.match(cookie, /^__Host-/)
+    const page = await visitor.request(callback, { headers: { cookie: `\u00a0${cookie}` } })
+    refusedOn(t, visitor, page, 400)
+    t.match(page.body, /not begun here/)
+  })
+
   t.test('after ten minutes', async (t) => {
     const clock = new TestClock()
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock })

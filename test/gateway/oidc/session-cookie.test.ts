@@ -75,6 +75,17 @@ t.test('the cookie of a provider session', async (t) => {
     t.equal(visitor.cookie(APP_HOST, SESSION), undefined, 'and it is taken away')
   })
 
+  t.test('counts for nothing where byte 0xA0 stands before its name, which no __Host- prefix protects', async (t) => {
+    const { gateway, visitor } = await start(t, { COOKIE_SECURE: 'true' })
+    const name = `__Host-${SESSION}`
+    const sealed = visitor.cookie(APP_HOST, name) ?? ''
+
+    await gateway.send('/api/zones', { headers: { cookie: `\u00a0${name}=${sealed}` } })
+    t.same(exchangesIn(gateway.backend), [], 'a neighbouring host may have set it')
+    await gateway.send('/api/zones', { headers: { cookie: `${name}=${sealed}` } })
+    t.equal(exchangesIn(gateway.backend).length, 1, 'the real one counts')
+  })
+
   t.test('counts for nothing beside another one', async (t) => {
     const { gateway, sealed } = await start(t)
     await gateway.send('/api/zones', { headers: { cookie: `${SESSION}=${sealed}; ${SESSION}=other` } })

@@ -23,6 +23,11 @@ const CASES: readonly (readonly [what: string, header: string | undefined, value
   ['the name and a value as the value of another', 'a=auth_token=evil', []],
   ['look-alikes around the real one', 'xauth_token=1; auth_token=abc; auth_tokenx=2', ['abc']],
 
+  ['a no-break space before the name', '\u00a0auth_token=evil', []],
+  ['a vertical tab before the name', '\u000bauth_token=evil', []],
+  ['a no-break space after the name', 'auth_token\u00a0=evil', []],
+  ['a no-break space around the value', 'auth_token=\u00a0abc\u00a0', ['\u00a0abc\u00a0']],
+
   ['the name alone', 'auth_token', []],
   ['the name alone before others', 'auth_token; a=1', []],
   ['the name alone beside the real one', 'auth_token; auth_token=abc', ['abc']],
@@ -81,6 +86,20 @@ t.test('cookieValues', async (t) => {
   t.test('takes a name for text, not for a pattern', async (t) => {
     t.strictSame(cookieValues('abc=1', 'a.c'), [])
     t.strictSame(cookieValues('a.c=1; abc=2', 'a.c'), ['1'])
+  })
+
+  t.test('leaves out values that count as absent, however many come first', async (t) => {
+    const isAbsent = (value: string): boolean => value === '' || value === 'null'
+    const header = 'auth_token=; auth_token=null; auth_token=abc; auth_token=evil'
+    t.strictSame(cookieValues(header, 'auth_token', isAbsent), ['abc', 'evil'])
+    t.strictSame(cookieValues('auth_token=; auth_token=null', 'auth_token', isAbsent), [])
+  })
+
+  t.test('reads a name and a value between thousands of spaces', async (t) => {
+    const spaces = ' '.repeat(100_000)
+    t.strictSame(cookieValues(`${spaces}auth_token${spaces}=${spaces}a${spaces}b${spaces}`, 'auth_token'), [
+      `a${spaces}b`
+    ])
   })
 
   t.test('finds one cookie among ten thousand', async (t) => {

@@ -22,6 +22,24 @@ const CASES: readonly (readonly [string, Record<string, string | string[]>, stri
     'Bearer abc'
   ],
   ['the header where the cookie is empty', { cookie: 'auth_token=', authorization: 'Bearer abc' }, 'Bearer abc'],
+  ['the cookie beside an empty one', { cookie: `auth_token=; auth_token=${jwt}` }, `Bearer ${jwt}`],
+  ['the cookie before an empty one', { cookie: `auth_token=${jwt}; auth_token=` }, `Bearer ${jwt}`],
+  [
+    'the cookie beside null and undefined',
+    { cookie: `auth_token=null; auth_token=undefined; auth_token=${jwt}` },
+    `Bearer ${jwt}`
+  ],
+  ['the header where the cookie is null', { cookie: 'auth_token=null', authorization: 'Bearer abc' }, 'Bearer abc'],
+  [
+    'the header where the cookie is undefined',
+    { cookie: 'auth_token=undefined', authorization: 'Bearer abc' },
+    'Bearer abc'
+  ],
+  [
+    'the header where the cookie is encoded null',
+    { cookie: 'auth_token=%6Eull', authorization: 'Bearer abc' },
+    'Bearer abc'
+  ],
   ['the header in any case of its scheme', { authorization: 'bEARER abc' }, 'Bearer abc'],
   ['nothing where there is no token', {}, undefined],
   ['nothing for Bearer null', { authorization: 'Bearer null' }, undefined],
@@ -30,11 +48,8 @@ const CASES: readonly (readonly [string, Record<string, string | string[]>, stri
   ['nothing for an empty Bearer', { authorization: 'Bearer ' }, undefined],
   ['nothing for another scheme', { authorization: 'Basic dXNlcjpwdw==' }, undefined],
   ['nothing for two tokens in one header', { authorization: 'Bearer a, Bearer b' }, undefined],
-  [
-    'nothing for a null cookie, whatever the header says',
-    { cookie: 'auth_token=null', authorization: 'Bearer abc' },
-    undefined
-  ],
+  ['nothing for a null cookie', { cookie: 'auth_token=null' }, undefined],
+  ['nothing for a cookie whose name begins with byte 0xA0', { cookie: `\u00a0auth_token=${jwt}` }, undefined],
   ['nothing for an undefined cookie', { cookie: 'auth_token=undefined' }, undefined],
   ['nothing for two different cookies', { cookie: 'auth_token=a.b; auth_token=c.d' }, undefined],
   ['nothing for a cookie with a line break in it', { cookie: 'auth_token=a%0d%0aX-Evil:%201' }, undefined],
