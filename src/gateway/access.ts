@@ -28,6 +28,25 @@ export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PA
 
 export const isApiPath = (path: string): boolean => path.startsWith('/api/')
 
+/** A browser calls these before it can hold a CSRF token. */
+const CSRF_EXEMPT_PATHS: ReadonlySet<string> = new Set([
+  '/api/auth/login',
+  '/api/auth/backend-login',
+  '/api/auth/csrf-token',
+  '/api/health'
+])
+
+/** Whether a request must carry a CSRF token. */
+export const needsCsrfToken = (method: string, path: string): boolean =>
+  MUTATING_METHODS.has(method) && isApiPath(path) && !CSRF_EXEMPT_PATHS.has(path)
+
+/** Not attempts to log in, so that the login limit never keeps anybody from signing out. */
+const NO_LOGIN_PATHS: ReadonlySet<string> = new Set(['/api/auth/logout', '/api/auth/csrf-token'])
+
+/** Whether a request counts towards the login limit. */
+export const isLoginAttempt = (method: string, path: string): boolean =>
+  method === 'POST' && path.startsWith('/api/auth/') && !NO_LOGIN_PATHS.has(path)
+
 const AREA_START = '/api/'.length
 
 export const accessOf = (path: string): Access => {

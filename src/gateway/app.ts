@@ -1,3 +1,4 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -65,7 +66,10 @@ export const buildGateway = async (
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const database = config.databaseUrl === null ? null : await databaseHealth(config.databaseUrl)
-  const tokens = new AppTokenVerifier(secretKey(config.apiSecret))
+  // Made for this process: tokens of the development login must be worth nothing at any other gateway.
+  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
+  const apiKey = secretKey(config.apiSecret)
+  const tokens = new AppTokenVerifier(developmentKey === null ? apiKey : [apiKey, developmentKey])
   const csrfTokens = new CsrfTokens(config.apiSecret)
   const cookies = new SessionCookies(config.cookies)
   const metrics = new GatewayMetrics({
@@ -132,7 +136,7 @@ export const buildGateway = async (
     uploadBytes: config.limits.uploadBytes
   })
   apiDocs(app, config.apiDocs ? openApiDocument(routeTables, packageFile) : null)
-  developmentRoutes(app, config, { cookies, tokens })
+  developmentRoutes(app, { cookies, tokens, key: developmentKey })
   oidc?.mount(app)
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)

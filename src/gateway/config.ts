@@ -15,6 +15,10 @@ export const gatewaySettings = {
     about: 'address to listen on, or a name: then the first of its addresses, IPv4 before IPv6',
     fallback: '127.0.0.1'
   }),
+  GATEWAY_ALLOW_DEVELOPMENT: flag({
+    about: 'outside production, listen on addresses that other machines can reach',
+    fallback: false
+  }),
   GATEWAY_PORT: integer(0, 65535, { about: 'port to listen on; 0 takes a free one', fallback: 3000 }),
   BACKEND_URL: text('http-url', {
     about: 'base address of the backend, required in production; a path prefix is kept',
@@ -36,6 +40,8 @@ export const gatewaySettings = {
     about: 'plain: cookie and header must be equal; signed: and the token must be one that this service issued',
     fallback: 'plain'
   }),
+  LOGIN_LIMIT_MAX: integer(1, 1_000_000, { about: 'login attempts per address and window', fallback: 5 }),
+  LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'window of the login limit, in seconds', fallback: 900 }),
   REDIS_URL: text('redis-url', {
     about: "keeps the login limiter's counts, and what is known of identity-provider sessions, across instances",
     fallback: null
@@ -132,7 +138,13 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 const configOf = (values: Values) => {
   const production = values.NODE_ENV === 'production'
   return {
-    listen: { host: values.GATEWAY_HOST, port: values.GATEWAY_PORT },
+    production,
+    listen: {
+      host: values.GATEWAY_HOST,
+      port: values.GATEWAY_PORT,
+      // Without the production checks, anybody who reaches the gateway can do everything.
+      loopbackOnly: !production && !values.GATEWAY_ALLOW_DEVELOPMENT
+    },
     logLevel: values.LOG_LEVEL,
     trustedProxies: values.TRUST_PROXY,
     publicHost: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).host,
@@ -152,7 +164,12 @@ const configOf = (values: Values) => {
       fontHosts: values.CSP_FONT_HOSTS,
       connectHosts: values.CSP_CONNECT_HOSTS
     },
-    loginLimit: { enforced: production, redisUrl: values.REDIS_URL },
+    loginLimit: {
+      enforced: production,
+      max: values.LOGIN_LIMIT_MAX,
+      windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000,
+      redisUrl: values.REDIS_URL
+    },
     csrf: {
       enforced: production,
       signed: values.CSRF_MODE === 'signed',
@@ -165,7 +182,6 @@ const configOf = (values: Values) => {
     webRoot: values.WEB_ROOT,
     loginBodyToken: values.LOGIN_BODY_TOKEN,
     apiDocs: values.API_DOCS ?? !production,
-    developmentRoutes: !production,
     metricsAllow: ['loopback', ...values.METRICS_ALLOW],
     cookies: { secure: values.COOKIE_SECURE ?? production },
     audit: { file: values.AUDIT_LOG_FILE },

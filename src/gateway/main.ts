@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import type { FastifyInstance } from 'fastify'
+import { AddressSet } from '../shared/address.js'
 import { SettingsFault } from '../shared/env.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
@@ -10,14 +11,19 @@ import { keepYoungObjectsYoung } from './young-objects.js'
 
 const start = async (config: GatewayConfig): Promise<void> => {
   const log = createLogger({ name: 'gateway', level: config.logLevel })
+  const host = await listenAddress(config.listen)
+  if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
   const { app, audit } = await buildGateway(config, { log })
   const drainConnections = connectionDrain(app.server)
   app.addHook('preClose', async () => drainConnections())
   closeOnSignal({ close: () => app.close(), cutOff: () => app.server.closeAllConnections() }, log)
   process.on('SIGHUP', () => void audit.reopen())
 
-  log.info(`listening at ${await listen(app, config.listen)}`)
+  log.info(`listening at ${await listen(app, host, config.listen.port)}`)
 }
+
+/** As `docs/configuration.md` lists them. */
+const CHECKS_OFF_IN_DEVELOPMENT = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
 
 const NO_SUCH_HOST = 'GATEWAY_HOST must be an address of this machine, or a name of one'
 
@@ -29,16 +35,43 @@ const LISTEN_FAULTS: Readonly<Record<string, string>> = {
   EACCES: 'GATEWAY_PORT must be one that this user may listen on'
 }
 
-const listen = async (app: FastifyInstance, { host, port }: GatewayConfig['listen']): Promise<string> => {
+const listen = async (app: FastifyInstance, host: string, port: number): Promise<string> => {
   try {
-    // For a name with several addresses the framework would open a server for each, and only the first can be drained.
-    const { address } = await lookup(host, { order: 'ipv4first' })
-    return await app.listen({ host: address, port })
+    return await app.listen({ host, port })
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    const fault = LISTEN_FAULTS[code]
-    throw fault === undefined ? error : new SettingsFault([`${fault} (${message})`])
+    throw listenFault(error)
   }
+}
+
+/**
+ * The one address to listen on. For a name with several addresses the framework would open a server for each, and only
+ * the first can be drained.
+ */
+const listenAddress = async ({ host, loopbackOnly }: GatewayConfig['listen']): Promise<string> => {
+  const address = await firstAddress(host)
+  if (loopbackOnly && !LOOPBACK.has(address)) {
+    throw new SettingsFault([
+      `GATEWAY_HOST must be a loopback address outside production, not ${address}: ` +
+        'set NODE_ENV=production, or GATEWAY_ALLOW_DEVELOPMENT=true to accept requests without checks'
+    ])
+  }
+  return address
+}
+
+const LOOPBACK = new AddressSet(['loopback'])
+
+const firstAddress = async (host: string): Promise<string> => {
+  try {
+    return (await lookup(host, { order: 'ipv4first' })).address
+  } catch (error) {
+    throw listenFault(error)
+  }
+}
+
+const listenFault = (error: unknown): unknown => {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const fault = LISTEN_FAULTS[code]
+  return fault === undefined ? error : new SettingsFault([`${fault} (${message})`])
 }
 
 /** A person reads this: one line per fault, no stack trace. */

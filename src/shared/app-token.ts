@@ -43,15 +43,16 @@ export const createAppToken = (
 
 /** Verifies tokens of both formats, and remembers the good ones: a page sends the same token with every request. */
 export class AppTokenVerifier {
-  readonly #key: KeyObject
+  readonly #keys: readonly KeyObject[]
   readonly #cacheSize: number
   readonly #now: () => number
   readonly #verified = new Map<string, VerifiedToken>()
   readonly #ring: string[] = []
   #slot = 0
 
-  constructor(key: KeyObject, { cacheSize = 10_000, now = Date.now }: VerifierOptions = {}) {
-    this.#key = key
+  /** With several keys, a token may be signed with any of them. */
+  constructor(keys: KeyObject | readonly KeyObject[], { cacheSize = 10_000, now = Date.now }: VerifierOptions = {}) {
+    this.#keys = [keys].flat()
     this.#cacheSize = cacheSize
     this.#now = now
   }
@@ -68,18 +69,17 @@ export class AppTokenVerifier {
 
   #check(token: string): VerifiedToken {
     const nowMs = this.#now()
-    switch (token.split('.', 4).length) {
-      case 3: {
-        const claims = verifyJwt(token, this.#key, nowMs)
-        return { claims: deepFreeze(claims), expiresAtMs: claims.exp * 1000 }
+    let fault = new InvalidToken('bad-signature')
+    for (const key of this.#keys) {
+      try {
+        return verifyWith(key, token, nowMs)
+      } catch (error) {
+        // Only a wrong signature leaves open whether another key is the right one.
+        if (!(error instanceof InvalidToken) || error.reason !== 'bad-signature') throw error
+        fault = error
       }
-      case 2: {
-        const claims = verifyLegacyToken(token, this.#key, nowMs)
-        return { claims: deepFreeze(claims), expiresAtMs: claims.exp }
-      }
-      default:
-        throw new InvalidToken('malformed')
     }
+    throw fault
   }
 
   // A Map could name its oldest key itself, but steps over the hole of every deleted one to find it: 10 µs at 10 000
@@ -96,6 +96,21 @@ export class AppTokenVerifier {
     this.#ring[this.#slot] = ownText
     this.#slot = (this.#slot + 1) % this.#cacheSize
     return verified
+  }
+}
+
+const verifyWith = (key: KeyObject, token: string, nowMs: number): VerifiedToken => {
+  switch (token.split('.', 4).length) {
+    case 3: {
+      const claims = verifyJwt(token, key, nowMs)
+      return { claims: deepFreeze(claims), expiresAtMs: claims.exp * 1000 }
+    }
+    case 2: {
+      const claims = verifyLegacyToken(token, key, nowMs)
+      return { claims: deepFreeze(claims), expiresAtMs: claims.exp }
+    }
+    default:
+      throw new InvalidToken('malformed')
   }
 }
 

@@ -76,6 +76,9 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   ],
   OIDC_REDIRECT_URI: ['/auth/oidc/callback', 'app://callback', 'https://app.example.com/auth/oidc/callback?a=b'],
   COOKIE_SECURE: ['yes', '1', 'True'],
+  GATEWAY_ALLOW_DEVELOPMENT: ['yes', '1'],
+  LOGIN_LIMIT_MAX: ['0', '-1', '1000001', 'none'],
+  LOGIN_LIMIT_WINDOW_S: ['0', '86401', '15m'],
   CSP_SCRIPT_HOSTS: CSP_FAULTS,
   CSP_STYLE_HOSTS: CSP_FAULTS,
   CSP_IMG_HOSTS: CSP_FAULTS,
@@ -200,7 +203,7 @@ for (const environment of [undefined, 'development', 'test']) {
         publicHost: null,
         apiSecret: /^[0-9a-f]{64}$/,
         backend: { url: 'http://127.0.0.1:4000', timeoutMs: 30_000 },
-        loginLimit: { redisUrl: null },
+        loginLimit: { max: 5, windowMs: 900_000, redisUrl: null },
         csrf: { signed: false, publicOrigin: null, allowedOrigins: [] },
         databaseUrl: null,
         webRoot: null,
@@ -223,12 +226,13 @@ for (const environment of [undefined, 'development', 'test']) {
       const here = gatewayConfig({ ...PRODUCTION, NODE_ENV: environment })
 
       t.same(differences(here, gatewayConfig(PRODUCTION)), {
+        production: [false, true],
+        'listen.loopbackOnly': [true, false],
         'headers.strict': [false, true],
         'loginLimit.enforced': [false, true],
         'csrf.enforced': [false, true],
         'auth.enforced': [false, true],
         apiDocs: [true, false],
-        developmentRoutes: [true, false],
         'cookies.secure': [false, true]
       })
     })
@@ -253,6 +257,9 @@ const EFFECTS: readonly (readonly [
   ['PUBLIC_URL', 'https://App.example.com/', (config) => config.csrf.publicOrigin, 'https://app.example.com'],
   ['ALLOWED_ORIGINS', 'https://A.example', (config) => config.csrf.allowedOrigins, ['https://a.example']],
   ['CSRF_MODE', 'signed', (config) => config.csrf.signed, true],
+  ['GATEWAY_ALLOW_DEVELOPMENT', 'true', (config) => config.listen.loopbackOnly, false],
+  ['LOGIN_LIMIT_MAX', '20', (config) => config.loginLimit.max, 20],
+  ['LOGIN_LIMIT_WINDOW_S', '60', (config) => config.loginLimit.windowMs, 60_000],
   ['REDIS_URL', 'redis://localhost', (config) => config.loginLimit.redisUrl, 'redis://localhost'],
   ['DATABASE_URL', 'postgres://localhost/app', (config) => config.databaseUrl, 'postgres://localhost/app'],
   ['WEB_ROOT', WEB_FOLDER, (config) => config.webRoot, WEB_FOLDER],

@@ -134,6 +134,7 @@ t.test('a gateway that cannot start', async (t) => {
 
       const program = await startProgram(t, PROGRAM, {
         GATEWAY_HOST: host,
+        GATEWAY_ALLOW_DEVELOPMENT: 'true',
         GATEWAY_PORT: String((taken.address() as AddressInfo).port),
         AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl')
       })
@@ -143,6 +144,42 @@ t.test('a gateway that cannot start', async (t) => {
       t.notMatch(program.stderr + program.stdout, STACK_TRACE)
     })
   }
+})
+
+t.test('a gateway outside production', async (t) => {
+  const start = (t: Test, env: Readonly<Record<string, string>>): Promise<Child> =>
+    startProgram(t, PROGRAM, { GATEWAY_PORT: '0', AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl'), ...env })
+
+  for (const host of ['0.0.0.0', '::', '192.0.2.1']) {
+    t.test(`does not listen at ${host}, which other machines can reach`, async (t) => {
+      const program = await start(t, { GATEWAY_HOST: host })
+
+      t.same(await program.exited, { code: 1, signal: null })
+      t.match(program.stderr, /^gateway: GATEWAY_HOST must be a loopback address .*GATEWAY_ALLOW_DEVELOPMENT=true.*\n$/)
+      t.equal(program.stdout, '')
+    })
+  }
+
+  for (const [NODE_ENV, env] of [
+    ['development', {}],
+    ['test', { GATEWAY_HOST: 'localhost' }],
+    ['development', { GATEWAY_HOST: '0.0.0.0', GATEWAY_ALLOW_DEVELOPMENT: 'true' }]
+  ] as const) {
+    t.test(`says at start which checks are off: ${JSON.stringify({ NODE_ENV, ...env })}`, async (t) => {
+      const program = await start(t, { NODE_ENV, ...env })
+      await program.waitForLine('listening at')
+
+      const checksOff = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
+      t.match(logged(program)[0], { level: 40, checksOff, msg: 'development mode, checks are off' })
+      t.equal(logged(program).length, 2)
+    })
+  }
+
+  t.test('is what a gateway without NODE_ENV is', async (t) => {
+    const program = await start(t, {})
+    await program.waitForLine('listening at')
+    t.match(logged(program)[0], { level: 40, msg: 'development mode, checks are off' })
+  })
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -204,9 +241,9 @@ t.test('a gateway that stops', async (t) => {
 t.test('a gateway whose log nobody reads any more', async (t) => {
   t.test('stops as well', async (t) => {
     const folder = t.testdir()
-    // One line is passed on, then the reading end of the pipe is closed.
+    // Two lines are passed on, then the reading end of the pipe is closed.
     const script = `mkfifo ${folder}/log
-      (head -n 1 ${folder}/log >&2; echo reader gone >&2) &
+      (head -n 2 ${folder}/log >&2; echo reader gone >&2) &
       exec ${process.execPath} ${resolve(PROGRAM)} > ${folder}/log`
     const program = await startChild(t, '/bin/sh', ['-c', script], {
       PATH: environment.path,

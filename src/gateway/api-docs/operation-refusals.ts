@@ -1,5 +1,5 @@
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
-import { accessOf, MUTATING_METHODS } from '../access.js'
+import { accessOf, isLoginAttempt, MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import { Refusal, type RefusalCode, refusalBody } from '../errors.js'
 import type { RouteDeclaration } from '../routes/declare.js'
 import type { Components } from './components.js'
@@ -17,12 +17,9 @@ const hasParameter = ({ path }: RefusedRoute): boolean => path.includes('/:')
 const isForAdmins = ({ path }: RefusedRoute): boolean => accessOf(path) === 'admin'
 const needsBackend = (route: RefusedRoute): boolean => route.needsBackend
 
-const isLoginAttempt = ({ method, path }: RefusedRoute): boolean => method === 'POST' && path.startsWith('/api/auth/')
+const countsAsLogin = ({ method, path }: RefusedRoute): boolean => isLoginAttempt(method, path)
 
-// A browser calls these before it can hold a token.
-const WITHOUT_CSRF: ReadonlySet<string> = new Set(['/api/auth/login', '/api/auth/backend-login'])
-
-export const needsCsrfPair = (route: RefusedRoute): boolean => changesSomething(route) && !WITHOUT_CSRF.has(route.path)
+export const needsCsrfPair = ({ method, path }: RefusedRoute): boolean => needsCsrfToken(method, path)
 
 export const needsSession = (route: RefusedRoute): boolean => {
   const access = accessOf(route.path)
@@ -49,7 +46,7 @@ const MADE_BY: Readonly<Record<RefusalCode, Rule>> = {
   URI_TOO_LONG: 'any request',
   UNSUPPORTED_MEDIA_TYPE: takesBody,
   EXPECTATION_FAILED: 'any request',
-  RATE_LIMITED: isLoginAttempt,
+  RATE_LIMITED: countsAsLogin,
   HEADERS_TOO_LARGE: 'any request',
   INTERNAL: 'any request',
   BACKEND_UNREACHABLE: needsBackend,

@@ -1,18 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { sameSecret } from '../../shared/same-secret.js'
-import { isApiPath, MUTATING_METHODS } from '../access.js'
+import { isApiPath, MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import { cookieValues } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
-
-// A browser calls these before it can hold a token.
-const EXEMPT_PATHS: ReadonlySet<string> = new Set([
-  '/api/auth/login',
-  '/api/auth/backend-login',
-  '/api/auth/csrf-token',
-  '/api/health'
-])
 
 /** Third: what changes something must come from our own page, and prove it. */
 export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens: CsrfTokens): void => {
@@ -23,7 +15,7 @@ export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens
     if (!MUTATING_METHODS.has(request.method) || !isApiPath(request.path)) return done()
     // No path is exempt from this: a foreign page must not be able to sign somebody in either.
     if (isFromForeignPage(request)) return done(new Refusal('ORIGIN_REFUSED'))
-    if (EXEMPT_PATHS.has(request.path) || carriesTokenPair(request)) return done()
+    if (!needsCsrfToken(request.method, request.path) || carriesTokenPair(request)) return done()
     done(new Refusal('CSRF_MISMATCH'))
   })
 

@@ -1,19 +1,17 @@
 import rateLimitPlugin, { type FastifyRateLimitStoreCtor, normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { isLoginAttempt } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import type { Attempts } from '../login-limit/attempts.js'
 import { MemoryAttempts } from '../login-limit/memory-attempts.js'
 
-const MAX_ATTEMPTS = 5
-const WINDOW_MS = 15 * 60_000
-
-// One household or one office has a whole /64: each of its addresses would be another five attempts.
+// One household or one office has a whole /64: each of its addresses would have attempts of its own.
 const IPV6_PREFIX = 64
 
 /**
- * Second: five POSTs under `/api/auth/` per address and window, all of them in one count. The plugin's own hook would run
+ * Second: limits login attempts per address and window, all of them in one count. The plugin's own hook would run
  * after those of the chain and count per route, so it is asked here, in its place.
  */
 export const rateLimit = async (
@@ -21,20 +19,21 @@ export const rateLimit = async (
   config: GatewayConfig['loginLimit'],
   log: Logger
 ): Promise<LoginLimit> => {
-  const local = new MemoryAttempts({ windowMs: WINDOW_MS })
+  const local = new MemoryAttempts({ windowMs: config.windowMs })
   app.addHook('onClose', async () => local.close())
   if (!config.enforced) return local
 
-  const counts = config.redisUrl === null ? local : await sharedCounts(app, config.redisUrl, local, log)
+  const counts =
+    config.redisUrl === null ? local : await sharedCounts(app, config.redisUrl, config.windowMs, local, log)
   await app.register(rateLimitPlugin, { global: false, store: storeOn(counts) })
   const check = app.createRateLimit({
-    max: MAX_ATTEMPTS,
-    timeWindow: WINDOW_MS,
+    max: config.max,
+    timeWindow: config.windowMs,
     keyGenerator: (request) => normalizeIP(request.clientAddress, IPV6_PREFIX)
   })
 
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.method !== 'POST' || !request.path.startsWith('/api/auth/')) done()
+    if (!isLoginAttempt(request.method, request.path)) done()
     else limit(request, reply).then(() => done(), done)
   })
 
@@ -62,9 +61,15 @@ interface Counts {
   add(key: string): Attempts | Promise<Attempts>
 }
 
-const sharedCounts = async (app: FastifyInstance, url: string, local: MemoryAttempts, log: Logger): Promise<Counts> => {
+const sharedCounts = async (
+  app: FastifyInstance,
+  url: string,
+  windowMs: number,
+  local: MemoryAttempts,
+  log: Logger
+): Promise<Counts> => {
   const { RedisAttempts } = await import('../login-limit/redis-attempts.js')
-  const shared = new RedisAttempts({ url, windowMs: WINDOW_MS, local, log })
+  const shared = new RedisAttempts({ url, windowMs, local, log })
   app.addHook('onClose', async () => shared.close())
   await shared.ready()
   return shared

@@ -1,7 +1,6 @@
+import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
-import { secretKey } from '../../shared/jwt.js'
-import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
 import { sessionCookie } from '../session/credentials.js'
@@ -18,22 +17,19 @@ const STUB_USER = { userId: 'dev', email: 'dev@localhost', displayName: 'Develop
 export interface DevelopmentParts {
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
+  /** Signs the tokens of the stand-in login; null in production. */
+  readonly key: KeyObject | null
 }
 
 /**
  * Stand-ins for work without a backend and without hardware, at their own paths and under `/api`. They exist outside
  * production only: there, nothing of this is in the route table.
  */
-export const developmentRoutes = (
-  app: FastifyInstance,
-  config: GatewayConfig,
-  { cookies, tokens }: DevelopmentParts
-): void => {
-  if (!config.developmentRoutes) {
+export const developmentRoutes = (app: FastifyInstance, { cookies, tokens, key }: DevelopmentParts): void => {
+  if (key === null) {
     refuseDevelopmentLogin(app)
     return
   }
-  const key = secretKey(config.apiSecret)
 
   const login = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const user = { ...STUB_USER, ...emailIn(request.body) }

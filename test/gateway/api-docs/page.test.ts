@@ -91,8 +91,7 @@ t.test('the page', async (t) => {
         '403 CSRF_MISMATCH',
         '403 ORIGIN_REFUSED',
         '413 BODY_TOO_LARGE',
-        '415 UNSUPPORTED_MEDIA_TYPE',
-        '429 RATE_LIMITED'
+        '415 UNSUPPORTED_MEDIA_TYPE'
       ]
     )
   })

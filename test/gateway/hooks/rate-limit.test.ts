@@ -107,6 +107,27 @@ t.test('the login limit', async (t) => {
   })
 })
 
+t.test('LOGIN_LIMIT_MAX and LOGIN_LIMIT_WINDOW_S set the login limit', async (t) => {
+  const gateway = await startGateway(t, { env: { LOGIN_LIMIT_MAX: '2', LOGIN_LIMIT_WINDOW_S: '60' } })
+
+  const answers = await attempts(gateway, 3)
+
+  t.same(statuses(answers), [200, 200, 429])
+  t.same(answers.map(remaining), ['1', '0', '0'])
+  for (const { headers } of answers) {
+    t.equal(headers['x-ratelimit-limit'], '2')
+    t.ok(Number(headers['x-ratelimit-reset']) <= 60)
+  }
+})
+
+t.test('after many failed logins, everybody at the address can still sign out', async (t) => {
+  const gateway = await startGateway(t)
+  await attempts(gateway, 20)
+  const answer = await gateway.send('/api/auth/logout', { method: 'POST', headers: browserHeaders() })
+  t.equal(answer.status, 200)
+  t.match(answer.headers['set-cookie']?.join(), /auth_token=; Max-Age=0/)
+})
+
 t.test('the login limit is one for all', async (t) => {
   t.test('paths under /api/auth/', async (t) => {
     const { send } = await startGateway(t)
@@ -114,11 +135,11 @@ t.test('the login limit is one for all', async (t) => {
 
     t.equal(remaining(await post('/api/auth/login')), '4')
     t.equal(remaining(await post('/api/auth/backend-login')), '3')
-    t.equal(remaining(await post('/api/auth/logout')), '2')
+    t.equal(remaining(await post('/api/auth/logout/x')), '2')
     t.equal(remaining(await post('/api/auth/login?next=/floors')), '1')
     t.equal(remaining(await post('/api/auth/unknown/x')), '0')
 
-    for (const path of ['/api/auth/login', '/api/auth/backend-login', '/api/auth/logout', '/api/auth/another'])
+    for (const path of ['/api/auth/login', '/api/auth/backend-login', '/api/auth/another'])
       t.equal((await post(path)).code, 'RATE_LIMITED', path)
   })
 
@@ -148,7 +169,13 @@ t.test('the login limit does not count', async (t) => {
     })
   }
 
-  for (const path of ['/api/unknown', '/api/unknown/auth/login', '/api/authors/7', '/api/auth-providers/login']) {
+  for (const path of [
+    '/api/auth/logout',
+    '/api/unknown',
+    '/api/unknown/auth/login',
+    '/api/authors/7',
+    '/api/auth-providers/login'
+  ]) {
     t.test(`POST ${path}`, async (t) => {
       const gateway = await startGateway(t)
 
@@ -167,6 +194,8 @@ t.test('the login limit does not count', async (t) => {
     await attempts(gateway, 6)
 
     t.equal((await gateway.send('/api/auth/csrf-token')).status, 200)
+    t.equal((await gateway.send('/api/auth/csrf-token', { method: 'POST' })).code, 'METHOD_NOT_ALLOWED')
+    t.equal((await gateway.send('/api/auth/logout', { method: 'POST', headers: browserHeaders() })).status, 200)
     t.equal((await gateway.send('/api/unknown', { method: 'POST', headers: browserHeaders() })).status, 200)
   })
 })
@@ -175,7 +204,7 @@ t.test('the login limit has its place', async (t) => {
   t.test('before the CSRF check', async (t) => {
     const { send } = await startGateway(t)
     const answers: Answer[] = []
-    for (let time = 0; time < 6; time++) answers.push(await send('/api/auth/logout', { method: 'POST' }))
+    for (let time = 0; time < 6; time++) answers.push(await send('/api/auth/other', { method: 'POST' }))
 
     t.same(statuses(answers), [403, 403, 403, 403, 403, 429])
     t.same(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { AppTokenVerifier } from '../../../src/shared/app-token.js'
+import { AppTokenVerifier, decodeClaims } from '../../../src/shared/app-token.js'
 import { apiKey, browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
 const DEVELOPMENT = { env: { NODE_ENV: 'development' } }
@@ -34,7 +34,7 @@ for (const prefix of PREFIXES) {
         const { success, data } = JSON.parse(answer.body)
         t.equal(success, true)
         t.strictSame(data.user, { ...STUB, email })
-        t.match(new AppTokenVerifier(apiKey).verify(data.token).claims, { ...STUB, email })
+        t.match(decodeClaims(data.token)?.claims, { ...STUB, email })
         t.strictSame(backend.requests, [], 'the backend is not asked')
       })
     }
@@ -60,7 +60,7 @@ for (const prefix of PREFIXES) {
     t.test('sets the cookies of the session and lets nobody keep the answer', async (t) => {
       const answer = await send(path, { method: 'POST', headers: json, body: '{}' })
       const { token, expiresIn } = JSON.parse(answer.body).data
-      const { expiresAtMs } = new AppTokenVerifier(apiKey).verify(token)
+      const expiresAtMs = decodeClaims(token)?.expiresAtMs
       const readable = 'Path=/; SameSite=Lax'
       t.equal(expiresIn, 8 * 60 * 60)
       t.equal(answer.headers['cache-control'], 'no-store')
@@ -137,6 +137,30 @@ t.test('the session cookies of a development login are Secure where COOKIE_SECUR
   const { send } = await startGateway(t, { env: { ...DEVELOPMENT.env, COOKIE_SECURE: 'true' } })
   const { headers } = await send('/dev-login', { method: 'POST' })
   t.equal(headers['set-cookie']?.filter((line) => line.includes('; Secure')).length, 6)
+})
+
+t.test('a token of the development login', async (t) => {
+  const development = await startGateway(t, DEVELOPMENT)
+  const login = await development.send('/dev-login', { method: 'POST', headers: json, body: '{}' })
+  const { token } = JSON.parse(login.body).data
+
+  t.test('is refused by a production gateway with the same API_SECRET', async (t) => {
+    const production = await startGateway(t)
+    const answer = await production.send('/api/admin/users', { headers: { cookie: `auth_token=${token}` } })
+    t.equal(answer.code, 'UNAUTHENTICATED')
+    t.match((await production.auditRecords())[0], { reason: 'token-bad-signature', user: null })
+    t.strictSame(production.backend.requests, [])
+  })
+
+  t.test('is not signed with API_SECRET', async (t) => {
+    t.throws(() => new AppTokenVerifier(apiKey).verify(token), { name: 'InvalidToken', reason: 'bad-signature' })
+  })
+
+  t.test('is refused by another development gateway', async (t) => {
+    const { send } = await startGateway(t, DEVELOPMENT)
+    const answer = await send('/dev-user', { headers: { cookie: `auth_token=${token}` } })
+    t.strictSame(JSON.parse(answer.body).data, STUB)
+  })
 })
 
 t.test('a gateway without API_SECRET knows the tokens that it made itself', async (t) => {
