@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { type Environment, SettingsFault } from '../shared/env.js'
+import { onHangup } from '../shared/hangup.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { buildRelay } from './app.js'
@@ -32,7 +33,7 @@ const startAlone = async (environment: Environment, initial: RelayConfig, log: L
   let config = initial
   const { server, configure, close, cutOff } = await buildRelay(config, { log, version: VERSION })
   closeOnSignal({ close, cutOff }, log, config.shutdownMs + GOODBYE_MS)
-  process.on('SIGHUP', () => {
+  const reloadConfig = (): void => {
     const reload = reloadConfigFile(config, environment, new ConfigFile().read)
     if (!reload.ok) {
       log.error({ faults: reload.faults }, 'the new config is refused, the old one stays')
@@ -41,12 +42,13 @@ const startAlone = async (environment: Environment, initial: RelayConfig, log: L
     config = reload.config
     configure(config)
     log.info({ needsRestart: reload.needsRestart }, 'config reloaded')
-  })
+  }
 
   server.listen(config.listen.port, config.listen.host)
   await once(server, 'listening')
   const { address, port } = server.address() as AddressInfo
   announce(log, address, port)
+  onHangup(reloadConfig)
 }
 
 const startWorkers = async (

@@ -1,7 +1,10 @@
 import type { Logger } from 'pino'
+import { monotonicMs } from './monotonic.js'
 
 const GRACE_MS = 10_000
 const CUT_OFF_MS = 2_000
+/** One Ctrl-C on `npm run …` arrives twice: from the terminal, which signals the process group, and from npm. */
+const SAME_SIGNAL_MS = 2_000
 
 export interface Closable {
   /** Takes nothing new and resolves when all that was in flight is done and everything is flushed. */
@@ -12,15 +15,16 @@ export interface Closable {
 
 /**
  * Turns SIGTERM and SIGINT into one `close()`: the program finishes what is in flight, for as long as the grace period
- * lasts, and leaves with 0. A second signal means now. A fault that nobody caught ends the program too: nothing is
- * known about its state any more. What is returned is for those who can be told to stop in other ways too.
+ * lasts, and exits with 0. A second signal within two seconds is the same signal; a later one ends the process at once.
+ * An uncaught error closes the program too, because its state is unknown, and it exits with 1. The returned function
+ * closes the program without a signal.
  */
 export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS): (() => void) => {
-  let closing = false
+  let closingSince: number | null = null
 
   const leave = async (exitCode: number): Promise<void> => {
-    if (closing) process.exit(1)
-    closing = true
+    if (closingSince !== null) process.exit(1)
+    closingSince = monotonicMs()
     setTimeout(() => {
       log.warn({ graceMs }, 'cutting off what is still in flight')
       program.cutOff()
@@ -39,6 +43,7 @@ export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
+      if (closingSince !== null && monotonicMs() - closingSince < SAME_SIGNAL_MS) return
       log.info({ signal }, 'stopping')
       void leave(0)
     })
@@ -50,7 +55,7 @@ export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS
     })
   }
   return () => {
-    if (!closing) void leave(0)
+    if (closingSince === null) void leave(0)
   }
 }
 

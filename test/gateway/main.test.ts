@@ -1,10 +1,12 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, renameSync } from 'node:fs'
-import { watch } from 'node:fs/promises'
+import { open, watch } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Child, startChild } from '../helper/child.js'
@@ -76,6 +78,8 @@ const refusesConnections = async (url: string): Promise<void> => {
 
 const STACK_TRACE = /^\s+at |node:internal|\.js:\d+/m
 const CUT_OFF = 'cutting off'
+/** A second signal that comes sooner is the same one. */
+const SAME_SIGNAL_MS = 2_100
 
 /** Makes a denial that the audit log can be asked for by this id. */
 const beDenied = (url: string, requestId: string): Promise<Answer> =>
@@ -264,7 +268,23 @@ t.test('a second signal', async (t) => {
     ['SIGTERM', 'SIGINT'],
     ['SIGINT', 'SIGINT']
   ] as const) {
-    t.test(`ends the gateway at once, with 1: ${second} after ${first}`, async (t) => {
+    t.test(`right after the first does not abort requests in flight: ${second} after ${first}`, async (t) => {
+      const { program, backend, url } = await runGateway(t)
+      const atBackend = heldAtBackend(backend)
+      const answer = send(url, '/api/zones')
+      const [held] = await atBackend
+
+      program.signal(first)
+      program.signal(second)
+      await refusesConnections(url)
+      held?.end('late, but whole')
+
+      t.match(await answer, { status: 200, body: 'late, but whole' })
+      t.same(await program.exited, { code: 0, signal: null })
+      t.equal(program.stdout.split('"stopping"').length, 2, 'one signal is logged')
+    })
+
+    t.test(`after two seconds ends the gateway at once, with 1: ${second} after ${first}`, async (t) => {
       const { program, backend, url } = await runGateway(t)
       const atBackend = heldAtBackend(backend)
       const answer = send(url, '/api/zones')
@@ -272,6 +292,7 @@ t.test('a second signal', async (t) => {
 
       program.signal(first)
       await refusesConnections(url)
+      await setTimeout(SAME_SIGNAL_MS)
       program.signal(second)
 
       await t.rejects(answer, { code: 'ECONNRESET' })
@@ -354,6 +375,28 @@ t.test('the exit is not held up', async (t) => {
 })
 
 t.test('SIGHUP', async (t) => {
+  t.test('during start-up does not end the gateway', async (t) => {
+    const folder = t.testdir()
+    const secretFile = join(folder, 'secret')
+    execFileSync('mkfifo', [secretFile])
+    const program = await startProgram(t, PROGRAM, {
+      NODE_ENV: 'production',
+      GATEWAY_PORT: '0',
+      BACKEND_URL: 'http://127.0.0.1:1',
+      API_SECRET_FILE: secretFile,
+      AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
+    })
+    // Opens when the gateway reads its settings, which then waits for the text.
+    const secret = await open(secretFile, 'w')
+    program.signal('SIGHUP')
+    await secret.writeFile(API_SECRET)
+    await secret.close()
+
+    await program.waitForLine('listening at', 60_000)
+    program.signal('SIGTERM')
+    t.same(await program.exited, { code: 0, signal: null })
+  })
+
   t.test('makes the gateway write to the file that the name stands for now', async (t) => {
     const { program, url, auditFile } = await runGateway(t)
     await beDenied(url, 'before')

@@ -1,8 +1,12 @@
-import { writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import type { Child } from '../helper/child.js'
+import { eventually } from '../helper/eventually.js'
 import { send } from '../helper/http.js'
 import { startProgram } from '../helper/program.js'
 import { openClient } from '../helper/raw-client.js'
@@ -158,6 +162,81 @@ t.test('a relay whose file is read again', async (t) => {
       t.match(await publish(url, 'old:1'), { result: {} })
     })
   }
+})
+
+t.test('SIGHUP during start-up', async (t) => {
+  for (const workers of ['1', '2']) {
+    t.test(`does not end a relay with ${workers} worker(s), which reads the file again once it listens`, async (t) => {
+      const file = join(t.testdir(), 'relay.json')
+      execFileSync('mkfifo', [file])
+      const program = await startProgram(t, PROGRAM, {
+        RELAY_PORT: '0',
+        RELAY_WORKERS: workers,
+        RELAY_CONFIG: file,
+        REALTIME_HMAC_SECRET: SECRET,
+        REALTIME_API_KEY: KEY
+      })
+      const write = async (namespace: string, before: () => void): Promise<void> => {
+        // Opens when the relay reads the file, which then waits for the text.
+        const pipe = await open(file, 'w')
+        before()
+        await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: namespace }] } }))
+        await pipe.close()
+      }
+      await write('old', () => program.signal('SIGHUP'))
+      await write('new', () => undefined)
+
+      const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
+      await program.waitForLine('config reloaded', 60_000)
+      t.match(await publish(url, 'new:1'), { result: {} })
+      t.match(await publish(url, 'old:1'), { error: { code: 102 } })
+    })
+  }
+
+  t.test('does not end a relay whose workers are killed by it before they can listen for it', async (t) => {
+    const program = await startProgram(t, PROGRAM, {
+      RELAY_PORT: '0',
+      RELAY_WORKERS: '2',
+      REALTIME_HMAC_SECRET: SECRET,
+      REALTIME_API_KEY: KEY
+    })
+    const children = `/proc/${program.pid}/task/${program.pid}/children`
+    const signalled = new Set<number>()
+    await eventually(() => {
+      for (const pid of readFileSync(children, 'utf8').split(' ').filter(Boolean).map(Number)) {
+        if (!signalled.has(pid) && signalled.size < 4) process.kill(pid, 'SIGHUP')
+        signalled.add(pid)
+      }
+      return signalled.size >= 3
+    })
+
+    await program.waitForLine('listening at', 60_000)
+  })
+})
+
+t.test('a relay that gets a second signal', async (t) => {
+  t.test('right after the first sends its clients away all the same', async (t) => {
+    const { program, url } = await runRelay(t)
+    const client = await connected(t, url)
+    program.signal('SIGINT')
+    program.signal('SIGINT')
+
+    t.equal(await client.closed, '3001 shutdown')
+    t.same(await program.exited, { code: 0, signal: null })
+  })
+
+  t.test('after two seconds ends at once, with 1', async (t) => {
+    const { program, url } = await runRelay(t)
+    const client = await openClient(t, url)
+    // Does not answer the close, so that the relay waits for it.
+    client.ws.pause()
+    program.signal('SIGTERM')
+    await program.waitForLine('stopping')
+    await setTimeout(2_100)
+    program.signal('SIGTERM')
+
+    t.same(await program.exited, { code: 1, signal: null })
+  })
 })
 
 t.test('a running relay', async (t) => {

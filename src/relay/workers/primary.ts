@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { onHangup } from '../../shared/hangup.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config.js'
 import type { Reload } from '../config-reload.js'
@@ -67,6 +68,6 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
 
   closeOnSignal({ close: () => workers.stop(), cutOff: () => workers.kill() }, log, graceMs)
   const address = await workers.start()
-  process.on('SIGHUP', () => void configure())
+  onHangup(() => void configure())
   return address
 }

@@ -74,6 +74,10 @@ export class WorkerProcesses {
   }
 
   #begin(number: number): Promise<Address> {
+    return new Promise((resolve) => this.#fork(number, resolve))
+  }
+
+  #fork(number: number, listening: (address: Address) => void): void {
     const { log, file, serve } = this.#parts
     const process = cluster.fork()
     closeUntaken(process.process)
@@ -83,14 +87,16 @@ export class WorkerProcesses {
     this.#running.set(number, { process, link, since: Date.now() })
     serve(link, number)
     link.tell('begin', (out) => out.number(number).textOrNull(file()))
-    process.once('exit', (code: number | null, signal: string | null) => this.#ended(number, code ?? signal))
+    process.once('exit', (code: number | null, signal: string | null) => {
+      // SIGHUP to the process group, before this process could listen for it, must not end a relay that is starting.
+      if (signal === 'SIGHUP' && this.#giveUp !== null && !this.#isStopping) this.#fork(number, listening)
+      else this.#ended(number, code ?? signal)
+    })
     // A worker that cannot be spoken to any more serves nobody.
     void link.closed.then(() => setTimeout(() => process.process.kill('SIGKILL'), LINGER_MS).unref())
-    return new Promise((resolve) => {
-      link.hears({
-        listening: (fields) => resolve({ host: fields.text(), port: fields.number() }),
-        failed: (fields) => this.#failed(number, fields.text())
-      })
+    link.hears({
+      listening: (fields) => listening({ host: fields.text(), port: fields.number() }),
+      failed: (fields) => this.#failed(number, fields.text())
     })
   }
 

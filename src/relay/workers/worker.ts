@@ -23,8 +23,7 @@ export interface WorkerParts {
 
 /** One of several processes that share a port. What all of them share is in another process, at the end of a link. */
 export const runWorker = async (parts: WorkerParts): Promise<void> => {
-  // The one that started this process hears of it, and tells what it means.
-  process.on('SIGHUP', () => undefined)
+  // SIGHUP to the process group reaches workers too. It means nothing here: the primary reloads and sends the file.
   const link = new Link(new Socket({ fd: LINK_FD, readable: true, writable: true }), (error) => {
     throw error
   })

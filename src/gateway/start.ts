@@ -1,0 +1,90 @@
+import { lookup } from 'node:dns/promises'
+import type { FastifyInstance } from 'fastify'
+import { AddressSet } from '../shared/address.js'
+import { type Environment, SettingsFault } from '../shared/env.js'
+import { onHangup } from '../shared/hangup.js'
+import { createLogger } from '../shared/logger.js'
+import { closeOnSignal } from '../shared/shutdown.js'
+import { buildGateway } from './app.js'
+import { type GatewayConfig, gatewayConfig } from './config.js'
+import { connectionDrain } from './http-edge.js'
+
+const run = async (config: GatewayConfig): Promise<void> => {
+  const log = createLogger({ name: 'gateway', level: config.logLevel })
+  const host = await listenAddress(config.listen)
+  if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
+  const { app, audit } = await buildGateway(config, { log })
+  const drainConnections = connectionDrain(app.server)
+  app.addHook('preClose', async () => drainConnections())
+  closeOnSignal({ close: () => app.close(), cutOff: () => app.server.closeAllConnections() }, log)
+  onHangup(() => void audit.reopen())
+
+  log.info(`listening at ${await listen(app, host, config.listen.port)}`)
+}
+
+/** As `docs/configuration.md` lists them. */
+const CHECKS_OFF_IN_DEVELOPMENT = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
+
+const NO_SUCH_HOST = 'GATEWAY_HOST must be an address of this machine, or a name of one'
+
+const LISTEN_FAULTS: Readonly<Record<string, string>> = {
+  ENOTFOUND: NO_SUCH_HOST,
+  EAI_AGAIN: NO_SUCH_HOST,
+  EADDRNOTAVAIL: NO_SUCH_HOST,
+  EADDRINUSE: 'GATEWAY_PORT must be free',
+  EACCES: 'GATEWAY_PORT must be one that this user may listen on'
+}
+
+const listen = async (app: FastifyInstance, host: string, port: number): Promise<string> => {
+  try {
+    return await app.listen({ host, port })
+  } catch (error) {
+    throw listenFault(error)
+  }
+}
+
+/**
+ * The one address to listen on. For a name with several addresses the framework would open a server for each, and only
+ * the first can be drained.
+ */
+const listenAddress = async ({ host, loopbackOnly }: GatewayConfig['listen']): Promise<string> => {
+  const address = await firstAddress(host)
+  if (loopbackOnly && !LOOPBACK.has(address)) {
+    throw new SettingsFault([
+      `GATEWAY_HOST must be a loopback address outside production, not ${address}: ` +
+        'set NODE_ENV=production, or GATEWAY_ALLOW_DEVELOPMENT=true to accept requests without checks'
+    ])
+  }
+  return address
+}
+
+const LOOPBACK = new AddressSet(['loopback'])
+
+const firstAddress = async (host: string): Promise<string> => {
+  try {
+    return (await lookup(host, { order: 'ipv4first' })).address
+  } catch (error) {
+    throw listenFault(error)
+  }
+}
+
+const listenFault = (error: unknown): unknown => {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const fault = LISTEN_FAULTS[code]
+  return fault === undefined ? error : new SettingsFault([`${fault} (${message})`])
+}
+
+/** A person reads this: one line per fault, no stack trace. */
+const giveUp = (lines: readonly string[]): never => {
+  process.stderr.write(lines.map((line) => `gateway: ${line}\n`).join(''))
+  process.exit(1)
+}
+
+export const start = async (environment: Environment): Promise<void> => {
+  try {
+    await run(gatewayConfig(environment))
+  } catch (error) {
+    if (error instanceof SettingsFault) giveUp(error.faults)
+    giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
+  }
+}
