@@ -9,11 +9,15 @@ export interface TcpProxy {
   lead(port: number): void
   /** Connections whose client has said this stay open, and their client hears nothing more. */
   deafen(said: string): void
+  /** Connections whose client says this are closed, those there are and new ones, until the returned function is called. */
+  cut(said: string): () => void
 }
 
 /** Between a client and a server: an address that moves, or a network that swallows. */
 export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy> => {
   let target = port
+  const cuts = new Set<string>()
+  const isCut = (said: string): boolean => [...cuts].some((each) => said.includes(each))
   const open = new Map<Socket, { readonly server: Socket; said: string }>()
   const proxy = createServer((client) => {
     const server = connect(target, LOOPBACK)
@@ -21,7 +25,8 @@ export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy
     open.set(client, connection)
     client.on('data', (data) => {
       connection.said += data.toString('latin1')
-      server.write(data)
+      if (isCut(connection.said)) client.destroy()
+      else server.write(data)
     })
     server.on('data', (data) => client.write(data))
     for (const [one, other] of [
@@ -48,6 +53,11 @@ export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy
     lead: (next) => {
       target = next
       endAll()
+    },
+    cut: (said) => {
+      cuts.add(said)
+      for (const [client, connection] of open) if (isCut(connection.said)) client.destroy()
+      return () => void cuts.delete(said)
     },
     deafen: (said) => {
       for (const connection of open.values()) {

@@ -60,6 +60,8 @@ export interface Broker {
   /** Done when deliveries are certain to flow; only then is a client told "subscribed". */
   subscribe(channel: string): MaybePromise<void>
   unsubscribe(channel: string): MaybePromise<void>
+  /** Whether deliveries of a subscribed channel flow now: false while the connection that carries them is down. */
+  isDelivering(channel: string): boolean
   /** Where the publication now is, or where an equal one already was; `NO_POSITION` without history. */
   publish(channel: string, publication: NewPublication, options: HistoryOptions): MaybePromise<Published>
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): MaybePromise<void>

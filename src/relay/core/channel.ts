@@ -22,6 +22,12 @@ export interface Outgoing {
   flush(): void
 }
 
+/** What a comparison with the stream starts from: taken before the stream is read. */
+export interface PositionCheck {
+  readonly doubts: number
+  readonly delivered: Position
+}
+
 /** Hears what is published without being a subscriber. */
 export type Tap = (publication: Publication) => void
 
@@ -47,8 +53,9 @@ export class Channel {
   /** When its place was last compared with the stream's, and whether the two differed then. */
   checkedAt = 0
   #suspectOffset = UNKNOWN
-  /** The engine lost its connection since: what it shows then is a loss at the first look. */
-  isDoubtful = false
+  /** How often deliveries may have been lost, and how many of these times a comparison has cleared up. */
+  #doubts = 0
+  #clearedDoubts = 0
   /** Null while nobody has asked the broker for deliveries, or it could not. */
   #listening: MaybePromise<void> | null = null
 
@@ -185,16 +192,32 @@ export class Channel {
     return this.#offset !== UNKNOWN && this.subscriptions().some(({ isPositioned }) => isPositioned)
   }
 
+  /** The engine lost its connection for a while: what it shows then is a loss at the first comparison. */
+  doubt(): void {
+    this.#doubts++
+  }
+
+  get isDoubtful(): boolean {
+    return this.#doubts > this.#clearedDoubts
+  }
+
+  beginCheck(): PositionCheck {
+    return { doubts: this.#doubts, delivered: { epoch: this.#epoch, offset: this.#offset } }
+  }
+
   /**
    * Compares with the stream itself, for losses that no later publication reveals. What is on its way here looks like a
-   * loss too, so only the same difference twice counts as one, unless there is reason to fear one.
+   * loss too, so only the same difference twice counts as one, unless there is reason to fear one. A connection that was
+   * lost after the stream was read leaves the doubt, and the next comparison follows at once.
    */
-  compare(top: Position): void {
-    const isSame = top.epoch === this.#epoch && top.offset <= this.#offset
-    const isCertain = this.isDoubtful || this.#suspectOffset === this.#offset
-    this.isDoubtful = false
-    if (isSame || !isCertain) {
-      this.#suspectOffset = isSame ? UNKNOWN : this.#offset
+  compare(top: Position, { doubts, delivered }: PositionCheck): void {
+    const isBehind = top.epoch !== this.#epoch || top.offset > this.#offset
+    // The stream has lost what was delivered from it, and would give its offsets to other publications.
+    const hasGoneBack = top.epoch === delivered.epoch && top.offset < delivered.offset
+    const isCertain = hasGoneBack || doubts > this.#clearedDoubts || this.#suspectOffset === this.#offset
+    this.#clearedDoubts = Math.max(this.#clearedDoubts, doubts)
+    if (!isCertain || !(isBehind || hasGoneBack)) {
+      this.#suspectOffset = isBehind ? this.#offset : UNKNOWN
       return
     }
     this.#suspectOffset = UNKNOWN

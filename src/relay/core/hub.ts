@@ -68,8 +68,7 @@ export class Hub implements Delivery, Outgoing {
   }
 
   mayHaveMissed(channel: string): void {
-    const known = this.#channels.get(channel)
-    if (known !== undefined) known.isDoubtful = true
+    this.#channels.get(channel)?.doubt()
   }
 
   add(group: Group): void {

@@ -1,7 +1,10 @@
 import { type HistoryPage, NO_POSITION, type Position, type Publication } from './broker.js'
+import type { Channel } from './channel.js'
 import { type Caller, type ChannelKind, hasHistory, maySeeHistory, maySeePresence } from './channels.js'
 import type { Connection } from './connection.js'
+import type { Context } from './context.js'
 import { type Disconnect, INSUFFICIENT_STATE } from './disconnect.js'
+import { EngineFault } from './engine-fault.js'
 import { type ReplyError, UNRECOVERABLE_POSITION } from './errors.js'
 import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
@@ -97,13 +100,22 @@ export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Jo
     throw error
   }
   try {
-    const joined = after(channel.listen(context.broker), () =>
-      after(readPlace(connection, wish, granted), (page) => settlePlace(connection, subscription, wish, granted, page))
-    )
+    const joined = after(channel.listen(context.broker), () => {
+      assertDelivering(context, channel)
+      return after(readPlace(connection, wish, granted), (page) => {
+        assertDelivering(context, channel)
+        return settlePlace(connection, subscription, wish, granted, page)
+      })
+    })
     return joined instanceof Promise ? joined.catch(fail) : joined
   } catch (error) {
     return fail(error)
   }
+}
+
+/** A channel that is known here may have lost its deliveries since: nobody is told "subscribed" until they flow again. */
+const assertDelivering = ({ broker }: Context, { name }: Channel): void => {
+  if (!broker.isDelivering(name)) throw new EngineFault('the engine does not deliver at the moment')
 }
 
 const NO_PAGE: HistoryPage = { ...NO_POSITION, publications: [] }

@@ -112,8 +112,9 @@ export class Relay {
       channel.checkedAt = nowMs
       if (!channel.hasPositions) continue
       const top = { since: null, limit: 0, reverse: false }
+      const check = channel.beginCheck()
       inBackground(this.context, () =>
-        after(history.read(channel.name, top, channel.options), (page) => channel.compare(page))
+        after(history.read(channel.name, top, channel.options), (page) => channel.compare(page, check))
       )
     }
   }

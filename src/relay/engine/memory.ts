@@ -49,6 +49,10 @@ export class MemoryEngine implements Broker, History {
     this.#streams.get(channel)?.left(this.#nowMs())
   }
 
+  isDelivering(): boolean {
+    return true
+  }
+
   close(): void {
     this.#delivery = null
   }

@@ -50,6 +50,11 @@ export class OwnedEngine implements Broker, History {
     this.#owner.tell('unsubscribe', (out) => out.text(channel))
   }
 
+  /** Without the owner there is no worker either. */
+  isDelivering(): boolean {
+    return true
+  }
+
   publish(channel: string, publication: NewPublication, options: HistoryOptions): Promise<Published> {
     return this.#owner.ask(
       'publish',

@@ -645,6 +645,48 @@ t.test('a place in the stream', async (t) => {
     t.match(client.heard(), LOST)
   })
 
+  t.test('a position that is lost during a comparison is found by the next one, without the usual delay', async (t) => {
+    const answers: ((offset: number) => void)[] = []
+    let isSlow = false
+    const { connected, relay, pass } = coreRelay(undefined, {
+      history: {
+        read: () =>
+          isSlow
+            ? new Promise((resolve) => answers.push((offset) => resolve({ epoch: 'e', offset, publications: [] })))
+            : { epoch: 'e', offset: 3, publications: [] },
+        remove: () => undefined
+      }
+    })
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    client.heard()
+    isSlow = true
+    const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+    relay.context.hub.mayHaveMissed('floor:7')
+    pass(1)
+    // The stream was read before the connection was lost a second time.
+    relay.context.hub.mayHaveMissed('floor:7')
+    answers.shift()?.(3)
+    await settled()
+    t.same(client.heard(), [])
+    pass(1)
+    answers.shift()?.(4)
+    await settled()
+
+    t.match(client.heard(), LOST)
+  })
+
+  t.test('a position that the stream has fallen behind is lost at the first comparison', async (t) => {
+    const { client, deliver, moveTop, pass } = setUp()
+    deliver(4)
+    client.heard()
+    moveTop(2)
+    pass(1)
+    pass(40_000)
+
+    t.match(client.heard(), LOST)
+  })
+
   t.test('that is passed over while a client is on its way there makes that client subscribe anew too', async (t) => {
     const later: (() => void)[] = []
     let top = 3

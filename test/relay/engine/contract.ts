@@ -103,6 +103,12 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       )
     })
 
+    t.test('reports that a subscribed channel delivers', async (t) => {
+      const { broker } = await setUp(t)
+
+      t.ok(broker.isDelivering('ns:1'))
+    })
+
     t.test('gives no offset to what is not kept', async (t) => {
       const { delivered, publish, read } = await setUp(t)
       t.match(await publish('1', {}, PLAIN), { offset: 0, epoch: '' })

@@ -96,6 +96,10 @@ export class Bus {
     this.#topics.unsubscribe(this.names.channel(channel))
   }
 
+  isDelivering(channel: string): boolean {
+    return this.#topics.isDelivering(this.names.channel(channel))
+  }
+
   /** Of the shard that the channel is on depends with what. */
   async runScript(
     channel: string,

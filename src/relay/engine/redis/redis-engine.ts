@@ -57,6 +57,10 @@ export class RedisEngine implements Broker, History {
     this.#bus.unsubscribe(channel)
   }
 
+  isDelivering(channel: string): boolean {
+    return this.#bus.isDelivering(channel)
+  }
+
   async publish(channel: string, publication: NewPublication, options: ChannelOptions): Promise<Published> {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = encodeBody(publication, this.#nowMs())

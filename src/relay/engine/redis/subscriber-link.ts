@@ -66,12 +66,17 @@ export class SubscriberLink {
     return this.#wanted.keys()
   }
 
-  /** At once where it is subscribed still. */
+  /** Whether Redis has confirmed the subscription on the present connection. */
+  isSubscribed(name: string): boolean {
+    return this.#isOpen && this.#wanted.get(name)?.active === null
+  }
+
+  /** Immediate if the name is still subscribed; fails while the connection is down, even for a name that will be restored. */
   subscribe(name: string): MaybePromise<void> {
+    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
     this.#leaving.delete(name)
     const known = this.#wanted.get(name)
     if (known !== undefined) return known.active ?? undefined
-    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
     const wanted: Wanted = { active: null }
     this.#wanted.set(name, wanted)
     if (this.#asked.length === 0) setImmediate(() => this.#subscribeAsked())

@@ -41,6 +41,13 @@ export class Topics {
     this.#unsettled.delete(name)
   }
 
+  /** Whether all its servers have confirmed the subscription, and their connections are up. */
+  isDelivering(name: string): boolean {
+    const shards = this.#topics.get(name)
+    if (shards === undefined || shards.length === 0 || this.#unsettled.has(name)) return false
+    return shards.every(({ subscriptions }) => subscriptions.isSubscribed(name))
+  }
+
   /** Who keeps what has changed. */
   follow(): void {
     for (const [name, shards] of this.#topics) {
