@@ -2,8 +2,9 @@ import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
 import { corsHeaders, PREFLIGHT } from './cors.js'
 import type { Door } from './door.js'
-import { answer, readBody } from './http-answer.js'
+import { answer, BODY_TIMEOUT_MS, limitBodyTime, readBody, TEXT_TYPE } from './http-answer.js'
 import type { HttpRoute } from './http-stream.js'
+import { asksForProtobuf } from './protobuf.js'
 
 const MAX_EMULATION_BYTES = 65_536
 
@@ -24,7 +25,13 @@ export const emulation =
       answer(response, 405, '', ['Allow', 'POST, OPTIONS'])
       return
     }
+    if (asksForProtobuf(request)) {
+      answer(response, 400, 'protobuf is not supported\n', [...cors, ...TEXT_TYPE, 'Connection', 'close'])
+      return
+    }
     const receive = (body: Buffer): void => {
+      // The time for the body was over just before it was complete.
+      if (response.headersSent) return
       const message = parseEmulation(body.toString())
       if (message === null) {
         answer(response, 400, '', cors)
@@ -35,6 +42,7 @@ export const emulation =
       const isThere = relay.context.fleet.askOne(node, 'emulate', said)
       void after(isThere, (there) => answer(response, there === true ? 204 : 404, '', cors))
     }
+    limitBodyTime(request, response, BODY_TIMEOUT_MS, cors)
     readBody(request, response, MAX_EMULATION_BYTES, receive, cors)
   }
 

@@ -61,3 +61,22 @@ const refuseBody = (request: IncomingMessage, response: ServerResponse, headers:
   answer(response, 413, 'body too large\n', [...TEXT_TYPE, 'Connection', 'close', ...headers])
   response.once('finish', () => request.destroy())
 }
+
+/** How long a client may take to send the body of a request that anybody may send. */
+export const BODY_TIMEOUT_MS = 10_000
+
+/** Answers 408 and closes the connection where the body is not complete in time. */
+export const limitBodyTime = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  withinMs: number,
+  headers: Headers = []
+): void => {
+  const timer = setTimeout(() => {
+    if (response.headersSent) return
+    answer(response, 408, 'body too slow\n', [...TEXT_TYPE, 'Connection', 'close', ...headers])
+    response.once('finish', () => request.destroy())
+  }, withinMs)
+  request.once('end', () => clearTimeout(timer))
+  request.once('close', () => clearTimeout(timer))
+}

@@ -5,7 +5,8 @@ import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
 import { corsHeaders, PREFLIGHT } from './cors.js'
 import type { Door, Entered } from './door.js'
-import { answer, type Headers, LIVE, readBody, TEXT_TYPE } from './http-answer.js'
+import { answer, BODY_TIMEOUT_MS, type Headers, LIVE, limitBodyTime, readBody, TEXT_TYPE } from './http-answer.js'
+import { asksForProtobuf } from './protobuf.js'
 import { ResponseSink } from './response-sink.js'
 
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse) => void
@@ -53,40 +54,56 @@ const stream =
       answer(response, 405, '', ['Allow', kind.transport === 'sse' ? 'GET, POST, OPTIONS' : 'POST, OPTIONS'])
       return
     }
-    if (takesQuery) open(relay, door, kind, request, response, connectInQuery(request))
-    else {
-      const connect = (body: Buffer): void => open(relay, door, kind, request, response, body.toString())
-      readBody(request, response, relay.context.client.messageSizeLimit, connect, corsHeaders(request))
+    if (asksForProtobuf(request)) {
+      answer(response, 400, 'protobuf is not supported\n', [
+        ...corsHeaders(request),
+        ...TEXT_TYPE,
+        'Connection',
+        'close'
+      ])
+      return
     }
+    // Counted before the body is read, so that bodies which never end count as connections too.
+    void after(door.enter(request), (entered) => {
+      if (typeof entered === 'number') {
+        answer(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close'])
+      } else if (request.socket.destroyed) entered.leave()
+      else admitted(relay, kind, request, response, entered)
+    })
   }
 
-const connectInQuery = ({ url = '' }: IncomingMessage): string =>
-  new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('cf_connect') ?? ''
-
-const open = (
+const admitted = (
   relay: Relay,
-  door: Door,
   kind: Kind,
   request: IncomingMessage,
   response: ServerResponse,
-  commands: string
-): void =>
-  void after(door.enter(request), (entered) => {
-    if (typeof entered === 'number') answer(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE])
-    // Gone while it waited.
-    else if (request.socket.destroyed) entered.leave()
-    else begin(relay, kind, request, response, entered, commands)
-  })
+  { address, leave }: Entered
+): void => {
+  const { client } = relay.context
+  response.once('close', leave)
+  if (request.method === 'GET') {
+    begin(relay, kind, request, response, address, connectInQuery(request))
+    return
+  }
+  const cors = corsHeaders(request)
+  limitBodyTime(request, response, Math.min(client.staleCloseDelayMs, BODY_TIMEOUT_MS), cors)
+  const connect = (body: Buffer): void => begin(relay, kind, request, response, address, body.toString())
+  readBody(request, response, client.messageSizeLimit, connect, cors)
+}
+
+const connectInQuery = ({ url = '' }: IncomingMessage): string =>
+  new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('cf_connect') ?? ''
 
 const begin = (
   relay: Relay,
   { transport, framing, headers, greeting }: Kind,
   request: IncomingMessage,
   response: ServerResponse,
-  { address, leave }: Entered,
+  address: string,
   commands: string
 ): void => {
-  response.once('close', leave)
+  // The time for the body was over just before it was complete.
+  if (response.headersSent) return
   response.on('error', () => undefined)
   response.writeHead(200, [...headers, ...LIVE, ...corsHeaders(request)])
   response.flushHeaders()

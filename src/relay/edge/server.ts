@@ -10,6 +10,7 @@ import { answer } from './http-answer.js'
 import { type HttpRoute, httpStream, serverSentEvents } from './http-stream.js'
 import { publishApi } from './publish-api.js'
 import type { Troubles } from './troubles.js'
+import { onUpgrade, pathOf, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './upgrade.js'
 import { emptyAnswer, refuseUpgrade, webSocketUpgrade } from './websocket.js'
 
 export interface ServerParts {
@@ -43,7 +44,7 @@ export const buildServer = (parts: ServerParts): Server => {
     '/connection/sse': serverSentEvents(relay, door),
     '/emulation': emulation(relay, door),
     // A client that asks without upgrading is told what is missing.
-    '/connection/websocket': (request, response) => {
+    [WEBSOCKET_PATH]: (request, response) => {
       request.resume()
       troubles.add('upgrade', door.addressOf(request))
       answer(response, 426, '', ['Upgrade', 'websocket'])
@@ -67,12 +68,14 @@ export const buildServer = (parts: ServerParts): Server => {
     }
   }
 
-  const server = createServer({ noDelay: true, keepAliveTimeout: 75_000 }, handle)
+  const server = createServer(
+    { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: REQUEST_TIMEOUT_MS, ...UPGRADE_OPTIONS },
+    handle
+  )
   keepAllHeaderLines(server)
-  server.on('upgrade', (request, socket, head) => {
+  onUpgrade(server, (request, socket, head) => {
     if (hasTooManyHeaderLines(request)) refuseUpgrade(socket, 431)
-    else if (pathOf(request) === '/connection/websocket') upgrade(request, socket, head)
-    else refuseUpgrade(socket, 404)
+    else upgrade(request, socket, head)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) {
@@ -86,13 +89,11 @@ export const buildServer = (parts: ServerParts): Server => {
   return server
 }
 
+/** For receiving a whole request, whatever its path. */
+const REQUEST_TIMEOUT_MS = 60_000
+
 /** Errors of Node's HTTP parser that have a status of their own. */
 const PARSER_STATUSES: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408
-}
-
-const pathOf = ({ url = '' }: IncomingMessage): string => {
-  const query = url.indexOf('?')
-  return query === -1 ? url : url.slice(0, query)
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -7,12 +8,12 @@ import { INAPPROPRIATE_PROTOCOL } from '../core/disconnect.js'
 import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
 import type { Door, Entered } from './door.js'
+import { asksForProtobuf } from './protobuf.js'
 import { SocketSink } from './socket-sink.js'
+import type { Upgrade } from './upgrade.js'
 
 /** How long a client may take to answer a close. */
 const CLOSE_TIMEOUT_MS = 5000
-
-export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /** Lets WebSocket clients in, and hands over what they say. */
 export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
@@ -33,7 +34,9 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
     socket.once('close', leave)
     // The operator may have changed it.
     server.options.maxPayload = relay.context.client.messageSizeLimit
-    const { url = '' } = request
+    const { url = '', headers } = request
+    // The Python SDK sends this header with an empty value when it offers no subprotocol; `ws` answers that with 400.
+    if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
     const pingsItself = url.includes('cf_ws_frame_ping_pong=true')
     server.handleUpgrade(request, socket, head, (ws) =>
       listen(ws, relay.attach(new SocketSink(ws, socket, address, pingsItself)))
@@ -43,7 +46,7 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
   return (request, duplex, head) => {
     const socket = duplex as Socket
     socket.on('error', ignore)
-    void after(wantsProtobuf(request) ? 400 : door.enter(request), (entered) => {
+    void after(asksForProtobuf(request) ? 400 : door.enter(request), (entered) => {
       if (typeof entered === 'number') refuse(socket, entered)
       // Gone while it waited.
       else if (socket.destroyed) entered.leave()
@@ -57,6 +60,10 @@ const ignore = (): void => undefined
 /** `ws` itself would pile up pongs without end for a client that pings and never reads. */
 const MAX_UNSENT_FOR_PONG = 64 * 1024
 
+/** Some clients send JSON in binary frames, in which `ws` does not check the UTF-8. `ws` hands over a `Buffer` by default. */
+const mayBeJson = (data: RawData): boolean =>
+  Buffer.isBuffer(data) && isUtf8(data) && data.toString().trimStart().startsWith('{')
+
 /** One function for all connections, so that none has to keep its own. */
 function pong(this: WebSocket, data: Buffer): void {
   if (this.bufferedAmount < MAX_UNSENT_FOR_PONG) this.pong(data)
@@ -64,7 +71,7 @@ function pong(this: WebSocket, data: Buffer): void {
 
 const listen = (ws: WebSocket, client: CommandLine): void => {
   ws.on('message', (data: RawData, isBinary: boolean) => {
-    if (isBinary) client.connection.end(INAPPROPRIATE_PROTOCOL)
+    if (isBinary && !mayBeJson(data)) client.connection.end(INAPPROPRIATE_PROTOCOL)
     else client.receive(data.toString())
   })
   if (client.connection.sink.pingsItself) ws.on('pong', () => client.connection.pong())
@@ -72,16 +79,6 @@ const listen = (ws: WebSocket, client: CommandLine): void => {
   // What is no WebSocket at all is closed by ws, with a code of its own.
   ws.on('error', ignore)
   ws.on('close', () => client.connection.lost())
-}
-
-/** Refused rather than accepted and garbled. */
-const wantsProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
-  const protocols = headers['sec-websocket-protocol']
-  // Nearly everybody: the official client asks for nothing special.
-  if (protocols === undefined && !url.includes('?')) return false
-  if (/[?&](?:format|cf_protocol)=protobuf(?:&|$)/.test(url)) return true
-  const offered = protocols?.split(',').map((name) => name.trim()) ?? []
-  return offered.includes('centrifuge-protobuf') && !offered.includes('centrifuge-json')
 }
 
 /** A response without a body, for a socket that has no `ServerResponse`. */
@@ -92,7 +89,7 @@ const refuse = (socket: Socket, status: number): void => {
   socket.end(emptyAnswer(status), () => socket.destroy())
 }
 
-/** For paths that do not exist. */
+/** For a handshake that breaks a limit of HTTP. */
 export const refuseUpgrade = (socket: Duplex, status: number): void => {
   socket.on('error', ignore)
   refuse(socket as Socket, status)

@@ -78,10 +78,32 @@ t.test('an upgrade', async (t) => {
     t.equal(await upgradeStatus(t, `${url}/connection/websocket?cf_protocol_version=v2`), 101)
   })
 
-  t.test('of another path is refused', async (t) => {
+  t.test('a request for protobuf over HTTP receives 400', async (t) => {
+    const { url } = await startRelay(t)
+    const octets = { 'content-type': 'application/octet-stream' }
+
+    for (const path of ['/connection/http_stream', '/connection/sse', '/emulation']) {
+      t.match(await send(url, path, { method: 'POST', headers: octets, body: '\n' }), {
+        status: 400,
+        body: 'protobuf is not supported\n'
+      })
+      t.equal((await send(url, `${path}?cf_protocol=protobuf`, { method: 'POST', body: '{}' })).status, 400)
+    }
+    t.equal((await send(url, '/connection/sse?format=protobuf&cf_connect={}')).status, 400)
+  })
+
+  t.test('of another path is answered as an ordinary request', async (t) => {
     const { url } = await startRelay(t)
 
-    t.equal(await upgradeStatus(t, `${url}/api`), 404)
+    t.equal(await upgradeStatus(t, `${url}/api`), 401)
+    t.equal(await upgradeStatus(t, `${url}/unknown`), 404)
+  })
+
+  t.test('with an empty Sec-WebSocket-Protocol header succeeds', async (t) => {
+    const { url } = await startRelay(t)
+
+    t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': '' } }), 101)
+    t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': ' ' } }), 101)
   })
 
   t.test('beyond the limits is refused, and who leaves makes room', async (t) => {

@@ -27,7 +27,8 @@ t.test('a client that is not polite', async (t) => {
     ['half an object', '{"id":1,"connect":', /^3501 bad request$/],
     ['a text in quotes', '"connect"', /^3501 bad request$/],
     ['binary', Buffer.from([0, 1, 2]), /^3506 inappropriate protocol$/],
-    ['text in a binary message', Buffer.from(CONNECT), /^3506 inappropriate protocol$/],
+    ['a binary message that is no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /^3506 inappropriate protocol$/],
+    ['a binary message that starts like JSON', Buffer.from('{"id":1,'), /^3501 bad request$/],
     ['a message over the limit', `{"id":1,"connect":{"token":"${'x'.repeat(65_536)}"}}`, /^1009/],
     ['a deeply nested message', `{"id":1,"connect":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, /^3501 bad request$/],
     ['brackets that never close', '['.repeat(60_000), /^3501 bad request$/],
@@ -109,6 +110,21 @@ t.test('a client that is not polite', async (t) => {
 
     t.match(await client.ask({ id: 130, subscribe: { channel: 'floor:130' } }), { error: { code: 106 } })
   })
+})
+
+t.test('a client that sends JSON in binary frames is served like any other', async (t) => {
+  const { url, publish } = await startRelay(t)
+  const client = await openClient(t, url)
+  client.ws.send(Buffer.from(CONNECT))
+  t.match(await client.next(), { id: 1, connect: { client: /./ } })
+  client.ws.send(
+    Buffer.from('{"id":2,"subscribe":{"channel":"floor:7"}}\n{"id":3,"presence_stats":{"channel":"floor:7"}}')
+  )
+  t.match(await client.next(), { id: 2, subscribe: {} })
+  await client.next()
+  await publish('floor:7', 'hello')
+
+  t.match(await client.next(), { push: { pub: { data: 'hello' } } })
 })
 
 /** A WebSocket by hand, for frames that no library sends. */

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { eventually } from '../../helper/eventually.js'
+import { openSocket } from '../../helper/exact-http.js'
+import { send } from '../../helper/http.js'
+import { startRelay } from '../../helper/relay.js'
+import { relayToken } from '../../helper/relay-rules.js'
+
+const CONNECT = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+const half = CONNECT.slice(0, 20)
+
+const beginBody = async (url: string, path: string): Promise<Socket> => {
+  const socket = await openSocket(url)
+  socket.write(`POST ${path} HTTP/1.1\r\nHost: relay\r\nContent-Length: ${CONNECT.length}\r\n\r\n${half}`)
+  return socket
+}
+
+for (const path of ['/connection/http_stream', '/connection/sse']) {
+  t.test(`a request to ${path} whose body is incomplete`, async (t) => {
+    const isFull = async (url: string): Promise<boolean> =>
+      (await send(url, path, { method: 'POST', body: 'no command' })).status === 503
+
+    t.test(`counts against connection_limit (${path})`, async (t) => {
+      const { url } = await startRelay(t, { client: { connection_limit: 1 } })
+      const socket = await beginBody(url, path)
+      t.teardown(() => socket.destroy())
+
+      await eventually(() => isFull(url))
+      socket.write(CONNECT.slice(half.length))
+      const [reply] = (await once(socket, 'data')) as [Buffer]
+      t.match(reply.toString(), /^HTTP\/1\.1 200 /)
+    })
+
+    t.test(`counts against connections_per_address (${path})`, async (t) => {
+      const { url } = await startRelay(t, { client: { connections_per_address: 1 } })
+      const socket = await beginBody(url, path)
+      t.teardown(() => socket.destroy())
+
+      await eventually(async () => (await send(url, path, { method: 'POST', body: 'no command' })).status === 429)
+      t.pass('the second request receives 429')
+    })
+
+    t.test(`makes room when its client goes away (${path})`, async (t) => {
+      const { url } = await startRelay(t, { client: { connection_limit: 1 } })
+      const socket = await beginBody(url, path)
+      await eventually(() => isFull(url))
+      socket.destroy()
+
+      await eventually(async () => !(await isFull(url)))
+      t.pass('the next request is served')
+    })
+
+    t.test(`receives 408 in time and makes room (${path})`, async (t) => {
+      const { url } = await startRelay(t, { client: { connection_limit: 1, stale_close_delay: '300ms' } })
+      const reply = await text(await beginBody(url, path))
+
+      t.match(reply, /^HTTP\/1\.1 408 /)
+      await eventually(async () => !(await isFull(url)))
+    })
+  })
+}
+
+t.test('a body of /emulation that is incomplete for 10 s receives 408', async (t) => {
+  const { url } = await startRelay(t)
+
+  t.match(await text(await beginBody(url, '/emulation')), /^HTTP\/1\.1 408 /)
+})
+
+t.test('a body of http_stream that is incomplete for 10 s receives 408 whatever stale_close_delay is', async (t) => {
+  const { url } = await startRelay(t, { client: { stale_close_delay: '60s' } })
+
+  t.match(await text(await beginBody(url, '/connection/http_stream')), /^HTTP\/1\.1 408 /)
+})
