@@ -68,9 +68,10 @@ export const buildGateway = async (
   const database = config.databaseUrl === null ? null : await databaseHealth(config.databaseUrl)
   // Made for this process: tokens of the development login must be worth nothing at any other gateway.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const apiKey = secretKey(config.apiSecret)
-  const tokens = new AppTokenVerifier(developmentKey === null ? apiKey : [apiKey, developmentKey])
-  const csrfTokens = new CsrfTokens(config.apiSecret)
+  const apiSecrets = [config.apiSecret, config.apiSecretPrevious].filter((secret) => secret !== null)
+  const apiKeys = apiSecrets.map(secretKey)
+  const tokens = new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
+  const csrfTokens = new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious)
   const cookies = new SessionCookies(config.cookies)
   const metrics = new GatewayMetrics({
     loginKeys: () => loginLimit.size,

@@ -30,6 +30,10 @@ export const gatewaySettings = {
     about: "verifies app tokens, required in production with at least 32 characters; the backend's TOKEN_SECRET",
     fallback: null
   }),
+  API_SECRET_PREVIOUS: secret({
+    about: 'an API_SECRET that is being replaced: its tokens are still accepted, nothing is signed with it',
+    fallback: null
+  }),
   TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-* headers are believed' }),
   PUBLIC_URL: text('http-url', {
     about: 'the address that browsers use; required with OIDC_ISSUER where OIDC_REDIRECT_URI is unset',
@@ -122,16 +126,21 @@ const productionFaults = (values: Values, known: readonly string[]): string[] =>
     faults.push('BACKEND_URL is required in production')
   if (values.API_SECRET === null) {
     if (!isNamed('API_SECRET', known)) faults.push('API_SECRET is required in production')
-  } else if (values.API_SECRET.length < SECRET_LENGTH) {
-    faults.push(`API_SECRET must have at least ${SECRET_LENGTH} characters in production`)
-  } else if (new Set(values.API_SECRET).size < DISTINCT_CHARACTERS) {
-    faults.push(`API_SECRET is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`)
   }
+  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS'] as const) faults.push(...weaknesses(name, values[name]))
   return faults
 }
 
+const weaknesses = (name: string, secret: string | null): string[] => {
+  if (secret === null) return []
+  if (secret.length < SECRET_LENGTH) return [`${name} must have at least ${SECRET_LENGTH} characters in production`]
+  if (new Set(secret).size >= DISTINCT_CHARACTERS) return []
+  return [`${name} is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`]
+}
+
 /** One fault per variable is enough: a malformed one is not also missing. */
-const isNamed = (name: string, faults: readonly string[]): boolean => faults.some((fault) => fault.startsWith(name))
+const isNamed = (name: string, faults: readonly string[]): boolean =>
+  faults.some((fault) => fault.startsWith(`${name} `) || fault.startsWith(`${name}_FILE `))
 
 const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
@@ -148,6 +157,7 @@ const configOf = (values: Values) => {
     logLevel: values.LOG_LEVEL,
     trustedProxies: values.TRUST_PROXY,
     publicHost: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).host,
+    apiSecretPrevious: values.API_SECRET_PREVIOUS,
     // Without a secret, development accepts no token but also refuses none.
     apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
     backend: {

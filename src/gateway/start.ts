@@ -3,14 +3,17 @@ import type { FastifyInstance } from 'fastify'
 import { AddressSet } from '../shared/address.js'
 import { type Environment, SettingsFault } from '../shared/env.js'
 import { onHangup } from '../shared/hangup.js'
+import { listenFault } from '../shared/listen-fault.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
+import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGateway } from './app.js'
-import { type GatewayConfig, gatewayConfig } from './config.js'
+import { type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
 import { connectionDrain } from './http-edge.js'
 
-const run = async (config: GatewayConfig): Promise<void> => {
+const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): Promise<void> => {
   const log = createLogger({ name: 'gateway', level: config.logLevel })
+  for (const setting of unknown) log.warn(setting, 'unknown setting')
   const host = await listenAddress(config.listen)
   if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
   const { app, audit } = await buildGateway(config, { log })
@@ -25,21 +28,13 @@ const run = async (config: GatewayConfig): Promise<void> => {
 /** As `docs/configuration.md` lists them. */
 const CHECKS_OFF_IN_DEVELOPMENT = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
 
-const NO_SUCH_HOST = 'GATEWAY_HOST must be an address of this machine, or a name of one'
-
-const LISTEN_FAULTS: Readonly<Record<string, string>> = {
-  ENOTFOUND: NO_SUCH_HOST,
-  EAI_AGAIN: NO_SUCH_HOST,
-  EADDRNOTAVAIL: NO_SUCH_HOST,
-  EADDRINUSE: 'GATEWAY_PORT must be free',
-  EACCES: 'GATEWAY_PORT must be one that this user may listen on'
-}
+const LISTEN_SETTINGS = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }
 
 const listen = async (app: FastifyInstance, host: string, port: number): Promise<string> => {
   try {
     return await app.listen({ host, port })
   } catch (error) {
-    throw listenFault(error)
+    throw listenFault(error, LISTEN_SETTINGS)
   }
 }
 
@@ -64,14 +59,8 @@ const firstAddress = async (host: string): Promise<string> => {
   try {
     return (await lookup(host, { order: 'ipv4first' })).address
   } catch (error) {
-    throw listenFault(error)
+    throw listenFault(error, LISTEN_SETTINGS)
   }
-}
-
-const listenFault = (error: unknown): unknown => {
-  const { code = '', message } = error as NodeJS.ErrnoException
-  const fault = LISTEN_FAULTS[code]
-  return fault === undefined ? error : new SettingsFault([`${fault} (${message})`])
 }
 
 /** A person reads this: one line per fault, no stack trace. */
@@ -81,10 +70,12 @@ const giveUp = (lines: readonly string[]): never => {
 }
 
 export const start = async (environment: Environment): Promise<void> => {
+  const unknown = unknownSettings(gatewaySettings, environment)
   try {
-    await run(gatewayConfig(environment))
+    await run(gatewayConfig(environment), unknown)
   } catch (error) {
-    if (error instanceof SettingsFault) giveUp(error.faults)
+    // A setting that is missing may be there under another name.
+    if (error instanceof SettingsFault) giveUp([...error.faults, ...unknown.map(unknownSettingLine)])
     giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
   }
 }

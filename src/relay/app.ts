@@ -77,9 +77,11 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
   const troubles = new Troubles(nowMs)
   const tokenRefused = (why: string): void => troubles.add('token', why)
   const current = (): RelayConfig => config
-  const checkToken = latest(current, ({ client }) => tokenCheck(client.tokenHmacSecret, tokenRefused))
+  const checkToken = latest(current, ({ client }) =>
+    tokenCheck(client.tokenHmacSecret, tokenRefused, client.tokenHmacSecretPrevious)
+  )
   const checkSubscriptionToken = latest(current, ({ client }) =>
-    tokenCheck(client.subscriptionTokenHmacSecret, tokenRefused)
+    tokenCheck(client.subscriptionTokenHmacSecret, tokenRefused, client.subscriptionTokenHmacSecretPrevious)
   )
   const relay: Relay = new Relay(
     {

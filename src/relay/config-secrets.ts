@@ -29,9 +29,13 @@ export const chooseSecret = (sources: readonly SecretSource[], rule: SecretRule,
     if (!rule.optional && !rule.faulty) faults.push(`${sources[0]?.name} is required`)
     return randomBytes(RANDOM_BYTES).toString('hex')
   }
-  if (rule.production && !STRONG.test(chosen.text))
-    faults.push(`${chosen.name} must be 64 hex characters in production`)
-  else if (rule.production && new Set(chosen.text).size < DISTINCT_CHARACTERS)
-    faults.push(`${chosen.name} is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`)
+  if (rule.production) faults.push(...weaknesses(chosen.name, chosen.text))
   return chosen.text
+}
+
+/** Why a secret is not good enough for production. */
+export const weaknesses = (name: string, secret: string): readonly string[] => {
+  if (!STRONG.test(secret)) return [`${name} must be 64 hex characters in production`]
+  if (new Set(secret).size >= DISTINCT_CHARACTERS) return []
+  return [`${name} is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`]
 }

@@ -7,10 +7,10 @@ import { durationMs } from './duration.js'
 /** Is told the place in the file and what is wrong there. */
 export type Complain = (place: string, what: string) => void
 
-export interface TokenSecrets {
-  readonly tokenHmacSecret: string
-  readonly subscriptionTokenHmacSecret: string
-}
+export type TokenSecrets = Pick<
+  ClientOptions,
+  'tokenHmacSecret' | 'tokenHmacSecretPrevious' | 'subscriptionTokenHmacSecret' | 'subscriptionTokenHmacSecretPrevious'
+>
 
 type FileSection<Name extends keyof RelayConfigFile> = NonNullable<RelayConfigFile[Name]>
 

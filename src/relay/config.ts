@@ -2,7 +2,7 @@ import { type Environment, isGiven, readSettings, SettingsFault, type SettingVal
 import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from '../shared/redis-urls.js'
 import { FILE_FAULT, type ReadFile, readConfigFile } from './config-file.js'
 import type { RelayConfigFile } from './config-schema.js'
-import { chooseSecret, type SecretSource } from './config-secrets.js'
+import { chooseSecret, type SecretSource, weaknesses } from './config-secrets.js'
 import { type Complain, channelRules, clientOptions, type TokenSecrets } from './config-sections.js'
 import type { ChannelRules, ClientOptions } from './core/options.js'
 import { durationMs } from './duration.js'
@@ -18,6 +18,8 @@ export interface RelayConfig {
   readonly channels: ChannelRules
   readonly api: {
     readonly key: string
+    /** Being replaced, and still accepted. */
+    readonly previousKey: string | null
     readonly maxBodyBytes: number
     readonly insecure: boolean
     readonly errorMode: 'default' | 'transport'
@@ -54,6 +56,8 @@ const DEFAULT_SHUTDOWN = '5s'
 const DEFAULT_PRESENCE_TTL = '60s'
 
 const MIN_PRESENCE_TTL_MS = 1000
+
+const MIN_PASSWORD_LENGTH = 12
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
 
@@ -92,6 +96,7 @@ class ConfigReading {
       channels,
       api: Object.freeze({
         key: this.#secret('REALTIME_API_KEY', 'http_api.key', file.http_api?.key, file.http_api?.insecure),
+        previousKey: this.#previousSecret('REALTIME_API_KEY_PREVIOUS'),
         maxBodyBytes: file.http_api?.max_body_size ?? DEFAULT_BODY_BYTES,
         insecure: file.http_api?.insecure ?? false,
         errorMode: file.http_api?.error_mode ?? 'default'
@@ -124,9 +129,24 @@ class ConfigReading {
     const { enabled = false, hmac_secret_key: other } = client.subscription_token ?? {}
     const key = client.token?.hmac_secret_key
     const tokenHmacSecret = this.#secret('REALTIME_HMAC_SECRET', 'client.token.hmac_secret_key', key, client.insecure)
-    if (!enabled) return { tokenHmacSecret, subscriptionTokenHmacSecret: tokenHmacSecret }
+    const tokenHmacSecretPrevious = this.#previousSecret('REALTIME_HMAC_SECRET_PREVIOUS')
+    const ofConnections = { tokenHmacSecret, tokenHmacSecretPrevious }
+    if (!enabled) {
+      return {
+        ...ofConnections,
+        subscriptionTokenHmacSecret: tokenHmacSecret,
+        subscriptionTokenHmacSecretPrevious: tokenHmacSecretPrevious
+      }
+    }
     const source = { name: `${FILE_FAULT} ${place}`, text: other }
-    return { tokenHmacSecret, subscriptionTokenHmacSecret: this.#chooseSecret([source], client.insecure, false) }
+    const subscriptionTokenHmacSecret = this.#chooseSecret([source], client.insecure, false)
+    return { ...ofConnections, subscriptionTokenHmacSecret, subscriptionTokenHmacSecretPrevious: null }
+  }
+
+  #previousSecret(name: 'REALTIME_HMAC_SECRET_PREVIOUS' | 'REALTIME_API_KEY_PREVIOUS'): string | null {
+    const previous = this.#values[name]
+    if (this.#production && previous !== null) this.#faults.push(...weaknesses(name, previous))
+    return previous
   }
 
   #secret(
@@ -147,10 +167,18 @@ class ConfigReading {
   }
 
   #adminPassword({ admin = {} }: RelayConfigFile): string | null {
-    if (this.#values.RELAY_ADMIN_PASSWORD !== null) return this.#values.RELAY_ADMIN_PASSWORD
+    const { RELAY_ADMIN_PASSWORD } = this.#values
+    if (RELAY_ADMIN_PASSWORD !== null) return this.#longEnough('RELAY_ADMIN_PASSWORD', RELAY_ADMIN_PASSWORD)
     if (!admin.enabled) return null
-    if (admin.password === undefined) this.#complain('admin.password', 'is missing')
-    return admin.password ?? null
+    if (admin.password !== undefined) return this.#longEnough(`${FILE_FAULT} admin.password`, admin.password)
+    this.#complain('admin.password', 'is missing')
+    return null
+  }
+
+  #longEnough(name: string, password: string): string {
+    if (this.#production && password.length < MIN_PASSWORD_LENGTH)
+      this.#faults.push(`${name} must have at least ${MIN_PASSWORD_LENGTH} characters in production`)
+    return password
   }
 
   #engine({

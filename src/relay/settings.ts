@@ -23,11 +23,22 @@ export const relaySettings = {
     about: 'key of the publish API; required, in production 64 hex characters',
     fallback: null
   }),
+  REALTIME_HMAC_SECRET_PREVIOUS: secret({
+    about: 'a REALTIME_HMAC_SECRET that is being replaced: its tokens are still accepted',
+    fallback: null
+  }),
+  REALTIME_API_KEY_PREVIOUS: secret({
+    about: 'a REALTIME_API_KEY that is being replaced: it is still accepted',
+    fallback: null
+  }),
   RELAY_ALLOWED_ORIGINS: list('origin-pattern', {
     about: 'pages that may connect; where empty, those on the same host; * alone allows all'
   }),
   RELAY_CONFIG: text('text', { about: 'JSON file with namespaces, limits and client options', fallback: null }),
-  RELAY_ADMIN_PASSWORD: secret({ about: "operators' password; without one there is no admin page", fallback: null }),
+  RELAY_ADMIN_PASSWORD: secret({
+    about: "operators' password, in production at least 12 characters; without one there is no admin page",
+    fallback: null
+  }),
   RELAY_ENGINE: oneOf(['memory', 'redis'], {
     about: 'redis, with REDIS_URL, lets several relays act as one',
     fallback: 'memory'

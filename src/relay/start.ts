@@ -1,16 +1,17 @@
 import cluster from 'node:cluster'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { type Environment, SettingsFault } from '../shared/env.js'
 import { onHangup } from '../shared/hangup.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
+import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildRelay } from './app.js'
 import { newEpoch } from './build-engine.js'
 import { type RelayConfig, relayConfig } from './config.js'
 import { reloadConfigFile } from './config-reload.js'
+import { listen } from './listen.js'
+import { relaySettings } from './settings.js'
 import { runPrimary } from './workers/primary.js'
 import { runWorker } from './workers/worker.js'
 
@@ -44,9 +45,7 @@ const startAlone = async (environment: Environment, initial: RelayConfig, log: L
     log.info({ needsRestart: reload.needsRestart }, 'config reloaded')
   }
 
-  server.listen(config.listen.port, config.listen.host)
-  await once(server, 'listening')
-  const { address, port } = server.address() as AddressInfo
+  const { address, port } = await listen(server, config.listen)
   announce(log, address, port)
   onHangup(reloadConfig)
 }
@@ -81,21 +80,24 @@ const giveUp = (lines: readonly string[]): never => {
   process.exit(1)
 }
 
-const startOwner = async (environment: Environment): Promise<void> => {
+const startOwner = async (environment: Environment, unknown: readonly UnknownSetting[]): Promise<void> => {
   const file = new ConfigFile()
   const config = relayConfig(environment, file.read)
   const log = createLogger({ name: 'relay', level: config.logLevel })
+  for (const setting of unknown) log.warn(setting, 'unknown setting')
   if (config.workers > 1) await startWorkers(environment, config, file.text, log)
   else await startAlone(environment, config, log)
 }
 
 /** The process: one relay, the owner of several workers, or one of these. */
 export const start = async (environment: Environment): Promise<void> => {
+  const unknown = unknownSettings(relaySettings, environment)
   try {
     if (cluster.isWorker) await runWorker({ environment, version: VERSION, goodbyeMs: GOODBYE_MS })
-    else await startOwner(environment)
+    else await startOwner(environment, unknown)
   } catch (error) {
-    if (error instanceof SettingsFault) giveUp(error.faults)
+    // A setting that is missing may be there under another name.
+    if (error instanceof SettingsFault) giveUp([...error.faults, ...unknown.map(unknownSettingLine)])
     giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
   }
 }

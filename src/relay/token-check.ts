@@ -6,21 +6,25 @@ import type { Claims, TokenCheck } from './core/tokens.js'
 // A token without an end is checked like one that ends late; whether it may have none is decided with its other claims.
 const LATE_SECONDS = 9e10
 
-/** Without a secret no token is good. `refused` is told in a word why one was not. */
-export const tokenCheck = (secret: string, refused: (why: string) => void = () => undefined): TokenCheck => {
+/** Without a secret no token is good. `refused` is called with the reason, in a word. Tokens of `previous` are accepted. */
+export const tokenCheck = (
+  secret: string,
+  refused: (why: string) => void = () => undefined,
+  previous: string | null = null
+): TokenCheck => {
   if (secret === '') return () => 'invalid'
-  const key = secretKey(secret)
-  return (token, nowMs) => check(token, key, nowMs, refused)
+  const keys = [secret, previous].filter((each) => each !== null).map(secretKey)
+  return (token, nowMs) => check(token, keys, nowMs, refused)
 }
 
 const check = (
   token: string,
-  key: KeyObject,
+  keys: readonly KeyObject[],
   nowMs: number,
   refused: (why: string) => void
 ): Claims | 'expired' | 'invalid' => {
   try {
-    const claims = signedClaims(token, key)
+    const claims = claimsSignedByAny(token, keys)
     checkTimes(claims.exp === undefined ? { ...claims, exp: LATE_SECONDS } : claims, 'seconds', nowMs)
     return claims
   } catch (error) {
@@ -33,4 +37,18 @@ const check = (
     // Asked again later, the client's backend may have one that is.
     return error.reason === 'not-yet-valid' ? 'expired' : 'invalid'
   }
+}
+
+const claimsSignedByAny = (token: string, keys: readonly KeyObject[]): Claims => {
+  let fault = new InvalidToken('bad-signature')
+  for (const key of keys) {
+    try {
+      return signedClaims(token, key)
+    } catch (error) {
+      // Only a wrong signature leaves open whether another key is the right one.
+      if (!(error instanceof InvalidToken) || error.reason !== 'bad-signature') throw error
+      fault = error
+    }
+  }
+  throw fault
 }

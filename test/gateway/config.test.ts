@@ -98,6 +98,7 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
 const FREE_TEXT = [
   'GATEWAY_HOST',
   'API_SECRET',
+  'API_SECRET_PREVIOUS',
   'AUDIT_LOG_FILE',
   'OIDC_CLIENT_ID',
   'OIDC_CLIENT_SECRET',
@@ -170,6 +171,16 @@ t.test('production', async (t) => {
       t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET: secret }), faults)
     })
   }
+
+  t.test('judges the previous secret as the present one', async (t) => {
+    t.same(faultsOf({ ...PRODUCTION, API_SECRET_PREVIOUS: 'hunter2' }), [
+      'API_SECRET_PREVIOUS must have at least 32 characters in production'
+    ])
+    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_PREVIOUS: 'hunter2' }), [
+      'API_SECRET is required in production',
+      'API_SECRET_PREVIOUS must have at least 32 characters in production'
+    ])
+  })
 
   t.test('takes its secret from a file', async (t) => {
     const file = join(t.testdir({ secret: `${API_SECRET}\n` }), 'secret')
@@ -252,6 +263,7 @@ const EFFECTS: readonly (readonly [
   ['BACKEND_TIMEOUT_MS', '500', (config) => config.backend.timeoutMs, 500],
   ['BACKEND_CONNECTIONS', '8', (config) => config.backend.connections, 8],
   ['API_SECRET', 'a secret', (config) => config.apiSecret, 'a secret'],
+  ['API_SECRET_PREVIOUS', 'older', (config) => config.apiSecretPrevious, 'older'],
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8', (config) => config.trustedProxies, ['loopback', '10.0.0.0/8']],
   ['PUBLIC_URL', 'https://App.example.com:8443/', (config) => config.publicHost, 'app.example.com:8443'],
   ['PUBLIC_URL', 'https://App.example.com/', (config) => config.csrf.publicOrigin, 'https://app.example.com'],

@@ -91,6 +91,20 @@ const requestIdsIn = (lines: string): string[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line).requestId)
 
+const REQUIRED = { NODE_ENV: 'production', GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', API_SECRET }
+
+t.test('a gateway warns about variables that resemble a setting, and names the setting', async (t) => {
+  const { program } = await runGateway(t, { TRUST_PROXIES: '10.0.0.1', GATEWAY_PROT: '3001' })
+
+  t.match(
+    logged(program).filter(({ msg }) => msg === 'unknown setting'),
+    [
+      { level: 40, variable: 'TRUST_PROXIES', resembles: 'TRUST_PROXY' },
+      { level: 40, variable: 'GATEWAY_PROT', resembles: 'GATEWAY_PORT' }
+    ]
+  )
+})
+
 t.test('a gateway that cannot start', async (t) => {
   t.test('says every fault of its settings on a line of its own, and leaves with 1', async (t) => {
     const program = await startProgram(t, PROGRAM, {
@@ -123,6 +137,17 @@ t.test('a gateway that cannot start', async (t) => {
       'gateway: BACKEND_URL is required in production\ngateway: API_SECRET is required in production\n'
     )
     t.equal(program.stdout, '')
+  })
+
+  t.test('says which variable may be a misspelled setting', async (t) => {
+    const program = await startProgram(t, PROGRAM, { ...REQUIRED, API_SECRET: '', API_SECERT: API_SECRET })
+
+    t.same(await program.exited, { code: 1, signal: null })
+    t.equal(
+      program.stderr,
+      'gateway: API_SECRET is required in production\n' +
+        'gateway: API_SECERT is not a setting. Did you mean API_SECRET?\n'
+    )
   })
 
   const ADDRESSES: readonly (readonly [of: string, host: string, fault: string])[] = [

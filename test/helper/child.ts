@@ -26,7 +26,7 @@ export interface Child {
 /** Any `t` of tap will do. */
 export type Teardown = Pick<Test, 'teardown'>
 
-const LINE_WITHIN_MS = 10_000
+const LINE_WITHIN_MS = 60_000
 
 /** Starts `command` (an absolute path) with exactly this environment. */
 export const startChild = async (

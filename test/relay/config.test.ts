@@ -43,7 +43,15 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
 }
 
 // Any text is one; whether it is good enough is another matter, below.
-const FREE_TEXT = ['RELAY_HOST', 'REALTIME_HMAC_SECRET', 'REALTIME_API_KEY', 'RELAY_CONFIG', 'RELAY_ADMIN_PASSWORD']
+const FREE_TEXT = [
+  'RELAY_HOST',
+  'REALTIME_HMAC_SECRET',
+  'REALTIME_HMAC_SECRET_PREVIOUS',
+  'REALTIME_API_KEY',
+  'REALTIME_API_KEY_PREVIOUS',
+  'RELAY_CONFIG',
+  'RELAY_ADMIN_PASSWORD'
+]
 
 t.test('a malformed setting', async (t) => {
   t.test('has its cases here, whichever it is', async (t) => {
@@ -96,7 +104,12 @@ t.test('secrets', async (t) => {
     ['0123456789ABCDEF'.repeat(4), null]
   ]
   for (const [secret, complaint] of WEAK) {
-    for (const name of ['REALTIME_HMAC_SECRET', 'REALTIME_API_KEY']) {
+    for (const name of [
+      'REALTIME_HMAC_SECRET',
+      'REALTIME_HMAC_SECRET_PREVIOUS',
+      'REALTIME_API_KEY',
+      'REALTIME_API_KEY_PREVIOUS'
+    ]) {
       t.test(`${name}: production ${complaint === null ? 'takes' : 'refuses'} ${secret.slice(0, 20)}…`, async (t) => {
         const faults = environmentFaults({ ...PRODUCTION, [name]: secret })
 
@@ -104,6 +117,18 @@ t.test('secrets', async (t) => {
       })
     }
   }
+
+  t.test('an admin password of fewer than 12 characters is refused in production, wherever it stands', async (t) => {
+    const fault = 'must have at least 12 characters in production'
+    t.same(environmentFaults({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'elevenchars' }), [`RELAY_ADMIN_PASSWORD ${fault}`])
+    t.same(environmentFaults({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'twelve chars' }), [])
+    t.same(environmentFaults({ ...SECRETS, RELAY_ADMIN_PASSWORD: 'x' }), [])
+    const file = { admin: { enabled: true, password: 'elevenchars' } }
+    t.same(
+      faultsOf(() => configWith(file, PRODUCTION)),
+      [`RELAY_CONFIG: admin.password ${fault}`]
+    )
+  })
 
   t.test('can come from files', async (t) => {
     const folder = t.testdir({ hmac: `${PRODUCTION.REALTIME_HMAC_SECRET}\n`, key: PRODUCTION.REALTIME_API_KEY })
@@ -206,7 +231,9 @@ const DEFAULTS = {
     allowAnonymousConnectWithoutToken: false,
     tokenExpiryRequired: true,
     tokenHmacSecret: 'a secret',
+    tokenHmacSecretPrevious: null,
     subscriptionTokenHmacSecret: 'a secret',
+    subscriptionTokenHmacSecretPrevious: null,
     tokenAudience: null,
     tokenIssuer: null,
     pingIntervalMs: 25_000,
@@ -240,7 +267,7 @@ const DEFAULTS = {
     privatePrefix: '$',
     maxLength: 255
   },
-  api: { key: 'a key', maxBodyBytes: 1_048_576, insecure: false, errorMode: 'default' },
+  api: { key: 'a key', previousKey: null, maxBodyBytes: 1_048_576, insecure: false, errorMode: 'default' },
   trustedProxies: [],
   metricsAllow: ['loopback'],
   adminPassword: null,
@@ -288,6 +315,8 @@ const EFFECTS: readonly (readonly [
   ['RELAY_PORT', '0', (config) => config.listen.port, 0],
   ['REALTIME_HMAC_SECRET', 'other', (config) => config.client.tokenHmacSecret, 'other'],
   ['REALTIME_API_KEY', 'other', (config) => config.api.key, 'other'],
+  ['REALTIME_HMAC_SECRET_PREVIOUS', 'older', (config) => config.client.tokenHmacSecretPrevious, 'older'],
+  ['REALTIME_API_KEY_PREVIOUS', 'older', (config) => config.api.previousKey, 'older'],
   [
     'RELAY_ALLOWED_ORIGINS',
     'https://App.example.com:8443, https://*.Example.com,http://[::1]:3000,capacitor://localhost',

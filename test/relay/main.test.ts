@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -68,17 +68,37 @@ t.test('a relay that cannot start', async (t) => {
     t.equal(program.stdout, '')
   })
 
-  t.test('says that its port is taken', async (t) => {
-    const { url } = await runRelay(t)
-    const program = await startProgram(t, PROGRAM, {
-      RELAY_PORT: new URL(url).port,
-      REALTIME_HMAC_SECRET: SECRET,
-      REALTIME_API_KEY: KEY
+  for (const workers of ['1', '2']) {
+    t.test(`names RELAY_PORT when its port is taken, with ${workers} worker(s)`, async (t) => {
+      const { url } = await runRelay(t)
+      const program = await startProgram(t, PROGRAM, {
+        RELAY_PORT: new URL(url).port,
+        RELAY_WORKERS: workers,
+        REALTIME_HMAC_SECRET: SECRET,
+        REALTIME_API_KEY: KEY
+      })
+
+      t.same(await program.exited, { code: 1, signal: null })
+      t.match(program.stderr, /^relay: .*RELAY_PORT must be free .*EADDRINUSE/)
     })
+  }
+
+  t.test('says which variable may be a misspelled setting', async (t) => {
+    const program = await startProgram(t, PROGRAM, { REALTIME_HMAC_SECRET: SECRET, REALTIME_APIKEY: KEY })
 
     t.same(await program.exited, { code: 1, signal: null })
-    t.match(program.stderr, /^relay: cannot start: .*EADDRINUSE/)
+    t.equal(
+      program.stderr,
+      'relay: REALTIME_API_KEY is required\nrelay: REALTIME_APIKEY is not a setting. Did you mean REALTIME_API_KEY?\n'
+    )
   })
+})
+
+t.test('a relay warns about variables that resemble a setting, and names the setting', async (t) => {
+  const { program } = await runRelay(t, { TRUST_PROXIES: '10.0.0.1', RELAY_WORKRES: '2' })
+
+  t.match(await program.waitForLine('TRUST_PROXIES'), /"resembles":"TRUST_PROXY","msg":"unknown setting"/)
+  t.match(await program.waitForLine('RELAY_WORKRES'), /"resembles":"RELAY_WORKERS","msg":"unknown setting"/)
 })
 
 t.test('a relay that is told to stop', async (t) => {
@@ -167,7 +187,8 @@ t.test('a relay whose file is read again', async (t) => {
 t.test('SIGHUP during start-up', async (t) => {
   for (const workers of ['1', '2']) {
     t.test(`does not end a relay with ${workers} worker(s), which reads the file again once it listens`, async (t) => {
-      const file = join(t.testdir(), 'relay.json')
+      const folder = t.testdir({ 'new.json': JSON.stringify({ channel: { namespaces: [{ name: 'new' }] } }) })
+      const file = join(folder, 'relay.json')
       execFileSync('mkfifo', [file])
       const program = await startProgram(t, PROGRAM, {
         RELAY_PORT: '0',
@@ -176,15 +197,12 @@ t.test('SIGHUP during start-up', async (t) => {
         REALTIME_HMAC_SECRET: SECRET,
         REALTIME_API_KEY: KEY
       })
-      const write = async (namespace: string, before: () => void): Promise<void> => {
-        // Opens when the relay reads the file, which then waits for the text.
-        const pipe = await open(file, 'w')
-        before()
-        await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: namespace }] } }))
-        await pipe.close()
-      }
-      await write('old', () => program.signal('SIGHUP'))
-      await write('new', () => undefined)
+      // Opens when the relay reads the file, which then waits for the text.
+      const pipe = await open(file, 'w')
+      renameSync(join(folder, 'new.json'), file)
+      program.signal('SIGHUP')
+      await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: 'old' }] } }))
+      await pipe.close()
 
       const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
       await program.waitForLine('config reloaded', 60_000)

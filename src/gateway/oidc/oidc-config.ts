@@ -5,6 +5,7 @@ export interface OidcSettings {
   readonly NODE_ENV: string
   readonly PUBLIC_URL: string | null
   readonly API_SECRET: string | null
+  readonly API_SECRET_PREVIOUS: string | null
   readonly REDIS_URL: string | null
   readonly OIDC_ISSUER: string | null
   readonly OIDC_CLIENT_ID: string | null
@@ -87,14 +88,16 @@ const redirectFaults = ({ OIDC_REDIRECT_URI, PUBLIC_URL, NODE_ENV }: OidcSetting
 const SECRET_LENGTH = 32
 const DISTINCT_CHARACTERS = 4
 
-const secretFaults = ({ SESSION_SECRET, API_SECRET }: OidcSettings): string[] => {
+const secretFaults = ({ SESSION_SECRET, API_SECRET, API_SECRET_PREVIOUS }: OidcSettings): string[] => {
   if (SESSION_SECRET.length === 0) return ['SESSION_SECRET is required with OIDC_ISSUER']
   if (SESSION_SECRET.some((secret) => secret.length < SECRET_LENGTH))
     return [`SESSION_SECRET must have at least ${SECRET_LENGTH} characters, and so must each older one behind it`]
   if (SESSION_SECRET.some((secret) => new Set(secret).size < DISTINCT_CHARACTERS))
     return [`SESSION_SECRET is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`]
   // The backend knows that one.
-  return SESSION_SECRET.includes(API_SECRET ?? '') ? ['SESSION_SECRET must not be API_SECRET'] : []
+  return [API_SECRET, API_SECRET_PREVIOUS].some((secret) => SESSION_SECRET.includes(secret ?? ''))
+    ? ['SESSION_SECRET must not be API_SECRET']
+    : []
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/

@@ -11,16 +11,19 @@ const SHAPE = /^v1\.[A-Za-z0-9_-]{32}\.([0-9a-z]{1,11})\.[A-Za-z0-9_-]{43}$/
 export class CsrfTokens {
   readonly lifetimeSeconds = LIFETIME_SECONDS
   readonly #key: Uint8Array
+  readonly #previousKey: Uint8Array | null
   readonly #now: () => number
 
-  constructor(apiSecret: string, now: () => number = Date.now) {
-    this.#key = new Uint8Array(hkdfSync('sha256', apiSecret, '', 'gatehouse csrf token v1', 32))
+  /** Tokens of the previous secret are still good; none is issued with it. */
+  constructor(apiSecret: string, now: () => number = Date.now, previousSecret: string | null = null) {
+    this.#key = tokenKey(apiSecret)
+    this.#previousKey = previousSecret === null ? null : tokenKey(previousSecret)
     this.#now = now
   }
 
   issue(): string {
     const unsigned = `v1.${randomBytes(24).toString('base64url')}.${this.#nowSeconds().toString(36)}`
-    return `${unsigned}.${this.#signature(unsigned)}`
+    return `${unsigned}.${signature(unsigned, this.#key)}`
   }
 
   /** Issued by this service, and not too long ago. */
@@ -30,14 +33,18 @@ export class CsrfTokens {
     // Another instance's clock may be a little ahead.
     if (!(age > -60 && age < LIFETIME_SECONDS)) return false
     const end = token.lastIndexOf('.')
-    return sameSecret(token.slice(end + 1), this.#signature(token.slice(0, end)))
-  }
-
-  #signature(unsigned: string): string {
-    return createHmac('sha256', this.#key).update(unsigned).digest('base64url')
+    const [unsigned, given] = [token.slice(0, end), token.slice(end + 1)]
+    if (sameSecret(given, signature(unsigned, this.#key))) return true
+    return this.#previousKey !== null && sameSecret(given, signature(unsigned, this.#previousKey))
   }
 
   #nowSeconds(): number {
     return Math.floor(this.#now() / 1000)
   }
 }
+
+const tokenKey = (apiSecret: string): Uint8Array =>
+  new Uint8Array(hkdfSync('sha256', apiSecret, '', 'gatehouse csrf token v1', 32))
+
+const signature = (unsigned: string, key: Uint8Array): string =>
+  createHmac('sha256', key).update(unsigned).digest('base64url')

@@ -97,11 +97,13 @@ export const configView = (config: RelayConfig) => ({
   client: {
     ...picked(config.client, CLIENT),
     tokenHmacSecret: HIDDEN,
+    tokenHmacSecretPrevious: config.client.tokenHmacSecretPrevious === null ? null : HIDDEN,
     subscriptionTokenHmacSecret: HIDDEN
   },
   channels: channelsView(config.channels),
   api: {
     key: HIDDEN,
+    previousKey: config.api.previousKey === null ? null : HIDDEN,
     maxBodyBytes: config.api.maxBodyBytes,
     insecure: config.api.insecure,
     errorMode: config.api.errorMode

@@ -61,8 +61,11 @@ export interface ClientOptions {
   /** Whether a connection token must have an expiry. */
   readonly tokenExpiryRequired: boolean
   readonly tokenHmacSecret: string
+  /** Being replaced: its tokens are still accepted. */
+  readonly tokenHmacSecretPrevious: string | null
   /** The same as `tokenHmacSecret` where no other is configured. */
   readonly subscriptionTokenHmacSecret: string
+  readonly subscriptionTokenHmacSecretPrevious: string | null
   readonly tokenAudience: string | null
   readonly tokenIssuer: string | null
   readonly pingIntervalMs: number

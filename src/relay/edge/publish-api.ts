@@ -21,8 +21,8 @@ export interface PublishApiParts {
 export const publishApi =
   ({ calls, config, isLeaving, refused }: PublishApiParts): PublishApi =>
   (request, response, method) => {
-    const { key, insecure, maxBodyBytes, errorMode } = config()
-    if (!insecure && !hasKey(request, key)) {
+    const { key, previousKey, insecure, maxBodyBytes, errorMode } = config()
+    if (!insecure && !hasKey(request, key, previousKey)) {
       request.resume()
       refused(request)
       // Nobody unknown keeps a connection, or sends a body to its end.
@@ -55,10 +55,11 @@ const write = (response: ServerResponse, reply: ApiReply, asStatus: boolean): vo
 }
 
 /** The header where it is there, else the other spellings of old publishers. */
-const hasKey = ({ headers, url = '' }: IncomingMessage, key: string): boolean => {
+const hasKey = ({ headers, url = '' }: IncomingMessage, key: string, previousKey: string | null): boolean => {
   if (key === '') return false
   const given = headers['x-api-key'] ?? apiKeyOf(headers.authorization) ?? queryKey(url)
-  return typeof given === 'string' && sameSecret(given, key)
+  if (typeof given !== 'string') return false
+  return sameSecret(given, key) || (previousKey !== null && sameSecret(given, previousKey))
 }
 
 const apiKeyOf = (authorization: string | undefined): string | undefined =>

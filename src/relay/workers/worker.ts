@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { type AddressInfo, Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Environment } from '../../shared/env.js'
 import { createLogger } from '../../shared/logger.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
@@ -7,6 +6,7 @@ import { buildRelay } from '../app.js'
 import { relayConfig } from '../config.js'
 import { reloadConfigFile } from '../config-reload.js'
 import type { Engine } from '../engine/engine.js'
+import { listen } from '../listen.js'
 import { done, Link } from './link.js'
 import { OwnedEngine } from './owned-engine.js'
 import { OwnedPresence } from './owned-presence.js'
@@ -69,10 +69,8 @@ const serve = async (link: Link, begun: Begun, { environment, version, goodbyeMs
   }
   // It may have changed while the relay was built.
   file.changed()
-  server.listen(config.listen.port, config.listen.host)
-  await once(server, 'listening')
+  const { address, port } = await listen(server, config.listen)
   link.hears({ stop: closeOnSignal({ close, cutOff }, log, config.shutdownMs + goodbyeMs) })
-  const { address, port } = server.address() as AddressInfo
   link.tell('listening', (out) => out.text(address).number(port))
 }
 

@@ -1,0 +1,21 @@
+import { SettingsFault } from './env.js'
+
+/** The settings that say where a program listens. */
+export interface ListenSettings {
+  readonly host: string
+  readonly port: string
+}
+
+/** Why a program cannot listen, in terms of its settings; other errors are returned as they are. */
+export const listenFault = (error: unknown, { host, port }: ListenSettings): unknown => {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const faults: Readonly<Record<string, string>> = {
+    ENOTFOUND: `${host} must be an address of this machine, or a name of one`,
+    EAI_AGAIN: `${host} must be an address of this machine, or a name of one`,
+    EADDRNOTAVAIL: `${host} must be an address of this machine, or a name of one`,
+    EADDRINUSE: `${port} must be free`,
+    EACCES: `${port} must be one that this user may listen on`
+  }
+  const fault = faults[code]
+  return fault === undefined ? error : new SettingsFault([`${fault} (${message})`])
+}

@@ -1,0 +1,61 @@
+import type { Environment, Settings } from './env.js'
+
+/** A variable that no program reads, and the setting that it was probably meant to be. */
+export interface UnknownSetting {
+  readonly variable: string
+  readonly resembles: string
+}
+
+/** Variables that look like a misspelled setting. Others are not ours to judge: every environment is full of them. */
+export const unknownSettings = (settings: Settings, environment: Environment): readonly UnknownSetting[] => {
+  const known = new Set(Object.keys(settings).flatMap((name) => [name, `${name}_FILE`]))
+  return Object.keys(environment).flatMap((name) => {
+    if (known.has(name) || !environment[name]) return []
+    const resembles = nearest(name.toUpperCase().replaceAll(/[-.]/g, '_'), known)
+    return resembles === null ? [] : [{ variable: name, resembles }]
+  })
+}
+
+/** How an unknown setting is put to a person. */
+export const unknownSettingLine = ({ variable, resembles }: UnknownSetting): string =>
+  `${variable} is not a setting. Did you mean ${resembles}?`
+
+const MAX_EDITS = 3
+/** One edit for every four characters: a short name needs to be nearer to be the same word. */
+const CHARACTERS_PER_EDIT = 4
+
+const nearest = (name: string, known: Iterable<string>): string | null => {
+  let best: string | null = null
+  let fewest = Number.POSITIVE_INFINITY
+  for (const candidate of known) {
+    const longer = Math.max(name.length, candidate.length)
+    const allowed = Math.min(MAX_EDITS, Math.floor(longer / CHARACTERS_PER_EDIT))
+    if (Math.abs(name.length - candidate.length) > allowed) continue
+    const edits = editDistance(name, candidate)
+    if (edits > allowed || edits >= fewest) continue
+    best = candidate
+    fewest = edits
+  }
+  return best
+}
+
+/** Insertions, deletions, replacements, and swaps of two neighbours (optimal string alignment). */
+const editDistance = (left: string, right: string): number => {
+  let beforeLast: readonly number[] = []
+  let last: readonly number[] = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= left.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= right.length; column++) {
+      const isSame = left[row - 1] === right[column - 1]
+      const isSwap = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1]
+      const edits = [at(last, column) + 1, at(current, column - 1) + 1, at(last, column - 1) + (isSame ? 0 : 1)]
+      if (row > 1 && column > 1 && isSwap) edits.push(at(beforeLast, column - 2) + 1)
+      current.push(Math.min(...edits))
+    }
+    beforeLast = last
+    last = current
+  }
+  return at(last, right.length)
+}
+
+const at = (row: readonly number[], column: number): number => row[column] ?? Number.POSITIVE_INFINITY

@@ -1,0 +1,62 @@
+import t, { type Test } from 'tap'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import { openClient } from '../helper/raw-client.js'
+import { startRelay } from '../helper/relay.js'
+import { API_KEY, configOf, HMAC_SECRET } from '../helper/relay-rules.js'
+
+const PREVIOUS = 'the secret of relay tokens before that one'
+const PREVIOUS_KEY = 'the key of the publish API before that one'
+const FILE = { channel: { namespaces: [{ name: 'room' }] } }
+const ROTATING = { REALTIME_HMAC_SECRET_PREVIOUS: PREVIOUS, REALTIME_API_KEY_PREVIOUS: PREVIOUS_KEY }
+
+const signed = (secret: string, claims: object): string =>
+  signJwt({ sub: '42', ...claims }, secretKey(secret), { lifetimeSeconds: 60 })
+
+const connect = async (t: Test, url: string, secret: string): Promise<unknown> => {
+  const client = await openClient(t, url)
+  client.say({ id: 1, connect: { token: signed(secret, {}) } })
+  return Promise.race([client.next(), client.closed])
+}
+
+t.test('with the previous secrets', async (t) => {
+  const relay = await startRelay(t, FILE, ROTATING)
+
+  t.test('the relay accepts connection tokens that were signed with either secret, and no others', async (t) => {
+    t.match(await connect(t, relay.url, HMAC_SECRET), { connect: { client: String } })
+    t.match(await connect(t, relay.url, PREVIOUS), { connect: { client: String } })
+    t.equal(await connect(t, relay.url, 'another secret'), '3500 invalid token')
+  })
+
+  t.test('the relay accepts subscription tokens that were signed with either secret, and no others', async (t) => {
+    const client = await openClient(t, relay.url)
+    await client.ask({ id: 1, connect: { token: signed(PREVIOUS, {}) } })
+    const subscribe = (id: number, secret: string): Promise<unknown> => {
+      const channel = `room:${id}`
+      return client.ask({ id, subscribe: { channel, token: signed(secret, { channel }) } })
+    }
+    t.match(await subscribe(2, HMAC_SECRET), { subscribe: {} })
+    t.match(await subscribe(3, PREVIOUS), { subscribe: {} })
+    t.match(await subscribe(4, 'another secret'), { error: { code: 103 } })
+  })
+
+  t.test('the publish API accepts either key, and no others', async (t) => {
+    const statusWith = async (key: string): Promise<number> =>
+      (await relay.api('info', {}, { headers: { 'x-api-key': key } })).status
+    t.same([await statusWith(API_KEY), await statusWith(PREVIOUS_KEY), await statusWith('other')], [200, 200, 401])
+  })
+
+  t.test('a reload without them refuses them', async (t) => {
+    relay.running.configure(configOf(FILE))
+    t.equal(await connect(t, relay.url, PREVIOUS), '3500 invalid token')
+    t.equal((await relay.api('info', {}, { headers: { 'x-api-key': PREVIOUS_KEY } })).status, 401)
+  })
+})
+
+t.test('subscription tokens with a key of their own do not accept the previous secret of connections', async (t) => {
+  const client = { subscription_token: { enabled: true, hmac_secret_key: 'a key of their own' } }
+  const { url } = await startRelay(t, { ...FILE, client }, ROTATING)
+  const raw = await openClient(t, url)
+  await raw.ask({ id: 1, connect: { token: signed(PREVIOUS, {}) } })
+  const subscribe = { channel: 'room:1', token: signed(PREVIOUS, { channel: 'room:1' }) }
+  t.match(await raw.ask({ id: 2, subscribe }), { error: { code: 103 } })
+})
