@@ -12,7 +12,7 @@ const USUAL_HEADER = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9'
 
 const THREE_PARTS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
-/** How far another machine's clock may run ahead of ours before its `iat` is disbelieved. */
+/** How far the issuer's clock may be ahead of ours. */
 const CLOCK_SKEW_MS = 60_000
 
 // 1e11 is the year 5138 in seconds and March 1973 in milliseconds: an expiry on the wrong side of it was written in the
@@ -81,15 +81,15 @@ export const checkTimes = (
   const { nbf, iat } = claims
 
   if (claims.exp === undefined) throw new InvalidToken('no-expiry')
-  if (!hasWholeExpiry(claims)) throw new InvalidToken('bad-expiry')
+  if (!hasNumericExpiry(claims)) throw new InvalidToken('bad-expiry')
   if (claims.exp < expiryFrom || claims.exp >= expiryBelow) throw new InvalidToken('wrong-expiry-unit')
 
   if (nbf !== undefined) {
-    if (!isFiniteNumber(nbf)) throw new InvalidToken('bad-not-before')
-    if (nbf * ms > nowMs) throw new InvalidToken('not-yet-valid')
+    if (!isFiniteNumber(nbf) || nbf >= expiryBelow) throw new InvalidToken('bad-not-before')
+    if (nbf * ms > nowMs + CLOCK_SKEW_MS) throw new InvalidToken('not-yet-valid')
   }
   if (iat !== undefined) {
-    if (!isFiniteNumber(iat)) throw new InvalidToken('bad-issued-at')
+    if (!isFiniteNumber(iat) || iat >= expiryBelow) throw new InvalidToken('bad-issued-at')
     if (iat * ms > nowMs + CLOCK_SKEW_MS) throw new InvalidToken('issued-in-future')
   }
 
@@ -106,7 +106,9 @@ export const checkLifetime = (seconds: number): number => {
 // `kid`, `jku`, `jwk` and their like are left unread: there is one key, and no token chooses it.
 const checkHeader = (header: Record<string, unknown>): void => {
   if (header.alg !== 'HS256') throw new InvalidToken('bad-algorithm')
-  if (header.typ !== undefined && header.typ !== 'JWT') throw new InvalidToken('bad-header')
+  const { typ = 'JWT' } = header
+  // A media type, so its letter case means nothing (RFC 7515, 4.1.9).
+  if (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT') throw new InvalidToken('bad-header')
   // Both change what the token means, and jsonwebtoken passes over them.
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw new InvalidToken('bad-header')
 }
@@ -132,7 +134,8 @@ const parseJson = (text: string): unknown => {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const hasWholeExpiry = (claims: Readonly<Record<string, unknown>>): claims is TokenClaims =>
-  Number.isInteger(claims.exp)
+/** A fraction is allowed (RFC 7519, 2). */
+const hasNumericExpiry = (claims: Readonly<Record<string, unknown>>): claims is TokenClaims =>
+  Number.isFinite(claims.exp)
 
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)

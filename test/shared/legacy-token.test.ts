@@ -49,6 +49,8 @@ t.test('verifyLegacyToken', async (t) => {
     ['data with two =', withPayload(`{"a":11,"exp":${EXP}}`)],
     ['text outside ASCII', withPayload(`{"name":"Zoë 🦊","exp":${EXP}}`)],
     ['an nbf of this very millisecond', withPayload(`{"exp":${EXP},"nbf":${NOW}}`)],
+    ['an exp with a fraction', withPayload(`{"exp":${EXP}.5}`)],
+    ['an nbf 60 s ahead', withPayload(`{"exp":${EXP},"nbf":${NOW + 60_000}}`)],
     ['an iat 60 s ahead', withPayload(`{"exp":${EXP},"iat":${NOW + 60_000}}`)],
     ['the last exp that can be milliseconds', withPayload('{"exp":99999999999999}')]
   ]
@@ -140,7 +142,6 @@ t.test('verifyLegacyToken', async (t) => {
     ['an exp hidden in __proto__', withPayload(`{"__proto__":{"exp":${EXP}}}`), 'no-expiry'],
     ['an exp that is a string', withPayload(`{"exp":"${EXP}"}`), 'bad-expiry'],
     ['an exp that is null', withPayload('{"exp":null}'), 'bad-expiry'],
-    ['an exp with a fraction', withPayload(`{"exp":${EXP}.5}`), 'bad-expiry'],
     ['an exp that overflows to infinity', withPayload('{"exp":1e999}'), 'bad-expiry'],
     ['an exp in seconds', withPayload(`{"exp":${EXP / 1000}}`), 'wrong-expiry-unit'],
     ['the last exp that must be seconds', withPayload('{"exp":99999999999}'), 'wrong-expiry-unit'],
@@ -148,7 +149,7 @@ t.test('verifyLegacyToken', async (t) => {
     ['an exp in microseconds', withPayload(`{"exp":${EXP * 1000}}`), 'wrong-expiry-unit'],
     ['the first exp that must be microseconds', withPayload('{"exp":100000000000000}'), 'wrong-expiry-unit'],
     ['an exp past the last date there is', withPayload('{"exp":1e300}'), 'wrong-expiry-unit'],
-    ['an nbf in the future', withPayload(`{"exp":${EXP},"nbf":${NOW + 1}}`), 'not-yet-valid'],
+    ['an nbf more than 60 s ahead', withPayload(`{"exp":${EXP},"nbf":${NOW + 60_001}}`), 'not-yet-valid'],
     ['an nbf that is a string', withPayload(`{"exp":${EXP},"nbf":"${NOW}"}`), 'bad-not-before'],
     ['an iat more than 60 s ahead', withPayload(`{"exp":${EXP},"iat":${NOW + 60_001}}`), 'issued-in-future'],
     ['an iat that is a string', withPayload(`{"exp":${EXP},"iat":"${NOW}"}`), 'bad-issued-at']

@@ -3,6 +3,7 @@ import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
 import { INTERNAL, ReplyError, TOKEN_EXPIRED } from './errors.js'
+import { ttlSeconds } from './expiry.js'
 import { type Joined, joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { expiryFields, fieldIf, objectText, quote, replyText } from './protocol.js'
@@ -141,11 +142,11 @@ const connectResult = (connection: Connection, joined: ReadonlyMap<string, Joine
     connection.session = context.newId()
     context.sessions.set(connection.session, connection)
   }
-  const ttlSeconds = Number.isFinite(expiresAt) ? Math.max(1, Math.ceil((expiresAt - nowMs) / 1000)) : 0
+  const ttl = Number.isFinite(expiresAt) ? ttlSeconds(expiresAt, nowMs) : 0
   const { session } = connection
   return objectText(
     `,"client":"${connection.client}","version":${quote(context.version)}` +
-      expiryFields(ttlSeconds) +
+      expiryFields(ttl) +
       (joined.size > 0 ? `,"subs":${subscriptionsText(joined)}` : '') +
       (pings ? `,"ping":${Math.max(1, Math.round(client.pingIntervalMs / 1000))}` : '') +
       fieldIf(pings && client.pongTimeoutMs > 0, 'pong') +

@@ -6,6 +6,7 @@ import type { Context } from './context.js'
 import { type Disconnect, INSUFFICIENT_STATE } from './disconnect.js'
 import { EngineFault } from './engine-fault.js'
 import { type ReplyError, UNRECOVERABLE_POSITION } from './errors.js'
+import { ttlSeconds } from './expiry.js'
 import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import type { ChannelOptions } from './options.js'
@@ -164,11 +165,11 @@ const settlePlace = (
     connection.removeSubscription(subscription)
     return INSUFFICIENT_STATE
   }
-  const ttlSeconds = wish.expiresAt > 0 ? Math.max(1, Math.ceil((wish.expiresAt - context.nowMs()) / 1000)) : 0
+  const ttl = wish.expiresAt > 0 ? ttlSeconds(wish.expiresAt, context.nowMs()) : 0
   const recoveredList =
     publications.length > 0 ? `,"publications":${recoveredText(publications, page.epoch, granted.delta)}` : ''
   const result = objectText(
-    expiryFields(ttlSeconds) +
+    expiryFields(ttl) +
       fieldIf(granted.recoverable, 'recoverable') +
       fieldIf(granted.positioned, 'positioned') +
       (granted.positioned ? positionFields(told) : '') +

@@ -1,6 +1,7 @@
 import { channelSet, claimRules, type Outcome } from './connect.js'
 import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
+import { ttlSeconds } from './expiry.js'
 import { expiryFields, objectText, replyText } from './protocol.js'
 import { refreshRequest } from './requests.js'
 import { connectionClaims } from './tokens.js'
@@ -27,7 +28,6 @@ export const refresh = (connection: Connection, request: unknown, id: number): O
 export const extend = (connection: Connection, expiresAtSeconds: number): string => {
   connection.expiresAt = expiresAtSeconds > 0 ? expiresAtSeconds * 1000 : Number.POSITIVE_INFINITY
   connection.scheduleWake()
-  const left = expiresAtSeconds - Math.floor(connection.context.nowMs() / 1000)
-  const ttl = expiresAtSeconds > 0 ? Math.max(1, left) : 0
+  const ttl = expiresAtSeconds > 0 ? ttlSeconds(connection.expiresAt, connection.context.nowMs()) : 0
   return objectText(`,"client":"${connection.client}"${expiryFields(ttl)}`)
 }

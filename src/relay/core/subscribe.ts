@@ -5,6 +5,7 @@ import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
 import * as errors from './errors.js'
 import { ReplyError } from './errors.js'
+import { ttlSeconds } from './expiry.js'
 import { joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { expiryFields, objectText, replyText } from './protocol.js'
@@ -113,7 +114,7 @@ export const refreshSubscription = (connection: Connection, request: unknown, id
   subscription.expiresAt = claims.expiresAt * 1000
   subscription.info = claims.info
   connection.scheduleWake()
-  const ttl = claims.expiresAt > 0 ? Math.max(1, claims.expiresAt - Math.floor(connection.context.nowMs() / 1000)) : 0
+  const ttl = claims.expiresAt > 0 ? ttlSeconds(subscription.expiresAt, connection.context.nowMs()) : 0
   connection.reply(replyText(id, 'sub_refresh', objectText(expiryFields(ttl))))
   return null
 }

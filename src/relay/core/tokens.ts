@@ -29,7 +29,7 @@ export const NO_OVERRIDE: Override = {}
 export interface ConnectionClaims {
   /** '' for somebody without a name. */
   readonly user: string
-  /** In seconds; 0 for never. */
+  /** In seconds, possibly with a fraction; 0 for never. */
   readonly expiresAt: number
   readonly info: string | null
   readonly subscriptions: ReadonlyMap<string, ServerSubscription>
@@ -86,7 +86,7 @@ const isFor = ({ aud, iss }: Claims, { audience, issuer }: ClaimRules): boolean 
 /** `expire_at` decides when the connection ends, apart from when the token does. */
 const expiry = ({ exp = 0, expire_at: expireAt }: Claims): number | null => {
   const at = expireAt === undefined ? exp : expireAt
-  if (typeof at !== 'number' || !Number.isSafeInteger(at)) return null
+  if (typeof at !== 'number' || !Number.isFinite(at)) return null
   return Math.max(at, 0)
 }
 

@@ -35,7 +35,7 @@ t.test('connect', async (t) => {
 
   t.test('counts a token that is not good yet as expired', async (t) => {
     const { client, token, clock } = coreRelay()
-    const early = token({ sub: '42', nbf: Math.floor(clock.nowMs / 1000) + 60 })
+    const early = token({ sub: '42', nbf: Math.floor(clock.nowMs / 1000) + 120 })
 
     t.match(client().say({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
   })
@@ -154,7 +154,7 @@ t.test('claims of a connection', async (t) => {
     const [reply] = endless.say({ id: 1, connect: { token: endlessToken({ sub: '42' }) } })
     const nameless = client()
     nameless.say({ id: 1, connect: { token: endlessToken({}) } })
-    const early = client().say({ id: 1, connect: { token: endlessToken({ sub: '42', nbf: clock.nowMs / 1000 + 1 }) } })
+    const early = client().say({ id: 1, connect: { token: endlessToken({ sub: '42', nbf: clock.nowMs / 1000 + 61 }) } })
 
     t.match(reply, { connect: { client: /./, expires: undefined } })
     t.equal(nameless.closed, '3507 permission denied')

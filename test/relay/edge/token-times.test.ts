@@ -1,0 +1,101 @@
+import { createHmac } from 'node:crypto'
+import t from 'tap'
+import { openClient } from '../../helper/raw-client.js'
+import { officialClient, startRelay } from '../../helper/relay.js'
+import { HMAC_SECRET } from '../../helper/relay-rules.js'
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** A token with exactly these claims; the project's own signer writes whole seconds. */
+const tokenOf = (claims: Readonly<Record<string, unknown>>, header: object = { alg: 'HS256', typ: 'JWT' }): string => {
+  const text = `${part(header)}.${part({ sub: '42', ...claims })}`
+  return `${text}.${createHmac('sha256', HMAC_SECRET).update(text).digest('base64url')}`
+}
+
+const nowSeconds = (): number => Date.now() / 1000
+const wholeSeconds = (): number => Math.floor(nowSeconds())
+/** Longer than a slow machine needs between making a token and its use. */
+const HOUR = 3600
+
+t.test('a connection token', async (t) => {
+  const { url } = await startRelay(t)
+  const connect = async (token: string) => {
+    const client = await openClient(t, url)
+    client.say({ id: 1, connect: { token } })
+    return Promise.race([client.next(), client.closed])
+  }
+
+  t.test('a connection token with a fractional exp is accepted, and its ttl is a whole number', async (t) => {
+    const reply = await connect(tokenOf({ exp: wholeSeconds() + HOUR + 0.25 }))
+
+    t.match(reply, { connect: { expires: true, ttl: Number } })
+    t.ok(Number.isInteger((reply as { connect: { ttl: number } }).connect.ttl))
+  })
+
+  t.test('a connection token with a fractional expire_at is accepted', async (t) => {
+    const reply = await connect(tokenOf({ exp: wholeSeconds() + HOUR, expire_at: wholeSeconds() + HOUR + 0.5 }))
+
+    t.match(reply, { connect: { expires: true, ttl: Number } })
+  })
+
+  t.test('a connection token with typ in lower case is accepted', async (t) => {
+    t.match(await connect(tokenOf({ exp: wholeSeconds() + HOUR }, { alg: 'HS256', typ: 'jwt' })), { connect: {} })
+  })
+
+  for (const claim of ['iat', 'nbf']) {
+    t.test(`a connection token whose ${claim} is less than 60 s ahead is accepted`, async (t) => {
+      const token = tokenOf({ exp: wholeSeconds() + HOUR, [claim]: nowSeconds() + 55 })
+
+      t.match(await connect(token), { connect: { client: /./ } })
+    })
+
+    t.test(`a connection token whose ${claim} is far ahead receives the retryable error 109`, async (t) => {
+      const token = tokenOf({ exp: wholeSeconds() + 2 * HOUR, [claim]: nowSeconds() + HOUR })
+
+      t.match(await connect(token), { id: 1, error: { code: 109 } })
+    })
+
+    t.test(`a connection token whose ${claim} is in milliseconds is closed with 3500`, async (t) => {
+      t.equal(await connect(tokenOf({ exp: wholeSeconds() + HOUR, [claim]: Date.now() })), '3500 invalid token')
+    })
+  }
+
+  for (const expireAt of [99_999_999_999, 1e15, 1e300, 1.7e308]) {
+    t.test(`a ttl never exceeds uint32 where expire_at is ${expireAt}`, async (t) => {
+      const reply = (await connect(tokenOf({ exp: wholeSeconds() + HOUR, expire_at: expireAt }))) as {
+        connect: { ttl?: number }
+      }
+
+      t.ok((reply.connect.ttl ?? 0) <= 0xffffffff)
+      t.ok(Number.isInteger(reply.connect.ttl ?? 0))
+    })
+  }
+})
+
+t.test('every other ttl is a whole number within uint32', async (t) => {
+  const { url, api } = await startRelay(t)
+  const client = await openClient(t, url)
+  const far = { exp: wholeSeconds() + HOUR + 0.5, expire_at: 9e15 }
+  await client.ask({ id: 1, connect: { token: tokenOf(far) } })
+
+  t.match(await client.ask({ id: 2, refresh: { token: tokenOf(far) } }), { refresh: { ttl: 0xffffffff } })
+  const subscribing = { channel: 'floor:7', token: tokenOf({ ...far, channel: 'floor:7' }) }
+  t.match(await client.ask({ id: 3, subscribe: subscribing }), { subscribe: { ttl: 0xffffffff } })
+  t.match(await client.ask({ id: 4, sub_refresh: subscribing }), { sub_refresh: { ttl: 0xffffffff } })
+  await api('refresh', { user: '42', expire_at: 9e15 })
+  t.match(await client.next(), { push: { refresh: { ttl: 0xffffffff } } })
+})
+
+t.test('the official client asks for a new token where the clock of the first issuer is an hour ahead', async (t) => {
+  const edge = await startRelay(t)
+  const tokens = [
+    tokenOf({ exp: wholeSeconds() + 2 * HOUR, iat: nowSeconds() + HOUR }),
+    tokenOf({ exp: wholeSeconds() + HOUR, iat: wholeSeconds() })
+  ]
+  const client = officialClient(t, edge, 'websocket', { getToken: async () => tokens.shift() ?? '' })
+  const connected = new Promise((resolve) => client.once('connected', resolve))
+  client.connect()
+  await connected
+
+  t.equal(tokens.length, 0)
+})
