@@ -119,6 +119,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     // Nodes of several machines may all be called the same.
     nodeName: config.engine === 'redis' ? `${name} at ${hostname()} ${relay.context.node.slice(0, 4)}` : name,
     isEngineConnected: () => (config.engine === 'redis' ? engine.isReady : null),
+    unexpectedError: () => metrics.unexpectedError('admin'),
     pageFolder: adminPage,
     log
   })

@@ -33,7 +33,7 @@ export const testPublish =
         return
       }
       log.info({ address: call.address, channel }, 'an operator published')
-      const { offset = 0, epoch = '' } = JSON.parse(reply).result as Partial<TestPublished>
+      const { offset = 0, epoch = '' } = JSON.parse(String(reply)).result as Partial<TestPublished>
       call.json({ offset, epoch } satisfies TestPublished)
     })
 

@@ -32,6 +32,8 @@ export interface AdminParts {
   readonly nodeName: string
   /** Null where the engine is within the relay. */
   readonly isEngineConnected: () => boolean | null
+  /** A call failed that should not. */
+  readonly unexpectedError: () => void
   /** Where the built page is. */
   readonly pageFolder: string
   readonly log: Logger
@@ -82,7 +84,8 @@ export const buildAdmin = (parts: AdminParts): Admin => {
   }
 
   const failed = (call: AdminCall, error: unknown): void => {
-    log.error({ err: error }, 'a call of the admin page failed')
+    parts.unexpectedError()
+    log.error({ err: error }, 'call of the admin page failed')
     if (call.response.headersSent) call.response.destroy()
     else call.refuse(500, 'INTERNAL', 'The relay could not do it; its log says why.')
   }

@@ -3,8 +3,8 @@ import type { Context } from '../core/context.js'
 import { ReplyError } from '../core/errors.js'
 import type { Fleet } from '../core/fleet.js'
 import type { ChannelRules } from '../core/options.js'
+import { forEachInSlices } from '../core/slices.js'
 import type { ChannelRow, ChannelSort } from './contract.js'
-import { forEachInSteps } from './in-steps.js'
 import { rowsOfAll } from './listing.js'
 
 /** What one node knows of a channel; short, because there may be a hundred thousand. */
@@ -29,8 +29,8 @@ export const nodeChannels = async ({ hub, activity, nowMs }: Context, search: st
     const rate = active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10
     totals.push([name, subscribers, rate, active?.lastAt ?? 0, active?.kept(now) ?? 0])
   }
-  await forEachInSteps(hub.channels.values(), ({ name, size }) => add(name, size))
-  await forEachInSteps(activity.channels.keys(), (name) => {
+  await forEachInSlices(hub.channels.values(), ({ name, size }) => add(name, size))
+  await forEachInSlices(activity.channels.keys(), (name) => {
     if (!hub.channels.has(name)) add(name, 0)
   })
   return totals
@@ -51,14 +51,14 @@ export const allChannels = async (
 ): Promise<readonly ChannelRow[]> => {
   const merged = new Map<string, ChannelTotals>()
   for (const totals of await rowsOfAll(fleet, 'adminChannels', search)) {
-    await forEachInSteps(totals, (one) => {
+    await forEachInSlices(totals, (one) => {
       const other = merged.get(one[0])
       merged.set(one[0], other === undefined ? one : sum(one, other))
     })
   }
   const now = nowMs()
   const rows: ChannelRow[] = []
-  await forEachInSteps(merged.values(), (totals) => {
+  await forEachInSlices(merged.values(), (totals) => {
     const [, subscribers, , lastPublish] = totals
     if (subscribers > 0 || now - lastPublish < QUIET_MS) rows.push(rowOf(totals, rules))
   })

@@ -1,16 +1,16 @@
 import type { Context } from '../core/context.js'
 import type { Fleet } from '../core/fleet.js'
+import { forEachInSlices } from '../core/slices.js'
 import { byText, searchTest } from './channel-rows.js'
 import type { ConnectionRow, ConnectionSort } from './contract.js'
 import { waitingBytes } from './figures.js'
-import { forEachInSteps } from './in-steps.js'
 import { rowsOfAll } from './listing.js'
 
 export const nodeConnections = async ({ roster }: Context, node: string, search: string): Promise<ConnectionRow[]> => {
   const fits = searchTest(search)
   const rows: ConnectionRow[] = []
   // A copy: the list itself is shuffled whenever one goes.
-  await forEachInSteps([...roster.all], (connection) => {
+  await forEachInSlices([...roster.all], (connection) => {
     const { client, user, state, since, sink, outbox, subscriptions } = connection
     const { address, transport } = sink
     if (state !== 'live' || !(fits(user) || fits(address) || fits(client))) return

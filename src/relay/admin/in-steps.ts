@@ -4,15 +4,6 @@ const STEP = 2000
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Entries may come and go meanwhile where the list is a map. */
-export const forEachInSteps = async <Entry>(entries: Iterable<Entry>, work: (entry: Entry) => void): Promise<void> => {
-  let done = 0
-  for (const entry of entries) {
-    work(entry)
-    if (++done % STEP === 0) await nextTurn()
-  }
-}
-
 type Compare<Entry> = (left: Entry, right: Entry) => number
 
 /** Sorted pieces first, which are then merged two by two. */

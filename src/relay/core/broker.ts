@@ -1,3 +1,4 @@
+import type { EngineFault } from './engine-fault.js'
 import type { MaybePromise } from './maybe-promise.js'
 import type { HistoryOptions } from './options.js'
 
@@ -64,6 +65,15 @@ export interface Broker {
   isDelivering(channel: string): boolean
   /** Where the publication now is, or where an equal one already was; `NO_POSITION` without history. */
   publish(channel: string, publication: NewPublication, options: HistoryOptions): MaybePromise<Published>
+  /**
+   * The same publication on many channels; an outcome for each, in their order. For engines in another process or on
+   * another machine, so that the publication travels once. Never blocks the event loop for long.
+   */
+  publishToMany?(
+    channels: readonly string[],
+    publication: NewPublication,
+    options: HistoryOptions
+  ): Promise<readonly (Published | EngineFault)[]>
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): MaybePromise<void>
   close(): MaybePromise<void>
 }

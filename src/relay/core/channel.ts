@@ -33,6 +33,8 @@ export type Tap = (publication: Publication) => void
 
 /** One channel as this node sees it: who listens, and how far its stream has been delivered. */
 export class Channel {
+  /** Counts up as this node opens channels, from 1. */
+  number = 0
   readonly name: string
   readonly namespace: string
   options: ChannelOptions

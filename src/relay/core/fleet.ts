@@ -7,8 +7,8 @@ import type { ServerSubscription } from './tokens.js'
 /** By name: what can be asked, with what, and the answer of one node. All of it is JSON, because it may travel. */
 export interface Questions {
   readonly info: { readonly params: null; readonly answer: NodeInfo }
-  /** How many clients listen to each channel whose name fits; '' for all channels. */
-  readonly channels: { readonly params: string; readonly answer: Readonly<Record<string, number>> }
+  /** How many clients listen to each channel whose name fits; one page of them. */
+  readonly channelPage: { readonly params: ChannelPageParams; readonly answer: ChannelPage }
   readonly disconnect: { readonly params: DisconnectParams; readonly answer: null }
   readonly unsubscribe: { readonly params: UnsubscribeParams; readonly answer: null }
   /** Why it could not be done. */
@@ -72,6 +72,19 @@ export interface NodeInfo {
   readonly uptime: number
   readonly metrics: { readonly interval: number; readonly items: Readonly<Record<string, number>> }
   readonly process: { readonly cpu: number; readonly rss: number }
+}
+
+export interface ChannelPageParams {
+  /** '' for all channels. */
+  readonly pattern: string
+  /** The `next` of the page before; 0 for the first page. */
+  readonly after: number
+}
+
+export interface ChannelPage {
+  readonly channels: readonly (readonly [name: string, clients: number])[]
+  /** Null where this is the last page. */
+  readonly next: number | null
 }
 
 export interface Whom {

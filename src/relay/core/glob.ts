@@ -1,5 +1,7 @@
 /** `*` for any text and `?` for any character; everything else stands for itself. */
 export const globTest = (pattern: string): ((name: string) => boolean) => {
+  // Several stars in a row mean the same as one, and would be walked through for every name.
+  const glob = pattern.replace(/\*+/g, '*')
   // Without a regular expression, which a pattern full of stars would keep busy for ever.
   return (name) => {
     let at = 0
@@ -7,10 +9,10 @@ export const globTest = (pattern: string): ((name: string) => boolean) => {
     let star = -1
     let mark = 0
     while (from < name.length) {
-      if (at < pattern.length && pattern[at] !== '*' && (pattern[at] === '?' || pattern[at] === name[from])) {
+      if (at < glob.length && glob[at] !== '*' && (glob[at] === '?' || glob[at] === name[from])) {
         at++
         from++
-      } else if (pattern[at] === '*') {
+      } else if (glob[at] === '*') {
         star = at++
         mark = from
       } else if (star !== -1) {
@@ -18,7 +20,7 @@ export const globTest = (pattern: string): ((name: string) => boolean) => {
         from = ++mark
       } else return false
     }
-    while (pattern[at] === '*') at++
-    return at === pattern.length
+    if (glob[at] === '*') at++
+    return at === glob.length
   }
 }

@@ -13,6 +13,7 @@ export class Hub implements Delivery, Outgoing {
   readonly #channels = new Map<string, Channel>()
   readonly #parts: HubParts
   readonly #conflators: (path: string) => Conflator
+  #opened = 0
   #dirty: Group[] = []
   /** Namespace and time of what the groups hold. */
   #queued: { readonly namespace: string; readonly time: number }[] = []
@@ -43,6 +44,7 @@ export class Hub implements Delivery, Outgoing {
       this.#parts.watch,
       conflate === null ? null : this.#conflators(conflate)
     )
+    channel.number = ++this.#opened
     this.#channels.set(name, channel)
     return channel
   }

@@ -1,7 +1,11 @@
 import { afterProvenName, afterProvenString, afterProvenValue, NO_VALUE } from './json-proof.js'
 import { afterBlanks, parsedString, type Span, textBetween } from './json-scan.js'
+import { hasTooManyContainers } from './json-text.js'
 
 const [COMMA, OPEN_OBJECT, CLOSE_OBJECT] = [0x2c, 0x7b, 0x7d] as const
+
+/** No `Error`: it is answered, and nobody sees its stack. */
+export class TooManyContainers {}
 
 /** An object as it came: values are made only of those members that somebody asks for. */
 export class JsonObject {
@@ -38,10 +42,22 @@ export class JsonObject {
     return this.#members.map(({ name }) => name)
   }
 
-  /** Of several with this name the last counts, as it does for JSON.parse. */
+  /**
+   * Of several with this name the last counts, as it does for JSON.parse. Throws `TooManyContainers` where making the value
+   * would block the event loop.
+   */
   value(name: string): unknown {
-    const member = this.#members.findLast((each) => each.name === name)
-    return member === undefined ? undefined : JSON.parse(textBetween(this.#json, member.start, member.end))
+    const member = this.#last(name)
+    if (member === undefined) return undefined
+    const text = textBetween(this.#json, member.start, member.end)
+    if (hasTooManyContainers(text)) throw new TooManyContainers()
+    return JSON.parse(text)
+  }
+
+  /** The value where its text is at most so long, else undefined. */
+  shortValue(name: string, maxBytes: number): unknown {
+    const member = this.#last(name)
+    return member === undefined || member.end - member.start > maxBytes ? undefined : this.value(name)
   }
 
   has(name: string): boolean {
@@ -58,6 +74,10 @@ export class JsonObject {
   text(name: string): string | null {
     const place = this.place(name)
     return place === null ? null : textBetween(this.#json, place.start, place.end)
+  }
+
+  #last(name: string): Member | undefined {
+    return this.#members.findLast((each) => each.name === name)
   }
 }
 

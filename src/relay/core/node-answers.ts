@@ -1,6 +1,8 @@
-import { Answers, type NodeInfo } from './fleet.js'
+import type { Context } from './context.js'
+import { Answers, type ChannelPage, type ChannelPageParams, type NodeInfo } from './fleet.js'
 import { globTest } from './glob.js'
 import type { Relay } from './relay.js'
+import { Slices } from './slices.js'
 import { disconnectUser, refreshUser, subscribeUser, unsubscribeUser } from './user-actions.js'
 
 /** What a node says of its own connections to the fleet. */
@@ -8,11 +10,7 @@ export const nodeAnswers = (relay: Relay): Answers => {
   const { context } = relay
   const answers = new Answers()
   answers.set('info', () => nodeInfo(relay))
-  answers.set('channels', (pattern) => {
-    const fits = pattern === '' ? () => true : globTest(pattern)
-    const found = [...context.hub.channels.values()].filter(({ name }) => fits(name))
-    return Object.fromEntries(found.map(({ name, size }) => [name, size]))
-  })
+  answers.set('channelPage', (params) => channelPage(context, params))
   answers.set('disconnect', (params) => {
     disconnectUser(context, params)
     return null
@@ -32,6 +30,23 @@ export const nodeAnswers = (relay: Relay): Answers => {
     return client !== undefined
   })
   return answers
+}
+
+/** A page is one message between nodes, which neither of them may be busy with for long. */
+const CHANNELS_PER_PAGE = 5000
+
+/** Channels are numbered as they come, so a channel that is there all the time is on exactly one page. */
+const channelPage = async ({ hub }: Context, { pattern, after }: ChannelPageParams): Promise<ChannelPage> => {
+  const fits = pattern === '' ? () => true : globTest(pattern)
+  const slices = new Slices()
+  const channels: [name: string, clients: number][] = []
+  for (const { number, name, size } of hub.channels.values()) {
+    if (slices.isOverAfterStep) await slices.next()
+    if (number <= after || !fits(name)) continue
+    channels.push([name, size])
+    if (channels.length === CHANNELS_PER_PAGE) return { channels, next: number }
+  }
+  return { channels, next: null }
 }
 
 const nodeInfo = (relay: Relay): NodeInfo => {

@@ -89,8 +89,18 @@ export const historyText = (publications: readonly Publication[], { epoch, offse
   return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
 }
 
+/** At most as long as `historyText` makes it, without making it. */
+export const historyLength = (publications: readonly Publication[]): number => {
+  let length = 0
+  for (const { data, info, tags } of publications) length += data.length + (info?.length ?? 0) + (tags?.length ?? 0)
+  return length
+}
+
+export const presenceEntryText = ([client, info]: readonly [client: string, info: string]): string =>
+  `"${client}":${info}`
+
 export const presenceText = (presence: ReadonlyMap<string, string>): string =>
-  `{"presence":{${[...presence].map(([client, info]) => `"${client}":${info}`).join(',')}}}`
+  `{"presence":{${[...presence].map(presenceEntryText).join(',')}}}`
 
 export const presenceStatsText = (clients: number, users: number): string =>
   `{"num_clients":${clients},"num_users":${users}}`

@@ -2,7 +2,9 @@ import type { NewPublication, Published } from './broker.js'
 import type { ChannelKind } from './channels.js'
 import type { Context } from './context.js'
 import { BAD_REQUEST, ReplyError } from './errors.js'
+import { hasTooManyContainers, MAX_CONTAINERS } from './json-text.js'
 import { after, type MaybePromise } from './maybe-promise.js'
+import type { ChannelOptions } from './options.js'
 
 export const PLAIN_PUBLICATION: NewPublication = {
   data: 'null',
@@ -21,7 +23,9 @@ export type FaultFinder = (schema: string) => string | null
 const faultFinder =
   ({ schemaFault }: Context, { data }: NewPublication): FaultFinder =>
   (schema) =>
-    schemaFault(schema, JSON.parse(data))
+    hasTooManyContainers(data)
+      ? `data holds more than ${MAX_CONTAINERS} objects and lists, too many to check against ${schema}`
+      : schemaFault(schema, JSON.parse(data))
 
 /** For a publication to many channels: each schema looks at it once, else a large one would cost its size for every channel. */
 export const rememberingFaultFinder = (context: Context, publication: NewPublication): FaultFinder => {
@@ -40,16 +44,28 @@ export const publishOn = (
   publication: NewPublication,
   findFault: FaultFinder = faultFinder(context, publication)
 ): MaybePromise<Published | ReplyError> => {
-  const { namespace, options } = kind
-  const fault = options.schema === null ? null : findFault(options.schema)
-  if (fault !== null) return new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${fault}`)
-  const asDelta = options.deltaPublish && !publication.delta
-  const published = context.broker.publish(channel, asDelta ? { ...publication, delta: true } : publication, options)
-  return after(published, (result) => {
-    if (result.suppressedBy === null) {
-      context.watch.published(namespace)
-      context.activity.published(channel, kind, context.nowMs(), result.offset > 0)
-    } else context.watch.suppressed(namespace, result.suppressedBy)
+  const { options } = kind
+  const refusal = publicationFault(options, findFault)
+  if (refusal !== null) return refusal
+  return after(context.broker.publish(channel, withDelta(publication, options), options), (result) => {
+    countPublished(context, kind, channel, result)
     return result
   })
+}
+
+/** Error 107 for data that does not fit the schema of its namespace, else null. */
+export const publicationFault = ({ schema }: ChannelOptions, findFault: FaultFinder): ReplyError | null => {
+  const fault = schema === null ? null : findFault(schema)
+  return fault === null ? null : new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${fault}`)
+}
+
+/** The publication as the namespace has it published. */
+export const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions): NewPublication =>
+  deltaPublish && !publication.delta ? { ...publication, delta: true } : publication
+
+export const countPublished = (context: Context, kind: ChannelKind, channel: string, result: Published): void => {
+  if (result.suppressedBy === null) {
+    context.watch.published(kind.namespace)
+    context.activity.published(channel, kind, context.nowMs(), result.offset > 0)
+  } else context.watch.suppressed(kind.namespace, result.suppressedBy)
 }

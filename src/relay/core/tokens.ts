@@ -1,3 +1,5 @@
+import { afterProvenValue, NO_VALUE } from './json-proof.js'
+import { afterBlanks } from './json-scan.js'
 import { onOneLine } from './json-text.js'
 
 // What the claims of a token mean, once its signature has been checked.
@@ -144,13 +146,9 @@ const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undef
 }
 
 export const jsonFromBase64 = (encoded: string): string | undefined => {
-  const text = Buffer.from(encoded, 'base64').toString()
-  try {
-    JSON.parse(text)
-    return onOneLine(text)
-  } catch {
-    return undefined
-  }
+  const json = Buffer.from(encoded, 'base64')
+  const end = afterProvenValue(json, afterBlanks(json, 0))
+  return end !== NO_VALUE && afterBlanks(json, end) === json.length ? onOneLine(json.toString()) : undefined
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -20,8 +20,10 @@ const connectionsOf = ({ roster }: Context, { user, client, session }: Whom): re
 
 export const disconnectUser = (context: Context, { whom, spared, code, reason }: DisconnectParams): void => {
   const disconnect = new Disconnect(code, reason)
+  // A set: both the list and the user's connections may be long.
+  const staying = new Set(spared)
   for (const connection of connectionsOf(context, whom)) {
-    if (!spared.includes(connection.client)) connection.end(disconnect)
+    if (!staying.has(connection.client)) connection.end(disconnect)
   }
 }
 

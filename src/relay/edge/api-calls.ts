@@ -9,14 +9,18 @@ import type { Relay } from '../core/relay.js'
 import { API_METHODS, type ApiMethodName, NOT_FOUND, NUMBERED_METHODS } from './api-methods.js'
 import { errorJson, resultJson } from './api-reply.js'
 import { ApiRequest, BadField } from './api-request.js'
+import { ApiWork } from './api-work.js'
+import { LongText } from './long-answer.js'
 
 export interface ApiWatch {
   apiAnswered(method: string, seconds: number): void
   apiRefused(method: string, code: number): void
+  /** Something failed that should not: the cause is in the log. */
+  unexpectedError(source: 'api' | 'http'): void
 }
 
-/** JSON text of the answer; an error apart, because its status may differ; null for a body that is no JSON. */
-export type ApiReply = string | ReplyError | null
+/** JSON text of the answer, in one piece or several; an error apart, because its status may differ; null for a body that is no JSON. */
+export type ApiReply = string | LongText | ReplyError | null
 
 /** Gives null for what is no object. Throws `BadField`. */
 type RequestReader = () => JsonObject | null
@@ -24,6 +28,22 @@ type RequestReader = () => JsonObject | null
 /** A body of empty ones would otherwise hold half a million, and everybody else up for seconds. */
 const MAX_COMMANDS = 10_000
 const TOO_MANY = new BadField('commands', `must be at most ${MAX_COMMANDS}`)
+
+/** Results of these may be large: only so many of them are fetched at the same time. */
+const READING: ReadonlySet<string> = new Set(['presence', 'presence_stats', 'history', 'channels', 'info'])
+const READS_AT_ONCE = 16
+
+// Longer ones are neither a method nor an id, whatever they are.
+const MAX_METHOD_BYTES = 64
+const MAX_ID_BYTES = 20
+
+/** One of several commands in a body. */
+interface Command {
+  readonly method: string
+  readonly read: RequestReader
+}
+
+type Result = string | ReplyError
 
 /** Runs what a body asks for. */
 export class ApiCalls {
@@ -42,83 +62,121 @@ export class ApiCalls {
     const request = requestIn(body)
     if (request === undefined) return null
     if (method === 'batch') return this.#batch(request, body)
-    const called = this.#call(method, () => request)
+    const called = this.#call({ method, read: () => request }, new ApiWork())
     return after(called, (result) => (result instanceof ReplyError ? result : resultJson(result)))
   }
 
   /** A body of commands that name their method. Each has its answer on a line of its own, in the same order. */
-  many(body: Buffer): MaybePromise<ApiReply> {
+  async many(body: Buffer): Promise<ApiReply> {
     const commands = commandsIn(body)
     if (commands === null || commands.length === 0) return null
     if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
-    const replies = commands.map((command) => {
-      const called = this.#call(methodName(command.value('method')), () => paramsOf(command, body))
-      const number = command.value('id')
-      const id = Number.isSafeInteger(number) && number !== 0 ? `"id":${number},` : ''
-      return after(called, (result) => `{${id}${replyJson(result).slice(1)}`)
-    })
-    return joinReplies(replies, (all) => all.join('\n'))
+    const results = await this.#callAll(commands, (command) => ({
+      method: methodOf(command),
+      read: () => paramsOf(command, body)
+    }))
+    const texts: string[] = []
+    for (const [index, command] of commands.entries()) {
+      const result = results[index] ?? INTERNAL
+      const before = `${index === 0 ? '' : '\n'}{${idText(command)}`
+      if (result instanceof ReplyError) texts.push(before, errorJson(result).slice(1))
+      else texts.push(`${before}"result":`, result, '}')
+    }
+    return new LongText(texts)
   }
 
   /** Several commands in one request: for small channels the request is half of what a publication costs. */
-  #batch(request: JsonObject | null, body: Buffer): MaybePromise<ApiReply> {
+  async #batch(request: JsonObject | null, body: Buffer): Promise<ApiReply> {
     const list = request?.place('commands') ?? null
     if (list === null && request?.has('commands')) return thereTwice('commands').reply
     if (list === null || !isListAt(body, list.start)) return new BadField('commands', 'must be a list').reply
     const commands: (JsonObject | null)[] = []
     eachEntry(body, list.start, (start) => commands.push(JsonObject.at(body, start)) <= MAX_COMMANDS)
     if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
-    const replies = commands.map((command) => {
-      const [method = ''] = command?.names ?? []
-      const called = this.#call(method, () => command && objectIn(command, method, body))
-      return after(called, (result) => (result instanceof ReplyError ? errorJson(result) : `{"${method}":${result}}`))
+    const methods = commands.map((command) => command?.names[0] ?? '')
+    const results = await this.#callAll(commands, (command, index) => {
+      const method = methods[index] ?? ''
+      return { method, read: () => command && objectIn(command, method, body) }
     })
-    return joinReplies(replies, (all) => `{"replies":[${all.join(',')}]}`)
+    const texts = ['{"replies":[']
+    for (const [index, result] of results.entries()) {
+      const comma = index === 0 ? '' : ','
+      if (result instanceof ReplyError) texts.push(comma, errorJson(result))
+      else texts.push(`${comma}{"${methods[index]}":`, result, '}')
+    }
+    texts.push(']}')
+    return new LongText(texts)
   }
 
-  #call(method: string, read: RequestReader): MaybePromise<string | ReplyError> {
+  /** Starts the commands in their order, in slices: everybody else is served in between. */
+  async #callAll<Entry>(
+    entries: readonly Entry[],
+    commandOf: (entry: Entry, index: number) => Command
+  ): Promise<readonly Result[]> {
+    const work = new ApiWork()
+    const results: MaybePromise<Result>[] = []
+    let reads: Promise<Result>[] = []
+    for (const [index, entry] of entries.entries()) {
+      if (work.slices.isOver) await work.slices.next()
+      const command = commandOf(entry, index)
+      const result = this.#call(command, work)
+      results.push(result)
+      if (work.barrier !== null) {
+        await work.barrier
+        work.barrier = null
+      }
+      if (result instanceof Promise && READING.has(command.method)) reads.push(result)
+      if (reads.length === READS_AT_ONCE) {
+        await Promise.all(reads)
+        reads = []
+      }
+    }
+    return results.some((result) => result instanceof Promise) ? Promise.all(results) : (results as Result[])
+  }
+
+  /** Never throws, and its promise never rejects: one command that fails is answered in its place, and the others go on. */
+  #call({ method, read }: Command, work: ApiWork): MaybePromise<Result> {
     if (!isMethod(method)) return NOT_FOUND
     const startedAt = performance.now()
-    return after(this.#run(method, read), (result) => {
+    const answered = (result: Result): Result => {
       this.#watch.apiAnswered(method, (performance.now() - startedAt) / 1000)
       if (result instanceof ReplyError) this.#watch.apiRefused(method, result.code)
       return result
-    })
-  }
-
-  /** One command that fails is answered in its place; the others go on. */
-  #run(method: ApiMethodName, read: RequestReader): MaybePromise<string | ReplyError> {
-    const failed = (error: unknown): ReplyError => {
-      if (error instanceof BadField) return error.reply
-      if (!(error instanceof EngineFault)) this.#log.error({ err: error, method }, 'an API call failed')
-      return INTERNAL
     }
+    const failed = (error: unknown): Result => answered(this.#failure(method, error))
     try {
-      const result = API_METHODS[method](this.#relay, new ApiRequest(read()))
-      return result instanceof Promise ? result.catch(failed) : result
+      const result = API_METHODS[method](this.#relay, new ApiRequest(read()), work)
+      return result instanceof Promise ? result.then(answered, failed) : answered(result)
     } catch (error) {
       return failed(error)
     }
+  }
+
+  #failure(method: ApiMethodName, error: unknown): ReplyError {
+    if (error instanceof BadField) return error.reply
+    if (!(error instanceof EngineFault)) {
+      this.#watch.unexpectedError('api')
+      this.#log.error({ err: error, method }, 'API call failed')
+    }
+    return INTERNAL
   }
 }
 
 const isMethod = (name: string): name is ApiMethodName => Object.hasOwn(API_METHODS, name)
 
 /** By name, in any letter case, or by number; none is the first of them. Nothing else is made into a number: it could throw. */
-const methodName = (method: unknown): string => {
+const methodOf = (command: JsonObject): string => {
+  if (!command.has('method')) return NUMBERED_METHODS[0]
+  const method = command.shortValue('method', MAX_METHOD_BYTES)
   if (typeof method === 'string') return method.toLowerCase()
-  const number = method ?? 0
+  const number = method === null ? 0 : method
   return typeof number === 'number' ? (NUMBERED_METHODS[number] ?? '') : ''
 }
 
-const replyJson = (result: string | ReplyError): string =>
-  result instanceof ReplyError ? errorJson(result) : resultJson(result)
-
-const joinReplies = (
-  replies: readonly MaybePromise<string>[],
-  join: (replies: readonly string[]) => string
-): MaybePromise<string> =>
-  replies.some((reply) => reply instanceof Promise) ? Promise.all(replies).then(join) : join(replies as string[])
+const idText = (command: JsonObject): string => {
+  const id = command.shortValue('id', MAX_ID_BYTES)
+  return Number.isSafeInteger(id) && id !== 0 ? `"id":${id},` : ''
+}
 
 /** The request that a body is: null where that is no object, undefined where the body is no JSON. */
 const requestIn = (body: Buffer): JsonObject | null | undefined => {
@@ -144,7 +202,7 @@ const NO_PARAMS = JsonObject.at(Buffer.from('{}'), 0)
 
 const paramsOf = (command: JsonObject, body: Buffer): JsonObject | null => {
   if (!command.has('params')) return NO_PARAMS
-  return objectIn(command, 'params', body) ?? (command.value('params') === null ? NO_PARAMS : null)
+  return objectIn(command, 'params', body) ?? (command.text('params') === 'null' ? NO_PARAMS : null)
 }
 
 /** The member of this name; null where it is no object. */

@@ -1,21 +1,32 @@
+import { EMPTY_CHANNEL, broadcast as publishToMany } from '../core/broadcast.js'
 import type { NewPublication, Position } from '../core/broker.js'
 import { type ChannelKind, channelKind, hasHistory } from '../core/channels.js'
 import { Disconnect, FORCED } from '../core/disconnect.js'
 import { EngineFault } from '../core/engine-fault.js'
 import { INTERNAL, NOT_AVAILABLE, ReplyError } from '../core/errors.js'
-import type { NodeAnswer, Params, Question, Whom } from '../core/fleet.js'
+import type { ChannelPage, NodeAnswer, Params, Question, Whom } from '../core/fleet.js'
 import { readHistory } from '../core/history-reading.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
-import { historyText, objectText, positionFields, presenceStatsText, presenceText, quote } from '../core/protocol.js'
+import {
+  historyLength,
+  historyText,
+  objectText,
+  positionFields,
+  presenceEntryText,
+  presenceStatsText,
+  quote
+} from '../core/protocol.js'
 import { rememberingFaultFinder } from '../core/publish.js'
 import type { Relay } from '../core/relay.js'
 import { isObject } from '../core/requests.js'
+import { forEachInSlices, joinInSlices } from '../core/slices.js'
 import type { Action } from '../core/watch.js'
 import { errorJson, resultJson } from './api-reply.js'
 import { type ApiRequest, BadField } from './api-request.js'
+import { type ApiWork, RESPONSE_TOO_LARGE } from './api-work.js'
 
 /** Answers with the JSON text of a result. Throws `BadField` where the request cannot be read. */
-export type ApiMethod = (relay: Relay, request: ApiRequest) => MaybePromise<string | ReplyError>
+export type ApiMethod = (relay: Relay, request: ApiRequest, work: ApiWork) => MaybePromise<string | ReplyError>
 
 /** 104 has other words here than for clients. */
 export const NOT_FOUND = new ReplyError(104, 'not found')
@@ -49,23 +60,45 @@ const engineFaultJson = (error: unknown): string => {
   return errorJson(INTERNAL)
 }
 
+// Up to here a broadcast is made as so many publications: within one turn, together with what else the request publishes.
+const FEW_CHANNELS = 64
+const FEW_CHARACTERS = 256 * 1024
+
 /** Every channel has an answer of its own; one that fails does not hold up the others. */
-const broadcast: ApiMethod = (relay, request) => {
+const broadcast: ApiMethod = (relay, request, work) => {
   const channels = request.texts('channels')
   if (channels.length === 0) throw new BadField('channels', 'is missing')
   const publication = publicationOf(request)
+  if (channels.length > FEW_CHANNELS || channels.length * publication.data.length > FEW_CHARACTERS) {
+    const responses = broadcastToMany(relay, channels, publication, work)
+    // Only to wait for: an error is for the caller of this method.
+    work.barrier = responses.catch(() => undefined)
+    return responses
+  }
   const findFault = rememberingFaultFinder(relay.context, publication)
   const responses = channels.map((channel) => {
-    if (channel === '') return errorJson(new BadField('channels', 'must not have an empty name').reply)
-    const answer = after(relay.publish(channel, publication, findFault), (outcome) =>
-      outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
-    )
+    if (channel === '') return outcomeJson(EMPTY_CHANNEL)
+    const answer = after(relay.publish(channel, publication, findFault), outcomeJson)
     return answer instanceof Promise ? answer.catch(engineFaultJson) : answer
   })
   const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
   return responses.some((each) => each instanceof Promise)
     ? Promise.all(responses).then(write)
     : write(responses as string[])
+}
+
+const outcomeJson = (outcome: Position | ReplyError): string =>
+  outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
+
+const broadcastToMany = async (
+  { context }: Relay,
+  channels: readonly string[],
+  publication: NewPublication,
+  { slices }: ApiWork
+): Promise<string> => {
+  const outcomes = await publishToMany(context, channels, publication, slices)
+  const texts = await joinInSlices(outcomes, outcomeJson, slices)
+  return `{"responses":[${texts}]}`
 }
 
 const whom = (request: ApiRequest): Whom => ({
@@ -156,21 +189,32 @@ const onChannel =
   (
     action: Action,
     isOn: (kind: ChannelKind) => boolean,
-    run: (relay: Relay, channel: string, request: ApiRequest, kind: ChannelKind) => MaybePromise<string | ReplyError>
+    run: (
+      relay: Relay,
+      channel: string,
+      request: ApiRequest,
+      work: ApiWork,
+      kind: ChannelKind
+    ) => MaybePromise<string | ReplyError>
   ): ApiMethod =>
-  (relay, request) => {
+  (relay, request, work) => {
     const channel = request.requiredText('channel')
     const kind = channelKind(channel, relay.context.channels)
     if (kind instanceof ReplyError) return kind
     if (!isOn(kind)) return NOT_AVAILABLE
     relay.context.watch.acted(action, kind.namespace)
-    return run(relay, channel, request, kind)
+    return run(relay, channel, request, work, kind)
   }
 
 const presence = onChannel(
   'presence',
   ({ options }) => options.presence,
-  (relay, channel) => after(relay.context.presence.read(channel), presenceText)
+  async (relay, channel, _request, work) => {
+    if (work.isSpent) return RESPONSE_TOO_LARGE
+    const present = await relay.context.presence.read(channel)
+    const texts = await joinInSlices(present, presenceEntryText, work.slices, work.left)
+    return work.fit(texts === null ? null : `{"presence":{${texts}}}`)
+  }
 )
 
 const presenceStats = onChannel(
@@ -183,16 +227,21 @@ const presenceStats = onChannel(
 const history = onChannel(
   'history',
   ({ options }) => hasHistory(options),
-  (relay, channel, request, { options }) => {
+  (relay, channel, request, work, { options }) => {
+    if (work.isSpent) return RESPONSE_TOO_LARGE
     const range = {
       channel,
       limit: request.whole('limit', Number.MIN_SAFE_INTEGER),
       since: request.position('since'),
       reverse: request.flag('reverse')
     }
-    return after(readHistory(relay.context, range, options), (page) =>
-      page instanceof ReplyError ? page : historyText(page.publications, page)
-    )
+    return after(readHistory(relay.context, range, options), (page) => {
+      if (page instanceof ReplyError) return page
+      // Before it is written: the text of one page may be longer than a text can be.
+      return historyLength(page.publications) > work.left
+        ? work.refuse()
+        : work.fit(historyText(page.publications, page))
+    })
   }
 )
 
@@ -206,20 +255,40 @@ const historyRemove = onChannel(
     })
 )
 
-const channels: ApiMethod = (relay, request) =>
-  after(relay.context.fleet.ask('channels', request.text('pattern')), (answers) => {
-    const counts = new Map<string, number>()
-    for (const { answer } of answers) {
-      for (const [name, clients] of Object.entries(answer)) counts.set(name, (counts.get(name) ?? 0) + clients)
-    }
-    const found = [...counts].map(([name, clients]) => `${quote(name)}:{"num_clients":${clients}}`)
-    return `{"channels":{${found.join(',')}}}`
-  })
+/** Longer than any name that somebody would look for. */
+const MAX_PATTERN_LENGTH = 1024
 
-const info: ApiMethod = (relay) =>
-  after(
-    relay.context.fleet.ask('info', null),
-    (answers) => `{"nodes":[${answers.map(({ answer }) => JSON.stringify(answer)).join(',')}]}`
+const channels: ApiMethod = async ({ context: { fleet } }, request, work) => {
+  const pattern = request.text('pattern')
+  if (pattern.length > MAX_PATTERN_LENGTH) {
+    throw new BadField('pattern', `must not be longer than ${MAX_PATTERN_LENGTH} characters`)
+  }
+  if (work.isSpent) return RESPONSE_TOO_LARGE
+  const counts = new Map<string, number>()
+  const add = ({ channels }: ChannelPage): Promise<void> =>
+    forEachInSlices(channels, ([name, clients]) => counts.set(name, (counts.get(name) ?? 0) + clients), work.slices)
+  for (const { node, answer } of await fleet.ask('channelPage', { pattern, after: 0 })) {
+    await add(answer)
+    for (let { next } = answer; next !== null; ) {
+      const page: ChannelPage | null = await fleet.askOne(node, 'channelPage', { pattern, after: next })
+      // The node is gone, and its clients with it.
+      if (page === null) break
+      await add(page)
+      next = page.next
+    }
+  }
+  const texts = await joinInSlices(
+    counts,
+    ([name, clients]) => `${quote(name)}:{"num_clients":${clients}}`,
+    work.slices,
+    work.left
+  )
+  return work.fit(texts === null ? null : `{"channels":{${texts}}}`)
+}
+
+const info: ApiMethod = (relay, _request, work) =>
+  after(relay.context.fleet.ask('info', null), (answers) =>
+    work.fit(`{"nodes":[${answers.map(({ answer }) => JSON.stringify(answer)).join(',')}]}`)
   )
 
 /** In the order of the numbers that old publishers use for them. */

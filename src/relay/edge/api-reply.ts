@@ -12,6 +12,7 @@ const STATUSES: Readonly<Record<number, number>> = {
   100: 500,
   102: 404,
   104: 404,
+  106: 400,
   107: 400,
   108: 400,
   112: 416,

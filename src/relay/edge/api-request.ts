@@ -1,7 +1,7 @@
 import { NO_POSITION, type Position } from '../core/broker.js'
 import { BAD_REQUEST, ReplyError } from '../core/errors.js'
-import type { JsonObject } from '../core/json-object.js'
-import { onOneLine } from '../core/json-text.js'
+import { type JsonObject, TooManyContainers } from '../core/json-object.js'
+import { MAX_CONTAINERS, onOneLine } from '../core/json-text.js'
 import { isObject } from '../core/requests.js'
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
@@ -28,7 +28,12 @@ export class ApiRequest {
   }
 
   value(field: string): unknown {
-    return this.#fields.value(field) ?? undefined
+    try {
+      return this.#fields.value(field) ?? undefined
+    } catch (error) {
+      if (!(error instanceof TooManyContainers)) throw error
+      throw new BadField(field, `must not hold more than ${MAX_CONTAINERS} objects and lists`)
+    }
   }
 
   text(field: string): string {

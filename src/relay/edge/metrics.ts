@@ -35,6 +35,8 @@ const ACCEPT_PROTOCOL = 'h1'
 
 const SLOW = 3008
 
+const ERROR_SOURCES = ['api', 'http', 'admin'] as const
+
 const REFUSAL_REASONS = ['origin', 'limit', 'rate', 'address'] as const
 
 /**
@@ -166,6 +168,11 @@ export class RelayMetrics implements Watch {
   readonly #refused = new Counters('relay_connections_refused_total', 'Clients that were refused before they began.', [
     'reason'
   ])
+  readonly #unexpectedErrors = new Counters(
+    'relay_unexpected_errors_total',
+    'Errors that ended a request, a connection or a command and should not happen; the log has their cause.',
+    ['source']
+  )
   #published = 0
   readonly #engineOutages = new Counter('relay_engine_outages_total', 'Times that the engine went away.')
   readonly #engineRefusals = new Counter(
@@ -202,6 +209,7 @@ export class RelayMetrics implements Watch {
     this.#conflated,
     this.#slow,
     this.#refused,
+    this.#unexpectedErrors,
     this.#engineOutages,
     this.#engineRefusals,
     this.#engineStrangers
@@ -211,6 +219,7 @@ export class RelayMetrics implements Watch {
     this.#readAtScrape(sources)
     // From the start: a series that appears with its first refusals hides them from who watches for a rise.
     for (const reason of REFUSAL_REASONS) this.#refused.of(reason)
+    for (const source of ERROR_SOURCES) this.#unexpectedErrors.of(source)
     collectProcessMetrics(this.#registry)
   }
 
@@ -304,6 +313,10 @@ export class RelayMetrics implements Watch {
 
   apiRefused(method: string, code: number): void {
     this.#apiErrors.of('http', method, String(code)).value += 1
+  }
+
+  unexpectedError(source: (typeof ERROR_SOURCES)[number]): void {
+    this.#unexpectedErrors.of(source).value += 1
   }
 
   suppressed(namespace: string, reason: 'idempotency' | 'version'): void {

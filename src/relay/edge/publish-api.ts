@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sameSecret } from '../../shared/same-secret.js'
 import type { RelayConfig } from '../config.js'
-import { ReplyError } from '../core/errors.js'
-import { after } from '../core/maybe-promise.js'
+import { INTERNAL, ReplyError } from '../core/errors.js'
+import type { MaybePromise } from '../core/maybe-promise.js'
 import type { ApiCalls, ApiReply } from './api-calls.js'
 import { bareErrorJson, errorJson, statusOf } from './api-reply.js'
 import { answer, JSON_TYPE, readBody, TEXT_TYPE } from './http-answer.js'
+import { answerLong } from './long-answer.js'
 
 /** `POST /api/<method>` with a request, or `POST /api`, where the method is '', with commands that name theirs. */
 export type PublishApi = (request: IncomingMessage, response: ServerResponse, method: string) => void
@@ -16,10 +17,12 @@ export interface PublishApiParts {
   readonly isLeaving: () => boolean
   /** Somebody without the right key wanted to publish. */
   readonly refused: (request: IncomingMessage) => void
+  /** A request failed that should not; the process goes on. */
+  readonly failed: (error: unknown) => void
 }
 
 export const publishApi =
-  ({ calls, config, isLeaving, refused }: PublishApiParts): PublishApi =>
+  ({ calls, config, isLeaving, refused, failed }: PublishApiParts): PublishApi =>
   (request, response, method) => {
     const { key, previousKey, insecure, maxBodyBytes, errorMode } = config()
     if (!insecure && !hasKey(request, key, previousKey)) {
@@ -40,18 +43,37 @@ export const publishApi =
         answer(response, 503)
         return
       }
-      // An answer comes before the fan-out, which begins when this turn of the event loop ends.
-      void after(method === '' ? calls.many(body) : calls.one(method, body), (reply) =>
-        write(response, reply, asStatus)
-      )
+      void respond(response, asStatus, () => (method === '' ? calls.many(body) : calls.one(method, body)), failed)
     })
   }
 
-const write = (response: ServerResponse, reply: ApiReply, asStatus: boolean): void => {
+/** An answer comes before the fan-out, which begins when this turn of the event loop ends. */
+const respond = async (
+  response: ServerResponse,
+  asStatus: boolean,
+  run: () => MaybePromise<ApiReply>,
+  failed: (error: unknown) => void
+): Promise<void> => {
+  try {
+    const reply = run()
+    const written = write(response, reply instanceof Promise ? await reply : reply, asStatus)
+    if (written !== undefined) await written
+  } catch (error) {
+    failed(error)
+    if (response.headersSent) response.destroy()
+    else refuse(response, INTERNAL, asStatus)
+  }
+}
+
+const write = (response: ServerResponse, reply: ApiReply, asStatus: boolean): MaybePromise<void> => {
   if (reply === null) answer(response, 400, 'the body is not JSON\n', TEXT_TYPE)
-  else if (!(reply instanceof ReplyError)) answer(response, 200, reply, JSON_TYPE)
-  else if (asStatus) answer(response, statusOf(reply), bareErrorJson(reply), JSON_TYPE)
-  else answer(response, 200, errorJson(reply), JSON_TYPE)
+  else if (reply instanceof ReplyError) refuse(response, reply, asStatus)
+  else return answerLong(response, 200, reply, JSON_TYPE)
+}
+
+const refuse = (response: ServerResponse, error: ReplyError, asStatus: boolean): void => {
+  if (asStatus) answer(response, statusOf(error), bareErrorJson(error), JSON_TYPE)
+  else answer(response, 200, errorJson(error), JSON_TYPE)
 }
 
 /** The header where it is there, else the other spellings of old publishers. */

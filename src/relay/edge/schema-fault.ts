@@ -5,6 +5,8 @@ import { schemas } from '../../../schemas/registry.js'
 // Compiled when the first publication needs it; checking costs next to nothing then.
 const compiled = new Map<string, TypeCheck<TSchema>>()
 
+const MAX_PATH = 200
+
 const compile = (name: string): TypeCheck<TSchema> | null => {
   const known = compiled.get(name)
   if (known !== undefined) return known
@@ -20,5 +22,7 @@ export const schemaFault = (name: string, data: unknown): string | null => {
   if (check === null) return `there is no schema ${name}`
   if (check.Check(data)) return null
   const first = check.Errors(data).First()
-  return `data${first?.path.replaceAll('/', '.') ?? ''} does not fit ${name}: ${(first?.message ?? 'not valid').toLowerCase()}`
+  // Names in the data may be as long as the data, and a broadcast repeats the text for every channel.
+  const path = first?.path.slice(0, MAX_PATH).replaceAll('/', '.') ?? ''
+  return `data${path} does not fit ${name}: ${(first?.message ?? 'not valid').toLowerCase()}`
 }

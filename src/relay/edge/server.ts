@@ -29,6 +29,11 @@ export interface ServerParts {
 /** The only file that knows paths. */
 export const buildServer = (parts: ServerParts): Server => {
   const { relay, door, config, log, watch, troubles, routes } = parts
+  /** Only this request fails, and the process goes on. */
+  const failed = (source: 'api' | 'http', error: unknown): void => {
+    watch.unexpectedError(source)
+    log.error({ err: error, source }, 'request failed')
+  }
   const upgrade = webSocketUpgrade(relay, door)
   const calls = new ApiCalls(relay, watch, log)
   const admin = parts.admin(calls)
@@ -36,7 +41,8 @@ export const buildServer = (parts: ServerParts): Server => {
     calls,
     config: () => config().api,
     isLeaving: () => door.isClosed,
-    refused: (request) => troubles.add('key', door.addressOf(request))
+    refused: (request) => troubles.add('key', door.addressOf(request)),
+    failed: (error) => failed('api', error)
   })
   const paths: Readonly<Record<string, HttpRoute>> = {
     ...routes,
@@ -70,12 +76,25 @@ export const buildServer = (parts: ServerParts): Server => {
 
   const server = createServer(
     { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: REQUEST_TIMEOUT_MS, ...UPGRADE_OPTIONS },
-    handle
+    (request, response) => {
+      try {
+        handle(request, response)
+      } catch (error) {
+        failed('http', error)
+        if (response.headersSent) response.destroy()
+        else answer(response, 500, '', ['Connection', 'close'])
+      }
+    }
   )
   keepAllHeaderLines(server)
   onUpgrade(server, (request, socket, head) => {
-    if (hasTooManyHeaderLines(request)) refuseUpgrade(socket, 431)
-    else upgrade(request, socket, head)
+    try {
+      if (hasTooManyHeaderLines(request)) refuseUpgrade(socket, 431)
+      else upgrade(request, socket, head)
+    } catch (error) {
+      failed('http', error)
+      socket.destroy()
+    }
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) {

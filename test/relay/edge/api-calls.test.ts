@@ -5,7 +5,7 @@ import { FleetOfOne } from '../../../src/relay/engine/fleet-of-one.js'
 import { coreRelay } from '../../helper/relay-core.js'
 
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
-const UNWATCHED = { apiAnswered: () => undefined, apiRefused: () => undefined }
+const UNWATCHED = { apiAnswered: () => undefined, apiRefused: () => undefined, unexpectedError: () => undefined }
 
 t.test('a broadcast answers for each channel, where the servers of some are away', async (t) => {
   const { engine } = coreRelay()

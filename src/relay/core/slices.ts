@@ -1,0 +1,70 @@
+// Long work in pieces: between two of them the event loop serves everybody else.
+
+/** Short enough that nobody notices, long enough that ordinary calls fit into one. */
+const SLICE_MS = 10
+/** Reading the clock for each of many small steps would cost more than the steps. */
+const STEPS_PER_LOOK = 64
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** The time that one piece of work may take before it has to let others run. */
+export class Slices {
+  #startedAt = performance.now()
+  #steps = 0
+
+  get isOver(): boolean {
+    return performance.now() - this.#startedAt >= SLICE_MS
+  }
+
+  /** As `isOver`, for steps of about a microsecond. */
+  get isOverAfterStep(): boolean {
+    this.#steps += 1
+    return this.#steps % STEPS_PER_LOOK === 0 && this.isOver
+  }
+
+  /** Settles when everybody else has had a turn. */
+  async next(): Promise<void> {
+    await nextTurn()
+    this.#startedAt = performance.now()
+  }
+}
+
+/** Entries may be added and removed meanwhile where the list is a map. */
+export const forEachInSlices = async <Entry>(
+  entries: Iterable<Entry>,
+  work: (entry: Entry) => void,
+  slices = new Slices()
+): Promise<void> => {
+  for (const entry of entries) {
+    work(entry)
+    if (slices.isOverAfterStep) await slices.next()
+  }
+}
+
+/** Joined so often, because a long text that was made by appending is one long chain until somebody reads it. */
+const ENTRIES_PER_PART = 1000
+
+/** The texts of all entries with commas in between, or null once they are longer than `maxLength`. */
+export const joinInSlices = async <Entry>(
+  entries: Iterable<Entry>,
+  text: (entry: Entry) => string,
+  slices: Slices,
+  maxLength = Number.POSITIVE_INFINITY
+): Promise<string | null> => {
+  const parts: string[] = []
+  let part: string[] = []
+  let length = 0
+  for (const entry of entries) {
+    const next = text(entry)
+    length += next.length + 1
+    if (length > maxLength) return null
+    part.push(next)
+    if (part.length === ENTRIES_PER_PART) {
+      parts.push(part.join(','))
+      part = []
+    }
+    if (slices.isOverAfterStep) await slices.next()
+  }
+  if (part.length > 0) parts.push(part.join(','))
+  return parts.join(',')
+}

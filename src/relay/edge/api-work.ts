@@ -1,0 +1,42 @@
+import { LIMIT_EXCEEDED, ReplyError } from '../core/errors.js'
+import { Slices } from '../core/slices.js'
+
+const MIB = 1024 * 1024
+/** All of a response is in memory at once, and a text beyond V8's limit cannot be made at all. */
+const MAX_RESPONSE_LENGTH = 16 * MIB
+
+export const RESPONSE_TOO_LARGE = new ReplyError(
+  LIMIT_EXCEEDED.code,
+  `${LIMIT_EXCEEDED.message}: the responses to one request must not exceed ${MAX_RESPONSE_LENGTH / MIB} MiB`
+)
+
+/** What the commands of one HTTP request share: how long they run before others do, and how much they may answer. */
+export class ApiWork {
+  readonly slices = new Slices()
+  /** A call that takes several turns: no later command of the request starts before it is done, which keeps their order. */
+  barrier: Promise<unknown> | null = null
+  #left = MAX_RESPONSE_LENGTH
+  #isSpent = false
+
+  /** How long the result of a call that reads may still be. */
+  get left(): number {
+    return this.#left
+  }
+
+  /** A result did not fit: the rest of what reads is refused without being read. */
+  get isSpent(): boolean {
+    return this.#isSpent
+  }
+
+  /** The result, or an error where it is null or longer than what is left. */
+  fit(result: string | null): string | ReplyError {
+    if (result === null || result.length > this.#left) return this.refuse()
+    this.#left -= result.length
+    return result
+  }
+
+  refuse(): ReplyError {
+    this.#isSpent = true
+    return RESPONSE_TOO_LARGE
+  }
+}
