@@ -39,68 +39,87 @@ const hasOneDecoding = (path: string): boolean => {
   return new URL(path, 'http://host').pathname === path
 }
 
-// A path of only these characters, without a slash at its end, cannot be another spelling of anything.
-const PLAINLY_SPELT = /^(?:\/[a-z0-9_-]+)*$/
+/** Declared and strict paths as a tree of segments. */
+interface PathNode {
+  /** The segment as it is declared. */
+  readonly segment: string
+  /** What may follow, by its folded form. */
+  readonly literals: Map<string, PathNode>
+  parameter: PathNode | null
+  /** A declared path ends here. */
+  isDeclared: boolean
+  /** This path and everything below it is strict. */
+  isStrict: boolean
+}
+
+const newNode = (segment: string): PathNode => ({
+  segment,
+  literals: new Map(),
+  parameter: null,
+  isDeclared: false,
+  isStrict: false
+})
 
 /**
- * Knows the paths that rules and schemas are tied to, so that a different spelling of one (letter case, a slash at the
- * end, a look-alike letter) cannot slip past them to a backend that is less particular.
+ * Knows the paths that rules and schemas are tied to, so that a look-alike of one cannot slip past them to a backend that
+ * ignores letter case, a trailing slash, or the difference between a character and its encoded or compatibility form.
  */
 export class KnownPaths {
-  readonly #templates: readonly (readonly string[])[]
-  readonly #longestWord: number
+  readonly #root = newNode('')
+  #depth = 0
+  /** Whether no declared path has a capital or an encoded character. */
+  #isFolded = true
 
   /** Templates as the router takes them: `/api/zones/:id`. */
   constructor(templates: Iterable<string>) {
-    this.#templates = [...new Set(templates)].map((template) => template.slice(1).split('/'))
-    this.#longestWord = Math.max(...[...STRICT_AREAS, ...this.#templates.flat()].map((word) => word.length))
+    for (const template of templates) this.#add(template).isDeclared = true
+    for (const area of STRICT_AREAS) this.#add(`/api/${area}`).isStrict = true
   }
 
+  /** Whether a canonical path is another form of a declared or strict path, and not that path itself. */
   isMisspelt(path: string): boolean {
-    if (PLAINLY_SPELT.test(path)) return false
-    const spelt = path.slice(1).split('/')
-    const meant = spelt.filter((segment) => !vanishes(segment)).map((segment) => namesFor(segment, this.#longestWord))
-    if (couldBeStrict(meant) && !(isStrict(spelt) && spelt.at(-1) !== '')) return true
-    // One by one: `/api/users/Roles` is a user to us, and to another the list of roles.
-    return this.#templates.some((template) => couldMatch(template, meant) && !matches(template, spelt))
+    const slashAtEnd = path.endsWith('/')
+    if (this.#isFolded && !slashAtEnd && !HAS_OTHER_FORM.test(path)) return false
+    // One segment more than the longest known path is enough to see that it is none of them.
+    const segments = path.slice(1, slashAtEnd ? -1 : undefined).split('/', this.#depth + 1)
+    return leadsToOtherPath(this.#root, segments, 0, !slashAtEnd)
+  }
+
+  #add(template: string): PathNode {
+    const segments = template.slice(1).split('/')
+    this.#depth = Math.max(this.#depth, segments.length)
+    return segments.reduce((node, segment) => {
+      if (segment.startsWith(':')) {
+        node.parameter ??= newNode(segment)
+        return node.parameter
+      }
+      const folded = foldedForm(segment)
+      this.#isFolded &&= folded === segment
+      const child = node.literals.get(folded) ?? newNode(segment)
+      node.literals.set(folded, child)
+      return child
+    }, this.#root)
   }
 }
 
-const isStrict = ([root, area]: readonly string[]): boolean => root === 'api' && STRICT_AREAS.includes(area ?? '')
+/** Every path is followed: `/api/users/Roles` is a user to the router, and the list of roles to another server. */
+const leadsToOtherPath = (node: PathNode, segments: readonly string[], index: number, isExact: boolean): boolean => {
+  if (node.isStrict && !isExact) return true
+  const segment = segments[index]
+  if (segment === undefined) return node.isDeclared && !isExact
+  const literal = node.literals.size === 0 ? undefined : node.literals.get(foldedForm(segment))
+  if (literal && leadsToOtherPath(literal, segments, index + 1, isExact && literal.segment === segment)) return true
+  return node.parameter !== null && leadsToOtherPath(node.parameter, segments, index + 1, isExact)
+}
 
-const couldBeStrict = ([root, area]: readonly (readonly string[])[]): boolean =>
-  root?.includes('api') === true && STRICT_AREAS.some((strict) => area?.includes(strict))
+// In a canonical path, other characters are the same in every form.
+const HAS_OTHER_FORM = /[A-Z%]/
 
-const matches = (template: readonly string[], segments: readonly string[]): boolean =>
-  template.length === segments.length &&
-  template.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index]))
-
-const couldMatch = (template: readonly string[], segments: readonly (readonly string[])[]): boolean =>
-  template.length === segments.length &&
-  template.every((part, index) => part.startsWith(':') || segments[index]?.includes(part))
-
-/** Nothing at all, or only what some backend drops: what stands around it then moves together. */
-const vanishes = (segment: string): boolean => /^[\s\p{C}\p{M}.+]*$/u.test(decodeURIComponent(segment))
-
-/**
- * What forgiving backends could take a segment for: any case, accents and width, stray characters ignored, and cut off
- * at any of them (an extension, a parameter, a port), in all combinations: `+ad~min.json` is `admin` to somebody.
- */
-const namesFor = (segment: string, longest: number): string[] => {
-  const decoded = decodeURIComponent(segment)
-  return [decoded, decoded.normalize('NFKD')].flatMap((text) => {
-    // Both ways, because who compares in capitals takes a dotless i for an i.
-    const pieces = text
-      .toUpperCase()
-      .toLowerCase()
-      .split(/[^a-z0-9_-]+/)
-    const names: string[] = []
-    let name = ''
-    for (const piece of pieces) {
-      name += piece
-      if (name.length > longest) break
-      names.push(name)
-    }
-    return names
-  })
+/** What a server that decodes, normalises and ignores letter case makes of a segment. */
+const foldedForm = (segment: string): string => {
+  if (!HAS_OTHER_FORM.test(segment)) return segment
+  if (!segment.includes('%')) return segment.toLowerCase()
+  // To upper case first, because servers that compare in upper case take a dotless i for an i. The dot that is left of a
+  // capital I with a dot is dropped: the Turkish lower case of that letter is i.
+  return decodeURIComponent(segment).normalize('NFKC').toUpperCase().toLowerCase().replaceAll('\u0307', '')
 }

@@ -22,7 +22,7 @@ t.test('a login from a browser', async (t) => {
     })
   }
 
-  for (const path of ['/api/auth/login.json', '/api/auth/login:x', '/api/auth/Login', '/api/auth/login/']) {
+  for (const path of ['/api/auth/Login', '/api/auth/login/', '/api/auth/%EF%BD%8Cogin']) {
     t.test(`has no other address: ${path}`, async (t) => {
       const { send, backend } = await startGateway(t)
       const answer = await send(path, { method: 'POST', body: JSON.stringify({ ...LOGIN, okta: true }) })
