@@ -14,6 +14,7 @@ export const refuser =
   (error, reply) => {
     const refusal = refusalOf(error)
     const requestId = reply.request.id
+    reply.request.refusalCode = refusal.code
     // A body that ends because its sender left is nobody's fault, and nobody is there to be told.
     const gone = reply.raw.destroyed || reply.request.raw.errored !== null
     if (!gone) count(refusal.code)

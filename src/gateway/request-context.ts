@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalAddress } from '../shared/address.js'
 import type { AppClaims } from '../shared/app-token.js'
+import type { RefusalCode } from './errors.js'
 import type { SessionCookie } from './session/credentials.js'
 
 declare module 'fastify' {
@@ -15,6 +16,8 @@ declare module 'fastify' {
     sessionCookie: SessionCookie | null
     /** The app token that the session exchange put in place of a missing one. */
     exchangedToken: string | null
+    /** The code of the refusal that the gateway answered with. */
+    refusalCode: RefusalCode | null
   }
 }
 
@@ -28,6 +31,7 @@ export const decorateRequestContext = (app: FastifyInstance, watch: AnswerWatch)
   app.decorateRequest('auth', null)
   app.decorateRequest('sessionCookie', null)
   app.decorateRequest('exchangedToken', null)
+  app.decorateRequest('refusalCode', null)
 
   // At once, because a request whose answer is out has lost its socket.
   app.addHook('onRequest', (request, reply, done) => {

@@ -232,6 +232,37 @@ t.test('the log of the gateway', async (t) => {
     })
   }
 
+  const CODES: readonly (readonly [method: string, path: string, headers: object, line: object])[] = [
+    ['GET', '/api/zones/7', {}, { status: 200, route: '/api/zones/:id', code: undefined }],
+    ['GET', '/api/unknown', {}, { status: 200, route: '/api/*', code: undefined }],
+    [
+      'POST',
+      '/api/zones',
+      { ...signedIn, origin: 'https://app.example.com' },
+      { status: 403, route: '/api/zones', code: 'ORIGIN_REFUSED' }
+    ],
+    ['POST', '/api/zones', {}, { status: 403, route: '/api/zones', code: 'CSRF_MISMATCH' }],
+    ['GET', '/api/admin/x', {}, { status: 401, route: '/api/*', code: 'UNAUTHENTICATED' }],
+    ['GET', '/nowhere', {}, { status: 404, route: 'none', code: 'NOT_FOUND' }],
+    ['GET', '/api//zones', {}, { status: 400, code: 'AMBIGUOUS_PATH' }],
+    ['GET', '/api/%zz', {}, { status: 400, route: 'none', code: 'AMBIGUOUS_PATH' }]
+  ]
+  for (const [method, path, headers, line] of CODES) {
+    t.test(`has route and error code in the line of ${method} ${path}: ${JSON.stringify(line)}`, async (t) => {
+      const gateway = await startGateway(t, { env: { PUBLIC_URL: 'https://wrong.example.com' } })
+      await gateway.send(path, { method, headers: { ...headers } })
+      const lines = await requestLines(gateway)
+      t.match(lines, [line])
+      t.equal(lines.length, 1)
+    })
+  }
+
+  t.test('has the error code of a backend that is gone', async (t) => {
+    const gateway = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
+    await gateway.send('/api/zones')
+    t.match(await requestLines(gateway), [{ status: 502, route: '/api/zones', code: 'BACKEND_UNREACHABLE' }])
+  })
+
   const PHONE_PATHS: readonly (readonly [path: string, logged: string])[] = [
     [`/api/phone-beacon/${SECRET}`, '/api/phone-beacon/…'],
     [`/api/phone-beacon/${SECRET.repeat(10)}`, '/api/phone-beacon/…'],
@@ -337,6 +368,7 @@ const LINE_FIELDS = [
   'path',
   'pid',
   'requestId',
+  'route',
   'status',
   'time'
 ]
@@ -351,7 +383,9 @@ t.test('the line of a request', async (t) => {
       const lines = await requestLines(gateway)
       t.equal(lines.length, 1)
       t.match(lines, [{ level: INFO, ...line, ip: '127.0.0.1', ms: Number, requestId: answer.headers['x-request-id'] }])
-      t.same(Object.keys(lines[0] ?? {}).sort(), LINE_FIELDS, 'and nothing else')
+      const { code, ...fields } = lines[0] ?? {}
+      t.equal(code, answer.headers['x-gateway-error'], 'the error code of a refusal')
+      t.same(Object.keys(fields).sort(), LINE_FIELDS, 'and nothing else')
     })
   }
 

@@ -1,6 +1,6 @@
 import { type Backend, backendRefusal } from '../proxy/backend.js'
 import { turn, wholeBody } from '../session/backend-call.js'
-import { type Session, sessionOf } from '../session/session-answer.js'
+import { isRefusal, readLoginAnswer, type Session } from '../session/session-answer.js'
 import type { Identity } from './identity.js'
 
 /** What the backend says to somebody whom the provider vouches for. */
@@ -61,14 +61,13 @@ const read = (status: number, body: Buffer, now: number): AccountLogin => {
   if (status >= 500 || NOT_NOW.has(status) || status < 200) return { kind: 'no-answer', reason: `status ${status}` }
   if (status >= 400) return { kind: 'no-account', status }
   const answer = jsonOf(body)
-  const session = status < 300 ? sessionOf(answer, now) : null
-  if (session !== null) return { kind: 'session', session }
-  return isRefusal(answer)
-    ? { kind: 'no-account', status }
-    : { kind: 'no-answer', reason: `status ${status} with a body that is no login answer` }
+  if (isRefusal(answer)) return { kind: 'no-account', status }
+  if (status >= 300) return { kind: 'no-answer', reason: `status ${status}` }
+  const { session, missing } = readLoginAnswer(answer, now)
+  return session === null
+    ? { kind: 'no-answer', reason: `status ${status}, login response without ${missing}` }
+    : { kind: 'session', session }
 }
-
-const isRefusal = (answer: unknown): boolean => (answer as { success?: unknown } | null)?.success === false
 
 const jsonOf = (body: Buffer): unknown => {
   try {

@@ -18,18 +18,26 @@ const END_OF_TIME_MS = 8.64e15
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The session in a login answer `{ success: true, data: { token, user, expiresIn } }`, or null where there is none. */
-export const sessionOf = (answer: unknown, now: number): Session | null => {
-  const { success, data } = fields(answer)
-  const { token, user: userFields, permissions, expiresIn } = fields(data)
-  if (success !== true || typeof token !== 'string' || !isUsableToken(token)) return null
+export type LoginAnswer =
+  | { readonly session: Session; readonly missing: null }
+  /** Names the first field that a session needs and that is missing or unusable. */
+  | { readonly session: null; readonly missing: string }
+
+/** Reads a login answer `{ success: true, data: { token, user, expiresIn } }`. */
+export const readLoginAnswer = (answer: unknown, now: number): LoginAnswer => {
+  if (!isObject(answer)) return without('a JSON object')
+  if (answer.success !== true) return without('success')
+  if (!isObject(answer.data)) return without('data')
+  const { token, user: userFields, permissions, expiresIn } = answer.data
+  if (typeof token !== 'string' || !isUsableToken(token)) return without('data.token')
 
   const decoded = decodeClaims(token)
   const expiresAtMs = decoded?.expiresAtMs ?? (typeof expiresIn === 'number' ? now + expiresIn * 1000 : Number.NaN)
-  if (!(expiresAtMs > now && expiresAtMs <= END_OF_TIME_MS)) return null
+  if (!(expiresAtMs > now && expiresAtMs <= END_OF_TIME_MS))
+    return without(decoded === null ? 'data.expiresIn' : 'a future exp in data.token')
 
-  const user = fields(userFields)
-  return {
+  const user = isObject(userFields) ? userFields : {}
+  const session: Session = {
     token,
     user: {
       userId: fitting('userId', user.userId ?? user.id),
@@ -41,9 +49,19 @@ export const sessionOf = (answer: unknown, now: number): Session | null => {
     expiresAtMs: Math.trunc(expiresAtMs),
     lifetimeSeconds: Math.floor((expiresAtMs - now) / 1000)
   }
+  return { session, missing: null }
 }
 
-const fields = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
+/** The session in a login answer, or null where there is none. */
+export const sessionOf = (answer: unknown, now: number): Session | null => readLoginAnswer(answer, now).session
+
+/** Whether a backend says in the body that it refuses the login. */
+export const isRefusal = (answer: unknown): boolean => isObject(answer) && answer.success === false
+
+const without = (missing: string): LoginAnswer => ({ session: null, missing })
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * What pages may rely on, or nothing: half an id or half a role would be another one. So the cookie stays small too;

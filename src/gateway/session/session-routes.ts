@@ -12,7 +12,7 @@ import { isClosed } from '../response-close.js'
 import { type BackendAnswer, backendCaller } from './backend-call.js'
 import { cookieOptions, cookieValues, setCookie } from './cookies.js'
 import type { CsrfTokens } from './csrf-tokens.js'
-import { sessionOf } from './session-answer.js'
+import { isRefusal, readLoginAnswer, type Session } from './session-answer.js'
 import type { SessionCookies } from './session-cookies.js'
 import { startSession } from './start-session.js'
 
@@ -38,10 +38,19 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
   const login: LocalHandler = async (request, reply, body) => {
     refuseExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
     const answer = await ask(reply, body)
-    const session = isSuccess(answer) ? sessionOf(jsonOf(answer), Date.now()) : null
+    const session = isSuccess(answer) ? sessionIn(answer, request) : null
     if (session !== null && startSession(parts, reply, session)) await parts.provider?.replaced(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
     return passOn(reply, omit ? { ...answer, body: withoutToken(answer.body) } : answer)
+  }
+
+  const sessionIn = (answer: BackendAnswer, { id: requestId }: FastifyRequest): Session | null => {
+    const json = jsonOf(answer)
+    const { session, missing } = readLoginAnswer(json, Date.now())
+    // A backend may refuse a login with status 200.
+    if (session === null && !isRefusal(json))
+      parts.log.warn({ requestId, status: answer.status, missing }, 'login response without a session')
+    return session
   }
 
   const logout: LocalHandler = async (request, reply, body) => {

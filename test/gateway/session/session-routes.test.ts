@@ -339,6 +339,41 @@ t.test('the token of a login', async (t) => {
   })
 })
 
+t.test('a successful login response without a session', async (t) => {
+  const user = { userId: 7 }
+  const FORMATS: readonly (readonly [body: string, missing: string])[] = [
+    ['OK', 'a JSON object'],
+    ['[]', 'a JSON object'],
+    ['{"token":"abc.def"}', 'success'],
+    ['{"success":"true","data":{"token":"abc.def"}}', 'success'],
+    ['{"success":true,"token":"abc.def"}', 'data'],
+    [JSON.stringify({ success: true, data: { accessToken: 'abc.def', user } }), 'data.token'],
+    [JSON.stringify({ success: true, data: { token: 'null', user } }), 'data.token'],
+    [JSON.stringify({ success: true, data: { token: 'opaque', user } }), 'data.expiresIn'],
+    [JSON.stringify({ success: true, data: { token: 'opaque', user, expiresIn: '3600' } }), 'data.expiresIn'],
+    [JSON.stringify({ success: true, data: { token: 'e30.eyJleHAiOjF9.c2ln', user } }), 'a future exp in data.token']
+  ]
+  for (const [body, missing] of FORMATS) {
+    t.test(`is logged as one warning that names ${missing}: ${body}`, async (t) => {
+      const gateway = await startGateway(t)
+      answerWith(gateway.backend, body)
+      const answer = await login(gateway)
+      t.equal(answer.status, 200)
+      t.equal(answer.body, body)
+      t.equal(cookiesOf(answer).size, 0)
+      t.match(logged(gateway, WARN), [{ msg: 'login response without a session', missing, status: 200 }])
+      t.equal(logged(gateway, WARN).length, 1)
+    })
+  }
+
+  t.test('is not logged where the backend refuses the login', async (t) => {
+    const gateway = await startGateway(t)
+    answerWith(gateway.backend, '{"success":false,"error":"wrong password"}')
+    t.equal((await login(gateway)).status, 200)
+    t.strictSame(logged(gateway, WARN), [])
+  })
+})
+
 t.test('permissions', async (t) => {
   const listOf = (characters: number) => ['p'.repeat(characters - encodeURIComponent('[""]').length)]
 
