@@ -14,8 +14,10 @@ import { Relay } from './core/relay.js'
 import { type Admission, CountedAdmission } from './edge/admission.js'
 import { Door } from './edge/door.js'
 import { health } from './edge/health.js'
+import { LimitedLog } from './edge/limited-log.js'
 import { RelayMetrics } from './edge/metrics.js'
 import { metricsRoute } from './edge/metrics-route.js'
+import { Rejections } from './edge/rejections.js'
 import { schemaFault } from './edge/schema-fault.js'
 import { buildServer } from './edge/server.js'
 import { Troubles } from './edge/troubles.js'
@@ -75,13 +77,11 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
   const readMetrics = parts.metricsOfAll?.(ownMetrics) ?? ownMetrics
   let metricsReaders = new AddressSet(initial.metricsAllow)
   const troubles = new Troubles(nowMs)
-  const tokenRefused = (why: string): void => troubles.add('token', why)
+  const rejections = new Rejections(troubles, metrics, new LimitedLog(log))
   const current = (): RelayConfig => config
-  const checkToken = latest(current, ({ client }) =>
-    tokenCheck(client.tokenHmacSecret, tokenRefused, client.tokenHmacSecretPrevious)
-  )
+  const checkToken = latest(current, ({ client }) => tokenCheck(client.tokenHmacSecret, client.tokenHmacSecretPrevious))
   const checkSubscriptionToken = latest(current, ({ client }) =>
-    tokenCheck(client.subscriptionTokenHmacSecret, tokenRefused, client.subscriptionTokenHmacSecretPrevious)
+    tokenCheck(client.subscriptionTokenHmacSecret, client.subscriptionTokenHmacSecretPrevious)
   )
   const relay: Relay = new Relay(
     {
@@ -89,9 +89,9 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
       history,
       presence,
       fleet,
-      checkToken: (token, now) => checkToken()(token, now),
-      checkSubscriptionToken: (token, now) => checkSubscriptionToken()(token, now),
-      tokenRefused,
+      checkToken: (token, now, refused) => checkToken()(token, now, refused),
+      checkSubscriptionToken: (token, now, refused) => checkSubscriptionToken()(token, now, refused),
+      tokenRefused: (reason, address) => rejections.token(reason, address),
       nowMs,
       preciseMs: () => performance.now(),
       random: Math.random,
@@ -107,7 +107,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     initial,
     conflator
   )
-  const door = new Door(initial, parts.admission ?? new CountedAdmission(nowMs), metrics, troubles)
+  const door = new Door(initial, parts.admission ?? new CountedAdmission(nowMs), metrics, rejections)
   const configTimes = { startedAt: nowMs(), reloadedAt: null as number | null }
   const admin = buildAdmin({
     relay,
@@ -131,6 +131,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     log,
     watch: metrics,
     troubles,
+    rejections,
     admin: admin.route,
     routes: {
       '/health': health(() => !door.isClosed && engine.isReady),

@@ -6,22 +6,23 @@ import type { Claims, TokenCheck } from './core/tokens.js'
 // A token without an end is checked like one that ends late; whether it may have none is decided with its other claims.
 const LATE_SECONDS = 9e10
 
-/** Without a secret no token is good. `refused` is called with the reason, in a word. Tokens of `previous` are accepted. */
-export const tokenCheck = (
-  secret: string,
-  refused: (why: string) => void = () => undefined,
-  previous: string | null = null
-): TokenCheck => {
-  if (secret === '') return () => 'invalid'
+/** Without a secret no token is good. Tokens of `previous` are accepted. */
+export const tokenCheck = (secret: string, previous: string | null = null): TokenCheck => {
+  if (secret === '') {
+    return (_token, _nowMs, refused) => {
+      refused('no-secret')
+      return 'invalid'
+    }
+  }
   const keys = [secret, previous].filter((each) => each !== null).map(secretKey)
-  return (token, nowMs) => check(token, keys, nowMs, refused)
+  return (token, nowMs, refused) => check(token, keys, nowMs, refused)
 }
 
 const check = (
   token: string,
   keys: readonly KeyObject[],
   nowMs: number,
-  refused: (why: string) => void
+  refused: (reason: string) => void
 ): Claims | 'expired' | 'invalid' => {
   try {
     const claims = claimsSignedByAny(token, keys)

@@ -9,8 +9,11 @@ export interface Selector {
   readonly labels: readonly string[]
 }
 
-/** All metrics of an expression. `by (…)` belongs to every metric of its expression: all of ours have only one. */
-export const selectorsOf = (expression: string): Selector[] => {
+/** All metrics of an expression. Both sides of an `or` are expressions of their own. */
+export const selectorsOf = (expression: string): Selector[] => expression.split(/\bor\b/).flatMap(selectorsOfOne)
+
+/** `by (…)` belongs to every metric of its expression: all of ours have only one. */
+const selectorsOfOne = (expression: string): Selector[] => {
   const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */))
   const plain = expression
     .replaceAll(/\bby \([^)]*\)/g, '')

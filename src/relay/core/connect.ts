@@ -53,14 +53,15 @@ export const connect = (connection: Connection, request: unknown, id: number): M
 }
 
 const identify = (connection: Connection, token: string): ConnectionClaims | (Outcome & {}) => {
-  const { client, checkToken, tokenRefused, nowMs } = connection.context
+  const { client, checkToken, nowMs } = connection.context
+  const tokenRefused = refusalOf(connection)
   const admitsNobody = client.insecure || client.allowAnonymousConnectWithoutToken
   if (token === '' && admitsNobody) return NOBODY
   if (token === '') {
     tokenRefused('missing')
     return disconnect.MALFORMED
   }
-  const checked = checkToken(token, nowMs())
+  const checked = checkToken(token, nowMs(), tokenRefused)
   if (checked === 'expired') return TOKEN_EXPIRED
   if (checked === 'invalid') return disconnect.INVALID_TOKEN
   const claims = connectionClaims(checked, claimRules(connection))
@@ -72,6 +73,12 @@ const identify = (connection: Connection, token: string): ConnectionClaims | (Ou
   tokenRefused('no-user')
   return disconnect.NOT_PERMITTED
 }
+
+/** What a refused token of this connection is reported to. */
+export const refusalOf =
+  ({ context, sink }: Connection) =>
+  (reason: string): void =>
+    context.tokenRefused(reason, sink.address)
 
 export const claimRules = ({ context: { client } }: Connection) => ({
   expiryRequired: client.tokenExpiryRequired,

@@ -23,8 +23,8 @@ export interface RelayParts {
   readonly fleet: Fleet
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
-  /** A token whose signature and times are good was refused all the same, or there was none; why, in a word. */
-  readonly tokenRefused: (why: string) => void
+  /** A token was refused; the reason in a word, and the address of the client. */
+  readonly tokenRefused: (reason: string, address: string) => void
   readonly nowMs: () => number
   /** A clock that only goes forward, for how long things take. */
   readonly preciseMs: () => number

@@ -1,4 +1,4 @@
-import { channelSet, claimRules, type Outcome } from './connect.js'
+import { channelSet, claimRules, type Outcome, refusalOf } from './connect.js'
 import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
 import { ttlSeconds } from './expiry.js'
@@ -11,11 +11,15 @@ export const refresh = (connection: Connection, request: unknown, id: number): O
   const parsed = refreshRequest(request)
   if (parsed === null || parsed.token === '') return disconnect.MALFORMED
   const { checkToken, nowMs } = connection.context
-  const checked = checkToken(parsed.token, nowMs())
+  const tokenRefused = refusalOf(connection)
+  const checked = checkToken(parsed.token, nowMs(), tokenRefused)
   if (checked === 'expired') return disconnect.CONNECTION_EXPIRED
   if (checked === 'invalid') return disconnect.INVALID_TOKEN
   const claims = connectionClaims(checked, claimRules(connection))
-  if (claims === null || claims.user !== connection.user) return disconnect.INVALID_TOKEN
+  if (claims === null || claims.user !== connection.user) {
+    tokenRefused(claims === null ? 'bad-claims' : 'other-user')
+    return disconnect.INVALID_TOKEN
+  }
   // Coming back, the client gets the new set.
   if (channelSet(claims) !== connection.tokenChannels) return disconnect.INSUFFICIENT_STATE
 

@@ -1,5 +1,5 @@
 import { type ChannelKind, channelKind, isTooLong, maySubscribe, nameFault } from './channels.js'
-import { claimRules, type Outcome } from './connect.js'
+import { claimRules, type Outcome, refusalOf } from './connect.js'
 import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
@@ -77,13 +77,19 @@ const checkSubscriptionToken = (
   token: string
 ): SubscriptionClaims | ReplyError | Disconnect => {
   const { context } = connection
-  const checked = context.checkSubscriptionToken(token, context.nowMs())
+  const tokenRefused = refusalOf(connection)
+  const checked = context.checkSubscriptionToken(token, context.nowMs(), tokenRefused)
   if (checked === 'expired') return errors.TOKEN_EXPIRED
   if (checked === 'invalid') return errors.PERMISSION_DENIED
   const claims = subscriptionClaims(checked, claimRules(connection))
-  if (claims === null) return errors.PERMISSION_DENIED
+  if (claims === null) {
+    tokenRefused('bad-claims')
+    return errors.PERMISSION_DENIED
+  }
   const isTheirs = claims.user === connection.user && (claims.client === '' || claims.client === connection.client)
-  return isTheirs && claims.channel === channel ? claims : disconnect.INVALID_TOKEN
+  if (isTheirs && claims.channel === channel) return claims
+  tokenRefused(isTheirs ? 'other-channel' : 'other-user')
+  return disconnect.INVALID_TOKEN
 }
 
 /** Succeeds for a channel that the client is not on: an error here makes clients drop the connection. */

@@ -6,8 +6,12 @@ import { onOneLine } from './json-text.js'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Checks signature and times; hands back claims, or why there are none. */
-export type TokenCheck = (token: string, nowMs: number) => Claims | 'expired' | 'invalid'
+/** Checks signature and times; hands back claims, or why there are none. `refused` is called with the reason, in a word. */
+export type TokenCheck = (
+  token: string,
+  nowMs: number,
+  refused: (reason: string) => void
+) => Claims | 'expired' | 'invalid'
 
 /** One subscription that a token or the API makes for a client. */
 export interface ServerSubscription {

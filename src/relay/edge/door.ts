@@ -5,7 +5,7 @@ import type { ClientOptions } from '../core/options.js'
 import type { Admission, Refusal } from './admission.js'
 import { type ClientAddress, clientAddress } from './client-address.js'
 import { type OriginCheck, originCheck } from './origin.js'
-import type { Troubles } from './troubles.js'
+import type { Rejections } from './rejections.js'
 
 export interface DoorWatch {
   connectionRefused(reason: 'origin' | Refusal): void
@@ -23,15 +23,15 @@ const REFUSALS: Readonly<Record<Refusal, number>> = { limit: 503, rate: 503, add
 export class Door {
   readonly #admission: Admission
   readonly #watch: DoorWatch
-  readonly #troubles: Troubles
+  readonly #rejections: Rejections
   #originCheck: OriginCheck
   #addressOf: ClientAddress
   #limits: ClientOptions
   #isClosed = false
 
-  constructor(config: RelayConfig, admission: Admission, watch: DoorWatch, troubles: Troubles) {
+  constructor(config: RelayConfig, admission: Admission, watch: DoorWatch, rejections: Rejections) {
     this.#watch = watch
-    this.#troubles = troubles
+    this.#rejections = rejections
     this.#admission = admission
     this.#originCheck = originCheck(config.allowedOrigins)
     this.#addressOf = clientAddress(config.trustedProxies)
@@ -53,10 +53,11 @@ export class Door {
     return this.#isClosed
   }
 
-  allowsOrigin({ headers }: IncomingMessage): boolean {
-    if (this.#originCheck(headers.origin, headers.host)) return true
+  allowsOrigin(request: IncomingMessage): boolean {
+    const { origin, host } = request.headers
+    if (this.#originCheck(origin, host)) return true
     this.#watch.connectionRefused('origin')
-    this.#troubles.add('origin', headers.origin ?? '')
+    this.#rejections.origin(request, this.#addressOf(request))
     return false
   }
 

@@ -3,6 +3,7 @@ import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayStats } from '../core/relay.js'
 import type { Action, MessageType, Traffic, Watch } from '../core/watch.js'
 import { Counter, Counters, Histograms, TrafficCounters } from './metric-tables.js'
+import type { RejectionKind } from './rejections.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
 export interface MetricSources {
@@ -34,6 +35,13 @@ const clientVersion = (version: string): string => (version === '' ? 'unversione
 const ACCEPT_PROTOCOL = 'h1'
 
 const SLOW = 3008
+
+/** Those that misconfiguration causes; others appear with their first occurrence. */
+const REJECTIONS: Readonly<Record<RejectionKind, readonly string[]>> = {
+  origin: ['not-allowed'],
+  token: ['missing', 'expired', 'bad-signature', 'malformed', 'bad-claims', 'no-user', 'no-secret', 'not-yet-valid'],
+  api_key: ['missing', 'wrong']
+}
 
 const ERROR_SOURCES = ['api', 'http', 'admin'] as const
 
@@ -168,6 +176,10 @@ export class RelayMetrics implements Watch {
   readonly #refused = new Counters('relay_connections_refused_total', 'Clients that were refused before they began.', [
     'reason'
   ])
+  readonly #rejections = new Counters('relay_rejections_total', 'Origins, tokens and API keys that were rejected.', [
+    'kind',
+    'reason'
+  ])
   readonly #unexpectedErrors = new Counters(
     'relay_unexpected_errors_total',
     'Errors that ended a request, a connection or a command and should not happen; the log has their cause.',
@@ -209,6 +221,7 @@ export class RelayMetrics implements Watch {
     this.#conflated,
     this.#slow,
     this.#refused,
+    this.#rejections,
     this.#unexpectedErrors,
     this.#engineOutages,
     this.#engineRefusals,
@@ -219,6 +232,8 @@ export class RelayMetrics implements Watch {
     this.#readAtScrape(sources)
     // From the start: a series that appears with its first refusals hides them from who watches for a rise.
     for (const reason of REFUSAL_REASONS) this.#refused.of(reason)
+    for (const [kind, reasons] of Object.entries(REJECTIONS))
+      for (const reason of reasons) this.#rejections.of(kind, reason)
     for (const source of ERROR_SOURCES) this.#unexpectedErrors.of(source)
     collectProcessMetrics(this.#registry)
   }
@@ -313,6 +328,11 @@ export class RelayMetrics implements Watch {
 
   apiRefused(method: string, code: number): void {
     this.#apiErrors.of('http', method, String(code)).value += 1
+  }
+
+  /** `reason` is one of ours, never what somebody sent. */
+  rejected(kind: RejectionKind, reason: string): void {
+    this.#rejections.of(kind, reason).value += 1
   }
 
   unexpectedError(source: (typeof ERROR_SOURCES)[number]): void {

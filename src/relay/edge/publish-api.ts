@@ -15,8 +15,8 @@ export interface PublishApiParts {
   readonly calls: ApiCalls
   readonly config: () => RelayConfig['api']
   readonly isLeaving: () => boolean
-  /** Somebody without the right key wanted to publish. */
-  readonly refused: (request: IncomingMessage) => void
+  /** A request came without the right key. */
+  readonly refused: (reason: 'missing' | 'wrong', request: IncomingMessage) => void
   /** A request failed that should not; the process goes on. */
   readonly failed: (error: unknown) => void
 }
@@ -25,9 +25,10 @@ export const publishApi =
   ({ calls, config, isLeaving, refused, failed }: PublishApiParts): PublishApi =>
   (request, response, method) => {
     const { key, previousKey, insecure, maxBodyBytes, errorMode } = config()
-    if (!insecure && !hasKey(request, key, previousKey)) {
+    const fault = insecure ? null : keyFault(request, key, previousKey)
+    if (fault !== null) {
       request.resume()
-      refused(request)
+      refused(fault, request)
       // Nobody unknown keeps a connection, or sends a body to its end.
       answer(response, 401, '', ['Connection', 'close'])
       return
@@ -76,12 +77,16 @@ const refuse = (response: ServerResponse, error: ReplyError, asStatus: boolean):
   else answer(response, 200, errorJson(error), JSON_TYPE)
 }
 
-/** The header where it is there, else the other spellings of old publishers. */
-const hasKey = ({ headers, url = '' }: IncomingMessage, key: string, previousKey: string | null): boolean => {
-  if (key === '') return false
+/** The header where it is there, else the other spellings of old publishers. Null for a right key. */
+const keyFault = (
+  { headers, url = '' }: IncomingMessage,
+  key: string,
+  previousKey: string | null
+): 'missing' | 'wrong' | null => {
   const given = headers['x-api-key'] ?? apiKeyOf(headers.authorization) ?? queryKey(url)
-  if (typeof given !== 'string') return false
-  return sameSecret(given, key) || (previousKey !== null && sameSecret(given, previousKey))
+  if (typeof given !== 'string' || given === '') return 'missing'
+  if (key === '') return 'wrong'
+  return sameSecret(given, key) || (previousKey !== null && sameSecret(given, previousKey)) ? null : 'wrong'
 }
 
 const apiKeyOf = (authorization: string | undefined): string | undefined =>

@@ -9,6 +9,7 @@ import { emulation } from './emulation.js'
 import { answer } from './http-answer.js'
 import { type HttpRoute, httpStream, serverSentEvents } from './http-stream.js'
 import { publishApi } from './publish-api.js'
+import type { Rejections } from './rejections.js'
 import type { Troubles } from './troubles.js'
 import { onUpgrade, pathOf, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './upgrade.js'
 import { emptyAnswer, refuseUpgrade, webSocketUpgrade } from './websocket.js'
@@ -20,6 +21,7 @@ export interface ServerParts {
   readonly log: Log
   readonly watch: ApiWatch
   readonly troubles: Troubles
+  readonly rejections: Rejections
   /** All of `/admin`, which has a table of paths of its own. */
   readonly admin: (calls: ApiCalls) => HttpRoute
   /** Further paths: health, metrics. */
@@ -28,7 +30,7 @@ export interface ServerParts {
 
 /** The only file that knows paths. */
 export const buildServer = (parts: ServerParts): Server => {
-  const { relay, door, config, log, watch, troubles, routes } = parts
+  const { relay, door, config, log, watch, troubles, rejections, routes } = parts
   /** Only this request fails, and the process goes on. */
   const failed = (source: 'api' | 'http', error: unknown): void => {
     watch.unexpectedError(source)
@@ -41,7 +43,7 @@ export const buildServer = (parts: ServerParts): Server => {
     calls,
     config: () => config().api,
     isLeaving: () => door.isClosed,
-    refused: (request) => troubles.add('key', door.addressOf(request)),
+    refused: (reason, request) => rejections.key(reason, door.addressOf(request)),
     failed: (error) => failed('api', error)
   })
   const paths: Readonly<Record<string, HttpRoute>> = {
