@@ -1,6 +1,6 @@
 import { type Environment, readSettings, SettingsFault } from '../../src/shared/env.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
-import { integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
+import { headerSecret, integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
 
 const required = (about: string) => secret({ about: `required: ${about}`, fallback: null })
 
@@ -15,6 +15,10 @@ export const demoSettings = {
   DEMO_SIMULATOR: oneOf(['on', 'off'], { about: 'whether people walk', fallback: 'on' }),
   DEMO_PASSWORD: required('password of the three demo accounts, at least 8 characters; `npm start` makes one up'),
   TOKEN_SECRET: required("signs app tokens, at least 32 characters; the gateway's API_SECRET"),
+  EXCHANGE_SECRET: headerSecret({
+    about: "where set, logins without a password must carry it in X-Exchange-Secret; the gateway's own",
+    fallback: null
+  }),
   DATABASE_URL: text('postgres-url', {
     about: 'PostgreSQL; without one an embedded database, in memory',
     fallback: null
@@ -31,7 +35,9 @@ export const demoSettings = {
   })
 }
 
-const SHORTEST: Readonly<Record<string, number>> = { TOKEN_SECRET: 32, DEMO_PASSWORD: 8 }
+const SHORTEST: Readonly<Record<string, number>> = { TOKEN_SECRET: 32, EXCHANGE_SECRET: 32, DEMO_PASSWORD: 8 }
+
+const OPTIONAL: ReadonlySet<string> = new Set(['DATABASE_URL', 'EXCHANGE_SECRET'])
 
 export type DemoConfig = ReturnType<typeof demoConfig>
 
@@ -41,8 +47,7 @@ export const demoConfig = (environment: Environment) => {
   const values = readSettings(demoSettings, environment, faults)
   for (const [name, value] of Object.entries(values)) {
     const { [name]: least = 0 } = SHORTEST
-    // Of what has no default, only the database is not needed.
-    const isMissing = value === null && name !== 'DATABASE_URL' && !faults.some((fault) => fault.startsWith(name))
+    const isMissing = value === null && !OPTIONAL.has(name) && !faults.some((fault) => fault.startsWith(name))
     if (isMissing) faults.push(`${name} is required`)
     if (typeof value === 'string' && value.length < least) faults.push(`${name} must have at least ${least} characters`)
   }
@@ -56,6 +61,7 @@ export const demoConfig = (environment: Environment) => {
     simulator: values.DEMO_SIMULATOR === 'on',
     demoPassword: values.DEMO_PASSWORD ?? '',
     tokenSecret: values.TOKEN_SECRET ?? '',
+    exchangeSecret: values.EXCHANGE_SECRET,
     databaseUrl: values.DATABASE_URL,
     publish: { url: values.REALTIME_PUBLISH_URL ?? '', apiKey: values.REALTIME_API_KEY ?? '' },
     relay: { clientUrl, secret: values.REALTIME_HMAC_SECRET ?? '' },

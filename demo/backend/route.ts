@@ -9,6 +9,8 @@ export interface Backend extends World {
   readonly database: Database
   readonly tokens: Tokens
   readonly relayUrl: string
+  /** What the gateway sends with the identity-provider exchange; null where none is agreed on. */
+  readonly exchangeSecret: string | null
 }
 
 /** One request, and what is needed to answer it. */

@@ -38,7 +38,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   if (config.simulator) await simulator.tick()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
-  const backend = { ...world, tokens, relayUrl: relay.clientUrl }
+  const backend = { ...world, tokens, relayUrl: relay.clientUrl, exchangeSecret: config.exchangeSecret }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await simulator.stop()

@@ -51,6 +51,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
   const relayUrl = `ws://localhost:${relayPort}`
   const webRoot = env.WEB_ROOT || join(ROOT, 'dist/web')
   const hasPage = existsSync(join(webRoot, 'index.html'))
+  const exchangeSecret = env.EXCHANGE_SECRET || newSecret()
   const provider = oidc ? providerOf(port('DEMO_OIDC_PORT', 9100), pageUrl) : null
 
   return {
@@ -86,6 +87,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
           DEMO_BACKEND_PORT: String(backendPort),
           DEMO_PASSWORD: demoPassword,
           TOKEN_SECRET: tokenSecret,
+          EXCHANGE_SECRET: exchangeSecret,
           REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
           REALTIME_CLIENT_URL: `${relayUrl}/connection/websocket`,
           ...realtime
@@ -102,6 +104,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
           GATEWAY_PORT: String(gatewayPort),
           BACKEND_URL: `http://127.0.0.1:${backendPort}`,
           API_SECRET: tokenSecret,
+          EXCHANGE_SECRET: exchangeSecret,
           PUBLIC_URL: pageUrl,
           // There is no TLS between a browser and a gateway on the same machine.
           COOKIE_SECURE: 'false',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
-import { byteSize, flag, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
+import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
 import { oidcConfigOf, oidcFaults } from './oidc/oidc-config.js'
 
 const MIB = 1024 * 1024
@@ -76,6 +76,11 @@ export const gatewaySettings = {
   SESSION_SECRET: secrets({
     about: 'seals identity-provider sessions; required with OIDC_ISSUER, each at least 32 characters, older ones last'
   }),
+  EXCHANGE_SECRET: headerSecret({
+    about:
+      'sent to the backend as X-Exchange-Secret with the identity-provider exchange; at least 32 characters in production',
+    fallback: null
+  }),
   COOKIE_SECURE: flag({ about: 'Secure on every cookie; where unset, true in production', fallback: null }),
   CSP_SCRIPT_HOSTS: list('csp-host', { about: 'script CDN' }),
   CSP_STYLE_HOSTS: list('csp-host', { about: 'style CDN and font-style host' }),
@@ -127,7 +132,8 @@ const productionFaults = (values: Values, known: readonly string[]): string[] =>
   if (values.API_SECRET === null) {
     if (!isNamed('API_SECRET', known)) faults.push('API_SECRET is required in production')
   }
-  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS'] as const) faults.push(...weaknesses(name, values[name]))
+  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const)
+    faults.push(...weaknesses(name, values[name]))
   return faults
 }
 

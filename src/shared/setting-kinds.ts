@@ -18,6 +18,7 @@ type Format = keyof typeof FORMATS
 // Each format: its test, and how to say it to a person.
 const FORMATS = {
   text: [(text: string) => text.length > 0, 'text'],
+  'header-value': [(text: string) => /^[\x21-\x7e]+$/.test(text), 'printable ASCII without blanks'],
   'web-folder': [(text: string) => isWebFolder(text), 'a folder with an index.html'],
   'http-url': [(text: string) => isHttpUrl(text), 'an http or https address without user, query or fragment'],
   origin: [(text: string) => isOrigin(text), 'an origin such as https://app.example.com'],
@@ -50,6 +51,12 @@ export const text = <F>(format: Format, { about, fallback }: About<F>) => ({
 })
 
 export const secret = <F>({ about, fallback }: About<F>) => ({ ...text('text', { about, fallback }), secret: true })
+
+/** A secret that is sent in a header. */
+export const headerSecret = <F>({ about, fallback }: About<F>) => ({
+  ...text('header-value', { about, fallback }),
+  secret: true
+})
 
 /** A comma list; a list that is not given is an empty one. */
 export const list = (format: Format, { about }: { readonly about: string }) => ({

@@ -198,6 +198,40 @@ t.test('the exchange', async (t) => {
   })
 })
 
+t.test('the exchange with EXCHANGE_SECRET', async (t) => {
+  const EXCHANGE_SECRET = 'exchange-secret-for-tests-0123456789'
+  const guarded = await startTestBackend(t, { env: { EXCHANGE_SECRET } })
+  const exchange = (headers: Record<string, string>, fields = {}) =>
+    guarded.send('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ email: 'viewer@example.com', name: 'Somebody', okta: true, groups: [], ...fields })
+    })
+
+  t.test('opens a session where the request carries the secret', async (t) => {
+    const answer = await exchange({ 'x-exchange-secret': EXCHANGE_SECRET })
+    t.match(answer.json(), { success: true, data: { user: { role: 'viewer' } } })
+  })
+
+  const REFUSED: readonly (readonly [what: string, headers: Record<string, string>])[] = [
+    ['no secret', {}],
+    ['an empty secret', { 'x-exchange-secret': '' }],
+    ['another secret of the same length', { 'x-exchange-secret': EXCHANGE_SECRET.replace('9', '8') }],
+    ['the secret and more', { 'x-exchange-secret': `${EXCHANGE_SECRET}, ${EXCHANGE_SECRET}` }]
+  ]
+  for (const [what, headers] of REFUSED) {
+    t.test(`is refused with ${what}, from this machine too`, async (t) => {
+      const answer = await exchange(headers)
+      t.equal(answer.status, 403)
+      t.match(answer.json(), { success: false, error: { code: 'FORBIDDEN' } })
+    })
+  }
+
+  t.test('leaves logins with a password alone', async (t) => {
+    t.type(await guarded.signIn('viewer'), 'string')
+  })
+})
+
 t.test('a token that is missing, forged, of the wrong kind or expired is nobody', async (t) => {
   const token = await backend.signIn('viewer')
   const [header, payload] = token.split('.')

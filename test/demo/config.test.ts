@@ -42,6 +42,7 @@ t.test("the settings of the demo's backend", async (t) => {
 
   const BAD: readonly (readonly [string, string, string])[] = [
     ['TOKEN_SECRET', 'short', 'TOKEN_SECRET must have at least 32 characters'],
+    ['EXCHANGE_SECRET', 'short', 'EXCHANGE_SECRET must have at least 32 characters'],
     ['DEMO_PASSWORD', 'short', 'DEMO_PASSWORD must have at least 8 characters'],
     [
       'REALTIME_CLIENT_URL',

@@ -14,6 +14,7 @@ const SECRET_FIELDS = [
   'set-cookie',
   'x-api-key',
   'x-csrf-token',
+  'x-exchange-secret',
   'token',
   'password',
   'newPassword',

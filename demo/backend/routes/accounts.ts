@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { sameSecret } from '../../../src/shared/same-secret.js'
 import { rows } from '../answers.js'
 import { audit } from '../audit.js'
 import { type Account, exchange, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
@@ -12,14 +13,20 @@ import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run 
 
 const LOGINS = perMinute(60)
 
-/** The exchange opens a session without a password, so it is for the gateway on this machine alone. */
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
+
+/** The exchange opens a session without a password, so it is for the gateway alone: it has the secret, or is on this machine. */
+const isFromGateway = ({ exchangeSecret, request: { headers, socket } }: Call): boolean => {
+  // The peer itself, not whom it speaks for.
+  if (exchangeSecret === null) return LOOPBACK.test(socket.remoteAddress ?? '')
+  const sent = headers['x-exchange-secret']
+  return typeof sent === 'string' && sameSecret(sent, exchangeSecret)
+}
 
 const accountOf = async (call: Call): Promise<Account> => {
   const { email, username, password, okta } = call.body
   if (okta === true) {
-    // The peer itself, not whom it speaks for.
-    if (!LOOPBACK.test(call.request.socket.remoteAddress ?? '')) throw new Refusal(403, 'FORBIDDEN', 'Not from here.')
+    if (!isFromGateway(call)) throw new Refusal(403, 'FORBIDDEN', 'Not from here.')
     return exchange(call, String(email))
   }
   const login = email ?? username

@@ -1,4 +1,5 @@
 import { type Backend, backendRefusal } from '../proxy/backend.js'
+import { EXCHANGE_SECRET_HEADER } from '../proxy/request-headers.js'
 import { turn, wholeBody } from '../session/backend-call.js'
 import { isRefusal, readLoginAnswer, type Session } from '../session/session-answer.js'
 import type { Identity } from './identity.js'
@@ -17,6 +18,12 @@ export interface LoginCaller {
 
 export type AskForAccount = (identity: Identity, caller: LoginCaller) => Promise<AccountLogin>
 
+export interface AccountLoginParts {
+  readonly backend: Backend
+  readonly exchangeSecret: string | null
+  readonly now: () => number
+}
+
 const LOGIN_PATH = '/api/auth/login'
 
 /** Somebody waits for a page meanwhile. */
@@ -27,7 +34,7 @@ const NOT_NOW: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Asks the backend for the session of an account. Never throws: who asks goes on either way. */
 export const accountLogin =
-  (backend: Backend, now: () => number): AskForAccount =>
+  ({ backend, exchangeSecret, now }: AccountLoginParts): AskForAccount =>
   async ({ email, name, groups }, { requestId, clientAddress }) => {
     const timeout = Math.min(TIMEOUT_MS, backend.timeoutMs)
     const signal = AbortSignal.timeout(timeout)
@@ -42,7 +49,8 @@ export const accountLogin =
             'accept-encoding': 'identity',
             'content-type': 'application/json',
             'x-forwarded-for': clientAddress,
-            'x-request-id': requestId
+            'x-request-id': requestId,
+            ...(exchangeSecret !== null && { [EXCHANGE_SECRET_HEADER]: exchangeSecret })
           },
           body: JSON.stringify({ email, name, okta: true, groups }),
           signal

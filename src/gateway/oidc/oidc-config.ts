@@ -14,6 +14,7 @@ export interface OidcSettings {
   readonly OIDC_SCOPES: string | null
   readonly OIDC_GROUPS_CLAIM: string | null
   readonly SESSION_SECRET: readonly string[]
+  readonly EXCHANGE_SECRET: string | null
 }
 
 export interface OidcConfig {
@@ -26,6 +27,8 @@ export interface OidcConfig {
   readonly scopes: string
   readonly groupsClaim: string
   readonly sessionSecrets: readonly string[]
+  /** Proves to the backend that the exchange comes from the gateway. */
+  readonly exchangeSecret: string | null
   readonly redisUrl: string | null
 }
 
@@ -47,6 +50,7 @@ export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
     scopes: values.OIDC_SCOPES ?? SCOPES,
     groupsClaim: values.OIDC_GROUPS_CLAIM ?? GROUPS_CLAIM,
     sessionSecrets: values.SESSION_SECRET,
+    exchangeSecret: values.EXCHANGE_SECRET,
     redisUrl: values.REDIS_URL
   }
 }
@@ -71,7 +75,8 @@ const withIssuer = (values: OidcSettings): string[] => [
   ...(values.OIDC_CLIENT_SECRET === null ? ['OIDC_CLIENT_SECRET is required with OIDC_ISSUER'] : []),
   ...redirectFaults(values),
   ...(values.OIDC_SCOPES?.split(/\s+/).includes('openid') === false ? ['OIDC_SCOPES must contain openid'] : []),
-  ...secretFaults(values)
+  ...secretFaults(values),
+  ...exchangeSecretFaults(values)
 ]
 
 const redirectFaults = ({ OIDC_REDIRECT_URI, PUBLIC_URL, NODE_ENV }: OidcSettings): string[] => {
@@ -99,6 +104,12 @@ const secretFaults = ({ SESSION_SECRET, API_SECRET, API_SECRET_PREVIOUS }: OidcS
     ? ['SESSION_SECRET must not be API_SECRET']
     : []
 }
+
+// Sent with every exchange: it must not be able to sign or open anything.
+const exchangeSecretFaults = ({ EXCHANGE_SECRET, SESSION_SECRET, API_SECRET, API_SECRET_PREVIOUS }: OidcSettings) =>
+  EXCHANGE_SECRET !== null && [API_SECRET, API_SECRET_PREVIOUS, ...SESSION_SECRET].includes(EXCHANGE_SECRET)
+    ? ['EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
+    : []
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 

@@ -57,7 +57,7 @@ export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
   const transactions = new LoginTransactions({ sealer: sealer('oidc login'), cookies: cookieConfig, now })
   const exchange = new ProviderExchange({
     ...parts,
-    ask: accountLogin(parts.backend, now),
+    ask: accountLogin({ backend: parts.backend, exchangeSecret: config.exchangeSecret, now }),
     sessions,
     memory,
     discovery,

@@ -2,6 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { forwardedAuthorization } from '../session/credentials.js'
 import { HOP_BY_HOP, namesInConnection } from './hop-by-hop.js'
 
+/** Only the gateway's own identity-provider exchange carries it. */
+export const EXCHANGE_SECRET_HEADER = 'x-exchange-secret'
+
 const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'host',
@@ -10,6 +13,7 @@ const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   'cookie',
   'authorization',
   'x-csrf-token',
+  EXCHANGE_SECRET_HEADER,
   // Said by us, below, or by nobody.
   'x-request-id',
   'x-real-ip',

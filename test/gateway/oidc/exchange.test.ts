@@ -48,6 +48,35 @@ const exchangesWith = async (result: string, { send }: TestGateway = gateway): P
   return Number(new RegExp(`gateway_exchange_total\\{result="${result}"\\} (\\d+)`).exec(body)?.[1])
 }
 
+t.test('the exchange carries EXCHANGE_SECRET, and no request of a browser does', async (t) => {
+  const EXCHANGE_SECRET = 'exchange-secret-for-tests-0123456789'
+  const gateway = await startOidcGateway(t, { issuer: provider.url, env: { EXCHANGE_SECRET } })
+  const visitor = visitorOf(gateway)
+  await signIn(visitor, 'ada')
+  const headers = { 'x-exchange-secret': 'guessed' }
+  await visitor.request(`${APP}/api/zones`, { headers })
+  const login = {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: '{"email":"ada@example.com","password":"x"}'
+  }
+  await visitor.request(`${APP}/api/auth/login`, login)
+
+  const [exchange, ...others] = gateway.backend.requests
+  t.ok(exchange && isExchange(exchange))
+  t.equal(exchange?.headers['x-exchange-secret'], EXCHANGE_SECRET)
+  t.equal(others.length, 2)
+  for (const { headers } of others) t.equal(headers['x-exchange-secret'], undefined)
+  t.notMatch(JSON.stringify(gateway.logs), EXCHANGE_SECRET)
+})
+
+t.test('the exchange carries no secret where EXCHANGE_SECRET is unset', async (t) => {
+  await signIn(visitorOf(gateway), 'ada')
+  const [exchange] = gateway.backend.requests
+  t.ok(exchange && isExchange(exchange))
+  t.equal(exchange?.headers['x-exchange-secret'], undefined)
+})
+
 t.test('a provider session without an app session', async (t) => {
   t.test('becomes one with the next request, which already carries the new token', async (t) => {
     const visitor = await signedIn()

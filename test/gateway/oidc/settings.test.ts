@@ -36,6 +36,7 @@ t.test('an identity provider', async (t) => {
       scopes: 'openid profile email',
       groupsClaim: 'groups',
       sessionSecrets: [SECRET],
+      exchangeSecret: null,
       redisUrl: null
     })
   })
@@ -47,6 +48,17 @@ t.test('an identity provider', async (t) => {
       'https://app.example.com/auth/oidc/callback'
     )
   })
+
+  for (const [EXCHANGE_SECRET, fault] of [
+    ['short', 'EXCHANGE_SECRET must have at least 32 characters in production'],
+    ['ab'.repeat(20), 'EXCHANGE_SECRET is too easy to guess: use at least 4 different characters'],
+    [SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET'],
+    [GOOD.API_SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
+  ] as const) {
+    t.test(`is refused with a weak EXCHANGE_SECRET: ${fault}`, async (t) => {
+      t.same(faultsOf({ ...GOOD, EXCHANGE_SECRET }), [fault])
+    })
+  }
 
   t.test('needs its settings: one line for each that is missing', async (t) => {
     t.same(faultsOf({ OIDC_ISSUER: 'https://id.example.com' }), [
