@@ -7,6 +7,7 @@ import { AddressSet } from '../shared/address.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
 import { secretKey } from '../shared/jwt.js'
 import { infoLines } from '../shared/logger.js'
+import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import { isApiPath } from './access.js'
 import { answerWatch } from './answered.js'
 import { openApiDocument } from './api-docs/openapi.js'
@@ -50,6 +51,7 @@ export interface GatewayParts {
   readonly provider?: SessionExchange
   /** What provider sessions take for the time, in milliseconds since 1970. */
   readonly now?: () => number
+  readonly monotonicMs?: () => number
 }
 
 export interface Gateway {
@@ -60,7 +62,7 @@ export interface Gateway {
 /** What is not configured is not loaded either: libraries for services that nobody uses would be half of its memory. */
 export const buildGateway = async (
   config: GatewayConfig,
-  { log, provider, now = Date.now }: GatewayParts
+  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs }: GatewayParts
 ): Promise<Gateway> => {
   const headerTable = securityHeaderTable(config.headers)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
@@ -90,6 +92,7 @@ export const buildGateway = async (
           cookies,
           tokens,
           now,
+          monotonicMs,
           count: (result) => metrics.exchanged(result)
         })
   const countRefusal = (code: RefusalCode): void => metrics.refused(code)

@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/address.js'
+import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import { buildAdmin } from './admin/admin.js'
 import { buildEngine } from './build-engine.js'
 import type { RelayConfig } from './config.js'
@@ -54,6 +55,7 @@ export interface RelayAppParts {
   /** How to read the numbers of all processes that share a port; it is given the way to this one's. */
   readonly metricsOfAll?: (own: () => Promise<string>) => () => Promise<string>
   readonly nowMs?: () => number
+  readonly monotonicMs?: () => number
   /** Where the operators' page was built. */
   readonly adminPage?: string
 }
@@ -63,7 +65,14 @@ const ADMIN_PAGE = fileURLToPath(new URL('../../relay-admin', import.meta.url))
 
 /** All of the relay, not listening yet. */
 export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Promise<RunningRelay> => {
-  const { log, version, name = 'relay', nowMs = Date.now, adminPage = ADMIN_PAGE } = parts
+  const {
+    log,
+    version,
+    name = 'relay',
+    nowMs = Date.now,
+    monotonicMs = systemMonotonicMs,
+    adminPage = ADMIN_PAGE
+  } = parts
   let config = initial
   const metrics: RelayMetrics = new RelayMetrics({
     version,
@@ -71,12 +80,12 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     nodes: () => engine.fleet.size,
     isEngineReady: () => engine.isReady
   })
-  const engine: Engine = parts.engine ?? buildEngine(initial, { nowMs, log, watch: metrics })
+  const engine: Engine = parts.engine ?? buildEngine(initial, { nowMs, monotonicMs, log, watch: metrics })
   const { broker, history, presence, fleet } = engine
   const ownMetrics = (): Promise<string> => metrics.text()
   const readMetrics = parts.metricsOfAll?.(ownMetrics) ?? ownMetrics
   let metricsReaders = new AddressSet(initial.metricsAllow)
-  const troubles = new Troubles(nowMs)
+  const troubles = new Troubles({ nowMs, monotonicMs })
   const rejections = new Rejections(troubles, metrics, new LimitedLog(log))
   const current = (): RelayConfig => config
   const checkToken = latest(current, ({ client }) => tokenCheck(client.tokenHmacSecret, client.tokenHmacSecretPrevious))
@@ -93,7 +102,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
       checkSubscriptionToken: (token, now, refused) => checkSubscriptionToken()(token, now, refused),
       tokenRefused: (reason, address) => rejections.token(reason, address),
       nowMs,
-      preciseMs: () => performance.now(),
+      monotonicMs,
       random: Math.random,
       newId: randomUUID,
       schemaFault,
@@ -107,7 +116,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     initial,
     conflator
   )
-  const door = new Door(initial, parts.admission ?? new CountedAdmission(nowMs), metrics, rejections)
+  const door = new Door(initial, parts.admission ?? new CountedAdmission(monotonicMs), metrics, rejections)
   const configTimes = { startedAt: nowMs(), reloadedAt: null as number | null }
   const admin = buildAdmin({
     relay,

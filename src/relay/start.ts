@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type Environment, SettingsFault } from '../shared/env.js'
 import { onHangup } from '../shared/hangup.js'
 import { createLogger } from '../shared/logger.js'
+import { monotonicMs } from '../shared/monotonic.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildRelay } from './app.js'
@@ -62,6 +63,7 @@ const startWorkers = async (
     log,
     graceMs: config.shutdownMs + GOODBYE_MS + WORKER_MS,
     nowMs: Date.now,
+    monotonicMs,
     newEpoch,
     reload: (current) => {
       const next = new ConfigFile()

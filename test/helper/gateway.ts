@@ -64,7 +64,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   const gateway = await buildGateway(config, {
     log,
     ...(options.provider && { provider: options.provider }),
-    ...(options.now && { now: options.now })
+    ...(options.now && { now: options.now, monotonicMs: options.now })
   })
   options.extend?.(gateway.app)
   await gateway.app.listen({ ...config.listen })

@@ -15,7 +15,7 @@ const links = OWNER_FD.map(
 process.on('message', (order: OwnerOrder) => {
   if (order.kind === 'pass') nowMs += order.ms
   else {
-    const owner = new ChannelOwner({ nowMs: () => nowMs, newEpoch: () => `epoch${++epochs}` })
+    const owner = new ChannelOwner({ nowMs: () => nowMs, monotonicMs: () => nowMs, newEpoch: () => `epoch${++epochs}` })
     const desk = new FleetDesk(order.patienceMs)
     for (const link of links) {
       owner.serve(link)

@@ -83,6 +83,8 @@ export interface TestRelay {
   endTurn(): void
   /** Lets time go by, and the relay look at its clients. */
   pass(ms: number): void
+  /** Sets the system's clock forward or back while no time goes by. */
+  step(ms: number): void
 }
 
 /** A relay without sockets, ports or timers. */
@@ -90,10 +92,12 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
   const config = configOf(file)
   const clock = { nowMs: START_MS }
   const nowMs = (): number => clock.nowMs
+  let stepsMs = 0
+  const monotonicMs = (): number => clock.nowMs - stepsMs - START_MS + 5000
   let epochs = 0
   let ids = 0
   const tasks: (() => void)[] = []
-  const engine = new MemoryEngine({ nowMs, newEpoch: () => `epoch${++epochs}` })
+  const engine = new MemoryEngine({ nowMs, monotonicMs, newEpoch: () => `epoch${++epochs}` })
   const relay = new Relay(
     {
       broker: engine,
@@ -103,7 +107,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       checkToken: tokenCheck(HMAC_SECRET),
       checkSubscriptionToken: tokenCheck(HMAC_SECRET),
       nowMs,
-      preciseMs: nowMs,
+      monotonicMs,
       random: () => 0.5,
       newId: () => `id-${++ids}`,
       schemaFault: () => null,
@@ -168,6 +172,10 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       clock.nowMs += ms
       relay.tick()
       endTurn()
+    },
+    step: (ms) => {
+      stepsMs += ms
+      clock.nowMs += ms
     }
   }
 }

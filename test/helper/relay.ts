@@ -19,6 +19,8 @@ export interface EdgeRelay {
   readonly port: number
   /** Moves the relay's clock and lets it look at its clients. */
   pass(ms: number): void
+  /** Sets the system's clock forward or back while no time goes by. */
+  step(ms: number): void
   /** A call of the publish API with the right key. */
   api(method: string, request: unknown, message?: Message): Promise<Answer>
   publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
@@ -33,11 +35,13 @@ export const startRelay = async (
 ): Promise<EdgeRelay> => {
   const config = configOf(file, env)
   let shiftMs = 0
+  let stepMs = 0
   const running = await buildRelay(config, {
     log: createLogger({ name: 'relay', level: 'silent' }),
     version: 'test',
     adminPage: join(ROOT, 'dist/relay-admin'),
-    nowMs: () => Date.now() + shiftMs,
+    nowMs: () => Date.now() + shiftMs + stepMs,
+    monotonicMs: () => performance.now() + shiftMs,
     ...parts
   })
   const { server, relay } = running
@@ -64,6 +68,9 @@ export const startRelay = async (
     pass: (ms) => {
       shiftMs += ms
       relay.tick()
+    },
+    step: (ms) => {
+      stepMs += ms
     },
     api,
     publish: async (channel, data) => JSON.parse((await api('publish', { channel, data })).body).result

@@ -29,6 +29,7 @@ export interface OidcParts {
   readonly tokens: AppTokenVerifier
   readonly count: (result: ExchangeResult) => void
   readonly now: () => number
+  readonly monotonicMs: () => number
 }
 
 /** Signing in through an identity provider, as the app uses it. */
@@ -88,8 +89,12 @@ export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
   }
 }
 
-const openMemory = async (config: OidcConfig, sealer: Sealer, { log, now }: OidcParts): Promise<SessionMemory> => {
-  const local = new LocalSessionMemory(now)
+const openMemory = async (
+  config: OidcConfig,
+  sealer: Sealer,
+  { log, now, monotonicMs }: OidcParts
+): Promise<SessionMemory> => {
+  const local = new LocalSessionMemory(now, monotonicMs)
   if (config.redisUrl === null) return local
   const realm = JSON.stringify([config.issuer, config.clientId])
   const { RedisSessionMemory } = await import('./redis-session-memory.js')

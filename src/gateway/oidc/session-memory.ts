@@ -37,28 +37,31 @@ interface Flight {
 export class LocalSessionMemory implements SessionMemory {
   readonly ended: EndedSessions
   readonly #now: () => number
+  readonly #monotonicMs: () => number
   readonly #tokens = new Map<string, { readonly tokens: ProviderTokens; readonly until: number }>()
   readonly #flights = new Map<string, Flight>()
 
-  constructor(now: () => number) {
+  /** Ends are told to other gateways, so they have wall-clock times; everything else is an interval of this process. */
+  constructor(now: () => number, monotonicMs: () => number) {
     this.#now = now
+    this.#monotonicMs = monotonicMs
     this.ended = new EndedSessions(now)
   }
 
   async keepTokens(sessionId: string, tokens: ProviderTokens): Promise<void> {
     const known = this.#tokens.get(sessionId)
     this.#tokens.delete(sessionId)
-    const until = known?.until ?? this.#now() + ABSOLUTE_SECONDS * 1000
+    const until = known?.until ?? this.#monotonicMs() + ABSOLUTE_SECONDS * 1000
     this.#tokens.set(sessionId, { tokens, until })
     for (const [id, kept] of this.#tokens) {
-      if (this.#tokens.size <= MAX_KEPT_TOKENS && kept.until > this.#now()) return
+      if (this.#tokens.size <= MAX_KEPT_TOKENS && kept.until > this.#monotonicMs()) return
       this.#tokens.delete(id)
     }
   }
 
   async tokensOf(sessionId: string): Promise<ProviderTokens | null> {
     const kept = this.#tokens.get(sessionId)
-    return kept !== undefined && kept.until > this.#now() ? kept.tokens : null
+    return kept !== undefined && kept.until > this.#monotonicMs() ? kept.tokens : null
   }
 
   async end(name: SessionName): Promise<void> {
@@ -77,7 +80,7 @@ export class LocalSessionMemory implements SessionMemory {
   once<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const under = this.#flights.get(key)
     // A key always belongs to the same kind of work.
-    if (under !== undefined && (under.until ?? Number.POSITIVE_INFINITY) > this.#now())
+    if (under !== undefined && (under.until ?? Number.POSITIVE_INFINITY) > this.#monotonicMs())
       return under.result as Promise<Result>
 
     const result = work()
@@ -86,7 +89,7 @@ export class LocalSessionMemory implements SessionMemory {
     this.#flights.set(key, flight)
     result.then(
       () => {
-        flight.until = this.#now() + LATE_MS
+        flight.until = this.#monotonicMs() + LATE_MS
         this.#forgetResults()
       },
       () => void (this.#flights.get(key) === flight && this.#flights.delete(key))
@@ -102,7 +105,7 @@ export class LocalSessionMemory implements SessionMemory {
   #forgetResults(): void {
     for (const [key, { until }] of this.#flights) {
       if (until === null) continue
-      if (this.#flights.size <= MAX_RESULTS && until > this.#now()) return
+      if (this.#flights.size <= MAX_RESULTS && until > this.#monotonicMs()) return
       this.#flights.delete(key)
     }
   }

@@ -47,15 +47,15 @@ export interface Admin {
 /** The operators' page: `/admin` and all below it. Without a password there is no such path. */
 export const buildAdmin = (parts: AdminParts): Admin => {
   const { relay, config, log } = parts
-  const { fleet, nowMs, node } = relay.context
+  const { fleet, nowMs, monotonicMs, node } = relay.context
   const keys = latest(
     config,
     // Where nobody needs the key, each process has made one up.
     ({ adminPassword, api }) => new SessionKeys(adminPassword ?? '', api.insecure ? '' : api.key)
   )
   const isForwardedHttps = latest(config, ({ trustedProxies }) => forwardedHttps(trustedProxies))
-  const attempts = new Attempts(nowMs)
-  const sessions = new Sessions({ keys, nowMs, tell: (news) => fleet.ask('adminSession', news) })
+  const attempts = new Attempts(monotonicMs)
+  const sessions = new Sessions({ keys, nowMs, monotonicMs, tell: (news) => fleet.ask('adminSession', news) })
   const gatherer = new Gatherer({ fleet, nowMs, log })
   const answers = adminAnswers({ ...parts, sessions, attempts, gatherer })
   const streams = new LiveStreams(relay.context, sessions, gatherer)

@@ -16,18 +16,18 @@ export interface Attempt {
  * signed in before still have their own: nobody can lock the operators out from elsewhere.
  */
 export class Attempts {
-  readonly #nowMs: () => number
+  readonly #monotonicMs: () => number
   /** In order. No longer than the limits allow, so there is nothing that a stranger could fill. */
   #failures: { readonly address: string; readonly at: number }[] = []
   readonly #trusted = new Set<string>()
 
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs
   }
 
   /** Milliseconds to wait; 0 for an address that may try now. */
   waitMs(address: string): number {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#monotonicMs()
     this.#failures = this.#failures.filter(({ at }) => nowMs - at < WINDOW_MS)
     const own = this.#failures.filter((failure) => failure.address === address)
     const ownWait = waitOf(own, PER_ADDRESS, nowMs)
@@ -42,7 +42,7 @@ export class Attempts {
   /** Made at this node or another one. */
   count({ network, isRight }: Attempt): void {
     if (isRight) this.#succeeded(network)
-    else if (this.waitMs(network) === 0) this.#failures.push({ address: network, at: this.#nowMs() })
+    else if (this.waitMs(network) === 0) this.#failures.push({ address: network, at: this.#monotonicMs() })
   }
 
   #succeeded(address: string): void {

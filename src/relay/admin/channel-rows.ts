@@ -1,4 +1,5 @@
 import { channelKind, hasHistory } from '../core/channels.js'
+import { wallTimeOf } from '../core/clocks.js'
 import type { Context } from '../core/context.js'
 import { ReplyError } from '../core/errors.js'
 import type { Fleet } from '../core/fleet.js'
@@ -19,15 +20,17 @@ export type ChannelTotals = readonly [
 /** A channel without subscribers is listed for so long after its last publication. */
 const QUIET_MS = 60 * 60 * 1000
 
-export const nodeChannels = async ({ hub, activity, nowMs }: Context, search: string): Promise<ChannelTotals[]> => {
+export const nodeChannels = async (context: Context, search: string): Promise<ChannelTotals[]> => {
+  const { hub, activity, monotonicMs } = context
   const fits = searchTest(search)
-  const now = nowMs()
+  const now = monotonicMs()
   const totals: ChannelTotals[] = []
   const add = (name: string, subscribers: number): void => {
     if (!fits(name)) return
     const active = activity.channels.get(name)
     const rate = active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10
-    totals.push([name, subscribers, rate, active?.lastAt ?? 0, active?.kept(now) ?? 0])
+    const lastPublish = active === undefined ? 0 : wallTimeOf(active.lastAt, context)
+    totals.push([name, subscribers, rate, lastPublish, active?.kept(now) ?? 0])
   }
   await forEachInSlices(hub.channels.values(), ({ name, size }) => add(name, size))
   await forEachInSlices(activity.channels.keys(), (name) => {

@@ -15,13 +15,13 @@ export const eventText = <Name extends keyof LiveEvents>(name: Name, data: LiveE
 /** Server-sent events to one page. */
 export class EventStream {
   readonly #response: ServerResponse
-  readonly #nowMs: () => number
+  readonly #monotonicMs: () => number
   #stuckSince: number | null = null
   #isEnded = false
 
-  constructor(response: ServerResponse, headers: Headers, nowMs: () => number) {
+  constructor(response: ServerResponse, headers: Headers, monotonicMs: () => number) {
     this.#response = response
-    this.#nowMs = nowMs
+    this.#monotonicMs = monotonicMs
     response.on('error', () => undefined)
     response.writeHead(200, ['Content-Type', 'text/event-stream; charset=utf-8', ...LIVE, ...headers])
     response.socket?.setNoDelay(true)
@@ -38,7 +38,7 @@ export class EventStream {
       response.write(event)
       return true
     }
-    const nowMs = this.#nowMs()
+    const nowMs = this.#monotonicMs()
     this.#stuckSince ??= nowMs
     if (nowMs - this.#stuckSince >= STUCK_MS) response.destroy()
     return false

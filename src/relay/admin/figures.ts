@@ -15,7 +15,7 @@ export interface NodeCounts
 
 /** One walk over the connections, which looks closer at those that are behind. */
 export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: LoopDelay): NodeCounts => {
-  const { roster, preciseMs } = relay.context
+  const { roster, monotonicMs } = relay.context
   const { clients, subscriptions, channels } = relay.stats()
   let queuedBytes = 0
   let slowReaders = 0
@@ -29,7 +29,7 @@ export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: Lo
   return {
     ...totals,
     name,
-    atMs: preciseMs(),
+    atMs: monotonicMs(),
     connections: clients,
     subscriptions,
     channels,

@@ -7,6 +7,9 @@ export class FrameHistory {
   #frames: Frame[] = []
 
   add(frame: Frame): void {
+    // The clock was set back: a chart has no place for what is ahead of now.
+    if ((this.#frames.at(-1)?.time ?? 0) > frame.time)
+      this.#frames = this.#frames.filter(({ time }) => time < frame.time)
     this.#frames.push(frame)
     const tooOld = this.#frames.findIndex(({ time }) => frame.time - time < KEPT_MS)
     if (tooOld > 0) this.#frames.splice(0, tooOld)

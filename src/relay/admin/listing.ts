@@ -49,18 +49,18 @@ interface Kept<Value> {
 export class Listing<Row, Sort extends string> {
   readonly #gather: (search: string) => Promise<readonly Row[]>
   readonly #order: (sort: Sort) => (left: Row, right: Row) => number
-  readonly #nowMs: () => number
+  readonly #monotonicMs: () => number
   readonly #kept = new Map<string, Kept<readonly Row[]>>()
   #forgetting: NodeJS.Timeout | null = null
 
   constructor(
     gather: (search: string) => Promise<readonly Row[]>,
     order: (sort: Sort) => (left: Row, right: Row) => number,
-    nowMs: () => number
+    monotonicMs: () => number
   ) {
     this.#gather = gather
     this.#order = order
-    this.#nowMs = nowMs
+    this.#monotonicMs = monotonicMs
   }
 
   async page({ search, sort, isDescending, page, size }: PageWanted<Sort>): Promise<Page<Row>> {
@@ -82,7 +82,7 @@ export class Listing<Row, Sort extends string> {
   }
 
   #keep(name: string, make: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#monotonicMs()
     const known = this.#kept.get(name)
     if (known !== undefined && nowMs - known.madeAt < FRESH_MS) return known.value
     const value = make()

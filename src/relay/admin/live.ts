@@ -46,7 +46,7 @@ export class LiveStreams {
     const { response } = call
     const live: Live = {
       cookie: sessionCookie(call.request) ?? '',
-      stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#context.nowMs),
+      stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#context.monotonicMs),
       room: PUBLICATIONS_PER_SECOND
     }
     const leave = this.#gatherer.add(live.stream)

@@ -12,7 +12,7 @@ import type { Sessions } from './sessions.js'
 import { nodeSymptoms } from './symptoms.js'
 
 export interface AdminAnswersParts
-  extends Pick<AdminParts, 'relay' | 'nodeName' | 'totals' | 'troubles' | 'isEngineConnected' | 'configTimes'> {
+  extends Pick<AdminParts, 'relay' | 'nodeName' | 'totals' | 'troubles' | 'isEngineConnected'> {
   readonly sessions: Sessions
   readonly attempts: Attempts
   readonly gatherer: Gatherer
@@ -22,18 +22,19 @@ const SAME_SECOND_MS = 500
 
 /** What this node tells the pages of all nodes. Nothing is measured or kept before somebody asks. */
 export const adminAnswers = (parts: AdminAnswersParts) => {
-  const { relay, nodeName, totals, sessions, attempts, gatherer, configTimes } = parts
+  const { relay, nodeName, totals, sessions, attempts, gatherer } = parts
   const { context, answers } = relay
+  const startedAt = context.monotonicMs()
   const delay = new LoopDelay()
-  const channels = new RowSource((search) => nodeChannels(context, search), context.nowMs)
-  const connections = new RowSource((search) => nodeConnections(context, nodeName, search), context.nowMs)
+  const channels = new RowSource((search) => nodeChannels(context, search), context.monotonicMs)
+  const connections = new RowSource((search) => nodeConnections(context, nodeName, search), context.monotonicMs)
   let figures: Answer<'adminFigures'> | null = null
   answers.set('adminFigures', () => {
     // Operators at several nodes ask for the same second.
-    if (figures !== null && context.preciseMs() - figures.counts.atMs < SAME_SECOND_MS) return figures
+    if (figures !== null && context.monotonicMs() - figures.counts.atMs < SAME_SECOND_MS) return figures
     figures = {
       counts: nodeCounts(relay, nodeName, totals(), delay),
-      symptoms: nodeSymptoms({ ...parts, startedAt: configTimes.startedAt })
+      symptoms: nodeSymptoms({ ...parts, startedAt })
     }
     return figures
   })

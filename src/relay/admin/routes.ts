@@ -29,9 +29,13 @@ export interface RoutesParts extends AdminParts {
 export const adminRoutes = (parts: RoutesParts): RouteTable => {
   const { relay, config, configTimes, calls, keys, sessions, streams, log } = parts
   const { context } = relay
-  const { fleet, nowMs } = context
-  const channels = new Listing((search) => allChannels(fleet, context.channels, nowMs, search), channelOrder, nowMs)
-  const connections = new Listing((search) => allConnections(fleet, search), connectionOrder, nowMs)
+  const { fleet, nowMs, monotonicMs } = context
+  const channels = new Listing(
+    (search) => allChannels(fleet, context.channels, nowMs, search),
+    channelOrder,
+    monotonicMs
+  )
+  const connections = new Listing((search) => allConnections(fleet, search), connectionOrder, monotonicMs)
 
   return {
     '/admin/api/sign-in': { method: 'POST', access: 'everybody', handle: parts.signIn },

@@ -28,14 +28,14 @@ const MAX_SNAPSHOTS = 4
 /** The rows of this node, made once for all who ask within a second and handed out in parts. */
 export class RowSource<Row> {
   readonly #make: (search: string) => Promise<readonly Row[]>
-  readonly #nowMs: () => number
+  readonly #monotonicMs: () => number
   #snapshots: Snapshot<Row>[] = []
   #nextId = 1
   #forgetting: NodeJS.Timeout | null = null
 
-  constructor(make: (search: string) => Promise<readonly Row[]>, nowMs: () => number) {
+  constructor(make: (search: string) => Promise<readonly Row[]>, monotonicMs: () => number) {
     this.#make = make
-    this.#nowMs = nowMs
+    this.#monotonicMs = monotonicMs
   }
 
   async chunk({ search, snapshot: id, from }: RowsWanted): Promise<RowChunk<Row>> {
@@ -52,7 +52,7 @@ export class RowSource<Row> {
   }
 
   #fresh(search: string): Snapshot<Row> {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#monotonicMs()
     const known = this.#snapshots.find((each) => each.search === search && nowMs - each.madeAt < FRESH_MS)
     if (known !== undefined) return known
     const made = { id: this.#nextId++, search, madeAt: nowMs, rows: this.#make(search) }

@@ -1,3 +1,4 @@
+import type { Clocks } from '../core/clocks.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
 import { newSessionId, type SessionClaims, type SessionKeys } from './session-keys.js'
 
@@ -15,9 +16,9 @@ export interface SessionNews {
   readonly activeAt: number | null
 }
 
-export interface SessionsParts {
+/** The times in a cookie are wall-clock times, because every node reads it. */
+export interface SessionsParts extends Clocks {
   readonly keys: () => SessionKeys
-  readonly nowMs: () => number
   /** Tells the other nodes, who may be asked next. */
   readonly tell: (news: SessionNews) => MaybePromise<unknown>
 }
@@ -65,7 +66,7 @@ export class Sessions {
 
   /** From this node or another one. */
   hear({ id, activeAt }: SessionNews): void {
-    const nowMs = this.#parts.nowMs()
+    const nowMs = this.#parts.monotonicMs()
     for (const [each, { forgetAt }] of this.#known) if (forgetAt <= nowMs) this.#known.delete(each)
     const known = this.#known.get(id)
     // An ended session stays so, whatever was still on its way.

@@ -1,3 +1,4 @@
+import { wallTimeOf } from '../core/clocks.js'
 import type { Relay } from '../core/relay.js'
 import type { RecentCount } from '../edge/recent-counts.js'
 import type { Trouble, Troubles } from '../edge/troubles.js'
@@ -20,18 +21,22 @@ export const GLOBAL = 'global:all'
 export interface SymptomParts {
   readonly relay: Relay
   readonly troubles: Troubles
+  /** On the monotonic clock. */
   readonly startedAt: number
   readonly isEngineConnected: () => boolean | null
 }
 
 export const nodeSymptoms = ({ relay, troubles, startedAt, isEngineConnected }: SymptomParts): Symptoms => {
-  const { activity, roster } = relay.context
+  const { context } = relay
+  const { activity, roster } = context
+  const wallTime = (monotonicMs: number | null): number | null =>
+    monotonicMs === null ? null : wallTimeOf(monotonicMs, context)
   return {
-    startedAt,
+    startedAt: wallTimeOf(startedAt, context),
     clients: roster.all.length,
-    lastFloor: activity.lastIn(FLOOR),
-    lastGlobal: activity.channels.get(GLOBAL)?.lastAt ?? null,
-    lastPublish: activity.last,
+    lastFloor: wallTime(activity.lastIn(FLOOR)),
+    lastGlobal: wallTime(activity.channels.get(GLOBAL)?.lastAt ?? null),
+    lastPublish: wallTime(activity.last),
     isEngineConnected: isEngineConnected(),
     troubles: {
       origin: troubles.recent('origin'),

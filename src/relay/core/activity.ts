@@ -5,12 +5,12 @@ import type { HistoryOptions } from './options.js'
 const MAX_CHANNELS = 200_000
 const WINDOW_MS = 10_000
 
-/** When and how often one channel was published to through this node. */
+/** When and how often one channel was published to through this node. All times are on the monotonic clock. */
 export class ChannelActivity {
   lastAt = 0
   /** How many of its publications its history holds, as far as they came through this node. */
   #kept = 0
-  #keptUntil = 0
+  #keptUntil = Number.NEGATIVE_INFINITY
   #windowAt = 0
   #count = 0
   #countBefore = 0

@@ -101,7 +101,7 @@ export class CommandLine {
       return
     }
     const { sink, context } = connection
-    const { watch, preciseMs } = context
+    const { watch, monotonicMs } = context
     const command = parse(line)
     if (command === null) {
       connection.end(disconnect.MALFORMED)
@@ -125,10 +125,10 @@ export class CommandLine {
     const namespace = isObject(request) ? knownNamespace(request.channel, context.channels) : ''
     watch.command(method, namespace, line.length, sink.transport)
     connection.answering = watch.sent(sink.transport, method, namespace)
-    const startedAt = preciseMs()
+    const startedAt = monotonicMs()
     return after(
       this.#finish({ method, id, namespace }, () => COMMANDS[method](connection, request, id, line)),
-      () => watch.answered(method, namespace, (preciseMs() - startedAt) / 1000)
+      () => watch.answered(method, namespace, (monotonicMs() - startedAt) / 1000)
     )
   }
 
@@ -168,9 +168,9 @@ export class CommandLine {
   }
 
   #isWithinRate(): boolean {
-    const { client, nowMs } = this.connection.context
+    const { client, monotonicMs } = this.connection.context
     if (client.commandsPerSecond <= 0) return true
-    const second = Math.floor(nowMs() / 1000)
+    const second = Math.floor(monotonicMs() / 1000)
     if (second !== this.#second) {
       this.#second = second
       this.#commandsInSecond = 0

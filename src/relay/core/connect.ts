@@ -3,7 +3,7 @@ import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
 import { INTERNAL, ReplyError, TOKEN_EXPIRED } from './errors.js'
-import { ttlSeconds } from './expiry.js'
+import { expiryAt, ttlSeconds } from './expiry.js'
 import { type Joined, joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { expiryFields, fieldIf, objectText, quote, replyText } from './protocol.js'
@@ -39,7 +39,7 @@ export const connect = (connection: Connection, request: unknown, id: number): M
   connection.name = parsed.name
   connection.version = parsed.version
   connection.tokenChannels = channelSet(claims)
-  if (claims.expiresAt > 0) connection.expiresAt = claims.expiresAt * 1000
+  connection.expiry = expiryAt(claims.expiresAt * 1000, context)
   context.roster.nameUser(connection)
   return after(joinAll(connection, channels, parsed), (joined) => {
     if (joined instanceof Disconnect || joined instanceof ReplyError) return joined
@@ -141,7 +141,7 @@ const joinAll = (
 const NONE_JOINED: ReadonlyMap<string, Joined> = new Map()
 
 const connectResult = (connection: Connection, joined: ReadonlyMap<string, Joined>): string => {
-  const { context, sink, expiresAt } = connection
+  const { context, sink, expiry } = connection
   const { client } = context
   const nowMs = context.nowMs()
   const pings = client.pingIntervalMs > 0 && !sink.pingsItself
@@ -149,7 +149,7 @@ const connectResult = (connection: Connection, joined: ReadonlyMap<string, Joine
     connection.session = context.newId()
     context.sessions.set(connection.session, connection)
   }
-  const ttl = Number.isFinite(expiresAt) ? ttlSeconds(expiresAt, nowMs) : 0
+  const ttl = Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0
   const { session } = connection
   return objectText(
     `,"client":"${connection.client}","version":${quote(context.version)}` +

@@ -1,6 +1,8 @@
+import type { Moment } from './clocks.js'
 import type { Context } from './context.js'
 import type { Disconnect } from './disconnect.js'
 import * as disconnect from './disconnect.js'
+import { hasExpired, NEVER } from './expiry.js'
 import { leaveChannel } from './leave-channel.js'
 import { Outbox, type Reader, type Sink } from './outbox.js'
 import { clientInfoText, disconnectPush, unsubscribePush } from './protocol.js'
@@ -24,7 +26,7 @@ export interface ClientSink extends Sink {
 
 export type ConnectionState = 'new' | 'connecting' | 'live' | 'refused' | 'ended'
 
-const NEVER = Number.POSITIVE_INFINITY
+const NO_TIME = Number.POSITIVE_INFINITY
 
 /** One client's life: who it is, where it listens, and when it must be looked at again. */
 export class Connection implements Subscriber, Reader {
@@ -38,7 +40,7 @@ export class Connection implements Subscriber, Reader {
   name = ''
   version = ''
   state: ConnectionState = 'new'
-  /** When it came, in ms. */
+  /** When it came, in milliseconds since 1970. */
   readonly since: number
   rosterIndex = -1
   /** Both null for a transport that the client can write to itself. */
@@ -46,25 +48,27 @@ export class Connection implements Subscriber, Reader {
   commands: { receive(message: string): void } | null = null
   /** Where the reply to the present command is counted. */
   answering: Traffic | null = null
-  /** When its token runs out, in ms. */
-  expiresAt = NEVER
-  /** When it must be looked at next. */
+  /** When its token runs out. */
+  expiry: Moment = NEVER
+  /** When it must be looked at next, on the monotonic clock. */
   wakeAt: number
+  /** The same on the wall clock, for expiries only. */
+  wakeAtWall = NO_TIME
   /** Which channels its token put it on. */
   tokenChannels: string | null = null
 
   #subscriptions: Map<string, Subscription> | null = null
-  #pingAt = NEVER
-  #pongDueAt = NEVER
+  #pingAt = NO_TIME
+  #pongDueAt = NO_TIME
   #replies: string[] | null = null
 
   constructor(context: Context, sink: ClientSink) {
-    const { client, nowMs, roster } = context
+    const { client, nowMs, monotonicMs, roster } = context
     this.context = context
     this.sink = sink
     this.outbox = new Outbox(sink, this, client.queueMaxBytes)
     this.since = nowMs()
-    this.wakeAt = client.staleCloseDelayMs > 0 ? this.since + client.staleCloseDelayMs : NEVER
+    this.wakeAt = client.staleCloseDelayMs > 0 ? monotonicMs() + client.staleCloseDelayMs : NO_TIME
     roster.add(this)
   }
 
@@ -123,52 +127,56 @@ export class Connection implements Subscriber, Reader {
   }
 
   goLive(): void {
-    const { client, nowMs, random } = this.context
+    const { client, monotonicMs, random } = this.context
     this.state = 'live'
     if (client.pingIntervalMs > 0) {
       // Spread, because all clients of a relay that has just started connect at once.
-      this.#pingAt = nowMs() + client.pingIntervalMs * (0.5 + random() / 2)
+      this.#pingAt = monotonicMs() + client.pingIntervalMs * (0.5 + random() / 2)
     }
     this.scheduleWake()
   }
 
   scheduleWake(): void {
     const { client } = this.context
-    let at = Math.min(this.#pingAt, this.#pongDueAt, this.expiresAt + client.expiredCloseDelayMs)
-    for (const { expiresAt } of this.subscriptions.values()) {
-      if (expiresAt > 0) at = Math.min(at, expiresAt + client.expiredSubCloseDelayMs)
+    let at = Math.min(this.#pingAt, this.#pongDueAt, this.expiry.monotonicMs + client.expiredCloseDelayMs)
+    let atWall = this.expiry.wallMs + client.expiredCloseDelayMs
+    for (const { expiry } of this.subscriptions.values()) {
+      if (expiry === NEVER) continue
+      at = Math.min(at, expiry.monotonicMs + client.expiredSubCloseDelayMs)
+      atWall = Math.min(atWall, expiry.wallMs + client.expiredSubCloseDelayMs)
     }
     this.wakeAt = at
+    this.wakeAtWall = atWall
   }
 
   /** False where nobody had pinged. */
   pong(): boolean {
-    if (this.#pongDueAt === NEVER) return false
-    const { client, nowMs, watch } = this.context
-    watch.ponged(this.sink.transport, (nowMs() - this.#pongDueAt + client.pongTimeoutMs) / 1000)
-    this.#pongDueAt = NEVER
+    if (this.#pongDueAt === NO_TIME) return false
+    const { client, monotonicMs, watch } = this.context
+    watch.ponged(this.sink.transport, (monotonicMs() - this.#pongDueAt + client.pongTimeoutMs) / 1000)
+    this.#pongDueAt = NO_TIME
     this.scheduleWake()
     return true
   }
 
-  /** Called when `wakeAt` has come. */
-  wake(nowMs: number): void {
+  /** Called when `wakeAt` or `wakeAtWall` has come. */
+  wake(now: Moment): void {
     const { client } = this.context
     if (this.state !== 'live') {
       this.end(disconnect.STALE)
       return
     }
-    if (nowMs >= this.#pongDueAt) {
+    if (now.monotonicMs >= this.#pongDueAt) {
       this.end(disconnect.NO_PONG)
       return
     }
-    if (nowMs >= this.expiresAt + client.expiredCloseDelayMs) {
+    if (hasExpired(this.expiry, client.expiredCloseDelayMs, now)) {
       this.end(disconnect.CONNECTION_EXPIRED)
       return
     }
-    this.#endExpiredSubscriptions(nowMs)
+    this.#endExpiredSubscriptions(now)
     if (this.isEnded) return
-    if (nowMs >= this.#pingAt) this.#ping(nowMs)
+    if (now.monotonicMs >= this.#pingAt) this.#ping(now.monotonicMs)
     this.scheduleWake()
   }
 
@@ -250,11 +258,10 @@ export class Connection implements Subscriber, Reader {
     this.outbox.send(pingBytes)
   }
 
-  #endExpiredSubscriptions(nowMs: number): void {
+  #endExpiredSubscriptions(now: Moment): void {
     const grace = this.context.client.expiredSubCloseDelayMs
     for (const subscription of [...this.subscriptions.values()]) {
-      const { expiresAt } = subscription
-      if (expiresAt > 0 && nowMs >= expiresAt + grace) this.loseSubscription(subscription, EXPIRED_SUBSCRIPTION)
+      if (hasExpired(subscription.expiry, grace, now)) this.loseSubscription(subscription, EXPIRED_SUBSCRIPTION)
       if (this.isEnded) return
     }
   }

@@ -1,5 +1,6 @@
 import type { Activity } from './activity.js'
 import type { Broker, History, Presence } from './broker.js'
+import type { Clocks } from './clocks.js'
 import type { Connection } from './connection.js'
 import type { Fleet } from './fleet.js'
 import type { Hub } from './hub.js'
@@ -16,7 +17,7 @@ export interface Log {
 }
 
 /** What the core is given from outside; tests give it a clock that stands still. */
-export interface RelayParts {
+export interface RelayParts extends Clocks {
   readonly broker: Broker
   readonly history: History
   readonly presence: Presence
@@ -25,9 +26,6 @@ export interface RelayParts {
   readonly checkSubscriptionToken: TokenCheck
   /** A token was refused; the reason in a word, and the address of the client. */
   readonly tokenRefused: (reason: string, address: string) => void
-  readonly nowMs: () => number
-  /** A clock that only goes forward, for how long things take. */
-  readonly preciseMs: () => number
   /** 0 to below 1. */
   readonly random: () => number
   /** A name that nobody can guess. */

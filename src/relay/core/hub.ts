@@ -6,7 +6,7 @@ import type { RelayParts } from './context.js'
 import { flushGroups } from './flush.js'
 import type { Group } from './group.js'
 
-type HubParts = Pick<RelayParts, 'atEndOfTurn' | 'preciseMs' | 'nowMs' | 'watch'>
+type HubParts = Pick<RelayParts, 'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'watch'>
 
 /** Knows which channels this node listens to, and hands them what arrives. */
 export class Hub implements Delivery, Outgoing {
@@ -78,17 +78,20 @@ export class Hub implements Delivery, Outgoing {
   }
 
   flush(): void {
-    const { preciseMs, nowMs, watch } = this.#parts
+    const { monotonicMs, nowMs, watch } = this.#parts
     const queued = this.#queued
     // In the middle of a delivery a group may hold something before the delivery is counted.
     if (queued.length === 0 && this.#dirty.length === 0) return
     const groups = this.#dirty
     this.#dirty = []
     this.#queued = []
-    const startedAt = preciseMs()
+    const startedAt = monotonicMs()
     flushGroups(groups)
-    const seconds = (preciseMs() - startedAt) / 1000
+    const seconds = (monotonicMs() - startedAt) / 1000
     const now = nowMs()
-    for (const { namespace, time } of queued) watch.delivered('publication', namespace, seconds, (now - time) / 1000)
+    for (const { namespace, time } of queued) {
+      // The publisher's clock, or our own before it was set, may be ahead.
+      watch.delivered('publication', namespace, seconds, Math.max(0, now - time) / 1000)
+    }
   }
 }

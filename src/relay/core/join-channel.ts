@@ -6,7 +6,7 @@ import type { Context } from './context.js'
 import { type Disconnect, INSUFFICIENT_STATE } from './disconnect.js'
 import { EngineFault } from './engine-fault.js'
 import { type ReplyError, UNRECOVERABLE_POSITION } from './errors.js'
-import { ttlSeconds } from './expiry.js'
+import { expiryAt, NEVER, ttlSeconds } from './expiry.js'
 import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import type { ChannelOptions } from './options.js'
@@ -91,7 +91,7 @@ export const joinChannel = (connection: Connection, wish: Wish): MaybePromise<Jo
   subscription.takesDelta = granted.delta
   subscription.wantsJoinLeave = granted.pushJoinLeave
   subscription.info = wish.info
-  subscription.expiresAt = wish.expiresAt
+  subscription.expiry = expiryAt(wish.expiresAt, context)
   subscription.hasToken = wish.hasToken
   channel.begin(subscription)
   connection.addSubscription(subscription)
@@ -194,7 +194,7 @@ const begin = (
   const { context } = connection
   subscription.isTold = true
   context.watch.subscribed(subscription.channel.namespace, connection.name)
-  if (subscription.expiresAt > 0) connection.scheduleWake()
+  if (subscription.expiry !== NEVER) connection.scheduleWake()
   context.afterReply(() => goLive(connection, subscription, page, gotLast))
   announce(connection, subscription, granted)
 }

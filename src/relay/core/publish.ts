@@ -66,6 +66,6 @@ export const withDelta = (publication: NewPublication, { deltaPublish }: Channel
 export const countPublished = (context: Context, kind: ChannelKind, channel: string, result: Published): void => {
   if (result.suppressedBy === null) {
     context.watch.published(kind.namespace)
-    context.activity.published(channel, kind, context.nowMs(), result.offset > 0)
+    context.activity.published(channel, kind, context.monotonicMs(), result.offset > 0)
   } else context.watch.suppressed(kind.namespace, result.suppressedBy)
 }

@@ -1,7 +1,7 @@
 import { channelSet, claimRules, type Outcome, refusalOf } from './connect.js'
 import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
-import { ttlSeconds } from './expiry.js'
+import { expiryAt, ttlSeconds } from './expiry.js'
 import { expiryFields, objectText, replyText } from './protocol.js'
 import { refreshRequest } from './requests.js'
 import { connectionClaims } from './tokens.js'
@@ -30,8 +30,8 @@ export const refresh = (connection: Connection, request: unknown, id: number): O
 
 /** Moves the end of a connection; 0 for never. The result names the client: the official one forgets its own name else. */
 export const extend = (connection: Connection, expiresAtSeconds: number): string => {
-  connection.expiresAt = expiresAtSeconds > 0 ? expiresAtSeconds * 1000 : Number.POSITIVE_INFINITY
+  connection.expiry = expiryAt(expiresAtSeconds * 1000, connection.context)
   connection.scheduleWake()
-  const ttl = expiresAtSeconds > 0 ? ttlSeconds(connection.expiresAt, connection.context.nowMs()) : 0
+  const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, connection.context.nowMs()) : 0
   return objectText(`,"client":"${connection.client}"${expiryFields(ttl)}`)
 }

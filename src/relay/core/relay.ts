@@ -1,6 +1,7 @@
 import { Activity } from './activity.js'
 import type { NewPublication, Published } from './broker.js'
 import { channelKind } from './channels.js'
+import { readClocks } from './clocks.js'
 import { CommandLine } from './commands.js'
 import type { Conflator } from './conflate.js'
 import { type ClientSink, Connection } from './connection.js'
@@ -77,14 +78,15 @@ export class Relay {
 
   /** To be called often: pings, and ends whatever has run out. One walk over all connections instead of a timer each. */
   tick(): void {
-    const nowMs = this.context.nowMs()
+    const now = readClocks(this.context)
     const { all } = this.context.roster
     // Backwards, because a connection that ends is replaced by the last one.
     for (let index = all.length - 1; index >= 0; index--) {
       const connection = all[index]
-      if (connection !== undefined && connection.wakeAt <= nowMs) connection.wake(nowMs)
+      if (connection === undefined) continue
+      if (connection.wakeAt <= now.monotonicMs || connection.wakeAtWall <= now.wallMs) connection.wake(now)
     }
-    this.#checkPositions(nowMs)
+    this.#checkPositions(now.monotonicMs)
   }
 
   stats(): RelayStats {

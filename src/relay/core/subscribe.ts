@@ -5,7 +5,7 @@ import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
 import * as errors from './errors.js'
 import { ReplyError } from './errors.js'
-import { ttlSeconds } from './expiry.js'
+import { expiryAt, ttlSeconds } from './expiry.js'
 import { joinChannel } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { expiryFields, objectText, replyText } from './protocol.js'
@@ -117,10 +117,10 @@ export const refreshSubscription = (connection: Connection, request: unknown, id
   if (claims instanceof ReplyError) return disconnect.INVALID_TOKEN
   if (claims instanceof Disconnect) return claims
 
-  subscription.expiresAt = claims.expiresAt * 1000
+  subscription.expiry = expiryAt(claims.expiresAt * 1000, connection.context)
   subscription.info = claims.info
   connection.scheduleWake()
-  const ttl = claims.expiresAt > 0 ? ttlSeconds(subscription.expiresAt, connection.context.nowMs()) : 0
+  const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, connection.context.nowMs()) : 0
   connection.reply(replyText(id, 'sub_refresh', objectText(expiryFields(ttl))))
   return null
 }

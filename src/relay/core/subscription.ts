@@ -1,6 +1,8 @@
 import type { Backlog } from './backlog.js'
 import type { Publication } from './broker.js'
 import type { Channel } from './channel.js'
+import type { Moment } from './clocks.js'
+import { NEVER } from './expiry.js'
 import type { Group } from './group.js'
 import type { Outbox } from './outbox.js'
 import type { Unsubscribe } from './unsubscribe.js'
@@ -32,8 +34,8 @@ export class Subscription {
   hasToken = false
   /** JSON text of the `chan_info`. */
   info: string | null = null
-  /** When its token runs out, in ms; 0 for never. */
-  expiresAt = 0
+  /** When its token runs out. */
+  expiry: Moment = NEVER
 
   /** Its client knows that it is on the channel. */
   isTold = false

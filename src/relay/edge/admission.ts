@@ -16,14 +16,15 @@ export interface Admission {
 
 /** The counts themselves. */
 export class CountedAdmission implements Admission {
-  readonly #nowMs: () => number
+  readonly #monotonicMs: () => number
   readonly #byAddress = new Map<string, number>()
   #total = 0
   #tokens = 0
-  #filledAt = 0
+  // The bucket is full at first.
+  #filledAt = Number.NEGATIVE_INFINITY
 
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs
   }
 
   enter(address: string, limits: ConnectionLimits): Refusal | null {
@@ -51,7 +52,7 @@ export class CountedAdmission implements Admission {
 
   /** A bucket that holds one second's worth, and fills as the second goes by. */
   #takeToken(perSecond: number): boolean {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#monotonicMs()
     this.#tokens = Math.min(perSecond, this.#tokens + ((nowMs - this.#filledAt) / 1000) * perSecond)
     this.#filledAt = nowMs
     if (this.#tokens < 1) return false

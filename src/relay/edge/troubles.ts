@@ -1,3 +1,4 @@
+import type { Clocks } from '../core/clocks.js'
 import { type RecentCount, RecentCounts } from './recent-counts.js'
 
 const KEEP_MS = 10 * 60 * 1000
@@ -8,8 +9,8 @@ export type Trouble = 'origin' | 'token' | 'key' | 'upgrade'
 export class Troubles {
   readonly #kinds: Readonly<Record<Trouble, RecentCounts>>
 
-  constructor(nowMs: () => number) {
-    const counts = (): RecentCounts => new RecentCounts(nowMs, KEEP_MS)
+  constructor(clocks: Clocks) {
+    const counts = (): RecentCounts => new RecentCounts(clocks, KEEP_MS)
     this.#kinds = { origin: counts(), token: counts(), key: counts(), upgrade: counts() }
   }
 

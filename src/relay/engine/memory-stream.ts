@@ -4,7 +4,7 @@ import type { HistoryOptions } from '../core/options.js'
 /** A place that nothing was ever published behind: who asks for made-up channels must not fill the memory with them. */
 const UNUSED_MS = 10 * 60 * 1000
 
-/** The latest publications of one channel. Its place outlives them. */
+/** The latest publications of one channel. Its place outlives them. `nowMs` is the monotonic clock throughout. */
 export class MemoryStream {
   #position: Position
   #publications: Publication[] = []
@@ -24,13 +24,17 @@ export class MemoryStream {
     return this.#position
   }
 
-  append(publication: Publication, { historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): void {
-    this.expire(publication.time)
+  append(
+    publication: Publication,
+    { historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions,
+    nowMs: number
+  ): void {
+    this.expire(nowMs)
     this.#position = { epoch: this.#position.epoch, offset: publication.offset }
     this.#publications.push(publication)
     while (this.#publications.length > historySize) this.#publications.shift()
-    this.#expiresAt = publication.time + historyTtlMs
-    this.keepFor(Math.max(historyMetaTtlMs, historyTtlMs), publication.time)
+    this.#expiresAt = nowMs + historyTtlMs
+    this.keepFor(Math.max(historyMetaTtlMs, historyTtlMs), nowMs)
   }
 
   read({ since, limit, reverse }: HistoryRange, nowMs: number): readonly Publication[] {

@@ -11,19 +11,19 @@ import {
   type Published
 } from '../core/broker.js'
 import { hasHistory } from '../core/channels.js'
+import type { Clocks } from '../core/clocks.js'
 import type { HistoryOptions } from '../core/options.js'
 import { MemoryStream } from './memory-stream.js'
 import { RecentResults } from './recent-results.js'
 
-export interface MemoryParts {
-  readonly nowMs: () => number
+export interface MemoryParts extends Clocks {
   /** The name of a stream that is made anew. */
   readonly newEpoch: () => string
 }
 
 /** Publications and their history within one process. Everything is answered at once. */
 export class MemoryEngine implements Broker, History {
-  readonly #nowMs: () => number
+  readonly #clocks: Clocks
   readonly #newEpoch: () => string
   readonly #streams = new Map<string, MemoryStream>()
   readonly #results = new RecentResults()
@@ -31,9 +31,9 @@ export class MemoryEngine implements Broker, History {
   readonly #listened = new Set<string>()
   #delivery: Delivery | null = null
 
-  constructor({ nowMs, newEpoch }: MemoryParts) {
-    this.#nowMs = nowMs
-    this.#newEpoch = newEpoch
+  constructor(parts: MemoryParts) {
+    this.#clocks = parts
+    this.#newEpoch = parts.newEpoch
   }
 
   start(delivery: Delivery): void {
@@ -46,7 +46,7 @@ export class MemoryEngine implements Broker, History {
 
   unsubscribe(channel: string): void {
     this.#listened.delete(channel)
-    this.#streams.get(channel)?.left(this.#nowMs())
+    this.#streams.get(channel)?.left(this.#clocks.monotonicMs())
   }
 
   isDelivering(): boolean {
@@ -58,7 +58,7 @@ export class MemoryEngine implements Broker, History {
   }
 
   publish(channel: string, publication: NewPublication, options: HistoryOptions): Published {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#clocks.monotonicMs()
     const { idempotencyKey, version, versionEpoch } = publication
     const known = idempotencyKey === '' ? undefined : this.#results.get(channel, idempotencyKey, nowMs)
     if (known !== undefined) return { ...known, suppressedBy: 'idempotency' }
@@ -69,8 +69,8 @@ export class MemoryEngine implements Broker, History {
     }
     const { data, info, tags, delta } = publication
     const offset = stream === null ? 0 : stream.position.offset + 1
-    const placed: Publication = { data, offset, info, tags, time: nowMs, delta }
-    stream?.append(placed, options)
+    const placed: Publication = { data, offset, info, tags, time: this.#clocks.nowMs(), delta }
+    stream?.append(placed, options, nowMs)
     if (version > 0) stream?.setVersion(version, versionEpoch)
     const position = stream?.position ?? NO_POSITION
     if (idempotencyKey !== '') this.#results.set(channel, idempotencyKey, position, nowMs)
@@ -83,7 +83,7 @@ export class MemoryEngine implements Broker, History {
   }
 
   read(channel: string, range: HistoryRange, options: HistoryOptions): HistoryPage {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#clocks.monotonicMs()
     const stream = this.#stream(channel, nowMs)
     stream.keepFor(options.historyMetaTtlMs, nowMs)
     const { epoch, offset } = stream.position
@@ -97,7 +97,7 @@ export class MemoryEngine implements Broker, History {
 
   /** To be called now and then: forgets what has run out and nobody asks for. */
   sweep(): void {
-    const nowMs = this.#nowMs()
+    const nowMs = this.#clocks.monotonicMs()
     this.#results.sweep(nowMs)
     for (const [channel, stream] of this.#streams) {
       if (this.#isForgotten(channel, stream, nowMs)) this.#streams.delete(channel)

@@ -9,7 +9,10 @@ interface Result {
   readonly expiresAt: number
 }
 
-/** Where publications with an idempotency key went, for as long as the same key must not publish again. */
+/**
+ * Where publications with an idempotency key went, for as long as the same key must not publish again. `nowMs` is the
+ * monotonic clock throughout.
+ */
 export class RecentResults {
   // In the order in which they were made, which is the order in which they run out.
   readonly #results = new Map<string, Result>()

@@ -6,8 +6,8 @@ import { REFUSALS } from './shared-admission.js'
 export class AdmissionDesk {
   readonly #admission: CountedAdmission
 
-  constructor(nowMs: () => number) {
-    this.#admission = new CountedAdmission(nowMs)
+  constructor(monotonicMs: () => number) {
+    this.#admission = new CountedAdmission(monotonicMs)
   }
 
   serve(link: Link): void {

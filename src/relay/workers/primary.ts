@@ -33,7 +33,7 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
   let { config, file } = parts
   const owner = new ChannelOwner(parts)
   const fleet = new FleetDesk()
-  const admission = new AdmissionDesk(parts.nowMs)
+  const admission = new AdmissionDesk(parts.monotonicMs)
   const metrics = new MetricsDesk()
   const workers = new WorkerProcesses({
     count: config.workers,

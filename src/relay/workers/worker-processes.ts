@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
+import { monotonicMs } from '../../shared/monotonic.js'
 import { Backoff } from './backoff.js'
 import { closeUntaken } from './handover.js'
 import { Link } from './link.js'
@@ -84,7 +85,7 @@ export class WorkerProcesses {
     const link = new Link(process.process.stdio[LINK_FD] as Duplex, (error) =>
       log.error({ err: error, worker: number }, 'a worker says what cannot be read')
     )
-    this.#running.set(number, { process, link, since: Date.now() })
+    this.#running.set(number, { process, link, since: monotonicMs() })
     serve(link, number)
     link.tell('begin', (out) => out.number(number).textOrNull(file()))
     process.once('exit', (code: number | null, signal: string | null) => {
@@ -107,7 +108,7 @@ export class WorkerProcesses {
 
   #ended(number: number, how: number | string | null): void {
     const { log } = this.#parts
-    const livedMs = Date.now() - (this.#running.get(number)?.since ?? 0)
+    const livedMs = monotonicMs() - (this.#running.get(number)?.since ?? 0)
     this.#running.delete(number)
     if (this.#isStopping) return
     if (this.#giveUp !== null) {

@@ -8,8 +8,13 @@ import { engineModel } from './model.js'
 
 const memoryEngine = () => {
   let nowMs = 0
+  let stepMs = 0
   let epochs = 0
-  const engine = new MemoryEngine({ nowMs: () => nowMs, newEpoch: () => `epoch${++epochs}` })
+  const engine = new MemoryEngine({
+    nowMs: () => nowMs + stepMs,
+    monotonicMs: () => nowMs,
+    newEpoch: () => `epoch${++epochs}`
+  })
   return {
     engine,
     broker: engine,
@@ -17,6 +22,10 @@ const memoryEngine = () => {
     presence: new MemoryPresence(),
     pass: (ms: number) => {
       nowMs += ms
+    },
+    /** Sets the system's clock while no time goes by. */
+    step: (ms: number) => {
+      stepMs += ms
     }
   }
 }
@@ -31,6 +40,52 @@ t.test('the memory engine', async (t) => {
   const options = channels.namespaces.get('ns') as NonNullable<ReturnType<typeof channels.namespaces.get>>
   const publication = { ...PLAIN_PUBLICATION, data: '1' }
   const TOP = { since: null, limit: 0, reverse: false }
+
+  const HOUR_MS = 3_600_000
+  const ALL = { since: null, limit: -1, reverse: false }
+
+  t.test('history_ttl is not affected by a step of the system clock', async (t) => {
+    const { engine, pass, step } = memoryEngine()
+    engine.publish('ns:1', publication, options)
+    step(-HOUR_MS)
+    pass(59_999)
+    t.equal(engine.read('ns:1', ALL, options).publications.length, 1)
+    step(2 * HOUR_MS)
+    t.equal(engine.read('ns:1', ALL, options).publications.length, 1)
+    pass(1)
+    t.equal(engine.read('ns:1', ALL, options).publications.length, 0)
+  })
+
+  t.test('history_meta_ttl is not affected by a step of the system clock', async (t) => {
+    const { engine, pass, step } = memoryEngine()
+    engine.publish('ns:1', publication, options)
+    step(24 * HOUR_MS)
+    engine.sweep()
+    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
+    step(-48 * HOUR_MS)
+    pass(HOUR_MS)
+    engine.sweep()
+    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
+  })
+
+  t.test('an idempotency key is remembered for five minutes whatever is done to the system clock', async (t) => {
+    const { engine, pass, step } = memoryEngine()
+    const once = { ...publication, idempotencyKey: 'a' }
+    engine.publish('ns:1', once, options)
+    step(HOUR_MS)
+    t.match(engine.publish('ns:1', once, options), { suppressedBy: 'idempotency' })
+    step(-2 * HOUR_MS)
+    pass(5 * 60_000)
+    t.match(engine.publish('ns:1', once, options), { suppressedBy: null })
+  })
+
+  t.test('a publication carries the time of the system clock', async (t) => {
+    const { engine, step } = memoryEngine()
+    step(HOUR_MS)
+    engine.publish('ns:1', publication, options)
+
+    t.equal(engine.read('ns:1', ALL, options).publications[0]?.time, HOUR_MS)
+  })
 
   t.test('begins a new epoch for a channel that was forgotten', async (t) => {
     const { engine, pass } = memoryEngine()

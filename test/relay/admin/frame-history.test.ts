@@ -1,0 +1,13 @@
+import t from 'tap'
+import { FrameHistory } from '../../../src/relay/admin/frame-history.js'
+
+t.test('the history of figures drops frames that are ahead after the system clock was set back', async (t) => {
+  const history = new FrameHistory()
+  for (const time of [1000, 2000, 602_000, 603_000]) history.add({ time, nodes: [] })
+  history.add({ time: 3000, nodes: [] })
+
+  t.same(
+    history.since(3000).map(({ time }) => time),
+    [1000, 2000, 3000]
+  )
+})
