@@ -13,7 +13,7 @@ import { type RelayConfig, relayConfig } from './config.js'
 import { reloadConfigFile } from './config-reload.js'
 import { listen } from './listen.js'
 import { relaySettings } from './settings.js'
-import { runPrimary } from './workers/primary.js'
+import { PRIMARY_TIMES, type PrimaryTimes, runPrimary } from './workers/primary.js'
 import { runWorker } from './workers/worker.js'
 
 const VERSION = 'gatehouse-relay 0.1.0'
@@ -55,12 +55,14 @@ const startWorkers = async (
   environment: Environment,
   config: RelayConfig,
   file: string | null,
-  log: Logger
+  log: Logger,
+  times: PrimaryTimes
 ): Promise<void> => {
   const { host, port } = await runPrimary({
     config,
     file,
     log,
+    times,
     graceMs: config.shutdownMs + GOODBYE_MS + WORKER_MS,
     nowMs: Date.now,
     monotonicMs,
@@ -82,21 +84,25 @@ const giveUp = (lines: readonly string[]): never => {
   process.exit(1)
 }
 
-const startOwner = async (environment: Environment, unknown: readonly UnknownSetting[]): Promise<void> => {
+const startOwner = async (
+  environment: Environment,
+  unknown: readonly UnknownSetting[],
+  times: PrimaryTimes
+): Promise<void> => {
   const file = new ConfigFile()
   const config = relayConfig(environment, file.read)
   const log = createLogger({ name: 'relay', level: config.logLevel })
   for (const setting of unknown) log.warn(setting, 'unknown setting')
-  if (config.workers > 1) await startWorkers(environment, config, file.text, log)
+  if (config.workers > 1) await startWorkers(environment, config, file.text, log, times)
   else await startAlone(environment, config, log)
 }
 
 /** The process: one relay, the owner of several workers, or one of these. */
-export const start = async (environment: Environment): Promise<void> => {
+export const start = async (environment: Environment, times = PRIMARY_TIMES): Promise<void> => {
   const unknown = unknownSettings(relaySettings, environment)
   try {
     if (cluster.isWorker) await runWorker({ environment, version: VERSION, goodbyeMs: GOODBYE_MS })
-    else await startOwner(environment, unknown)
+    else await startOwner(environment, unknown, times)
   } catch (error) {
     // A setting that is missing may be there under another name.
     if (error instanceof SettingsFault) giveUp([...error.faults, ...unknown.map(unknownSettingLine)])

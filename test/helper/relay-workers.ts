@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Test } from 'tap'
 import type { NodeInfo } from '../../src/relay/core/fleet.js'
 import type { Child } from './child.js'
@@ -21,17 +21,41 @@ export interface RelayOfWorkers {
 }
 
 /** The relay as it is deployed, with so many workers. */
-export const startWorkers = async (
+export const startWorkers = (
   t: Test,
   count: number,
   file: ConfigFile,
   env: Readonly<Record<string, string>> = {}
+): Promise<RelayOfWorkers> =>
+  startWorkersOf(t, count, file, env, (t, variables) => startProgram(t, 'dist/src/relay/main.js', variables))
+
+/** The same, except that its primary gives up on its workers soon: no test waits for half a minute. */
+export const startImpatientWorkers = (t: Test, count: number, file: ConfigFile): Promise<RelayOfWorkers> =>
+  startWorkersOf(t, count, file, {}, (t, variables) => {
+    const program = join(t.testdirName, 'relay.mjs')
+    writeFileSync(program, IMPATIENT)
+    return startProgram(t, program, variables)
+  })
+
+const IMPATIENT = `
+import { acceptHangups } from ${JSON.stringify(resolve('dist/src/shared/hangup.js'))}
+import { start } from ${JSON.stringify(resolve('dist/src/relay/start.js'))}
+acceptHangups()
+await start(process.env, { reloadMs: 1_000, hungMs: 12_000 })
+`
+
+const startWorkersOf = async (
+  t: Test,
+  count: number,
+  file: ConfigFile,
+  env: Readonly<Record<string, string>>,
+  start: (t: Test, env: Readonly<Record<string, string>>) => Promise<Child>
 ): Promise<RelayOfWorkers> => {
   const config = join(t.testdir(), 'relay.json')
   const configure = (next: ConfigFile | string): void =>
     writeFileSync(config, typeof next === 'string' ? next : JSON.stringify(next))
   configure(file)
-  const program = await startProgram(t, 'dist/src/relay/main.js', {
+  const program = await start(t, {
     RELAY_PORT: '0',
     RELAY_WORKERS: String(count),
     RELAY_CONFIG: config,

@@ -48,10 +48,11 @@ export const disconnect =
   (call: AdminCall): Promise<void> =>
     call.body(DISCONNECT, MAX_DISCONNECT_BYTES, async ({ user, client }) => {
       const { code, reason } = FORCED
-      await fleet.ask('disconnect', { whom: { user, client, session: '' }, spared: [], code, reason })
-      log.info({ address: call.address, user, client }, 'an operator disconnected')
-      if (!fleet.isWhole) {
-        call.refuse(503, 'NODES_AWAY', 'Done here; other nodes cannot be reached.')
+      const params = { whom: { user, client, session: '' }, spared: [], code, reason }
+      const { isConfirmed } = await fleet.apply('disconnect', params)
+      log.info({ address: call.address, user, client, isConfirmed }, 'an operator disconnected')
+      if (!isConfirmed) {
+        call.refuse(503, 'NODES_AWAY', 'Done here; not every other node has confirmed. The relay goes on trying.')
         return
       }
       call.nothing()

@@ -22,21 +22,33 @@ export type Question = keyof Questions
 export type Params<Q extends Question> = Questions[Q]['params']
 export type Answer<Q extends Question> = Questions[Q]['answer']
 
+/** Questions that change something for a user: every node has to apply them. */
+export type Command = 'disconnect' | 'unsubscribe' | 'subscribe' | 'refresh'
+
+export interface CommandResult<C extends Command> {
+  /** Of the nodes that have applied it. */
+  readonly answers: readonly Answer<C>[]
+  /** Every live node has applied it. If not, the fleet goes on until each of the others has, or is gone. */
+  readonly isConfirmed: boolean
+}
+
 export interface NodeAnswer<Q extends Question> {
   readonly node: string
   readonly answer: Answer<Q>
 }
 
-/** Never fails: who cannot be asked is left out. */
 export interface Fleet {
   /** How many nodes there are, this one included. */
   readonly size: number
-  /** Whether all of them can be asked; while they cannot, this one is alone. */
-  readonly isWhole: boolean
-  /** Called once, before anything is asked. From then on the other nodes can ask this one. */
-  start(node: string, answers: Answers): MaybePromise<void>
+  /**
+   * Called once, before anything is asked. From then on the other nodes can ask this one. `missedCommands` is called when
+   * this node was cut off for so long that commands are lost to it: it cannot know which of its clients they were about.
+   */
+  start(node: string, answers: Answers, missedCommands: () => void): MaybePromise<void>
   /** Asks every node, this one too. One that fails or stays silent for too long is left out. */
   ask<Q extends Question>(question: Q, params: Params<Q>): MaybePromise<readonly NodeAnswer<Q>[]>
+  /** Applies a command at every node, this one too, once at each. Fails where it cannot be applied anywhere. */
+  apply<C extends Command>(command: C, params: Params<C>): MaybePromise<CommandResult<C>>
   /** Asks one node; null where there is no such node, or no answer. */
   askOne<Q extends Question>(node: string, question: Q, params: Params<Q>): MaybePromise<Answer<Q> | null>
   close(): MaybePromise<void>

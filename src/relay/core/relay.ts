@@ -6,7 +6,7 @@ import { CommandLine } from './commands.js'
 import type { Conflator } from './conflate.js'
 import { type ClientSink, Connection } from './connection.js'
 import type { Context, RelayParts } from './context.js'
-import type { Disconnect } from './disconnect.js'
+import { type Disconnect, INSUFFICIENT_STATE } from './disconnect.js'
 import { ReplyError } from './errors.js'
 import type { Answers } from './fleet.js'
 import { Hub } from './hub.js'
@@ -51,7 +51,9 @@ export class Relay {
 
   start(): MaybePromise<void> {
     const { broker, hub, fleet, node } = this.context
-    return after(broker.start(hub), () => fleet.start(node, this.answers))
+    // Nobody knows which clients the commands were about: all come back, and their tokens are checked again.
+    const missedCommands = (): void => void this.endSome(Number.POSITIVE_INFINITY, INSUFFICIENT_STATE)
+    return after(broker.start(hub), () => fleet.start(node, this.answers, missedCommands))
   }
 
   attach(sink: ClientSink): CommandLine {

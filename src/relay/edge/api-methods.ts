@@ -4,7 +4,7 @@ import { type ChannelKind, channelKind, hasHistory } from '../core/channels.js'
 import { Disconnect, FORCED } from '../core/disconnect.js'
 import { EngineFault } from '../core/engine-fault.js'
 import { INTERNAL, NOT_AVAILABLE, ReplyError } from '../core/errors.js'
-import type { ChannelPage, NodeAnswer, Params, Question, Whom } from '../core/fleet.js'
+import type { Answer, ChannelPage, Command, Params, Whom } from '../core/fleet.js'
 import { readHistory } from '../core/history-reading.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
 import {
@@ -107,14 +107,14 @@ const whom = (request: ApiRequest): Whom => ({
   session: request.text('session')
 })
 
-/** For what has to be done wherever the user is: nobody is told so while other nodes cannot be reached. */
-const everywhere = <Q extends Question>(
+/** Error 100 unless every live node has confirmed; the fleet then goes on by itself until the command is applied. */
+const everywhere = <C extends Command>(
   { context: { fleet } }: Relay,
-  question: Q,
-  params: Params<Q>
-): MaybePromise<readonly NodeAnswer<Q>[]> =>
-  after(fleet.ask(question, params), (answers) => {
-    if (!fleet.isWhole) throw new EngineFault('other nodes cannot be reached')
+  command: C,
+  params: Params<C>
+): MaybePromise<readonly Answer<C>[]> =>
+  after(fleet.apply(command, params), ({ answers, isConfirmed }) => {
+    if (!isConfirmed) throw new EngineFault('not every node has confirmed')
     return answers
   })
 
@@ -128,7 +128,7 @@ const subscribe: ApiMethod = (relay, request) => {
     recover: request.position('recover_since')
   }
   return after(everywhere(relay, 'subscribe', { whom: whom(request), subscription }), (answers) => {
-    const refused = answers.find(({ answer }) => answer !== null)?.answer
+    const refused = answers.find((answer) => answer !== null)
     return refused ? new ReplyError(refused.code, refused.message, refused.temporary) : '{}'
   })
 }

@@ -1,8 +1,12 @@
-import { done, type Link } from './link.js'
+import type { FrameWriter } from './frame-writer.js'
+import { done, type Link, LinkBroken } from './link.js'
 import { writeList } from './messages.js'
 
 /** On the same machine: who takes longer answers nobody. */
 const PATIENCE_MS = 5000
+
+/** What a worker made of a command. */
+type CommandReply = { readonly answer: string } | 'gone' | 'unconfirmed'
 
 /** Where the workers of a relay ask each other. Questions and answers are text that is passed on as it is. */
 export class FleetDesk {
@@ -34,6 +38,13 @@ export class FleetDesk {
         const answered = (await Promise.all(asked)).filter(({ answer }) => answer !== null)
         return (out) => writeList(out, answered, (_, { node, answer }) => out.text(node).text(answer ?? ''))
       },
+      applyCommand: async (fields) => {
+        const [command, params] = [fields.text(), fields.text()]
+        const replies = await Promise.all([...this.#nodes.values()].map((each) => this.#confirm(each, command, params)))
+        const isConfirmed = replies.every((reply) => reply !== 'unconfirmed')
+        const answers = replies.flatMap((reply) => (typeof reply === 'string' ? [] : [reply.answer]))
+        return (out) => writeList(out.byte(isConfirmed ? 1 : 0), answers, (_, answer) => out.text(answer))
+      },
       askNode: async (fields) => {
         const [node, question, params] = [fields.text(), fields.text(), fields.text()]
         const asked = this.#nodes.get(node)
@@ -41,6 +52,14 @@ export class FleetDesk {
         return (out) => out.textOrNull(answer)
       }
     })
+  }
+
+  /** The clients of a worker that has ended are gone. One that is silent has the command on its link, and applies it later. */
+  async #confirm(link: Link, command: string, params: string): Promise<CommandReply> {
+    const write = (out: FrameWriter): void => void out.text(command).text(params)
+    const asked = link.ask('question', write, (fields) => ({ answer: fields.text() }))
+    const reply = asked.catch((error) => (error instanceof LinkBroken ? 'gone' : 'unconfirmed'))
+    return (await within(this.#patienceMs, reply)) ?? 'unconfirmed'
   }
 
   /** Null where there is no answer: it failed, it took too long, the worker has ended. */

@@ -19,6 +19,7 @@ export const KINDS = [
   // from a worker, about all of them
   'joinFleet',
   'askFleet',
+  'applyCommand',
   'askNode',
   'enter',
   'entered',
@@ -33,6 +34,7 @@ export const KINDS = [
   'listening',
   'failed',
   'configure',
+  'ping',
   'stop'
 ] as const
 

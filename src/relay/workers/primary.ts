@@ -7,12 +7,21 @@ import type { MemoryParts } from '../engine/memory.js'
 import { AdmissionDesk } from './admission-desk.js'
 import { ChannelOwner } from './channel-owner.js'
 import { FleetDesk, within } from './fleet-desk.js'
+import { LinkBroken } from './link.js'
 import { MetricsDesk } from './metrics-desk.js'
-import { type Address, WorkerProcesses } from './worker-processes.js'
+import { type Address, type RunningWorker, WorkerProcesses } from './worker-processes.js'
 
 const SWEEP_MS = 10_000
-/** What a worker may take for a new file. */
-const RELOAD_MS = 10_000
+
+/** How long the primary waits for its workers. */
+export interface PrimaryTimes {
+  /** For a new config to be applied. */
+  readonly reloadMs: number
+  /** For an answer of any kind: a worker that is silent for longer is hung, and is replaced. */
+  readonly hungMs: number
+}
+
+export const PRIMARY_TIMES: PrimaryTimes = { reloadMs: 10_000, hungMs: 30_000 }
 
 export interface ConfigWithFile {
   readonly config: RelayConfig
@@ -23,13 +32,14 @@ export interface ConfigWithFile {
 export interface PrimaryParts extends MemoryParts, ConfigWithFile {
   readonly log: Logger
   readonly graceMs: number
+  readonly times: PrimaryTimes
   /** Reads the file again. */
   readonly reload: (current: RelayConfig) => { readonly outcome: Reload; readonly file: string | null }
 }
 
 /** The process that starts the workers and owns what they share. It serves no clients itself. */
 export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
-  const { log, graceMs } = parts
+  const { log, graceMs, times } = parts
   let { config, file } = parts
   const owner = new ChannelOwner(parts)
   const fleet = new FleetDesk()
@@ -37,6 +47,7 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
   const metrics = new MetricsDesk()
   const workers = new WorkerProcesses({
     count: config.workers,
+    hungMs: times.hungMs,
     log,
     file: () => file,
     serve: (link, number) => {
@@ -48,6 +59,28 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
   })
   setInterval(() => owner.sweep(), SWEEP_MS).unref()
 
+  /** The number of a worker that has not applied the new config in time, else null. */
+  const reach = async ({ number, link }: RunningWorker): Promise<number | null> => {
+    const applied = link.ask(
+      'configure',
+      (out) => out.textOrNull(file),
+      () => 'applied' as const
+    )
+    const outcome = applied.catch((error) => {
+      // A worker that has ended is replaced by one that starts with the new config.
+      if (error instanceof LinkBroken) return 'ended'
+      log.error({ err: error, worker: number }, 'config refused by a worker')
+      return 'refused'
+    })
+    const inTime = await within(times.reloadMs, outcome)
+    if (inTime !== null) return inTime === 'refused' ? number : null
+    // The config stays on the link: the worker applies it when it goes on.
+    void outcome.then((late) => {
+      if (late === 'applied') log.info({ worker: number }, 'config applied late')
+    })
+    return number
+  }
+
   const configure = async (): Promise<void> => {
     const reload = parts.reload(config)
     if (!reload.outcome.ok) {
@@ -56,14 +89,10 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
     }
     config = reload.outcome.config
     file = reload.file
-    const write = (link: (typeof workers.links)[number]): Promise<null> =>
-      link.ask(
-        'configure',
-        (out) => out.textOrNull(file),
-        () => null
-      )
-    await Promise.all(workers.links.map((link) => within(RELOAD_MS, write(link))))
-    log.info({ needsRestart: reload.outcome.needsRestart }, 'config reloaded')
+    const { needsRestart } = reload.outcome
+    const unreached = (await Promise.all(workers.running.map(reach))).filter((number) => number !== null)
+    if (unreached.length === 0) log.info({ needsRestart }, 'config reloaded')
+    else log.error({ needsRestart, workers: unreached }, 'config not applied in all workers')
   }
 
   closeOnSignal({ close: () => workers.stop(), cutOff: () => workers.kill() }, log, graceMs)

@@ -1,12 +1,10 @@
-import type { Answer, Answers, Fleet, NodeAnswer, Params, Question } from '../core/fleet.js'
+import type { Answer, Answers, Command, CommandResult, Fleet, NodeAnswer, Params, Question } from '../core/fleet.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
 import type { Link } from './link.js'
 import { readList } from './messages.js'
 
 /** The workers of one relay, who ask each other through the owner. */
 export class WorkerFleet implements Fleet {
-  /** Without the owner there is no worker either. */
-  readonly isWhole = true
   readonly #owner: Link
   #size = 1
   #node = ''
@@ -53,6 +51,18 @@ export class WorkerFleet implements Fleet {
       // The owner is gone, and this worker goes too.
       return []
     }
+  }
+
+  /** A worker that is hung finds the command on its link when it goes on; a link that closes takes its clients along. */
+  apply<C extends Command>(command: C, params: Params<C>): Promise<CommandResult<C>> {
+    return this.#owner.ask(
+      'applyCommand',
+      (out) => out.text(command).text(JSON.stringify(params)),
+      (fields) => ({
+        isConfirmed: fields.byte() === 1,
+        answers: readList(fields, () => JSON.parse(fields.text()) as Answer<C>)
+      })
+    )
   }
 
   askOne<Q extends Question>(node: string, question: Q, params: Params<Q>): MaybePromise<Answer<Q> | null> {

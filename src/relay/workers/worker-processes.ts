@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { monotonicMs } from '../../shared/monotonic.js'
 import { Backoff } from './backoff.js'
 import { closeUntaken } from './handover.js'
-import { Link } from './link.js'
+import { done, Link } from './link.js'
 
 /** Where a worker finds its end of the link: a pair of sockets that it inherits, and that has no name anywhere. */
 export const LINK_FD = 4
@@ -15,8 +15,15 @@ export interface Address {
   readonly port: number
 }
 
+export interface RunningWorker {
+  readonly number: number
+  readonly link: Link
+}
+
 export interface WorkerProcessesParts {
   readonly count: number
+  /** A worker that answers nothing for so long is replaced. */
+  readonly hungMs: number
   readonly log: Logger
   /** The text of the config file, which may have changed since the program was started. */
   readonly file: () => string | null
@@ -26,6 +33,9 @@ export interface WorkerProcessesParts {
 
 /** How long a process may outlive its link. */
 const LINGER_MS = 2000
+
+/** Pings in a row that a hung worker leaves unanswered. They are counted, because this process may have stood still itself. */
+const MAX_UNANSWERED = 6
 
 /** The processes that serve clients. One that ends is replaced, by one with the same number. */
 export class WorkerProcesses {
@@ -57,8 +67,8 @@ export class WorkerProcesses {
     return address
   }
 
-  get links(): readonly Link[] {
-    return [...this.#running.values()].map(({ link }) => link)
+  get running(): readonly RunningWorker[] {
+    return [...this.#running].map(([number, { link }]) => ({ number, link }))
   }
 
   /** Sends all clients away; done when no process is left. */
@@ -66,7 +76,7 @@ export class WorkerProcesses {
     this.#isStopping = true
     for (const timer of this.#replacements.values()) clearTimeout(timer)
     const ended = [...this.#running.values()].map(({ process }) => once(process, 'exit'))
-    for (const link of this.links) link.tell('stop', () => undefined)
+    for (const { link } of this.running) link.tell('stop', () => undefined)
     await Promise.all(ended)
   }
 
@@ -96,9 +106,32 @@ export class WorkerProcesses {
     // A worker that cannot be spoken to any more serves nobody.
     void link.closed.then(() => setTimeout(() => process.process.kill('SIGKILL'), LINGER_MS).unref())
     link.hears({
-      listening: (fields) => listening({ host: fields.text(), port: fields.number() }),
+      listening: (fields) => {
+        this.#killWhenHung(number, process, link)
+        listening({ host: fields.text(), port: fields.number() })
+      },
       failed: (fields) => this.#failed(number, fields.text())
     })
+  }
+
+  #killWhenHung(number: number, process: Worker, link: Link): void {
+    const { log, hungMs } = this.#parts
+    let unanswered = 0
+    const answered = (): void => {
+      unanswered = 0
+    }
+    const pinging = setInterval(() => {
+      if (unanswered === MAX_UNANSWERED) {
+        clearInterval(pinging)
+        log.error({ worker: number, pid: process.process.pid, hungMs }, 'hung worker killed')
+        process.process.kill('SIGKILL')
+        return
+      }
+      unanswered++
+      // A link that breaks has ended the worker already.
+      link.ask('ping', done, answered).catch(() => undefined)
+    }, hungMs / MAX_UNANSWERED).unref()
+    void link.closed.then(() => clearInterval(pinging))
   }
 
   #failed(number: number, why: string): void {

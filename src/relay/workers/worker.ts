@@ -31,6 +31,7 @@ export const runWorker = async (parts: WorkerParts): Promise<void> => {
   void link.closed.then(() => process.exit(1))
   // It may be told to stop before it has begun.
   link.hears({ stop: () => process.exit(0) })
+  link.answers({ ping: () => done })
   const begun = await beginning(link)
   try {
     await serve(link, begun, parts)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { EngineFault } from '../../../src/relay/core/engine-fault.js'
+import type { Command, CommandResult } from '../../../src/relay/core/fleet.js'
 import { ApiCalls } from '../../../src/relay/edge/api-calls.js'
 import { FleetOfOne } from '../../../src/relay/engine/fleet-of-one.js'
 import { coreRelay } from '../../helper/relay-core.js'
@@ -25,9 +26,11 @@ t.test('a broadcast answers for each channel, where the servers of some are away
   ])
 })
 
-t.test('what is done to a user is not said to be done while other nodes cannot be reached', async (t) => {
+t.test('a command that a node has not confirmed is answered with error 100', async (t) => {
   class Cut extends FleetOfOne {
-    override readonly isWhole: boolean = false
+    override apply<C extends Command>(): CommandResult<C> {
+      return { answers: [], isConfirmed: false }
+    }
   }
   const calls = new ApiCalls(coreRelay(undefined, { fleet: new Cut() }).relay, UNWATCHED, SILENT)
   for (const method of ['disconnect', 'unsubscribe', 'subscribe', 'refresh']) {

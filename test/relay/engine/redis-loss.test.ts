@@ -51,7 +51,9 @@ t.test('a Redis that dies', async (t) => {
     t.notOk(broker.isDelivering('ns:1'))
     t.ok(performance.now() - began < BOUND_MS)
     t.same(await engine.fleet.ask('info', null), [], 'a fleet that was not started answers nothing')
-    t.notOk(engine.fleet.isWhole, 'and it is not all there is')
+    const whom = { user: 'u', client: '', session: '' }
+    const { isConfirmed } = await engine.fleet.apply('unsubscribe', { whom, channel: '' })
+    t.notOk(isConfirmed, 'and confirms nothing')
     t.equal(record.lost, 1)
     t.equal(record.lines.filter((line) => line.startsWith('Redis is away')).length, 1)
   })

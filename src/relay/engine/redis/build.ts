@@ -29,7 +29,7 @@ export const buildRedisEngine = (
     broker: engine,
     history: engine,
     presence,
-    fleet: new RedisFleet(bus, fleetTimes),
+    fleet: new RedisFleet(bus, log, fleetTimes),
     get isReady() {
       return bus.isReady
     },

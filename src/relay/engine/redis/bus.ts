@@ -131,14 +131,35 @@ export class Bus {
     return this.#topics.subscribe(name)
   }
 
-  /** Whether nodes can tell each other something. */
+  /** Whether this node can tell the others something; it may be deaf itself. */
   get canTell(): boolean {
-    return this.#placement?.serviceShards.some(({ isReady }) => isReady) ?? false
+    return this.serviceShards.some(({ commands }) => commands.isOpen)
+  }
+
+  /** The servers that keep what is about all nodes; none while nobody knows which one does. */
+  get serviceShards(): readonly Shard[] {
+    return this.#placement?.serviceShards ?? []
+  }
+
+  /** Runs a script on one of them. Its keys are names of services. */
+  async runServiceScript(
+    shard: Shard,
+    script: Script,
+    services: readonly string[],
+    args: readonly string[]
+  ): Promise<unknown> {
+    const keys = services.map((service) => this.names.service(service))
+    try {
+      return await shard.commands.runScript(script, keys, args)
+    } catch (error) {
+      if (error instanceof Moved) void this.#placement?.refresh()
+      throw error
+    }
   }
 
   async tell(service: string, message: string): Promise<void> {
-    const shards = this.#placement?.serviceShards ?? []
-    const shard = shards.find(({ isReady }) => isReady)
+    const shards = this.serviceShards
+    const shard = shards.find(({ isReady }) => isReady) ?? shards.find(({ commands }) => commands.isOpen)
     if (shard === undefined) throw new EngineFault('no Redis is there')
     await shard.publish(this.names.service(service), message)
   }

@@ -1,10 +1,14 @@
-import type { Answer, Answers, Fleet, NodeAnswer, Params, Question } from '../../core/fleet.js'
+import type { Log } from '../../core/context.js'
+import type { Answer, Answers, Command, CommandResult, Fleet, NodeAnswer, Params, Question } from '../../core/fleet.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
+import { AppliedCommands } from './applied-commands.js'
 import type { Bus } from './bus.js'
+import { CommandLog } from './command-log.js'
 import { type FleetMessage, readFleetMessage } from './fleet-messages.js'
 import { Neighbours } from './neighbours.js'
+import type { Shard } from './shard.js'
 
-/** Enough for a node that is busy; one that is gone costs so much once, until its lease has ended. */
+/** Enough for a node that is busy; one that is gone costs so much until its lease has ended. */
 const ANSWER_WITHIN_MS = 2_000
 
 export interface FleetTimes {
@@ -14,96 +18,177 @@ export interface FleetTimes {
 }
 
 export const FLEET_TIMES: FleetTimes = { heartbeatMs: 3_000, leaseMs: 7_000 }
+/** How often a node reads the command log between two heartbeats. */
+const READINGS_PER_HEARTBEAT = 3
+/** Unconfirmed commands that are tried again. The log keeps the others for the nodes that have not applied them. */
+const MAX_PENDING = 1_000
 
 const EVERYBODY = 'fleet'
+const COMMANDS: ReadonlySet<string> = new Set<Command>(['disconnect', 'unsubscribe', 'subscribe', 'refresh'])
 
-/** A question on its way: whose answers are missing, and what becomes of those that come. */
-interface Asked {
+type Ask = Extract<FleetMessage, { readonly kind: 'ask' }>
+type Reply = Extract<FleetMessage, { readonly kind: 'answer' | 'failed' }>
+
+interface Applied {
+  readonly answer: unknown
+}
+
+/** A question on its way: whose answers are missing, and those that came. */
+class Asked {
   readonly missing: Set<string>
-  readonly answers: { readonly node: string; readonly answer: unknown }[]
-  readonly done: () => void
+  readonly answers = new Map<string, unknown>()
+  #done = (): void => undefined
+
+  constructor(missing: Iterable<string>) {
+    this.missing = new Set(missing)
+  }
+
+  answered(node: string, answer: unknown): void {
+    this.answers.set(node, answer)
+    this.settled(node)
+  }
+
+  /** The node is not waited for any longer. */
+  settled(node: string): void {
+    this.missing.delete(node)
+    if (this.missing.size === 0) this.#done()
+  }
+
+  /** Done when nobody is missing, or when it has taken too long. */
+  async complete(failed?: Promise<never>): Promise<void> {
+    if (this.missing.size === 0) return
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.#done = resolve
+      timer = setTimeout(resolve, ANSWER_WITHIN_MS)
+      failed?.catch(resolve)
+    })
+    clearTimeout(timer)
+  }
+}
+
+/** A command of this node, until every live node has applied it. */
+class SentCommand extends Asked {
+  readonly message: Ask
+  /** Where it stands in the log. */
+  readonly logged = new Set<Shard>()
+
+  constructor(message: Ask, missing: Iterable<string>) {
+    super(missing)
+    this.message = message
+  }
 }
 
 /** Relays that share a Redis and a prefix. They tell each other that they are there, and ask each other by messages. */
 export class RedisFleet implements Fleet {
   readonly #bus: Bus
+  readonly #log: Log
   readonly #times: FleetTimes
   readonly #neighbours: Neighbours
   readonly #asked = new Map<number, Asked>()
+  readonly #commandLog: CommandLog
+  readonly #applied = new AppliedCommands<Applied>()
+  readonly #pending = new Map<number, SentCommand>()
+  /** Nodes with a lease, by server. */
+  readonly #leased = new Map<Shard, readonly string[]>()
   #asks = 0
   #node = ''
   #answers: Answers | null = null
-  #beating: NodeJS.Timeout | null = null
+  #missedCommands = (): void => undefined
+  #timers: readonly NodeJS.Timeout[] = []
+  #isReading = false
 
-  constructor(bus: Bus, times = FLEET_TIMES) {
+  constructor(bus: Bus, log: Log, times = FLEET_TIMES) {
     this.#bus = bus
+    this.#log = log
     this.#times = times
     this.#neighbours = new Neighbours(times.leaseMs, () => performance.now())
+    this.#commandLog = new CommandLog(bus, EVERYBODY, times.leaseMs)
   }
 
   get size(): number {
     return 1 + this.#neighbours.nodes.length
   }
 
-  get isWhole(): boolean {
-    return this.#bus.canTell
-  }
-
-  async start(node: string, answers: Answers): Promise<void> {
+  async start(node: string, answers: Answers, missedCommands: () => void): Promise<void> {
     this.#node = node
     this.#answers = answers
+    this.#missedCommands = missedCommands
     const hear = (text: string): void => {
       const message = readFleetMessage(text)
       if (message === null) this.#bus.strange()
       else this.#hear(message)
     }
     await Promise.all([this.#bus.hear(EVERYBODY, hear), this.#bus.hear(mailOf(node), hear)])
+    await this.#commandLog.start(node)
     const greet = (): Promise<void> => this.#tell(EVERYBODY, { kind: 'here', node, isNew: true })
     void greet()
-    // Who was cut off for longer than a lease knows nobody any more.
+    // A node that was cut off for longer than a lease knows no other node any more, and may have missed commands.
     this.#bus.whenChanged(() => {
       if (this.#bus.canTell) void greet()
+      void this.#readCommands()
     })
-    this.#beating = setInterval(
-      () => this.#tell(EVERYBODY, { kind: 'here', node, isNew: false }),
-      this.#times.heartbeatMs
-    ).unref()
+    const { heartbeatMs } = this.#times
+    const beat = (): void => {
+      void this.#tell(EVERYBODY, { kind: 'here', node, isNew: false })
+      this.#remindMissing()
+    }
+    this.#timers = [
+      setInterval(beat, heartbeatMs).unref(),
+      setInterval(() => void this.#readCommands(), heartbeatMs / READINGS_PER_HEARTBEAT).unref()
+    ]
   }
 
   async ask<Q extends Question>(question: Q, params: Params<Q>): Promise<readonly NodeAnswer<Q>[]> {
-    const others = this.#send(new Set(this.#neighbours.nodes), null, question, params)
+    const others = this.#send(this.#neighbours.nodes, null, question, params)
     const own = await this.#answer(question, params)
     const answers = own === null ? [] : [{ node: this.#node, answer: own.answer }]
-    return [...answers, ...(await others)] as readonly NodeAnswer<Q>[]
+    const received = [...(await others)].map(([node, answer]) => ({ node, answer }))
+    return [...answers, ...received] as readonly NodeAnswer<Q>[]
+  }
+
+  async apply<C extends Command>(command: C, params: Params<C>): Promise<CommandResult<C>> {
+    const id = ++this.#asks
+    const message: Ask = { kind: 'ask', id, from: this.#node, to: null, question: command, params }
+    const sent = new SentCommand(message, [this.#node, ...this.#neighbours.nodes])
+    this.#asked.set(id, sent)
+    await Promise.all([this.#applyHere(sent), this.#append(sent)])
+    if (this.#isLogged(sent)) await sent.complete()
+    const isConfirmed = this.#isLogged(sent) && sent.missing.size === 0
+    if (isConfirmed) this.#asked.delete(id)
+    else this.#keepTrying(sent)
+    return { answers: [...sent.answers.values()] as Answer<C>[], isConfirmed }
   }
 
   askOne<Q extends Question>(node: string, question: Q, params: Params<Q>): MaybePromise<Answer<Q> | null> {
     if (node === this.#node && this.#answers !== null) return this.#answers.to(question, params)
     if (!this.#neighbours.nodes.includes(node)) return null
-    return this.#send(new Set([node]), node, question, params).then(
-      ([answered]) => (answered?.answer ?? null) as Answer<Q> | null
-    )
+    return this.#send([node], node, question, params).then((answers) => (answers.get(node) ?? null) as Answer<Q> | null)
   }
 
   async close(): Promise<void> {
-    if (this.#beating !== null) clearInterval(this.#beating)
-    if (this.#node !== '') await this.#tell(EVERYBODY, { kind: 'gone', node: this.#node })
+    for (const timer of this.#timers) clearInterval(timer)
+    if (this.#node === '') return
+    await this.#commandLog.leave().catch(() => undefined)
+    await this.#tell(EVERYBODY, { kind: 'gone', node: this.#node })
   }
 
   /** Settles when all of them have answered, or when it has taken too long. */
-  async #send(missing: Set<string>, to: string | null, question: Question, params: unknown): Promise<Asked['answers']> {
-    if (missing.size === 0) return []
+  async #send(
+    nodes: readonly string[],
+    to: string | null,
+    question: Question,
+    params: unknown
+  ): Promise<ReadonlyMap<string, unknown>> {
+    const asked = new Asked(nodes)
+    if (nodes.length === 0) return asked.answers
     const id = ++this.#asks
-    const answers: Asked['answers'] = []
-    let timer: NodeJS.Timeout | undefined
-    await new Promise<void>((done) => {
-      timer = setTimeout(done, ANSWER_WITHIN_MS)
-      this.#asked.set(id, { missing, answers, done })
-      this.#bus.tell(EVERYBODY, JSON.stringify({ kind: 'ask', id, from: this.#node, to, question, params })).catch(done)
-    })
-    clearTimeout(timer)
+    this.#asked.set(id, asked)
+    const message = { kind: 'ask', id, from: this.#node, to, question, params }
+    const told = this.#bus.tell(EVERYBODY, JSON.stringify(message))
+    await asked.complete(told.then(() => new Promise<never>(() => undefined)))
     this.#asked.delete(id)
-    return answers
+    return asked.answers
   }
 
   #hear(message: FleetMessage): void {
@@ -113,22 +198,35 @@ export class RedisFleet implements Fleet {
       return
     }
     if (message.node === this.#node) return
-    if (kind === 'gone') this.#neighbours.left(message.node)
+    if (kind === 'gone') this.#left(message.node)
     else this.#neighbours.heard(message.node)
     if (kind === 'here' && message.isNew) this.#tell(EVERYBODY, { kind: 'here', node: this.#node, isNew: false })
     if (kind === 'answer' || kind === 'failed') this.#take(message)
   }
 
-  #take(message: Extract<FleetMessage, { readonly id: number; readonly node: string }>): void {
+  #take(message: Reply): void {
     const asked = this.#asked.get(message.id)
-    // Nobody asked, or it is too late, or it has answered before.
-    if (asked === undefined || !asked.missing.delete(message.node)) return
-    if (message.kind === 'answer') asked.answers.push({ node: message.node, answer: message.answer })
-    if (asked.missing.size === 0) asked.done()
+    if (message.kind === 'answer') asked?.answered(message.node, message.answer)
+    // A command that failed is tried again.
+    else if (!(asked instanceof SentCommand)) asked?.settled(message.node)
   }
 
-  async #reply({ id, from, question, params }: Extract<FleetMessage, { readonly kind: 'ask' }>): Promise<void> {
-    const own = await this.#answer(question as Question, params as never)
+  /** Its clients were sent away before it left. */
+  #left(node: string): void {
+    this.#neighbours.left(node)
+    for (const [shard, nodes] of this.#leased)
+      this.#leased.set(
+        shard,
+        nodes.filter((each) => each !== node)
+      )
+    for (const asked of this.#asked.values()) asked.settled(node)
+  }
+
+  async #reply(message: Ask): Promise<void> {
+    const { id, from, question, params } = message
+    const own = COMMANDS.has(question)
+      ? await this.#applied.once(commandKey(message), () => this.#answer(question as Question, params as never))
+      : await this.#answer(question as Question, params as never)
     const node = this.#node
     this.#tell(mailOf(from), own === null ? { kind: 'failed', id, node } : { kind: 'answer', id, node, ...own })
   }
@@ -143,6 +241,106 @@ export class RedisFleet implements Fleet {
     }
   }
 
+  async #applyHere(sent: SentCommand): Promise<void> {
+    const { question, params } = sent.message
+    const own = await this.#applied.once(commandKey(sent.message), () =>
+      this.#answer(question as Question, params as never)
+    )
+    if (own !== null) sent.answered(this.#node, own.answer)
+  }
+
+  /** Appends the command to every log that does not have it; what fails is tried again, and the engine has said why. */
+  async #append(sent: SentCommand): Promise<void> {
+    const text = JSON.stringify(sent.message)
+    const append = async (shard: Shard): Promise<void> => {
+      const nodes = await this.#commandLog.append(shard, text)
+      this.#leased.set(shard, nodes)
+      for (const node of nodes) if (!sent.answers.has(node)) sent.missing.add(node)
+      sent.logged.add(shard)
+    }
+    const lacking = this.#commandLog.shards.filter((shard) => shard.commands.isOpen && !sent.logged.has(shard))
+    await Promise.all(lacking.map((shard) => append(shard).catch(() => undefined)))
+    this.#settleGone(sent)
+  }
+
+  #isLogged({ logged }: SentCommand): boolean {
+    const { shards } = this.#commandLog
+    return shards.length > 0 && shards.every((shard) => logged.has(shard))
+  }
+
+  #isLive(node: string): boolean {
+    if (node === this.#node || this.#neighbours.nodes.includes(node)) return true
+    return this.#commandLog.shards.some((shard) => this.#leased.get(shard)?.includes(node))
+  }
+
+  #settleGone(sent: SentCommand): void {
+    for (const node of sent.missing) if (!this.#isLive(node)) sent.settled(node)
+  }
+
+  #keepTrying(sent: SentCommand): void {
+    this.#pending.set(sent.message.id, sent)
+    this.#log.warn(
+      { command: sent.message.question, nodes: [...sent.missing], isLogged: this.#isLogged(sent) },
+      'unconfirmed command'
+    )
+    const [oldest] = this.#pending.keys()
+    if (this.#pending.size <= MAX_PENDING || oldest === undefined) return
+    this.#log.error({ command: this.#pending.get(oldest)?.message.question }, 'pending command dropped')
+    this.#pending.delete(oldest)
+    this.#asked.delete(oldest)
+  }
+
+  /** Renews the lease of this node, applies the commands that no message brought, and goes on with its own. */
+  async #readCommands(): Promise<void> {
+    if (this.#isReading) return
+    this.#isReading = true
+    try {
+      const open = this.#commandLog.shards.filter(({ commands }) => commands.isOpen)
+      // A server that does not answer is away; the engine has said so.
+      await Promise.all(open.map((shard) => this.#readCommandsAt(shard).catch(() => undefined)))
+      await Promise.all([...this.#pending.values()].map((sent) => this.#retry(sent)))
+    } finally {
+      this.#isReading = false
+    }
+  }
+
+  async #readCommandsAt(shard: Shard): Promise<void> {
+    for (let hasMore = true; hasMore; ) {
+      const reading = await this.#commandLog.read(shard)
+      hasMore = reading.hasMore
+      this.#leased.set(shard, reading.nodes)
+      for (const text of reading.commands) this.#applyLogged(text)
+      if (reading.isReplaced) for (const { logged } of this.#pending.values()) logged.delete(shard)
+      if (reading.hasGap) {
+        this.#log.error({ redis: shard.name }, 'command log gap')
+        this.#missedCommands()
+      }
+    }
+  }
+
+  #applyLogged(text: string): void {
+    const message = readFleetMessage(text)
+    if (message?.kind !== 'ask' || !COMMANDS.has(message.question)) this.#bus.strange()
+    else if (message.from !== this.#node && !this.#applied.has(commandKey(message))) void this.#reply(message)
+  }
+
+  async #retry(sent: SentCommand): Promise<void> {
+    if (sent.missing.has(this.#node)) await this.#applyHere(sent)
+    await this.#append(sent)
+    if (!this.#isLogged(sent) || sent.missing.size > 0) return
+    const { id, question } = sent.message
+    this.#pending.delete(id)
+    this.#asked.delete(id)
+    this.#log.info({ command: question }, 'command confirmed')
+  }
+
+  /** Their answers may have been lost, or they have failed. */
+  #remindMissing(): void {
+    for (const { message, missing } of this.#pending.values()) {
+      for (const to of missing) if (to !== this.#node) void this.#tell(EVERYBODY, { ...message, to })
+    }
+  }
+
   /** Who cannot be told is left out; the engine has said why. */
   #tell(service: string, message: FleetMessage): Promise<void> {
     return this.#bus.tell(service, JSON.stringify(message)).catch(() => undefined)
@@ -150,3 +348,5 @@ export class RedisFleet implements Fleet {
 }
 
 const mailOf = (node: string): string => `${EVERYBODY}:${node}`
+
+const commandKey = ({ from, id }: Ask): string => `${from} ${id}`

@@ -150,7 +150,63 @@ end
 return { redis.call('HLEN', KEYS[1]), users }
 `)
 
+// Commands to all nodes stand in a log as well as in a message, so that a node that did not hear the message applies them
+// later. The log is a stream numbered from 1 and a hash: e (the log's id), n (last number), b (bytes in the stream). Nodes are
+// a sorted set of node to the time when its lease ends.
+
+/**
+ * Keys: log, stream, nodes, topic. Arguments: command, id of a log to begin, command that publishes, end of the topic's name, how many
+ * commands and bytes are kept, time to live of the stream and of the log. Answers with the live nodes.
+ */
+export const LOG_COMMAND = script(`${NOW}
+local body, newLog, publish, topicEnd, maxCount, maxBytes, streamTtl, logTtl = unpack(ARGV)
+local log = redis.call('HMGET', KEYS[1], 'e', 'n', 'b')
+local id, number, bytes = log[1], tonumber(log[2] or 0), tonumber(log[3] or 0)
+if not id then
+  id, number = newLog, 0
+  redis.call('DEL', KEYS[2])
+end
+if redis.call('EXISTS', KEYS[2]) == 0 then bytes = 0 end
+number, bytes = number + 1, bytes + #body
+redis.call('XADD', KEYS[2], number .. '-0', 'c', body, 't', now)
+local length = redis.call('XLEN', KEYS[2])
+while length > 1 and (bytes > tonumber(maxBytes) or length > tonumber(maxCount)) do
+  local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+  redis.call('XDEL', KEYS[2], oldest[1])
+  length, bytes = length - 1, bytes - #oldest[2][2]
+end
+redis.call('HSET', KEYS[1], 'e', id, 'n', number, 'b', bytes)
+redis.call('PEXPIRE', KEYS[2], streamTtl)
+redis.call('PEXPIRE', KEYS[1], logTtl)
+redis.call(publish, KEYS[4] .. topicEnd, body)
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+return redis.call('ZRANGE', KEYS[3], 0, -1)
+`)
+
+/**
+ * Renews the lease of a node, and reads what it has not read yet. Keys: log, stream, nodes. Arguments: node, lease, how many at most,
+ * then id and last number of the logs that the node has read. Answers with the time, the log's id ('' where there is none), its
+ * last number, the number that the reading began behind, the entries, the live nodes.
+ */
+export const READ_COMMANDS = script(`${NOW}
+redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+redis.call('PEXPIRE', KEYS[3], ARGV[2])
+local nodes = redis.call('ZRANGE', KEYS[3], 0, -1)
+local log = redis.call('HMGET', KEYS[1], 'e', 'n')
+if not log[1] then return { now, '', 0, 0, {}, nodes } end
+local top, from = tonumber(log[2]), 0
+for at = 4, #ARGV, 2 do
+  if ARGV[at] == log[1] then from = tonumber(ARGV[at + 1]) end
+end
+-- A Redis that came back with an older file.
+if from > top then from = 0 end
+return { now, log[1], top, from, redis.call('XRANGE', KEYS[2], from + 1, '+', 'COUNT', ARGV[3]), nodes }
+`)
+
 export const SCRIPTS: readonly Script[] = [
+  LOG_COMMAND,
+  READ_COMMANDS,
   PUBLISH_KEPT,
   PUBLISH_ONCE,
   READ,

@@ -1,0 +1,172 @@
+import { setTimeout } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import type { Child } from '../helper/child.js'
+import { eventually } from '../helper/eventually.js'
+import { freePort } from '../helper/free-port.js'
+import { send } from '../helper/http.js'
+import { startProgram } from '../helper/program.js'
+import { connectedClient, type Json, type RawClient } from '../helper/raw-client.js'
+import { startRedis } from '../helper/redis.js'
+import { type EdgeRelay, startRelay } from '../helper/relay.js'
+import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
+import { startTcpProxy } from '../helper/tcp-proxy.js'
+
+const SUBSCRIPTIONS = 'gatehouse-relay-subscriptions'
+const FILE = { channel: { namespaces: [{ name: 'chat', allow_subscribe_for_client: true }] } }
+const UNCONFIRMED = { error: { code: 100 } }
+const CONFIRMED = { result: {} }
+
+/** Two relays on one Redis, of which the second reaches it through a network that can be cut. */
+const setUp = async (t: Test) => {
+  const redis = await startRedis(t)
+  const proxy = await startTcpProxy(t, redis.port)
+  const start = (port: number): Promise<EdgeRelay> =>
+    startRelay(t, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: `redis://127.0.0.1:${port}` })
+  const [asked, cut] = [await start(redis.port), await start(proxy.port)]
+  const call = async (method: string, request: object): Promise<Json> =>
+    JSON.parse((await asked.api(method, { user: 'banned', ...request })).body)
+  const raw = new Redis(redis.url)
+  raw.on('error', () => undefined)
+  t.teardown(() => raw.disconnect())
+  return { redis, proxy, asked, cut, call, raw, banned: await connectedClient(t, cut.url, 'banned') }
+}
+
+const nextPush = async (client: RawClient, kind: string): Promise<Json> => {
+  for (;;) {
+    const { push } = await client.next()
+    if (push !== undefined && kind in (push as Json)) return push as Json
+  }
+}
+
+t.test('a command is applied at a node whose subscriber link is cut', async (t) => {
+  const { proxy, cut, call, banned } = await setUp(t)
+  await banned.ask({ id: 2, subscribe: { channel: 'chat:1' } })
+  proxy.cut(SUBSCRIPTIONS)
+  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
+  await call('unsubscribe', { channel: 'chat:1' })
+  t.match(await nextPush(banned, 'unsubscribe'), { channel: 'chat:1' })
+  await call('refresh', { expire_at: Math.floor(Date.now() / 1000) + 1000 })
+  t.ok(await nextPush(banned, 'refresh'))
+  await call('disconnect', {})
+  t.equal(await banned.closed, '3503 force disconnect')
+})
+
+t.test('a command that fails at a node is unconfirmed, and is tried again until it succeeds', async (t) => {
+  const { proxy, cut, call, banned } = await setUp(t)
+  const mend = proxy.cut(SUBSCRIPTIONS)
+  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
+  t.match(await call('subscribe', { channel: 'chat:1' }), UNCONFIRMED)
+  mend()
+  t.match(await nextPush(banned, 'subscribe'), { channel: 'chat:1' })
+})
+
+t.test('a node that hears no messages while its heartbeats go out still disconnects a banned user', async (t) => {
+  const { proxy, call, banned } = await setUp(t)
+  proxy.deafen(SUBSCRIPTIONS)
+  await call('disconnect', {})
+  t.equal(await banned.closed, '3503 force disconnect')
+})
+
+t.test('a node that is cut off from Redis leaves a command unconfirmed, and applies it when it is back', async (t) => {
+  const { proxy, call, banned } = await setUp(t)
+  const mend = proxy.cut('gatehouse-relay-')
+  t.match(await call('disconnect', {}), UNCONFIRMED)
+  t.equal(banned.ws.readyState, banned.ws.OPEN)
+  mend()
+  t.equal(await banned.closed, '3503 force disconnect')
+})
+
+t.test('a command that Redis could not take is applied at the other nodes when Redis is back', async (t) => {
+  const { redis, call, banned } = await setUp(t)
+  await redis.kill()
+  t.match(await call('disconnect', {}), UNCONFIRMED)
+  await redis.restart()
+  t.equal(await banned.closed, '3503 force disconnect')
+})
+
+t.test('an unconfirmed command survives the loss of the log', async (t) => {
+  const { proxy, call, raw, banned } = await setUp(t)
+  const mend = proxy.cut('gatehouse-relay-')
+  t.match(await call('disconnect', {}), UNCONFIRMED)
+  await raw.flushall()
+  mend()
+  t.equal(await banned.closed, '3503 force disconnect')
+})
+
+t.test('a command is applied once, although it arrives as a message, in the log and as a reminder', async (t) => {
+  const { proxy, cut, call, banned } = await setUp(t)
+  const mend = proxy.cut(SUBSCRIPTIONS)
+  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
+  const expireAt = Math.floor(Date.now() / 1000) + 1000
+  const results = await Promise.all([
+    call('refresh', { expire_at: expireAt }),
+    call('refresh', { expire_at: expireAt })
+  ])
+  mend()
+  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 200)
+  for (const _ of results) await nextPush(banned, 'refresh')
+  // By then every command of before has been read from the log again.
+  t.match(await call('unsubscribe', { channel: 'chat:1' }), CONFIRMED)
+  await setTimeout(0)
+  const later = banned.ask({ id: 9, subscribe: { channel: 'chat:2' } })
+  t.match(await later, { id: 9 }, 'no further refresh came before')
+})
+
+t.test('a node that was away for longer than the log keeps commands closes all its connections', async (t) => {
+  const { proxy, asked, call, raw, banned: bystander } = await setUp(t)
+  const other = await connectedClient(t, asked.url, 'other')
+  const mend = proxy.cut('gatehouse-relay-')
+  for (const user of ['one', 'another']) await call('disconnect', { user })
+  await raw.xtrim('gatehouse!{all}commands:stream', 'MAXLEN', 1)
+  mend()
+  t.equal(await bystander.closed, '3010 insufficient state')
+  t.equal(other.ws.readyState, other.ws.OPEN)
+})
+
+t.test('a node that shuts down is not waited for', async (t) => {
+  const { cut, call } = await setUp(t)
+  await cut.running.close()
+  t.match(await call('disconnect', {}), CONFIRMED)
+})
+
+t.test('a frozen relay', async (t) => {
+  const redis = await startRedis(t)
+  const start = async (t: Test): Promise<Child & { readonly url: string }> => {
+    const port = await freePort()
+    const program = await startProgram(t, 'dist/src/relay/main.js', {
+      RELAY_PORT: String(port),
+      RELAY_ENGINE: 'redis',
+      REDIS_URL: redis.url,
+      REALTIME_HMAC_SECRET: HMAC_SECRET,
+      REALTIME_API_KEY: API_KEY
+    })
+    await program.waitForLine('listening at', 60_000)
+    return Object.assign(program, { url: `http://127.0.0.1:${port}` })
+  }
+  const [asked, frozen] = [await start(t), await start(t)]
+  const disconnect = async (user: string): Promise<Json> => {
+    const headers = { 'x-api-key': API_KEY }
+    const body = JSON.stringify({ user })
+    return JSON.parse((await send(asked.url, '/api/disconnect', { method: 'POST', body, headers })).body)
+  }
+
+  t.test('leaves a command unconfirmed, and disconnects the banned user when it goes on', async (t) => {
+    const banned = await connectedClient(t, frozen.url, 'banned')
+    frozen.signal('SIGSTOP')
+    t.match(await disconnect('banned'), UNCONFIRMED)
+    frozen.signal('SIGCONT')
+    t.equal(await banned.closed, '3503 force disconnect')
+    await asked.waitForLine('command confirmed', 60_000)
+  })
+
+  t.test('that is frozen for longer than its lease disconnects the banned user when it goes on', async (t) => {
+    const banned = await connectedClient(t, frozen.url, 'banned')
+    frozen.signal('SIGSTOP')
+    // The lease has ended when the relay counts as gone.
+    while ('error' in (await disconnect('somebody'))) await setTimeout(100)
+    t.match(await disconnect('banned'), CONFIRMED)
+    frozen.signal('SIGCONT')
+    t.equal(await banned.closed, '3503 force disconnect')
+  })
+})
