@@ -15,6 +15,8 @@ export interface Publication {
   readonly time: number
   /** Whether it may be sent as the difference to the one before. */
   readonly delta: boolean
+  /** As its publisher numbers what it publishes; 0 for none. */
+  readonly version: number
 }
 
 /** A place in a channel's stream. A new epoch means that offsets began anew. */

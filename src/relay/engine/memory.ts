@@ -69,7 +69,7 @@ export class MemoryEngine implements Broker, History {
     }
     const { data, info, tags, delta } = publication
     const offset = stream === null ? 0 : stream.position.offset + 1
-    const placed: Publication = { data, offset, info, tags, time: this.#clocks.nowMs(), delta }
+    const placed: Publication = { data, offset, info, tags, time: this.#clocks.nowMs(), delta, version }
     stream?.append(placed, options, nowMs)
     if (version > 0) stream?.setVersion(version, versionEpoch)
     const position = stream?.position ?? NO_POSITION

@@ -12,7 +12,7 @@ export const writePosition = (out: FrameWriter, { epoch, offset }: Position): vo
 export const readPosition = (fields: FrameReader): Position => ({ epoch: fields.text(), offset: fields.number() })
 
 export const writePublication = (out: FrameWriter, publication: Publication): void => {
-  const { data, offset, info, tags, time, delta } = publication
+  const { data, offset, info, tags, time, delta, version } = publication
   out
     .text(data)
     .number(offset)
@@ -20,6 +20,7 @@ export const writePublication = (out: FrameWriter, publication: Publication): vo
     .textOrNull(tags)
     .number(time)
     .byte(delta ? 1 : 0)
+    .number(version)
 }
 
 export const readPublication = (fields: FrameReader): Publication => ({
@@ -28,7 +29,8 @@ export const readPublication = (fields: FrameReader): Publication => ({
   info: fields.textOrNull(),
   tags: fields.textOrNull(),
   time: fields.number(),
-  delta: fields.byte() === 1
+  delta: fields.byte() === 1,
+  version: fields.number()
 })
 
 export const writeNewPublication = (out: FrameWriter, publication: NewPublication): void => {

@@ -191,6 +191,20 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.match(await publish('4', { version: 1, versionEpoch: 'new' }), { offset: 3, suppressedBy: null })
     })
 
+    t.test('delivers and keeps the version of a publication', async (t) => {
+      const { delivered, publish, read } = await setUp(t)
+      await publish('1', { version: 5 })
+      await publish('2', { version: 9_007_199_254_740_991 })
+      await publish('3')
+      await publish('4', { version: 7, skipHistory: true })
+      await delivered.until(4)
+      const versions = (publications: readonly { readonly version: number }[]) =>
+        publications.map(({ version }) => version)
+
+      t.same(versions((await read()).publications), [5, 9_007_199_254_740_991, 0])
+      t.same(versions(delivered.publications.map(([, publication]) => publication)), [5, 9_007_199_254_740_991, 0, 7])
+    })
+
     t.test('tells who comes and goes', async (t) => {
       const { broker, delivered } = await setUp(t)
       await broker.joinOrLeave('ns:1', 'join', '{"user":"u"}')

@@ -4,6 +4,7 @@ import type { JoinOrLeave, NewPublication, Publication } from '../../core/broker
 // escaped or written anew, and nothing of it is parsed but the numbers.
 //
 //   kept in the stream       time,delta,length of info,length of tags\n info tags data
+//                            with a version behind the lengths where the publication has one
 //   sent to subscribers     p offset,epoch,length,  and the same, once or more
 //   joins and leaves        j info, l info
 
@@ -11,8 +12,10 @@ import type { JoinOrLeave, NewPublication, Publication } from '../../core/broker
 const NONE = -1
 
 /** What is kept of a publication; its offset is its place in the stream. */
-export const encodeBody = ({ data, info, tags, delta }: NewPublication, time: number): string =>
-  `${time},${delta ? 1 : 0},${info === null ? NONE : info.length},${tags === null ? NONE : tags.length}\n${info ?? ''}${tags ?? ''}${data}`
+export const encodeBody = ({ data, info, tags, delta, version }: NewPublication, time: number): string =>
+  `${time},${delta ? 1 : 0},${info === null ? NONE : info.length},${tags === null ? NONE : tags.length}${
+    version > 0 ? `,${version}` : ''
+  }\n${info ?? ''}${tags ?? ''}${data}`
 
 /** Without history there is nothing to be found it by. */
 export const unplaced = (body: string): string => `p0,,${body.length},${body}`
@@ -42,7 +45,7 @@ export const decodeMessages = (text: string): readonly Message[] => {
 }
 
 export const decodeBody = (text: string, offset: number): Publication | null => {
-  const [head, time, delta, infoText, tagsText] = BODY_HEAD.exec(text) ?? []
+  const [head, time, delta, infoText, tagsText, version = '0'] = BODY_HEAD.exec(text) ?? []
   if (head === undefined) return null
   const infoLength = Number(infoText)
   const tagsLength = Number(tagsText)
@@ -56,9 +59,10 @@ export const decodeBody = (text: string, offset: number): Publication | null => 
     info: infoLength === NONE ? null : text.slice(head.length, infoEnd),
     tags: tagsLength === NONE ? null : text.slice(infoEnd, tagsEnd),
     time: Number(time),
-    delta: delta === '1'
+    delta: delta === '1',
+    version: Number(version)
   }
 }
 
 const HEAD = /p(\d{1,15}),([\w-]{0,64}),(\d{1,9}),/y
-const BODY_HEAD = /^(\d{1,15}),([01]),(-1|\d{1,9}),(-1|\d{1,9})\n/
+const BODY_HEAD = /^(\d{1,15}),([01]),(-1|\d{1,9}),(-1|\d{1,9})(?:,(\d{1,16}))?\n/
