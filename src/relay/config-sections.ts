@@ -16,9 +16,6 @@ type FileSection<Name extends keyof RelayConfigFile> = NonNullable<RelayConfigFi
 
 const SECOND_MS = 1000
 
-/** Room for a client that comes back with all of its subscriptions in one message. */
-const COMMANDS_PER_SECOND = 256
-
 /** What the file says about connections, and what holds where it says nothing. */
 export const clientOptions = (
   { client: file = {}, websocket = {} }: RelayConfigFile,
@@ -45,7 +42,7 @@ export const clientOptions = (
     connectionLimit: file.connection_limit ?? 0,
     connectionsPerAddress: file.connections_per_address ?? 0,
     connectionRateLimit: file.connection_rate_limit ?? 0,
-    commandsPerSecond: file.commands_per_second ?? COMMANDS_PER_SECOND,
+    commandsPerSecond: file.commands_per_second ?? 0,
     positionCheckDelayMs: durationMs(file.channel_position_check_delay ?? '40s'),
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
     recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,

@@ -32,6 +32,7 @@ export class FakeSink implements ClientSink {
   closedWith: Disconnect | null = null
   writableLength = 0
   isStuck = false
+  isPaused = false
   readonly #waiting: (() => void)[] = []
 
   constructor(isEmulated = false) {
@@ -52,6 +53,14 @@ export class FakeSink implements ClientSink {
     this.isStuck = false
     this.writableLength = 0
     for (const then of this.#waiting.splice(0)) then()
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
   }
 
   close(reason: Disconnect): void {

@@ -116,6 +116,39 @@ for (const transport of TRANSPORTS) {
       t.match(await left, { info: { user: 'bob' } })
     })
 
+    t.test('subscribes to 400 channels at once where channel_limit is 1000', async (t) => {
+      const { port } = await startRelay(t, { ...NAMESPACES, client: { channel_limit: 1000 } })
+      const client = officialClient(t, { port }, transport)
+      const disconnected: unknown[] = []
+      client.on('connecting', ({ code }) => {
+        if (code !== 0) disconnected.push(code)
+      })
+      const subscribed = Array.from({ length: 400 }, (_, n) => {
+        const subscription = client.newSubscription(`floor:${n}`)
+        subscription.subscribe()
+        return event(subscription, 'subscribed')
+      })
+      client.connect()
+      await Promise.all(subscribed)
+
+      t.same(disconnected, [], 'in one connection')
+    })
+
+    t.test('is told that a recovery larger than queue_max_size is none, and goes on', async (t) => {
+      const { port, publish } = await startRelay(t, NAMESPACES)
+      const client = await connect(t, port, transport)
+      const subscription = await subscribe(client, 'floor:7')
+      const heard = collect(subscription)
+      client.disconnect()
+      for (let n = 0; n < 30; n++) await publish('floor:7', 'x'.repeat(60_000))
+      const resubscribed = event<{ wasRecovering: boolean; recovered: boolean }>(subscription, 'subscribed')
+      client.connect()
+
+      t.match(await resubscribed, { wasRecovering: true, recovered: false })
+      await publish('floor:7', 'next')
+      await heard.until((publications) => publications.some(({ data }) => data === 'next'))
+    })
+
     t.test('is told why a channel, a call and a message are refused', async (t) => {
       const { port } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)

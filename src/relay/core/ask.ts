@@ -17,7 +17,7 @@ import { ReplyError } from './errors.js'
 import { readHistory } from './history-reading.js'
 import { fieldText, onOneLine } from './json-text.js'
 import { after, type MaybePromise } from './maybe-promise.js'
-import { historyText, presenceStatsText, presenceText, replyText } from './protocol.js'
+import { boundedHistoryText, boundedPresenceText, presenceStatsText, replyText } from './protocol.js'
 import { PLAIN_PUBLICATION, publishOn } from './publish.js'
 import { channelOf, historyRequest } from './requests.js'
 
@@ -77,7 +77,9 @@ export const presence = (connection: Connection, request: unknown, id: number): 
   const refusal = mayAskPresence(connection, channel, 'presence')
   if (refusal !== null) return refusal
   return after(connection.context.presence.read(channel), (present) => {
-    connection.reply(replyText(id, 'presence', presenceText(present)))
+    const text = boundedPresenceText(present, connection.replyBytesLeft)
+    if (text === null) return errors.LIMIT_EXCEEDED
+    connection.reply(replyText(id, 'presence', text))
     return null
   })
 }
@@ -106,7 +108,9 @@ export const history = (connection: Connection, request: unknown, id: number): M
   const limit = most > 0 && (parsed.limit < 0 || parsed.limit > most) ? most : parsed.limit
   return after(readHistory(connection.context, { ...parsed, limit }, kind.options), (page) => {
     if (page instanceof ReplyError) return page
-    connection.reply(replyText(id, 'history', historyText(page.publications, page)))
+    const text = boundedHistoryText(page.publications, page, connection.replyBytesLeft)
+    if (text === null) return errors.LIMIT_EXCEEDED
+    connection.reply(replyText(id, 'history', text))
     return null
   })
 }

@@ -3,6 +3,7 @@ import type { Broker, JoinOrLeave, Position, Publication } from './broker.js'
 import type { ChannelKind } from './channels.js'
 import type { Conflator } from './conflate.js'
 import { DeltaChain } from './delta-chain.js'
+import type { DeltaPatches } from './delta-patches.js'
 import type { Framing } from './framing.js'
 import { Group } from './group.js'
 import type { MaybePromise } from './maybe-promise.js'
@@ -43,7 +44,7 @@ export class Channel {
   readonly #conflator: Conflator | null
   readonly #pushPrefix: string
   readonly #groups: Group[] = []
-  readonly #delta = new DeltaChain()
+  readonly #delta: DeltaChain
   /** Subscriptions whose clients have not been told yet where they begin. */
   #starting: Subscription[] = []
   /** Subscriptions that know of publications which have yet to arrive here. */
@@ -66,6 +67,7 @@ export class Channel {
     { namespace, options }: ChannelKind,
     outgoing: Outgoing,
     watch: Watch,
+    patches: DeltaPatches,
     conflator: Conflator | null
   ) {
     this.name = name
@@ -73,6 +75,7 @@ export class Channel {
     this.options = options
     this.#outgoing = outgoing
     this.#watch = watch
+    this.#delta = new DeltaChain(name, patches)
     this.#conflator = conflator
     this.#pushPrefix = `{"push":{"channel":${quote(name)},"pub":`
   }
@@ -170,7 +173,9 @@ export class Channel {
     for (const group of this.#groups) {
       if (group.subscriptions.length > 0 && group.enqueue(publication, epoch)) this.#outgoing.add(group)
     }
-    if (this.#ahead.length > 0) this.#catchUp(publication.offset)
+    if (this.#ahead.length === 0) return
+    if (publication.offset === 0) this.#sendAhead(publication)
+    else this.#catchUp(publication.offset)
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
@@ -242,7 +247,8 @@ export class Channel {
   #losePosition(): void {
     for (const subscription of this.subscriptions()) {
       if (subscription.isPositioned && subscription.early === null) {
-        subscription.subscriber.loseSubscription(subscription, LOST_POSITION)
+        const { subscriber } = subscription
+        subscriber.contain(() => subscriber.loseSubscription(subscription, LOST_POSITION))
       }
     }
   }
@@ -254,6 +260,18 @@ export class Channel {
     for (const subscription of there) this.#join(subscription)
   }
 
+  /** A publication that is not kept has no place in the stream, so it is for those too who are ahead of it. */
+  #sendAhead(publication: Publication): void {
+    for (const subscription of this.#ahead) {
+      const { outbox, takesDelta } = subscription
+      const frame = this.#groupOf(subscription).whole(publication)
+      count(this.#watch.sent(outbox.sink.transport, 'push_publication', this.namespace), frame.length)
+      outbox.send(frame)
+      // It is what the client now takes a patch to be against, which the next one is not.
+      if (takesDelta) subscription.needsFull = true
+    }
+  }
+
   #join(subscription: Subscription): void {
     this.#outgoing.flush()
     this.#groupOf(subscription).add(subscription)
@@ -261,7 +279,7 @@ export class Channel {
 
   #advanceDelta(publication: Publication): void {
     if (this.#groups.some((group) => group.takesDelta && group.subscriptions.length > 0))
-      this.#delta.advance(publication)
+      this.#delta.advance(publication, this.#epoch)
     else this.#delta.forget()
   }
 

@@ -2,10 +2,10 @@ import { channelKind, personalChannel } from './channels.js'
 import type { Connection } from './connection.js'
 import * as disconnect from './disconnect.js'
 import { Disconnect } from './disconnect.js'
-import { INTERNAL, ReplyError, TOKEN_EXPIRED } from './errors.js'
+import { ReplyError, TOKEN_EXPIRED } from './errors.js'
 import { expiryAt, ttlSeconds } from './expiry.js'
-import { type Joined, joinChannel } from './join-channel.js'
-import { after, type MaybePromise } from './maybe-promise.js'
+import { type Joined, joinChannel, ReplyRoom, type Wish } from './join-channel.js'
+import { after, type MaybePromise, settleAll } from './maybe-promise.js'
 import { expiryFields, fieldIf, objectText, quote, replyText } from './protocol.js'
 import { type ConnectRequest, connectRequest } from './requests.js'
 import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
@@ -99,19 +99,23 @@ const withPersonalChannel = (
   return new Map([[personal, PLAIN], ...subscriptions])
 }
 
+/**
+ * Puts the client on all channels of its token. Where one of them fails the client is refused or closed, which takes it off
+ * the others again.
+ */
 const joinAll = (
   connection: Connection,
   channels: ReadonlyMap<string, ServerSubscription>,
   { positions }: ConnectRequest
 ): MaybePromise<ReadonlyMap<string, Joined> | ReplyError | Disconnect> => {
   if (channels.size === 0) return NONE_JOINED
-  const joined = new Map<string, Joined>()
-  const waiting: Promise<unknown>[] = []
-  let failure: ReplyError | Disconnect | null = null
+  const room = new ReplyRoom(connection)
+  const wishes: Wish[] = []
+  // All channels are looked at before the first is joined.
   for (const [channel, subscription] of channels) {
     const kind = channelKind(channel, connection.context.channels)
     if (kind instanceof ReplyError) return kind
-    const outcome = joinChannel(connection, {
+    wishes.push({
       ...subscription,
       channel,
       kind,
@@ -123,19 +127,21 @@ const joinAll = (
       recoverable: false,
       joinLeave: false,
       delta: false,
-      failsUnrecovered: false
+      failsUnrecovered: false,
+      room
     })
-    const done = after(outcome, (result) => {
-      if ('begin' in result) joined.set(channel, result)
-      else failure = result
-    })
-    if (done instanceof Promise) waiting.push(done)
   }
-  if (waiting.length === 0) return failure ?? joined
-  return Promise.all(waiting).then(
-    () => failure ?? joined,
-    () => INTERNAL
-  )
+  return after(settleAll(wishes.map((wish) => () => joinChannel(connection, wish))), (outcomes) => {
+    const joined = new Map<string, Joined>()
+    let failure: ReplyError | Disconnect | null = null
+    for (const [index, { channel }] of wishes.entries()) {
+      const outcome = outcomes[index] as (typeof outcomes)[number]
+      if (outcome.status === 'rejected') throw outcome.reason
+      if ('begin' in outcome.value) joined.set(channel, outcome.value)
+      else failure ??= outcome.value
+    }
+    return failure ?? joined
+  })
 }
 
 const NONE_JOINED: ReadonlyMap<string, Joined> = new Map()

@@ -5,7 +5,7 @@ import * as disconnect from './disconnect.js'
 import { hasExpired, NEVER } from './expiry.js'
 import { leaveChannel } from './leave-channel.js'
 import { Outbox, type Reader, type Sink } from './outbox.js'
-import { clientInfoText, disconnectPush, unsubscribePush } from './protocol.js'
+import { clientInfoText, disconnectPush, type Method, unsubscribePush } from './protocol.js'
 import type { Subscriber, Subscription } from './subscription.js'
 import { EXPIRED_SUBSCRIPTION, type Unsubscribe } from './unsubscribe.js'
 import { count, type FrameType, type Traffic } from './watch.js'
@@ -20,6 +20,9 @@ export interface ClientSink extends Sink {
   readonly pingsItself: boolean
   /** Its client cannot answer over it, and needs the name of a session to do so elsewhere. */
   readonly isEmulated: boolean
+  /** Reads nothing more from the client until `resume`, where the transport can do that. */
+  pause(): void
+  resume(): void
   /** Ends the transport, and says why where it can; what was written before still goes out. */
   close(reason: Disconnect): void
 }
@@ -27,6 +30,11 @@ export interface ClientSink extends Sink {
 export type ConnectionState = 'new' | 'connecting' | 'live' | 'refused' | 'ended'
 
 const NO_TIME = Number.POSITIVE_INFINITY
+
+/** Replies are joined up to this size. */
+const JOINED_REPLIES_BYTES = 64 * 1024
+/** What a reply has beside its publications: id, fields, the header of its frame. */
+const REPLY_OVERHEAD_BYTES = 1024
 
 /** One client's life: who it is, where it listens, and when it must be looked at again. */
 export class Connection implements Subscriber, Reader {
@@ -56,11 +64,17 @@ export class Connection implements Subscriber, Reader {
   wakeAtWall = NO_TIME
   /** Which channels its token put it on. */
   tokenChannels: string | null = null
+  /** Called once, when the client has taken all that was written to it. */
+  onCaughtUp: (() => void) | null = null
 
   #subscriptions: Map<string, Subscription> | null = null
   #pingAt = NO_TIME
   #pongDueAt = NO_TIME
   #replies: string[] | null = null
+  #heldBytes = 0
+  #isReadingPaused = false
+  /** Of the outbox, when the last pong was asked for. */
+  #drainsAtPing = 0
 
   constructor(context: Context, sink: ClientSink) {
     const { client, nowMs, monotonicMs, roster } = context
@@ -98,31 +112,74 @@ export class Connection implements Subscriber, Reader {
   sendReplies(): void {
     const replies = this.#replies
     this.#replies = null
+    this.#heldBytes = 0
     if (replies !== null && replies.length > 0) this.#write(replies.join('\n'))
+  }
+
+  /** Sends what is held now, and goes on holding. */
+  flushReplies(): void {
+    if (this.#replies === null || this.#replies.length === 0) return
+    this.sendReplies()
+    this.holdReplies()
   }
 
   reply(text: string): void {
     if (this.answering !== null) count(this.answering, text.length)
-    if (this.#replies !== null) this.#replies.push(text)
-    else this.#write(text)
+    if (this.#replies === null) {
+      this.#write(text)
+      return
+    }
+    const bytes = Buffer.byteLength(text)
+    if (this.#heldBytes + bytes > Math.min(JOINED_REPLIES_BYTES, this.outbox.maxBytes)) this.flushReplies()
+    this.#replies.push(text)
+    this.#heldBytes += bytes
+  }
+
+  /** How large the next reply may be, so that what waits for the client stays within `queue_max_size`. */
+  get replyBytesLeft(): number {
+    return Math.max(0, this.outbox.maxBytes - this.outbox.unsentBytes - this.#heldBytes - REPLY_OVERHEAD_BYTES)
+  }
+
+  /** Stops reading from the client, until the commands that wait have been run. */
+  pauseReading(): void {
+    if (this.#isReadingPaused) return
+    this.#isReadingPaused = true
+    this.sink.pause()
+  }
+
+  resumeReading(): void {
+    if (!this.#isReadingPaused) return
+    this.#isReadingPaused = false
+    this.sink.resume()
+  }
+
+  /** Runs something for this connection. An unexpected error ends this connection and nothing else. */
+  contain(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** An error that nobody expected: it is logged and counted, and the client may come back. Never throws. */
+  fail(error: unknown, method: Method | null = null): void {
+    const { log, watch } = this.context
+    watch.unexpectedError('connection')
+    log.error({ err: error, client: this.client, method }, 'internal error in a connection')
+    this.end(disconnect.INTERNAL_ERROR)
   }
 
   /** Behind the replies that are held: a client must not hear of a channel before it is told that it is on it. */
   push(text: string, frameType: FrameType, namespace: string): void {
     count(this.context.watch.sent(this.sink.transport, frameType, namespace), text.length)
-    if (this.#replies !== null && this.#replies.length > 0) {
-      this.sendReplies()
-      this.holdReplies()
-    }
+    this.flushReplies()
     this.#write(text)
   }
 
   /** What other clients and this one were to get before now is on its way. */
   settle(): void {
-    if (this.#replies !== null && this.#replies.length > 0) {
-      this.sendReplies()
-      this.holdReplies()
-    }
+    this.flushReplies()
     this.context.hub.flush()
   }
 
@@ -166,7 +223,7 @@ export class Connection implements Subscriber, Reader {
       this.end(disconnect.STALE)
       return
     }
-    if (now.monotonicMs >= this.#pongDueAt) {
+    if (now.monotonicMs >= this.#pongDueAt && !this.#mayPongLater(now.monotonicMs)) {
       this.end(disconnect.NO_PONG)
       return
     }
@@ -181,6 +238,10 @@ export class Connection implements Subscriber, Reader {
   }
 
   caughtUp(): void {
+    // Commands first: what waits, merged, would otherwise keep those of a client on a slow network waiting for ever.
+    const resume = this.onCaughtUp
+    this.onCaughtUp = null
+    resume?.()
     for (const subscription of this.subscriptions.values()) {
       if (subscription.backlog === null) continue
       // The network may be full again after the first of them; the rest then waits for the next time.
@@ -191,6 +252,10 @@ export class Connection implements Subscriber, Reader {
 
   tooSlow(): void {
     this.context.atEndOfTurn(() => this.end(disconnect.SLOW))
+  }
+
+  sendFailed(error: unknown, isReported: boolean): void {
+    this.context.atEndOfTurn(() => (isReported ? this.end(disconnect.INTERNAL_ERROR) : this.fail(error)))
   }
 
   /** Takes the subscription away and tells the client, who may come back at once. */
@@ -225,34 +290,65 @@ export class Connection implements Subscriber, Reader {
     this.end(disconnect.CONNECTION_CLOSED)
   }
 
+  /** Never throws: each step is made whatever became of the one before. */
   end(reason: Disconnect): void {
     if (this.isEnded) return
     const { context } = this
     const wasLive = this.state === 'live'
-    if (reason !== disconnect.CONNECTION_CLOSED && reason !== disconnect.SLOW) {
-      this.settle()
-      this.sendReplies()
-    }
+    if (reason !== disconnect.CONNECTION_CLOSED && reason !== disconnect.SLOW) this.#attempt(() => this.#sendAll())
     this.state = 'ended'
     this.outbox.shut()
     // The socket first: what follows may take time, and the client is already on its way back.
-    if (reason !== disconnect.CONNECTION_CLOSED) {
-      const { transport, isEmulated } = this.sink
-      context.watch.disconnected(transport, reason.code)
-      if (isEmulated) count(context.watch.sent(transport, 'push_disconnect', ''), disconnectPush(reason).length)
-      this.sink.close(reason)
-    }
+    if (reason !== disconnect.CONNECTION_CLOSED) this.#attempt(() => this.#close(reason))
     context.roster.remove(this)
     if (this.session !== null) context.sessions.delete(this.session)
-    for (const subscription of this.subscriptions.values()) leaveChannel(this, subscription)
+    for (const subscription of this.subscriptions.values()) this.#attempt(() => leaveChannel(this, subscription))
     this.#subscriptions = null
+    this.onCaughtUp = null
     if (wasLive) context.watch.ended(this.sink.transport, this.name, this.version)
+  }
+
+  /** All that the client is to get before it is closed. */
+  #sendAll(): void {
+    this.settle()
+    this.sendReplies()
+    this.outbox.flush()
+  }
+
+  #close(reason: Disconnect): void {
+    const { watch } = this.context
+    const { transport, isEmulated } = this.sink
+    watch.disconnected(transport, reason.code)
+    if (isEmulated) count(watch.sent(transport, 'push_disconnect', ''), disconnectPush(reason).length)
+    this.sink.close(reason)
+  }
+
+  #attempt(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      this.context.watch.unexpectedError('connection')
+      this.context.log.error({ err: error, client: this.client }, 'internal error while closing a connection')
+    }
+  }
+
+  /**
+   * A pong may be among what has not been read from the client yet. It is not waited for without end: a client that takes
+   * nothing of what was written to it is not there any more.
+   */
+  #mayPongLater(nowMs: number): boolean {
+    const { isBehind, drains } = this.outbox
+    const isTaking = !isBehind || drains !== this.#drainsAtPing
+    this.#drainsAtPing = drains
+    this.#pongDueAt = nowMs + this.context.client.pongTimeoutMs
+    return this.#isReadingPaused && isTaking
   }
 
   #ping(nowMs: number): void {
     const { client, watch } = this.context
     this.#pingAt = nowMs + client.pingIntervalMs
     if (client.pongTimeoutMs > 0) this.#pongDueAt = nowMs + client.pongTimeoutMs
+    this.#drainsAtPing = this.outbox.drains
     const { pingBytes, transport } = this.sink
     count(watch.sent(transport, 'server_ping', ''), pingBytes.length)
     this.outbox.send(pingBytes)

@@ -2,11 +2,13 @@ import type { Activity } from './activity.js'
 import type { Broker, History, Presence } from './broker.js'
 import type { Clocks } from './clocks.js'
 import type { Connection } from './connection.js'
+import type { DeltaPatches } from './delta-patches.js'
 import type { Fleet } from './fleet.js'
 import type { Hub } from './hub.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import type { Roster } from './roster.js'
 import type { TokenCheck } from './tokens.js'
+import type { TurnQueue } from './turn-queue.js'
 import type { Watch } from './watch.js'
 
 /** What a faulty engine is reported to. */
@@ -52,6 +54,9 @@ export interface Context extends RelayParts {
   readonly roster: Roster<Connection>
   /** Connections over transports whose client speaks through requests of its own. */
   readonly sessions: Map<string, Connection>
+  /** Clients whose commands took long, and go on in the next turn. */
+  readonly interrupted: TurnQueue
+  readonly patches: DeltaPatches
   readonly node: string
   client: ClientOptions
   channels: ChannelRules

@@ -1,14 +1,20 @@
 import type { Publication } from './broker.js'
-import { createDelta } from './fossil.js'
+import type { DeltaPatches } from './delta-patches.js'
 
 /**
  * The publications of a channel as differences, each to the one before. One patch serves all subscribers that hold the
- * one before, so it is made once.
+ * one before.
  */
 export class DeltaChain {
-  #base: Buffer | null = null
-  #baseOffset = 0
+  readonly #channel: string
+  readonly #patches: DeltaPatches
+  #base: Publication | null = null
   #patch: string | null = null
+
+  constructor(channel: string, patches: DeltaPatches) {
+    this.#channel = channel
+    this.#patches = patches
+  }
 
   /** Of the last publication: the patch as a JSON string, or null where it must go out whole. */
   get patch(): string | null {
@@ -17,14 +23,14 @@ export class DeltaChain {
 
   /** Whether who holds the publication at this offset can take the next patch. */
   holds(offset: number): boolean {
-    return this.#base === null || (offset > 0 && this.#baseOffset === offset)
+    return this.#base === null || (offset > 0 && this.#base.offset === offset)
   }
 
-  advance({ data, offset, delta }: Publication): void {
-    const bytes = Buffer.from(data)
-    this.#patch = this.#base !== null && delta ? patchText(this.#base, bytes) : null
-    this.#base = bytes
-    this.#baseOffset = offset
+  advance(publication: Publication, epoch: string): void {
+    const base = this.#base
+    this.#patch =
+      base !== null && publication.delta ? this.#patches.between(this.#channel, epoch, base, publication) : null
+    this.#base = publication
   }
 
   /** Nobody takes deltas any more, so nothing has to be remembered. */
@@ -32,10 +38,4 @@ export class DeltaChain {
     this.#base = null
     this.#patch = null
   }
-}
-
-/** The patch as a JSON string; null where it does not pay. */
-export const patchText = (base: Uint8Array, target: Uint8Array): string | null => {
-  const patch = createDelta(base, target)
-  return patch.length < target.length ? JSON.stringify(Buffer.from(patch).toString()) : null
 }

@@ -15,6 +15,7 @@ export class Disconnect {
 /** Never sent: the other side went away by itself. */
 export const CONNECTION_CLOSED = new Disconnect(3000, 'connection closed')
 export const SHUTDOWN = new Disconnect(3001, 'shutdown')
+export const INTERNAL_ERROR = new Disconnect(3004, 'internal server error')
 export const CONNECTION_EXPIRED = new Disconnect(3005, 'connection expired')
 export const SUBSCRIPTION_EXPIRED = new Disconnect(3006, 'subscription expired')
 export const SLOW = new Disconnect(3008, 'slow')

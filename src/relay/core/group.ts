@@ -79,9 +79,17 @@ export class Group {
   /** True for the first of a turn. */
   enqueue(publication: Publication, epoch: string): boolean {
     const patch = this.takesDelta ? this.#parts.delta.patch : null
-    this.#epoch = epoch
-    this.#frames.push(patch === null ? this.#whole(publication) : this.#frame(publication, patch, true))
+    // A publication that is not kept has none.
+    if (epoch !== '') this.#epoch = epoch
+    this.#frames.push(patch === null ? this.whole(publication) : this.#frame(publication, patch, true))
     return this.#publications.push(publication) === 1
+  }
+
+  /** One publication, for a subscriber that is not in the group yet. */
+  whole(publication: Publication): Buffer {
+    // Who takes deltas gets all data as the text of JSON, whole ones too.
+    const data = this.takesDelta ? JSON.stringify(publication.data) : publication.data
+    return this.#frame(publication, data, false)
   }
 
   /** Hands what was published in this turn to every subscriber, in as few buffers as can be. */
@@ -94,13 +102,22 @@ export class Group {
     this.#backlogs?.extend(publications)
 
     let waiting = 0
-    for (let place = 0; place < this.#outboxes.length; place++) {
-      const outbox = this.#outboxes[place] as Outbox
-      // Of most, nothing but the outbox is looked at: in a fan-out to thousands everything else is cold memory.
-      const isPlain = !this.takesDelta && !outbox.isBehind
-      const chunks = isPlain ? turn.chunks : this.#chunksFor(this.subscriptions[place] as Subscription, turn)
-      if (chunks === null) waiting++
-      else for (let index = 0; index < chunks.length; index++) send(outbox, chunks[index] as Buffer)
+    let place = 0
+    while (place < this.#outboxes.length) {
+      // One client that fails is ended by itself; the loop goes on behind it, so that nothing is paid for each client.
+      try {
+        for (; place < this.#outboxes.length; place++) {
+          const outbox = this.#outboxes[place] as Outbox
+          // Of most, nothing but the outbox is looked at: in a fan-out to thousands everything else is cold memory.
+          const isPlain = !this.takesDelta && !outbox.isBehind
+          const chunks = isPlain ? turn.chunks : this.#chunksFor(this.subscriptions[place] as Subscription, turn)
+          if (chunks === null) waiting++
+          else for (let index = 0; index < chunks.length; index++) send(outbox, chunks[index] as Buffer)
+        }
+      } catch (error) {
+        this.#outboxes[place]?.fail(error)
+        place += 1
+      }
     }
     this.#count(frames, this.subscriptions.length - waiting)
   }
@@ -115,7 +132,7 @@ export class Group {
     this.#backlogs?.leave(subscription)
     // What the client then holds is no publication of the channel, so the next one cannot be a difference to it.
     subscription.needsFull = true
-    const frames = publications.map((publication) => this.#whole(publication))
+    const frames = publications.map((publication) => this.whole(publication))
     this.#count(frames, 1)
     return joined(frames)
   }
@@ -149,13 +166,7 @@ export class Group {
   /** For those who hold nothing that the first one could be a difference to. */
   #fromWhole({ publications, frames }: Turn): readonly Buffer[] {
     const [first] = publications
-    return first === undefined ? [] : joined([this.#whole(first), ...frames.slice(1)])
-  }
-
-  #whole(publication: Publication): Buffer {
-    // Who takes deltas gets all data as the text of JSON, whole ones too.
-    const data = this.takesDelta ? JSON.stringify(publication.data) : publication.data
-    return this.#frame(publication, data, false)
+    return first === undefined ? [] : joined([this.whole(first), ...frames.slice(1)])
   }
 
   #frame(publication: Publication, data: string, isDelta: boolean): Buffer {

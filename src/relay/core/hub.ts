@@ -3,10 +3,11 @@ import { Channel, type Outgoing } from './channel.js'
 import type { ChannelKind } from './channels.js'
 import type { Conflator } from './conflate.js'
 import type { RelayParts } from './context.js'
+import type { DeltaPatches } from './delta-patches.js'
 import { flushGroups } from './flush.js'
 import type { Group } from './group.js'
 
-type HubParts = Pick<RelayParts, 'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'watch'>
+type HubParts = Pick<RelayParts, 'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'watch' | 'log'>
 
 /** Knows which channels this node listens to, and hands them what arrives. */
 export class Hub implements Delivery, Outgoing {
@@ -14,14 +15,16 @@ export class Hub implements Delivery, Outgoing {
   readonly #parts: HubParts
   readonly #conflators: (path: string) => Conflator
   #opened = 0
+  readonly #patches: DeltaPatches
   #dirty: Group[] = []
   /** Namespace and time of what the groups hold. */
   #queued: { readonly namespace: string; readonly time: number }[] = []
   readonly #flush = (): void => this.flush()
 
-  constructor(parts: HubParts, conflators: (path: string) => Conflator) {
+  constructor(parts: HubParts, conflators: (path: string) => Conflator, patches: DeltaPatches) {
     this.#parts = parts
     this.#conflators = conflators
+    this.#patches = patches
   }
 
   get channels(): ReadonlyMap<string, Channel> {
@@ -42,6 +45,7 @@ export class Hub implements Delivery, Outgoing {
       kind,
       this,
       this.#parts.watch,
+      this.#patches,
       conflate === null ? null : this.#conflators(conflate)
     )
     channel.number = ++this.#opened
@@ -57,7 +61,11 @@ export class Hub implements Delivery, Outgoing {
   publication(channel: string, publication: Publication, epoch: string): void {
     const known = this.#channels.get(channel)
     if (known === undefined) return
-    known.deliver(publication, epoch)
+    try {
+      known.deliver(publication, epoch)
+    } catch (error) {
+      this.#failed(known, error)
+    }
     this.#queued.push({ namespace: known.namespace, time: publication.time })
     if (this.#queued.length === 1) this.#parts.atEndOfTurn(this.#flush)
   }
@@ -65,7 +73,11 @@ export class Hub implements Delivery, Outgoing {
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
     const known = this.#channels.get(channel)
     if (known === undefined) return
-    known.pushJoinOrLeave(kind, info)
+    try {
+      known.pushJoinOrLeave(kind, info)
+    } catch (error) {
+      this.#failed(known, error)
+    }
     this.#parts.watch.delivered(kind, known.namespace, 0, 0)
   }
 
@@ -86,12 +98,27 @@ export class Hub implements Delivery, Outgoing {
     this.#dirty = []
     this.#queued = []
     const startedAt = monotonicMs()
-    flushGroups(groups)
+    flushGroups(groups, (error) => this.#report(error))
     const seconds = (monotonicMs() - startedAt) / 1000
     const now = nowMs()
     for (const { namespace, time } of queued) {
       // The publisher's clock, or our own before it was set, may be ahead.
       watch.delivered('publication', namespace, seconds, Math.max(0, now - time) / 1000)
     }
+  }
+
+  /**
+   * A message could not be handed to the subscribers of its channel. Nobody knows which of them have it, so all of them
+   * are closed; they come back and recover.
+   */
+  #failed(channel: Channel, error: unknown): void {
+    this.#report(error, channel.name)
+    for (const { outbox } of channel.subscriptions()) outbox.fail(error, true)
+  }
+
+  #report(error: unknown, channel?: string): void {
+    const { watch, log } = this.#parts
+    watch.unexpectedError('delivery')
+    log.error({ err: error, channel }, 'internal error in a delivery')
   }
 }

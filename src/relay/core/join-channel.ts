@@ -11,7 +11,7 @@ import { inBackground } from './leave-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import type { ChannelOptions } from './options.js'
 import { expiryFields, fieldIf, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
-import { cacheRecovery, following, recoveredText, streamRecovery, withNewest } from './recovery.js'
+import { cacheRecovery, following, type Recovery, recoveredText, streamRecovery, withNewest } from './recovery.js'
 import { Subscription } from './subscription.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 import { LOST_POSITION } from './unsubscribe.js'
@@ -30,12 +30,33 @@ export interface Wish extends ServerSubscription {
   readonly joinLeave: boolean
   readonly delta: boolean
   readonly failsUnrecovered: boolean
+  /** What the reply that the result goes into may still hold. */
+  readonly room: ReplyRoom
 }
 
-/** The result to be sent; `begin` follows when it has been. */
+/** What one reply may still hold of what is recovered, for all channels whose results go into it. */
+export class ReplyRoom {
+  readonly #connection: Connection
+  #taken = 0
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  get bytesLeft(): number {
+    return Math.max(0, this.#connection.replyBytesLeft - this.#taken)
+  }
+
+  take(bytes: number): void {
+    this.#taken += bytes
+  }
+}
+
+/** The result to be sent; `begin` follows when it has been, or `undo` when it will not be. */
 export interface Joined {
   readonly result: string
   begin(): void
+  undo(): void
 }
 
 /** What of the wish and the namespace's options comes true. */
@@ -150,7 +171,10 @@ const settlePlace = (
   const skips = since !== null && fromCache && !granted.delta && isWhole && epoch === read.epoch
   const page = skips ? withNewest(read, early) : read
   const isRecovering = granted.recoverable && wish.recover !== null
-  const recovery = since === null ? null : (fromCache ? cacheRecovery : streamRecovery)(since, page)
+  const found = since === null ? null : (fromCache ? cacheRecovery : streamRecovery)(since, page)
+  const list = found === null ? null : recoveredList(connection, wish, granted, page.epoch, found)
+  // More than a client may have waiting for it is not recovered: it begins at the top, as after a loss.
+  const recovery = list === null ? null : found
   const publications = recovery?.publications ?? []
   const recovered = recovery !== null
   if (isRecovering) context.watch.recovered(namespace, recovered, publications.length > 0)
@@ -166,20 +190,38 @@ const settlePlace = (
     return INSUFFICIENT_STATE
   }
   const ttl = wish.expiresAt > 0 ? ttlSeconds(wish.expiresAt, context.nowMs()) : 0
-  const recoveredList =
-    publications.length > 0 ? `,"publications":${recoveredText(publications, page.epoch, granted.delta)}` : ''
   const result = objectText(
     expiryFields(ttl) +
       fieldIf(granted.recoverable, 'recoverable') +
       fieldIf(granted.positioned, 'positioned') +
       (granted.positioned ? positionFields(told) : '') +
-      recoveredList +
+      (list ?? '') +
       fieldIf(recovered, 'recovered') +
-      fieldIf(isRecovering, 'was_recovering') +
+      fieldIf(wish.recover !== null, 'was_recovering') +
       (wish.data === null ? '' : `,"data":${wish.data}`) +
       fieldIf(granted.delta, 'delta')
   )
-  return { result, begin: () => begin(connection, subscription, granted, page, publications.length > 0) }
+  return {
+    result,
+    begin: () => begin(connection, subscription, granted, page, publications.length > 0),
+    undo: () => connection.removeSubscription(subscription)
+  }
+}
+
+/** The field with what is recovered, '' where that is nothing; null where it does not fit into the reply. */
+const recoveredList = (
+  { context }: Connection,
+  { channel, room }: Wish,
+  { delta }: Grant,
+  epoch: string,
+  { publications }: Recovery
+): string | null => {
+  if (publications.length === 0) return ''
+  const patches = delta ? context.patches : null
+  const text = recoveredText({ channel, epoch, publications, patches }, room.bytesLeft)
+  if (text === null) return null
+  room.take(Buffer.byteLength(text))
+  return `,"publications":${text}`
 }
 
 /** The client is told; what it gets follows when it has had the time to take that. */
@@ -195,7 +237,7 @@ const begin = (
   subscription.isTold = true
   context.watch.subscribed(subscription.channel.namespace, connection.name)
   if (subscription.expiry !== NEVER) connection.scheduleWake()
-  context.afterReply(() => goLive(connection, subscription, page, gotLast))
+  context.afterReply(() => connection.contain(() => goLive(connection, subscription, page, gotLast)))
   announce(connection, subscription, granted)
 }
 

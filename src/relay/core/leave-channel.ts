@@ -32,7 +32,9 @@ export const dropIfUnused = (context: Context, channel: Channel): void => {
 /** For what no client waits for: an engine that fails is reported, and nothing else fails with it. */
 export const inBackground = (context: Context, work: () => MaybePromise<unknown>): void => {
   const failed = (error: unknown): void => {
-    if (!(error instanceof EngineFault)) context.log.error({ err: error }, 'the engine failed')
+    if (error instanceof EngineFault) return
+    context.watch.unexpectedError('background')
+    context.log.error({ err: error }, 'internal error in background work')
   }
   try {
     const result = work()

@@ -1,3 +1,4 @@
+import { BoundedList } from './bounded-list.js'
 import type { Position, Publication } from './broker.js'
 import type { Disconnect } from './disconnect.js'
 import type { ReplyError } from './errors.js'
@@ -42,12 +43,13 @@ export const clientInfoText = (user: string, client: string, connectionInfo: str
 
 /** `data` is given apart because a subscriber that takes deltas gets something else in its place. */
 export const publicationText = (publication: Publication, epoch: string, data: string, isDelta: boolean): string => {
-  const { info, tags, offset } = publication
+  const { info, tags, offset, version } = publication
   let text = `{"data":${data}`
   if (info !== null) text += `,"info":${info}`
   if (offset > 0) text += `,"offset":${offset}`
   if (tags !== null) text += `,"tags":${tags}`
   if (isDelta) text += ',"delta":true'
+  if (version > 0) text += `,"version":${version}`
   // The first of a stream says which stream: a client that subscribed before it began has no epoch yet.
   if (offset === 1) text += `,"epoch":"${epoch}"`
   return `${text}}`
@@ -87,6 +89,33 @@ export const objectText = (fields: string): string => `{${fields.slice(1)}}`
 export const historyText = (publications: readonly Publication[], { epoch, offset }: Position): string => {
   const texts = publications.map((publication) => publicationText(publication, epoch, publication.data, false))
   return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
+}
+
+/**
+ * As many of the publications as fit, so that a client reads on from the last one; null where not even the first fits.
+ */
+export const boundedHistoryText = (
+  publications: readonly Publication[],
+  { epoch, offset }: Position,
+  maxBytes: number
+): string | null => {
+  const list = new BoundedList(maxBytes)
+  for (const publication of publications) {
+    // A publication that is too long for certain is not written.
+    if (list.bytes + publication.data.length > maxBytes) break
+    if (!list.add(publicationText(publication, epoch, publication.data, false))) break
+  }
+  if (list.size === 0 && publications.length > 0) return null
+  return `{"publications":${list.text},"epoch":"${epoch}","offset":${offset}}`
+}
+
+/** Null where it has more than `maxBytes`. */
+export const boundedPresenceText = (presence: ReadonlyMap<string, string>, maxBytes: number): string | null => {
+  let length = 0
+  for (const info of presence.values()) length += info.length
+  if (length > maxBytes) return null
+  const text = presenceText(presence)
+  return Buffer.byteLength(text) > maxBytes ? null : text
 }
 
 /** At most as long as `historyText` makes it, without making it. */

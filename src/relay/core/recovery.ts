@@ -1,5 +1,6 @@
+import { BoundedList } from './bounded-list.js'
 import type { HistoryPage, Position, Publication } from './broker.js'
-import { patchText } from './delta-chain.js'
+import type { DeltaPatches } from './delta-patches.js'
 import { publicationText } from './protocol.js'
 
 /** Whether what was read since the client's place is all that it missed. */
@@ -39,17 +40,37 @@ export const withNewest = (page: HistoryPage, early: readonly Publication[]): Hi
   return newest === undefined ? page : { epoch: page.epoch, offset: newest.offset, publications: [newest] }
 }
 
-/** As the list of a reply; for a client that takes deltas the first whole and the others as differences. */
-export const recoveredText = (publications: readonly Publication[], epoch: string, takesDelta: boolean): string => {
-  let base: Buffer | null = null
-  const texts = publications.map((publication) => {
-    if (!takesDelta) return publicationText(publication, epoch, publication.data, false)
-    const bytes = Buffer.from(publication.data)
-    const patch: string | null = base === null || !publication.delta ? null : patchText(base, bytes)
-    base = bytes
-    return publicationText(publication, epoch, patch ?? JSON.stringify(publication.data), patch !== null)
-  })
-  return `[${texts.join(',')}]`
+/** What a client that recovers is handed, as the list of its reply. */
+export interface RecoveredList {
+  readonly channel: string
+  readonly epoch: string
+  readonly publications: readonly Publication[]
+  /** Of a client that takes deltas: the first publication is whole and the others are patches. Null for other clients. */
+  readonly patches: DeltaPatches | null
+}
+
+/** The text of the list; null where it has more than `maxBytes`, which is found out before it is written where it can be. */
+export const recoveredText = (
+  { channel, epoch, publications, patches }: RecoveredList,
+  maxBytes: number
+): string | null => {
+  const patchOf = (index: number): string | null => {
+    const [base, target] = [publications[index - 1], publications[index]]
+    if (patches === null || base === undefined || !target?.delta) return null
+    return patches.between(channel, epoch, base, target)
+  }
+  const list = new BoundedList(maxBytes)
+  const found = publications.map((_, index) => patchOf(index))
+  // A text has at least as many bytes as characters.
+  for (const [index, { data }] of publications.entries()) {
+    if (!list.expect((found[index] ?? data).length)) return null
+  }
+  for (const [index, publication] of publications.entries()) {
+    const patch = found[index] ?? null
+    const data = patch ?? (patches === null ? publication.data : JSON.stringify(publication.data))
+    if (!list.add(publicationText(publication, epoch, data, patch !== null))) return null
+  }
+  return list.text
 }
 
 /** What arrived while a place was looked up and lies behind it, in order; null where something between is missing. */

@@ -6,6 +6,7 @@ import { CommandLine } from './commands.js'
 import type { Conflator } from './conflate.js'
 import { type ClientSink, Connection } from './connection.js'
 import type { Context, RelayParts } from './context.js'
+import { DeltaPatches } from './delta-patches.js'
 import { type Disconnect, INSUFFICIENT_STATE } from './disconnect.js'
 import { ReplyError } from './errors.js'
 import type { Answers } from './fleet.js'
@@ -16,6 +17,7 @@ import { nodeAnswers } from './node-answers.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import { type FaultFinder, publishOn } from './publish.js'
 import { Roster } from './roster.js'
+import { TurnQueue } from './turn-queue.js'
 
 export interface RelayRules {
   readonly client: ClientOptions
@@ -36,11 +38,14 @@ export class Relay {
   readonly answers: Answers
 
   constructor(parts: RelayParts, { client, channels }: RelayRules, conflators: (path: string) => Conflator) {
+    const patches = new DeltaPatches()
     this.context = {
       ...parts,
       client,
       channels,
-      hub: new Hub(parts, conflators),
+      hub: new Hub(parts, conflators, patches),
+      patches,
+      interrupted: new TurnQueue(parts.atEndOfTurn, parts.monotonicMs),
       activity: new Activity(),
       roster: new Roster<Connection>(),
       sessions: new Map(),
@@ -86,7 +91,9 @@ export class Relay {
     for (let index = all.length - 1; index >= 0; index--) {
       const connection = all[index]
       if (connection === undefined) continue
-      if (connection.wakeAt <= now.monotonicMs || connection.wakeAtWall <= now.wallMs) connection.wake(now)
+      if (connection.wakeAt <= now.monotonicMs || connection.wakeAtWall <= now.wallMs) {
+        connection.contain(() => connection.wake(now))
+      }
     }
     this.#checkPositions(now.monotonicMs)
   }

@@ -6,7 +6,7 @@ import { Disconnect } from './disconnect.js'
 import * as errors from './errors.js'
 import { ReplyError } from './errors.js'
 import { expiryAt, ttlSeconds } from './expiry.js'
-import { joinChannel } from './join-channel.js'
+import { joinChannel, ReplyRoom } from './join-channel.js'
 import { after, type MaybePromise } from './maybe-promise.js'
 import { expiryFields, objectText, replyText } from './protocol.js'
 import { channelOf, refreshRequest, type SubscribeRequest, subscribeRequest } from './requests.js'
@@ -39,7 +39,8 @@ export const subscribe = (connection: Connection, request: unknown, id: number):
     recoverable: parsed.recoverable,
     joinLeave: parsed.joinLeave,
     delta: parsed.delta,
-    failsUnrecovered: parsed.failsUnrecovered
+    failsUnrecovered: parsed.failsUnrecovered,
+    room: new ReplyRoom(connection)
   })
   return after(joined, (outcome) => {
     if (!('begin' in outcome)) return outcome
@@ -97,7 +98,7 @@ export const unsubscribe = (connection: Connection, request: unknown, id: number
   const channel = channelOf(request)
   if (channel === null) return disconnect.MALFORMED
   const subscription = connection.subscriptions.get(channel)
-  if (subscription !== undefined && !subscription.isServerSide) {
+  if (subscription !== undefined) {
     if (connection.context.hub.hasQueued) connection.settle()
     connection.removeSubscription(subscription)
   }

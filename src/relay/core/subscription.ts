@@ -14,6 +14,8 @@ export interface Subscriber {
   readonly user: string
   /** Takes a subscription away; one that the server made takes the connection with it where its place was lost. */
   loseSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void
+  /** Runs something for this connection; an error in it ends this connection alone. */
+  contain(work: () => void): void
 }
 
 /** One connection on one channel. */

@@ -29,6 +29,9 @@ export type Action =
   | 'history_recover_cache'
   | 'history_remove'
 
+/** What an unexpected error ended: a client's connection, a delivery, work that nobody waited for, or an HTTP request. */
+export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'
+
 export type MessageType = 'publication' | 'join' | 'leave' | 'control'
 
 /** Told what happens, to be counted. Every call must be cheap; those on the way of a publication most of all. */
@@ -53,6 +56,8 @@ export interface Watch {
   delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number): void
   conflated(namespace: string, publications: number): void
   acted(action: Action, namespace: string): void
+  /** An error that nobody expected was caught, and ended nothing else. */
+  unexpectedError(source: ErrorSource): void
   sent(transport: string, frameType: FrameType, namespace: string): Traffic
 }
 
@@ -81,5 +86,6 @@ export const NO_WATCH: Watch = {
   delivered: nothing,
   conflated: nothing,
   acted: nothing,
+  unexpectedError: nothing,
   sent: () => ({ messages: { value: 0 }, bytes: { value: 0 } })
 }

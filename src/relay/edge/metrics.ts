@@ -43,7 +43,7 @@ const REJECTIONS: Readonly<Record<RejectionKind, readonly string[]>> = {
   api_key: ['missing', 'wrong']
 }
 
-const ERROR_SOURCES = ['api', 'http', 'admin'] as const
+const ERROR_SOURCES = ['api', 'http', 'admin', 'connection', 'delivery', 'background'] as const
 
 const REFUSAL_REASONS = ['origin', 'limit', 'rate', 'address'] as const
 

@@ -42,6 +42,11 @@ export class ResponseSink implements ClientSink, Wire {
     this.#whenDrained.push(then)
   }
 
+  /** What the client sends comes in requests of its own. */
+  pause(): void {}
+
+  resume(): void {}
+
   /** There is no close frame, so the reason is the last thing said. */
   close(reason: Disconnect): void {
     this.#response.end(this.framing(disconnectPush(reason)))

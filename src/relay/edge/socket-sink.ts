@@ -42,7 +42,17 @@ export class SocketSink implements ClientSink {
     })
   }
 
+  pause(): void {
+    this.#ws.pause()
+  }
+
+  resume(): void {
+    this.#ws.resume()
+  }
+
   close({ code, reason }: Disconnect): void {
+    // The client's own close frame is behind what has not been read.
+    this.#ws.resume()
     this.#ws.close(code, reason)
   }
 }

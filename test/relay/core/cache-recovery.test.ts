@@ -107,7 +107,8 @@ t.test('what is published while the cache is read', async (t) => {
     info: null,
     tags: null,
     time: 0,
-    delta: false
+    delta: false,
+    version: 0
   })
   const subscribed = async (options: Message, request: Message, early: readonly number[]) => {
     let give = (_page: HistoryPage): void => undefined

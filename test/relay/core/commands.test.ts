@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { EngineFault } from '../../../src/relay/core/engine-fault.js'
 import { coreRelay, FakeSink, withNamespace } from '../../helper/relay-core.js'
 import { HMAC_SECRET } from '../../helper/relay-rules.js'
 
@@ -296,6 +298,45 @@ t.test('commands', async (t) => {
     t.equal(patient.closed, '3013 too many requests')
   })
 
+  t.test('are not limited in number where the operator does not say so', async (t) => {
+    const client = coreRelay().connected('42')
+    for (let id = 2; id <= 5000; id++) client.line.receive(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
+
+    t.equal(client.closed, null)
+    t.equal(client.heard().length, 4999)
+  })
+
+  t.test('that take long let other clients through', async (t) => {
+    const clock = { ms: 0 }
+    const { connected, endTurn } = coreRelay(undefined, { monotonicMs: () => clock.ms++ })
+    const [busy, other] = [connected('1'), connected('2')]
+    clock.ms += 1000
+    const commands = Array.from({ length: 50 }, (_, index) => ({ id: index + 2, unsubscribe: { channel: 'x' } }))
+    busy.line.receive(commands.map((each) => JSON.stringify(each)).join('\n'))
+    const atFirst = busy.sink.writes.join('\n').split('\n').length - 1
+    t.ok(atFirst < 50, `${atFirst} were run at once`)
+    clock.ms += 1000
+    other.line.receive('{"id":2,"unsubscribe":{"channel":"x"}}')
+    t.match(JSON.parse(other.sink.writes.at(-1) ?? ''), { id: 2 }, 'the other client is answered meanwhile')
+    for (let turn = 0; turn < 200; turn++) endTurn()
+
+    t.same(
+      busy.heard().map(({ id }) => id),
+      commands.map(({ id }) => id),
+      'all are answered, in their order'
+    )
+  })
+
+  t.test('that came one by one and take long let other clients through', async (t) => {
+    const clock = { ms: 0 }
+    const { connected } = coreRelay(undefined, { monotonicMs: () => (clock.ms += 0.5) })
+    const busy = connected('1')
+    for (let id = 2; id <= 100; id++) busy.line.receive(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
+
+    t.ok(busy.sink.writes.length < 100, `${busy.sink.writes.length} were run at once`)
+    t.equal(busy.heard().length > 1, true)
+  })
+
   t.test('that nothing answers are 108', async (t) => {
     t.match(
       coreRelay()
@@ -307,7 +348,7 @@ t.test('commands', async (t) => {
 
   t.test('are answered 100 where the engine fails, and the connection stays', async (t) => {
     const down = (): never => {
-      throw new Error('down')
+      throw new EngineFault('down')
     }
     const { connected, relay } = coreRelay(undefined, { history: { read: down, remove: down } })
     const client = connected('42')
@@ -318,4 +359,39 @@ t.test('commands', async (t) => {
     t.equal(client.closed, null)
     t.equal(relay.stats().subscriptions, 0, 'nothing is left of it')
   })
+
+  const away: [how: string, read: () => never | Promise<never>][] = [
+    [
+      'at once',
+      () => {
+        throw new EngineFault('away')
+      }
+    ],
+    ['later', async () => Promise.reject(new EngineFault('away'))]
+  ]
+  for (const [how, read] of away) {
+    t.test(
+      `that came along with a connect are dropped where the engine fails ${how}, as with every engine`,
+      async (t) => {
+        const { client, token, relay } = coreRelay(undefined, { history: { read, remove: () => undefined } })
+        const connecting = client()
+        connecting.say(
+          { id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2'] }) } },
+          { id: 2, subscribe: { channel: 'floor:7' } },
+          { id: 3, unsubscribe: { channel: 'floor:7' } }
+        )
+        await setImmediate()
+
+        t.match(
+          connecting.sink.writes.map((text) => JSON.parse(text)),
+          [{ id: 1, error: { code: 100, temporary: true } }]
+        )
+        t.equal(connecting.sink.writes.length, 1)
+        t.equal(connecting.closed, null, 'the client may connect again')
+        t.equal(relay.stats().subscriptions, 0)
+        connecting.say({ id: 4, subscribe: { channel: 'floor:7' } })
+        t.equal(connecting.closed, '3501 bad request', 'on another connection')
+      }
+    )
+  }
 })

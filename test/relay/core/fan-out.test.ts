@@ -326,3 +326,36 @@ t.test('a client that is behind', async (t) => {
     )
   })
 })
+
+t.test(
+  'a publication carries the version that its publisher gave it, live, recovered and in the history',
+  async (t) => {
+    const { connected, publish } = coreRelay(
+      withNamespace({
+        allow_subscribe_for_client: true,
+        allow_history_for_client: true,
+        history_size: 10,
+        history_ttl: '60s',
+        force_recovery: true
+      })
+    )
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    publish('chat:1', 1, { version: 7 })
+    publish('chat:1', 2)
+    const pubs = [
+      { data: 1, offset: 1, epoch: 'epoch1', version: 7 },
+      { data: 2, offset: 2 }
+    ]
+
+    t.same(
+      client.heard().map(({ push }) => (push as { pub: unknown }).pub),
+      pubs
+    )
+    const since = { recover: true, epoch: 'epoch1', offset: 0 }
+    const [recovered] = connected('43').say({ id: 2, subscribe: { channel: 'chat:1', ...since } })
+    t.match(recovered, { subscribe: { publications: pubs } })
+    const [history] = client.say({ id: 3, history: { channel: 'chat:1', limit: 10 } })
+    t.match(history, { history: { publications: pubs } })
+  }
+)

@@ -84,6 +84,17 @@ t.test('a connection', async (t) => {
     t.equal(living.closed, null)
   })
 
+  t.test('is closed at once by the API with an expiry in the past', async (t) => {
+    const { connected, relay, clock } = coreRelay()
+    const [client, other] = [connected('42'), connected('43')]
+    const whom = { user: '42', client: '', session: '' }
+    const expiresAt = Math.floor(clock.nowMs / 1000) - 1
+    relay.answers.to('refresh', { whom, refresh: { isExpired: false, expiresAt, info: null } })
+
+    t.equal(client.closed, '3005 connection expired')
+    t.equal(other.closed, null)
+  })
+
   const refreshes: [why: string, claims: Record<string, unknown> | string, closed: string][] = [
     ['of another user', { sub: '43' }, '3500 invalid token'],
     ['with other channels', { sub: '42', channels: ['floor:7'] }, '3010 insufficient state'],

@@ -5,7 +5,7 @@ import { EngineFault } from '../../../src/relay/core/engine-fault.js'
 import { ReplyError } from '../../../src/relay/core/errors.js'
 import { tapChannel } from '../../../src/relay/core/tap.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
-import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
+import { coreRelay, FakeSink, type Message, withNamespace } from '../../helper/relay-core.js'
 
 const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
 
@@ -323,7 +323,19 @@ t.test('recovery', async (t) => {
     const closed = setUp({ ...KEPT, force_recovery: false })
 
     t.match(allowed.recover(4), { subscribe: { recovered: true } })
-    t.same(closed.recover(4), { id: 2, subscribe: {} })
+    t.same(
+      closed.recover(4),
+      { id: 2, subscribe: { was_recovering: true } },
+      'the client learns that it missed something'
+    )
+  })
+
+  t.test('asked for on a channel that keeps no history tells the client that it was recovering', async (t) => {
+    const { connected } = coreRelay(withNamespace({ allow_subscribe_for_client: true }))
+
+    t.same(connected('42').say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 4, epoch: 'e' } }), [
+      { id: 2, subscribe: { was_recovering: true } }
+    ])
   })
 })
 
@@ -338,7 +350,7 @@ t.test('a slow history', async (t) => {
     const deliver = (offset: number) =>
       relay.relay.context.hub.publication(
         'floor:7',
-        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false },
+        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false, version: 0 },
         'e'
       )
     const settled = async (): Promise<void> => {
@@ -388,7 +400,7 @@ t.test('a slow history', async (t) => {
     const deliver = (offset: number) =>
       relay.context.hub.publication(
         'floor:7',
-        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false },
+        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false, version: 0 },
         'e'
       )
     const [first, second] = [connected('1'), connected('2')]
@@ -400,6 +412,32 @@ t.test('a slow history', async (t) => {
 
     t.match(first.heard(), [{ push: { pub: { offset: 5 } } }, { push: { pub: { offset: 6 } } }])
     t.match(second.heard(), [{ push: { pub: { offset: 6 } } }])
+  })
+
+  t.test('that knows more than has arrived here holds back nothing that is published without history', async (t) => {
+    const place = { offset: 4 }
+    const read = () => ({ ...page(place.offset) })
+    const { connected, relay } = coreRelay(undefined, { history: { read, remove: () => undefined } })
+    const deliver = (offset: number, data = String(offset)) =>
+      relay.context.hub.publication(
+        'floor:7',
+        { data, offset, info: null, tags: null, time: 0, delta: false, version: 0 },
+        offset === 0 ? '' : 'e'
+      )
+    const [first, second] = [connected('1'), connected('2')]
+    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    place.offset = 5
+    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    deliver(0, '"now"')
+    deliver(5)
+    deliver(0, '"later"')
+    deliver(6)
+
+    t.match(second.heard(), [
+      { push: { pub: { data: 'now' } } },
+      { push: { pub: { data: 'later' } } },
+      { push: { pub: { offset: 6 } } }
+    ])
   })
 
   t.test('whose stream begins anew meanwhile makes the client come back', async (t) => {
@@ -414,7 +452,7 @@ t.test('a slow history', async (t) => {
     client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     relay.context.hub.publication(
       'floor:7',
-      { data: '1', offset: 1, info: null, tags: null, time: 0, delta: false },
+      { data: '1', offset: 1, info: null, tags: null, time: 0, delta: false, version: 0 },
       'another'
     )
     for (const task of later) task()
@@ -444,12 +482,65 @@ t.test('a slow history', async (t) => {
     t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
   })
 
-  t.test('does not let a client pile up commands for ever', async (t) => {
+  t.test('stops the reading from a client with many commands waiting, and answers all of them in order', async (t) => {
+    const { connected, give, settled } = setUp()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (let id = 3; id <= 258; id++) client.say({ id, unsubscribe: { channel: 'x' } })
+    t.equal(client.sink.isPaused, false, 'a few hundred are kept')
+    for (let id = 259; id <= 1000; id++) client.say({ id, unsubscribe: { channel: 'x' } })
+    t.equal(client.sink.isPaused, true)
+    t.equal(client.closed, null)
+    give(page(5))
+    await settled()
+
+    t.same(
+      client.heard().map(({ id }) => id),
+      Array.from({ length: 999 }, (_, index) => index + 2)
+    )
+    t.equal(client.sink.isPaused, false)
+  })
+
+  t.test('stops the reading from a client with long commands waiting', async (t) => {
     const client = setUp().connected('42')
     client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    for (let id = 3; id < 260; id++) client.say({ id, unsubscribe: { channel: 'x' } })
+    client.say({ id: 3, unsubscribe: { channel: 'x'.repeat(60_000) } })
+    t.equal(client.sink.isPaused, false)
+    client.say({ id: 4, unsubscribe: { channel: 'x'.repeat(60_000) } })
 
-    t.equal(client.closed, '3013 too many requests')
+    t.equal(client.sink.isPaused, true)
+  })
+
+  t.test(
+    'closes a client over HTTP, whose requests cannot be held up, when a mebibyte of commands waits',
+    async (t) => {
+      const { client, token } = setUp()
+      const emulated = client(new FakeSink(true))
+      emulated.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+      emulated.say({ id: 2, subscribe: { channel: 'floor:7' } })
+      const message = { id: 3, unsubscribe: { channel: 'x'.repeat(64 * 1024 - 40) } }
+      for (let count = 0; count < 15; count++) emulated.say(message)
+      t.equal(emulated.closed, null)
+      emulated.say(message)
+      emulated.say(message)
+
+      t.equal(emulated.closed, '3013 too many requests')
+    }
+  )
+
+  t.test('takes no pong from a client that is not read from, and does not close it for that', async (t) => {
+    const { connected, give, pass, settled } = setUp()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (let id = 3; id <= 400; id++) client.say({ id, unsubscribe: { channel: 'x' } })
+    pass(18_750)
+    for (let seconds = 0; seconds < 20; seconds++) pass(1000)
+    t.equal(client.closed, null, 'its pong may be among what has not been read')
+    give(page(5))
+    await settled()
+    for (let seconds = 0; seconds < 20; seconds++) pass(1000)
+
+    t.equal(client.closed, '3012 no pong', 'it is read from again')
   })
 })
 
@@ -481,7 +572,7 @@ t.test('an engine that takes its time to listen', async (t) => {
 
   t.test('and fails tells both, and leaves nothing behind', async (t) => {
     const { relay, clients, ready, settled } = setUp()
-    ready.reject(new Error('gone'))
+    ready.reject(new EngineFault('gone'))
     await settled()
 
     for (const client of clients) t.match(client.heard(), [{ id: 2, error: { code: 100, temporary: true } }])
@@ -580,7 +671,7 @@ t.test('a place in the stream', async (t) => {
     const deliver = (offset: number, epoch = 'e') =>
       relay.relay.context.hub.publication(
         'floor:7',
-        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false },
+        { data: String(offset), offset, info: null, tags: null, time: 0, delta: false, version: 0 },
         epoch
       )
     return {
@@ -704,7 +795,7 @@ t.test('a place in the stream', async (t) => {
     t.match(first.heard(), LOST)
     relay.context.hub.publication(
       'floor:7',
-      { data: '4', offset: 4, info: null, tags: null, time: 0, delta: false },
+      { data: '4', offset: 4, info: null, tags: null, time: 0, delta: false, version: 0 },
       'e'
     )
     for (const task of later) task()
@@ -748,7 +839,7 @@ t.test('a place in the stream', async (t) => {
     const client = relay.connected('42', { channels: ['floor:7'] })
     relay.relay.context.hub.publication(
       'floor:7',
-      { data: '1', offset: 9, info: null, tags: null, time: 0, delta: false },
+      { data: '1', offset: 9, info: null, tags: null, time: 0, delta: false, version: 0 },
       'e'
     )
 
@@ -770,5 +861,15 @@ t.test('unsubscribe', async (t) => {
     publish('floor:7', 2)
     t.same(client.say({ id: 4, unsubscribe: { channel: 'floor:7' } }), [{ id: 4, unsubscribe: {} }])
     t.equal(relay.stats().channels, 0)
+  })
+
+  t.test('from a channel of the token ends its publications', async (t) => {
+    const { connected, publish, relay } = coreRelay()
+    const client = connected('42', { channels: ['floor:7'] })
+    t.same(client.say({ id: 2, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
+    publish('floor:7', 1)
+
+    t.same(client.heard(), [])
+    t.equal(relay.stats().subscriptions, 0)
   })
 })

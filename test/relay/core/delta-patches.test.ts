@@ -1,0 +1,102 @@
+import t from 'tap'
+import type { Publication } from '../../../src/relay/core/broker.js'
+import { DeltaPatches } from '../../../src/relay/core/delta-patches.js'
+import { coreRelay, withNamespace } from '../../helper/relay-core.js'
+
+/** A publication that counts how often its data is read, which making a patch does once. */
+const counted = (offset: number, reads: { count: number }): Publication => ({
+  get data() {
+    reads.count += 1
+    return JSON.stringify({ filler: 'x'.repeat(200), offset })
+  },
+  offset,
+  info: null,
+  tags: null,
+  time: 0,
+  delta: true,
+  version: 0
+})
+
+t.test('a patch is made once, whoever asks for it', async (t) => {
+  const patches = new DeltaPatches()
+  const reads = { count: 0 }
+  const [base, target] = [counted(4, { count: 0 }), counted(5, reads)]
+  const first = patches.between('chat:1', 'e', base, target)
+  // Another reading of the history hands over other objects.
+  const again = patches.between('chat:1', 'e', { ...base }, counted(5, reads))
+
+  t.ok(first)
+  t.equal(again, first)
+  t.equal(reads.count, 1)
+})
+
+t.test('patches of other channels, other streams and publications without a place are not mixed up', async (t) => {
+  const patches = new DeltaPatches()
+  const reads = { count: 0 }
+  const asked: [channel: string, epoch: string, base: number, target: number][] = [
+    ['chat:1', 'e', 4, 5],
+    ['chat:2', 'e', 4, 5],
+    ['chat:1', 'f', 4, 5],
+    ['chat:1', 'e', 3, 5],
+    ['chat:1', 'e', 0, 0],
+    ['chat:1', 'e', 0, 0],
+    ['chat:1', '', 4, 5]
+  ]
+  for (const [channel, epoch, base, target] of asked) {
+    patches.between(channel, epoch, counted(base, { count: 0 }), counted(target, reads))
+  }
+
+  t.equal(reads.count, asked.length)
+})
+
+t.test('patches take up a bounded amount of memory, and the one used last is kept', async (t) => {
+  const patches = new DeltaPatches(10_000)
+  const reads = { count: 0 }
+  const ask = (offset: number): string | null =>
+    patches.between(
+      'chat:1',
+      'e',
+      counted(offset - 1, { count: 0 }),
+      counted(offset, offset === 2 ? reads : { count: 0 })
+    )
+  for (let offset = 2; offset < 500; offset++) {
+    ask(offset)
+    ask(2)
+  }
+
+  t.ok(patches.length <= 10_000, `${patches.length} characters`)
+  t.equal(reads.count, 1)
+})
+
+t.test('clients that recover deltas get the patches that others got live', async (t) => {
+  const { connected, publish, relay } = coreRelay(
+    withNamespace({
+      allow_subscribe_for_client: true,
+      history_size: 10,
+      history_ttl: '60s',
+      force_recovery: true,
+      allowed_delta_types: ['fossil'],
+      delta_publish: true
+    })
+  )
+  const live = connected('1')
+  live.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } })
+  for (let n = 1; n <= 3; n++) publish('chat:1', { filler: 'x'.repeat(200), n })
+  const length = relay.context.patches.length
+  const pushed = live.heard().map(({ push }) => (push as { pub: { data: string } }).pub.data)
+  const [reply] = connected('2').say({
+    id: 2,
+    subscribe: { channel: 'chat:1', delta: 'fossil', recover: true, epoch: 'epoch1', offset: 0 }
+  })
+  const { publications = [] } = (reply?.subscribe ?? {}) as { publications?: { data: string; delta?: boolean }[] }
+
+  t.same(
+    publications.map(({ data }) => data),
+    pushed
+  )
+  t.same(
+    publications.map(({ delta }) => delta ?? false),
+    [false, true, true]
+  )
+  t.equal(relay.context.patches.length, length, 'nothing was made anew')
+})

@@ -1,0 +1,266 @@
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import type { HistoryPage, Publication } from '../../../src/relay/core/broker.js'
+import type { Disconnect } from '../../../src/relay/core/disconnect.js'
+import { EngineFault } from '../../../src/relay/core/engine-fault.js'
+import { NO_WATCH } from '../../../src/relay/core/watch.js'
+import { coreRelay, FakeSink, type Message } from '../../helper/relay-core.js'
+
+const CLOSED = '3004 internal server error'
+
+/** What is logged, and what is counted. */
+const recorder = () => {
+  const logged: { err: Error; message: string }[] = []
+  const failed: string[] = []
+  const note = (facts: object, message: string): void => void logged.push({ ...(facts as { err: Error }), message })
+  return {
+    logged,
+    failed,
+    parts: {
+      log: { info: () => undefined, warn: () => undefined, error: note },
+      watch: { ...NO_WATCH, unexpectedError: (source: string) => void failed.push(source) }
+    }
+  }
+}
+
+/** A sink that breaks in a way that no sink should. */
+class BrokenSink extends FakeSink {
+  isBroken = false
+
+  override write(bytes: Buffer): void {
+    if (this.isBroken) throw new Error('broken sink')
+    super.write(bytes)
+  }
+}
+
+class UnclosableSink extends FakeSink {
+  override close(reason: Disconnect): void {
+    super.close(reason)
+    throw new Error('cannot close')
+  }
+}
+
+const errors: [how: string, read: () => never | Promise<never>][] = [
+  [
+    'at once',
+    () => {
+      throw new Error('a fault of ours')
+    }
+  ],
+  ['later', async () => Promise.reject(new Error('a fault of ours'))]
+]
+for (const [how, read] of errors) {
+  t.test(`an unexpected error in a command, ${how}, closes its connection alone, is logged and counted`, async (t) => {
+    const { logged, failed, parts } = recorder()
+    const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: () => undefined } })
+    const [client, other] = [connected('42'), connected('43')]
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await setImmediate()
+
+    t.equal(client.closed, CLOSED)
+    t.match(logged, [{ err: { message: 'a fault of ours' }, message: 'internal error in a connection' }])
+    t.same(failed, ['connection'])
+    t.match(other.say({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
+    t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
+  })
+}
+
+t.test('a client that cannot be sent to is closed, and the others get the publication', async (t) => {
+  const channels: [why: string, channels: readonly string[]][] = [
+    ['of one channel', ['floor:7']],
+    ['of several channels in one turn', ['floor:7', 'floor:8']]
+  ]
+  for (const [why, names] of channels) {
+    t.test(why, async (t) => {
+      const { logged, failed, parts } = recorder()
+      const { client, token, publish, endTurn, relay } = coreRelay(undefined, parts)
+      const broken = new BrokenSink()
+      const clients = [client(), client(broken), client()]
+      for (const each of clients) {
+        each.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+        for (const channel of names) each.say({ id: 2, subscribe: { channel } })
+      }
+      broken.isBroken = true
+      for (const channel of names) publish(channel, 1)
+      endTurn()
+
+      for (const each of [clients[0], clients[2]]) t.equal(each?.heard().length, names.length)
+      endTurn()
+      t.equal(clients[1]?.closed, CLOSED)
+      t.match(logged, [{ err: { message: 'broken sink' } }])
+      t.same(failed, ['connection'])
+      t.equal(relay.stats().clients, 2)
+      publish(names[0] as string, 2)
+      t.match(clients[2]?.heard(), [{ push: { pub: { data: 2 } } }])
+    })
+  }
+})
+
+t.test(
+  'a publication that cannot be encoded closes the subscribers of its channel, and is reported once',
+  async (t) => {
+    const { logged, failed, parts } = recorder()
+    const { connected, publish, relay, endTurn } = coreRelay(undefined, parts)
+    const [first, second, elsewhere] = [connected('1'), connected('2'), connected('3')]
+    for (const each of [first, second]) each.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    elsewhere.say({ id: 2, subscribe: { channel: 'floor:8' } })
+    const unreadable: Publication = {
+      get data(): string {
+        throw new Error('unreadable')
+      },
+      offset: 1,
+      info: null,
+      tags: null,
+      time: 0,
+      delta: false,
+      version: 0
+    }
+    relay.context.hub.publication('floor:7', unreadable, 'epoch1')
+    endTurn()
+
+    for (const each of [first, second]) t.equal(each.closed, CLOSED)
+    t.equal(logged.length, 1)
+    t.match(logged, [{ err: { message: 'unreadable' }, channel: 'floor:7', message: 'internal error in a delivery' }])
+    t.same(failed, ['delivery'])
+    publish('floor:8', 1)
+    t.match(elsewhere.heard(), [{ push: { pub: { data: 1 } } }])
+  }
+)
+
+t.test('an error at the ping of one connection does not keep others from theirs', async (t) => {
+  const { client, connected, token, pass } = coreRelay()
+  const broken = new BrokenSink()
+  const before = connected('1')
+  const failing = client(broken)
+  failing.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+  const after = connected('2')
+  broken.isBroken = true
+  pass(18_750)
+
+  t.equal(failing.closed, CLOSED)
+  for (const each of [before, after]) t.same(each.heard(), [{}])
+})
+
+t.test('an error while a subscription goes live closes that connection', async (t) => {
+  const tasks: (() => void)[] = []
+  const { client, token, publish, relay } = coreRelay(undefined, { afterReply: (task) => void tasks.push(task) })
+  const broken = new BrokenSink()
+  const failing = client(broken)
+  failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
+  publish('floor:7', 1)
+  broken.isBroken = true
+  for (const task of tasks) task()
+
+  t.equal(failing.closed, CLOSED)
+  t.equal(relay.stats().subscriptions, 0)
+})
+
+t.test('an error when a client has caught up closes that connection', async (t) => {
+  const { client, token, publish, endTurn } = coreRelay()
+  const broken = new BrokenSink()
+  const failing = client(broken)
+  failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
+  broken.isStuck = true
+  for (const n of [1, 2]) {
+    publish('floor:7', { data: [{ transmitterId: 'a', n }] })
+    endTurn()
+  }
+  broken.isBroken = true
+  broken.drain()
+  endTurn()
+
+  t.equal(failing.closed, CLOSED)
+})
+
+t.test('a connection whose transport cannot be closed leaves nothing behind', async (t) => {
+  const { client, token, relay } = coreRelay()
+  const failing = client(new UnclosableSink())
+  failing.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:7'] }) } })
+  failing.say('garbage')
+
+  t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
+})
+
+/** A history whose answers the test gives, one by one. */
+const heldHistory = () => {
+  const asked: { give(page: HistoryPage): void; refuse(error: Error): void }[] = []
+  const read = (): Promise<HistoryPage> =>
+    new Promise((give, refuse) => {
+      asked.push({ give, refuse })
+    })
+  return { asked, history: { read, remove: () => undefined } }
+}
+
+const PAGE: HistoryPage = { epoch: 'e', offset: 0, publications: [] }
+
+t.test('an unknown namespace behind a valid channel in a token leaves nothing unobserved', async (t) => {
+  const { asked, history } = heldHistory()
+  const { client, token, relay } = coreRelay(undefined, { history })
+  const connecting = client()
+  const channels = ['floor:1', 'removed:1']
+
+  t.match(connecting.say({ id: 1, connect: { token: token({ sub: '42', channels }) } }), [
+    { id: 1, error: { code: 102 } }
+  ])
+  for (const { refuse } of asked) refuse(new EngineFault('gone'))
+  // A rejection that nobody observes fails the test here.
+  await setImmediate()
+  t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
+})
+
+t.test('a token whose channels fail one after the other is answered once, when all have failed', async (t) => {
+  const { asked, history } = heldHistory()
+  const { client, token, relay } = coreRelay(undefined, { history })
+  const connecting = client()
+  connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2', 'floor:3'] }) } })
+  asked[0]?.refuse(new EngineFault('gone'))
+  asked[1]?.give(PAGE)
+  await setImmediate()
+  t.same(connecting.heard(), [])
+  asked[2]?.refuse(new EngineFault('gone'))
+  await setImmediate()
+
+  t.match(connecting.heard(), [{ id: 1, error: { code: 100, temporary: true } }])
+  t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 }, 'what was joined is undone')
+})
+
+t.test('subscribing a user by the API', async (t) => {
+  const whom = { user: '42', client: '', session: '' }
+  const subscription = { channel: 'floor:7', expiresAt: 0, info: null, data: null, override: {}, recover: null }
+
+  t.test('joins none of the connections where one of them is at its limit', async (t) => {
+    const { asked, history } = heldHistory()
+    const { connected, relay } = coreRelay({ client: { channel_limit: 2 }, ...OPEN }, { history })
+    const [first, full] = [connected('42'), connected('42')]
+    for (const channel of ['open:1', 'open:2']) full.say({ id: 2, subscribe: { channel } })
+
+    t.match(await relay.answers.to('subscribe', { whom, subscription }), { code: 106 })
+    for (const { refuse } of asked) refuse(new EngineFault('gone'))
+    await setImmediate()
+    t.same(first.heard(), [])
+    t.equal(relay.stats().subscriptions, 2)
+  })
+
+  t.test('undoes what was joined where one of the connections fails, before any of them is told', async (t) => {
+    const { asked, history } = heldHistory()
+    const { connected, relay } = coreRelay(undefined, { history })
+    const clients = [connected('42'), connected('42')]
+    const answer = relay.answers.to('subscribe', { whom, subscription })
+    asked[0]?.give(PAGE)
+    await setImmediate()
+    asked[1]?.refuse(new EngineFault('gone'))
+
+    await t.rejects(answer as Promise<unknown>, { name: 'EngineFault' })
+    for (const client of clients) t.same(client.heard(), [])
+    t.same(relay.stats(), { clients: 2, users: 1, channels: 0, subscriptions: 0 })
+  })
+})
+
+const OPEN: Message = {
+  channel: {
+    namespaces: [
+      { name: 'open', allow_subscribe_for_client: true },
+      { name: 'floor', history_size: 10, history_ttl: '60s', force_recovery: true }
+    ]
+  }
+}

@@ -1,0 +1,249 @@
+import t from 'tap'
+import { coreRelay, FakeSink, type Message, type TestRelay, withNamespace } from '../../helper/relay-core.js'
+
+const KEPT = {
+  allow_subscribe_for_client: true,
+  allow_history_for_client: true,
+  allow_presence_for_client: true,
+  presence: true,
+  history_size: 100,
+  history_ttl: '60s',
+  force_recovery: true
+}
+const LIMIT = 20_000
+
+/** A relay with so many publications of this length on a channel. */
+const relayWith = (count: number, length: number, options: Message = {}): TestRelay => {
+  const relay = coreRelay(withNamespace({ ...KEPT, ...options }, { queue_max_size: LIMIT }))
+  for (let n = 0; n < count; n++) relay.publish('chat:1', `${n}`.padEnd(length, 'x'), { delta: true })
+  return relay
+}
+
+const recover = (id: number, more: Message = {}): Message => ({
+  id,
+  subscribe: { channel: 'chat:1', recover: true, epoch: 'epoch1', offset: 0, ...more }
+})
+const unsubscribe = (id: number): Message => ({ id, unsubscribe: { channel: 'chat:1' } })
+
+const resultOf = (reply: Message | undefined): Result => (reply?.subscribe ?? {}) as Result
+
+interface Result {
+  readonly offset?: number
+  readonly recovered?: boolean
+  readonly was_recovering?: boolean
+  readonly publications?: unknown[]
+}
+
+t.test('a recovery that fits into queue_max_size is handed over', async (t) => {
+  const [reply] = relayWith(10, 1500).connected('42').say(recover(2))
+
+  t.match(reply, { subscribe: { recovered: true, was_recovering: true } })
+  t.equal(resultOf(reply).publications?.length, 10)
+})
+
+const kinds: [what: string, options: Message, request: Message][] = [
+  ['', {}, {}],
+  [' of deltas that do not pay', { allowed_delta_types: ['fossil'] }, { delta: 'fossil' }]
+]
+for (const [what, options, request] of kinds) {
+  t.test(
+    `a recovery${what} that is larger than queue_max_size is not recovered, and the client goes on from the top`,
+    async (t) => {
+      const relay = coreRelay(withNamespace({ ...KEPT, ...options }, { queue_max_size: LIMIT }))
+      for (let n = 0; n < 30; n++)
+        relay.publish('chat:1', Buffer.from(`${n}`.repeat(500)).toString('base64'), { delta: true })
+      const client = relay.connected('42')
+      const [reply] = client.say(recover(2, request))
+
+      t.match(reply, { subscribe: { was_recovering: true, recoverable: true, offset: 30, epoch: 'epoch1' } })
+      t.equal(resultOf(reply).recovered, undefined)
+      t.equal(resultOf(reply).publications, undefined)
+      t.equal(client.closed, null)
+      relay.publish('chat:1', 'next')
+      t.match(client.heard(), [{ push: { pub: { offset: 31 } } }])
+    }
+  )
+}
+
+t.test('a recovery of characters with several bytes is measured in bytes', async (t) => {
+  const relay = coreRelay(withNamespace(KEPT, { queue_max_size: LIMIT }))
+  for (let n = 0; n < 10; n++) relay.publish('chat:1', '\u4e16'.repeat(1000))
+  const [reply] = relay.connected('42').say(recover(2))
+
+  t.match(reply, { subscribe: { was_recovering: true, offset: 10 } })
+  t.equal(resultOf(reply).recovered, undefined)
+})
+
+t.test(
+  'a client that wants an error rather than a fresh start gets 112 for a recovery that is too large',
+  async (t) => {
+    const relay = relayWith(30, 1500)
+
+    t.match(relay.connected('42').say(recover(2, { flag: 2 })), [{ id: 2, error: { code: 112 } }])
+    t.equal(relay.relay.stats().subscriptions, 0)
+  }
+)
+
+t.test('the channels of a token share the room of one reply', async (t) => {
+  const relay = relayWith(8, 1500)
+  for (let n = 0; n < 8; n++) relay.publish('chat:2', 'x'.repeat(1500))
+  const client = relay.client()
+  const position = { recover: true, epoch: '', offset: 0 }
+  const [reply] = client.say({
+    id: 1,
+    connect: {
+      token: relay.token({ sub: '42', channels: ['chat:1', 'chat:2'] }),
+      subs: { 'chat:1': position, 'chat:2': position }
+    }
+  })
+  const { subs = {} } = (reply?.connect ?? {}) as { subs?: Record<string, Result> }
+
+  t.equal(subs['chat:1']?.publications?.length, 8)
+  t.equal(subs['chat:2']?.recovered, undefined)
+  t.match(subs['chat:2'], { was_recovering: true, offset: 8 })
+  t.ok(Buffer.byteLength(client.sink.writes[0] ?? '') <= LIMIT)
+})
+
+t.test('replies to one message are never joined beyond queue_max_size', async (t) => {
+  const client = relayWith(5, 1500).connected('42')
+  const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
+  const replies = client.say(...commands)
+
+  t.same(
+    replies.map(({ id }) => id),
+    commands.map(({ id }) => id)
+  )
+  for (const { subscribe } of replies)
+    if (subscribe !== undefined) t.equal((subscribe as Result).publications?.length, 5)
+  for (const write of client.sink.writes) t.ok(Buffer.byteLength(write) <= LIMIT, `${Buffer.byteLength(write)} bytes`)
+})
+
+t.test('commands with large replies wait until the client has taken what was written before', async (t) => {
+  const client = relayWith(8, 1500).connected('42')
+  const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
+  const heard: Message[] = []
+  client.sink.isStuck = true
+  heard.push(...client.say(...commands))
+  for (let round = 0; heard.length < commands.length && round < 100; round++) {
+    t.ok(client.line.connection.outbox.unsentBytes <= LIMIT, `${client.line.connection.outbox.unsentBytes} bytes wait`)
+    client.sink.drain()
+    client.sink.isStuck = true
+    heard.push(...client.heard())
+  }
+
+  t.equal(client.closed, null)
+  t.same(
+    heard.map(({ id }) => id),
+    commands.map(({ id }) => id)
+  )
+  t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Result).recovered === true))
+})
+
+t.test('a client that takes nothing of a large reply any more is closed, also while it is not read from', async (t) => {
+  const relay = relayWith(8, 1500)
+  const client = relay.connected('42')
+  client.sink.isStuck = true
+  client.say(recover(2), unsubscribe(3), recover(4))
+  for (let id = 5; id < 400; id++) client.line.receive(JSON.stringify(unsubscribe(id)))
+  t.equal(client.sink.isPaused, true)
+  for (let seconds = 0; seconds < 60; seconds++) relay.pass(1000)
+
+  t.equal(client.closed, '3012 no pong')
+})
+
+t.test('a client that is behind can still unsubscribe', async (t) => {
+  const relay = relayWith(1, 10)
+  const client = relay.connected('42')
+  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  client.sink.isStuck = true
+  relay.publish('chat:1', 'x')
+  client.heard()
+  t.equal(client.line.connection.outbox.isBehind, true)
+  client.say(unsubscribe(3))
+
+  t.equal(relay.relay.stats().subscriptions, 0)
+})
+
+t.test('history that is larger than queue_max_size is cut, and the client reads on from there', async (t) => {
+  const client = relayWith(30, 1500).connected('42')
+  const offsets: number[] = []
+  for (let id = 2; offsets.length < 30; id++) {
+    const since = { epoch: 'epoch1', offset: offsets.at(-1) ?? 0 }
+    const [reply] = client.say({ id, history: { channel: 'chat:1', limit: -1, since } })
+    const { publications = [] } = (reply?.history ?? {}) as { publications?: { offset: number }[] }
+    if (publications.length === 0) break
+    offsets.push(...publications.map(({ offset }) => offset))
+  }
+
+  t.same(
+    offsets,
+    Array.from({ length: 30 }, (_, index) => index + 1)
+  )
+  for (const write of client.sink.writes) t.ok(Buffer.byteLength(write) <= LIMIT)
+})
+
+t.test('a publication that is larger than queue_max_size is no part of a history', async (t) => {
+  const client = relayWith(1, LIMIT).connected('42')
+
+  t.match(client.say({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
+  t.equal(client.closed, null)
+})
+
+t.test('presence that is larger than queue_max_size is refused', async (t) => {
+  const relay = relayWith(0, 0)
+  const info = 'x'.repeat(3000)
+  const clients = Array.from({ length: 8 }, (_, n) => relay.connected(`${n}`, { info }))
+  for (const each of clients.slice(0, 4)) each.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  t.match(clients[0]?.say({ id: 3, presence: { channel: 'chat:1' } }), [{ id: 3, presence: {} }])
+  for (const each of clients.slice(4)) each.say({ id: 2, subscribe: { channel: 'chat:1' } })
+
+  t.match(clients[0]?.say({ id: 4, presence: { channel: 'chat:1' } }), [{ id: 4, error: { code: 106 } }])
+})
+
+t.test('a client that is closed with 3008 is sent nothing of what waited for it', async (t) => {
+  const relay = relayWith(0, 0)
+  const client = relay.connected('42')
+  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  const before = client.sink.writes.length
+  client.sink.isStuck = true
+  for (let n = 0; n < 30; n++) {
+    relay.publish('chat:1', 'x'.repeat(1500))
+    relay.endTurn()
+  }
+
+  t.equal(client.closed, '3008 slow')
+  t.equal(client.sink.writes.length - before, 1, 'what the network had been given before')
+})
+
+t.test('a client that is closed for another reason is sent what waited for it first', async (t) => {
+  const relay = relayWith(0, 0)
+  const client = relay.connected('42')
+  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  client.sink.isStuck = true
+  for (let n = 0; n < 5; n++) {
+    relay.publish('chat:1', n)
+    relay.endTurn()
+  }
+  client.line.receive('garbage')
+
+  t.equal(client.closed, '3501 bad request')
+  t.match(client.heard().slice(-1), [{ push: { pub: { data: 4 } } }])
+})
+
+t.test('a client that catches up is sent what waited for it, in order', async (t) => {
+  const relay = relayWith(0, 0)
+  const client = relay.client(new FakeSink())
+  client.say({ id: 1, connect: { token: relay.token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'chat:1' } })
+  client.sink.isStuck = true
+  for (let n = 1; n <= 50; n++) {
+    relay.publish('chat:1', n)
+    relay.endTurn()
+  }
+  client.sink.drain()
+  relay.publish('chat:1', 51)
+
+  t.same(
+    client.heard().map(({ push }) => (push as { pub: { data: number } }).pub.data),
+    Array.from({ length: 51 }, (_, index) => index + 1)
+  )
+})

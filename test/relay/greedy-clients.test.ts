@@ -1,0 +1,114 @@
+import type { Socket } from 'node:net'
+import t from 'tap'
+import type { HistoryPage } from '../../src/relay/core/broker.js'
+import { withinProcess } from '../../src/relay/engine/within-process.js'
+import { eventually } from '../helper/eventually.js'
+import { connectedClient, type Json, openClient, type RawClient } from '../helper/raw-client.js'
+import { startRelay } from '../helper/relay.js'
+import { relayToken } from '../helper/relay-rules.js'
+
+const OPEN = { allow_subscribe_for_client: true, history_size: 100, history_ttl: '300s', force_recovery: true }
+const NAMESPACES = {
+  channel: {
+    namespaces: [
+      { name: 'plain', ...OPEN },
+      { name: 'delta', ...OPEN, allowed_delta_types: ['fossil'], delta_publish: true }
+    ]
+  }
+}
+
+/** Subscribes with recovery and unsubscribes, so many times, in one message behind the connect. */
+const greedyMessage = (times: number, subscribe: Json): Json[] => [
+  { id: 1, connect: { token: relayToken({ sub: '42' }) } },
+  ...Array.from({ length: times }, (_, n) => [
+    { id: 2 * n + 2, subscribe: { recover: true, epoch: '', offset: 0, ...subscribe } },
+    { id: 2 * n + 3, unsubscribe: { channel: subscribe.channel } }
+  ]).flat()
+]
+
+const replies = async (client: RawClient, count: number): Promise<Json[]> => {
+  const heard: Json[] = []
+  while (heard.length < count) {
+    const message = await client.next()
+    if (message.id !== undefined) heard.push(message)
+  }
+  return heard
+}
+
+t.test('one message with 126 recoveries of 4.5 MB each is answered, and others are served', async (t) => {
+  const edge = await startRelay(t, NAMESPACES)
+  for (let n = 0; n < 100; n++) await edge.publish('plain:1', `${n}`.padEnd(45_000, 'x'))
+  const commands = greedyMessage(126, { channel: 'plain:1' })
+  const client = await openClient(t, edge.url)
+  client.say(...commands)
+  const heard = await replies(client, commands.length)
+
+  t.same(
+    heard.map(({ id }) => id),
+    commands.map(({ id }) => id)
+  )
+  t.match(heard[1], { subscribe: { was_recovering: true, offset: 100 } })
+  t.notOk((heard[1]?.subscribe as Json | undefined)?.recovered, 'more than may wait for a client is not recovered')
+  t.match(await (await connectedClient(t, edge.url)).ask({ id: 2, unsubscribe: { channel: 'x' } }), { id: 2 })
+})
+
+t.test('one message with 126 recoveries that fit is answered in full as the client reads', async (t) => {
+  const edge = await startRelay(t, NAMESPACES)
+  for (let n = 0; n < 20; n++) await edge.publish('plain:1', `${n}`.padEnd(45_000, 'x'))
+  const commands = greedyMessage(126, { channel: 'plain:1' })
+  const client = await openClient(t, edge.url)
+  client.ws.pause()
+  client.say(...commands)
+  await eventually(() => edge.relay.context.roster.all[0]?.outbox.isBehind === true)
+  const { outbox } = edge.relay.context.roster.all[0] ?? {}
+  t.ok((outbox?.unsentBytes ?? 0) <= 1024 * 1024, `${outbox?.unsentBytes} bytes wait`)
+  client.ws.resume()
+  const heard = await replies(client, commands.length)
+
+  t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
+})
+
+t.test('one message with 126 recoveries of deltas is answered, and each patch is made once', async (t) => {
+  const edge = await startRelay(t, NAMESPACES)
+  for (let n = 0; n < 100; n++) await edge.publish('delta:1', { filler: 'x'.repeat(10_000), n })
+  const commands = greedyMessage(126, { channel: 'delta:1', delta: 'fossil' })
+  const client = await openClient(t, edge.url)
+  client.say(...commands.slice(0, 3))
+  await replies(client, 3)
+  const { length } = edge.relay.context.patches
+  client.say(...commands.slice(3))
+  const heard = await replies(client, commands.length - 3)
+
+  t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
+  t.ok(length > 0)
+  t.equal(edge.relay.context.patches.length, length)
+})
+
+t.test('a client that sends more commands than the engine can run is not read from until they are run', async (t) => {
+  const engine = withinProcess({ nowMs: Date.now, monotonicMs: () => performance.now(), newEpoch: () => 'epoch' })
+  let release = (_page: HistoryPage): void => undefined
+  const read = (): Promise<HistoryPage> =>
+    new Promise((resolve) => {
+      release = resolve
+    })
+  const edge = await startRelay(
+    t,
+    NAMESPACES,
+    {},
+    { engine: { ...engine, history: { read, remove: () => undefined } } }
+  )
+  const client = await connectedClient(t, edge.url)
+  const socket = edge.relay.context.roster.all[0]?.sink.wire as unknown as Socket
+  client.say({ id: 2, subscribe: { channel: 'plain:1' } })
+  for (let id = 3; id <= 20_000; id++) client.say({ id, unsubscribe: { channel: 'x'.repeat(500) } })
+  await eventually(() => socket.isPaused())
+  release({ epoch: 'epoch', offset: 0, publications: [] })
+  const heard = await replies(client, 19_999)
+
+  t.same(
+    heard.map(({ id }) => id),
+    Array.from({ length: 19_999 }, (_, index) => index + 2),
+    'all are answered, in order'
+  )
+  t.equal(socket.isPaused(), false)
+})
