@@ -1,5 +1,5 @@
-import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
+import { containRequest } from './contain.js'
 import { corsHeaders, PREFLIGHT } from './cors.js'
 import type { Door } from './door.js'
 import { answer, BODY_TIMEOUT_MS, limitBodyTime, readBody, TEXT_TYPE } from './http-answer.js'
@@ -29,7 +29,7 @@ export const emulation =
       answer(response, 400, 'protobuf is not supported\n', [...cors, ...TEXT_TYPE, 'Connection', 'close'])
       return
     }
-    const receive = (body: Buffer): void => {
+    const receive = async (body: Buffer): Promise<void> => {
       // The time for the body was over just before it was complete.
       if (response.headersSent) return
       const message = parseEmulation(body.toString())
@@ -39,11 +39,12 @@ export const emulation =
       }
       // A load balancer may bring it to another node than the one that holds the response.
       const { node, ...said } = message
-      const isThere = relay.context.fleet.askOne(node, 'emulate', said)
-      void after(isThere, (there) => answer(response, there === true ? 204 : 404, '', cors))
+      const isThere = await relay.context.fleet.askOne(node, 'emulate', said)
+      answer(response, isThere === true ? 204 : 404, '', cors)
     }
     limitBodyTime(request, response, BODY_TIMEOUT_MS, cors)
-    readBody(request, response, MAX_EMULATION_BYTES, receive, cors)
+    const take = (body: Buffer): void => void containRequest(relay.context, response, () => receive(body))
+    readBody(request, response, MAX_EMULATION_BYTES, take, cors)
   }
 
 interface Emulated {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Framing } from '../core/framing.js'
 import { serverSentEvent, streamLine } from '../core/framing.js'
-import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
+import { containRequest } from './contain.js'
 import { corsHeaders, PREFLIGHT } from './cors.js'
 import type { Door, Entered } from './door.js'
 import { answer, BODY_TIMEOUT_MS, type Headers, LIVE, limitBodyTime, readBody, TEXT_TYPE } from './http-answer.js'
@@ -64,7 +64,8 @@ const stream =
       return
     }
     // Counted before the body is read, so that bodies which never end count as connections too.
-    void after(door.enter(request), (entered) => {
+    void containRequest(relay.context, response, async () => {
+      const entered = await door.enter(request)
       if (typeof entered === 'number') {
         answer(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close'])
       } else if (request.socket.destroyed) entered.leave()
@@ -87,7 +88,10 @@ const admitted = (
   }
   const cors = corsHeaders(request)
   limitBodyTime(request, response, Math.min(client.staleCloseDelayMs, BODY_TIMEOUT_MS), cors)
-  const connect = (body: Buffer): void => begin(relay, kind, request, response, address, body.toString())
+  const connect = (body: Buffer): void =>
+    void containRequest(relay.context, response, async () =>
+      begin(relay, kind, request, response, address, body.toString())
+    )
   readBody(request, response, client.messageSizeLimit, connect, cors)
 }
 

@@ -4,6 +4,7 @@ import type { RelayConfig } from '../config.js'
 import type { Log } from '../core/context.js'
 import type { Relay } from '../core/relay.js'
 import { ApiCalls, type ApiWatch } from './api-calls.js'
+import { failRequest, reportFailure } from './contain.js'
 import type { Door } from './door.js'
 import { emulation } from './emulation.js'
 import { answer } from './http-answer.js'
@@ -31,11 +32,6 @@ export interface ServerParts {
 /** The only file that knows paths. */
 export const buildServer = (parts: ServerParts): Server => {
   const { relay, door, config, log, watch, troubles, rejections, routes } = parts
-  /** Only this request fails, and the process goes on. */
-  const failed = (source: 'api' | 'http', error: unknown): void => {
-    watch.unexpectedError(source)
-    log.error({ err: error, source }, 'request failed')
-  }
   const upgrade = webSocketUpgrade(relay, door)
   const calls = new ApiCalls(relay, watch, log)
   const admin = parts.admin(calls)
@@ -44,7 +40,10 @@ export const buildServer = (parts: ServerParts): Server => {
     config: () => config().api,
     isLeaving: () => door.isClosed,
     refused: (reason, request) => rejections.key(reason, door.addressOf(request)),
-    failed: (error) => failed('api', error)
+    failed: (error) => {
+      watch.unexpectedError('api')
+      log.error({ err: error, source: 'api' }, 'request failed')
+    }
   })
   const paths: Readonly<Record<string, HttpRoute>> = {
     ...routes,
@@ -82,9 +81,7 @@ export const buildServer = (parts: ServerParts): Server => {
       try {
         handle(request, response)
       } catch (error) {
-        failed('http', error)
-        if (response.headersSent) response.destroy()
-        else answer(response, 500, '', ['Connection', 'close'])
+        failRequest(relay.context, response, error)
       }
     }
   )
@@ -94,7 +91,7 @@ export const buildServer = (parts: ServerParts): Server => {
       if (hasTooManyHeaderLines(request)) refuseUpgrade(socket, 431)
       else upgrade(request, socket, head)
     } catch (error) {
-      failed('http', error)
+      reportFailure(relay.context, error)
       socket.destroy()
     }
   })

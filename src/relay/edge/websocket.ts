@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream'
 import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import type { CommandLine } from '../core/commands.js'
 import { INAPPROPRIATE_PROTOCOL } from '../core/disconnect.js'
-import { after } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
+import { reportFailure } from './contain.js'
 import type { Door, Entered } from './door.js'
 import { asksForProtobuf } from './protobuf.js'
 import { SocketSink } from './socket-sink.js'
@@ -43,15 +43,23 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
     )
   }
 
-  return (request, duplex, head) => {
-    const socket = duplex as Socket
-    socket.on('error', ignore)
-    void after(asksForProtobuf(request) ? 400 : door.enter(request), (entered) => {
+  const admit = async (request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> => {
+    try {
+      const entered = asksForProtobuf(request) ? 400 : await door.enter(request)
       if (typeof entered === 'number') refuse(socket, entered)
       // Gone while it waited.
       else if (socket.destroyed) entered.leave()
       else open(request, socket, head, entered)
-    })
+    } catch (error) {
+      reportFailure(relay.context, error)
+      socket.destroy()
+    }
+  }
+
+  return (request, duplex, head) => {
+    const socket = duplex as Socket
+    socket.on('error', ignore)
+    void admit(request, socket, head)
   }
 }
 
@@ -74,7 +82,9 @@ const listen = (ws: WebSocket, client: CommandLine): void => {
     if (isBinary && !mayBeJson(data)) client.connection.end(INAPPROPRIATE_PROTOCOL)
     else client.receive(data.toString())
   })
-  if (client.connection.sink.pingsItself) ws.on('pong', () => client.connection.pong())
+  if (client.connection.sink.pingsItself) {
+    ws.on('pong', () => client.connection.contain(() => void client.connection.pong()))
+  }
   ws.on('ping', pong)
   // What is no WebSocket at all is closed by ws, with a code of its own.
   ws.on('error', ignore)
