@@ -54,19 +54,16 @@ export const recoveredText = (
   { channel, epoch, publications, patches }: RecoveredList,
   maxBytes: number
 ): string | null => {
-  const patchOf = (index: number): string | null => {
-    const [base, target] = [publications[index - 1], publications[index]]
-    if (patches === null || base === undefined || !target?.delta) return null
-    return patches.between(channel, epoch, base, target)
-  }
+  const chain = patches?.chain(channel, epoch, publications) ?? null
   const list = new BoundedList(maxBytes)
-  const found = publications.map((_, index) => patchOf(index))
-  // A text has at least as many bytes as characters.
-  for (const [index, { data }] of publications.entries()) {
-    if (!list.expect((found[index] ?? data).length)) return null
+  let index = 0
+  for (const { data } of publications) {
+    // A text has at least as many bytes as characters.
+    if (!list.expect((chain?.[index++] ?? data).length)) return null
   }
-  for (const [index, publication] of publications.entries()) {
-    const patch = found[index] ?? null
+  index = 0
+  for (const publication of publications) {
+    const patch = chain?.[index++] ?? null
     const data = patch ?? (patches === null ? publication.data : JSON.stringify(publication.data))
     if (!list.add(publicationText(publication, epoch, data, patch !== null))) return null
   }
