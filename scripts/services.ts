@@ -37,6 +37,7 @@ export const services: readonly Service[] = [
   { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' },
   postgresql,
   chromium,
+  { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv' },
   // for what is in deploy/
   { name: 'nginx', programs: ['nginx'], aptPackage: 'nginx' },
   { name: 'Caddy', programs: ['caddy'], aptPackage: 'caddy' },

@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './python-sdk.js'
 import { ROOT } from './root.js'
 import { prepareServices, ServicesMissing, services, thisMachine } from './services.js'
 import { tapReport } from './tap-report.js'
@@ -84,6 +85,7 @@ const npmRun = (script: string) => async (): Promise<boolean> => {
 const haveServices = (env: NodeJS.ProcessEnv): boolean => {
   try {
     prepareServices(services, thisMachine(env), say)
+    for (const version of PYTHON_SDK_VERSIONS) say(`Python SDK ${version}: ${preparePythonSdk(version, env)}`)
     return true
   } catch (error) {
     if (!(error instanceof ServicesMissing)) throw error

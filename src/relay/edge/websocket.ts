@@ -35,7 +35,7 @@ export const webSocketUpgrade = (relay: Relay, door: Door): Upgrade => {
     // The operator may have changed it.
     server.options.maxPayload = relay.context.client.messageSizeLimit
     const { url = '', headers } = request
-    // The Python SDK sends this header with an empty value when it offers no subprotocol; `ws` answers that with 400.
+    // The Python SDK up to 0.6.0 sends this header with an empty value; `ws` answers that with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
     const pingsItself = url.includes('cf_ws_frame_ping_pong=true')
     server.handleUpgrade(request, socket, head, (ws) =>

@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { PYTHON_SDK_VERSIONS, preparePythonSdk } from '../../scripts/python-sdk.js'
+import { ROOT } from '../../scripts/root.js'
+import { startChild } from '../helper/child.js'
+import { environment } from '../helper/environment.js'
+import { startRelay } from '../helper/relay.js'
+import { relayToken } from '../helper/relay-rules.js'
+import { startTcpProxy } from '../helper/tcp-proxy.js'
+
+/** A slow machine may need long to start Python. */
+const WITHIN_MS = 100_000
+
+for (const version of PYTHON_SDK_VERSIONS) {
+  t.test(
+    `the official Python SDK ${version} connects, receives publications, and recovers what it missed`,
+    async (t) => {
+      const { port, publish } = await startRelay(t)
+      const proxy = await startTcpProxy(t, port)
+      const python = await startChild(
+        t,
+        preparePythonSdk(version, environment.all),
+        [
+          join(ROOT, 'test/relay/python/client.py'),
+          `ws://127.0.0.1:${proxy.port}/connection/websocket`,
+          relayToken({ sub: '42' }),
+          'floor:7'
+        ],
+        { PATH: environment.path }
+      )
+      await python.waitForLine('"event": "subscribed"', WITHIN_MS)
+      await publish('floor:7', { n: 1 })
+      await python.waitForLine('"data": {"n": 1}', WITHIN_MS)
+
+      const reconnect = proxy.cut('GET /connection/websocket')
+      // Code 1 is "transport closed"; the two versions report it as different events.
+      await python.waitForLine(/"event": "(?:connecting|disconnected)", "code": 1\b/, WITHIN_MS)
+      await publish('floor:7', { n: 2 })
+      await publish('floor:7', { n: 3 })
+      reconnect()
+      await python.waitForLine('"recovered": true, "wasRecovering": true', WITHIN_MS)
+      await python.waitForLine('"data": {"n": 3}', WITHIN_MS)
+      await publish('floor:7', { n: 4 })
+      await python.waitForLine('"data": {"n": 4}', WITHIN_MS)
+
+      const events = python.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { event: string; data?: unknown; offset?: number })
+      t.same(
+        events.filter(({ event }) => event === 'publication').map(({ data, offset }) => ({ data, offset })),
+        [1, 2, 3, 4].map((n) => ({ data: { n }, offset: n }))
+      )
+    }
+  )
+}
