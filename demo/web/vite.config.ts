@@ -1,8 +1,9 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
+import { compressedCopies } from '../compressed-copies.js'
 
 export default defineConfig({
-  plugins: [vue()],
+  plugins: [vue(), compressedCopies()],
   build: {
     outDir: '../../dist/web',
     emptyOutDir: true,

@@ -109,6 +109,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
           // There is no TLS between a browser and a gateway on the same machine.
           COOKIE_SECURE: 'false',
           CSP_CONNECT_HOSTS: relayUrl,
+          CSP_INLINE: 'refuse',
           AUDIT_LOG_FILE: join(ROOT, 'logs/audit.jsonl'),
           ...(hasPage && { WEB_ROOT: webRoot }),
           ...provider?.gatewayEnv

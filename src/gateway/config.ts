@@ -87,6 +87,10 @@ export const gatewaySettings = {
   CSP_IMG_HOSTS: list('csp-host', { about: 'map-tile and blob-storage hosts' }),
   CSP_FONT_HOSTS: list('csp-host', { about: 'font hosts' }),
   CSP_CONNECT_HOSTS: list('csp-host', { about: 'further realtime hosts' }),
+  CSP_INLINE: oneOf(['allow', 'refuse'], {
+    about: "refuse removes 'unsafe-inline' from script-src and style-src of the production policy",
+    fallback: 'allow'
+  }),
   BODY_LIMIT: byteSize(64 * MIB, { about: 'largest JSON body', fallback: MIB }),
   UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'largest streamed upload', fallback: 25 * MIB }),
   WEB_ROOT: text('web-folder', { about: 'a built single-page app to serve under /', fallback: null }),
@@ -174,6 +178,8 @@ const configOf = (values: Values) => {
     },
     headers: {
       strict: production,
+      // Hot reload needs inline code, whatever is set.
+      inline: !production || values.CSP_INLINE === 'allow',
       scriptHosts: values.CSP_SCRIPT_HOSTS,
       styleHosts: values.CSP_STYLE_HOSTS,
       imgHosts: values.CSP_IMG_HOSTS,

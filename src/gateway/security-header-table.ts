@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
 import helmet from '@fastify/helmet'
+import { SCRIPT, STYLE } from './api-docs/page-assets.js'
 import type { GatewayConfig } from './config.js'
+import { OIDC_PAGE_STYLE } from './oidc/page.js'
 
 export type HeaderTable = Readonly<Record<string, string>>
 
@@ -30,7 +33,8 @@ export const GATEWAY_OWNED_HEADERS: readonly string[] = [
 ]
 
 const contentSecurityPolicy = (config: GatewayConfig['headers']): string => {
-  const scripts = ["'self'", "'unsafe-inline'", ...config.scriptHosts]
+  const scripts = ["'self'", ...inlineSources(config, [SCRIPT]), ...config.scriptHosts]
+  const styles = ["'self'", ...inlineSources(config, [STYLE, OIDC_PAGE_STYLE]), ...config.styleHosts]
   const connections = ["'self'", 'wss:', ...config.connectHosts]
   if (!config.strict) {
     // Hot reload evaluates code and talks to a development server on this machine.
@@ -40,13 +44,17 @@ const contentSecurityPolicy = (config: GatewayConfig['headers']): string => {
   return render({
     'default-src': ["'self'"],
     'script-src': scripts,
-    'style-src': ["'self'", "'unsafe-inline'", ...config.styleHosts],
+    'style-src': styles,
     'img-src': ["'self'", 'data:', 'blob:', ...config.imgHosts],
     'font-src': ["'self'", 'data:', ...config.fontHosts],
     'connect-src': connections,
     'frame-ancestors': ["'none'"]
   })
 }
+
+/** All inline code, or only that of the gateway's own pages: a hash allows one text and no other. */
+const inlineSources = ({ inline }: GatewayConfig['headers'], own: readonly string[]): string[] =>
+  inline ? ["'unsafe-inline'"] : own.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`)
 
 /** Helmet writes policies as middleware does; this is the smallest response it can write one to. */
 const render = (directives: Record<string, string[]>): string => {

@@ -85,6 +85,7 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   CSP_IMG_HOSTS: CSP_FAULTS,
   CSP_FONT_HOSTS: CSP_FAULTS,
   CSP_CONNECT_HOSTS: CSP_FAULTS,
+  CSP_INLINE: ['refused', 'Allow', 'true'],
   BODY_LIMIT: ['0', '65MiB', '1MB', '1.5MiB', 'unlimited'],
   UPLOAD_LIMIT: ['0', '4097MiB', '1GiB', '-1'],
   LOGIN_BODY_TOKEN: ['drop', 'Omit', 'true'],

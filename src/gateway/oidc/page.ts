@@ -11,13 +11,13 @@ export interface Page {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const STYLE = new Html(`
+export const OIDC_PAGE_STYLE = `
 :root { color-scheme: light dark; font: 1.0625rem/1.5 system-ui, sans-serif }
 body { max-width: 34rem; margin: 15vh auto 0; padding: 0 1.25rem }
 h1 { font-size: 1.5rem; line-height: 1.25 }
 a { display: inline-block; margin-right: 1.25rem; padding: .5rem 0 }
 small { opacity: .7 }
-`)
+`
 
 export const sendPage = (reply: FastifyReply, { status, title, text, links, headers = {} }: Page): FastifyReply =>
   reply
@@ -34,7 +34,7 @@ export const sendPage = (reply: FastifyReply, { status, title, text, links, head
 <meta name="robots" content="noindex">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<style>${STYLE}</style>
+<style>${new Html(OIDC_PAGE_STYLE)}</style>
 </head>
 <body>
 <main>

@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import {
   APP,
@@ -115,6 +115,16 @@ t.test('a callback is refused', async (t) => {
     const page = await visitor.request(callback, { headers: { cookie: `\u00a0${cookie}` } })
     refusedOn(t, visitor, page, 400)
     t.match(page.body, /not begun here/)
+  })
+
+  t.test('with a page whose style CSP_INLINE=refuse allows', async (t) => {
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { CSP_INLINE: 'refuse' } })
+    const page = await visitorOf(gateway).request(`${APP}/auth/oidc/callback?code=x&state=y`)
+    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page.body) ?? []
+    const hash = createHash('sha256').update(style).digest('base64')
+    t.match(page.headers['content-security-policy'], `'sha256-${hash}'`)
+    t.notMatch(page.headers['content-security-policy'], 'unsafe-inline')
+    t.notMatch(page.body, / style="|<script/)
   })
 
   t.test('after ten minutes', async (t) => {

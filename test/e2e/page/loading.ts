@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { ROOT } from '../../../scripts/root.js'
+import type { PageTests } from './page-tests.js'
+
+const PAGES = [
+  '/login',
+  '/live/f-1',
+  '/dashboard',
+  '/personnel',
+  '/emergency',
+  '/users',
+  '/audit',
+  '/settings'
+] as const
+
+export const loading = async (t: Test, { stack, open }: PageTests): Promise<void> => {
+  await t.test('the demo page', async (t) => {
+    t.test('shows a shell with its styles before its script has loaded', async (t) => {
+      const { page, complaints } = await open(t)
+      let release = (): void => undefined
+      const released = new Promise<void>((resolve) => {
+        release = resolve
+      })
+      await page.route('**/assets/*.js', async (route) => {
+        await released
+        await route.continue()
+      })
+      await page.goto('/', { waitUntil: 'commit' })
+      const shell = page.getByRole('status').filter({ hasText: 'Gatehouse' })
+      await shell.waitFor()
+      await page.waitForFunction("getComputedStyle(document.querySelector('.starting')).display === 'grid'")
+      t.equal(await page.getByLabel('Password').count(), 0)
+
+      release()
+      await page.getByLabel('Password').waitFor()
+      t.equal(await shell.count(), 0, 'the app takes its place')
+      t.same(complaints, [])
+    })
+
+    t.test("violates no policy without 'unsafe-inline', on any page", async (t) => {
+      const { page, complaints } = await open(t, { as: 'admin' })
+      for (const path of PAGES) {
+        const response = await page.goto(path)
+        const { 'content-security-policy': policy = '' } = (await response?.allHeaders()) ?? {}
+        t.match(policy, "script-src 'self'")
+        t.notMatch(policy, 'unsafe-inline')
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.waitForLoadState('networkidle')
+      }
+      t.same(complaints, [])
+    })
+
+    t.test('has its inline code refused where somebody plants any', async (t) => {
+      const { page, complaints } = await open(t, { expected: /^error/ })
+      await page.goto('/login')
+      await page.getByLabel('Password').waitFor()
+      await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<p style="color: red">x</p>')
+        document.body.append(Object.assign(document.createElement('script'), { textContent: 'globalThis.planted = true' }))`)
+      t.equal(await page.evaluate('globalThis.planted'), undefined)
+      t.same(complaints.toSorted(), ['policy: script-src-elem inline', 'policy: style-src-attr inline'])
+    })
+
+    for (const encoding of ['br', 'gzip']) {
+      t.test(`is sent compressed to browsers that accept ${encoding}`, async (t) => {
+        const response = await fetch(`${stack.url}/`, { headers: { 'accept-encoding': encoding, accept: 'text/html' } })
+        t.equal(response.headers.get('content-encoding'), encoding)
+        t.match(response.headers.get('vary'), /accept-encoding/i)
+        t.equal(await response.text(), readFileSync(join(ROOT, 'dist/web/index.html'), 'utf8'))
+      })
+    }
+  })
+}
