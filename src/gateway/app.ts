@@ -6,7 +6,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { AddressSet } from '../shared/address.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
 import { secretKey } from '../shared/jwt.js'
-import { infoLines } from '../shared/logger.js'
+import { withoutRedaction } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import { isApiPath } from './access.js'
 import { answerWatch } from './answered.js'
@@ -97,7 +97,7 @@ export const buildGateway = async (
         })
   const countRefusal = (code: RefusalCode): void => metrics.refused(code)
   const refuse = refuser(countRefusal, log)
-  const watch = answerWatch([logRequests(infoLines(log)), countRequests(metrics)])
+  const watch = answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)])
 
   const app: FastifyInstance = Fastify({
     ...serverOptions(config),

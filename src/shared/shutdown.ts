@@ -59,5 +59,5 @@ export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS
   }
 }
 
-/** Not left to the exit: what the logger then writes to a reader that has gone it would try to write for ever. */
+/** Waits for a moment at most where the destination takes no lines. */
 const flushed = (log: Logger): Promise<void> => new Promise((resolve) => log.flush(() => resolve()))

@@ -3,18 +3,33 @@ import type { Writable } from 'node:stream'
 // Tells these lines from whatever else an error console carries.
 const MARKER = '[AUDIT] '
 
+/** How long a stream may take before the records count as lost, so that the next ones can try the file again. */
+const PATIENCE_MS = 5000
+
+// Streams that have not taken the last lines yet. They get no more, so that no memory is held for a reader that has stopped.
+const stuck = new WeakSet<Writable>()
+
 /** Sends audit lines where the file's would have gone; resolves to whether the stream took them. Never rejects. */
 export const sendToFallback = (stream: Writable, lines: readonly string[]): Promise<boolean> => {
   // A stream that has failed or ended may swallow a write without ever calling back.
-  if (!stream.writable) return Promise.resolve(false)
+  if (!stream.writable || stuck.has(stream)) return Promise.resolve(false)
   surviveErrors(stream)
   const text = lines.map((line) => `${MARKER}${line}\n`).join('')
   return new Promise((resolve) => {
+    const giveUp = setTimeout(() => {
+      stuck.add(stream)
+      resolve(false)
+    }, PATIENCE_MS)
+    const settle = (isTaken: boolean): void => {
+      clearTimeout(giveUp)
+      stuck.delete(stream)
+      resolve(isTaken)
+    }
     try {
-      stream.write(text, (error) => resolve(!error))
+      stream.write(text, (error) => settle(!error))
     } catch {
       // A stderr that is a file is written synchronously, and its full disk may be thrown instead of called back.
-      resolve(false)
+      settle(false)
     }
   })
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { onHangup } from '../../shared/hangup.js'
+import { standardOutput } from '../../shared/log-output.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config.js'
 import type { Reload } from '../config-reload.js'
@@ -49,6 +50,7 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
     count: config.workers,
     hungMs: times.hungMs,
     log,
+    output: (lines) => standardOutput().write(lines),
     file: () => file,
     serve: (link, number) => {
       owner.serve(link)

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { monotonicMs } from '../../shared/monotonic.js'
 import { Backoff } from './backoff.js'
@@ -25,6 +25,8 @@ export interface WorkerProcessesParts {
   /** A worker that answers nothing for so long is replaced. */
   readonly hungMs: number
   readonly log: Logger
+  /** Takes what the workers log, in whole lines. */
+  readonly output: (lines: string) => void
   /** The text of the config file, which may have changed since the program was started. */
   readonly file: () => string | null
   /** Serves a worker until its link closes. */
@@ -49,7 +51,8 @@ export class WorkerProcesses {
 
   constructor(parts: WorkerProcessesParts) {
     this.#parts = parts
-    cluster.setupPrimary({ stdio: ['inherit', 'inherit', 'inherit', 'ipc', 'pipe'] })
+    // A worker's log goes through the primary: workers that shared its standard output would change how it blocks.
+    cluster.setupPrimary({ stdio: ['inherit', 'pipe', 'inherit', 'ipc', 'pipe'] })
     // In turn, so that all get the same share of clients, who stay for hours.
     cluster.schedulingPolicy = cluster.SCHED_RR
   }
@@ -75,7 +78,8 @@ export class WorkerProcesses {
   async stop(): Promise<void> {
     this.#isStopping = true
     for (const timer of this.#replacements.values()) clearTimeout(timer)
-    const ended = [...this.#running.values()].map(({ process }) => once(process, 'exit'))
+    // Closed, not only ended: the last lines of its log have arrived too.
+    const ended = [...this.#running.values()].map(({ process }) => once(process.process, 'close'))
     for (const { link } of this.running) link.tell('stop', () => undefined)
     await Promise.all(ended)
   }
@@ -89,9 +93,10 @@ export class WorkerProcesses {
   }
 
   #fork(number: number, listening: (address: Address) => void): void {
-    const { log, file, serve } = this.#parts
+    const { log, output, file, serve } = this.#parts
     const process = cluster.fork()
     closeUntaken(process.process)
+    passOnLines(process.process.stdout, output)
     const link = new Link(process.process.stdio[LINK_FD] as Duplex, (error) =>
       log.error({ err: error, worker: number }, 'a worker says what cannot be read')
     )
@@ -159,4 +164,17 @@ export class WorkerProcesses {
     }
     this.#replacements.set(number, setTimeout(replace, delayMs))
   }
+}
+
+/** A line that is cut off where a process was killed gets its end. */
+const passOnLines = (stdout: Readable | null, output: (lines: string) => void): void => {
+  let unfinished = ''
+  stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const end = text.lastIndexOf('\n') + 1
+    if (end > 0) output(unfinished + text.slice(0, end))
+    unfinished = end > 0 ? text.slice(end) : unfinished + text
+  })
+  stdout?.on('end', () => {
+    if (unfinished !== '') output(`${unfinished}\n`)
+  })
 }

@@ -50,7 +50,7 @@ interface Begun {
 const serve = async (link: Link, begun: Begun, { environment, version, goodbyeMs }: WorkerParts): Promise<void> => {
   const { number, file } = begun
   let config = relayConfig(environment, () => file.text)
-  const log = createLogger({ name: 'relay', level: config.logLevel, isShared: true }).child({ worker: number })
+  const log = createLogger({ name: 'relay', level: config.logLevel }).child({ worker: number })
   const name = `relay worker ${number}`
   // With Redis every worker is a node by itself.
   const shared = config.engine === 'memory' ? { engine: owned(link) } : {}
