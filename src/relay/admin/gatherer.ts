@@ -45,10 +45,7 @@ export class Gatherer {
   add(onlooker: Onlooker): () => void {
     this.#onlookers.set(onlooker, '')
     if (this.#timer === null) this.#start()
-    void after(this.#catchingUp, () => {
-      onlooker.send(eventText('history', this.frames()))
-      this.#tellChecks()
-    })
+    void after(this.#catchingUp, () => this.#greet(onlooker))
     return () => {
       this.#onlookers.delete(onlooker)
       if (this.#onlookers.size === 0) this.stop()
@@ -76,8 +73,22 @@ export class Gatherer {
 
   /** Others may have looked through another node meanwhile. */
   async #catchUp(): Promise<void> {
-    const answers = await this.#parts.fleet.ask('adminFrames', null)
-    this.#history.merge(answers.flatMap(({ answer }) => answer))
+    try {
+      const answers = await this.#parts.fleet.ask('adminFrames', null)
+      this.#history.merge(answers.flatMap(({ answer }) => answer))
+    } catch (error) {
+      // Every onlooker waits for this, and none of them looks at an error.
+      this.#parts.log.error({ err: error }, 'figures of other nodes not available')
+    }
+  }
+
+  #greet(onlooker: Onlooker): void {
+    try {
+      onlooker.send(eventText('history', this.frames()))
+      this.#tellChecks()
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'figures not sent to the admin page')
+    }
   }
 
   async #gather(): Promise<void> {
