@@ -261,8 +261,14 @@ export class Connection implements Subscriber, Reader {
   /** Takes the subscription away and tells the client, who may come back at once. */
   loseSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void {
     const { watch } = this.context
+    const endsConnection = subscription.isServerSide && unsubscribe.code >= 2500
+    // The client would take a reply that comes after the push for a new subscription, and wait for publications in vain.
+    if (subscription.early !== null && !endsConnection) {
+      subscription.endsAfterReply = unsubscribe
+      return
+    }
     watch.serverUnsubscribed(subscription.channel.namespace, unsubscribe.code)
-    if (subscription.isServerSide && unsubscribe.code >= 2500) {
+    if (endsConnection) {
       const isExpired = unsubscribe === EXPIRED_SUBSCRIPTION
       this.end(isExpired ? disconnect.SUBSCRIPTION_EXPIRED : disconnect.INSUFFICIENT_STATE)
       return

@@ -237,20 +237,27 @@ const begin = (
   subscription.isTold = true
   context.watch.subscribed(subscription.channel.namespace, connection.name)
   if (subscription.expiry !== NEVER) connection.scheduleWake()
+  const isEnding = subscription.endsAfterReply !== null
   context.afterReply(() => connection.contain(() => goLive(connection, subscription, page, gotLast)))
-  announce(connection, subscription, granted)
+  if (!isEnding) announce(connection, subscription, granted)
 }
 
 /** What came in meanwhile, and from here on everything. */
 const goLive = (connection: Connection, subscription: Subscription, page: HistoryPage, gotLast: boolean): void => {
-  const { channel, takesDelta, isPositioned } = subscription
+  const { channel, takesDelta, isPositioned, endsAfterReply } = subscription
   if (connection.subscriptions.get(channel.name) !== subscription) return
   const { hub } = connection.context
   if (hub.hasQueued) connection.settle()
-  const early = following(page, subscription.early ?? []) ?? (isPositioned ? null : subscription.early)
+  const held = subscription.early ?? []
+  // The client has had its reply: from here on the subscription can be ended at once.
+  subscription.early = null
+  if (endsAfterReply !== null) {
+    connection.loseSubscription(subscription, endsAfterReply)
+    return
+  }
+  const early = following(page, held) ?? (isPositioned ? null : held)
   // Offsets of another stream say nothing about this place.
-  const isElsewhere =
-    isPositioned && channel.epoch !== page.epoch && subscription.early?.some(({ offset }) => offset > 0)
+  const isElsewhere = isPositioned && channel.epoch !== page.epoch && held.some(({ offset }) => offset > 0)
   if (early === null || isElsewhere) {
     connection.loseSubscription(subscription, LOST_POSITION)
     return

@@ -43,6 +43,8 @@ export class Subscription {
   isTold = false
   /** Publications that arrive before the client has had its reply; null once it has. */
   early: Publication[] | null = []
+  /** Why the relay ends the subscription as soon as its client has had the reply. */
+  endsAfterReply: Unsubscribe | null = null
   /** A place the client was told about and the channel has yet to deliver; until then it gets nothing. */
   aheadAt = 0
   /** The client holds no base for a delta. */

@@ -376,6 +376,25 @@ t.test('a slow history', async (t) => {
     ])
   })
 
+  t.test('an API unsubscribe during a pending subscribe takes effect after the reply', async (t) => {
+    const { connected, give, deliver, settled, relay } = setUp()
+    const client = connected('42')
+    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const whom = { user: '42', client: '', session: '' }
+    await relay.answers.to('unsubscribe', { whom, channel: 'floor:7' })
+    t.same(client.heard(), [], 'a push before the reply would be followed by a success')
+    deliver(1)
+    give(page(0))
+    await settled()
+    deliver(2)
+
+    t.match(client.heard(), [
+      { id: 2, subscribe: { epoch: 'e' } },
+      { push: { channel: 'floor:7', unsubscribe: { code: 2000 } } }
+    ])
+    t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
+  })
+
   t.test('that knows more than has arrived here makes the rest wait for it', async (t) => {
     const { connected, give, deliver, settled } = setUp()
     const [first, second] = [connected('1'), connected('2')]
