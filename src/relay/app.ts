@@ -81,7 +81,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     isEngineReady: () => engine.isReady
   })
   const engine: Engine = parts.engine ?? buildEngine(initial, { nowMs, monotonicMs, log, watch: metrics })
-  const { broker, history, presence, fleet } = engine
+  const { broker, history, presence, fleet, userConnections } = engine
   const ownMetrics = (): Promise<string> => metrics.text()
   const readMetrics = parts.metricsOfAll?.(ownMetrics) ?? ownMetrics
   let metricsReaders = new AddressSet(initial.metricsAllow)
@@ -98,6 +98,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
       history,
       presence,
       fleet,
+      userConnections,
       checkToken: (token, now, refused) => checkToken()(token, now, refused),
       checkSubscriptionToken: (token, now, refused) => checkSubscriptionToken()(token, now, refused),
       tokenRefused: (reason, address) => rejections.token(reason, address),

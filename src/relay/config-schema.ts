@@ -124,7 +124,7 @@ const client = {
   expired_sub_close_delay: duration('How long a subscription outlives its token.'),
   queue_max_size: count('Bytes that may wait for one client.', 1, GIB),
   channel_limit: count('Subscriptions per connection.', 1, 1_000_000),
-  user_connection_limit: count('Connections per user; 0 is no limit.'),
+  user_connection_limit: count('Connections per user, at all workers and relays together; 0 is no limit.'),
   connection_limit: count('Connections in all; 0 is no limit.'),
   connection_rate_limit: count('New connections per second; 0 is no limit.'),
   connections_per_address: count('Ours: connections per address; 0 is no limit.'),

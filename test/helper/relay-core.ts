@@ -9,6 +9,7 @@ import { NO_WATCH } from '../../src/relay/core/watch.js'
 import { FleetOfOne } from '../../src/relay/engine/fleet-of-one.js'
 import { MemoryEngine } from '../../src/relay/engine/memory.js'
 import { MemoryPresence } from '../../src/relay/engine/memory-presence.js'
+import { MemoryUserConnections } from '../../src/relay/engine/memory-user-connections.js'
 import { tokenCheck } from '../../src/relay/token-check.js'
 import { type ConfigFile, configOf, HMAC_SECRET, relayToken } from './relay-rules.js'
 
@@ -113,6 +114,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       history: engine,
       presence: new MemoryPresence(),
       fleet: new FleetOfOne(),
+      userConnections: new MemoryUserConnections(),
       checkToken: tokenCheck(HMAC_SECRET),
       checkSubscriptionToken: tokenCheck(HMAC_SECRET),
       nowMs,

@@ -84,3 +84,17 @@ const startWorkersOf = async (
     configure
   }
 }
+
+/** Stops a process until the returned function is called, or the test is over: a stopped worker does not end with its relay. */
+export const freeze = (t: Test, pid: number): (() => void) => {
+  const goOn = (): void => {
+    try {
+      process.kill(pid, 'SIGCONT')
+    } catch {
+      // It has been killed.
+    }
+  }
+  process.kill(pid, 'SIGSTOP')
+  t.teardown(goOn)
+  return goOn
+}

@@ -9,6 +9,7 @@ import { after, type MaybePromise, settleAll } from './maybe-promise.js'
 import { expiryFields, fieldIf, objectText, quote, replyText } from './protocol.js'
 import { type ConnectRequest, connectRequest } from './requests.js'
 import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
+import { countConnection } from './user-connections.js'
 
 /** Null: it went well, and the reply is written. */
 export type Outcome = null | ReplyError | Disconnect
@@ -24,23 +25,33 @@ export const connect = (connection: Connection, request: unknown, id: number): M
   const claims = identify(connection, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
 
-  const { user } = claims
-  const { userConnectionLimit } = context.client
-  if (user !== '' && userConnectionLimit > 0 && context.roster.countOfUser(user) >= userConnectionLimit) {
-    return disconnect.CONNECTION_LIMIT
-  }
   const channels = withPersonalChannel(connection, claims)
   if (channels.size > context.client.channelLimit && context.client.channelLimit > 0) return disconnect.CHANNEL_LIMIT
 
   connection.state = 'connecting'
   connection.client = context.newId()
-  connection.user = user
+  connection.user = claims.user
   connection.info = claims.info
   connection.name = parsed.name
   connection.version = parsed.version
   connection.tokenChannels = channelSet(claims)
   connection.expiry = expiryAt(claims.expiresAt * 1000, context)
+  // Before it is counted, so that another node that asks is told of it.
   context.roster.nameUser(connection)
+  return after(countConnection(connection), (isCounted) => {
+    if (!isCounted) return disconnect.CONNECTION_LIMIT
+    return connection.isEnded ? null : admit(connection, channels, parsed, id)
+  })
+}
+
+/** Puts the connection on its channels, and replies. */
+const admit = (
+  connection: Connection,
+  channels: ReadonlyMap<string, ServerSubscription>,
+  parsed: ConnectRequest,
+  id: number
+): MaybePromise<Outcome> => {
+  const { context } = connection
   return after(joinAll(connection, channels, parsed), (joined) => {
     if (joined instanceof Disconnect || joined instanceof ReplyError) return joined
     if (connection.isEnded) return null

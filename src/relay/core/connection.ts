@@ -8,6 +8,7 @@ import { Outbox, type Reader, type Sink } from './outbox.js'
 import { clientInfoText, disconnectPush, type Method, unsubscribePush } from './protocol.js'
 import type { Subscriber, Subscription } from './subscription.js'
 import { EXPIRED_SUBSCRIPTION, type Unsubscribe } from './unsubscribe.js'
+import { uncountConnection } from './user-connections.js'
 import { count, type FrameType, type Traffic } from './watch.js'
 
 /** A sink with what only connections ask of it. */
@@ -62,6 +63,8 @@ export class Connection implements Subscriber, Reader {
   wakeAt: number
   /** The same on the wall clock, for expiries only. */
   wakeAtWall = NO_TIME
+  /** It takes one of the connections that its user may have. */
+  isUserCounted = false
   /** Which channels its token put it on. */
   tokenChannels: string | null = null
   /** Called once, when the client has taken all that was written to it. */
@@ -307,6 +310,7 @@ export class Connection implements Subscriber, Reader {
     // The socket first: what follows may take time, and the client is already on its way back.
     if (reason !== disconnect.CONNECTION_CLOSED) this.#attempt(() => this.#close(reason))
     context.roster.remove(this)
+    uncountConnection(this)
     if (this.session !== null) context.sessions.delete(this.session)
     for (const subscription of this.subscriptions.values()) this.#attempt(() => leaveChannel(this, subscription))
     this.#subscriptions = null

@@ -9,6 +9,7 @@ import type { ChannelRules, ClientOptions } from './options.js'
 import type { Roster } from './roster.js'
 import type { TokenCheck } from './tokens.js'
 import type { TurnQueue } from './turn-queue.js'
+import type { UserConnections } from './user-connections.js'
 import type { Watch } from './watch.js'
 
 /** What a faulty engine is reported to. */
@@ -24,6 +25,7 @@ export interface RelayParts extends Clocks {
   readonly history: History
   readonly presence: Presence
   readonly fleet: Fleet
+  readonly userConnections: UserConnections
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
   /** A token was refused; the reason in a word, and the address of the client. */

@@ -14,6 +14,8 @@ export interface Questions {
   /** Why it could not be done. */
   readonly subscribe: { readonly params: SubscribeParams; readonly answer: Refused | null }
   readonly refresh: { readonly params: RefreshParams; readonly answer: null }
+  /** The connections of a user at this node. */
+  readonly userClients: { readonly params: string; readonly answer: readonly string[] }
   /** What a client without a socket says; whether its session is here. */
   readonly emulate: { readonly params: { readonly session: string; readonly data: string }; readonly answer: boolean }
 }

@@ -24,6 +24,7 @@ export const nodeAnswers = (relay: Relay): Answers => {
     refreshUser(context, params)
     return null
   })
+  answers.set('userClients', (user) => context.roster.ofUser(user).map(({ client }) => client))
   answers.set('emulate', ({ session, data }) => {
     const client = context.sessions.get(session)
     client?.commands?.receive(data)

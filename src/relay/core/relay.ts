@@ -18,6 +18,7 @@ import type { ChannelRules, ClientOptions } from './options.js'
 import { type FaultFinder, publishOn } from './publish.js'
 import { Roster } from './roster.js'
 import { TurnQueue } from './turn-queue.js'
+import { countEarlierConnections } from './user-connections.js'
 
 export interface RelayRules {
   readonly client: ClientOptions
@@ -75,8 +76,10 @@ export class Relay {
 
   /** New rules hold for what comes; who is connected or subscribed stays so. */
   configure({ client, channels }: RelayRules): void {
+    const isLimitNew = this.context.client.userConnectionLimit <= 0 && client.userConnectionLimit > 0
     this.context.client = client
     this.context.channels = channels
+    if (isLimitNew) countEarlierConnections(this.context)
     for (const channel of this.context.hub.channels.values()) {
       const kind = channelKind(channel.name, channels)
       if (!(kind instanceof ReplyError)) channel.options = kind.options

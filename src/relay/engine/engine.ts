@@ -2,6 +2,7 @@ import type { Broker, History, Presence } from '../core/broker.js'
 import type { Log } from '../core/context.js'
 import type { Fleet } from '../core/fleet.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
+import type { UserConnections } from '../core/user-connections.js'
 
 /** All that is behind a relay: what it keeps, and which others it acts as one with. */
 export interface Engine {
@@ -9,6 +10,7 @@ export interface Engine {
   readonly history: History
   readonly presence: Presence
   readonly fleet: Fleet
+  readonly userConnections: UserConnections
   /** Whether it can do what it is asked for; load balancers send clients elsewhere while it cannot. */
   readonly isReady: boolean
   /** To be called now and then: forgets what has run out. */

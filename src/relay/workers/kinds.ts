@@ -24,6 +24,8 @@ export const KINDS = [
   'enter',
   'entered',
   'leave',
+  'addUserConnection',
+  'removeUserConnection',
   'readMetrics',
   // to a worker
   'fleetSize',

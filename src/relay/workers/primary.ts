@@ -5,11 +5,13 @@ import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config.js'
 import type { Reload } from '../config-reload.js'
 import type { MemoryParts } from '../engine/memory.js'
+import { MemoryUserConnections } from '../engine/memory-user-connections.js'
 import { AdmissionDesk } from './admission-desk.js'
 import { ChannelOwner } from './channel-owner.js'
 import { FleetDesk, within } from './fleet-desk.js'
 import { LinkBroken } from './link.js'
 import { MetricsDesk } from './metrics-desk.js'
+import { serveUserConnections } from './user-connections.js'
 import { type Address, type RunningWorker, WorkerProcesses } from './worker-processes.js'
 
 const SWEEP_MS = 10_000
@@ -46,6 +48,7 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
   const fleet = new FleetDesk()
   const admission = new AdmissionDesk(parts.monotonicMs)
   const metrics = new MetricsDesk()
+  const userConnections = new MemoryUserConnections()
   const workers = new WorkerProcesses({
     count: config.workers,
     hungMs: times.hungMs,
@@ -57,6 +60,7 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
       fleet.serve(link)
       admission.serve(link)
       metrics.serve(link, number)
+      serveUserConnections(link, userConnections)
     }
   })
   setInterval(() => owner.sweep(), SWEEP_MS).unref()

@@ -11,6 +11,7 @@ import { done, Link } from './link.js'
 import { OwnedEngine } from './owned-engine.js'
 import { OwnedPresence } from './owned-presence.js'
 import { SharedAdmission } from './shared-admission.js'
+import { WorkerUserConnections } from './user-connections.js'
 import { WorkerFleet } from './worker-fleet.js'
 import { LINK_FD } from './worker-processes.js'
 
@@ -112,6 +113,7 @@ const owned = (link: Link): Engine => {
     history: engine,
     presence: new OwnedPresence(link),
     fleet: new WorkerFleet(link),
+    userConnections: new WorkerUserConnections(link),
     isReady: true,
     sweep: () => undefined,
     close: () => undefined

@@ -11,12 +11,14 @@ import type {
 } from '../../../src/relay/core/broker.js'
 import type { ChannelOptions } from '../../../src/relay/core/options.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import type { UserConnection, UserConnections } from '../../../src/relay/core/user-connections.js'
 import { configOf } from '../../helper/relay-rules.js'
 
 export interface EngineUnderTest {
   readonly broker: Broker
   readonly history: History
   readonly presence: Presence
+  readonly userConnections: UserConnections
   /** Lets time go by. */
   pass(ms: number): Promise<void> | void
 }
@@ -215,6 +217,24 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
         ['ns:1', 'join', '{"user":"u"}'],
         ['ns:1', 'leave', '{"user":"u"}']
       ])
+    })
+
+    t.test('counts the connections of a user up to the limit', async (t) => {
+      const { userConnections } = await setUp(t)
+      const [first, second, third] = ['a', 'b', 'c'].map((client) => ({ user: '{é}', node: 'n', client })) as [
+        UserConnection,
+        UserConnection,
+        UserConnection
+      ]
+      t.equal(await userConnections.add(first, 2), null)
+      t.equal(await userConnections.add(first, 2), null, 'once each')
+      t.equal(await userConnections.add(second, 2), null)
+      t.same(await userConnections.add(third, 2), [])
+      t.equal(await userConnections.add({ ...third, user: 'another' }, 2), null)
+      await userConnections.remove(first)
+
+      t.equal(await userConnections.add(third, 2), null)
+      t.equal(await userConnections.add(first, Number.POSITIVE_INFINITY), null)
     })
 
     t.test('knows who is there', async (t) => {

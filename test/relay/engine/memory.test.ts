@@ -2,6 +2,7 @@ import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { MemoryEngine } from '../../../src/relay/engine/memory.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
+import { MemoryUserConnections } from '../../../src/relay/engine/memory-user-connections.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { engineContract } from './contract.js'
 import { engineModel } from './model.js'
@@ -20,6 +21,7 @@ const memoryEngine = () => {
     broker: engine,
     history: engine,
     presence: new MemoryPresence(),
+    userConnections: new MemoryUserConnections(),
     pass: (ms: number) => {
       nowMs += ms
     },

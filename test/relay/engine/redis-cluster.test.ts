@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { Answers } from '../../../src/relay/core/fleet.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { channelTag, slotOfTag } from '../../../src/relay/engine/redis/slots.js'
 import { eventually } from '../../helper/eventually.js'
@@ -74,6 +75,28 @@ t.test('channels on all servers of a cluster', async (t) => {
     }
     for (const redis of cluster.redis) t.ok((await redis.dbsize()) > 0, 'every server keeps some')
   })
+})
+
+t.test('a command is confirmed by every node on a cluster, and applied once at each', async (t) => {
+  const { listening, publishing } = await twoNodes(t, [])
+  const applied: string[] = []
+  const answersOf = (node: string): Answers => {
+    const answers = new Answers()
+    answers.set('disconnect', () => {
+      applied.push(node)
+      return null
+    })
+    return answers
+  }
+  const missed = (): void => void t.fail('no command is missed')
+  await listening.engine.fleet.start('one', answersOf('one'), missed)
+  await publishing.engine.fleet.start('other', answersOf('other'), missed)
+  const whom = { user: 'u', client: '', session: '' }
+  const params = { whom, spared: [], code: 3503, reason: 'force disconnect' }
+
+  t.match(await listening.engine.fleet.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
+  t.match(await publishing.engine.fleet.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
+  t.same(applied.sort(), ['one', 'one', 'other', 'other'])
 })
 
 t.test('a slot that moves to another server', async (t) => {

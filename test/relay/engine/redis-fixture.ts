@@ -71,8 +71,18 @@ export const redisEngine = (
     void engine.close()
   }
   t.teardown(close)
-  const { broker, history, presence } = engine
-  return { engine, broker, history, presence, record, prefix, close, pass: (ms) => passTime(url, prefix, ms) }
+  const { broker, history, presence, userConnections } = engine
+  return {
+    engine,
+    broker,
+    history,
+    presence,
+    userConnections,
+    record,
+    prefix,
+    close,
+    pass: (ms) => passTime(url, prefix, ms)
+  }
 }
 
 /** Redis has a clock of its own: what has so long to live has less from now on. */

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Link } from '../../../src/relay/workers/link.js'
 import { OwnedEngine } from '../../../src/relay/workers/owned-engine.js'
 import { OwnedPresence } from '../../../src/relay/workers/owned-presence.js'
+import { WorkerUserConnections } from '../../../src/relay/workers/user-connections.js'
 import { startOwner } from '../../helper/owner-process.js'
 import { engineContract } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
@@ -16,6 +17,7 @@ const workerEngine = async () => {
     broker: engine,
     history: engine,
     presence: new OwnedPresence(link),
+    userConnections: new WorkerUserConnections(link),
     pass: (ms: number) => owner.order({ kind: 'pass', ms })
   }
 }

@@ -24,6 +24,11 @@ export class RedisNames {
     return name.startsWith(this.#begin) && name.endsWith('}') ? name.slice(this.#begin.length, -1) : null
   }
 
+  /** The key of the user's connections; the tag is made as that of a channel. */
+  user(user: string): string {
+    return `${this.#prefix}@{:${user}}`
+  }
+
   /** Where nodes tell something to each other, or to themselves. */
   service(name: string, tag = SERVICE_TAG): string {
     return `${this.#prefix}!{${tag}}${name}`

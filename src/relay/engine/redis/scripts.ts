@@ -204,7 +204,23 @@ if from > top then from = 0 end
 return { now, log[1], top, from, redis.call('XRANGE', KEYS[2], from + 1, '+', 'COUNT', ARGV[3]), nodes }
 `)
 
+/**
+ * Keys: the connections of a user, with the times when their leases end. Arguments: lease, limit or '' for none, connection. Answers with the
+ * connections that fill the limit; with none where this one is counted.
+ */
+export const USER_CONNECTION_ADD = script(`${NOW}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local limit = tonumber(ARGV[2])
+if limit and redis.call('ZCARD', KEYS[1]) >= limit and not redis.call('ZSCORE', KEYS[1], ARGV[3]) then
+  return redis.call('ZRANGE', KEYS[1], 0, -1)
+end
+redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return {}
+`)
+
 export const SCRIPTS: readonly Script[] = [
+  USER_CONNECTION_ADD,
   LOG_COMMAND,
   READ_COMMANDS,
   PUBLISH_KEPT,

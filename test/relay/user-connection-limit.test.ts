@@ -1,0 +1,114 @@
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
+import { openClient } from '../helper/raw-client.js'
+import { startRedis } from '../helper/redis.js'
+import { type EdgeRelay, startRelay } from '../helper/relay.js'
+import { relayToken } from '../helper/relay-rules.js'
+import { startWorkers } from '../helper/relay-workers.js'
+
+const LIMIT = 3
+const FILE = { client: { user_connection_limit: LIMIT } }
+const REFUSED = '3504 connection limit'
+
+/** `connected`, or why it was closed. */
+const connect = async (t: Test, url: string, user = '42') => {
+  const client = await openClient(t, url)
+  const reply = client.ask({ id: 1, connect: { token: relayToken({ sub: user }) } })
+  const outcome = await Promise.race([reply.then(() => 'connected'), client.closed])
+  return { client, outcome }
+}
+
+const connectMany = async (t: Test, urls: readonly string[]) => {
+  const all = await Promise.all(urls.map((url) => connect(t, url)))
+  return {
+    connected: all.filter(({ outcome }) => outcome === 'connected').map(({ client }) => client),
+    refused: all.filter(({ outcome }) => outcome === REFUSED).length
+  }
+}
+
+const twoRelays = async (t: Test, url: string): Promise<readonly [EdgeRelay, EdgeRelay]> => {
+  const start = () => startRelay(t, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: url })
+  return [await start(), await start()]
+}
+
+t.test('user_connection_limit holds for all workers together', async (t) => {
+  const { url } = await startWorkers(t, 2, FILE)
+  const { connected, refused } = await connectMany(t, Array(3 * LIMIT).fill(url))
+  t.equal(connected.length, LIMIT)
+  t.equal(refused, 2 * LIMIT)
+  t.equal((await connect(t, url, 'another user')).outcome, 'connected')
+  connected[0]?.ws.close()
+  await connected[0]?.closed
+
+  while ((await connect(t, url)).outcome !== 'connected') await setTimeout(20)
+})
+
+t.test('connections of a worker that died do not count', async (t) => {
+  const relay = await startWorkers(t, 2, FILE)
+  const before = await connectMany(t, Array(LIMIT).fill(relay.url))
+  const [pid] = relay.workers() as [number]
+  process.kill(pid, 'SIGKILL')
+  await Promise.race(before.connected.map(({ closed }) => closed))
+  await relay.program.waitForLine('a worker has been replaced', 60_000)
+  const left = before.connected.filter(({ ws }) => ws.readyState === ws.OPEN).length
+  const { connected } = await connectMany(t, Array(2 * LIMIT).fill(relay.url))
+
+  t.ok(left > 0 && left < LIMIT)
+  t.equal(connected.length, LIMIT - left)
+})
+
+t.test('user_connection_limit holds for all relays on one Redis together', async (t) => {
+  const redis = await startRedis(t)
+  const [one, other] = await twoRelays(t, redis.url)
+  const urls = Array.from({ length: 3 * LIMIT }, (_, n) => (n % 2 === 0 ? one : other).url)
+  const { connected, refused } = await connectMany(t, urls)
+  t.equal(connected.length, LIMIT)
+  t.equal(refused, 2 * LIMIT)
+  connected[0]?.ws.close()
+  await connected[0]?.closed
+
+  while ((await connect(t, one.url)).outcome !== 'connected') await setTimeout(20)
+})
+
+t.test('connections of a relay that died do not count', async (t) => {
+  const redis = await startRedis(t)
+  const [one, dying] = await twoRelays(t, redis.url)
+  await connectMany(t, Array(LIMIT).fill(dying.url))
+  t.equal((await connect(t, one.url)).outcome, REFUSED)
+  // As a crash looks from outside: it says no farewell, and answers nothing.
+  const { fleet, userConnections } = dying.relay.context
+  fleet.close = () => undefined
+  userConnections.remove = () => undefined
+  await dying.running.close()
+  const { connected } = await connectMany(t, Array(2 * LIMIT).fill(one.url))
+
+  t.equal(connected.length, LIMIT)
+})
+
+t.test('each relay counts for itself while Redis is away, and all together when it is back', async (t) => {
+  const redis = await startRedis(t)
+  const [one, other] = await twoRelays(t, redis.url)
+  await connectMany(t, [one.url])
+  await redis.kill()
+  await eventually(async () => (await fetch(`${one.url}/health`)).status === 503)
+  const { connected } = await connectMany(t, Array(2 * LIMIT).fill(one.url))
+  t.equal(connected.length, LIMIT - 1)
+  await redis.restart()
+  for (const { url } of [one, other]) await eventually(async () => (await fetch(`${url}/health`)).status === 200)
+
+  const late = () => connect(t, other.url, '42')
+  for (let attempt = await late(); attempt.outcome === 'connected'; attempt = await late()) {
+    attempt.client.ws.terminate()
+    await setTimeout(50)
+  }
+})
+
+t.test('a limit that comes with a reload counts those who are connected already', async (t) => {
+  const edge = await startRelay(t, {})
+  await connectMany(t, Array(LIMIT).fill(edge.url))
+  const { client, channels } = edge.relay.context
+  edge.relay.configure({ client: { ...client, userConnectionLimit: LIMIT }, channels })
+
+  t.equal((await connect(t, edge.url)).outcome, REFUSED)
+})
