@@ -4,7 +4,7 @@ import type { Context } from './context.js'
 import { EngineFault } from './engine-fault.js'
 import { BAD_REQUEST, INTERNAL, ReplyError } from './errors.js'
 import type { ChannelOptions } from './options.js'
-import { countPublished, publicationFault, publishOn, rememberingFaultFinder, withDelta } from './publish.js'
+import { countPublished, publicationFault, publishOn, rememberingFaultFinder } from './publish.js'
 import type { Slices } from './slices.js'
 
 export const EMPTY_CHANNEL = new ReplyError(
@@ -14,11 +14,13 @@ export const EMPTY_CHANNEL = new ReplyError(
 
 export type Outcome = Published | ReplyError
 
-/** Channels of one namespace, and where their outcomes belong. */
-interface Group {
+/** A channel that the engine is to publish to. */
+interface Target {
+  readonly channel: string
   readonly kind: ChannelKind
-  readonly channels: string[]
-  readonly indexes: number[]
+  readonly options: ChannelOptions
+  /** Where its outcome belongs. */
+  readonly index: number
 }
 
 /**
@@ -33,54 +35,38 @@ export const broadcast = async (
 ): Promise<readonly Outcome[]> => {
   const findFault = rememberingFaultFinder(context, publication)
   const outcomes: Outcome[] = []
-  const pending: Promise<unknown>[] = []
-  const groups = new Map<ChannelOptions, Group>()
-  const isSentOnce = context.broker.publishToMany !== undefined
+  const targets: Target[] = []
   for (const [index, channel] of channels.entries()) {
     if (slices.isOverAfterStep) await slices.next()
     const kind = channel === '' ? EMPTY_CHANNEL : channelKind(channel, context.channels)
     const refusal = kind instanceof ReplyError ? kind : publicationFault(kind.options, findFault)
-    if (kind instanceof ReplyError || refusal !== null) outcomes.push(refusal ?? INTERNAL)
-    else if (isSentOnce) {
-      outcomes.push(INTERNAL)
-      addTo(groups, kind, channel, index)
-    } else {
-      const outcome = publishOn(context, kind, channel, publication, () => null)
-      outcomes.push(outcome instanceof Promise ? INTERNAL : outcome)
-      if (outcome instanceof Promise) pending.push(settled(outcome, (known) => (outcomes[index] = known)))
-    }
+    outcomes.push(refusal ?? INTERNAL)
+    if (!(kind instanceof ReplyError) && refusal === null) targets.push({ channel, kind, options: kind.options, index })
   }
-  await Promise.all([...groups.values()].map((group) => publishGroup(context, group, publication, outcomes, slices)))
-  const fault = (await Promise.all(pending)).find((each) => each !== undefined)
-  if (fault !== undefined) throw fault
+  if (context.broker.publishToMany === undefined) await publishEach(context, targets, publication, outcomes, slices)
+  else await publishTogether(context, targets, publication, outcomes, slices)
   return outcomes
 }
 
-const addTo = (groups: Map<ChannelOptions, Group>, kind: ChannelKind, channel: string, index: number): void => {
-  let group = groups.get(kind.options)
-  if (group === undefined) {
-    group = { kind, channels: [], indexes: [] }
-    groups.set(kind.options, group)
-  }
-  group.channels.push(channel)
-  group.indexes.push(index)
-}
-
-const publishGroup = async (
+const publishEach = async (
   context: Context,
-  { kind, channels, indexes }: Group,
+  targets: readonly Target[],
   publication: NewPublication,
   outcomes: Outcome[],
   slices: Slices
 ): Promise<void> => {
-  const published = await context.broker.publishToMany?.(channels, withDelta(publication, kind.options), kind.options)
-  for (const [at, channel] of channels.entries()) {
+  const pending: Promise<unknown>[] = []
+  for (const { channel, kind, index } of targets) {
     if (slices.isOverAfterStep) await slices.next()
-    const result = published?.[at]
-    if (result === undefined || result instanceof EngineFault) continue
-    countPublished(context, kind, channel, result)
-    outcomes[indexes[at] as number] = result
+    const outcome = publishOn(context, kind, channel, publication, () => null)
+    const note = (known: Outcome): void => {
+      outcomes[index] = known
+    }
+    if (outcome instanceof Promise) pending.push(settled(outcome, note))
+    else note(outcome)
   }
+  const fault = (await Promise.all(pending)).find((each) => each !== undefined)
+  if (fault !== undefined) throw fault
 }
 
 /** Settles with an unexpected error, and never rejects: nobody looks at it before all slices are done. */
@@ -91,4 +77,26 @@ const settled = async (outcome: Promise<Outcome>, then: (outcome: Outcome) => vo
     if (!(error instanceof EngineFault)) return error
   }
   return undefined
+}
+
+/** The engine is handed the publication once for all channels; twice where some namespaces publish deltas and others do not. */
+const publishTogether = async (
+  context: Context,
+  targets: readonly Target[],
+  publication: NewPublication,
+  outcomes: Outcome[],
+  slices: Slices
+): Promise<void> => {
+  for (const delta of [false, true]) {
+    const together = targets.filter(({ options }) => (publication.delta || options.deltaPublish) === delta)
+    if (together.length === 0) continue
+    const results = await context.broker.publishToMany?.(together, { ...publication, delta })
+    for (const [at, { channel, kind, index }] of together.entries()) {
+      if (slices.isOverAfterStep) await slices.next()
+      const result = results?.[at]
+      if (result === undefined || result instanceof EngineFault) continue
+      countPublished(context, kind, channel, result)
+      outcomes[index] = result
+    }
+  }
 }

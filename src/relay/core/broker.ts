@@ -46,6 +46,12 @@ export interface NewPublication {
   readonly versionEpoch: string
 }
 
+/** One of many channels that the same publication goes to. */
+export interface PublishTarget {
+  readonly channel: string
+  readonly options: HistoryOptions
+}
+
 export type JoinOrLeave = 'join' | 'leave'
 
 /** Where an engine hands over what arrives for this node's channels; in order per channel. */
@@ -72,9 +78,8 @@ export interface Broker {
    * another machine, so that the publication travels once. Never blocks the event loop for long.
    */
   publishToMany?(
-    channels: readonly string[],
-    publication: NewPublication,
-    options: HistoryOptions
+    targets: readonly PublishTarget[],
+    publication: NewPublication
   ): Promise<readonly (Published | EngineFault)[]>
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): MaybePromise<void>
   close(): MaybePromise<void>

@@ -60,7 +60,7 @@ export const publicationFault = ({ schema }: ChannelOptions, findFault: FaultFin
 }
 
 /** The publication as the namespace has it published. */
-export const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions): NewPublication =>
+const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions): NewPublication =>
   deltaPublish && !publication.delta ? { ...publication, delta: true } : publication
 
 export const countPublished = (context: Context, kind: ChannelKind, channel: string, result: Published): void => {

@@ -13,7 +13,12 @@ export class Slices {
   #steps = 0
 
   get isOver(): boolean {
-    return performance.now() - this.#startedAt >= SLICE_MS
+    return this.isOverAt(performance.now())
+  }
+
+  /** For whoever has read the clock. */
+  isOverAt(nowMs: number): boolean {
+    return nowMs - this.#startedAt >= SLICE_MS
   }
 
   /** As `isOver`, for steps of about a microsecond. */

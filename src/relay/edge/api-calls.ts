@@ -79,8 +79,8 @@ export class ApiCalls {
     for (const [index, command] of commands.entries()) {
       const result = results[index] ?? INTERNAL
       const before = `${index === 0 ? '' : '\n'}{${idText(command)}`
-      if (result instanceof ReplyError) texts.push(before, errorJson(result).slice(1))
-      else texts.push(`${before}"result":`, result, '}')
+      if (result instanceof ReplyError) texts.push(`${before}${errorJson(result).slice(1)}`)
+      else addResult(texts, `${before}"result":`, result)
     }
     return new LongText(texts)
   }
@@ -101,8 +101,8 @@ export class ApiCalls {
     const texts = ['{"replies":[']
     for (const [index, result] of results.entries()) {
       const comma = index === 0 ? '' : ','
-      if (result instanceof ReplyError) texts.push(comma, errorJson(result))
-      else texts.push(`${comma}{"${methods[index]}":`, result, '}')
+      if (result instanceof ReplyError) texts.push(`${comma}${errorJson(result)}`)
+      else addResult(texts, `${comma}{"${methods[index]}":`, result)
     }
     texts.push(']}')
     return new LongText(texts)
@@ -114,11 +114,12 @@ export class ApiCalls {
     commandOf: (entry: Entry, index: number) => Command
   ): Promise<readonly Result[]> {
     const work = new ApiWork()
+    const { slices } = work
     const results: MaybePromise<Result>[] = []
     let reads: Promise<Result>[] = []
-    for (const [index, entry] of entries.entries()) {
-      if (work.slices.isOver) await work.slices.next()
-      const command = commandOf(entry, index)
+    for (let index = 0; index < entries.length; index++) {
+      if (slices.isOverAt(work.nowMs)) await slices.next()
+      const command = commandOf(entries[index] as Entry, index)
       const result = this.#call(command, work)
       results.push(result)
       if (work.barrier !== null) {
@@ -138,8 +139,11 @@ export class ApiCalls {
   #call({ method, read }: Command, work: ApiWork): MaybePromise<Result> {
     if (!isMethod(method)) return NOT_FOUND
     const startedAt = performance.now()
+    work.nowMs = startedAt
     const answered = (result: Result): Result => {
-      this.#watch.apiAnswered(method, (performance.now() - startedAt) / 1000)
+      const nowMs = performance.now()
+      work.nowMs = nowMs
+      this.#watch.apiAnswered(method, (nowMs - startedAt) / 1000)
       if (result instanceof ReplyError) this.#watch.apiRefused(method, result.code)
       return result
     }
@@ -160,6 +164,14 @@ export class ApiCalls {
     }
     return INTERNAL
   }
+}
+
+/** Longer ones are not copied into a text with what is around them. */
+const SHORT_RESULT = 1024
+
+const addResult = (texts: string[], before: string, result: string): void => {
+  if (result.length <= SHORT_RESULT) texts.push(`${before}${result}}`)
+  else texts.push(before, result, '}')
 }
 
 const isMethod = (name: string): name is ApiMethodName => Object.hasOwn(API_METHODS, name)

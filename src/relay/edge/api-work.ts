@@ -12,11 +12,19 @@ export const RESPONSE_TOO_LARGE = new ReplyError(
 
 /** What the commands of one HTTP request share: how long they run before others do, and how much they may answer. */
 export class ApiWork {
-  readonly slices = new Slices()
+  #slices: Slices | null = null
   /** A call that takes several turns: no later command of the request starts before it is done, which keeps their order. */
   barrier: Promise<unknown> | null = null
+  /** What `performance.now` said last, for those who need to know only about. */
+  nowMs = 0
   #left = MAX_RESPONSE_LENGTH
   #isSpent = false
+
+  /** Begun by the first who asks: most calls are too short for it. */
+  get slices(): Slices {
+    this.#slices ??= new Slices()
+    return this.#slices
+  }
 
   /** How long the result of a call that reads may still be. */
   get left(): number {

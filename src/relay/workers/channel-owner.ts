@@ -1,4 +1,5 @@
-import type { Delivery, JoinOrLeave, Publication } from '../core/broker.js'
+import type { Delivery, JoinOrLeave, NewPublication, Publication, Published, PublishTarget } from '../core/broker.js'
+import { Slices } from '../core/slices.js'
 import { MemoryEngine, type MemoryParts } from '../engine/memory.js'
 import { MemoryPresence } from '../engine/memory-presence.js'
 import { Attendance } from './attendance.js'
@@ -8,7 +9,9 @@ import { done, type Link, type Write } from './link.js'
 import {
   readHistoryOptions,
   readHistoryRange,
+  readList,
   readNewPublication,
+  readTarget,
   writeHistoryPage,
   writeList,
   writePublication,
@@ -85,6 +88,10 @@ export class ChannelOwner implements Delivery {
         const published = this.#engine.publish(fields.text(), readNewPublication(fields), readHistoryOptions(fields))
         return (out) => writePublished(out, published)
       },
+      publishToMany: (fields) => {
+        const publication = readNewPublication(fields)
+        return this.#publishToMany(publication, readList(fields, readTarget))
+      },
       readHistory: (fields) => {
         const page = this.#engine.read(fields.text(), readHistoryRange(fields), readHistoryOptions(fields))
         return (out) => writeHistoryPage(out, page)
@@ -94,6 +101,22 @@ export class ChannelOwner implements Delivery {
         return done
       }
     })
+  }
+
+  /** In slices, because workers ask for other things meanwhile; and no faster than subscribers' workers take it. */
+  async #publishToMany(publication: NewPublication, targets: readonly PublishTarget[]): Promise<Write> {
+    const slices = new Slices()
+    const results: Published[] = []
+    const reached = new Set<Link>()
+    for (const { channel, options } of targets) {
+      results.push(this.#engine.publish(channel, publication, options))
+      for (const link of this.#listeners.get(channel) ?? []) reached.add(link)
+      if (!slices.isOver) continue
+      await Promise.all([...reached].map((link) => link.caughtUp()))
+      reached.clear()
+      await slices.next()
+    }
+    return (out) => writeList(out, results, writePublished)
   }
 
   #servePresence(link: Link, attendance: Attendance): void {

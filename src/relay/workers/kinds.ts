@@ -6,6 +6,7 @@ export const KINDS = [
   'subscribe',
   'unsubscribe',
   'publish',
+  'publishToMany',
   'announce',
   'readHistory',
   'removeHistory',

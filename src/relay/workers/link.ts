@@ -24,6 +24,9 @@ interface Waiting {
 /** How far the other side may fall behind: it is on this machine, so whoever is so far behind reads nothing any more. */
 const MAX_UNSENT_BYTES = 512 * 1024 * 1024
 
+/** Whoever has much to say waits, where the other side has not taken so much yet. */
+const FAR_BEHIND_BYTES = 16 * 1024 * 1024
+
 export class LinkBroken extends Error {
   override readonly name = 'LinkBroken'
 }
@@ -102,6 +105,13 @@ export class Link {
       this.#waiting.set(id, { read: (fields) => resolve(read(fields)), fail: reject })
       this.#write(kind, id, write)
     })
+  }
+
+  /** Settles when the other side is not far behind any more, or is gone. */
+  async caughtUp(): Promise<void> {
+    if (this.#stream.writableLength < FAR_BEHIND_BYTES) return
+    const drained = new Promise<void>((resolve) => this.#stream.once('drain', resolve))
+    await Promise.race([drained, this.closed])
   }
 
   /** What was said before still goes out. */

@@ -1,4 +1,12 @@
-import type { HistoryPage, HistoryRange, NewPublication, Position, Publication, Published } from '../core/broker.js'
+import type {
+  HistoryPage,
+  HistoryRange,
+  NewPublication,
+  Position,
+  Publication,
+  Published,
+  PublishTarget
+} from '../core/broker.js'
 import type { HistoryOptions } from '../core/options.js'
 import type { FrameReader } from './frame-reader.js'
 import type { FrameWriter } from './frame-writer.js'
@@ -65,6 +73,11 @@ export const readHistoryOptions = (fields: FrameReader): HistoryOptions => ({
   historySize: fields.number(),
   historyTtlMs: fields.number(),
   historyMetaTtlMs: fields.number()
+})
+
+export const readTarget = (fields: FrameReader): PublishTarget => ({
+  channel: fields.text(),
+  options: readHistoryOptions(fields)
 })
 
 const SUPPRESSED_BY = [null, 'idempotency', 'version'] as const

@@ -6,20 +6,25 @@ import type {
   HistoryRange,
   JoinOrLeave,
   NewPublication,
-  Published
+  Published,
+  PublishTarget
 } from '../core/broker.js'
 import type { HistoryOptions } from '../core/options.js'
 import type { Link } from './link.js'
 import {
   readHistoryPage,
+  readList,
   readPublication,
   readPublished,
   writeHistoryOptions,
   writeHistoryRange,
+  writeList,
   writeNewPublication
 } from './messages.js'
 
 const nothing = (): void => undefined
+
+const CHANNELS_PER_FRAME = 5000
 
 /**
  * A worker's view of the channels that another process owns. All of it goes over one link, which keeps the order: what was
@@ -64,6 +69,24 @@ export class OwnedEngine implements Broker, History {
       },
       readPublished
     )
+  }
+
+  /** The publication is written once for many channels, and one frame after the other, so that neither side is busy for long. */
+  async publishToMany(targets: readonly PublishTarget[], publication: NewPublication): Promise<readonly Published[]> {
+    const published: Published[] = []
+    for (let start = 0; start < targets.length; start += CHANNELS_PER_FRAME) {
+      const together = targets.slice(start, start + CHANNELS_PER_FRAME)
+      const results = await this.#owner.ask(
+        'publishToMany',
+        (out) => {
+          writeNewPublication(out, publication)
+          writeList(out, together, (_, { channel, options }) => writeHistoryOptions(out.text(channel), options))
+        },
+        (fields) => readList(fields, readPublished)
+      )
+      for (const result of results) published.push(result)
+    }
+    return published
   }
 
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import type { NewPublication } from '../../../src/relay/core/broker.js'
+import type { NewPublication, PublishTarget } from '../../../src/relay/core/broker.js'
 import { channelKind } from '../../../src/relay/core/channels.js'
 import { ReplyError } from '../../../src/relay/core/errors.js'
 import { globTest } from '../../../src/relay/core/glob.js'
@@ -213,9 +213,9 @@ t.test('publications of one request to a channel keep their order, however long 
   const broker = Object.assign(Object.create(engine), {
     start: () => undefined,
     publish: note,
-    publishToMany: async (channels: readonly string[], publication: NewPublication) => {
+    publishToMany: async (targets: readonly PublishTarget[], publication: NewPublication) => {
       await new Promise((resolve) => setTimeout(resolve, 20))
-      return channels.map((channel) => note(channel, publication))
+      return targets.map(({ channel }) => note(channel, publication))
     }
   })
   const calls = new ApiCalls(coreRelay(FILE, { broker }).relay, new Counts(), SILENT)

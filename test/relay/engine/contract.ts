@@ -207,6 +207,73 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.same(versions(delivered.publications.map(([, publication]) => publication)), [5, 9_007_199_254_740_991, 0, 7])
     })
 
+    t.test('publishes to many channels as it does to each of them', async (t) => {
+      const { broker, delivered, publish, read } = await setUp(t)
+      if (broker.publishToMany === undefined) return
+      const channels = Array.from({ length: 300 }, (_, index) => `ns:${index}`)
+      // Every third without history; one channel twice.
+      const targets = [...channels, 'ns:1'].map((channel, index) => ({
+        channel,
+        options: index % 3 === 2 ? PLAIN : KEPT
+      }))
+      const all = (data: string, more: Partial<NewPublication> = {}) =>
+        broker.publishToMany?.(targets, { ...PLAIN_PUBLICATION, data, ...more })
+      const heard = (): unknown[] => delivered.publications.map(([, { data, offset }]) => [data, offset])
+      await publish('"first"')
+      const results = await all('"é"', { tags: '{"a":"b"}' })
+      await publish('"last"')
+      await delivered.until(4)
+
+      t.equal(results?.length, 301)
+      t.match(results?.[0], { offset: 1, suppressedBy: null })
+      t.same(results?.[2], { epoch: '', offset: 0, suppressedBy: null })
+      t.same(
+        [results?.[1], results?.[300]].map((each) => each && 'offset' in each && each.offset),
+        [2, 3]
+      )
+      t.same(heard(), [
+        ['"first"', 1],
+        ['"é"', 2],
+        ['"é"', 3],
+        ['"last"', 4]
+      ])
+      t.match((await read()).publications, [
+        { data: '"é"', tags: '{"a":"b"}', offset: 2 },
+        { offset: 3 },
+        { offset: 4 }
+      ])
+      t.match(delivered.publications[1], [
+        'ns:1',
+        { tags: '{"a":"b"}' },
+        results?.[1] && 'epoch' in results[1] && results[1].epoch
+      ])
+
+      await all('1', { idempotencyKey: 'k' })
+      const again = await all('2', { idempotencyKey: 'k' })
+      t.match(again?.[0], { offset: 2, suppressedBy: 'idempotency' })
+      t.match(again?.[2], { offset: 0, suppressedBy: 'idempotency' })
+      await all('3', { version: 5 })
+      t.match((await all('4', { version: 5 }))?.[0], { offset: 3, suppressedBy: 'version' })
+    })
+
+    t.test('publishes a long text to many channels', async (t) => {
+      const { broker, history, delivered } = await setUp(t)
+      if (broker.publishToMany === undefined) return
+      const data = JSON.stringify('x'.repeat(500_000))
+      const targets = Array.from({ length: 40 }, (_, index) => ({ channel: `ns:${index}`, options: KEPT }))
+      const results = await broker.publishToMany(targets, { ...PLAIN_PUBLICATION, data })
+      await delivered.until(1)
+
+      t.same(
+        results.map((each) => 'offset' in each && each.offset),
+        targets.map(() => 1)
+      )
+      t.equal(delivered.publications[0]?.[1].data.length, data.length)
+      for (const { channel } of targets) {
+        t.equal((await history.read(channel, ALL, KEPT)).publications[0]?.data.length, data.length)
+      }
+    })
+
     t.test('tells who comes and goes', async (t) => {
       const { broker, delivered } = await setUp(t)
       await broker.joinOrLeave('ns:1', 'join', '{"user":"u"}')

@@ -7,7 +7,7 @@ import { eventually } from '../../helper/eventually.js'
 import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
-import { Delivered, engineContract, KEPT } from './contract.js'
+import { ALL, Delivered, engineContract, KEPT } from './contract.js'
 import { redisEngine } from './redis-fixture.js'
 
 const cluster = await startRedisCluster(t)
@@ -120,6 +120,36 @@ t.test('a slot that moves to another server', async (t) => {
     await insist(channel, '3')
     await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
   })
+})
+
+t.test('a broadcast reaches a channel whose slot another server has by now', async (t) => {
+  const channels = Array.from({ length: 200 }, (_, n) => `moving:${n}`)
+  const [from, to] = cluster.redis as [Redis, Redis]
+  const moved = channels.find((channel) => {
+    const slot = slotOfTag(channelTag(channel))
+    return slot > 1 && slot < 16_384 / 3 - 1
+  }) as string
+  const slot = slotOfTag(channelTag(moved))
+  const { publishing } = await twoNodes(t, [])
+  const targets = channels.map((channel) => ({ channel, options: KEPT }))
+  const broadcast = async (data: string) => publishing.broker.publishToMany?.(targets, { ...PLAIN_PUBLICATION, data })
+  await broadcast('1')
+  const [fromId, toId] = await Promise.all([from, to].map((each) => each.call('CLUSTER', 'MYID')))
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+  const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
+  await from.call('MIGRATE', LOOPBACK, String(cluster.servers[1]?.port), '', 0, 5000, 'KEYS', ...keys)
+  for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+  const results = await broadcast('2')
+
+  for (const [index, channel] of channels.entries()) {
+    const result = results?.[index]
+    t.ok(result !== undefined && 'offset' in result && result.offset > 0, channel)
+  }
+  for (const channel of channels) {
+    const { publications } = await publishing.history.read(channel, ALL, KEPT)
+    t.equal(publications.filter(({ data }) => data === '2').length, 1, `${channel} once`)
+  }
 })
 
 t.test('a server of the cluster that dies', async (t) => {

@@ -1,10 +1,12 @@
+import type { Socket } from 'node:net'
 import t from 'tap'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import type { Link } from '../../../src/relay/workers/link.js'
 import { OwnedEngine } from '../../../src/relay/workers/owned-engine.js'
 import { OwnedPresence } from '../../../src/relay/workers/owned-presence.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/user-connections.js'
 import { startOwner } from '../../helper/owner-process.js'
-import { engineContract } from '../engine/contract.js'
+import { engineContract, KEPT } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
 
 const owner = await startOwner(t)
@@ -24,3 +26,17 @@ const workerEngine = async () => {
 
 engineContract('the engine of a worker', workerEngine)
 engineModel('the engine of a worker', workerEngine, { runs: 50 })
+
+t.test('a broadcast of 0.5 MB to 400 channels goes once from the worker to the primary', async (t) => {
+  const { broker } = await workerEngine()
+  const [stream] = owner.streams as [Socket, Socket]
+  const before = stream.bytesWritten
+  const targets = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: KEPT }))
+  const results = await broker.publishToMany(targets, {
+    ...PLAIN_PUBLICATION,
+    data: JSON.stringify('x'.repeat(500_000))
+  })
+
+  t.equal(results.length, 400)
+  t.ok(stream.bytesWritten - before < 600_000)
+})

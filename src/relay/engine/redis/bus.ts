@@ -12,6 +12,7 @@ import { IndependentServers } from './independent-servers.js'
 import type { RedisNames } from './names.js'
 import type { OpenShard, Placement } from './placement.js'
 import type { KeptPublication } from './publish-bursts.js'
+import { type BroadcastBody, type BroadcastTarget, broadcastAt, byShard } from './redis-broadcast.js'
 import type { Script } from './scripts.js'
 import { Shard } from './shard.js'
 import { Topics } from './topics.js'
@@ -33,6 +34,10 @@ export interface ChannelListener {
   /** False for a message that is not of our making. */
   message(channel: string, message: string): boolean
   mayHaveMissed(channel: string): void
+}
+
+export interface ChannelTarget extends BroadcastTarget {
+  readonly channel: string
 }
 
 /** All servers as one: finds the one that keeps a channel, and again where it has moved. */
@@ -115,6 +120,24 @@ export class Bus {
     return this.#at(channel, ({ commands }) => commands.publishKept(name, channelArguments, publication))
   }
 
+  /** One publication on many channels, sent once to each server; an answer for each channel, in their order. */
+  async publishToMany(
+    targets: readonly ChannelTarget[],
+    body: BroadcastBody
+  ): Promise<readonly (string | EngineFault)[]> {
+    const answers: (string | EngineFault)[] = []
+    const shardOf = (channel: string): Shard => this.#shardOf(channel)
+    const channels = targets.map(({ channel }) => channel)
+    const shards = await byShard(channels, shardOf, (index, fault) => (answers[index] = fault))
+    const publishAt = async ([shard, indexes]: readonly [Shard, readonly number[]]): Promise<void> => {
+      const here = indexes.map((index) => targets[index] as ChannelTarget)
+      const known = await broadcastAt(shard, here, body)
+      for (const [at, index] of indexes.entries()) answers[index] = known[at] as string | EngineFault
+    }
+    await Promise.all([...shards].map(publishAt))
+    return answers
+  }
+
   send(channel: string, command: string, args: readonly string[]): Promise<unknown> {
     return this.#at(channel, ({ commands }) => commands.send(command, args))
   }
@@ -176,15 +199,18 @@ export class Bus {
   }
 
   async #at<T>(channel: string, work: (shard: Shard) => Promise<T>): Promise<T> {
-    const placement = this.#placement
-    if (placement === null) throw new EngineFault('the engine has not been started')
     try {
-      return await work(placement.shardOf(channel))
+      return await work(this.#shardOf(channel))
     } catch (error) {
       if (!(error instanceof Moved)) throw error
-      await placement.refresh()
-      return work(placement.shardOf(channel))
+      await this.#placement?.refresh()
+      return work(this.#shardOf(channel))
     }
+  }
+
+  #shardOf(channel: string): Shard {
+    if (this.#placement === null) throw new EngineFault('the engine has not been started')
+    return this.#placement.shardOf(channel)
   }
 
   #shardsOf(name: string): readonly Shard[] {

@@ -9,17 +9,23 @@ import {
   type NewPublication,
   NO_POSITION,
   type Publication,
-  type Published
+  type Published,
+  type PublishTarget
 } from '../../core/broker.js'
 import { hasHistory } from '../../core/channels.js'
+import { EngineFault } from '../../core/engine-fault.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
-import type { ChannelOptions } from '../../core/options.js'
-import type { Bus } from './bus.js'
+import type { HistoryOptions } from '../../core/options.js'
+import { Slices } from '../../core/slices.js'
+import type { Bus, ChannelTarget } from './bus.js'
+import { Moved } from './command-link.js'
 import { decodeBody, decodeMessages, encodeBody, encodeJoinOrLeave, unplaced } from './envelope.js'
 import { PUBLISH_ONCE, READ, RESULT_KNOWN_MS } from './scripts.js'
 
 /** A place that nothing was ever published behind: who asks for made-up channels must not fill Redis with them. */
 const UNUSED_MS = 10 * 60 * 1000
+
+const WITHOUT_HISTORY: readonly string[] = ['', '', '', '']
 
 /** Publications and their history in Redis, for any number of relays. */
 export class RedisEngine implements Broker, History {
@@ -61,17 +67,14 @@ export class RedisEngine implements Broker, History {
     return this.#bus.isDelivering(channel)
   }
 
-  async publish(channel: string, publication: NewPublication, options: ChannelOptions): Promise<Published> {
+  async publish(channel: string, publication: NewPublication, options: HistoryOptions): Promise<Published> {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = encodeBody(publication, this.#nowMs())
     const name = this.#bus.names.channel(channel)
     const resultKey = idempotencyKey === '' ? '' : `${name}result:${idempotencyKey}`
     if (hasHistory(options) && !skipHistory) {
-      const { historySize, historyTtlMs, historyMetaTtlMs } = options
-      const placeTtlMs = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
-      const channelArguments = [this.#newEpoch(), String(historySize), String(historyTtlMs), String(placeTtlMs)]
       const kept = { body, version, versionEpoch, resultKey }
-      return publishedAt(await this.#bus.publishKept(channel, channelArguments, kept))
+      return publishedAt(await this.#bus.publishKept(channel, this.#channelArguments(options), kept))
     }
     if (idempotencyKey === '') {
       await this.#bus.publish(channel, unplaced(body))
@@ -88,11 +91,34 @@ export class RedisEngine implements Broker, History {
     )
   }
 
+  async publishToMany(
+    targets: readonly PublishTarget[],
+    publication: NewPublication
+  ): Promise<readonly (Published | EngineFault)[]> {
+    const { idempotencyKey, version, versionEpoch, skipHistory } = publication
+    const body = { body: encodeBody(publication, this.#nowMs()), version, versionEpoch, idempotencyKey }
+    const slices = new Slices()
+    const here: ChannelTarget[] = []
+    for (const { channel, options } of targets) {
+      if (slices.isOverAfterStep) await slices.next()
+      const channelArguments = hasHistory(options) && !skipHistory ? this.#channelArguments(options) : WITHOUT_HISTORY
+      here.push({ channel, name: this.#bus.names.channel(channel), channelArguments })
+    }
+    const outcomes: (Published | EngineFault)[] = []
+    for (const [index, answer] of (await this.#bus.publishToMany(here, body)).entries()) {
+      if (slices.isOverAfterStep) await slices.next()
+      if (!(answer instanceof EngineFault)) outcomes.push(publishedAt(answer))
+      else
+        outcomes.push(answer instanceof Moved ? await this.#publishMoved(targets[index], publication, answer) : answer)
+    }
+    return outcomes
+  }
+
   async joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void> {
     await this.#bus.publish(channel, encodeJoinOrLeave(kind, info))
   }
 
-  async read(channel: string, range: HistoryRange, options: ChannelOptions): Promise<HistoryPage> {
+  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
     const name = this.#bus.names.channel(channel)
     const { historyMetaTtlMs } = options
     const unusedMs = historyMetaTtlMs > 0 ? Math.min(historyMetaTtlMs, UNUSED_MS) : UNUSED_MS
@@ -118,6 +144,26 @@ export class RedisEngine implements Broker, History {
 
   close(): void {
     this.#bus.close()
+  }
+
+  /** A channel that moved to another server meanwhile is published to by itself. */
+  async #publishMoved(
+    target: PublishTarget | undefined,
+    publication: NewPublication,
+    moved: Moved
+  ): Promise<Published | EngineFault> {
+    if (target === undefined) return moved
+    try {
+      return await this.publish(target.channel, publication, target.options)
+    } catch (error) {
+      if (!(error instanceof EngineFault)) throw error
+      return error
+    }
+  }
+
+  #channelArguments({ historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): readonly string[] {
+    const placeTtlMs = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
+    return [this.#newEpoch(), String(historySize), String(historyTtlMs), String(placeTtlMs)]
   }
 
   #newEpoch(): string {

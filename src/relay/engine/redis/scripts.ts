@@ -34,50 +34,95 @@ export const MAX_AT_ONCE = 16
 // One expression, because each text that Lua makes on its way to a longer one costs a look at every character of it.
 const JOINED = Array.from({ length: 2 * MAX_AT_ONCE }, (_, index) => `(pieces[${index + 1}] or '')`).join(' .. ')
 
-/**
- * Appends and publishes in one step, so that the order of the history and of the messages is the same for ever. Several
- * publications at once look for their place once, and leave in one message.
- *
- * Keys: place, stream, channel, then those for the results of publications with an idempotency key. Arguments: run, command
- * that publishes, end of the channel's name, how long results are known, epoch to begin with, size and time to live of the
- * stream, time to live of the place. Then for each publication: body and its length as its readers count, version, epoch of the
- * version, which key is for its result or ''. Answers for each with p, i or v (made; suppressed by its key; by its version),
- * offset, epoch.
- */
-export const PUBLISH_KEPT = script(`${PLACE}
-local run, command, topicEnd, knownMs, newEpoch, size, ttl, placeTtl = unpack(ARGV, 1, 8)
-local place = placeOf(KEYS[1], KEYS[2], newEpoch, run)
-local epoch, offset, lastVersion, lastVersionEpoch = place[1], tonumber(place[3] or 0), place[4] or 0, place[5] or ''
-local answers, pieces = {}, {}
+// Appends and publishes in one step, so that the order of the history and of the messages is the same for ever. Several
+// publications at once look for their place once, and leave in one message. Every script with it has as its first arguments: run,
+// command that publishes, end of the channel's name, how long results are known. A publication is five arguments: body and its
+// length as its readers count, version, epoch of the version, and what `keyOf` finds the key for its result by, or ''. Answers for
+// each with p, i or v (made; suppressed by its key; by its version), offset, epoch.
+const PUBLISHING = `${PLACE}
+local run, command, topicEnd, knownMs = unpack(ARGV, 1, 4)
 
-local function append(body, length, version, versionEpoch, resultKey)
-  -- Not GET, which would fail at a key that somebody else made, when others have been appended already.
+local function publishKept(placeKey, streamKey, topic, newEpoch, size, ttl, placeTtl, publications, from, keyOf)
+  local place = placeOf(placeKey, streamKey, newEpoch, run)
+  local epoch, offset, lastVersion, lastVersionEpoch = place[1], tonumber(place[3] or 0), place[4] or 0, place[5] or ''
+  local answers, pieces = {}, {}
+
+  local function append(body, length, version, versionEpoch, resultKey)
+    -- Not GET, which would fail at a key that somebody else made, when others have been appended already.
+    local known = resultKey and redis.call('MGET', resultKey)[1]
+    if known then return 'i' .. known end
+    if version ~= '0' then
+      local isSame = versionEpoch == '' or versionEpoch == lastVersionEpoch
+      if isSame and tonumber(version) <= tonumber(lastVersion) then return 'v' .. offset .. ',' .. epoch end
+      lastVersion, lastVersionEpoch = version, versionEpoch
+    end
+    offset = offset + 1
+    local result = offset .. ',' .. epoch
+    redis.call('XADD', streamKey, 'MAXLEN', size, offset .. '-0', 'd', body)
+    if resultKey then redis.call('SET', resultKey, result, 'PX', knownMs) end
+    table.insert(pieces, 'p' .. result .. ',' .. length .. ',')
+    table.insert(pieces, body)
+    return 'p' .. result
+  end
+
+  for at = from, #publications, 5 do
+    local body, length, version, versionEpoch, resultKey = unpack(publications, at, at + 4)
+    table.insert(answers, append(body, length, version, versionEpoch, keyOf(resultKey)))
+  end
+  if pieces[1] then
+    redis.call('HSET', placeKey, 'o', offset, 'v', lastVersion, 'w', lastVersionEpoch)
+    redis.call('PEXPIRE', streamKey, ttl)
+    redis.call(command, topic .. topicEnd, #pieces == 2 and pieces[1] .. pieces[2] or ${JOINED})
+  end
+  keep(placeKey, placeTtl)
+  return answers
+end
+`
+
+/**
+ * Keys: place, stream, channel, then those for the results of publications with an idempotency key. Arguments behind the first
+ * four: epoch to begin with, size and time to live of the stream, time to live of the place, then the publications, which name the
+ * key for their result by its number.
+ */
+export const PUBLISH_KEPT = script(`${PUBLISHING}
+local newEpoch, size, ttl, placeTtl = unpack(ARGV, 5, 8)
+local function keyOf(number) return KEYS[tonumber(number)] end
+return publishKept(KEYS[1], KEYS[2], KEYS[3], newEpoch, size, ttl, placeTtl, ARGV, 9, keyOf)
+`)
+
+/**
+ * One publication on many channels of one server. Their keys are in different slots of a cluster, so they are not declared;
+ * all of them are at this server. Arguments behind the first four: key of the body or '', body where there is no key, length,
+ * version, epoch of the version, idempotency key or ''. Then for each channel: name, epoch to begin with, size ('' without
+ * history) and time to live of the stream, time to live of the place. Answers for each as the others do, or with e and an error:
+ * then nothing was published there.
+ */
+export const PUBLISH_TO_MANY = script(`${PUBLISHING}
+local bodyKey, body, length, version, versionEpoch, idempotencyKey = unpack(ARGV, 5, 10)
+if bodyKey ~= '' then body = redis.call('GET', bodyKey) end
+if not body then return redis.error_reply('BODYGONE the body of a broadcast has been deleted') end
+local function itself(key) return key end
+
+local function publish(name, newEpoch, size, ttl, placeTtl)
+  local resultKey = idempotencyKey ~= '' and name .. 'result:' .. idempotencyKey
+  if size ~= '' then
+    local publication = { body, length, version, versionEpoch, resultKey }
+    return publishKept(name .. 'place', name .. 'stream', name, newEpoch, size, ttl, placeTtl, publication, 1, itself)[1]
+  end
   local known = resultKey and redis.call('MGET', resultKey)[1]
   if known then return 'i' .. known end
-  if version ~= '0' then
-    local isSame = versionEpoch == '' or versionEpoch == lastVersionEpoch
-    if isSame and tonumber(version) <= tonumber(lastVersion) then return 'v' .. offset .. ',' .. epoch end
-    lastVersion, lastVersionEpoch = version, versionEpoch
-  end
-  offset = offset + 1
-  local result = offset .. ',' .. epoch
-  redis.call('XADD', KEYS[2], 'MAXLEN', size, offset .. '-0', 'd', body)
-  if resultKey then redis.call('SET', resultKey, result, 'PX', knownMs) end
-  table.insert(pieces, 'p' .. result .. ',' .. length .. ',')
-  table.insert(pieces, body)
-  return 'p' .. result
+  if resultKey then redis.call('SET', resultKey, '0,', 'PX', knownMs) end
+  redis.call(command, name .. topicEnd, 'p0,,' .. length .. ',' .. body)
+  return 'p0,'
 end
 
-for at = 9, #ARGV, 5 do
-  local body, length, version, versionEpoch, resultKey = unpack(ARGV, at, at + 4)
-  table.insert(answers, append(body, length, version, versionEpoch, KEYS[tonumber(resultKey)]))
+local answers = {}
+for at = 11, #ARGV, 5 do
+  local isDone, answer = pcall(publish, unpack(ARGV, at, at + 4))
+  -- Older versions of Redis fail with a text.
+  if not isDone then answer = 'e' .. (type(answer) == 'table' and answer.err or tostring(answer)) end
+  table.insert(answers, answer)
 end
-if pieces[1] then
-  redis.call('HSET', KEYS[1], 'o', offset, 'v', lastVersion, 'w', lastVersionEpoch)
-  redis.call('PEXPIRE', KEYS[2], ttl)
-  redis.call(command, KEYS[3] .. topicEnd, #pieces == 2 and pieces[1] .. pieces[2] or ${JOINED})
-end
-keep(KEYS[1], placeTtl)
 return answers
 `)
 
@@ -224,6 +269,7 @@ export const SCRIPTS: readonly Script[] = [
   LOG_COMMAND,
   READ_COMMANDS,
   PUBLISH_KEPT,
+  PUBLISH_TO_MANY,
   PUBLISH_ONCE,
   READ,
   PRESENCE_ADD,
