@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { hostname } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/address.js'
@@ -29,17 +30,18 @@ import { tokenCheck } from './token-check.js'
 
 const TICK_MS = 500
 const SWEEP_MS = 10_000
-/** When the relay leaves: so many clients a second are sent away, so that they do not all arrive elsewhere at once. */
-const FAREWELLS_PER_SECOND = 500
-const FAREWELL_STEP_MS = 20
+/** A relay that shuts down closes so many clients a second, so that they do not all arrive elsewhere at once. */
+const CLOSES_PER_SECOND = 500
+const CLOSE_STEP_MS = 20
 
 export interface RunningRelay {
   readonly relay: Relay
   readonly server: Server
   /** New rules for a relay that runs. */
   configure(config: RelayConfig): void
-  /** Takes nobody new, sends everybody away over a while, and is done when all are gone. */
+  /** Accepts nothing new, closes all clients over a while, and resolves when all are gone. */
   close(): Promise<void>
+  /** Closes all clients and connections now. */
   cutOff(): void
 }
 
@@ -134,7 +136,7 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
     log
   })
   await relay.start()
-  const server = buildServer({
+  const { server, drain } = buildServer({
     relay,
     door,
     config: current,
@@ -169,21 +171,30 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppParts): Pr
       admin.close()
       const closed = once(server, 'close')
       server.close()
-      // Publishers keep connections for their next call, which is not to be waited for.
-      const closingIdle = setInterval(() => server.closeIdleConnections(), FAREWELL_STEP_MS)
-      await sendAway(relay, config.shutdownMs)
+      drain()
+      await closeClients(relay, config.shutdownMs)
       await closed
-      for (const timer of [closingIdle, ticking, sweeping]) clearInterval(timer)
+      for (const timer of [ticking, sweeping]) clearInterval(timer)
       await fleet.close()
       await engine.close()
     },
-    cutOff: () => server.closeAllConnections()
+    cutOff: () => {
+      relay.endSome(Number.POSITIVE_INFINITY, SHUTDOWN)
+      server.closeAllConnections()
+    }
   }
 }
 
-const sendAway = async (relay: Relay, withinMs: number): Promise<void> => {
+/** Paced by the time that has passed, not by steps: a busy event loop must not leave clients without their close. */
+const closeClients = async (relay: Relay, withinMs: number): Promise<void> => {
   const clients = relay.stats().clients
-  const steps = Math.max(1, Math.floor(withinMs / FAREWELL_STEP_MS))
-  const perStep = Math.max(Math.ceil(clients / steps), Math.ceil((FAREWELLS_PER_SECOND * FAREWELL_STEP_MS) / 1000))
-  while (relay.endSome(perStep, SHUTDOWN) > 0) await new Promise((resolve) => setTimeout(resolve, FAREWELL_STEP_MS))
+  const perMs = Math.max(clients / Math.max(withinMs, 1), CLOSES_PER_SECOND / 1000)
+  const startedAt = performance.now()
+  let closed = 0
+  for (;;) {
+    const due = Math.ceil((performance.now() - startedAt + CLOSE_STEP_MS) * perMs)
+    if (relay.endSome(due - closed, SHUTDOWN) === 0) return
+    closed = due
+    await setTimeout(CLOSE_STEP_MS)
+  }
 }

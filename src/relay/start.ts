@@ -17,7 +17,7 @@ import { PRIMARY_TIMES, type PrimaryTimes, runPrimary } from './workers/primary.
 import { runWorker } from './workers/worker.js'
 
 const VERSION = 'gatehouse-relay 0.1.0'
-/** What a client that was sent away may take to answer, and some more. */
+/** How long a client may take to answer the close, and some more. */
 const GOODBYE_MS = 6000
 /** A worker that is leaving is waited for longer than it waits itself. */
 const WORKER_MS = 3000
@@ -34,7 +34,7 @@ class ConfigFile {
 const startAlone = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
   const { server, configure, close, cutOff } = await buildRelay(config, { log, version: VERSION })
-  closeOnSignal({ close, cutOff }, log, config.shutdownMs + GOODBYE_MS)
+  closeOnSignal({ close, cutOff, abandon: cutOff }, log, () => config.shutdownMs + GOODBYE_MS)
   const reloadConfig = (): void => {
     const reload = reloadConfigFile(config, environment, new ConfigFile().read)
     if (!reload.ok) {
@@ -63,7 +63,7 @@ const startWorkers = async (
     file,
     log,
     times,
-    graceMs: config.shutdownMs + GOODBYE_MS + WORKER_MS,
+    graceMs: ({ shutdownMs }) => shutdownMs + GOODBYE_MS + WORKER_MS,
     nowMs: Date.now,
     monotonicMs,
     newEpoch,

@@ -11,6 +11,8 @@ export interface Closable {
   close: () => Promise<void>
   /** Drops what is still in flight, so that `close` can resolve. */
   cutOff: () => void
+  /** What is done before an immediate end, without waiting. */
+  abandon?: () => void
 }
 
 /**
@@ -19,12 +21,16 @@ export interface Closable {
  * An uncaught error closes the program too, because its state is unknown, and it exits with 1. The returned function
  * closes the program without a signal.
  */
-export const closeOnSignal = (program: Closable, log: Logger, graceMs = GRACE_MS): (() => void) => {
+export const closeOnSignal = (program: Closable, log: Logger, grace: () => number = () => GRACE_MS): (() => void) => {
   let closingSince: number | null = null
 
   const leave = async (exitCode: number): Promise<void> => {
-    if (closingSince !== null) process.exit(1)
+    if (closingSince !== null) {
+      program.abandon?.()
+      process.exit(1)
+    }
     closingSince = monotonicMs()
+    const graceMs = grace()
     setTimeout(() => {
       log.warn({ graceMs }, 'cutting off what is still in flight')
       program.cutOff()

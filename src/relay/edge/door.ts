@@ -70,9 +70,13 @@ export class Door {
     if (!this.allowsOrigin(request)) return 403
     const address = this.#addressOf(request)
     if (this.#isClosed) return this.#refuse('limit')
-    return after(this.#admission.enter(address, this.#limits), (refusal) =>
-      refusal === null ? { address, leave: () => this.#admission.leave(address) } : this.#refuse(refusal)
-    )
+    return after(this.#admission.enter(address, this.#limits), (refusal) => {
+      if (refusal !== null) return this.#refuse(refusal)
+      if (!this.#isClosed) return { address, leave: () => this.#admission.leave(address) }
+      // Closed while the admission was asked.
+      this.#admission.leave(address)
+      return this.#refuse('limit')
+    })
   }
 
   #refuse(refusal: Refusal): number {

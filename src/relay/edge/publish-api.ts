@@ -38,12 +38,15 @@ export const publishApi =
       answer(response, 405, '', ['Allow', 'POST'])
       return
     }
+    if (isLeaving()) {
+      request.resume()
+      answer(response, 503, '', ['Connection', 'close'])
+      return
+    }
     const asStatus = (request.headers['x-centrifugo-error-mode'] ?? errorMode) === 'transport'
     readBody(request, response, maxBodyBytes, (body) => {
-      if (isLeaving() && method === '') {
-        answer(response, 503)
-        return
-      }
+      // Answered already, because the relay shut down while the body was on its way.
+      if (response.headersSent) return
       void respond(response, asStatus, () => (method === '' ? calls.many(body) : calls.one(method, body)), failed)
     })
   }

@@ -4,6 +4,7 @@ import type { RelayConfig } from '../config.js'
 import type { Log } from '../core/context.js'
 import type { Relay } from '../core/relay.js'
 import { ApiCalls, type ApiWatch } from './api-calls.js'
+import { ConnectionDrain } from './connection-drain.js'
 import { failRequest, reportFailure } from './contain.js'
 import type { Door } from './door.js'
 import { emulation } from './emulation.js'
@@ -29,8 +30,14 @@ export interface ServerParts {
   readonly routes: Readonly<Record<string, HttpRoute>>
 }
 
+export interface RelayServer {
+  readonly server: Server
+  /** Ends the HTTP connections, each after the requests that have arrived. WebSockets stay. */
+  drain(): void
+}
+
 /** The only file that knows paths. */
-export const buildServer = (parts: ServerParts): Server => {
+export const buildServer = (parts: ServerParts): RelayServer => {
   const { relay, door, config, log, watch, troubles, rejections, routes } = parts
   const upgrade = webSocketUpgrade(relay, door)
   const calls = new ApiCalls(relay, watch, log)
@@ -86,8 +93,10 @@ export const buildServer = (parts: ServerParts): Server => {
     }
   )
   keepAllHeaderLines(server)
+  const connections = new ConnectionDrain(server)
   onUpgrade(server, (request, socket, head) => {
     try {
+      connections.release(request.socket)
       if (hasTooManyHeaderLines(request)) refuseUpgrade(socket, 431)
       else upgrade(request, socket, head)
     } catch (error) {
@@ -104,7 +113,7 @@ export const buildServer = (parts: ServerParts): Server => {
     // Not left half open for as long as the other side likes.
     socket.end(emptyAnswer(status), () => socket.destroy())
   })
-  return server
+  return { server, drain: () => connections.drain() }
 }
 
 /** For receiving a whole request, whatever its path. */

@@ -34,7 +34,8 @@ export interface ConfigWithFile {
 
 export interface PrimaryParts extends MemoryParts, ConfigWithFile {
   readonly log: Logger
-  readonly graceMs: number
+  /** How long the workers may take to stop. */
+  readonly graceMs: (config: RelayConfig) => number
   readonly times: PrimaryTimes
   /** Reads the file again. */
   readonly reload: (current: RelayConfig) => { readonly outcome: Reload; readonly file: string | null }
@@ -101,7 +102,7 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
     else log.error({ needsRestart, workers: unreached }, 'config not applied in all workers')
   }
 
-  closeOnSignal({ close: () => workers.stop(), cutOff: () => workers.kill() }, log, graceMs)
+  closeOnSignal({ close: () => workers.stop(), cutOff: () => workers.kill() }, log, () => graceMs(config))
   const address = await workers.start()
   onHangup(() => void configure())
   return address

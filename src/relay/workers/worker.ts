@@ -28,14 +28,21 @@ export const runWorker = async (parts: WorkerParts): Promise<void> => {
   const link = new Link(new Socket({ fd: LINK_FD, readable: true, writable: true }), (error) => {
     throw error
   })
-  // Without the owner there is nothing to serve. It has been restarted, or it will be.
-  void link.closed.then(() => process.exit(1))
+  // Without the primary there is nothing to serve. It has been restarted, or it will be.
+  const orphaned = { leave: (): void => undefined }
+  const end = (): never => {
+    orphaned.leave()
+    process.exit(1)
+  }
+  void link.closed.then(end)
+  // First, because Node's cluster ends the process on this event.
+  process.prependOnceListener('disconnect', end)
   // It may be told to stop before it has begun.
   link.hears({ stop: () => process.exit(0) })
   link.answers({ ping: () => done })
   const begun = await beginning(link)
   try {
-    await serve(link, begun, parts)
+    await serve(link, begun, orphaned, parts)
   } catch (error) {
     link.tell('failed', (out) => out.text(error instanceof Error ? error.message : String(error)))
     link.end()
@@ -48,7 +55,12 @@ interface Begun {
   readonly file: { text: string; changed: () => void }
 }
 
-const serve = async (link: Link, begun: Begun, { environment, version, goodbyeMs }: WorkerParts): Promise<void> => {
+const serve = async (
+  link: Link,
+  begun: Begun,
+  orphaned: { leave: () => void },
+  { environment, version, goodbyeMs }: WorkerParts
+): Promise<void> => {
   const { number, file } = begun
   let config = relayConfig(environment, () => file.text)
   const log = createLogger({ name: 'relay', level: config.logLevel }).child({ worker: number })
@@ -63,6 +75,8 @@ const serve = async (link: Link, begun: Begun, { environment, version, goodbyeMs
     admission: new SharedAdmission(link),
     metricsOfAll: (own) => metricsOfAll(link, own)
   })
+  // The clients are closed with 3001: they reconnect at once, to whichever relay there is.
+  orphaned.leave = cutOff
   file.changed = () => {
     const reload = reloadConfigFile(config, environment, () => file.text)
     if (!reload.ok) throw new Error(reload.faults.join('; '))
@@ -72,7 +86,8 @@ const serve = async (link: Link, begun: Begun, { environment, version, goodbyeMs
   // It may have changed while the relay was built.
   file.changed()
   const { address, port } = await listen(server, config.listen)
-  link.hears({ stop: closeOnSignal({ close, cutOff }, log, config.shutdownMs + goodbyeMs) })
+  const stop = closeOnSignal({ close, cutOff, abandon: cutOff }, log, () => config.shutdownMs + goodbyeMs)
+  link.hears({ stop })
   link.tell('listening', (out) => out.text(address).number(port))
 }
 

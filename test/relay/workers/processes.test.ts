@@ -223,8 +223,8 @@ t.test('a relay whose owner is killed', async (t) => {
   const client = await connectedClient(t, relay.url)
   relay.program.signal('SIGKILL')
 
-  t.test('ends as a whole, so that it can be started again', async (t) => {
-    t.equal(await client.closed, '1006')
+  t.test('closes its clients and ends as a whole, so that it can be started again', async (t) => {
+    t.equal(await client.closed, '3001 shutdown')
     await until(() => !pids.some(isAlive))
     await t.rejects(send(relay.url, '/health'), { code: 'ECONNREFUSED' })
   })
