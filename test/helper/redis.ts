@@ -12,6 +12,8 @@ import { LOOPBACK, onFreePort } from './free-port.js'
 export interface TestRedis {
   readonly url: string
   readonly port: number
+  /** Where it keeps its data, if it was started with arguments that make it do so. */
+  readonly folder: string
   /** As a power cut would: no farewell to clients. Resolves when it is gone. */
   kill(): Promise<void>
   /** Back on the same port, with no memory of before. */
@@ -52,6 +54,7 @@ export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = 
   return {
     url: `redis://${LOOPBACK}:${port}`,
     port,
+    folder,
     kill,
     async restart() {
       await kill()

@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import type { Child, Exit, Teardown } from '../helper/child.js'
+import { freePort, LOOPBACK } from '../helper/free-port.js'
+import { startProgram } from '../helper/program.js'
+import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
+
+const POLL_MS = 50
+const REQUEST_MS = 2_000
+/** Far longer than a start or a shutdown takes on a busy machine. */
+const PATIENCE_MS = 120_000
+
+/** On a busy machine a relay may give up its start before Redis answers; this says that it has exited for that reason. */
+const NO_REDIS = /^relay: cannot start: Redis /m
+const START_ATTEMPTS = 5
+
+export interface RelayProcessOptions {
+  readonly name: string
+  readonly config: string
+  readonly env: Readonly<Record<string, string>>
+  /** Called for an exit that the test did not cause. */
+  readonly onUnexpectedExit: (name: string, description: string) => void
+}
+
+/** One relay, started from the built program, that the test kills, stops, freezes and starts again on the same port. */
+export class RelayProcess {
+  readonly name: string
+  readonly port: number
+  readonly url: string
+  readonly #t: Teardown
+  readonly #options: RelayProcessOptions
+  #child: Child | null = null
+  #isExitExpected = false
+
+  static async start(t: Teardown, options: RelayProcessOptions): Promise<RelayProcess> {
+    const relay = new RelayProcess(t, options, await freePort())
+    await relay.start()
+    return relay
+  }
+
+  private constructor(t: Teardown, options: RelayProcessOptions, port: number) {
+    this.#t = t
+    this.#options = options
+    this.name = options.name
+    this.port = port
+    this.url = `http://${LOOPBACK}:${port}`
+  }
+
+  /** Resolves when the relay is healthy. As a supervisor does, it starts a relay again that did not reach its Redis. */
+  async start(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const child = await this.#spawn()
+      try {
+        await this.healthy()
+        return
+      } catch (error) {
+        if (attempt === START_ATTEMPTS || !NO_REDIS.test(child.stderr)) throw error
+      }
+    }
+  }
+
+  async #spawn(): Promise<Child> {
+    const child = await startProgram(this.#t, 'dist/src/relay/main.js', {
+      RELAY_PORT: String(this.port),
+      RELAY_CONFIG: this.#options.config,
+      REALTIME_HMAC_SECRET: HMAC_SECRET,
+      REALTIME_API_KEY: API_KEY,
+      ...this.#options.env
+    })
+    this.#isExitExpected = false
+    this.#child = child
+    void child.exited.then((exit) => this.#exited(child, exit))
+    return child
+  }
+
+  async healthy(): Promise<void> {
+    const child = this.#running
+    let hasExited = false
+    void child.exited.then(() => {
+      hasExited = true
+    })
+    await within(`${this.name} is healthy`, async () => {
+      if (hasExited) throw new Error(`${this.name} has ended`)
+      return this.#answers()
+    })
+  }
+
+  async kill(): Promise<void> {
+    this.#isExitExpected = true
+    const child = this.#running
+    child.signal('SIGKILL')
+    await child.exited
+    // Workers end shortly after their primary; the port is free then.
+    await within(`the port of ${this.name} is free`, async () => !(await this.#accepts()))
+  }
+
+  /** Sends SIGTERM; an exit code other than 0 is reported. */
+  async stop(): Promise<void> {
+    this.#isExitExpected = true
+    const child = this.#running
+    child.signal('SIGTERM')
+    const { code, signal } = await child.exited
+    if (code !== 0) this.#options.onUnexpectedExit(this.name, `exit with ${code ?? signal} after SIGTERM`)
+  }
+
+  freeze(): void {
+    this.#running.signal('SIGSTOP')
+  }
+
+  thaw(): void {
+    this.#running.signal('SIGCONT')
+  }
+
+  /** Reads the config file again. */
+  reload(): void {
+    this.#running.signal('SIGHUP')
+  }
+
+  /** The ids of the processes that the relay has started. */
+  workers(): readonly number[] {
+    const { pid } = this.#running
+    const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+    return list === '' ? [] : list.split(' ').map(Number)
+  }
+
+  get #running(): Child {
+    if (this.#child === null) throw new Error(`${this.name} has not been started`)
+    return this.#child
+  }
+
+  #exited(child: Child, { code, signal }: Exit): void {
+    if (child !== this.#child || this.#isExitExpected || NO_REDIS.test(child.stderr)) return
+    this.#options.onUnexpectedExit(this.name, `exit with ${code ?? signal}\n${child.stderr}${tail(child.stdout)}`)
+  }
+
+  async #answers(): Promise<boolean> {
+    try {
+      const response = await fetch(`${this.url}/health`, { signal: AbortSignal.timeout(REQUEST_MS) })
+      await response.arrayBuffer()
+      return response.status === 200
+    } catch {
+      return false
+    }
+  }
+
+  async #accepts(): Promise<boolean> {
+    try {
+      await fetch(`${this.url}/health`, { signal: AbortSignal.timeout(REQUEST_MS) })
+      return true
+    } catch {
+      return false
+    }
+  }
+}
+
+const LAST_LINES = 20
+
+const tail = (text: string): string => text.split('\n').slice(-LAST_LINES).join('\n')
+
+/** Polls until it is so; the deadline is for a relay that never becomes healthy, not for a slow machine. */
+export const within = async (
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  deadlineMs = PATIENCE_MS
+): Promise<void> => {
+  const deadline = performance.now() + deadlineMs
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs / 1000} s in vain until ${what}`)
+    await setTimeout(POLL_MS)
+  }
+}
