@@ -10,6 +10,9 @@ const REQUEST_MS = 2_000
 /** Far longer than a start or a shutdown takes on a busy machine. */
 const PATIENCE_MS = 120_000
 
+const EXPECTED_EXITS = 'a process ends only when the test ends it'
+const NO_ERRORS = 'the relay has no unexpected errors'
+
 /** On a busy machine a relay may give up its start before Redis answers; this says that it has exited for that reason. */
 const NO_REDIS = /^relay: cannot start: Redis /m
 const START_ATTEMPTS = 5
@@ -18,8 +21,8 @@ export interface RelayProcessOptions {
   readonly name: string
   readonly config: string
   readonly env: Readonly<Record<string, string>>
-  /** Called for an exit that the test did not cause. */
-  readonly onUnexpectedExit: (name: string, description: string) => void
+  /** Called for an exit that the test did not cause, and for unexpected errors that the relay has counted. */
+  readonly onFailure: (name: string, rule: string, description: string) => void
 }
 
 /** One relay, started from the built program, that the test kills, stops, freezes and starts again on the same port. */
@@ -98,9 +101,11 @@ export class RelayProcess {
   async stop(): Promise<void> {
     this.#isExitExpected = true
     const child = this.#running
+    const errors = await this.#unexpectedErrors()
+    if (errors > 0) this.#options.onFailure(this.name, NO_ERRORS, `${errors} unexpected errors\n${tail(child.stdout)}`)
     child.signal('SIGTERM')
     const { code, signal } = await child.exited
-    if (code !== 0) this.#options.onUnexpectedExit(this.name, `exit with ${code ?? signal} after SIGTERM`)
+    if (code !== 0) this.#options.onFailure(this.name, EXPECTED_EXITS, `exit with ${code ?? signal} after SIGTERM`)
   }
 
   freeze(): void {
@@ -130,7 +135,19 @@ export class RelayProcess {
 
   #exited(child: Child, { code, signal }: Exit): void {
     if (child !== this.#child || this.#isExitExpected || NO_REDIS.test(child.stderr)) return
-    this.#options.onUnexpectedExit(this.name, `exit with ${code ?? signal}\n${child.stderr}${tail(child.stdout)}`)
+    const description = `exit with ${code ?? signal}\n${child.stderr}${tail(child.stdout)}`
+    this.#options.onFailure(this.name, EXPECTED_EXITS, description)
+  }
+
+  /** How many the relay has counted since its start; 0 where it does not answer. */
+  async #unexpectedErrors(): Promise<number> {
+    try {
+      const response = await fetch(`${this.url}/metrics`, { signal: AbortSignal.timeout(REQUEST_MS) })
+      const counts = (await response.text()).matchAll(/^relay_unexpected_errors_total\{.*\} (\d+)$/gm)
+      return [...counts].reduce((total, [, count]) => total + Number(count), 0)
+    } catch {
+      return 0
+    }
   }
 
   async #answers(): Promise<boolean> {

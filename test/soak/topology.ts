@@ -148,7 +148,7 @@ export class RedisNodes extends Topology {
           name: `redis/node-${index + 1}`,
           config,
           env: { RELAY_ENGINE: 'redis', REDIS_URL: url },
-          onUnexpectedExit: unexpectedExit(report)
+          onFailure: processFailure(report)
         })
       )
     )
@@ -167,7 +167,7 @@ export class WorkerRelay extends Topology {
       name: 'workers/relay',
       config,
       env: { RELAY_WORKERS: String(WORKERS) },
-      onUnexpectedExit: unexpectedExit(report)
+      onFailure: processFailure(report)
     })
     const topology = new WorkerRelay('workers', [relay], config, options)
     await topology.allServe()
@@ -195,13 +195,7 @@ const writeConfig = (folder: string, name: string): string => {
   return config
 }
 
-const unexpectedExit =
+const processFailure =
   (report: Report) =>
-  (subject: string, received: string): void =>
-    report({
-      subject,
-      channel: '',
-      rule: 'a process ends only when the test ends it',
-      expected: 'a running process',
-      received
-    })
+  (subject: string, rule: string, received: string): void =>
+    report({ subject, channel: '', rule, expected: 'a relay that serves its clients', received })
