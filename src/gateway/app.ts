@@ -5,10 +5,10 @@ import type { Logger } from 'pino'
 import packageFile from '../../package.json' with { type: 'json' }
 import { AddressSet } from '../shared/address.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
+import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { secretKey } from '../shared/jwt.js'
 import { withoutRedaction } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { isApiPath } from './access.js'
 import { answerWatch } from './answered.js'
 import { openApiDocument } from './api-docs/openapi.js'
 import { API_DOCS_PATHS, apiDocs } from './api-docs/routes.js'
@@ -31,11 +31,12 @@ import { openBackend } from './proxy/backend.js'
 import { forwarder } from './proxy/forward.js'
 import { mountRoutes } from './proxy/mount.js'
 import { refuser } from './refuse.js'
-import { beginRequest, decorateRequestContext } from './request-context.js'
+import { beginRequest, decorateRequestContext, tooManyHeaderLines } from './request-context.js'
 import { requestId } from './request-id.js'
 import { logRequests } from './request-log.js'
 import { KnownPaths, MAX_URL_LENGTH } from './request-path.js'
-import { catchAll, FORWARDED_METHODS } from './routes/catch-all.js'
+import { originForm } from './request-target.js'
+import { catchAll } from './routes/catch-all.js'
 import type { RouteTable } from './routes/declare.js'
 import { developmentRoutes } from './routes/development.js'
 import { routeTables } from './routes/index.js'
@@ -105,10 +106,11 @@ export const buildGateway = async (
       // The router refuses these before any hook runs.
       beginRequest(request, reply, watch)
       reply.headers(headerTable).header('x-request-id', request.id)
-      refuse(error, reply)
+      refuse(tooManyHeaderLines(request) ?? error, reply)
     },
     clientErrorHandler: answerUnreadable(headerTable, countRefusal)
   })
+  keepAllHeaderLines(app.server)
   answerExpectation(app.server, headerTable, countRefusal)
   refuseTunnels(app.server, headerTable, countRefusal)
   await app.register(cookie, { hook: false })
@@ -125,9 +127,8 @@ export const buildGateway = async (
   oidc?.watch(app)
 
   app.setErrorHandler((error: FastifyError, _request, reply) => refuse(error, reply))
-  app.setNotFoundHandler(({ path }, reply) =>
-    refuse(isApiPath(path) ? methodNotAllowed() : new Refusal('NOT_FOUND'), reply)
-  )
+  // Every `/api/` path has a route for each method that is served, so these are paths outside `/api/`.
+  app.setNotFoundHandler((_request, reply) => refuse(new Refusal('NOT_FOUND'), reply))
 
   const backendWatch = watchBackend(metrics)
   const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: backendWatch, log })
@@ -162,6 +163,7 @@ const serverOptions = (config: GatewayConfig) => {
     // Whoever has something to say is given the log. The framework's would cost a logger and two listeners per request.
     logger: false,
     genReqId: requestId,
+    rewriteUrl: originForm,
     trustProxy: config.trustedProxies.length > 0 && ((address: string) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,
     // As long as a whole address: a parameter that the router finds too long would fall through to the catch-all, unchecked.
@@ -180,7 +182,3 @@ const serverOptions = (config: GatewayConfig) => {
 
 const declaredPaths = (tables: readonly RouteTable[]): string[] =>
   tables.flatMap(({ rows }) => rows.map(({ path }) => path))
-
-// Every `/api/` path has a route for the methods that are forwarded: what finds none has another method.
-const methodNotAllowed = (): Refusal =>
-  new Refusal('METHOD_NOT_ALLOWED', { headers: { allow: FORWARDED_METHODS.join(', ') } })

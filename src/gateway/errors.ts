@@ -78,9 +78,27 @@ const FRAMEWORK_CODES: Readonly<Record<string, RefusalCode>> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE'
 }
 
-/** Any error as the refusal it amounts to; what nobody foresaw is our fault. */
+// Every other framework error below 500 is the client's fault too. Its status has no code of ours: MALFORMED_REQUEST.
+const CODES_BY_STATUS: Readonly<Record<number, RefusalCode>> = {
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  408: 'REQUEST_TIMEOUT',
+  413: 'BODY_TOO_LARGE',
+  414: 'URI_TOO_LONG',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'RATE_LIMITED',
+  431: 'HEADERS_TOO_LARGE'
+}
+
+/** Maps any error to a refusal. An error of unknown origin is a fault of the gateway. */
 export const refusalOf = (error: unknown): Refusal => {
   if (error instanceof Refusal) return error
-  const code = FRAMEWORK_CODES[(error as { code?: string } | null)?.code ?? '']
-  return new Refusal(code ?? 'INTERNAL', { cause: error })
+  const { code = '', statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number }
+  const known = FRAMEWORK_CODES[code]
+  if (known !== undefined) return new Refusal(known, { cause: error })
+  if (isFrameworkCode(code) && statusCode >= 400 && statusCode < 500)
+    return new Refusal(CODES_BY_STATUS[statusCode] ?? 'MALFORMED_REQUEST', { cause: error })
+  return new Refusal('INTERNAL', { cause: error })
 }
+
+const isFrameworkCode = (code: unknown): boolean => typeof code === 'string' && code.startsWith('FST_')

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { MUTATING_METHODS, READING_METHODS } from './access.js'
+import { SERVED_METHODS } from './access.js'
 import { Refusal, type RefusalCode, refusalBody, refusalOf } from './errors.js'
 import { refusalHeaders } from './refuse.js'
 import { requestId } from './request-id.js'
@@ -77,7 +77,7 @@ export const refuseTunnels = (server: Server, table: HeaderTable, count: (code: 
   })
 }
 
-const ALLOW = { allow: [...READING_METHODS, ...MUTATING_METHODS].toSorted().join(', ') }
+const ALLOW = { allow: [...SERVED_METHODS].join(', ') }
 
 /**
  * For the end of the program. A server that closes takes its idle connections along, but neither those that have yet to

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalAddress } from '../shared/address.js'
 import type { AppClaims } from '../shared/app-token.js'
-import type { RefusalCode } from './errors.js'
+import { hasTooManyHeaderLines } from '../shared/header-lines.js'
+import { Refusal, type RefusalCode } from './errors.js'
 import type { SessionCookie } from './session/credentials.js'
 
 declare module 'fastify' {
@@ -36,9 +37,13 @@ export const decorateRequestContext = (app: FastifyInstance, watch: AnswerWatch)
   // At once, because a request whose answer is out has lost its socket.
   app.addHook('onRequest', (request, reply, done) => {
     beginRequest(request, reply, watch)
-    done()
+    done(tooManyHeaderLines(request))
   })
 }
+
+/** Refused before any rule looks at a header. */
+export const tooManyHeaderLines = ({ raw }: FastifyRequest): Refusal | undefined =>
+  hasTooManyHeaderLines(raw) ? new Refusal('HEADERS_TOO_LARGE', { headers: { connection: 'close' } }) : undefined
 
 /** For those too that the router refuses before any hook runs. */
 export const beginRequest = (request: FastifyRequest, reply: FastifyReply, watch: AnswerWatch): void => {

@@ -156,7 +156,7 @@ const CASES: readonly Case[] = [
     code: 'UNSUPPORTED_MEDIA_TYPE',
     status: 415,
     of: 'a content type that is none',
-    ask: post('/api/unknown', { ...browserHeaders(), 'content-type': 'garbage;;' })
+    ask: post('/api/zones', { ...browserHeaders(), 'content-type': 'garbage;;' })
   },
   {
     code: 'EXPECTATION_FAILED',

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import { isApiPath, SERVED_METHODS } from '../access.js'
 import { Refusal } from '../errors.js'
+import { HOST } from '../forwarded.js'
 import { canonicalPath, type KnownPaths, MAX_URL_LENGTH } from '../request-path.js'
 
-/** Before any rule is asked: the request must have one path, one host and a version that we speak. */
+/** Before any rule is asked: the request must have one path, one host, and a version and method that we serve. */
 export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPaths): void => {
   app.addHook('onRequest', (request, _reply, done) => {
     const { url = '', httpVersion, rawHeaders, headers } = request.raw
@@ -17,12 +19,16 @@ export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPath
     const path = canonicalPath(url)
     if (path === null || knownPaths.isMisspelt(path)) return done(new Refusal('AMBIGUOUS_PATH'))
     request.path = path
+    if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(path))
     done()
   })
 }
 
-// A name or address, and a port: what else stands there is meant for somebody who builds an address from it.
-const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(?::\d{0,5})?$/
+/** Refused here and not by the router, because the framework would look at the body of some of these methods first. */
+const methodNotServed = (path: string): Refusal =>
+  isApiPath(path)
+    ? new Refusal('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
+    : new Refusal('NOT_FOUND')
 
 const isPlainTransfer = (coding: string | undefined): boolean =>
   coding === undefined || coding.toLowerCase() === 'chunked'

@@ -3,6 +3,7 @@ import { sameSecret } from '../../shared/same-secret.js'
 import { isApiPath, MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { Refusal } from '../errors.js'
+import { browserHost } from '../forwarded.js'
 import { cookieValues } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 
@@ -19,12 +20,17 @@ export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens
     done(new Refusal('CSRF_MISMATCH'))
   })
 
-  const isFromForeignPage = ({ headers, host }: FastifyRequest): boolean => {
+  const isFromForeignPage = (request: FastifyRequest): boolean => {
+    const { headers } = request
     const origin = headers.origin === undefined ? undefined : withoutDefaultPort(headers.origin.toLowerCase())
     if (origin !== undefined && allowedOrigins.has(origin)) return false
     if (headers['sec-fetch-site'] === 'cross-site') return true
     // Not every client is a browser; those that are send an Origin with what changes something.
-    return origin !== undefined && origin !== config.publicOrigin && !isOriginOfHost(origin, host.toLowerCase())
+    return (
+      origin !== undefined &&
+      origin !== config.publicOrigin &&
+      !isOriginOfHost(origin, browserHost(request).toLowerCase())
+    )
   }
 
   const carriesTokenPair = ({ headers }: FastifyRequest): boolean => {

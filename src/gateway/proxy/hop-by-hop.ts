@@ -12,10 +12,12 @@ export const HOP_BY_HOP = [
   'http2-settings'
 ]
 
-const NO_NAMES: readonly string[] = []
+const NO_NAMES: ReadonlySet<string> = new Set()
 
-/** Headers that the `Connection` header names belong to the connection too. */
-export const namesInConnection = (connection: string | undefined): readonly string[] =>
+/** Headers that the `Connection` header names belong to the connection too. A set, because a client may name thousands. */
+export const namesInConnection = (connection: string | undefined): ReadonlySet<string> =>
   connection === undefined || connection === 'keep-alive' || connection === 'close'
     ? NO_NAMES
-    : connection.split(',').map((name) => name.trim().toLowerCase())
+    : new Set(connection.toLowerCase().split(',').map(trimmed))
+
+const trimmed = (name: string): string => name.trim()

@@ -12,7 +12,7 @@ import { Refusal } from '../errors.js'
 export const acceptJsonOnly = (scope: FastifyInstance): void => {
   const parseSafely = scope.getDefaultJsonParser('error', 'error')
   scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+  scope.addContentTypeParser(JSON_TYPE, { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     if (!isPlainUtf8(request)) return done(new Refusal('UNSUPPORTED_MEDIA_TYPE'))
     // Many clients announce JSON and then have nothing to say.
     if (bytes.length === 0) return done(null, undefined)
@@ -27,27 +27,37 @@ export const acceptJsonOnly = (scope: FastifyInstance): void => {
   })
 }
 
+// RFC 6839: `application/merge-patch+json` and its like are JSON. The framework gives the type in small letters.
+const JSON_TYPE = /^application\/(?:json|[\w.!#$&^+-]+\+json)(?:;|$)/
+
+/** The media type of a JSON body without its parameters, for the header of the body that is written anew. */
+export const jsonMediaType = (contentType = 'application/json'): string =>
+  contentType === 'application/json' ? contentType : contentType.replace(/;.*$/s, '').trim().toLowerCase()
+
 // Every mention counts: of two, somebody further on might believe the other one.
 const CHARSET = /charset[*\d]*\s*=\s*"?([^\s;"]*)/gi
+
+// The WHATWG encoding standard gives UTF-8 both names.
+const UTF8_NAMES: ReadonlySet<string> = new Set(['utf-8', 'utf8'])
 
 const isPlainUtf8 = ({ headers }: FastifyRequest): boolean => {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') return false
   const contentType = headers['content-type'] ?? ''
   // What nearly everybody sends needs no second look.
-  return contentType === 'application/json' || charsetsOf(contentType).every((charset) => charset === 'utf-8')
+  return contentType === 'application/json' || charsetsOf(contentType).every((charset) => UTF8_NAMES.has(charset))
 }
 
 const charsetsOf = (contentType: string): string[] =>
   [...contentType.matchAll(CHARSET)].map(([, charset = '']) => charset.toLowerCase())
 
 /**
- * A number that would be another one on the way through: an integer that JavaScript rounds and the backend might not, or
- * one so large that it would be written as null. Only for text that is JSON.
+ * Whether a number would have another value once it is written anew, because a double cannot represent it. Only for text
+ * that is JSON.
  */
 const holdsInexactNumber = (text: string): boolean => {
-  // Hardly any body has so many digits in a row, or such an exponent: the rest is not looked at.
-  if (!/\d{16}|e\+?\d{3}/i.test(text)) return false
+  // A double keeps every number of 15 digits with an exponent of two digits, so most bodies need no second look.
+  if (!/[\d.]{16}|e[+-]?\d{3}/i.test(text)) return false
   const tokens = /"|-?\d[\d.eE+-]*/g
   for (let token = tokens.exec(text); token !== null; token = tokens.exec(text)) {
     if (token[0] === '"') tokens.lastIndex = endOfString(text, tokens.lastIndex)
@@ -58,7 +68,26 @@ const holdsInexactNumber = (text: string): boolean => {
 
 const isExact = (number: string): boolean => {
   const value = Number(number)
-  return Number.isSafeInteger(value) || (Number.isFinite(value) && !/^-?\d+(?:\.0+)?$/.test(number))
+  return Number.isFinite(value) && sameDecimal(decimalOf(number), decimalOf(String(value)))
+}
+
+/** The value `0.<digits> * 10^exponent`, without zeros at either end of the digits. */
+interface Decimal {
+  readonly digits: string
+  readonly exponent: number
+}
+
+const sameDecimal = (one: Decimal, other: Decimal): boolean =>
+  one.digits === other.digits && (one.digits === '' || one.exponent === other.exponent)
+
+const decimalOf = (number: string): Decimal => {
+  const [, whole = '', fraction = '', power = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e(.*))?$/i.exec(number) ?? []
+  const digits = whole + fraction
+  let start = 0
+  while (digits[start] === '0') start += 1
+  let end = digits.length
+  while (end > start && digits[end - 1] === '0') end -= 1
+  return { digits: digits.slice(start, end), exponent: whole.length - start + Number(power) }
 }
 
 /** By hand, because a pattern that looks for pairs of quotes takes minutes over some texts and ends the stack over others. */
@@ -76,7 +105,7 @@ const isEscaped = (text: string, place: number): boolean => {
 
 const inexactNumber = (): Refusal =>
   new Refusal('VALIDATION_FAILED', {
-    details: [{ path: '', message: 'holds a number that is too large to be exact; send it as text' }]
+    details: [{ path: '', message: 'holds a number that a double cannot represent exactly; send it as text' }]
   })
 
 /** Checks a body against its schema and writes it as the backend gets it; null where there is none. */

@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { browserHost, browserProtocol } from '../forwarded.js'
 import { forwardedAuthorization } from '../session/credentials.js'
 import { HOP_BY_HOP, namesInConnection } from './hop-by-hop.js'
+import { jsonMediaType } from './json-body.js'
 
 /** Only the gateway's own identity-provider exchange carries it. */
 export const EXCHANGE_SECRET_HEADER = 'x-exchange-secret'
@@ -61,22 +63,22 @@ export const backendRequestHeaders = (
   const perConnection = namesInConnection(incoming.connection)
   const headers: string[] = []
   for (const name in incoming) {
-    if (NOT_TO_BACKEND.has(name) || perConnection.includes(name) || isSpoofable(name)) continue
+    if (NOT_TO_BACKEND.has(name) || perConnection.has(name) || isSpoofable(name)) continue
     if (body !== 'as sent' && (name === 'content-length' || name === 'content-type')) continue
     const value = incoming[name]
     if (typeof value === 'string') headers.push(name, value)
     else for (const one of value ?? []) headers.push(name, one)
   }
-  if (body === 'json') headers.push('content-type', 'application/json')
+  if (body === 'json') headers.push('content-type', jsonMediaType(incoming['content-type']))
   const authorization = forwardedAuthorization(request)
   if (authorization !== undefined) headers.push('authorization', authorization)
   headers.push(
     'x-forwarded-for',
     request.clientAddress,
     'x-forwarded-proto',
-    request.protocol,
+    browserProtocol(request),
     'x-forwarded-host',
-    publicHost ?? request.host,
+    publicHost ?? browserHost(request),
     'x-request-id',
     request.id
   )

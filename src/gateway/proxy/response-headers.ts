@@ -40,11 +40,12 @@ export const browserResponseHeaders = (
   own: Readonly<Record<string, unknown>>
 ): string[] => {
   const headers: string[] = []
-  let perConnection: readonly string[] = []
+  const perConnection = new Set<string>()
   let cacheControl = Object.hasOwn(own, 'cache-control')
   for (let index = 0; index < incoming.length; index += 2) {
     const name = textOf(incoming[index]).toLowerCase()
-    if (name === 'connection') perConnection = perConnection.concat(namesInConnection(textOf(incoming[index + 1])))
+    if (name === 'connection')
+      for (const named of namesInConnection(textOf(incoming[index + 1]))) perConnection.add(named)
     if (NOT_TO_BROWSER.has(name) || Object.hasOwn(own, name) || isForOtherSites(name)) continue
     const value = textOf(incoming[index + 1])
     if (name === 'cache-control') cacheControl = true
@@ -52,14 +53,14 @@ export const browserResponseHeaders = (
   }
   // Answers depend on who asks: unless the backend says how one may be kept, it may not.
   if (!cacheControl) headers.push('cache-control', 'no-store')
-  return perConnection.length === 0 ? headers : withoutNames(headers, perConnection)
+  return perConnection.size === 0 ? headers : withoutNames(headers, perConnection)
 }
 
 /** Who may read our answers is not for the backend to say. */
 const isForOtherSites = (name: string): boolean => name.startsWith('access-control-')
 
-export const withoutNames = (headers: RawHeaders, names: readonly string[]): string[] =>
-  headers.filter((_part, index) => !names.includes(headers[index - (index % 2)] as string))
+export const withoutNames = (headers: RawHeaders, names: ReadonlySet<string>): string[] =>
+  headers.filter((_part, index) => !names.has(headers[index - (index % 2)] as string))
 
 /** The first of this name; names are in small letters. */
 export const headerValue = (headers: RawHeaders, wanted: string): string | undefined => {

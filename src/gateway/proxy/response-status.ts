@@ -11,4 +11,4 @@ export const isNoContent = (status: number, method: string): boolean =>
   status === 204 || status === 205 || (status === 200 && MUTATING_METHODS.has(method))
 
 /** What speaks of a body. */
-export const CONTENT_HEADERS = ['content-length', 'content-type', 'content-encoding']
+export const CONTENT_HEADERS: ReadonlySet<string> = new Set(['content-length', 'content-type', 'content-encoding'])

@@ -1,13 +1,11 @@
 import type { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { MUTATING_METHODS, READING_METHODS } from '../access.js'
+import { SERVED_METHODS } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import type { Backend } from '../proxy/backend.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
-
-export const FORWARDED_METHODS: readonly string[] = [...READING_METHODS, ...MUTATING_METHODS].toSorted()
 
 /**
  * Every `/api/` path that has no route of its own goes to the backend unchanged, its body streamed. The library finds these
@@ -22,11 +20,18 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
       limitedBody(request, body, config.limits.uploadBytes)
     )
 
+    // The framework refuses a Content-Type that it cannot parse, which is the backend's to judge here. The forwarder reads
+    // the headers of the raw request and sends on what stands there.
+    scope.addHook('preParsing', (request, _reply, _payload, done) => {
+      if (request.headers['content-type'] !== undefined) request.headers = { 'content-type': UNPARSED_TYPE }
+      done()
+    })
+
     await scope.register(httpProxy, {
       upstream: backend.origin,
       prefix: '/api',
       routes: ['/*'],
-      httpMethods: [...FORWARDED_METHODS],
+      httpMethods: [...SERVED_METHODS],
       // The parser above hands the body over; the library's own would do so without a limit.
       proxyPayloads: false,
       // An agent of its own, which opens no connection because nothing is sent with it. Else it takes the program's.
@@ -35,6 +40,8 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
     })
   })
 }
+
+const UNPARSED_TYPE = 'application/octet-stream'
 
 /** OPTIONS asks without a token, so it may not hold a connection to the backend with a body that never ends. */
 const bodyOf = ({ method, body }: FastifyRequest): Readable | null =>

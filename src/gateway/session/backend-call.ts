@@ -29,7 +29,7 @@ export type BackendCall = (reply: FastifyReply, body: string | null) => Promise<
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 // The answer has to be read here, so it must not come compressed.
-const COMPRESSIONS = ['accept-encoding']
+const COMPRESSIONS: ReadonlySet<string> = new Set(['accept-encoding'])
 
 /** The way out for what has to be read before it is answered. Else it keeps to the rules of the forwarder. */
 export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts): BackendCall => {

@@ -120,8 +120,15 @@ t.test('a body means to the backend what it meant to the schema', async (t) => {
 
 t.test('a number', async (t) => {
   const REFUSED = [
-    '9007199254740992',
     '9007199254740993',
+    '9007199254740993e0',
+    '900719925474099.3e1',
+    '0.123456789012345678901',
+    '0.12345678901234567',
+    '12345678.123456789',
+    '1e-400',
+    '4.9e-324',
+    '0.1000000000000000055511151231257827',
     '-9007199254740993',
     '12345678901234567890',
     '9007199254740993.0',
@@ -151,9 +158,17 @@ t.test('a number', async (t) => {
   for (const value of [
     '9007199254740991',
     '-9007199254740991',
+    '9007199254740992',
+    '100000000000000000000',
     '1e20',
+    '1.50000000000000000000',
+    '0.5000000000000000',
+    '5e-324',
+    '0e999999999999999999999',
+    '0.0000000000000000000000000',
+    '12345678.12345678',
     '1.7976931348623157e308',
-    '0.12345678901234567',
+    '0.12345678901234566',
     '-0.000001234567890123456',
     '[1,2,3]',
     '"9007199254740993"',
@@ -326,8 +341,10 @@ t.test('a content type', async (t) => {
     ['of a form with files', { 'content-type': 'multipart/form-data; boundary=x' }],
     ['of text that is JSON', { 'content-type': 'text/json' }],
     ['that only begins like JSON', { 'content-type': 'application/jsonx' }],
-    ['of a patch', { 'content-type': 'application/json-patch+json' }],
-    ['of another kind of JSON', { 'content-type': 'application/vnd.api+json' }],
+    ['of JSON that is no application', { 'content-type': 'text/vnd.api+json' }],
+    ['of a type that only contains JSON', { 'content-type': 'application/vnd.api+jsonx' }],
+    ['of a suffix without a name', { 'content-type': 'application/+json' }],
+    ['of another kind of JSON in UTF-16', { 'content-type': 'application/vnd.api+json; charset=utf-16' }],
     ['of several', { 'content-type': 'text/plain, application/json' }],
     ['that is garbage', { 'content-type': 'garbage;;' }],
     ['that is empty', { 'content-type': '' }],
@@ -351,11 +368,25 @@ t.test('a content type', async (t) => {
   for (const headers of [
     { 'content-type': 'application/json; charset=utf-8' },
     { 'content-type': 'Application/JSON;Charset="UTF-8"' },
+    { 'content-type': 'application/json; charset=utf8' },
     { 'content-encoding': 'identity' }
   ]) {
     t.test(`of JSON in UTF-8 passes in any spelling: ${Object.values(headers)}`, async (t) => {
       t.equal((await createZone(body, headers)).status, 200)
       t.equal(shared.backend.requests[0]?.body, body)
+    })
+  }
+
+  for (const [sent, forwarded] of [
+    ['application/vnd.api+json', 'application/vnd.api+json'],
+    ['application/json-patch+json', 'application/json-patch+json'],
+    ['Application/Merge-Patch+JSON; charset=utf-8', 'application/merge-patch+json'],
+    ['application/problem.a+b+json; v="1"', 'application/problem.a+b+json']
+  ]) {
+    t.test(`of a type that ends in +json passes and keeps its name: ${sent}`, async (t) => {
+      t.equal((await createZone(body, { 'content-type': sent })).status, 200)
+      t.equal(shared.backend.requests[0]?.body, body)
+      t.equal(shared.backend.requests[0]?.headers['content-type'], forwarded)
     })
   }
 })
