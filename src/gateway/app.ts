@@ -21,12 +21,14 @@ import { healthRoutes } from './health/health-routes.js'
 import { apiAuth } from './hooks/api-auth.js'
 import { requireCanonicalPath } from './hooks/canonical-path.js'
 import { csrf } from './hooks/csrf.js'
+import { expectContinue } from './hooks/expect-continue.js'
 import { rateLimit } from './hooks/rate-limit.js'
 import { securityHeaders } from './hooks/security-headers.js'
 import { type SessionExchange, sessionExchange } from './hooks/session-exchange.js'
 import { answerExpectation, answerUnreadable, refuseTunnels } from './http-edge.js'
 import { countRequests, GatewayMetrics, watchBackend } from './metrics.js'
 import { OIDC_PATHS } from './oidc/oidc-paths.js'
+import { OpenReplies } from './open-replies.js'
 import { openBackend } from './proxy/backend.js'
 import { forwarder } from './proxy/forward.js'
 import { mountRoutes } from './proxy/mount.js'
@@ -45,6 +47,7 @@ import { securityHeaderTable } from './security-header-table.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 import { SessionCookies } from './session/session-cookies.js'
 import { sessionRoutes } from './session/session-routes.js'
+import { endSlowClients } from './slow-clients.js'
 
 export interface GatewayParts {
   readonly log: Logger
@@ -58,6 +61,7 @@ export interface GatewayParts {
 export interface Gateway {
   readonly app: FastifyInstance
   readonly audit: AuditLog
+  readonly openReplies: OpenReplies
 }
 
 /** What is not configured is not loaded either: libraries for services that nobody uses would be half of its memory. */
@@ -98,7 +102,8 @@ export const buildGateway = async (
         })
   const countRefusal = (code: RefusalCode): void => metrics.refused(code)
   const refuse = refuser(countRefusal, log)
-  const watch = answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)])
+  const openReplies = new OpenReplies()
+  const watch = answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)], openReplies)
 
   const app: FastifyInstance = Fastify({
     ...serverOptions(config),
@@ -108,13 +113,15 @@ export const buildGateway = async (
       reply.headers(headerTable).header('x-request-id', request.id)
       refuse(tooManyHeaderLines(request) ?? error, reply)
     },
-    clientErrorHandler: answerUnreadable(headerTable, countRefusal)
+    clientErrorHandler: answerUnreadable(headerTable, openReplies, countRefusal)
   })
   keepAllHeaderLines(app.server)
   answerExpectation(app.server, headerTable, countRefusal)
-  refuseTunnels(app.server, headerTable, countRefusal)
+  refuseTunnels(app.server, headerTable, openReplies, countRefusal)
   await app.register(cookie, { hook: false })
   decorateRequestContext(app, watch)
+  expectContinue(app)
+  const stopRateChecks = endSlowClients(openReplies, config.clientRate, refuse)
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
@@ -148,10 +155,11 @@ export const buildGateway = async (
   if (config.webRoot !== null) await (await import('./web-root.js')).webRoot(app, config.webRoot)
 
   app.addHook('onClose', async () => {
+    stopRateChecks()
     await Promise.all([backend.slots.destroy(), database?.close()])
     await audit.close()
   })
-  return { app, audit }
+  return { app, audit, openReplies }
 }
 
 const databaseHealth = async (url: string): Promise<DatabaseHealth> =>

@@ -3,7 +3,8 @@ import { type Environment, readSettings, SettingsFault, type SettingValues } fro
 import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
 import { oidcConfigOf, oidcFaults } from './oidc/oidc-config.js'
 
-const MIB = 1024 * 1024
+const KIB = 1024
+const MIB = 1024 * KIB
 
 /** Every setting of the gateway. The documentation's table is checked against this one. */
 export const gatewaySettings = {
@@ -25,7 +26,16 @@ export const gatewaySettings = {
     fallback: null
   }),
   BACKEND_TIMEOUT_MS: integer(1, 600_000, { about: 'how long the backend may take before 504', fallback: 30_000 }),
+  BACKEND_STREAM_IDLE_MS: integer(1, 86_400_000, {
+    about: 'how long a text/event-stream response of the backend may be silent',
+    fallback: 300_000
+  }),
   BACKEND_CONNECTIONS: integer(1, 4096, { about: 'connections kept open to the backend, at most', fallback: 128 }),
+  BACKEND_ANONYMOUS_PERCENT: integer(1, 100, {
+    about:
+      'share that requests without a verified token may have of the connections, streaming slots and waiting places',
+    fallback: 25
+  }),
   API_SECRET: secret({
     about: "verifies app tokens, required in production with at least 32 characters; the backend's TOKEN_SECRET",
     fallback: null
@@ -93,6 +103,18 @@ export const gatewaySettings = {
   }),
   BODY_LIMIT: byteSize(64 * MIB, { about: 'largest JSON body', fallback: MIB }),
   UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'largest streamed upload', fallback: 25 * MIB }),
+  RESPONSE_BUFFER: byteSize(16 * MIB, {
+    about: 'how much of a response is kept for a slow reader so that the backend connection is free for others',
+    fallback: 64 * KIB
+  }),
+  CLIENT_MIN_RATE: byteSize(MIB, {
+    about: 'bytes per second that a client must send of a body, or read of a response, over CLIENT_RATE_WINDOW_MS',
+    fallback: KIB
+  }),
+  CLIENT_RATE_WINDOW_MS: integer(1000, 600_000, {
+    about: 'how long a client may be slower than CLIENT_MIN_RATE before it is ended',
+    fallback: 30_000
+  }),
   WEB_ROOT: text('web-folder', { about: 'a built single-page app to serve under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
     about: 'omit leaves data.token out of login answers, for pages that never need it',
@@ -173,9 +195,13 @@ const configOf = (values: Values) => {
     backend: {
       url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
       timeoutMs: values.BACKEND_TIMEOUT_MS,
+      streamIdleMs: values.BACKEND_STREAM_IDLE_MS,
       connections: values.BACKEND_CONNECTIONS,
-      inFlight: values.GATEWAY_MAX_IN_FLIGHT
+      inFlight: values.GATEWAY_MAX_IN_FLIGHT,
+      anonymousPercent: values.BACKEND_ANONYMOUS_PERCENT,
+      responseBufferBytes: values.RESPONSE_BUFFER
     },
+    clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
     headers: {
       strict: production,
       // Hot reload needs inline code, whatever is set.

@@ -1,11 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyReply } from 'fastify'
 import { SERVED_METHODS } from './access.js'
 import { Refusal, type RefusalCode, refusalBody, refusalOf } from './errors.js'
+import type { OpenReplies } from './open-replies.js'
 import { refusalHeaders } from './refuse.js'
 import { requestId } from './request-id.js'
 import { MAX_URL_LENGTH } from './request-path.js'
+import { onceClosed } from './response-close.js'
 import type { HeaderTable } from './security-header-table.js'
 
 // Answers to requests that never reach a hook, because Node's HTTP parser or server turns them down by itself. They look
@@ -18,24 +21,49 @@ interface ParserError extends Error {
 }
 
 /** For `clientError`: what the parser could not read, or not in time. */
-export const answerUnreadable =
-  (table: HeaderTable, count: (code: RefusalCode) => void) =>
-  (error: ParserError, socket: Socket): void => {
-    // Reset by the other side, or an earlier answer is half written: there is no place for this one.
-    if (error.code === 'ECONNRESET' || !socket.writable || answerOn(socket)?.headersSent) {
+export const answerUnreadable = (table: HeaderTable, open: OpenReplies, count: (code: RefusalCode) => void) => {
+  // The parser repeats its error for everything that arrives after it.
+  const answered = new WeakSet<Socket>()
+  return (error: ParserError, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
       return
     }
+    if (answered.has(socket)) return
+    answered.add(socket)
     const refusal = unreadableRefusal(error)
-    count(refusal.code)
-    socket.end(rawAnswer(refusal, table, isHead(error.rawPacket)))
-    // Who is too slow to ask is not given more time to leave.
-    if (refusal.code === 'REQUEST_TIMEOUT') socket.destroySoon()
+    const earlier = open.on(socket)
+    const unfinished = earlier.at(-1)?.request.raw.complete === false ? earlier.pop() : undefined
+    afterAll(earlier, () => {
+      if (unfinished?.raw.headersSent) {
+        // Its response has begun: no other can take its place. One that is complete still goes out.
+        if (unfinished.raw.writableEnded) afterAll([unfinished], () => socket.destroySoon())
+        else socket.destroy()
+        return
+      }
+      count(refusal.code)
+      const headOnly = earlier.length === 0 && isHead(error.rawPacket)
+      endWith(socket, rawAnswer(refusal, table, headOnly))
+    })
   }
+}
 
-/** Node keeps the response that a socket is busy with here, and looks at it for its own answer to such errors. */
-const answerOn = (socket: Socket): ServerResponse | null | undefined =>
-  (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
+/** Responses leave in the order of their requests, so those to complete requests must be out first. */
+const afterAll = (replies: readonly FastifyReply[], then: () => void): void => {
+  const last = replies.at(-1)
+  if (last === undefined) then()
+  else onceClosed(last.raw, then)
+}
+
+/** The client may have left, or an earlier response may have closed the connection. A client that stays is not waited for. */
+const endWith = (socket: Socket, bytes: string): void => {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  socket.write(bytes)
+  socket.destroySoon()
+}
 
 const unreadableRefusal = (error: ParserError): Refusal => {
   if (error.code === 'HPE_HEADER_OVERFLOW' && hasLongRequestLine(error.rawPacket)) return new Refusal('URI_TOO_LONG')
@@ -59,21 +87,39 @@ const rawAnswer = (refusal: Refusal, table: HeaderTable, headOnly: boolean): str
   return `HTTP/1.1 ${refusal.statusCode} ${STATUS_CODES[refusal.statusCode]}\r\n${lines.join('')}\r\n${headOnly ? '' : body}`
 }
 
-/** For `Expect` with anything but `100-continue`. */
+/**
+ * For requests with `Expect`. `100 Continue` is left to the reader of the body: see `hooks/expect-continue.ts`. Any other
+ * expectation is refused here.
+ */
 export const answerExpectation = (server: Server, table: HeaderTable, count: (code: RefusalCode) => void): void => {
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+  const refuse = (request: IncomingMessage, response: ServerResponse): void => {
     count('EXPECTATION_FAILED')
     const { headers, body } = answerParts(new Refusal('EXPECTATION_FAILED'), requestId(request), table)
     response.writeHead(417, headers).end(body)
+  }
+  server.on('checkExpectation', refuse)
+  // Node calls this one for every header that contains `100-continue`.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    if (CONTINUE.test(request.headers.expect ?? '')) server.emit('request', request, response)
+    else refuse(request, response)
   })
 }
 
-/** For CONNECT, which asks for a tunnel: with nobody listening for it, Node closes the connection without a word. */
-export const refuseTunnels = (server: Server, table: HeaderTable, count: (code: RefusalCode) => void): void => {
+// Node joins repeated headers with a comma.
+const CONTINUE = /^100-continue(?:, 100-continue)*$/i
+
+/** For CONNECT, which asks for a tunnel. Without a listener Node closes the connection and sends nothing. */
+export const refuseTunnels = (
+  server: Server,
+  table: HeaderTable,
+  open: OpenReplies,
+  count: (code: RefusalCode) => void
+): void => {
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     count('METHOD_NOT_ALLOWED')
     socket.on('error', () => undefined)
-    socket.end(rawAnswer(new Refusal('METHOD_NOT_ALLOWED', { headers: ALLOW }), table, false))
+    const refusal = new Refusal('METHOD_NOT_ALLOWED', { headers: ALLOW })
+    afterAll(open.on(socket), () => endWith(socket, rawAnswer(refusal, table, false)))
   })
 }
 
@@ -84,24 +130,24 @@ const ALLOW = { allow: [...SERVED_METHODS].join(', ') }
  * send a whole request, which browsers open ahead of need, nor those that go idle later: each would hold up the exit until
  * its client leaves. The returned function ends them all, the busy ones after their answer.
  */
-export const connectionDrain = (server: Server): (() => void) => {
+export const connectionDrain = (server: Server, open: OpenReplies): (() => void) => {
   const connections = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
-  return () => connections.forEach(endAfterAnswer)
-}
-
-const endAfterAnswer = (socket: Socket): void => {
-  const answer = answerOn(socket)
-  if (!answer) {
-    socket.destroySoon()
-    return
+  const endAfterAnswers = (socket: Socket): void => {
+    const replies = open.on(socket)
+    // The client learns it from the headers of the last response, unless they are out already.
+    const last = replies.at(-1)?.raw
+    if (last !== undefined) last.shouldKeepAlive = false
+    afterAll(replies, () => {
+      // A request may have arrived meanwhile.
+      if (open.on(socket).length === 0) socket.destroySoon()
+      else endAfterAnswers(socket)
+    })
   }
-  // The client learns it from the headers, unless they are out already.
-  answer.shouldKeepAlive = false
-  answer.once('close', () => endAfterAnswer(socket))
+  return () => connections.forEach(endAfterAnswers)
 }
 
 const answerParts = (refusal: Refusal, id: string, table: HeaderTable) => {

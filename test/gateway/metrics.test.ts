@@ -7,6 +7,7 @@ import t from 'tap'
 import { answerWatch } from '../../src/gateway/answered.js'
 import { REFUSAL_CODES, Refusal, type RefusalCode } from '../../src/gateway/errors.js'
 import { countRequests, GatewayMetrics } from '../../src/gateway/metrics.js'
+import { OpenReplies } from '../../src/gateway/open-replies.js'
 import { refuser } from '../../src/gateway/refuse.js'
 import { metricsRoute } from '../../src/gateway/routes/metrics.js'
 import { AddressSet } from '../../src/shared/address.js'
@@ -293,7 +294,7 @@ const startApp = async (
   host = '127.0.0.1'
 ): Promise<TestApp> => {
   const metrics = new GatewayMetrics(NOTHING)
-  const watch = answerWatch([countRequests(metrics)])
+  const watch = answerWatch([countRequests(metrics)], new OpenReplies())
   const app: FastifyInstance = Fastify({
     frameworkErrors: (_error, request, reply) => {
       watch(request, reply)

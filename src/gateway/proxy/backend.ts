@@ -19,6 +19,10 @@ export interface Backend {
   /** Whose turn it is to use which connection. */
   readonly slots: BackendSlots
   readonly timeoutMs: number
+  /** How long a `text/event-stream` response may be silent. */
+  readonly streamIdleMs: number
+  /** How much of a response is kept for a slow reader. */
+  readonly responseBufferBytes: number
   readonly origin: string
   /** What stands in front of the gateway's path there; empty for most. */
   readonly pathPrefix: string
@@ -32,7 +36,8 @@ export interface BackendWatch {
   failed(error: unknown): void
 }
 
-export const openBackend = ({ url, timeoutMs, connections, inFlight }: GatewayConfig['backend']): Backend => {
+export const openBackend = (config: GatewayConfig['backend']): Backend => {
+  const { url, timeoutMs, streamIdleMs, connections, inFlight, anonymousPercent, responseBufferBytes } = config
   const { origin, pathname } = new URL(url)
   const options: Client.Options = {
     // One request at a time per connection: a slow answer must hold up no other.
@@ -43,9 +48,12 @@ export const openBackend = ({ url, timeoutMs, connections, inFlight }: GatewayCo
     maxHeaderSize: MAX_HEADER_BYTES,
     connect: connectorOf(Math.min(CONNECT_TIMEOUT_MS, timeoutMs))
   }
-  const slots = new BackendSlots({ connections, inFlight, waitMs: timeoutMs }, () => new Client(origin, options))
+  const slots = new BackendSlots(
+    { connections, inFlight, anonymousPercent, waitMs: timeoutMs },
+    () => new Client(origin, options)
+  )
   const pathPrefix = pathname.replace(/\/+$/, '')
-  return { slots, timeoutMs, origin, pathPrefix, address: `${origin}${pathPrefix}` }
+  return { slots, timeoutMs, streamIdleMs, responseBufferBytes, origin, pathPrefix, address: `${origin}${pathPrefix}` }
 }
 
 const connectorOf = (timeout: number): buildConnector.connector => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
-import type { Client, Dispatcher } from 'undici'
+import { type Client, type Dispatcher, errors } from 'undici'
 import { Refusal } from '../errors.js'
 import { onceClosed } from '../response-close.js'
 import { type Backend, type BackendWatch, backendRefusal, mayRepeat } from './backend.js'
@@ -17,15 +17,13 @@ export interface ExchangeParts {
   readonly fixedHead: readonly string[]
 }
 
-// How long either side of the browser's connection may stand still: long enough for a phone that changes its network.
-const STALL_MS = 30_000
-
 /**
  * One request and its answer. The methods that begin with `on` are undici's oldest form of a handler: it is the one that
  * its connections call, where a handler of the new form is wrapped, and gets every header parsed into an object: 4 µs.
  */
 export class Exchange implements Dispatcher.DispatchHandler, Waiter {
   readonly streams: boolean
+  readonly anonymous: boolean
   readonly #parts: ExchangeParts
   readonly #reply: FastifyReply
   readonly #response: ServerResponse
@@ -36,8 +34,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
   #attempt = 0
   #abort: ((reason: Error) => void) | null = null
   #resume: (() => void) | null = null
-  #senderStall: NodeJS.Timeout | null = null
-  #readerStall: NodeJS.Timeout | null = null
+  /** Until the backend takes the next part of the body. */
+  #untaken: NodeJS.Timeout | null = null
+  /** Until the backend sends the next part of its response. */
+  #silence: NodeJS.Timeout | null = null
+  /** Whether the backend may not send because the browser does not read. */
+  #paused = false
   /** Whether the backend has begun to answer. */
   #begun = false
   /** What the backend said before the body, until it is sent on; and what the hooks have to say. */
@@ -57,6 +59,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
     this.#response = reply.raw
     this.#options = options
     this.streams = options.body !== null && typeof options.body === 'object'
+    this.anonymous = reply.request.auth === null && reply.request.exchangedToken === null
   }
 
   start(): void {
@@ -70,7 +73,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
     this.#connection = connection
     // What was spent waiting is gone.
     if (waitedMs > 0) this.#options.headersTimeout = Math.max(1, this.#parts.backend.timeoutMs - waitedMs)
-    if (this.streams) this.#watchSender()
+    if (this.streams) this.#watchBody()
     connection.dispatch(this.#options, this)
   }
 
@@ -99,13 +102,24 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
     this.#resume = resume
     this.#ownHeaders = this.#reply.getHeaders()
     this.#headers = browserResponseHeaders(rawHeaders, this.#parts.backend.address, this.#ownHeaders)
-    if (BODILESS.has(status)) this.#end()
-    else this.#smallLength = smallLength(this.#headers)
+    if (BODILESS.has(status)) {
+      this.#end()
+      return true
+    }
+    this.#smallLength = smallLength(this.#headers)
+    const isStream = isEventStream(this.#headers)
+    this.#watchForSilence(isStream ? this.#parts.backend.streamIdleMs : this.#parts.backend.timeoutMs)
+    // A page waits for the head of a stream, which may be silent for long.
+    if (isStream) {
+      this.#writeHead(status, this.#headers)
+      this.#response.flushHeaders()
+    }
     return true
   }
 
   onData(chunk: Buffer): boolean {
     if (this.#whole || this.#response.writableEnded) return true
+    this.#silence?.refresh()
     // Not before there is something to say: until then the backend may fail, and that can still be told.
     if (!this.#response.headersSent) this.#writeHead(this.#status, this.#headers)
     if (chunk.length === this.#smallLength) {
@@ -117,6 +131,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
       return true
     }
     if (this.#response.write(chunk)) return true
+    // The rest of a small response is kept here, so that a slow reader does not hold the connection to the backend.
+    if (this.#response.writableLength <= this.#parts.backend.responseBufferBytes) return true
     this.#waitForReader()
     return false
   }
@@ -143,27 +159,35 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
     else this.refuse(backendRefusal(error))
   }
 
-  /** A sender that pauses for too long gives its connection to others. */
   onBodySent(): void {
-    this.#senderStall?.refresh()
+    this.#untaken?.refresh()
   }
 
   onRequestSent(): void {
-    this.#senderStall = stopped(this.#senderStall)
+    this.#untaken = stopped(this.#untaken)
   }
 
-  #watchSender(): void {
-    this.#senderStall = setTimeout(() => {
-      const { raw } = this.#reply.request
-      // Where bytes are waiting, it is the backend that does not take them.
-      this.#abort?.(new Refusal(raw.readableLength > 0 ? 'BACKEND_TIMEOUT' : 'REQUEST_TIMEOUT'))
-    }, STALL_MS)
+  /** Only where bytes are waiting is it the backend that does not take them. Slow senders are ended by `slow-clients.ts`. */
+  #watchBody(): void {
+    this.#untaken = setTimeout(() => {
+      if (this.#reply.request.raw.readableLength > 0) this.#abort?.(new Refusal('BACKEND_TIMEOUT'))
+      else this.#untaken?.refresh()
+    }, this.#parts.backend.timeoutMs)
   }
 
+  #watchForSilence(ms: number): void {
+    this.#silence = setTimeout(() => {
+      if (this.#paused) this.#silence?.refresh()
+      else this.#abort?.(new errors.BodyTimeoutError())
+    }, ms)
+  }
+
+  /** Readers that are too slow are ended by `slow-clients.ts`. */
   #waitForReader(): void {
-    this.#readerStall = setTimeout(() => this.#response.destroy(), STALL_MS)
+    this.#paused = true
     this.#response.once('drain', () => {
-      this.#readerStall = stopped(this.#readerStall)
+      this.#paused = false
+      this.#silence?.refresh()
       this.#resume?.()
     })
   }
@@ -175,8 +199,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
   #leave(): void {
     if (this.#phase !== 'running' || this.#connection === null) return
     this.#phase = 'done'
-    this.#senderStall = stopped(this.#senderStall)
-    this.#readerStall = stopped(this.#readerStall)
+    this.#untaken = stopped(this.#untaken)
+    this.#silence = stopped(this.#silence)
     this.#parts.backend.slots.leave(this, this.#connection)
   }
 
@@ -239,6 +263,11 @@ const browserLeft = (): Error => new Error('the browser went away')
 
 const NO_HEADERS: readonly string[] = []
 const NO_OWN_HEADERS: Readonly<Record<string, unknown>> = {}
+
+const EVENT_STREAM = /^text\/event-stream[\t ]*(?:;|$)/i
+
+const isEventStream = (headers: readonly string[]): boolean =>
+  EVENT_STREAM.test(headerValue(headers, 'content-type') ?? '')
 
 const SMALL_BYTES = 16 * 1024
 

@@ -28,7 +28,9 @@ export const forwarder = ({ backend, publicHost, headerTable, watch, log }: Forw
       // The very text that was checked.
       path: `${backend.pathPrefix}${request.raw.url}`,
       headers: backendRequestHeaders(request, publicHost, announcement(request.method, body)),
-      body
+      body,
+      // The exchange watches for silence itself: how long one may last depends on the response.
+      bodyTimeout: 0
     }
     new Exchange(parts, reply, options).start()
     // Nothing is returned: a reply would make the framework wait for its end, at the price of a dozen listeners.

@@ -93,6 +93,8 @@ export const turn = (slots: BackendSlots, gone: AbortSignal): Promise<Turn> =>
   new Promise((resolve, reject) => {
     const waiter: Waiter = {
       streams: false,
+      // Signing in must work while anonymous requests use up their share; the login limit bounds these calls.
+      anonymous: false,
       run: (connection, waitedMs) => resolve({ connection, waitedMs, leave: () => slots.leave(waiter, connection) }),
       refuse: reject
     }

@@ -5,10 +5,12 @@ import { BackendSlots, type Waiter } from '../../../src/gateway/proxy/backend-sl
 
 class Somebody implements Waiter {
   readonly streams: boolean
+  readonly anonymous: boolean
   readonly told: string[] = []
 
-  constructor({ streams = false } = {}) {
+  constructor({ streams = false, anonymous = false } = {}) {
     this.streams = streams
+    this.anonymous = anonymous
   }
 
   connection: Client | null = null
@@ -32,7 +34,7 @@ const leave = (slots: BackendSlots, one: Somebody): Promise<void> => {
   return new Promise(setImmediate)
 }
 const slotsOf = (connections: number, inFlight = 100): BackendSlots =>
-  new BackendSlots({ connections, inFlight, waitMs: FOREVER_MS }, open)
+  new BackendSlots({ connections, inFlight, anonymousPercent: 25, waitMs: FOREVER_MS }, open)
 
 t.test('slots of the backend', async (t) => {
   t.test('go to whoever comes while there are any', async (t) => {
@@ -152,16 +154,86 @@ t.test('slots of the backend', async (t) => {
   })
 
   t.test('are waited for until the deadline, and no longer', async (t) => {
-    const slots = new BackendSlots({ connections: 1, inFlight: 100, waitMs: 1 }, open)
+    const slots = new BackendSlots({ connections: 1, inFlight: 100, anonymousPercent: 25, waitMs: 1 }, open)
     const first = new Somebody()
     slots.enter(first)
     const code = await new Promise((resolve) => {
-      slots.enter({ streams: false, run: () => resolve('run'), refuse: (refusal) => resolve(refusal.code) })
+      slots.enter({
+        streams: false,
+        anonymous: false,
+        run: () => resolve('run'),
+        refuse: (refusal) => resolve(refusal.code)
+      })
     })
 
     t.equal(code, 'BACKEND_TIMEOUT')
     t.equal(slots.inFlight, 1)
     await leave(slots, first)
     t.equal(slots.inFlight, 0)
+  })
+
+  t.test('go to anonymous requests up to a quarter, and to others beyond it', async (t) => {
+    const slots = slotsOf(8)
+    const anonymous = [1, 2, 3].map(() => new Somebody({ anonymous: true }))
+    for (const one of anonymous) slots.enter(one)
+    t.same(
+      anonymous.map(({ told }) => told),
+      [['run'], ['run'], []],
+      'the third waits although six are free'
+    )
+    const verified = [1, 2, 3, 4, 5, 6].map(() => new Somebody())
+    for (const one of verified) slots.enter(one)
+    t.ok(verified.every(({ told }) => told[0] === 'run'))
+
+    await leave(slots, verified[0] as Somebody)
+    t.same(anonymous[2]?.told, [], 'what others give back is not for it')
+    await leave(slots, anonymous[0] as Somebody)
+    t.same(anonymous[2]?.told, ['run'])
+    t.equal(slots.inFlight, 7)
+  })
+
+  t.test('go to anonymous streams up to a quarter of what streams may have', async (t) => {
+    const slots = slotsOf(16)
+    const anonymous = [1, 2, 3].map(() => new Somebody({ anonymous: true, streams: true }))
+    for (const one of anonymous) slots.enter(one)
+    const verified = [1, 2, 3, 4, 5, 6, 7].map(() => new Somebody({ streams: true }))
+    for (const one of verified) slots.enter(one)
+
+    t.same(
+      [...anonymous, ...verified].map(({ told }) => told.length),
+      [1, 1, 0, 1, 1, 1, 1, 1, 1, 0]
+    )
+    await leave(slots, verified[0] as Somebody)
+    t.same(anonymous[2]?.told, [])
+    t.same(verified[6]?.told, ['run'])
+    slots.giveUp(anonymous[2] as Somebody)
+  })
+
+  t.test('are refused to more anonymous requests than a quarter of those that may be in flight', async (t) => {
+    const slots = slotsOf(4, 8)
+    const anonymous = [1, 2, 3].map(() => new Somebody({ anonymous: true }))
+    for (const one of anonymous) slots.enter(one)
+    t.same(
+      anonymous.map(({ told }) => told),
+      [['run'], [], ['OVERLOADED']]
+    )
+    slots.giveUp(anonymous[1] as Somebody)
+    slots.giveUp(anonymous[1] as Somebody)
+    t.equal(slots.inFlight, 1, 'giving up twice counts once')
+    const verified = [1, 2, 3, 4, 5, 6, 7].map(() => new Somebody())
+    for (const one of verified) slots.enter(one)
+    t.ok(verified.every(({ told }) => told[0] !== 'OVERLOADED'))
+    for (const one of verified) if (one.connection === null) slots.giveUp(one)
+  })
+
+  t.test('that are left for others are OVERLOADED for an anonymous request that waited in vain', async (t) => {
+    const slots = new BackendSlots({ connections: 4, inFlight: 100, anonymousPercent: 25, waitMs: 1 }, open)
+    slots.enter(new Somebody({ anonymous: true }))
+    const code = await new Promise((resolve) => {
+      slots.enter({ streams: false, anonymous: true, run: () => resolve('run'), refuse: ({ code }) => resolve(code) })
+    })
+
+    t.equal(code, 'OVERLOADED')
+    t.equal(slots.inFlight, 1)
   })
 })

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openSocket, sendBytes } from '../../helper/exact-http.js'
 import { freePort } from '../../helper/free-port.js'
-import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
 
 const PATIENT_MS = '600000'
@@ -79,13 +79,12 @@ t.test('when all connections to the backend are taken', async (t) => {
 
   t.test('a request that waited as long as the backend may take is answered 504', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '1000' })
-    // It holds its connection by being read slowly, which no deadline ends so soon.
+    // A stream of events holds its connection for longer than the backend may take to answer.
     const reader = await openSocket(scene.url)
-    reader.pause()
     t.teardown(() => reader.destroy())
     reader.write('GET /api/zones/1 HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await scene.holds(1)
-    scene.held[0]?.response.write('{"some":"text"')
+    scene.held[0]?.response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
     const refused = await scene.send('/api/zones/2')
 
     t.equal(refused.status, 504)
@@ -94,10 +93,12 @@ t.test('when all connections to the backend are taken', async (t) => {
   })
 
   t.test('uploads that never end leave half of the connections to everybody else', async (t) => {
-    const scene = await startScene(t, { BACKEND_CONNECTIONS: '4', NODE_ENV: 'development' })
+    const scene = await startScene(t, { BACKEND_CONNECTIONS: '4' })
+    const { cookie, 'x-csrf-token': csrf } = browserHeaders()
     for (let index = 0; index < 6; index++) {
       const sender = await openSocket(scene.url)
       sender.write('POST /api/floors/1/upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n')
+      sender.write(`Cookie: ${cookie}\r\nX-CSRF-Token: ${csrf}\r\n`)
       sender.write('Content-Type: multipart/form-data; boundary=b\r\n\r\n--b')
       t.teardown(() => sender.destroy())
     }

@@ -7,18 +7,9 @@ import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
 import { formHeaders, onBothWays, type Way } from '../../helper/ways.js'
 
-// What either side may stand still for, and what it is in these tests: nobody wants to wait that long.
-const STALL_MS = 30_000
-const SHORT_STALL_MS = 1000
-
-const { setTimeout: realTimeout } = globalThis
-t.intercept(globalThis, 'setTimeout', {
-  value: Object.assign(
-    (callback: () => void, ms: number, ...rest: []) =>
-      realTimeout(callback, ms === STALL_MS ? SHORT_STALL_MS : ms, ...rest),
-    realTimeout
-  )
-})
+const WINDOW_MS = 2000
+// A byte per second is enough in these tests.
+const RATE = { CLIENT_MIN_RATE: '1', CLIENT_RATE_WINDOW_MS: String(WINDOW_MS) }
 
 interface Scene extends TestGateway {
   /** Settles when nothing is on its way to the backend any more. */
@@ -33,7 +24,7 @@ const startScene = async (
     request.on('error', () => undefined)
     listener(request, response)
   })
-  const gateway = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000' } })
+  const gateway = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', ...RATE } })
   return {
     ...gateway,
     idle: async () => {
@@ -80,7 +71,7 @@ onBothWays(t, 'a browser that stands still', async (t, way) => {
     browser.write('x'.repeat(500))
     await once(scene.gateway.app.server, 'request')
     // Until nothing of the answer moves any more.
-    await delay(SHORT_STALL_MS / 2)
+    await delay(WINDOW_MS / 4)
     browser.write('x'.repeat(500))
 
     await scene.idle()
@@ -107,7 +98,7 @@ onBothWays(t, 'a browser that stands still', async (t, way) => {
 
 onBothWays(t, 'a browser that moves', async (t, way) => {
   t.test('may take longer over its upload, also where it was slow to read the answer meanwhile', async (t) => {
-    const parts = 8
+    const parts = 16
     const scene = await startScene(t, (request, response) => {
       response.write(Buffer.alloc(16 * 1024 * 1024))
       request.resume().once('end', () => response.end('all of it'))
@@ -118,13 +109,13 @@ onBothWays(t, 'a browser that moves', async (t, way) => {
     })
     request.write('x')
     const answer = await beginning(request)
-    await delay(SHORT_STALL_MS / 4)
+    await delay(WINDOW_MS / 8)
     let end = ''
     answer.on('data', (chunk: Buffer) => {
       end = chunk.subarray(-9).toString()
     })
     for (let part = 1; part < parts; part++) {
-      await delay(SHORT_STALL_MS / 4)
+      await delay(WINDOW_MS / 8)
       request.write('x')
     }
     request.end()

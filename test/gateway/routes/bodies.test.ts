@@ -382,7 +382,7 @@ t.test('a content type', async (t) => {
     ['application/json-patch+json', 'application/json-patch+json'],
     ['Application/Merge-Patch+JSON; charset=utf-8', 'application/merge-patch+json'],
     ['application/problem.a+b+json; v="1"', 'application/problem.a+b+json']
-  ]) {
+  ] as const) {
     t.test(`of a type that ends in +json passes and keeps its name: ${sent}`, async (t) => {
       t.equal((await createZone(body, { 'content-type': sent })).status, 200)
       t.equal(shared.backend.requests[0]?.body, body)

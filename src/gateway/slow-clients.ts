@@ -1,0 +1,87 @@
+import type { FastifyReply } from 'fastify'
+import { Refusal } from './errors.js'
+import type { OpenReplies } from './open-replies.js'
+import type { Refuse } from './refuse.js'
+
+export interface RateLimits {
+  readonly minBytesPerSecond: number
+  /** The time over which the rate is measured. */
+  readonly windowMs: number
+}
+
+const SAMPLES_PER_WINDOW = 30
+
+/**
+ * Ends clients that send a body, or read a response, slower than the limit. Only the time counts in which the gateway waits
+ * for the client: a backend that is slow to take a body or to answer costs the client nothing. Returns how to stop.
+ */
+export const endSlowClients = (open: OpenReplies, limits: RateLimits, refuse: Refuse): (() => void) => {
+  const progress = new WeakMap<FastifyReply, Progress>()
+  const check = (reply: FastifyReply, now: number): void => {
+    const { socket } = reply.request.raw
+    // Undefined, whatever its type says, once the connection is gone.
+    if (!socket || socket.destroyed) return
+    let { body, response } = progress.get(reply) ?? NO_PROGRESS
+    if (body === null || response === null) {
+      body = new Rate(limits)
+      response = new Rate(limits)
+      progress.set(reply, { body, response })
+    }
+    if (body.isTooLow(isReadingBody(reply), socket.bytesRead, now)) endSender(reply, refuse)
+    // What the operating system has not taken yet is still to be read by the client.
+    const unsent = reply.raw.socket === null ? 0 : socket.writableLength
+    if (response.isTooLow(unsent > 0, socket.bytesWritten - unsent, now)) reply.raw.destroy(tooSlow())
+  }
+  const timer = setInterval(() => {
+    const now = performance.now()
+    for (const reply of open) check(reply, now)
+  }, limits.windowMs / SAMPLES_PER_WINDOW)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+interface Progress {
+  readonly body: Rate | null
+  readonly response: Rate | null
+}
+
+const NO_PROGRESS: Progress = { body: null, response: null }
+
+/** False while the reader of the body has paused it: then it is not the client that the gateway waits for. */
+const isReadingBody = ({ request: { raw } }: FastifyReply): boolean => !raw.complete && raw.readableFlowing === true
+
+const endSender = (reply: FastifyReply, refuse: Refuse): void => {
+  if (reply.sent || reply.raw.headersSent) reply.raw.destroy(tooSlow())
+  else refuse(new Refusal('REQUEST_TIMEOUT', { headers: { connection: 'close' } }), reply)
+}
+
+const tooSlow = (): Error => new Error('the client is too slow')
+
+interface Sample {
+  readonly at: number
+  readonly bytes: number
+}
+
+/** Bytes per time over the last window, as long as there is something to wait for. */
+class Rate {
+  readonly #windowMs: number
+  readonly #minBytes: number
+  #samples: Sample[] = []
+
+  constructor({ minBytesPerSecond, windowMs }: RateLimits) {
+    this.#windowMs = windowMs
+    this.#minBytes = (minBytesPerSecond * windowMs) / 1000
+  }
+
+  isTooLow(waiting: boolean, bytes: number, now: number): boolean {
+    if (!waiting) {
+      this.#samples = []
+      return false
+    }
+    this.#samples.push({ at: now, bytes })
+    const [oldest] = this.#samples
+    if (oldest === undefined || now - oldest.at < this.#windowMs) return false
+    this.#samples.shift()
+    return bytes - oldest.bytes < this.#minBytes
+  }
+}

@@ -1,0 +1,155 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { openSocket } from '../helper/exact-http.js'
+import { browserHeaders, startGateway, type TestGateway } from '../helper/gateway.js'
+import { type RecordingBackend, startBackend } from '../helper/recording-backend.js'
+
+const GET = 'GET /api/zones/1 HTTP/1.1\r\nHost: a\r\n\r\n'
+const GARBAGE = 'this is not HTTP\r\n\r\n'
+const BROKEN_CHUNK = 'zz\r\n'
+
+/** A backend that answers when it is told to. */
+const startSlowBackend = async (
+  t: Test
+): Promise<RecordingBackend & { release: () => void; arrived: Promise<void> }> => {
+  const backend = await startBackend(t)
+  const held: (() => void)[] = []
+  let arrive = (): void => undefined
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  backend.answer = ({ url }, response) => {
+    held.push(() => response.end(JSON.stringify({ url })))
+    arrive()
+  }
+  return Object.assign(backend, {
+    arrived,
+    release: () => {
+      for (const answer of held.splice(0)) answer()
+    }
+  })
+}
+
+const received = (socket: Socket): { text: string; closed: Promise<unknown> } => {
+  const all = { text: '', closed: once(socket, 'close') }
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    all.text += text
+  })
+  return all
+}
+
+/** The status lines and refusals of all responses, in their order. */
+const outline = (text: string): string[] => text.match(/HTTP\/1\.1 \d{3}|x-gateway-error: \S+|\{"url":"[^"]*"\}/g) ?? []
+
+const uploadHead = (): string => {
+  const headers = Object.entries({
+    ...browserHeaders(),
+    host: 'a',
+    'content-type': 'a/b',
+    'transfer-encoding': 'chunked'
+  })
+  return `POST /api/unknown HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+}
+
+const FIRST = ['HTTP/1.1 200', '{"url":"/api/zones/1"}']
+const MALFORMED = ['HTTP/1.1 400', 'x-gateway-error: MALFORMED_REQUEST']
+
+const AFTER: readonly (readonly [of: string, bytes: string, response: readonly string[]])[] = [
+  ['invalid bytes', GARBAGE, MALFORMED],
+  ['a body that is no body', `${uploadHead()}${BROKEN_CHUNK}`, MALFORMED],
+  [
+    'headers that are too large',
+    `GET /api/zones/2 HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    ['HTTP/1.1 431', 'x-gateway-error: HEADERS_TOO_LARGE']
+  ],
+  [
+    'a CONNECT',
+    'CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n',
+    ['HTTP/1.1 405', 'x-gateway-error: METHOD_NOT_ALLOWED']
+  ]
+]
+for (const [of, bytes, response] of AFTER) {
+  for (const [how, pieces] of [
+    ['in the same packet', [`${GET}${bytes}`]],
+    ['in a later packet', [GET, bytes]]
+  ] as const) {
+    t.test(`a request gets its response before ${of} that follow it are refused, ${how}`, async (t) => {
+      const backend = await startSlowBackend(t)
+      const { url }: TestGateway = await startGateway(t, { backend })
+      const socket = await openSocket(url)
+      const all = received(socket)
+
+      socket.write(pieces[0], 'latin1')
+      await backend.arrived
+      if (pieces[1] !== undefined) socket.write(pieces[1], 'latin1')
+      // More of it, while the request is at the backend.
+      socket.write(GARBAGE)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      t.equal(all.text, '', 'nothing is sent before the response')
+      backend.release()
+      await all.closed
+
+      t.same(outline(all.text), [...FIRST, ...response])
+    })
+  }
+}
+
+t.test('several requests get their responses before invalid bytes that follow them are refused', async (t) => {
+  const backend = await startBackend(t)
+  backend.answer = ({ url }, response) => response.end(JSON.stringify({ url }))
+  const { url } = await startGateway(t, { backend })
+  const socket = await openSocket(url)
+  const all = received(socket)
+
+  socket.write(`${GET.repeat(5)}${GARBAGE}`)
+  await all.closed
+
+  t.same(outline(all.text), [...Array.from({ length: 5 }, () => FIRST).flat(), ...MALFORMED])
+})
+
+t.test('a response that has begun is not cut off by invalid bytes that follow its request', async (t) => {
+  const backend = await startBackend(t)
+  let finish = (): void => undefined
+  backend.answer = (_request, response) => {
+    response.write('{"first":"half",')
+    finish = () => response.end('"second":"half"}')
+  }
+  const { url } = await startGateway(t, { backend })
+  const socket = await openSocket(url)
+  const all = received(socket)
+  socket.write(GET)
+  await once(socket, 'data')
+
+  socket.write(GARBAGE)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  finish()
+  await all.closed
+
+  t.match(all.text, '"second":"half"}')
+  t.same(outline(all.text), ['HTTP/1.1 200', ...MALFORMED])
+})
+
+t.test('invalid bytes in a body are refused at once, also where the body is streamed to the backend', async (t) => {
+  const { url } = await startGateway(t)
+  const socket = await openSocket(url)
+  const all = received(socket)
+
+  socket.write(`${uploadHead()}5\r\nhello\r\n${BROKEN_CHUNK}`)
+  await all.closed
+
+  t.same(outline(all.text), MALFORMED)
+})
+
+t.test('invalid bytes on a connection whose client has left end nothing else', async (t) => {
+  const backend = await startSlowBackend(t)
+  const { url, send } = await startGateway(t, { backend })
+  const socket = await openSocket(url)
+  socket.write(`${GET}${GARBAGE}`)
+  await backend.arrived
+  socket.resetAndDestroy()
+  backend.release()
+
+  backend.answer = (_request, response) => response.end('{}')
+  t.equal((await send('/api/zones')).status, 200)
+})

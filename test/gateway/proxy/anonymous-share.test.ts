@@ -1,0 +1,172 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
+import { openSocket } from '../../helper/exact-http.js'
+import { browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
+import { startHttpBackend } from '../../helper/scripted-backend.js'
+
+// 16 connections: 4 for anonymous requests. 8 of them may stream a body, 2 for anonymous requests.
+const CONNECTIONS = { BACKEND_CONNECTIONS: '16' }
+const [ANONYMOUS, STREAMS, ANONYMOUS_STREAMS] = [4, 8, 2]
+
+interface Held {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+interface Scene extends TestGateway {
+  /** What is at the backend: it answers only those who ask for `/api/quick`. */
+  readonly held: readonly Held[]
+  inFlight(): Promise<number>
+}
+
+const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<Scene> => {
+  const held: Held[] = []
+  const url = await startHttpBackend(t, (request, response) => {
+    request.on('error', () => undefined)
+    if (request.url?.startsWith('/api/quick')) request.resume().once('end', () => response.end('{}'))
+    else held.push({ request, response })
+  })
+  const gateway = await startGateway(t, {
+    env: { ...CONNECTIONS, BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', ...env }
+  })
+  return {
+    ...gateway,
+    held,
+    inFlight: async () => Number(/^gateway_in_flight (\d+)$/m.exec((await gateway.send('/metrics')).body)?.[1])
+  }
+}
+
+const open = async (
+  t: Test,
+  { url }: TestGateway,
+  requestLine: string,
+  headers: Record<string, string>
+): Promise<Socket> => {
+  const socket = await openSocket(url)
+  t.teardown(() => socket.destroy())
+  const lines = Object.entries({ host: 'a', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`${requestLine} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  return socket
+}
+
+const endlessBody = (token: string | null): Record<string, string> => ({
+  ...browserHeaders(token),
+  'content-type': 'a/b',
+  'content-length': '100000'
+})
+
+const openMany = async (t: Test, scene: Scene, count: number, requestLine: string, headers: Record<string, string>) => {
+  for (let index = 0; index < count; index++) {
+    const socket = await open(t, scene, requestLine, headers)
+    if ('content-length' in headers) socket.write('x')
+  }
+  await eventually(async () => (await scene.inFlight()) === count)
+}
+
+const verified = (): Record<string, string> => browserHeaders(tokenOf('operator'))
+
+t.test('anonymous bodies that never end leave three quarters of the streaming slots to others', async (t) => {
+  const scene = await startScene(t)
+  await openMany(t, scene, 12, 'PUT /api/auth/x', endlessBody(null))
+  await eventually(() => scene.held.length === ANONYMOUS_STREAMS)
+
+  const upload = await scene.send('/api/quick/upload', { method: 'POST', headers: verified(), body: '{"a":1}' })
+  t.equal(upload.status, 200)
+  t.equal(scene.held.length, ANONYMOUS_STREAMS, 'the other anonymous bodies wait')
+})
+
+t.test('anonymous readers leave three quarters of the connections to others', async (t) => {
+  const scene = await startScene(t)
+  await openMany(t, scene, 12, 'GET /api/zones', {})
+  await eventually(() => scene.held.length === ANONYMOUS)
+
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => scene.send(`/api/quick/${index}`, { headers: verified() }))
+  )
+  t.ok(answers.every(({ status }) => status === 200))
+  t.equal(scene.held.length, ANONYMOUS)
+})
+
+t.test('a forged, expired or foreign token does not make a request verified', async (t) => {
+  for (const cookie of ['auth_token=not.a.token', `auth_token=${tokenOf('operator')}x`]) {
+    const scene = await startScene(t)
+    await openMany(t, scene, 6, 'GET /api/zones', { cookie, authorization: `Bearer ${tokenOf('operator')}` })
+    await eventually(() => scene.held.length >= ANONYMOUS)
+    t.equal((await scene.send('/api/quick', { headers: verified() })).status, 200)
+    t.equal(scene.held.length, ANONYMOUS)
+  }
+})
+
+t.test('a signed-in user is outside the anonymous share, also on a public path', async (t) => {
+  const scene = await startScene(t)
+  await openMany(t, scene, 12, 'PUT /api/auth/x', endlessBody(tokenOf('operator')))
+
+  await eventually(() => scene.held.length >= STREAMS)
+  t.equal((await scene.send('/api/quick', { headers: verified() })).status, 200)
+  t.equal(scene.held.length, STREAMS)
+})
+
+t.test('BACKEND_ANONYMOUS_PERCENT sets the share', async (t) => {
+  const scene = await startScene(t, { BACKEND_ANONYMOUS_PERCENT: '100' })
+  await openMany(t, scene, 12, 'GET /api/zones', {})
+
+  await eventually(() => scene.held.length === 12)
+  t.pass('all of them are at the backend')
+})
+
+t.test('anonymous requests that wait leave places for others, and further ones are OVERLOADED', async (t) => {
+  const scene = await startScene(t, { GATEWAY_MAX_IN_FLIGHT: '32' })
+  await openMany(t, scene, 8, 'GET /api/zones', {})
+
+  const refused = await scene.send('/api/zones')
+  t.equal(refused.code, 'OVERLOADED')
+  t.equal((await scene.send('/api/quick', { headers: verified() })).status, 200)
+})
+
+t.test('an anonymous request that waits in vain is OVERLOADED, and not logged as a fault of the backend', async (t) => {
+  const scene = await startScene(t, { BACKEND_TIMEOUT_MS: '1000' })
+  for (let index = 0; index < ANONYMOUS; index++) await open(t, scene, 'GET /api/zones', {})
+  await eventually(() => scene.held.length === ANONYMOUS)
+  for (const { response } of scene.held) response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+
+  const refused = await scene.send('/api/zones')
+
+  t.equal(refused.code, 'OVERLOADED')
+  t.equal(scene.held.length, ANONYMOUS)
+  t.same(
+    scene.logs.filter(({ level }) => Number(level) > 30),
+    []
+  )
+})
+
+t.test('signing in works while anonymous requests use up their share', async (t) => {
+  const scene = await startScene(t)
+  await openMany(t, scene, 12, 'GET /api/zones', {})
+
+  const login = scene.send('/api/auth/login', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"email":"a@example.com","password":"x"}'
+  })
+  await eventually(() => scene.held.some(({ request }) => request.url === '/api/auth/login'))
+  for (const { response } of scene.held) response.end('{}')
+  t.equal((await login).status, 200)
+})
+
+t.test('a request that ends gives its part of the share back', async (t) => {
+  const scene = await startScene(t)
+  const sockets: Socket[] = []
+  for (let index = 0; index < ANONYMOUS; index++) sockets.push(await open(t, scene, 'GET /api/zones', {}))
+  await eventually(() => scene.held.length === ANONYMOUS)
+  for (const socket of sockets) socket.destroy()
+  await eventually(async () => (await scene.inFlight()) === 0)
+
+  const next = await open(t, scene, 'GET /api/zones', {})
+  await eventually(() => scene.held.length === ANONYMOUS + 1)
+  scene.held.at(-1)?.response.end('{}')
+  const [answer] = await once(next, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 /)
+})

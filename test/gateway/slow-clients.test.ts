@@ -1,0 +1,191 @@
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
+import { openSocket } from '../helper/exact-http.js'
+import { browserHeaders, startGateway, type TestGateway } from '../helper/gateway.js'
+import { startHttpBackend } from '../helper/scripted-backend.js'
+
+const WINDOW_MS = 1000
+const RATE = { CLIENT_MIN_RATE: '1KiB', CLIENT_RATE_WINDOW_MS: String(WINDOW_MS) }
+// More than the operating system takes for a client that does not read.
+const LARGE_BYTES = 32 * 1024 * 1024
+
+const start = async (t: Test, listener: RequestListener, env: Readonly<Record<string, string>> = {}) => {
+  const url = await startHttpBackend(t, (request, response) => {
+    request.on('error', () => undefined)
+    listener(request, response)
+  })
+  return startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', ...RATE, ...env } })
+}
+
+const takeAll: RequestListener = (request, response) => {
+  request.resume().once('end', () => response.end('{}'))
+}
+
+const head = (requestLine: string, headers: Readonly<Record<string, string | number>>): string => {
+  const lines = Object.entries({ host: 'a', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${requestLine} HTTP/1.1\r\n${lines.join('')}\r\n`
+}
+
+const inFlight = async ({ send }: TestGateway): Promise<number> =>
+  Number(/^gateway_in_flight (\d+)$/m.exec((await send('/metrics')).body)?.[1])
+
+/** Writes this again and again, until the connection is closed. */
+const trickle = (socket: Socket, bytes: string, everyMs: number): void => {
+  const timer = setInterval(() => {
+    if (socket.writable) socket.write(bytes)
+    else clearInterval(timer)
+  }, everyMs)
+  socket.once('close', () => clearInterval(timer))
+}
+
+const WITH_LENGTH = { 'content-length': 100_000 }
+const IN_CHUNKS = { 'transfer-encoding': 'chunked' }
+
+for (const [of, requestLine, type, framing] of [
+  ['JSON', 'POST /api/zones', 'application/json', WITH_LENGTH],
+  ['an upload', 'POST /api/floors/7/upload', 'multipart/form-data; boundary=b', IN_CHUNKS],
+  ['the catch-all', 'POST /api/unknown', 'a/b', IN_CHUNKS],
+  ['a public path', 'PUT /api/auth/x', 'a/b', WITH_LENGTH]
+] as const) {
+  t.test(`a body for ${of} that trickles in is 408 REQUEST_TIMEOUT`, async (t) => {
+    const gateway = await start(t, takeAll)
+    const socket = await openSocket(gateway.url)
+    socket.write(head(requestLine, { ...browserHeaders(), 'content-type': type, ...framing }))
+    trickle(socket, framing === WITH_LENGTH ? '     ' : '5\r\n     \r\n', WINDOW_MS / 20)
+
+    const answer = await text(socket)
+
+    t.match(answer, /^HTTP\/1\.1 408 /)
+    t.match(answer, /^x-gateway-error: REQUEST_TIMEOUT\r$/im)
+    t.match(answer, /^connection: close\r$/im)
+    await eventually(async () => (await inFlight(gateway)) === 0)
+    t.match(
+      gateway.logs.filter(({ path }) => path !== '/metrics'),
+      [{ msg: 'request', status: 408 }]
+    )
+  })
+}
+
+t.test('a body that is fast enough may take longer than the window', async (t) => {
+  const gateway = await start(t, takeAll, { CLIENT_MIN_RATE: '100', CLIENT_RATE_WINDOW_MS: '5000' })
+  const socket = await openSocket(gateway.url)
+  const parts = 14
+  const part = 'x'.repeat(1000)
+  const length = parts * part.length
+  socket.write(head('POST /api/unknown', { ...browserHeaders(), 'content-type': 'a/b', 'content-length': length }))
+  for (let sent = 0; sent < parts; sent++) {
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    socket.write(part)
+  }
+
+  const [answer] = await once(socket, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 /)
+  socket.destroy()
+})
+
+t.test('a body that waits because the backend does not take it is not held against the client', async (t) => {
+  let take = (): void => undefined
+  const gateway = await start(t, (request, response) => {
+    take = () => takeAll(request, response)
+  })
+  const socket = await openSocket(gateway.url)
+  const body = 'x'.repeat(20 * 1024 * 1024)
+  socket.write(head('POST /api/unknown', { ...browserHeaders(), 'content-type': 'a/b', 'content-length': body.length }))
+  socket.write(body)
+  await new Promise((resolve) => setTimeout(resolve, 3 * WINDOW_MS))
+  take()
+
+  const [answer] = await once(socket, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 /)
+  socket.destroy()
+})
+
+t.test('a reader that takes less than the minimum rate is ended, and its backend connection is free', async (t) => {
+  const gateway = await start(t, (_request, response) => response.end(Buffer.alloc(LARGE_BYTES)))
+  const socket = await openSocket(gateway.url)
+  socket.pause()
+  socket.write(head('GET /api/unknown', {}))
+  await eventually(async () => (await inFlight(gateway)) === 1)
+  const reading = setInterval(() => socket.read(10), WINDOW_MS / 20)
+  t.teardown(() => clearInterval(reading))
+
+  await eventually(async () => (await inFlight(gateway)) === 0)
+  await eventually(() => gateway.logs.some(({ path, cutShort }) => path === '/api/unknown' && cutShort === true))
+  socket.destroy()
+})
+
+t.test('a reader of a response that the backend sends slowly is not ended', async (t) => {
+  const parts = 10
+  const gateway = await start(t, (_request, response) => {
+    let sent = 0
+    const timer = setInterval(() => {
+      response.write('x')
+      if (++sent === parts) {
+        clearInterval(timer)
+        response.end()
+      }
+    }, WINDOW_MS / 4)
+  })
+
+  t.equal((await gateway.send('/api/unknown')).body, 'x'.repeat(parts))
+})
+
+t.test('a response that fits into RESPONSE_BUFFER frees its backend connection before the reader has it', async (t) => {
+  const env = { RESPONSE_BUFFER: '16MiB', CLIENT_RATE_WINDOW_MS: '600000' }
+  const size = 16 * 1024 * 1024
+  const gateway = await start(t, (_request, response) => response.end(Buffer.alloc(size)), env)
+  const socket = await openSocket(gateway.url)
+  socket.pause()
+  socket.write(head('GET /api/unknown', { connection: 'close' }))
+  await once(gateway.gateway.app.server, 'request')
+  await eventually(async () => (await inFlight(gateway)) === 0)
+
+  let bytes = 0
+  for await (const chunk of socket) bytes += chunk.length
+  t.ok(bytes > size, 'and the reader gets all of it')
+})
+
+t.test('a reader that stops is ended also when the backend connection is free already', async (t) => {
+  const env = { RESPONSE_BUFFER: '16MiB' }
+  const gateway = await start(t, (_request, response) => response.end(Buffer.alloc(16 * 1024 * 1024)), env)
+  const socket = await openSocket(gateway.url)
+  socket.pause()
+  socket.write(head('GET /api/unknown', {}))
+
+  await eventually(() => gateway.logs.some(({ path, cutShort }) => path === '/api/unknown' && cutShort === true))
+  t.equal(await inFlight(gateway), 0)
+  socket.destroy()
+})
+
+t.test('a larger response than RESPONSE_BUFFER waits for its reader', async (t) => {
+  const env = { RESPONSE_BUFFER: '1KiB', CLIENT_RATE_WINDOW_MS: '600000' }
+  let sent = 0
+  const gateway = await start(
+    t,
+    (_request, response) => {
+      const chunk = Buffer.alloc(1024 * 1024)
+      const pour = (): void => {
+        while (sent < 256 && response.write(chunk)) sent += 1
+        if (sent < 256) response.once('drain', pour)
+        else response.end()
+        sent += 1
+      }
+      pour()
+    },
+    env
+  )
+  const socket = await openSocket(gateway.url)
+  socket.pause()
+  socket.write(head('GET /api/unknown', {}))
+  await eventually(() => sent > 0)
+  await new Promise((resolve) => setTimeout(resolve, WINDOW_MS))
+
+  t.equal(await inFlight(gateway), 1)
+  t.ok(sent < 256, 'the backend is held back')
+  socket.destroy()
+  await eventually(async () => (await inFlight(gateway)) === 0)
+})
