@@ -49,7 +49,9 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
     'http://backend#a'
   ],
   BACKEND_TIMEOUT_MS: ['0', '600001', '30s', '-1'],
+  BACKEND_STREAM_IDLE_MS: ['0', '86400001', '5m'],
   BACKEND_CONNECTIONS: ['0', '4097', 'many'],
+  BACKEND_ANONYMOUS_PERCENT: ['0', '101', '25%', '0.25'],
   TRUST_PROXY: [
     'true',
     'TRUE',
@@ -88,6 +90,9 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   CSP_INLINE: ['refused', 'Allow', 'true'],
   BODY_LIMIT: ['0', '65MiB', '1MB', '1.5MiB', 'unlimited'],
   UPLOAD_LIMIT: ['0', '4097MiB', '1GiB', '-1'],
+  RESPONSE_BUFFER: ['0', '17MiB', '64kb'],
+  CLIENT_MIN_RATE: ['0', '2MiB', '1KiB/s', '-1'],
+  CLIENT_RATE_WINDOW_MS: ['999', '600001', '30s'],
   LOGIN_BODY_TOKEN: ['drop', 'Omit', 'true'],
   API_DOCS: ['yes', '0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
@@ -263,7 +268,9 @@ const EFFECTS: readonly (readonly [
   ['GATEWAY_PORT', '8443', (config) => config.listen.port, 8443],
   ['BACKEND_URL', 'https://backend.example.com/v1', (config) => config.backend.url, 'https://backend.example.com/v1'],
   ['BACKEND_TIMEOUT_MS', '500', (config) => config.backend.timeoutMs, 500],
+  ['BACKEND_STREAM_IDLE_MS', '1000', (config) => config.backend.streamIdleMs, 1000],
   ['BACKEND_CONNECTIONS', '8', (config) => config.backend.connections, 8],
+  ['BACKEND_ANONYMOUS_PERCENT', '50', (config) => config.backend.anonymousPercent, 50],
   ['API_SECRET', 'a secret', (config) => config.apiSecret, 'a secret'],
   ['API_SECRET_PREVIOUS', 'older', (config) => config.apiSecretPrevious, 'older'],
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8', (config) => config.trustedProxies, ['loopback', '10.0.0.0/8']],
@@ -289,6 +296,9 @@ const EFFECTS: readonly (readonly [
   ['CSP_CONNECT_HOSTS', 'ws://localhost:8100', (config) => config.headers.connectHosts, ['ws://localhost:8100']],
   ['BODY_LIMIT', '64KiB', (config) => config.limits.bodyBytes, 64 * 1024],
   ['UPLOAD_LIMIT', '100MiB', (config) => config.limits.uploadBytes, 100 * MIB],
+  ['RESPONSE_BUFFER', '1MiB', (config) => config.backend.responseBufferBytes, MIB],
+  ['CLIENT_MIN_RATE', '2KiB', (config) => config.clientRate.minBytesPerSecond, 2048],
+  ['CLIENT_RATE_WINDOW_MS', '5000', (config) => config.clientRate.windowMs, 5000],
   ['GATEWAY_MAX_IN_FLIGHT', '7', (config) => config.backend.inFlight, 7],
   ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent']
 ]
