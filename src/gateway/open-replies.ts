@@ -1,24 +1,27 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 
-/** The replies that are not out yet, of all connections, in the order in which their requests arrived. */
-export class OpenReplies implements Iterable<FastifyReply> {
-  readonly #replies = new Set<FastifyReply>()
+/**
+ * The replies that are not out yet, of all connections, in the order in which their requests arrived, each with its
+ * connection: a request loses its socket when its body is read, and a response has none before its turn.
+ */
+export class OpenReplies implements Iterable<readonly [FastifyReply, Socket]> {
+  readonly #sockets = new Map<FastifyReply, Socket>()
 
   add(reply: FastifyReply): void {
-    this.#replies.add(reply)
+    this.#sockets.set(reply, reply.request.raw.socket)
   }
 
   delete(reply: FastifyReply): void {
-    this.#replies.delete(reply)
+    this.#sockets.delete(reply)
   }
 
   /** The replies of one connection: several where the client did not wait for one before its next request. */
   on(socket: Socket): FastifyReply[] {
-    return [...this.#replies].filter(({ request }) => request.raw.socket === socket)
+    return [...this].filter(([, other]) => other === socket).map(([reply]) => reply)
   }
 
-  [Symbol.iterator](): Iterator<FastifyReply> {
-    return this.#replies.values()
+  [Symbol.iterator](): Iterator<readonly [FastifyReply, Socket]> {
+    return this.#sockets.entries()
   }
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { Refusal } from './errors.js'
 import type { OpenReplies } from './open-replies.js'
@@ -17,10 +18,8 @@ const SAMPLES_PER_WINDOW = 30
  */
 export const endSlowClients = (open: OpenReplies, limits: RateLimits, refuse: Refuse): (() => void) => {
   const progress = new WeakMap<FastifyReply, Progress>()
-  const check = (reply: FastifyReply, now: number): void => {
-    const { socket } = reply.request.raw
-    // Undefined, whatever its type says, once the connection is gone.
-    if (!socket || socket.destroyed) return
+  const check = (reply: FastifyReply, socket: Socket, now: number): void => {
+    if (socket.destroyed) return
     let { body, response } = progress.get(reply) ?? NO_PROGRESS
     if (body === null || response === null) {
       body = new Rate(limits)
@@ -34,7 +33,7 @@ export const endSlowClients = (open: OpenReplies, limits: RateLimits, refuse: Re
   }
   const timer = setInterval(() => {
     const now = performance.now()
-    for (const reply of open) check(reply, now)
+    for (const [reply, socket] of open) check(reply, socket, now)
   }, limits.windowMs / SAMPLES_PER_WINDOW)
   timer.unref()
   return () => clearInterval(timer)

@@ -217,7 +217,9 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     async (t) => {
       const { program, backend, url } = await runGateway(t)
       const atBackend = heldAtBackend(backend, 100)
-      const answers = Promise.all(Array.from({ length: 100 }, () => send(url, '/api/zones')))
+      const answers = Promise.all(
+        Array.from({ length: 100 }, () => send(url, '/api/zones', { headers: browserHeaders() }))
+      )
       const held = await atBackend
 
       program.signal(signal)

@@ -95,6 +95,35 @@ for (const [of, bytes, response] of AFTER) {
   }
 }
 
+t.test('a request with a body gets its response before invalid bytes that follow it are refused', async (t) => {
+  for (const [path, type] of [
+    ['/api/zones', 'application/json'],
+    ['/api/unknown', 'a/b']
+  ]) {
+    const backend = await startSlowBackend(t)
+    const { url } = await startGateway(t, { backend })
+    const socket = await openSocket(url)
+    const all = received(socket)
+    const body = '{"name":"Lobby"}'
+    const headers = Object.entries({
+      ...browserHeaders(),
+      host: 'a',
+      'content-type': type,
+      'content-length': body.length
+    })
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+
+    socket.write(`POST ${path} HTTP/1.1\r\n${lines}\r\n${body}`)
+    await backend.arrived
+    socket.write(GARBAGE)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    backend.release()
+    await all.closed
+
+    t.same(outline(all.text), ['HTTP/1.1 200', `{"url":"${path}"}`, ...MALFORMED])
+  }
+})
+
 t.test('several requests get their responses before invalid bytes that follow them are refused', async (t) => {
   const backend = await startBackend(t)
   backend.answer = ({ url }, response) => response.end(JSON.stringify({ url }))

@@ -386,7 +386,7 @@ const untilServed = async ({ send }: TestGateway, path: string): Promise<Answer>
 }
 
 t.test('OVERLOADED', async (t) => {
-  const FULL = { env: { GATEWAY_MAX_IN_FLIGHT: '2' } }
+  const FULL = { env: { GATEWAY_MAX_IN_FLIGHT: '2', BACKEND_ANONYMOUS_PERCENT: '100' } }
 
   t.test('is the answer while as much as is allowed is at the backend', async (t) => {
     const gateway = await startGateway(t, FULL)
