@@ -247,7 +247,7 @@ const DEFAULTS = {
     connectionLimit: 0,
     connectionsPerAddress: 0,
     connectionRateLimit: 0,
-    commandsPerSecond: 256,
+    commandsPerSecond: 0,
     positionCheckDelayMs: 40_000,
     historyMaxPublicationLimit: 300,
     recoveryMaxPublicationLimit: 300,
