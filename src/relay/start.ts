@@ -10,7 +10,7 @@ import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../sha
 import { buildRelay } from './app.js'
 import { newEpoch } from './build-engine.js'
 import { type RelayConfig, relayConfig } from './config.js'
-import { reloadConfigFile } from './config-reload.js'
+import { logReload, reloadConfigFile } from './config-reload.js'
 import { listen } from './listen.js'
 import { relaySettings } from './settings.js'
 import { PRIMARY_TIMES, type PrimaryTimes, runPrimary } from './workers/primary.js'
@@ -43,7 +43,7 @@ const startAlone = async (environment: Environment, initial: RelayConfig, log: L
     }
     config = reload.config
     configure(config)
-    log.info({ needsRestart: reload.needsRestart }, 'config reloaded')
+    logReload(log, reload)
   }
 
   const { address, port } = await listen(server, config.listen)

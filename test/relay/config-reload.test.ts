@@ -22,7 +22,7 @@ t.test('a reload', async (t) => {
 
     t.match(result, {
       ok: true,
-      needsRestart: ['listen', 'engine', 'redisUrl'],
+      needsRestart: ['http_server.port', 'engine.type', 'engine.redis.address'],
       config: { listen: { port: 8101 }, engine: 'memory', redisUrl: null }
     })
   })

@@ -41,7 +41,7 @@ export class Channel {
   options: ChannelOptions
   readonly #outgoing: Outgoing
   readonly #watch: Watch
-  readonly #conflator: Conflator | null
+  #conflator: Conflator | null
   readonly #pushPrefix: string
   readonly #groups: Group[] = []
   readonly #delta: DeltaChain
@@ -78,6 +78,20 @@ export class Channel {
     this.#delta = new DeltaChain(name, patches)
     this.#conflator = conflator
     this.#pushPrefix = `{"push":{"channel":${quote(name)},"pub":`
+  }
+
+  /** New options, for those who are subscribed too. */
+  configure(options: ChannelOptions, conflator: Conflator | null): void {
+    const isConflateSame = options.conflate === this.options.conflate
+    this.options = options
+    if (isConflateSame) return
+    this.#outgoing.flush()
+    this.#conflator = conflator
+    for (const group of this.#groups) group.replaceBacklogs(this.#newBacklogs())
+  }
+
+  #newBacklogs(): Backlogs | null {
+    return this.#conflator === null ? null : new Backlogs(this.#conflator)
   }
 
   /** Of the stream as far as it has been delivered; '' where nothing has. */
@@ -292,7 +306,7 @@ export class Channel {
       takesDelta,
       pushPrefix: this.#pushPrefix,
       delta: this.#delta,
-      backlogs: this.#conflator === null ? null : new Backlogs(this.#conflator),
+      backlogs: this.#newBacklogs(),
       sent: this.#watch.sent(transport, 'push_publication', this.namespace),
       conflated: (publications) => this.#watch.conflated(this.namespace, publications)
     })

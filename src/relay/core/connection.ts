@@ -71,7 +71,11 @@ export class Connection implements Subscriber, Reader {
   onCaughtUp: (() => void) | null = null
 
   #subscriptions: Map<string, Subscription> | null = null
+  /** On the monotonic clock. */
+  readonly #openedAt: number
   #pingAt = NO_TIME
+  /** As its client was told. */
+  #pingIntervalMs = 0
   #pongDueAt = NO_TIME
   #replies: string[] | null = null
   #heldBytes = 0
@@ -85,8 +89,21 @@ export class Connection implements Subscriber, Reader {
     this.sink = sink
     this.outbox = new Outbox(sink, this, client.queueMaxBytes)
     this.since = nowMs()
-    this.wakeAt = client.staleCloseDelayMs > 0 ? monotonicMs() + client.staleCloseDelayMs : NO_TIME
+    this.#openedAt = monotonicMs()
+    this.wakeAt = this.#staleAt
     roster.add(this)
+  }
+
+  /** Applies options that the operator has changed. */
+  configure(): void {
+    this.outbox.maxBytes = this.context.client.queueMaxBytes
+    if (this.state === 'live') this.scheduleWake()
+    else this.wakeAt = this.#staleAt
+  }
+
+  get #staleAt(): number {
+    const { staleCloseDelayMs } = this.context.client
+    return staleCloseDelayMs > 0 ? this.#openedAt + staleCloseDelayMs : NO_TIME
   }
 
   get subscriptions(): ReadonlyMap<string, Subscription> {
@@ -189,6 +206,7 @@ export class Connection implements Subscriber, Reader {
   goLive(): void {
     const { client, monotonicMs, random } = this.context
     this.state = 'live'
+    this.#pingIntervalMs = client.pingIntervalMs
     if (client.pingIntervalMs > 0) {
       // Spread, because all clients of a relay that has just started connect at once.
       this.#pingAt = monotonicMs() + client.pingIntervalMs * (0.5 + random() / 2)
@@ -356,8 +374,9 @@ export class Connection implements Subscriber, Reader {
 
   #ping(nowMs: number): void {
     const { client, watch } = this.context
-    this.#pingAt = nowMs + client.pingIntervalMs
-    if (client.pongTimeoutMs > 0) this.#pongDueAt = nowMs + client.pongTimeoutMs
+    this.#pingAt = nowMs + this.#pingIntervalMs
+    // A timeout that was made longer than this client's interval must not start anew with every ping.
+    if (client.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME) this.#pongDueAt = nowMs + client.pongTimeoutMs
     this.#drainsAtPing = this.outbox.drains
     const { pingBytes, transport } = this.sink
     count(watch.sent(transport, 'server_ping', ''), pingBytes.length)

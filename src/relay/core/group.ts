@@ -45,7 +45,7 @@ export class Group {
   /** Those of the subscriptions, place by place. */
   readonly #outboxes: Outbox[] = []
   readonly #parts: GroupParts
-  readonly #backlogs: Backlogs | null
+  #backlogs: Backlogs | null
   #publications: Publication[] = []
   #frames: Buffer[] = []
   #epoch = ''
@@ -55,6 +55,14 @@ export class Group {
     this.takesDelta = parts.takesDelta
     this.#backlogs = parts.backlogs
     this.#parts = parts
+  }
+
+  /** What waits is merged by the rules of before: it goes to the queues of its subscribers. */
+  replaceBacklogs(backlogs: Backlogs | null): void {
+    for (const subscription of this.subscriptions) {
+      for (const bytes of this.takeBacklog(subscription)) subscription.outbox.send(bytes)
+    }
+    this.#backlogs = backlogs
   }
 
   add(subscription: Subscription): void {

@@ -6,6 +6,7 @@ import type { RelayParts } from './context.js'
 import type { DeltaPatches } from './delta-patches.js'
 import { flushGroups } from './flush.js'
 import type { Group } from './group.js'
+import type { ChannelOptions } from './options.js'
 
 type HubParts = Pick<RelayParts, 'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'watch' | 'log'>
 
@@ -39,18 +40,19 @@ export class Hub implements Delivery, Outgoing {
   open(name: string, kind: ChannelKind): Channel {
     const known = this.#channels.get(name)
     if (known !== undefined) return known
-    const { conflate } = kind.options
-    const channel = new Channel(
-      name,
-      kind,
-      this,
-      this.#parts.watch,
-      this.#patches,
-      conflate === null ? null : this.#conflators(conflate)
-    )
+    const channel = new Channel(name, kind, this, this.#parts.watch, this.#patches, this.#conflatorOf(kind.options))
     channel.number = ++this.#opened
     this.#channels.set(name, channel)
     return channel
+  }
+
+  /** New options for a channel that is open. */
+  configure(channel: Channel, options: ChannelOptions): void {
+    channel.configure(options, this.#conflatorOf(options))
+  }
+
+  #conflatorOf({ conflate }: ChannelOptions): Conflator | null {
+    return conflate === null ? null : this.#conflators(conflate)
   }
 
   /** Once nobody listens any more. */

@@ -39,7 +39,8 @@ const MAX_WRITE_BYTES = 64 * 1024
  */
 export class Outbox {
   readonly sink: Sink
-  readonly maxBytes: number
+  /** The operator may change it at any time. */
+  maxBytes: number
   isBehind = false
   /** What the present flush has for this client. */
   gathered: Buffer | Buffer[] | null = null

@@ -74,15 +74,17 @@ export class Relay {
     return kind instanceof ReplyError ? kind : publishOn(this.context, kind, channel, publication, findFault)
   }
 
-  /** New rules hold for what comes; who is connected or subscribed stays so. */
+  /** New rules hold at once, also for existing connections and channels. What a client has agreed on with the relay stays so. */
   configure({ client, channels }: RelayRules): void {
     const isLimitNew = this.context.client.userConnectionLimit <= 0 && client.userConnectionLimit > 0
     this.context.client = client
     this.context.channels = channels
     if (isLimitNew) countEarlierConnections(this.context)
-    for (const channel of this.context.hub.channels.values()) {
+    const { hub, roster } = this.context
+    for (const connection of roster.all) connection.configure()
+    for (const channel of hub.channels.values()) {
       const kind = channelKind(channel.name, channels)
-      if (!(kind instanceof ReplyError)) channel.options = kind.options
+      if (!(kind instanceof ReplyError)) hub.configure(channel, kind.options)
     }
   }
 

@@ -3,7 +3,7 @@ import { onHangup } from '../../shared/hangup.js'
 import { standardOutput } from '../../shared/log-output.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config.js'
-import type { Reload } from '../config-reload.js'
+import { logReload, type Reload } from '../config-reload.js'
 import type { MemoryParts } from '../engine/memory.js'
 import { MemoryUserConnections } from '../engine/memory-user-connections.js'
 import { AdmissionDesk } from './admission-desk.js'
@@ -96,10 +96,8 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
     }
     config = reload.outcome.config
     file = reload.file
-    const { needsRestart } = reload.outcome
     const unreached = (await Promise.all(workers.running.map(reach))).filter((number) => number !== null)
-    if (unreached.length === 0) log.info({ needsRestart }, 'config reloaded')
-    else log.error({ needsRestart, workers: unreached }, 'config not applied in all workers')
+    logReload(log, reload.outcome, unreached)
   }
 
   closeOnSignal({ close: () => workers.stop(), cutOff: () => workers.kill() }, log, () => graceMs(config))

@@ -81,6 +81,7 @@ const serve = async (
     const reload = reloadConfigFile(config, environment, () => file.text)
     if (!reload.ok) throw new Error(reload.faults.join('; '))
     config = reload.config
+    log.level = config.logLevel
     configure(config)
   }
   // It may have changed while the relay was built.

@@ -1,0 +1,933 @@
+import { createHmac } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { TSchema } from '@sinclair/typebox'
+import t, { type Test } from 'tap'
+import { newEpoch } from '../../src/relay/build-engine.js'
+import { reloadConfigFile } from '../../src/relay/config-reload.js'
+import { RelayConfigFileSchema } from '../../src/relay/config-schema.js'
+import type { History } from '../../src/relay/core/broker.js'
+import { withinProcess } from '../../src/relay/engine/within-process.js'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import { Operator } from '../helper/admin.js'
+import { eventually } from '../helper/eventually.js'
+import { send } from '../helper/http.js'
+import { startProgram } from '../helper/program.js'
+import { type Json, openClient, RawClient } from '../helper/raw-client.js'
+import { type EdgeRelay, startRelay } from '../helper/relay.js'
+import { API_KEY, type ConfigFile, configOf, HMAC_SECRET } from '../helper/relay-rules.js'
+
+// Every option of the config file is changed here while a relay runs. An option that is new needs a row: it takes effect for
+// connections and channels that are there, or it is listed in the log.
+
+/** The environment wins over the file, so it says nothing here. */
+const NO_ENVIRONMENT = { REALTIME_HMAC_SECRET: '', REALTIME_API_KEY: '', RELAY_PORT: '' }
+
+const PASSWORD = 'a password for operators'
+
+interface World extends EdgeRelay {
+  readonly t: Test
+  /** How often positions were compared with the stream, or history was read. */
+  readonly reads: { count: number }
+}
+
+/** What is there before the reload, and what is seen after it. */
+interface Effect {
+  readonly before: unknown
+  readonly after: unknown
+  /** Further options that the two files have in common. */
+  readonly also?: ConfigFile
+  readonly see: (world: World) => Promise<() => Promise<unknown>>
+  readonly was: unknown
+  readonly is: unknown
+}
+
+/** Listed in the log under one of these names, or of one value only, or seen in the tests of the process. */
+interface Listed {
+  readonly before: unknown
+  readonly after: unknown
+  readonly also?: ConfigFile
+  readonly listed: 'needsRestart' | 'needsReconnect' | 'process'
+}
+
+type Row = Effect | Listed | 'one value'
+
+let lastId = 100
+
+const closeCode = (closed: string): string => closed.slice(0, 4)
+
+/** The result of a command, the code of its error, or the code that the connection was closed with. */
+const run = async (client: RawClient, method: string, request: Json): Promise<Json | number | string> => {
+  const id = ++lastId
+  client.say({ id, [method]: request })
+  for (;;) {
+    const message = await Promise.race([client.next(), client.closed])
+    if (typeof message === 'string') return closeCode(message)
+    if (message.id !== id) continue
+    return message.error === undefined ? (message[method] as Json) : (message.error as { code: number }).code
+  }
+}
+
+/** The same with 'ok' for any result. */
+const outcome = async (client: RawClient, method: string, request: Json): Promise<number | string> => {
+  const result = await run(client, method, request)
+  return typeof result === 'object' ? 'ok' : result
+}
+
+/** Tokens are judged by the test's clock, which is the relay's too. */
+const token = (claims: Json, secret = HMAC_SECRET, lifetimeSeconds = 3600): string =>
+  signJwt(claims, secretKey(secret), { lifetimeSeconds })
+
+const connected = async ({ t, url }: World, claims: Json = { sub: '42' }): Promise<RawClient> => {
+  const client = await openClient(t, url)
+  await run(client, 'connect', { token: token(claims) })
+  return client
+}
+
+const anonymous = async ({ t, url }: World): Promise<RawClient> => {
+  const client = await openClient(t, url)
+  await run(client, 'connect', {})
+  return client
+}
+
+const ANONYMOUS = { client: { allow_anonymous_connect_without_token: true } }
+
+const upgradeStatus = ({ t, url }: World, options: object = {}): Promise<number> => {
+  const { ws } = new RawClient(url, options)
+  t.teardown(() => ws.terminate())
+  return new Promise((resolve) => {
+    ws.once('open', () => resolve(101))
+    ws.once('unexpected-response', (request, response) => {
+      request.destroy()
+      resolve(response.statusCode ?? 0)
+    })
+  })
+}
+
+/** A new connection with this token, or none: 'ok', the code of an error, or the code of the close. */
+const connecting =
+  (text = ''): Effect['see'] =>
+  async (world) =>
+  async () =>
+    outcome(await openClient(world.t, world.url), 'connect', text === '' ? {} : { token: text })
+
+const apiOutcome = async (world: World, method: string, request: object): Promise<number | string> => {
+  const { body } = await world.api(method, request)
+  return JSON.parse(body).error?.code ?? 'ok'
+}
+
+const publishing =
+  (channel: string, data: unknown = 1): Effect['see'] =>
+  async (world) =>
+  () =>
+    apiOutcome(world, 'publish', { channel, data })
+
+/** A subscription that an existing connection asks for. */
+const subscribing =
+  (channel: string): Effect['see'] =>
+  async (world) => {
+    const existing = await connected(world)
+    return () => outcome(existing, 'subscribe', { channel })
+  }
+
+const historyLength = async (world: World, channel: string): Promise<number> =>
+  JSON.parse((await world.api('history', { channel, limit: 100 })).body).result.publications.length
+
+const publishAll = async (world: World, channel: string, count: number, data: unknown = 1): Promise<void> => {
+  for (let n = 0; n < count; n++) await world.publish(channel, data)
+}
+
+/** A subscription is complete a moment after its reply; whoever has received a publication has one that is. */
+const received = async (world: World, client: RawClient, channel: string): Promise<void> => {
+  await world.publish(channel, 0)
+  while ((await client.next()).push === undefined);
+}
+
+const BATCHES = 200
+/** About 60 KB, all entries with the same keys. */
+const BATCH = {
+  data: Array.from({ length: 400 }, (_, index) => ({ id: `t${index}`, filler: 'x'.repeat(120) }))
+}
+
+/** A subscriber that has stopped reading. */
+const stoppedReader = async (world: World, channel: string): Promise<RawClient> => {
+  const client = await connected(world)
+  await run(client, 'subscribe', { channel })
+  client.ws.pause()
+  return client
+}
+
+const publicationsOf = async (client: RawClient, isLast: (data: unknown) => boolean): Promise<unknown[]> => {
+  const all: unknown[] = []
+  for (;;) {
+    const { push } = (await client.next()) as { push?: { pub?: { data: unknown } } }
+    if (push?.pub === undefined) continue
+    all.push(push.pub.data)
+    if (isLast(push.pub.data)) return all
+  }
+}
+
+const HISTORY = { history_size: 10, history_ttl: '300s' }
+const RECOVERY = { ...HISTORY, force_recovery: true, allow_subscribe_for_client: true }
+
+/** The rows of a namespace; `place` puts its options into a file. */
+const channelRows = (channel: string, place: (options: Json) => ConfigFile): Record<string, Row> => {
+  const by = (also: Json = {}, more: ConfigFile = {}): { also: ConfigFile } => ({ also: merged(place(also), more) })
+  /** A flag that allows a command to a client that is connected. */
+  const allows = (
+    method: string,
+    also: Json,
+    client: (world: World) => Promise<RawClient>,
+    { subscribed = false, more = {} } = {}
+  ): Effect => ({
+    before: false,
+    after: true,
+    ...by(also, more),
+    see: async (world) => {
+      const existing = await client(world)
+      if (subscribed) await run(existing, 'subscribe', { channel })
+      return () => outcome(existing, method, { channel, data: 1, limit: 1 })
+    },
+    was: 103,
+    is: 'ok'
+  })
+  const negotiated = (after: unknown, also: Json = {}, before: unknown = false): Listed => ({
+    before,
+    after,
+    ...by(also),
+    listed: 'needsReconnect'
+  })
+  return {
+    presence: negotiated(true),
+    join_leave: negotiated(true),
+    force_push_join_leave: negotiated(true, { join_leave: true }),
+    force_recovery: negotiated(true, HISTORY),
+    allow_recovery: negotiated(true, HISTORY),
+    force_positioning: negotiated(true, HISTORY),
+    allow_positioning: negotiated(true, HISTORY),
+    allowed_delta_types: negotiated(['fossil'], {}, []),
+    history_size: {
+      before: 1,
+      after: 3,
+      ...by({ history_ttl: '300s' }),
+      see: async (world) => async () => {
+        await publishAll(world, channel, 5)
+        return historyLength(world, channel)
+      },
+      was: 1,
+      is: 3
+    },
+    history_ttl: {
+      before: '1s',
+      after: '600s',
+      ...by({ history_size: 5 }),
+      see: async (world) => async () => {
+        await world.publish(channel, 1)
+        world.pass(60_000)
+        return historyLength(world, channel)
+      },
+      was: 0,
+      is: 1
+    },
+    history_meta_ttl: metaTtl(channel, by({ history_size: 5, history_ttl: '1s' })),
+    force_recovery_mode: {
+      before: 'stream',
+      after: 'cache',
+      ...by(RECOVERY),
+      see: async (world) => {
+        const existing = await connected(world)
+        const { epoch } = await world.publish(channel, 1)
+        return async () => {
+          await publishAll(world, channel, 2)
+          const result = await run(existing, 'subscribe', { channel, recover: true, offset: 0, epoch })
+          return (result as { publications: unknown[] }).publications.length
+        }
+      },
+      was: 3,
+      is: 1
+    },
+    auto_cache_recover: {
+      before: false,
+      after: true,
+      ...by({ ...RECOVERY, force_recovery_mode: 'cache' }),
+      see: async (world) => {
+        const existing = await connected(world)
+        await world.publish(channel, 1)
+        return async () => {
+          const result = await run(existing, 'subscribe', { channel })
+          return (result as { publications?: unknown[] }).publications?.length ?? 0
+        }
+      },
+      was: 0,
+      is: 1
+    },
+    allow_subscribe_for_client: allows('subscribe', {}, connected),
+    allow_subscribe_for_anonymous: allows('subscribe', { allow_subscribe_for_client: true }, anonymous, {
+      more: ANONYMOUS
+    }),
+    allow_publish_for_client: allows('publish', {}, connected),
+    allow_publish_for_subscriber: allows('publish', { allow_subscribe_for_client: true }, connected, {
+      subscribed: true
+    }),
+    allow_publish_for_anonymous: allows('publish', { allow_publish_for_client: true }, anonymous, { more: ANONYMOUS }),
+    allow_presence_for_client: allows('presence', { presence: true }, connected),
+    allow_presence_for_subscriber: allows('presence', { presence: true, allow_subscribe_for_client: true }, connected, {
+      subscribed: true
+    }),
+    allow_presence_for_anonymous: allows('presence', { presence: true, allow_presence_for_client: true }, anonymous, {
+      more: ANONYMOUS
+    }),
+    allow_history_for_client: allows('history', HISTORY, connected),
+    allow_history_for_subscriber: allows('history', { ...HISTORY, allow_subscribe_for_client: true }, connected, {
+      subscribed: true
+    }),
+    allow_history_for_anonymous: allows('history', { ...HISTORY, allow_history_for_client: true }, anonymous, {
+      more: ANONYMOUS
+    }),
+    delta_publish: {
+      before: false,
+      after: true,
+      ...by({ ...RECOVERY, allowed_delta_types: ['fossil'] }),
+      see: async (world) => {
+        const existing = await connected(world)
+        await run(existing, 'subscribe', { channel, delta: 'fossil' })
+        await received(world, existing, channel)
+        return async () => {
+          const publish = async (n: number): Promise<unknown> => {
+            await world.publish(channel, { n, filler: 'x'.repeat(500) })
+            return ((await existing.next()).push as { pub: { delta?: boolean } }).pub.delta ?? false
+          }
+          await publish(2)
+          return publish(3)
+        }
+      },
+      was: false,
+      is: true
+    },
+    allow_user_limited_channels: {
+      before: false,
+      after: true,
+      ...by(),
+      see: subscribing(`${channel}#42`),
+      was: 103,
+      is: 'ok'
+    },
+    channel_regex: {
+      before: '^[a-z0-9]+$',
+      after: '^other$',
+      ...by({ allow_subscribe_for_client: true }),
+      see: subscribing(channel),
+      was: 'ok',
+      is: 107
+    },
+    conflate: {
+      before: undefined,
+      after: 'data[].id',
+      ...by({ allow_subscribe_for_client: true }, { client: { queue_max_size: 64 * 1024 * 1024 } }),
+      see: async (world) => {
+        const existing = await stoppedReader(world, channel)
+        return async () => {
+          await publishAll(world, channel, BATCHES, BATCH)
+          await world.publish(channel, { last: true })
+          existing.ws.resume()
+          const all = await publicationsOf(existing, (data) => isDeepStrictEqual(data, { last: true }))
+          return all.length === BATCHES + 1 ? 'all' : 'merged'
+        }
+      },
+      was: 'all',
+      is: 'merged'
+    },
+    schema: {
+      before: undefined,
+      after: 'PositionBatch',
+      ...by(),
+      see: publishing(channel, { not: 'a batch' }),
+      was: 'ok',
+      is: 107
+    }
+  }
+}
+
+const metaTtl = (channel: string, also: { also: ConfigFile }): Effect => ({
+  before: '5s',
+  after: '600s',
+  ...also,
+  see: async (world) => async () => {
+    const { epoch } = await world.publish(channel, 1)
+    world.pass(60_000)
+    return (await world.publish(channel, 2)).epoch === epoch ? 'kept' : 'forgotten'
+  },
+  was: 'forgotten',
+  is: 'kept'
+})
+
+const room = (options: Json): ConfigFile => ({ channel: { namespaces: [{ name: 'room', ...options }] } })
+const unnamed = (options: Json): ConfigFile => ({ channel: { without_namespace: options } })
+const ROOM_OPEN = room({ allow_subscribe_for_client: true })
+
+/** A limit on connections that an existing one uses up. */
+const limitOf = (was: number, before = 1, after = 2): Effect => ({
+  before,
+  after,
+  see: async (world) => {
+    await openClient(world.t, world.url)
+    return () => upgradeStatus(world)
+  },
+  was,
+  is: 101
+})
+
+const isStillOpen = async (client: RawClient): Promise<string> => {
+  const result = await outcome(client, 'presence_stats', { channel: 'room:open?' })
+  return typeof result === 'number' ? 'open' : result
+}
+
+const CLIENT: Readonly<Record<string, Row>> = {
+  insecure: { before: false, after: true, see: connecting(), was: '3501', is: 'ok' },
+  allowed_origins: {
+    before: ['https://one.example'],
+    after: ['https://two.example'],
+    see: async (world) => () => upgradeStatus(world, { origin: 'https://two.example' }),
+    was: 403,
+    is: 101
+  },
+  'token.hmac_secret_key': {
+    before: 'the secret before that one',
+    after: HMAC_SECRET,
+    see: connecting(token({ sub: '42' })),
+    was: '3500',
+    is: 'ok'
+  },
+  'token.audience': {
+    before: 'one',
+    after: 'two',
+    see: connecting(token({ sub: '42', aud: 'two' })),
+    was: '3500',
+    is: 'ok'
+  },
+  'token.issuer': {
+    before: 'one',
+    after: 'two',
+    see: connecting(token({ sub: '42', iss: 'two' })),
+    was: '3500',
+    is: 'ok'
+  },
+  'token.expiry_required': {
+    before: true,
+    after: false,
+    // `{"alg":"HS256","typ":"JWT"}` and `{"sub":"42"}`, signed with the relay's secret, without an expiry.
+    see: async (world) => async () => {
+      const unsigned = [{ alg: 'HS256', typ: 'JWT' }, { sub: '42' }]
+        .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+        .join('.')
+      const signature = createHmac('sha256', HMAC_SECRET).update(unsigned).digest('base64url')
+      return outcome(await openClient(world.t, world.url), 'connect', { token: `${unsigned}.${signature}` })
+    },
+    was: '3500',
+    is: 'ok'
+  },
+  'subscription_token.enabled': subscriptionToken(false, true, { hmac_secret_key: 'another key' }),
+  'subscription_token.hmac_secret_key': subscriptionToken('a key', 'another key', { enabled: true }),
+  allow_anonymous_connect_without_token: { before: false, after: true, see: connecting(), was: '3501', is: 'ok' },
+  ping_interval: { before: '25s', after: '60s', listed: 'needsReconnect' },
+  pong_timeout: {
+    before: '8s',
+    after: '20s',
+    see: async (world) => {
+      const existing = await connected(world)
+      return async () => {
+        world.pass(26_000)
+        world.pass(10_000)
+        return isStillOpen(existing)
+      }
+    },
+    was: '3012',
+    is: 'open'
+  },
+  stale_close_delay: {
+    before: '5s',
+    after: '600s',
+    see: async (world) => {
+      const existing = await openClient(world.t, world.url)
+      return async () => {
+        world.pass(10_000)
+        return outcome(existing, 'connect', { token: token({ sub: '42' }) })
+      }
+    },
+    was: '3502',
+    is: 'ok'
+  },
+  expired_close_delay: {
+    before: '5s',
+    after: '600s',
+    see: async (world) => {
+      const existing = await openClient(world.t, world.url)
+      await run(existing, 'connect', { token: token({ sub: '42' }, HMAC_SECRET, 60) })
+      return async () => {
+        world.pass(120_000)
+        return isStillOpen(existing)
+      }
+    },
+    was: '3005',
+    is: 'open'
+  },
+  expired_sub_close_delay: {
+    before: '5s',
+    after: '600s',
+    also: room({}),
+    see: async (world) => {
+      const existing = await connected(world)
+      const channel = 'room:1'
+      await run(existing, 'subscribe', { channel, token: token({ sub: '42', channel }, HMAC_SECRET, 60) })
+      await received(world, existing, channel)
+      return async () => {
+        world.pass(120_000)
+        return world.relay.stats().subscriptions
+      }
+    },
+    was: 0,
+    is: 1
+  },
+  queue_max_size: {
+    before: 65_536,
+    after: 64 * 1024 * 1024,
+    also: ROOM_OPEN,
+    see: async (world) => {
+      await stoppedReader(world, 'room:1')
+      return async () => {
+        await publishAll(world, 'room:1', BATCHES, BATCH)
+        return world.relay.stats().clients
+      }
+    },
+    was: 0,
+    is: 1
+  },
+  channel_limit: {
+    before: 1,
+    after: 2,
+    also: ROOM_OPEN,
+    see: async (world) => {
+      const existing = await connected(world)
+      await run(existing, 'subscribe', { channel: 'room:1' })
+      return () => outcome(existing, 'subscribe', { channel: 'room:2' })
+    },
+    was: 106,
+    is: 'ok'
+  },
+  user_connection_limit: {
+    before: 1,
+    after: 2,
+    see: async (world) => {
+      await connected(world)
+      return async () => outcome(await openClient(world.t, world.url), 'connect', { token: token({ sub: '42' }) })
+    },
+    was: '3504',
+    is: 'ok'
+  },
+  connection_limit: limitOf(503),
+  connection_rate_limit: limitOf(503, 1, 0),
+  connections_per_address: limitOf(429),
+  commands_per_second: {
+    before: 5,
+    after: 0,
+    see: async (world) => {
+      const existing = await connected(world)
+      return async () => {
+        const stats = { channel: 'room:1' }
+        existing.say(...Array.from({ length: 20 }, () => ({ id: ++lastId, presence_stats: stats })))
+        return isStillOpen(existing)
+      }
+    },
+    was: '3013',
+    is: 'open'
+  },
+  channel_position_check_delay: {
+    before: '10s',
+    after: '600s',
+    also: room({ ...HISTORY, allow_subscribe_for_client: true, force_positioning: true }),
+    see: async (world) => {
+      const existing = await connected(world)
+      await run(existing, 'subscribe', { channel: 'room:1' })
+      await received(world, existing, 'room:1')
+      world.relay.tick()
+      return async () => {
+        world.reads.count = 0
+        world.pass(20_000)
+        return world.reads.count
+      }
+    },
+    was: 1,
+    is: 0
+  },
+  history_max_publication_limit: {
+    before: 1,
+    after: 3,
+    also: room({ ...HISTORY, allow_history_for_client: true }),
+    see: async (world) => {
+      const existing = await connected(world)
+      await publishAll(world, 'room:1', 5)
+      return async () => {
+        const result = await run(existing, 'history', { channel: 'room:1', limit: 5 })
+        return (result as { publications: unknown[] }).publications.length
+      }
+    },
+    was: 1,
+    is: 3
+  },
+  recovery_max_publication_limit: {
+    before: 1,
+    after: 10,
+    also: room(RECOVERY),
+    see: async (world) => {
+      const existing = await connected(world)
+      const { epoch } = await world.publish('room:1', 1)
+      await publishAll(world, 'room:1', 4)
+      return async () => {
+        const result = await run(existing, 'subscribe', { channel: 'room:1', recover: true, offset: 1, epoch })
+        return (result as { recovered?: boolean }).recovered ?? false
+      }
+    },
+    was: false,
+    is: true
+  },
+  connect_include_server_time: {
+    before: false,
+    after: true,
+    see: async (world) => async () => {
+      const result = await run(await openClient(world.t, world.url), 'connect', { token: token({ sub: '42' }) })
+      return typeof (result as Json).time
+    },
+    was: 'undefined',
+    is: 'number'
+  },
+  'subscribe_to_user_personal_channel.enabled': { before: false, after: true, listed: 'needsReconnect' },
+  'subscribe_to_user_personal_channel.personal_channel_namespace': {
+    before: 'one',
+    after: 'two',
+    also: { channel: { namespaces: [{ name: 'room' }, { name: 'one' }, { name: 'two' }] } },
+    listed: 'needsReconnect'
+  }
+}
+
+function subscriptionToken(before: unknown, after: unknown, also: Json): Effect {
+  return {
+    before,
+    after,
+    also: merged(room({}), { client: { subscription_token: also } }),
+    see: async (world) => {
+      const existing = await connected(world)
+      const channel = 'room:1'
+      return () => outcome(existing, 'subscribe', { channel, token: token({ sub: '42', channel }, 'another key') })
+    },
+    was: 103,
+    is: 'ok'
+  }
+}
+
+const CHANNEL: Readonly<Record<string, Row>> = {
+  history_meta_ttl: metaTtl('room:1', { also: room({ history_size: 5, history_ttl: '1s' }) }),
+  max_length: {
+    before: 10,
+    after: 255,
+    also: ROOM_OPEN,
+    see: subscribing(`room:${'x'.repeat(50)}`),
+    was: 107,
+    is: 'ok'
+  },
+  private_prefix: {
+    before: '$',
+    after: '%',
+    also: ROOM_OPEN,
+    see: subscribing('%room:1'),
+    // Before, it is a channel of an unknown namespace; after, one of "room" that needs a token.
+    was: 102,
+    is: 103
+  },
+  namespace_boundary: { before: ':', after: '.', see: publishing('other:1'), was: 102, is: 'ok' },
+  user_boundary: {
+    before: '#',
+    after: '~',
+    also: room({ allow_subscribe_for_client: true, allow_user_limited_channels: true }),
+    see: subscribing('room:1#7'),
+    was: 103,
+    is: 'ok'
+  },
+  'namespaces[].name': { before: 'one', after: 'two', see: publishing('two:1'), was: 102, is: 'ok' }
+}
+
+const apiStatus =
+  (method: string, request: object, key = API_KEY): Effect['see'] =>
+  async (world) =>
+  async () =>
+    (await world.api(method, request, { headers: { 'x-api-key': key } })).status
+
+const prefixed = (prefix: string, rows: Readonly<Record<string, Row>>): Record<string, Row> =>
+  Object.fromEntries(Object.entries(rows).map(([name, row]) => [`${prefix}.${name}`, row]))
+
+const restart = (before: unknown, after: unknown, also: ConfigFile = {}): Listed => ({
+  before,
+  after,
+  also,
+  listed: 'needsRestart'
+})
+
+const OPTIONS: Readonly<Record<string, Row>> = {
+  // For editors only.
+  $schema: 'one value',
+  'http_server.address': restart('127.0.0.1', '127.0.0.2'),
+  'http_server.port': restart(8101, 8102),
+  'log.level': { before: 'info', after: 'debug', listed: 'process' },
+  ...prefixed('client', CLIENT),
+  ...prefixed('channel', CHANNEL),
+  ...prefixed('channel.without_namespace', channelRows('plain', unnamed)),
+  ...prefixed('channel.namespaces[]', channelRows('room:1', room)),
+  'http_api.key': { before: 'the key before that one', after: API_KEY, see: apiStatus('info', {}), was: 401, is: 200 },
+  'http_api.insecure': { before: false, after: true, see: apiStatus('info', {}, 'no key'), was: 401, is: 200 },
+  'http_api.error_mode': {
+    before: 'default',
+    after: 'transport',
+    see: apiStatus('publish', { channel: 'unknown:1', data: 1 }),
+    was: 200,
+    is: 404
+  },
+  'http_api.max_body_size': {
+    before: 20,
+    after: 2000,
+    also: room({}),
+    see: apiStatus('publish', { channel: 'room:1', data: 'x'.repeat(100) }),
+    was: 413,
+    is: 200
+  },
+  'websocket.message_size_limit': { before: 65_536, after: 131_072, listed: 'needsReconnect' },
+  'engine.type': restart('memory', 'redis', { engine: { redis: { address: 'redis://127.0.0.1:1' } } }),
+  'engine.redis.address': restart('redis://127.0.0.1:1', 'redis://127.0.0.1:2'),
+  'engine.redis.prefix': restart('one', 'two'),
+  'engine.redis.presence_ttl': restart('60s', '30s'),
+  'admin.enabled': {
+    before: false,
+    after: true,
+    also: { admin: { password: PASSWORD } },
+    see: async (world) => async () => (await new Operator(world).signIn(PASSWORD)).status,
+    was: 404,
+    is: 204
+  },
+  'admin.password': {
+    before: 'another password',
+    after: PASSWORD,
+    also: { admin: { enabled: true } },
+    see: async (world) => async () => (await new Operator(world).signIn(PASSWORD)).status,
+    was: 401,
+    is: 204
+  },
+  'shutdown.timeout': {
+    before: '60s',
+    after: '0s',
+    see: async (world) => {
+      for (let n = 0; n < 40; n++) await openClient(world.t, world.url)
+      return async () => {
+        void world.running.close()
+        return world.relay.stats().clients > 0 ? 'over a while' : 'at once'
+      }
+    },
+    was: 'over a while',
+    is: 'at once'
+  },
+  'sse.enabled': 'one value',
+  'http_stream.enabled': 'one value',
+  'prometheus.enabled': 'one value',
+  'health.enabled': 'one value'
+}
+
+const BASE: ConfigFile = { client: { token: { hmac_secret_key: HMAC_SECRET } }, http_api: { key: API_KEY } }
+
+/** Objects are merged, and so are the entries of lists of objects that stand at the same place. */
+function merged(one: unknown, other: unknown): ConfigFile {
+  const isObject = (value: unknown): value is Json =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (Array.isArray(one) && Array.isArray(other) && [...one, ...other].every(isObject)) {
+    const length = Math.max(one.length, other.length)
+    return Array.from({ length }, (_, index) => merged(one[index], other[index])) as unknown as ConfigFile
+  }
+  if (!isObject(one) || !isObject(other)) return (other === undefined ? one : other) as ConfigFile
+  const names = new Set([...Object.keys(one), ...Object.keys(other)])
+  return Object.fromEntries([...names].map((name) => [name, merged(one[name], other[name])]))
+}
+
+/** A file in which one option has this value; undefined leaves it out. */
+const fileWith = (path: string, value: unknown, also: ConfigFile = {}): ConfigFile => {
+  const base = merged(BASE, also)
+  if (value === undefined) return base
+  const option = path.split('.').reduceRight<unknown>((inner, step) => {
+    if (!step.endsWith('[]')) return { [step]: inner }
+    const named = step === 'namespaces[]' && !isDeepStrictEqual(Object.keys(inner as Json), ['name'])
+    return { [step.slice(0, -2)]: [named ? { name: 'room', ...(inner as Json) } : inner] }
+  }, value)
+  return merged(base, option)
+}
+
+const isObjectSchema = (schema: TSchema): boolean => schema.type === 'object'
+
+/** The paths of all options, as they stand in the table. */
+const optionPaths = (schema: TSchema, path = ''): string[] => {
+  if (isObjectSchema(schema)) {
+    return Object.entries(schema.properties as Record<string, TSchema>).flatMap(([name, inner]) =>
+      optionPaths(inner, path === '' ? name : `${path}.${name}`)
+    )
+  }
+  if (schema.type === 'array' && isObjectSchema(schema.items)) return optionPaths(schema.items, `${path}[]`)
+  return [path]
+}
+
+const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
+  // It moves only where a test moves it: no limit per second or per while depends on the speed of the machine.
+  const startedAt = { wallMs: Date.now(), monotonicMs: 1_000_000 }
+  let shiftMs = 0
+  const clocks = { nowMs: () => startedAt.wallMs + shiftMs, monotonicMs: () => startedAt.monotonicMs + shiftMs }
+  const reads = { count: 0 }
+  const engine = withinProcess({ ...clocks, newEpoch })
+  const history: History = {
+    read: (...args) => {
+      reads.count += 1
+      return engine.history.read(...args)
+    },
+    remove: (...args) => engine.history.remove(...args)
+  }
+  const relay = await startRelay(t, file, NO_ENVIRONMENT, { ...clocks, engine: { ...engine, history } })
+  return {
+    ...relay,
+    t,
+    reads,
+    pass: (ms) => {
+      shiftMs += ms
+      relay.relay.tick()
+    }
+  }
+}
+
+const reloadOf = (before: ConfigFile, after: ConfigFile) =>
+  reloadConfigFile(configOf(before, NO_ENVIRONMENT), { RELAY_CONFIG: 'relay.json' }, () => JSON.stringify(after))
+
+t.test('every option of the config file has a row here', async (t) => {
+  t.same(Object.keys(OPTIONS).toSorted(), optionPaths(RelayConfigFileSchema).toSorted())
+})
+
+for (const [path, row] of Object.entries(OPTIONS)) {
+  if (row === 'one value') continue
+  const before = fileWith(path, row.before, row.also)
+  const after = fileWith(path, row.after, row.also)
+  const name = path.replace('namespaces[]', 'namespaces[room]')
+
+  if ('listed' in row) {
+    t.test(
+      `a reload with another ${path} ${row.listed === 'process' ? 'takes effect' : `lists it as ${row.listed}`}`,
+      async (t) => {
+        const reload = reloadOf(before, after)
+        t.ok(reload.ok)
+        const lists = reload.ok && { needsRestart: reload.needsRestart, needsReconnect: reload.needsReconnect }
+        t.same(lists, {
+          needsRestart: [],
+          needsReconnect: [],
+          ...(row.listed !== 'process' && { [row.listed]: [name] })
+        })
+      }
+    )
+    continue
+  }
+
+  t.test(`a reload with another ${path} takes effect for what is there`, async (t) => {
+    t.match(reloadOf(before, after), { ok: true, needsRestart: [], needsReconnect: [] })
+    const unchanged = await row.see(await startWorld(t, before))
+    t.same(await unchanged(), row.was, 'without the reload')
+
+    const world = await startWorld(t, before)
+    const changed = await row.see(world)
+    world.running.configure(configOf(after, NO_ENVIRONMENT))
+    t.same(await changed(), row.is, 'with the reload')
+  })
+}
+
+t.test('a reload keeps the ping interval that a client was told', async (t) => {
+  const file = (interval: string): ConfigFile => merged(BASE, { client: { ping_interval: interval } })
+  const world = await startWorld(t, file('10s'))
+  const existing = await connected(world)
+  world.running.configure(configOf(file('60s'), NO_ENVIRONMENT))
+  for (let pings = 0; pings < 3; pings++) {
+    world.pass(10_000)
+    t.same(await existing.next(), {}, 'a ping')
+    existing.say('{}')
+    // Its pong has been read when a later command is answered.
+    await run(existing, 'presence_stats', { channel: 'room:1' })
+  }
+})
+
+t.test('a reload with another conflate loses nothing of what waits for a slow client', async (t) => {
+  const file = (conflate: Json): ConfigFile =>
+    merged(merged(BASE, room({ allow_subscribe_for_client: true, ...conflate })), {
+      client: { queue_max_size: 64 * 1024 * 1024 }
+    })
+  const world = await startWorld(t, file({ conflate: 'data[].id' }))
+  const existing = await stoppedReader(world, 'room:1')
+  await publishAll(world, 'room:1', BATCHES, BATCH)
+  await world.publish('room:1', { data: [{ id: 'only once', n: 1 }] })
+  t.not(world.relay.context.roster.all[0]?.subscriptions.get('room:1')?.backlog, null, 'something waits')
+  for (const conflate of [{ conflate: 'data[].n' }, {}])
+    world.running.configure(configOf(file(conflate), NO_ENVIRONMENT))
+  await world.publish('room:1', { last: true })
+  existing.ws.resume()
+  const all = await publicationsOf(existing, (data) => isDeepStrictEqual(data, { last: true }))
+  t.ok(all.length < BATCHES)
+  const entries = (all as { data?: { id: string }[] }[]).flatMap(({ data = [] }) => data)
+  t.ok(entries.some(({ id }) => id === 'only once'))
+})
+
+for (const workers of [1, 2]) {
+  t.test(
+    `SIGHUP to a relay with ${workers} worker(s) logs what needs more than a reload, and changes the log level`,
+    async (t) => {
+      const rows = Object.entries(OPTIONS).flatMap(([path, row]) =>
+        typeof row === 'object' && 'listed' in row && !path.startsWith('channel.without_namespace')
+          ? [{ path, row }]
+          : []
+      )
+      const common = rows.reduce<ConfigFile>((base, { row }) => merged(base, row.also ?? {}), {
+        channel: { namespaces: [{ name: 'room', ...HISTORY }, { name: 'one' }, { name: 'two' }] }
+      })
+      const fileOf = (side: 'before' | 'after'): ConfigFile =>
+        rows.reduce<ConfigFile>((base, { path, row }) => merged(base, fileWith(path, row[side])), common)
+      const file = join(t.testdir(), 'relay.json')
+      const write = (content: ConfigFile, level: string): void =>
+        writeFileSync(file, JSON.stringify(merged(content, { log: { level } })))
+      write(merged(fileOf('before'), { http_server: { port: 0 } }), 'info')
+      const program = await startProgram(t, 'dist/src/relay/main.js', {
+        RELAY_CONFIG: file,
+        RELAY_WORKERS: String(workers)
+      })
+      const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+      const reload = async (times: number): Promise<Record<string, string[]>> => {
+        program.signal('SIGHUP')
+        const lines = (): string[] => program.stdout.split('\n').filter((line) => line.includes('config reloaded'))
+        await eventually(() => lines().length === times)
+        return JSON.parse(lines()[times - 1] ?? '')
+      }
+
+      write(fileOf('after'), 'error')
+      const { needsRestart, needsReconnect } = await reload(1)
+      const listed = (list: Listed['listed']): string[] =>
+        rows
+          .filter(({ row }) => row.listed === list)
+          .map(({ path }) => path.replace('namespaces[]', 'namespaces[room]'))
+      t.same(needsRestart?.toSorted(), listed('needsRestart').toSorted())
+      t.same(needsReconnect?.toSorted(), listed('needsReconnect').toSorted())
+      // Each makes a warning, which the level hides; connections are handed to the workers in turn.
+      for (let worker = 0; worker < workers; worker++) await send(url, '/api/info', { method: 'POST' })
+
+      write(fileOf('after'), 'info')
+      await reload(2)
+      program.signal('SIGTERM')
+      await program.exited
+      t.notMatch(program.stdout, /"level":40/)
+      t.equal(program.stdout.match(/"msg":"stopped"/g)?.length, workers === 1 ? 1 : workers + 1)
+    }
+  )
+}
