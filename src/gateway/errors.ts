@@ -78,7 +78,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, RefusalCode>> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE'
 }
 
-// Every other framework error below 500 is the client's fault too. Its status has no code of ours: MALFORMED_REQUEST.
+// For every other framework error below 500, which is the client's fault too. MALFORMED_REQUEST stands for all other statuses.
 const CODES_BY_STATUS: Readonly<Record<number, RefusalCode>> = {
   404: 'NOT_FOUND',
   405: 'METHOD_NOT_ALLOWED',
