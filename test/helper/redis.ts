@@ -16,7 +16,9 @@ export interface TestRedis {
   readonly folder: string
   /** As a power cut would: no farewell to clients. Resolves when it is gone. */
   kill(): Promise<void>
-  /** Back on the same port, with no memory of before. */
+  /** As at a planned restart: it saves everything first. Resolves when it is gone. */
+  shutdown(): Promise<void>
+  /** Back on the same port, with what it has saved: nothing, unless it was told to. */
   restart(): Promise<void>
   /** It keeps its connections and answers nobody, as a machine that hangs. */
   pause(): void
@@ -56,6 +58,13 @@ export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = 
     port,
     folder,
     kill,
+    async shutdown() {
+      const socket = connect(port, LOOPBACK)
+      socket.on('error', () => undefined)
+      socket.write('SHUTDOWN SAVE\r\n')
+      await redis.exited
+      socket.destroy()
+    },
     async restart() {
       await kill()
       redis = await start(port)

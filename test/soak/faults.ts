@@ -68,8 +68,6 @@ export const redisFaults = (topology: RedisNodes): readonly Fault[] => {
       run: async (random) => {
         const ms = random.whole(0, 2_000)
         await redis.kill()
-        // The relay starts a new epoch for every run of a Redis server.
-        topology.loseData()
         await setTimeout(ms)
         await redis.restart()
         await allHealthy()

@@ -60,6 +60,8 @@ export interface Delivery {
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void
   /** Something may have been published there that did not arrive here: the place is to be compared with the history. */
   mayHaveMissed(channel: string): void
+  /** How far the streams of this node's channels have been delivered, for an engine that was restarted to be compared with. */
+  positions(): Iterable<readonly [channel: string, position: Position]>
 }
 
 /** Carries publications between relay nodes, in order per channel. */

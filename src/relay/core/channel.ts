@@ -99,6 +99,13 @@ export class Channel {
     return this.#epoch
   }
 
+  /** The latest position that a client here was given; null where there is none. */
+  get knownPosition(): Position | null {
+    if (this.#offset === UNKNOWN) return null
+    const offset = this.#ahead.reduce((top, { aheadAt }) => Math.max(top, aheadAt), this.#offset)
+    return { epoch: this.#epoch, offset }
+  }
+
   get size(): number {
     return this.#size
   }

@@ -1,4 +1,4 @@
-import type { Delivery, JoinOrLeave, Publication } from './broker.js'
+import type { Delivery, JoinOrLeave, Position, Publication } from './broker.js'
 import { Channel, type Outgoing } from './channel.js'
 import type { ChannelKind } from './channels.js'
 import type { Conflator } from './conflate.js'
@@ -85,6 +85,13 @@ export class Hub implements Delivery, Outgoing {
 
   mayHaveMissed(channel: string): void {
     this.#channels.get(channel)?.doubt()
+  }
+
+  *positions(): Iterable<readonly [channel: string, position: Position]> {
+    for (const channel of this.#channels.values()) {
+      const position = channel.knownPosition
+      if (position !== null) yield [channel.name, position]
+    }
   }
 
   add(group: Group): void {

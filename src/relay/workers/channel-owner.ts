@@ -46,6 +46,10 @@ export class ChannelOwner implements Delivery {
   /** Within one process nothing is lost. */
   mayHaveMissed(): void {}
 
+  positions(): readonly [] {
+    return []
+  }
+
   sweep(): void {
     this.#engine.sweep()
   }

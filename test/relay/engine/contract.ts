@@ -6,6 +6,7 @@ import type {
   HistoryRange,
   JoinOrLeave,
   NewPublication,
+  Position,
   Presence,
   Publication
 } from '../../../src/relay/core/broker.js'
@@ -53,6 +54,11 @@ export class Delivered implements Delivery {
 
   mayHaveMissed(channel: string): void {
     this.missed.push(channel)
+  }
+
+  positions(): Iterable<readonly [string, Position]> {
+    const kept = this.publications.filter(([, { offset }]) => offset > 0)
+    return new Map(kept.map(([channel, { offset }, epoch]): [string, Position] => [channel, { epoch, offset }]))
   }
 
   until(publications: number, events = 0): Promise<void> {

@@ -157,7 +157,7 @@ t.test('the memory engine', async (t) => {
   t.test('delivers to nobody once it is closed', async (t) => {
     const { engine } = memoryEngine()
     const fail = () => t.fail('delivered')
-    engine.start({ publication: fail, joinOrLeave: fail, mayHaveMissed: fail })
+    engine.start({ publication: fail, joinOrLeave: fail, mayHaveMissed: fail, positions: () => [] })
     engine.close()
     engine.publish('ns:1', publication, options)
   })

@@ -131,12 +131,30 @@ t.test('a replica that takes over', async (t) => {
     t.notOk(engine.isReady)
   })
 
-  t.test('begins a new epoch, because nobody knows what it has missed', async (t) => {
+  t.test('goes on with the epoch when it has everything that was acknowledged and delivered', async (t) => {
+    const offsetOf = async (redis: Redis) =>
+      /(?:master|slave)_repl_offset:(\d+)/.exec(await redis.info('replication'))?.[1]
+    const primary = client(t, first)
+    await eventually(async () => (await offsetOf(replica)) === (await offsetOf(primary)))
     await replica.replicaof('NO', 'ONE')
     await eventually(() => engine.isReady)
     t.ok(delivered.missed.includes('ns:1'))
-    const after = await publish('3')
-    t.not(after.epoch, before.epoch)
+    t.match(await publish('3'), { epoch: before.epoch, offset: before.offset + 1 })
+  })
+
+  t.test('begins a new epoch when it lacks something', async (t) => {
+    const late = client(t, await startRedis(t))
+    await late.replicaof('127.0.0.1', second.port)
+    await eventually(async () => (await late.info('replication')).includes('master_link_status:up'))
+    await late.replicaof('NO', 'ONE')
+    const lacking = await publish('4')
+    proxy.lead(late.options.port as number)
+    await eventually(() => !engine.isReady)
+    await eventually(() => engine.isReady)
+    t.not((await publish('5')).epoch, lacking.epoch)
+    proxy.lead(second.port)
+    await eventually(() => !engine.isReady)
+    await eventually(() => engine.isReady)
   })
 
   t.test('is left again when it is made a replica under our eyes', async (t) => {

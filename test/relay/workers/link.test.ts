@@ -81,7 +81,8 @@ t.test('a link', async (t) => {
           if (offsets.push(offset) === 40) resolve()
         },
         joinOrLeave: () => undefined,
-        mayHaveMissed: () => undefined
+        mayHaveMissed: () => undefined,
+        positions: () => []
       })
     })
     await engine.subscribe('ns:1')

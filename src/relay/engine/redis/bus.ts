@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import type { Position } from '../../core/broker.js'
 import type { Log } from '../../core/context.js'
 import { EngineFault } from '../../core/engine-fault.js'
 import type { MaybePromise } from '../../core/maybe-promise.js'
@@ -9,6 +10,7 @@ import { ClusterServers } from './cluster-servers.js'
 import { Moved } from './command-link.js'
 import { isClusterAt } from './discovery.js'
 import { IndependentServers } from './independent-servers.js'
+import { Ledger } from './ledger.js'
 import type { RedisNames } from './names.js'
 import type { OpenShard, Placement } from './placement.js'
 import type { KeptPublication } from './publish-bursts.js'
@@ -18,6 +20,7 @@ import { Shard } from './shard.js'
 import { Topics } from './topics.js'
 
 const LOOK_MS = 20
+const LEDGER = 'ledger'
 /** What no waiting mends. */
 const FATAL = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
 
@@ -34,6 +37,8 @@ export interface ChannelListener {
   /** False for a message that is not of our making. */
   message(channel: string, message: string): boolean
   mayHaveMissed(channel: string): void
+  /** How far the channels that are listened to have been delivered. */
+  positions(): Iterable<readonly [channel: string, position: Position]>
 }
 
 export interface ChannelTarget extends BroadcastTarget {
@@ -47,6 +52,7 @@ export class Bus {
   readonly #id = randomUUID()
   readonly #topics: Topics
   #placement: Placement | null = null
+  #ledgerKeys: readonly string[] = []
   #listener: ChannelListener | null = null
   readonly #services = new Map<string, (message: string) => void>()
   readonly #changed = new Set<() => void>()
@@ -58,6 +64,11 @@ export class Bus {
       shardsOf: (name) => this.#shardsOf(name),
       mayHaveMissed: (name) => this.#mayHaveMissed(name)
     })
+  }
+
+  /** For scripts that read or write streams; none in a cluster. */
+  get ledgerKeys(): readonly string[] {
+    return this.#ledgerKeys
   }
 
   get isReady(): boolean {
@@ -83,6 +94,7 @@ export class Bus {
       ? new ClusterServers(addresses, this.#openShard, () => this.#topics.follow())
       : new IndependentServers(addresses, this.#openShard)
     this.#placement = placement
+    this.#ledgerKeys = isCluster ? [] : [this.names.service(LEDGER)]
     while (!placement.isReady) {
       if (FATAL.test(placement.fault) || performance.now() > deadline) {
         const { fault } = placement
@@ -224,10 +236,13 @@ export class Bus {
     if (channel !== null) this.#listener?.mayHaveMissed(channel)
   }
 
-  readonly #openShard: OpenShard = (address, isSharded, pulseTag) =>
-    new Shard({
+  readonly #openShard: OpenShard = (address, isSharded, pulseTag) => {
+    const positions = (): Iterable<readonly [string, Position]> => this.#positionsAt(shard)
+    const ledger = new Ledger({ key: this.names.service(LEDGER), node: this.#id, positions })
+    const shard: Shard = new Shard({
       address,
       isSharded,
+      ledger: isSharded ? null : ledger,
       log: this.#parts.log,
       watch: this.#parts.watch,
       pulseName: () => {
@@ -243,6 +258,14 @@ export class Bus {
         for (const then of this.#changed) then()
       }
     })
+    return shard
+  };
+
+  *#positionsAt(shard: Shard): Iterable<readonly [key: string, position: Position]> {
+    for (const [channel, position] of this.#listener?.positions() ?? []) {
+      if (this.#placement?.shardOf(channel) === shard) yield [`${this.names.channel(channel)}place`, position]
+    }
+  }
 
   #hear(name: string, message: string): void {
     const channel = this.names.channelOf(name)

@@ -2,6 +2,7 @@ import { Command, type Redis } from 'ioredis'
 import { EngineFault } from '../../core/engine-fault.js'
 import { addressName, type RedisAddress } from './address.js'
 import { faultText, openConnection } from './connection.js'
+import type { Ledger, RunScript } from './ledger.js'
 import { type KeptPublication, PublishBursts } from './publish-bursts.js'
 import { PUBLISH_KEPT, RESULT_KNOWN_MS, SCRIPTS, type Script } from './scripts.js'
 import { serverInfo } from './server-info.js'
@@ -16,8 +17,10 @@ export interface CommandLinkParts {
   readonly publishCommand: string
   /** What the names of messages end with here. */
   readonly topicEnd: string
-  /** It can be used from now on; or no longer. */
-  opened(): void
+  /** Null in a cluster. */
+  readonly ledger: Ledger | null
+  /** It can be used from now on, with all the data of before or with a new generation; or no longer. */
+  opened(isNewGeneration: boolean): void
   lost(cause: Error): void
   /** Redis answered with an error. */
   refused(cause: Error): void
@@ -32,14 +35,17 @@ export class CommandLink {
   readonly #bursts: PublishBursts
   #isOpen = false
   #run = ''
+  /** How many connections have ended. */
+  #connections = 0
+  readonly #runScript: RunScript = (script, keys, args) => this.runScript(script, keys, args)
   #lastError: Error | null = null
 
   constructor(address: RedisAddress, parts: CommandLinkParts) {
     this.#address = address
     this.#parts = parts
     this.#redis = openConnection(address, 'commands')
-    this.#bursts = new PublishBursts((keys, args) =>
-      this.runScript(PUBLISH_KEPT, keys, [this.#run, parts.publishCommand, parts.topicEnd, RESULT_KNOWN_MS, ...args])
+    this.#bursts = new PublishBursts(parts.ledger === null ? [] : [parts.ledger.key], (keys, args) =>
+      this.runPublishScript(PUBLISH_KEPT, keys, args)
     )
     this.#cork = new TurnCork(this.#redis, () => this.#bursts.leave())
     this.#redis.on('ready', () => void this.#open())
@@ -69,6 +75,26 @@ export class CommandLink {
     }
   }
 
+  /** With the arguments that every script that publishes begins with. */
+  runPublishScript(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    // Writes have to be numbered in the order in which they leave.
+    this.#bursts.leave()
+    const { ledger, publishCommand, topicEnd } = this.#parts
+    const all = [ledger?.key ?? '', this.#run, publishCommand, topicEnd, RESULT_KNOWN_MS, ...args]
+    return ledger === null
+      ? this.runScript(script, keys, ['', '', ...all])
+      : ledger.write(this.#runScript, script, keys, all)
+  }
+
+  /** A message to this connection's own name; settles when Redis has taken it. */
+  beat(topic: string): Promise<unknown> {
+    this.#bursts.leave()
+    const { ledger, publishCommand, topicEnd } = this.#parts
+    const publish = (): Promise<unknown> => this.send(publishCommand, [topic + topicEnd, ''])
+    // A Redis without memory takes the message only.
+    return ledger === null ? publish() : ledger.beat(this.#runScript, topic, publishCommand, topicEnd).catch(publish)
+  }
+
   /** Appends to the history of a channel, and publishes; what one turn publishes there leaves together. */
   publishKept(name: string, channelArguments: readonly string[], publication: KeptPublication): Promise<string> {
     if (!this.#isOpen) return Promise.reject(this.#away())
@@ -91,6 +117,9 @@ export class CommandLink {
   }
 
   close(): void {
+    const { ledger } = this.#parts
+    // Nobody has to wait for this node when the server is restarted.
+    if (this.#isOpen && ledger !== null) this.#send('hdel', ledger.ownFields).catch(() => undefined)
     this.#redis.disconnect()
   }
 
@@ -109,17 +138,28 @@ export class CommandLink {
       ])
       const { run, refusal } = serverInfo(String(info))
       if (refusal !== '') throw new Error(refusal)
+      const isNewGeneration = (await this.#parts.ledger?.adopt(this.#onThisConnection(), run)) ?? run !== this.#run
       this.#run = run
       this.#isOpen = true
       this.#lastError = null
-      this.#parts.opened()
+      this.#parts.opened(isNewGeneration)
     } catch (error) {
       this.#lastError = error as Error
       this.reconnect()
     }
   }
 
+  /** Runs scripts before the connection is open, and fails once it is another one. */
+  #onThisConnection(): RunScript {
+    const connection = this.#connections
+    return (script, keys, args) => {
+      if (connection !== this.#connections) return Promise.reject(new Error('the connection was closed'))
+      return this.#send('evalsha', [script.sha, String(keys.length), ...keys, ...args])
+    }
+  }
+
   #close(): void {
+    this.#connections++
     this.#isOpen = false
     this.#parts.lost(this.#lastError ?? new Error('the connection was closed'))
     this.#lastError = null

@@ -31,10 +31,15 @@ interface Call {
  */
 export class PublishBursts {
   readonly #run: (keys: readonly string[], args: readonly string[]) => Promise<unknown>
+  readonly #sharedKeys: readonly string[]
   #bursts = new Map<string, Burst>()
 
-  /** `run` makes the publications of a burst, in their order, and answers for each. */
-  constructor(run: (keys: readonly string[], args: readonly string[]) => Promise<unknown>) {
+  /** `run` makes the publications of a burst, in their order, and answers for each. `sharedKeys` are for every script. */
+  constructor(
+    sharedKeys: readonly string[],
+    run: (keys: readonly string[], args: readonly string[]) => Promise<unknown>
+  ) {
+    this.#sharedKeys = sharedKeys
     this.#run = run
   }
 
@@ -66,7 +71,7 @@ export class PublishBursts {
   }
 
   #send({ name, channelArguments, calls }: Burst): void {
-    const keys = [`${name}place`, `${name}stream`, name]
+    const keys = [`${name}place`, `${name}stream`, name, ...this.#sharedKeys]
     const args = [...channelArguments]
     for (const { publication } of calls) {
       const { body, version, versionEpoch, resultKey } = publication

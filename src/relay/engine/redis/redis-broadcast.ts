@@ -3,7 +3,7 @@ import { EngineFault } from '../../core/engine-fault.js'
 import { Slices } from '../../core/slices.js'
 import { inBatches } from './batches.js'
 import { type CommandLink, Moved } from './command-link.js'
-import { PUBLISH_TO_MANY, RESULT_KNOWN_MS } from './scripts.js'
+import { PUBLISH_TO_MANY } from './scripts.js'
 import type { Shard } from './shard.js'
 
 // More at once would keep Redis from its other work for too long, and fill what it holds for subscribers: by default it
@@ -58,18 +58,18 @@ export const broadcastAt = async (
 }
 
 const publishAtOnce = async (
-  { commands, publishCommand, topicEnd }: Shard,
+  { commands }: Shard,
   targets: readonly BroadcastTarget[],
   { body, version, versionEpoch, idempotencyKey }: BroadcastBody,
   bodyKey: string
 ): Promise<readonly (string | EngineFault)[]> => {
   const args = [
-    ...[commands.run, publishCommand, topicEnd, RESULT_KNOWN_MS, bodyKey, bodyKey === '' ? body : ''],
+    ...[bodyKey, bodyKey === '' ? body : ''],
     ...[String(body.length), String(version), versionEpoch, idempotencyKey]
   ]
   for (const { name, channelArguments } of targets) args.push(name, ...channelArguments)
   try {
-    const answers = (await commands.runScript(PUBLISH_TO_MANY, [], args)) as readonly string[]
+    const answers = (await commands.runPublishScript(PUBLISH_TO_MANY, [], args)) as readonly string[]
     return answers.map((answer) => (answer.startsWith('e') ? scriptFault(answer.slice(1)) : answer))
   } catch (error) {
     const fault = faultOf(error)

@@ -50,7 +50,8 @@ export class RedisEngine implements Broker, History {
         }
         return messages.length > 0
       },
-      mayHaveMissed: (channel) => delivery.mayHaveMissed(channel)
+      mayHaveMissed: (channel) => delivery.mayHaveMissed(channel),
+      positions: () => delivery.positions()
     })
     return this.#bus.start()
   }
@@ -125,7 +126,7 @@ export class RedisEngine implements Broker, History {
     const [epoch, offset, entries] = (await this.#bus.runScript(
       channel,
       READ,
-      [`${name}place`, `${name}stream`],
+      [`${name}place`, `${name}stream`, ...this.#bus.ledgerKeys],
       ({ commands }) => [
         this.#newEpoch(),
         commands.run,

@@ -8,17 +8,36 @@ export interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
-// Every script that places something begins so. The place of a channel is a hash: e(poch), o(ffset), r(un), v(ersion),
-// w (the version's epoch). It belongs to one run of a Redis server: one that was restarted from an older file, or a replica
-// that took over, may have lost the latest publications, and would give their offsets to others. So it begins a new epoch,
-// and clients learn that they cannot recover, where they would otherwise miss something without knowing.
-const PLACE = `
-local function placeOf(key, stream, newEpoch, run)
+// Every script that places something begins so. The place of a channel is a hash: e(poch), o(ffset), r (its generation),
+// v(ersion), w (the version's epoch). A server that was restarted from an older file, or a replica that took over, may have lost the
+// latest publications, and would give their offsets to others. A generation begins with each such loss, and is named by the run of the
+// server that it began with. A place of another generation begins a new epoch, and clients learn that they cannot recover, where
+// they would otherwise miss something without knowing.
+//
+// The ledger of a server is a hash: r (the run that the nodes agreed on last), g(eneration), s:<node> (the number of its last write),
+// t:<node> (when it was last there), v:<node> (the run that it vouches for). In a cluster there is none, because a script reaches one slot only:
+// every run is a generation there.
+const WRITE_NUMBER = `
+-- A script that Redis did not know is sent again, behind later ones: the number never falls.
+local function writeNumber(ledger, node, number)
+  local field = 's:' .. node
+  local known = redis.call('HGET', ledger, field)
+  if not known or tonumber(known) < tonumber(number) then redis.call('HSET', ledger, field, number) end
+end
+`
+const PLACE = `${WRITE_NUMBER}
+local function generationOf(ledger, run)
+  local generation = redis.call('HGET', ledger, 'g')
+  if generation then return generation end
+  redis.call('HSET', ledger, 'r', run, 'g', run)
+  return run
+end
+local function placeOf(key, stream, newEpoch, generation)
   local place = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w')
-  if place[1] and place[2] == run then return place end
+  if place[1] and place[2] == generation then return place end
   redis.call('DEL', key, stream)
-  redis.call('HSET', key, 'e', newEpoch, 'r', run)
-  return { newEpoch, run }
+  redis.call('HSET', key, 'e', newEpoch, 'r', generation)
+  return { newEpoch, generation }
 end
 local function keep(key, ms)
   if ms == '0' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ms) end
@@ -35,15 +54,21 @@ export const MAX_AT_ONCE = 16
 const JOINED = Array.from({ length: 2 * MAX_AT_ONCE }, (_, index) => `(pieces[${index + 1}] or '')`).join(' .. ')
 
 // Appends and publishes in one step, so that the order of the history and of the messages is the same for ever. Several
-// publications at once look for their place once, and leave in one message. Every script with it has as its first arguments: run,
-// command that publishes, end of the channel's name, how long results are known. A publication is five arguments: body and its
-// length as its readers count, version, epoch of the version, and what `keyOf` finds the key for its result by, or ''. Answers for
-// each with p, i or v (made; suppressed by its key; by its version), offset, epoch.
+// publications at once look for their place once, and leave in one message. Every script with it has as its first arguments: node,
+// number of its write, ledger (all three '' in a cluster), run, command that publishes, end of the channel's name, how long results
+// are known; and it ends with `written`. A publication is five arguments: body and its length as its readers count, version, epoch of
+// the version, and what `keyOf` finds the key for its result by, or ''. Answers for each with p, i or v (made; suppressed by its key; by its version), offset, epoch.
 const PUBLISHING = `${PLACE}
-local run, command, topicEnd, knownMs = unpack(ARGV, 1, 4)
+local node, number, ledger, run, command, topicEnd, knownMs = unpack(ARGV, 1, 7)
+local generation = ledger == '' and run or generationOf(ledger, run)
+
+local function written(answers)
+  if ledger ~= '' then writeNumber(ledger, node, number) end
+  return answers
+end
 
 local function publishKept(placeKey, streamKey, topic, newEpoch, size, ttl, placeTtl, publications, from, keyOf)
-  local place = placeOf(placeKey, streamKey, newEpoch, run)
+  local place = placeOf(placeKey, streamKey, newEpoch, generation)
   local epoch, offset, lastVersion, lastVersionEpoch = place[1], tonumber(place[3] or 0), place[4] or 0, place[5] or ''
   local answers, pieces = {}, {}
 
@@ -80,25 +105,25 @@ end
 `
 
 /**
- * Keys: place, stream, channel, then those for the results of publications with an idempotency key. Arguments behind the first
- * four: epoch to begin with, size and time to live of the stream, time to live of the place, then the publications, which name the
- * key for their result by its number.
+ * Keys: place, stream, channel, ledger where there is one, then those for the results of publications with an idempotency key.
+ * Arguments behind the first seven: epoch to begin with, size and time to live of the stream, time to live of the place, then the
+ * publications, which name the key for their result by its number.
  */
 export const PUBLISH_KEPT = script(`${PUBLISHING}
-local newEpoch, size, ttl, placeTtl = unpack(ARGV, 5, 8)
+local newEpoch, size, ttl, placeTtl = unpack(ARGV, 8, 11)
 local function keyOf(number) return KEYS[tonumber(number)] end
-return publishKept(KEYS[1], KEYS[2], KEYS[3], newEpoch, size, ttl, placeTtl, ARGV, 9, keyOf)
+return written(publishKept(KEYS[1], KEYS[2], KEYS[3], newEpoch, size, ttl, placeTtl, ARGV, 12, keyOf))
 `)
 
 /**
  * One publication on many channels of one server. Their keys are in different slots of a cluster, so they are not declared;
- * all of them are at this server. Arguments behind the first four: key of the body or '', body where there is no key, length,
+ * all of them are at this server. Arguments behind the first seven: key of the body or '', body where there is no key, length,
  * version, epoch of the version, idempotency key or ''. Then for each channel: name, epoch to begin with, size ('' without
  * history) and time to live of the stream, time to live of the place. Answers for each as the others do, or with e and an error:
  * then nothing was published there.
  */
 export const PUBLISH_TO_MANY = script(`${PUBLISHING}
-local bodyKey, body, length, version, versionEpoch, idempotencyKey = unpack(ARGV, 5, 10)
+local bodyKey, body, length, version, versionEpoch, idempotencyKey = unpack(ARGV, 8, 13)
 if bodyKey ~= '' then body = redis.call('GET', bodyKey) end
 if not body then return redis.error_reply('BODYGONE the body of a broadcast has been deleted') end
 local function itself(key) return key end
@@ -117,13 +142,13 @@ local function publish(name, newEpoch, size, ttl, placeTtl)
 end
 
 local answers = {}
-for at = 11, #ARGV, 5 do
+for at = 14, #ARGV, 5 do
   local isDone, answer = pcall(publish, unpack(ARGV, at, at + 4))
   -- Older versions of Redis fail with a text.
   if not isDone then answer = 'e' .. (type(answer) == 'table' and answer.err or tostring(answer)) end
   table.insert(answers, answer)
 end
-return answers
+return written(answers)
 `)
 
 /** Keys: channel, result. Arguments: message, command that publishes, how long the result is known, end of the channel's name. */
@@ -135,11 +160,11 @@ return 'p0,'
 `)
 
 /**
- * Keys: place, stream. Arguments: epoch to begin with, run, time to live of the place, of one that nothing was published at,
- * command that reads, from, to, how many ('' for all, '0' for none). Answers with epoch, offset, entries.
+ * Keys: place, stream, ledger where there is one. Arguments: epoch to begin with, run, time to live of the place, of one that nothing
+ * was published at, command that reads, from, to, how many ('' for all, '0' for none). Answers with epoch, offset, entries.
  */
 export const READ = script(`${PLACE}
-local place = placeOf(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
+local place = placeOf(KEYS[1], KEYS[2], ARGV[1], KEYS[3] and generationOf(KEYS[3], ARGV[2]) or ARGV[2])
 local epoch, offset = place[1], tonumber(place[3] or 0)
 keep(KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
 if ARGV[8] == '0' then return { epoch, offset, {} } end
@@ -193,6 +218,83 @@ for _, entry in ipairs(redis.call('HVALS', KEYS[1])) do
   end
 end
 return { redis.call('HLEN', KEYS[1]), users }
+`)
+
+/** Keys: places. Arguments: epoch and offset of each, in turns. 1 if one of them is behind, or has another epoch. */
+export const FIND_ROLLBACK = script(`
+for at, key in ipairs(KEYS) do
+  -- A key that somebody else made says nothing.
+  local place = redis.pcall('HMGET', key, 'e', 'o')
+  local epoch, offset = ARGV[2 * at - 1], tonumber(ARGV[2 * at])
+  if place[1] and (place[1] ~= epoch or tonumber(place[2] or 0) < offset) then return 1 end
+end
+return 0
+`)
+
+/** Keys: ledger, topic. Arguments: node, number of this write, lease, time to live of the ledger, command that publishes, end of the topic's name. */
+export const BEAT = script(`${NOW}${WRITE_NUMBER}
+local node, number, lease, ttl, publish, topicEnd = unpack(ARGV)
+writeNumber(KEYS[1], node, number)
+redis.call('HSET', KEYS[1], 't:' .. node, now)
+local fields = redis.call('HGETALL', KEYS[1])
+for at = 1, #fields, 2 do
+  local other = string.match(fields[at], '^t:(.*)')
+  if other and tonumber(fields[at + 1]) < now - lease then
+    redis.call('HDEL', KEYS[1], 's:' .. other, 't:' .. other, 'v:' .. other)
+  end
+end
+redis.call('PEXPIRE', KEYS[1], ttl)
+redis.call(publish, KEYS[2] .. topicEnd, '')
+`)
+
+/**
+ * Keys: ledger. Arguments: run of the server, node, the last number that was acknowledged to it, the run that it knew, '1' if it found
+ * something missing, '1' to wait no longer, time to live of the ledger. Answers with the generation, or with wait where other nodes have yet to
+ * vouch.
+ */
+export const ADOPT_RUN = script(`${NOW}
+local run, node, acknowledged, knownRun, hasLost, isLate, ttl = unpack(ARGV)
+local known = redis.call('HMGET', KEYS[1], 'r', 'g', 's:' .. node)
+local function enter(number)
+  redis.call('HSET', KEYS[1], 's:' .. node, number, 't:' .. node, now)
+  redis.call('PEXPIRE', KEYS[1], ttl)
+end
+local function begin()
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'r', run, 'g', run)
+  enter(acknowledged)
+  return run
+end
+if not known[1] or not known[2] then return begin() end
+local isBehind = hasLost == '1' or tonumber(known[3] or 0) < tonumber(acknowledged)
+if known[1] == run then
+  -- A node that the others did not know of when they agreed on this run.
+  if isBehind and knownRun ~= run and knownRun ~= '' and known[2] ~= run then return begin() end
+  enter(math.max(tonumber(known[3] or 0), tonumber(acknowledged)))
+  return known[2]
+end
+if isBehind or isLate == '1' then return begin() end
+-- A node to which no write was acknowledged agrees, but is no witness.
+local isWitness = tonumber(acknowledged) > 0
+if isWitness or known[3] then redis.call('HSET', KEYS[1], 'v:' .. node, isWitness and run or run .. '-') end
+local ledger = {}
+local fields = redis.call('HGETALL', KEYS[1])
+for at = 1, #fields, 2 do ledger[fields[at]] = fields[at + 1] end
+local nodes, witnesses = {}, 0
+for field in pairs(ledger) do
+  local other = string.match(field, '^s:(.*)')
+  if other then
+    local vouchedFor = ledger['v:' .. other]
+    if vouchedFor == run then witnesses = witnesses + 1 elseif vouchedFor ~= run .. '-' then return 'wait' end
+    table.insert(nodes, other)
+  end
+end
+-- Nobody is left who could know of a loss.
+if witnesses == 0 then return begin() end
+redis.call('HSET', KEYS[1], 'r', run)
+for _, other in ipairs(nodes) do redis.call('HSET', KEYS[1], 't:' .. other, now) end
+if not known[3] then enter(acknowledged) end
+return known[2]
 `)
 
 // Commands to all nodes stand in a log as well as in a message, so that a node that did not hear the message applies them
@@ -265,6 +367,9 @@ return {}
 `)
 
 export const SCRIPTS: readonly Script[] = [
+  FIND_ROLLBACK,
+  BEAT,
+  ADOPT_RUN,
   USER_CONNECTION_ADD,
   LOG_COMMAND,
   READ_COMMANDS,

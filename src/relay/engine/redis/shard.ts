@@ -2,6 +2,7 @@ import type { Log } from '../../core/context.js'
 import type { EngineWatch } from '../engine.js'
 import { addressName, type RedisAddress, topicEnd } from './address.js'
 import { CommandLink } from './command-link.js'
+import type { Ledger } from './ledger.js'
 import { SubscriberLink, type SubscriberLinkParts } from './subscriber-link.js'
 
 const PULSE_MS = 1_000
@@ -14,6 +15,7 @@ export interface ShardParts extends Pick<SubscriberLinkParts, 'isSharded' | 'mes
   readonly address: RedisAddress
   readonly log: Log
   readonly watch: EngineWatch
+  readonly ledger: Ledger | null
   /** Where the shard tells itself something; null where no name is its own. */
   pulseName(): string | null
   /** It has come back, or has gone. */
@@ -37,6 +39,7 @@ export class Shard {
   #unheard = 0
   #isReady = false
   #wasReady = false
+  #isNewGeneration = false
   #toldAt = 0
   /** Why it is away. */
   fault: Error | null = null
@@ -50,7 +53,11 @@ export class Shard {
     this.commands = new CommandLink(parts.address, {
       publishCommand: this.publishCommand,
       topicEnd: this.topicEnd,
-      opened: () => this.#look(),
+      ledger: parts.ledger,
+      opened: (isNewGeneration) => {
+        this.#isNewGeneration = isNewGeneration
+        this.#look()
+      },
       lost: (cause) => this.#lost(cause),
       refused: (cause) => this.#refused(cause)
     })
@@ -92,7 +99,9 @@ export class Shard {
     if (this.#isReady || !this.commands.isOpen || !this.subscriptions.isOpen) return
     this.#isReady = true
     this.fault = null
-    if (this.#wasReady) this.#parts.log.info({ redis: this.name }, 'Redis is back')
+    // Where the streams are not kept, all of them begin a new epoch.
+    const areStreamsKept = !this.#isNewGeneration
+    if (this.#wasReady) this.#parts.log.info({ redis: this.name, areStreamsKept }, 'Redis is back')
     this.#wasReady = true
     this.#beat()
     this.#parts.changed()
@@ -126,7 +135,7 @@ export class Shard {
     if (name === null) return
     const untold = (): void => undefined
     void Promise.resolve(this.subscriptions.subscribe(name)).catch(untold)
-    this.publish(name, '').then(() => this.#pulsed(), untold)
+    this.commands.beat(name).then(() => this.#pulsed(), untold)
   }
 
   #pulsed(): void {
