@@ -21,7 +21,7 @@ const start = async (config: DemoConfig): Promise<void> => {
     await backend.close()
     await publisher.close()
   }
-  closeOnSignal({ close, cutOff: () => backend.app.server.closeAllConnections() }, log)
+  closeOnSignal({ close, closeConnections: () => backend.app.server.closeAllConnections() }, log)
   log.info(`listening at ${backend.url}`)
 }
 

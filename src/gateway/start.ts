@@ -19,7 +19,7 @@ const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): P
   const { app, audit, openReplies } = await buildGateway(config, { log })
   const drainConnections = connectionDrain(app.server, openReplies)
   app.addHook('preClose', async () => drainConnections())
-  closeOnSignal({ close: () => app.close(), cutOff: () => app.server.closeAllConnections() }, log)
+  closeOnSignal({ close: () => app.close(), closeConnections: () => app.server.closeAllConnections() }, log)
   onHangup(() => void audit.reopen())
 
   log.info(`listening at ${await listen(app, host, config.listen.port)}`)

@@ -7,12 +7,11 @@ import { createLogger } from '../shared/logger.js'
 import { monotonicMs } from '../shared/monotonic.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { buildRelay } from './app.js'
-import { newEpoch } from './build-engine.js'
-import { type RelayConfig, relayConfig } from './config.js'
-import { logReload, reloadConfigFile } from './config-reload.js'
-import { listen } from './listen.js'
-import { relaySettings } from './settings.js'
+import { buildRelay, newEpoch } from './app.js'
+import { type RelayConfig, relayConfig } from './config/config.js'
+import { logReload, reloadConfigFile } from './config/reload.js'
+import { relaySettings } from './config/settings.js'
+import { listen } from './transport/server.js'
 import { PRIMARY_TIMES, type PrimaryTimes, runPrimary } from './workers/primary.js'
 import { runWorker } from './workers/worker.js'
 
@@ -33,8 +32,8 @@ class ConfigFile {
 
 const startAlone = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
-  const { server, configure, close, cutOff } = await buildRelay(config, { log, version: VERSION })
-  closeOnSignal({ close, cutOff, abandon: cutOff }, log, () => config.shutdownMs + GOODBYE_MS)
+  const { server, configure, close, closeConnections: cutOff } = await buildRelay(config, { log, version: VERSION })
+  closeOnSignal({ close, closeConnections: cutOff, abandon: cutOff }, log, () => config.shutdownMs + GOODBYE_MS)
   const reloadConfig = (): void => {
     const reload = reloadConfigFile(config, environment, new ConfigFile().read)
     if (!reload.ok) {

@@ -10,7 +10,7 @@ export interface Closable {
   /** Takes nothing new and resolves when all that was in flight is done and everything is flushed. */
   close: () => Promise<void>
   /** Drops what is still in flight, so that `close` can resolve. */
-  cutOff: () => void
+  closeConnections: () => void
   /** What is done before an immediate end, without waiting. */
   abandon?: () => void
 }
@@ -33,7 +33,7 @@ export const closeOnSignal = (program: Closable, log: Logger, grace: () => numbe
     const graceMs = grace()
     setTimeout(() => {
       log.warn({ graceMs }, 'cutting off what is still in flight')
-      program.cutOff()
+      program.closeConnections()
       setTimeout(() => process.exit(exitCode), CUT_OFF_MS)
     }, graceMs)
     try {

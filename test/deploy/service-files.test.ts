@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
 import { gatewaySettings } from '../../src/gateway/config.js'
-import { relaySettings } from '../../src/relay/settings.js'
+import { relaySettings } from '../../src/relay/config/settings.js'
 import { type Change, changed, shipped, shippedEnvironment } from './shipped.js'
 import { runTool } from './tool.js'
 

@@ -10,8 +10,8 @@ import {
   withCurrentTables
 } from '../../scripts/settings-docs.js'
 import { gatewaySettings } from '../../src/gateway/config.js'
-import { relayConfig } from '../../src/relay/config.js'
-import { relaySettings } from '../../src/relay/settings.js'
+import { relayConfig } from '../../src/relay/config/config.js'
+import { relaySettings } from '../../src/relay/config/settings.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
 
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')

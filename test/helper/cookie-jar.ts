@@ -18,14 +18,14 @@ interface Kept {
 
 export const cookieJar = (): CookieJar => {
   const cookies = new Map<string, Kept>()
-  const joined = (kept: readonly Kept[]): string => kept.map(({ text }) => text).join('; ')
+  const results = (kept: readonly Kept[]): string => kept.map(({ text }) => text).join('; ')
 
   const jar: CookieJar = {
     get header() {
-      return joined([...cookies.values()])
+      return results([...cookies.values()])
     },
     get readable() {
-      return joined([...cookies.values()].filter(({ httpOnly }) => !httpOnly))
+      return results([...cookies.values()].filter(({ httpOnly }) => !httpOnly))
     },
     keep: (setCookies) => {
       for (const setCookie of setCookies) {

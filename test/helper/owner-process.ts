@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { Link } from '../../src/relay/workers/link.js'
+import { IpcChannel } from '../../src/relay/workers/ipc.js'
 import type { Teardown } from './child.js'
 
 export type OwnerOrder =
@@ -17,7 +17,7 @@ export interface OwnerProcess {
   readonly child: ChildProcess
   /** This end of each stream. */
   readonly streams: readonly Duplex[]
-  readonly links: readonly Link[]
+  readonly links: readonly IpcChannel[]
   order(order: OwnerOrder): Promise<void>
 }
 
@@ -40,5 +40,5 @@ export const startOwner = async (t: Teardown): Promise<OwnerProcess> => {
   const fault = (error: unknown): never => {
     throw error
   }
-  return { child, streams, links: streams.map((stream) => new Link(stream, fault)), order }
+  return { child, streams, links: streams.map((stream) => new IpcChannel(stream, fault)), order }
 }

@@ -152,18 +152,18 @@ const run = async (t: Teardown, command: string, args: readonly string[]): Promi
 /** PostgreSQL does not run as root: then somebody else owns its folder and its processes. */
 const startAsOwner = async (t: Teardown, command: string, args: readonly string[]): Promise<Child> => {
   const env = { PATH: environment.path, TZ: 'UTC' }
-  const owner = await stranger()
-  if (owner === null) return startChild(t, command, args, env)
+  const primary = await stranger()
+  if (primary === null) return startChild(t, command, args, env)
 
   // setpriv becomes the command, so that the pid is the command's; the folder we are in may be closed to its owner
-  const asOwner = [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups', '--', command, ...args]
+  const asOwner = [`--reuid=${primary.uid}`, `--regid=${primary.gid}`, '--clear-groups', '--', command, ...args]
   return startChild(t, '/bin/sh', ['-c', 'cd / && exec setpriv "$@"', 'setpriv', ...asOwner], env)
 }
 
 const ownersFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-postgres-'))
-  const owner = await stranger()
-  if (owner !== null) await chown(folder, owner.uid, owner.gid)
+  const primary = await stranger()
+  if (primary !== null) await chown(folder, primary.uid, primary.gid)
   return folder
 }
 

@@ -64,13 +64,13 @@ t.test('startProgram', async (t) => {
         await startProgram({ teardown() {} }, '${t.testdirName}/child.mjs', {})`
     })
     const parent = await startProgram(t, `${folder}/parent.mjs`, {})
-    const [connection] = (await once(server, 'connection')) as [Socket]
+    const [client] = (await once(server, 'connection')) as [Socket]
 
     parent.signal('SIGKILL')
 
     // the child holds this connection for as long as it lives
     await once(
-      connection.resume().on('error', () => {}),
+      client.resume().on('error', () => {}),
       'close'
     )
     t.same(await parent.exited, { code: null, signal: 'SIGKILL' })

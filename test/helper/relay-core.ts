@@ -1,16 +1,18 @@
-import type { CommandLine } from '../../src/relay/core/commands.js'
-import { conflator } from '../../src/relay/core/conflate.js'
-import type { ClientSink } from '../../src/relay/core/connection.js'
-import type { RelayParts } from '../../src/relay/core/context.js'
-import type { Disconnect } from '../../src/relay/core/disconnect.js'
+import { tokenCheck } from '../../src/relay/app.js'
+import type { ClientTransport } from '../../src/relay/core/client.js'
+import type { Disconnect } from '../../src/relay/core/codes.js'
+import type { CommandQueue } from '../../src/relay/core/commands.js'
+import { conflator } from '../../src/relay/core/conflation.js'
+import { NO_METRICS } from '../../src/relay/core/metrics.js'
 import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
+import type { RelayDependencies } from '../../src/relay/core/relay.js'
 import { Relay } from '../../src/relay/core/relay.js'
-import { NO_WATCH } from '../../src/relay/core/watch.js'
-import { FleetOfOne } from '../../src/relay/engine/fleet-of-one.js'
-import { MemoryEngine } from '../../src/relay/engine/memory.js'
-import { MemoryPresence } from '../../src/relay/engine/memory-presence.js'
-import { MemoryUserConnections } from '../../src/relay/engine/memory-user-connections.js'
-import { tokenCheck } from '../../src/relay/token-check.js'
+import {
+  MemoryEngine,
+  MemoryPresence,
+  MemoryUserConnections,
+  SingleNodeCluster
+} from '../../src/relay/engine/memory.js'
 import { type ConfigFile, configOf, HMAC_SECRET, relayToken } from './relay-rules.js'
 
 export const START_MS = 1_893_456_000_000
@@ -20,9 +22,9 @@ export type Message = Readonly<Record<string, unknown>>
 const plainText = (payload: string): Buffer => Buffer.from(payload)
 
 /** A client without a network: what it is sent is kept, and it takes as much as the test lets it. */
-export class FakeSink implements ClientSink {
-  readonly wire = this
-  readonly transport = 'websocket'
+export class FakeSink implements ClientTransport {
+  readonly stream = this
+  readonly name = 'websocket'
   readonly framing = plainText
   readonly pingBytes = Buffer.from('{}')
   readonly address = '192.0.2.1'
@@ -45,7 +47,7 @@ export class FakeSink implements ClientSink {
     if (this.isStuck) this.writableLength += bytes.length
   }
 
-  whenDrained(then: () => void): void {
+  onceDrained(then: () => void): void {
     this.#waiting.push(then)
   }
 
@@ -71,7 +73,7 @@ export class FakeSink implements ClientSink {
 
 export interface FakeClient {
   readonly sink: FakeSink
-  readonly line: CommandLine
+  readonly line: CommandQueue
   /** Sends commands in one message, and takes what has come since the last time. */
   say(...commands: readonly (Message | string)[]): Message[]
   /** What has come since the last time. */
@@ -84,7 +86,7 @@ export interface TestRelay {
   readonly relay: Relay
   readonly engine: MemoryEngine
   readonly clock: { nowMs: number }
-  client(sink?: FakeSink): FakeClient
+  client(transport?: FakeSink): FakeClient
   /** One that is connected as this user. */
   connected(user: string, claims?: Message): FakeClient
   token(claims: Message, lifetimeSeconds?: number): string
@@ -98,7 +100,7 @@ export interface TestRelay {
 }
 
 /** A relay without sockets, ports or timers. */
-export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): TestRelay => {
+export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> = {}): TestRelay => {
   const config = configOf(file)
   const clock = { nowMs: START_MS }
   const nowMs = (): number => clock.nowMs
@@ -113,7 +115,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       broker: engine,
       history: engine,
       presence: new MemoryPresence(),
-      fleet: new FleetOfOne(),
+      cluster: new SingleNodeCluster(),
       userConnections: new MemoryUserConnections(),
       checkToken: tokenCheck(HMAC_SECRET),
       checkSubscriptionToken: tokenCheck(HMAC_SECRET),
@@ -121,12 +123,12 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
       monotonicMs,
       random: () => 0.5,
       newId: () => `id-${++ids}`,
-      schemaFault: () => null,
-      afterReply: (task) => task(),
-      tokenRefused: () => undefined,
+      schemaError: () => null,
+      delayPushAfterReply: (task) => task(),
+      tokenRejected: () => undefined,
       atEndOfTurn: (task) => void tasks.push(task),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
-      watch: NO_WATCH,
+      metrics: NO_METRICS,
       name: 'relay',
       version: 'test',
       ...parts
@@ -142,17 +144,17 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
   const token = (claims: Message, lifetimeSeconds = 3600): string =>
     relayToken(claims, { nowMs: clock.nowMs, lifetimeSeconds })
 
-  const client = (sink = new FakeSink()): FakeClient => {
-    const line = relay.attach(sink)
+  const client = (transport = new FakeSink()): FakeClient => {
+    const line = relay.attach(transport)
     let read = 0
     const heard = (): Message[] => {
       endTurn()
-      const fresh = sink.writes.slice(read)
-      read = sink.writes.length
+      const fresh = transport.writes.slice(read)
+      read = transport.writes.length
       return fresh.flatMap((write) => write.split(/\n|(?<=\})(?=\{)/)).map((text) => JSON.parse(text) as Message)
     }
     return {
-      sink,
+      sink: transport,
       line,
       heard,
       say: (...commands) => {
@@ -160,7 +162,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayParts> = {}): T
         return heard()
       },
       get closed() {
-        return sink.closedWith === null ? null : `${sink.closedWith.code} ${sink.closedWith.reason}`
+        return transport.closedWith === null ? null : `${transport.closedWith.code} ${transport.closedWith.reason}`
       }
     }
   }

@@ -1,4 +1,4 @@
-import { type RelayConfig, relayConfig } from '../../src/relay/config.js'
+import { type RelayConfig, relayConfig } from '../../src/relay/config/config.js'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
 
 export const HMAC_SECRET = 'the secret of relay tokens, at least 32 bytes'

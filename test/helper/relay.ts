@@ -5,7 +5,7 @@ import { Centrifuge, type Options, type PublicationContext, type Subscription } 
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { ROOT } from '../../scripts/root.js'
-import { buildRelay, type RelayAppParts, type RunningRelay } from '../../src/relay/app.js'
+import { buildRelay, type RelayAppDependencies, type RunningRelay } from '../../src/relay/app.js'
 import type { Relay } from '../../src/relay/core/relay.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { EventSource } from './event-source.js'
@@ -31,7 +31,7 @@ export const startRelay = async (
   t: Test,
   file?: ConfigFile,
   env: Record<string, string> = {},
-  parts: Partial<RelayAppParts> = {}
+  parts: Partial<RelayAppDependencies> = {}
 ): Promise<EdgeRelay> => {
   const config = configOf(file, env)
   let shiftMs = 0
@@ -48,7 +48,7 @@ export const startRelay = async (
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(async () => {
-    running.cutOff()
+    running.closeConnections()
     await running.close()
   })
   const { port } = server.address() as AddressInfo

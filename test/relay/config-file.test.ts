@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { RelayConfig } from '../../src/relay/config.js'
-import { relayConfig } from '../../src/relay/config.js'
+import type { RelayConfig } from '../../src/relay/config/config.js'
+import { relayConfig } from '../../src/relay/config/config.js'
 import { configWith, faultsOf, PRODUCTION, SECRETS } from './config-fixture.js'
 
 const fileFaults = (file: unknown, environment = {}) =>

@@ -1,4 +1,4 @@
-import { type RelayConfig, relayConfig } from '../../src/relay/config.js'
+import { type RelayConfig, relayConfig } from '../../src/relay/config/config.js'
 import { type Environment, SettingsFault } from '../../src/shared/env.js'
 
 export const SECRETS = { REALTIME_HMAC_SECRET: 'a secret', REALTIME_API_KEY: 'a key' }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { reloadConfigFile } from '../../src/relay/config-reload.js'
+import { reloadConfigFile } from '../../src/relay/config/reload.js'
 import { configWith, SECRETS } from './config-fixture.js'
 
 const environment = { ...SECRETS, RELAY_CONFIG: '/etc/relay.json' }

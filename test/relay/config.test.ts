@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import type { RelayConfig } from '../../src/relay/config.js'
-import { relaySettings } from '../../src/relay/settings.js'
+import type { RelayConfig } from '../../src/relay/config/config.js'
+import { relaySettings } from '../../src/relay/config/settings.js'
 import type { Environment } from '../../src/shared/env.js'
 import { configOf, configWith, faultsOf, PRODUCTION, SECRETS } from './config-fixture.js'
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
 import type { HistoryPage } from '../../src/relay/core/broker.js'
-import { withinProcess } from '../../src/relay/engine/within-process.js'
+import { memoryEngine } from '../../src/relay/engine/memory.js'
 import { eventually } from '../helper/eventually.js'
 import { connectedClient, type Json, openClient, type RawClient } from '../helper/raw-client.js'
 import { startRelay } from '../helper/relay.js'
@@ -59,8 +59,8 @@ t.test('one message with 126 recoveries that fit is answered in full as the clie
   const client = await openClient(t, edge.url)
   client.ws.pause()
   client.say(...commands)
-  await eventually(() => edge.relay.context.roster.all[0]?.outbox.isBehind === true)
-  const { outbox } = edge.relay.context.roster.all[0] ?? {}
+  await eventually(() => edge.relay.context.clients.all[0]?.outbox.isBehind === true)
+  const { outbox } = edge.relay.context.clients.all[0] ?? {}
   t.ok((outbox?.unsentBytes ?? 0) <= 1024 * 1024, `${outbox?.unsentBytes} bytes wait`)
   client.ws.resume()
   const heard = await replies(client, commands.length)
@@ -85,7 +85,7 @@ t.test('one message with 126 recoveries of deltas is answered, and each patch is
 })
 
 t.test('a client that sends more commands than the engine can run is not read from until they are run', async (t) => {
-  const engine = withinProcess({ nowMs: Date.now, monotonicMs: () => performance.now(), newEpoch: () => 'epoch' })
+  const engine = memoryEngine({ nowMs: Date.now, monotonicMs: () => performance.now(), newEpoch: () => 'epoch' })
   let release = (_page: HistoryPage): void => undefined
   const read = (): Promise<HistoryPage> =>
     new Promise((resolve) => {
@@ -98,7 +98,7 @@ t.test('a client that sends more commands than the engine can run is not read fr
     { engine: { ...engine, history: { read, remove: () => undefined } } }
   )
   const client = await connectedClient(t, edge.url)
-  const socket = edge.relay.context.roster.all[0]?.sink.wire as unknown as Socket
+  const socket = edge.relay.context.clients.all[0]?.transport.stream as unknown as Socket
   client.say({ id: 2, subscribe: { channel: 'plain:1' } })
   for (let id = 3; id <= 20_000; id++) client.say({ id, unsubscribe: { channel: 'x'.repeat(500) } })
   await eventually(() => socket.isPaused())

@@ -92,9 +92,9 @@ for (const transport of TRANSPORTS) {
         await connect(t, port, transport, { getToken: async () => relayToken({ sub: 'bob' }) })
       ]
       const atAda = await subscribe(ada, 'chat:1', { joinLeave: true })
-      const joined = event<JoinContext>(atAda, 'join', ({ info }) => info.user === 'bob')
+      const results = event<JoinContext>(atAda, 'join', ({ info }) => info.user === 'bob')
       const atBob = await subscribe(bob, 'chat:1')
-      t.match(await joined, { info: { user: 'bob' } })
+      t.match(await results, { info: { user: 'bob' } })
 
       const published = event(atAda, 'publication')
       await atBob.publish({ hi: 1 })
@@ -295,14 +295,14 @@ for (const transport of TRANSPORTS) {
     t.test('answers pings', async (t) => {
       const { port, pass, relay } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
-      const [connection] = relay.context.roster.all
+      const [connection] = relay.context.clients.all
       pass(25_000)
       // The pong has come when what the client says after it is answered.
       await t.rejects(client.rpc('x', {}), { code: 108 })
       await t.rejects(client.rpc('x', {}), { code: 108 })
       pass(8000)
 
-      t.equal(connection?.isEnded, false)
+      t.equal(connection?.isClosed, false)
     })
 
     t.test('comes back after a shutdown, and stays away when it is sent away', async (t) => {

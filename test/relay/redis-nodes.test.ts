@@ -80,10 +80,10 @@ t.test('two relays on one Redis', async (t) => {
 
   t.test('know who is there, and tell who comes and goes', async (t) => {
     const watching = await connected(t, one, 'ada', 'chat:3')
-    const joined = event<{ info: { user: string } }>(watching.subscription, 'join', ({ info }) => info.user === 'bob')
+    const results = event<{ info: { user: string } }>(watching.subscription, 'join', ({ info }) => info.user === 'bob')
     const left = event<{ info: { user: string } }>(watching.subscription, 'leave', ({ info }) => info.user === 'bob')
     const { client } = await connected(t, other, 'bob', 'chat:3')
-    await joined
+    await results
     const { clients } = await watching.subscription.presence()
     t.same(
       Object.values(clients)

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
-import { newEpoch } from '../../src/relay/build-engine.js'
-import { reloadConfigFile } from '../../src/relay/config-reload.js'
-import { RelayConfigFileSchema } from '../../src/relay/config-schema.js'
+import { newEpoch } from '../../src/relay/app.js'
+import { reloadConfigFile } from '../../src/relay/config/reload.js'
+import { RelayConfigFileSchema } from '../../src/relay/config/schema.js'
 import type { History } from '../../src/relay/core/broker.js'
-import { withinProcess } from '../../src/relay/engine/within-process.js'
+import { memoryEngine } from '../../src/relay/engine/memory.js'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import { Operator } from '../helper/admin.js'
 import { eventually } from '../helper/eventually.js'
@@ -785,7 +785,7 @@ const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
   let shiftMs = 0
   const clocks = { nowMs: () => startedAt.wallMs + shiftMs, monotonicMs: () => startedAt.monotonicMs + shiftMs }
   const reads = { count: 0 }
-  const engine = withinProcess({ ...clocks, newEpoch })
+  const engine = memoryEngine({ ...clocks, newEpoch })
   const history: History = {
     read: (...args) => {
       reads.count += 1
@@ -870,7 +870,7 @@ t.test('a reload with another conflate loses nothing of what waits for a slow cl
   const existing = await stoppedReader(world, 'room:1')
   await publishAll(world, 'room:1', BATCHES, BATCH)
   await world.publish('room:1', { data: [{ id: 'only once', n: 1 }] })
-  t.not(world.relay.context.roster.all[0]?.subscriptions.get('room:1')?.backlog, null, 'something waits')
+  t.not(world.relay.context.clients.all[0]?.subscriptions.get('room:1')?.backlog, null, 'something waits')
   for (const conflate of [{ conflate: 'data[].n' }, {}])
     world.running.configure(configOf(file(conflate), NO_ENVIRONMENT))
   await world.publish('room:1', { last: true })

@@ -122,7 +122,7 @@ for (const transport of TRANSPORTS) {
     client.connect()
     await connected
     const lost = new Promise((resolve) => client.once('connecting', resolve))
-    relay.running.cutOff()
+    relay.running.closeConnections()
     t.match(await lost, { code: 3001, reason: 'shutdown' })
   })
 }

@@ -77,8 +77,8 @@ t.test('connections of a relay that died do not count', async (t) => {
   await connectMany(t, Array(LIMIT).fill(dying.url))
   t.equal((await connect(t, one.url)).outcome, REFUSED)
   // As a crash looks from outside: it says no farewell, and answers nothing.
-  const { fleet, userConnections } = dying.relay.context
-  fleet.close = () => undefined
+  const { cluster, userConnections } = dying.relay.context
+  cluster.close = () => undefined
   userConnections.remove = () => undefined
   await dying.running.close()
   const { connected } = await connectMany(t, Array(2 * LIMIT).fill(one.url))
@@ -107,7 +107,7 @@ t.test('each relay counts for itself while Redis is away, and all together when 
 t.test('a limit that comes with a reload counts those who are connected already', async (t) => {
   const edge = await startRelay(t, {})
   await connectMany(t, Array(LIMIT).fill(edge.url))
-  const { client, channels } = edge.relay.context
+  const { clientOptions: client, channelRules: channels } = edge.relay.context
   edge.relay.configure({ client: { ...client, userConnectionLimit: LIMIT }, channels })
 
   t.equal((await connect(t, edge.url)).outcome, REFUSED)

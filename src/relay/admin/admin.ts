@@ -1,25 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import type { RelayConfig } from '../config.js'
+import type { ApiDispatcher } from '../api/api.js'
+import type { RelayConfig } from '../config/config.js'
+import { cachedPerConfig } from '../config/reload.js'
 import type { Relay } from '../core/relay.js'
-import type { ApiCalls } from '../edge/api-calls.js'
-import { answer } from '../edge/http-answer.js'
-import type { HttpRoute } from '../edge/http-stream.js'
-import type { Totals } from '../edge/metrics.js'
-import type { Troubles } from '../edge/troubles.js'
-import { latest } from '../latest.js'
-import { Attempts } from './attempts.js'
-import { AdminCall } from './call.js'
-import { forwardedHttps } from './forwarded-https.js'
-import { Gatherer } from './gatherer.js'
-import { guarded } from './guard.js'
+import type { Totals } from '../metrics/metrics.js'
+import type { HttpRoute } from '../transport/http-stream.js'
+import type { RecentRejections } from '../transport/rejections.js'
+import { respond } from '../transport/respond.js'
+import { AdminCall, forwardedHttps, guarded } from './guard.js'
 import { LiveStreams } from './live.js'
-import { adminAnswers } from './node-answers.js'
 import { servePage } from './page.js'
 import { adminRoutes } from './routes.js'
-import { SessionKeys } from './session-keys.js'
-import { Sessions } from './sessions.js'
-import { signIn } from './sign-in.js'
+import { SessionKeys, Sessions } from './sessions.js'
+import { Attempts, signIn } from './sign-in.js'
+import { SnapshotCollector } from './snapshots.js'
+import { adminSurveyHandlers } from './surveys.js'
 
 export interface AdminParts {
   readonly relay: Relay
@@ -27,7 +23,7 @@ export interface AdminParts {
   readonly configTimes: { readonly startedAt: number; reloadedAt: number | null }
   readonly addressOf: (request: IncomingMessage) => string
   readonly totals: () => Totals
-  readonly troubles: Troubles
+  readonly troubles: RecentRejections
   /** What operators know this node by. */
   readonly nodeName: string
   /** Null where the engine is within the relay. */
@@ -40,25 +36,25 @@ export interface AdminParts {
 }
 
 export interface Admin {
-  route(calls: ApiCalls): HttpRoute
+  route(calls: ApiDispatcher): HttpRoute
   close(): void
 }
 
 /** The operators' page: `/admin` and all below it. Without a password there is no such path. */
 export const buildAdmin = (parts: AdminParts): Admin => {
   const { relay, config, log } = parts
-  const { fleet, nowMs, monotonicMs, node } = relay.context
-  const keys = latest(
+  const { cluster, nowMs, monotonicMs, node } = relay.context
+  const keys = cachedPerConfig(
     config,
     // Where nobody needs the key, each process has made one up.
     ({ adminPassword, api }) => new SessionKeys(adminPassword ?? '', api.insecure ? '' : api.key)
   )
-  const isForwardedHttps = latest(config, ({ trustedProxies }) => forwardedHttps(trustedProxies))
+  const isForwardedHttps = cachedPerConfig(config, ({ trustedProxies }) => forwardedHttps(trustedProxies))
   const attempts = new Attempts(monotonicMs)
-  const sessions = new Sessions({ keys, nowMs, monotonicMs, tell: (news) => fleet.ask('adminSession', news) })
-  const gatherer = new Gatherer({ fleet, nowMs, log })
-  const answers = adminAnswers({ ...parts, sessions, attempts, gatherer })
-  const streams = new LiveStreams(relay.context, sessions, gatherer)
+  const sessions = new Sessions({ keys, nowMs, monotonicMs, tell: (news) => cluster.survey('adminSession', news) })
+  const collector = new SnapshotCollector({ fleet: cluster, nowMs, log })
+  const answers = adminSurveyHandlers({ ...parts, sessions, attempts, gatherer: collector })
+  const streams = new LiveStreams(relay.context, sessions, collector)
   const page = servePage(parts.pageFolder)
   const enter = signIn({
     sessions,
@@ -66,11 +62,11 @@ export const buildAdmin = (parts: AdminParts): Admin => {
     password: () => config().adminPassword ?? '',
     attempts,
     isForwardedHttps: (request) => isForwardedHttps()(request),
-    tell: (attempt) => void fleet.ask('adminAttempt', { node, attempt }),
+    tell: (attempt) => void cluster.survey('adminAttempt', { node, attempt }),
     log
   })
 
-  const route = (calls: ApiCalls): HttpRoute => {
+  const route = (calls: ApiDispatcher): HttpRoute => {
     const table = adminRoutes({ ...parts, calls, keys, sessions, streams, signIn: enter })
     const api = guarded(table, { sessions, keys })
     return (request, response) => {
@@ -94,7 +90,7 @@ export const buildAdmin = (parts: AdminParts): Admin => {
     route,
     close: () => {
       streams.close()
-      gatherer.stop()
+      collector.stop()
       answers.close()
     }
   }
@@ -102,5 +98,5 @@ export const buildAdmin = (parts: AdminParts): Admin => {
 
 const notHere = (request: IncomingMessage, response: ServerResponse): void => {
   request.resume()
-  answer(response, 404)
+  respond(response, 404)
 }

@@ -1,4 +1,4 @@
-import type { RelayConfig } from '../config.js'
+import type { RelayConfig } from '../config/config.js'
 import type { ChannelOptions, ChannelRules, ClientOptions } from '../core/options.js'
 
 // What operators may see of the config. Everything shown is named here: an option that is new is hidden until it is, too.

@@ -1,8 +1,8 @@
-import type { Connection } from '../core/connection.js'
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Client } from '../core/client.js'
 import type { Relay } from '../core/relay.js'
-import type { Totals } from '../edge/metrics.js'
+import type { Totals } from '../metrics/metrics.js'
 import type { Figures, NodeFigures } from './contract.js'
-import type { LoopDelay } from './loop-delay.js'
 
 /** What one node counts: since its start, or right now. Rates are made by who asks, so that several can. */
 export interface NodeCounts
@@ -15,16 +15,16 @@ export interface NodeCounts
 
 /** One walk over the connections, which looks closer at those that are behind. */
 export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: LoopDelay): NodeCounts => {
-  const { roster, monotonicMs } = relay.context
+  const { clients: roster, monotonicMs } = relay.context
   const { clients, subscriptions, channels } = relay.stats()
   let queuedBytes = 0
   let slowReaders = 0
   let conflatedReaders = 0
-  for (const connection of roster.all) {
-    if (!connection.outbox.isBehind) continue
+  for (const client of roster.all) {
+    if (!client.outbox.isBehind) continue
     slowReaders++
-    queuedBytes += waitingBytes(connection)
-    if (hasBacklog(connection)) conflatedReaders++
+    queuedBytes += waitingBytes(client)
+    if (hasBacklog(client)) conflatedReaders++
   }
   return {
     ...totals,
@@ -41,13 +41,13 @@ export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: Lo
   }
 }
 
-const hasBacklog = ({ subscriptions }: Connection): boolean => {
+const hasBacklog = ({ subscriptions }: Client): boolean => {
   for (const { backlog } of subscriptions.values()) if (backlog !== null) return true
   return false
 }
 
 /** On its way to the client, and merged for it meanwhile. */
-export const waitingBytes = ({ outbox, subscriptions }: Connection): number => {
+export const waitingBytes = ({ outbox, subscriptions }: Client): number => {
   let bytes = outbox.unsentBytes
   if (!outbox.isBehind) return bytes
   for (const { backlog } of subscriptions.values()) bytes += backlog?.length ?? 0
@@ -70,3 +70,39 @@ export const figuresBetween = (node: string, before: NodeCounts, after: NodeCoun
 }
 
 const rounded = (value: number): number => Math.round(value * 10) / 10
+
+const RESOLUTION_MS = 20
+/** Nobody asks any more. */
+const UNUSED_MS = 5000
+
+/** How long the event loop kept others waiting at worst. Measured only while somebody asks every now and then. */
+export class LoopDelay {
+  #histogram: IntervalHistogram | null = null
+  #stopping: NodeJS.Timeout | null = null
+
+  get isMeasuring(): boolean {
+    return this.#histogram !== null
+  }
+
+  /** In milliseconds, since it was last asked. */
+  worst(): number {
+    if (this.#histogram === null) {
+      this.#histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+      this.#histogram.enable()
+      this.#stopping = setTimeout(() => this.stop(), UNUSED_MS).unref()
+      return 0
+    }
+    this.#stopping?.refresh()
+    const { count, max } = this.#histogram
+    this.#histogram.reset()
+    // What it measures contains the time between two looks.
+    return count === 0 ? 0 : Math.max(0, max / 1e6 - RESOLUTION_MS)
+  }
+
+  stop(): void {
+    this.#histogram?.disable()
+    this.#histogram = null
+    if (this.#stopping !== null) clearTimeout(this.#stopping)
+    this.#stopping = null
+  }
+}

@@ -1,14 +1,77 @@
-import { channelKind, isTooLong } from '../core/channels.js'
-import type { Context } from '../core/context.js'
-import { ReplyError } from '../core/errors.js'
-import { tapChannel } from '../core/tap.js'
-import type { AdminCall } from './call.js'
-import { sessionCookie } from './cookies.js'
-import { EventStream, eventText } from './event-stream.js'
-import type { Gatherer } from './gatherer.js'
-import { SECURITY_HEADERS } from './headers.js'
-import { shownPublication } from './publications.js'
+import type { ServerResponse } from 'node:http'
+import type { Publication } from '../core/broker.js'
+import { isTooLong, resolveChannel } from '../core/channels.js'
+import { ReplyError } from '../core/codes.js'
+import { observeChannel, type RelayContext } from '../core/relay.js'
+import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
+import type { LiveEvents, LivePublication } from './contract.js'
+import { type AdminCall, SECURITY_HEADERS, sessionCookie } from './guard.js'
 import type { Sessions } from './sessions.js'
+import type { SnapshotCollector } from './snapshots.js'
+
+/** What may wait for a page that does not read; what comes while more does is left out. */
+const MAX_UNSENT_BYTES = 256 * 1024
+const STUCK_MS = 30_000
+/** For the last event to be read. */
+const FAREWELL_MS = 5000
+
+/** An event as it is sent, made once for all who get it. */
+export const eventText = <Name extends keyof LiveEvents>(name: Name, data: LiveEvents[Name]): string =>
+  `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** Server-sent events to one page. */
+export class EventStream {
+  readonly #response: ServerResponse
+  readonly #monotonicMs: () => number
+  #stuckSince: number | null = null
+  #isEnded = false
+
+  constructor(response: ServerResponse, headers: Headers, monotonicMs: () => number) {
+    this.#response = response
+    this.#monotonicMs = monotonicMs
+    response.on('error', () => undefined)
+    response.writeHead(200, ['Content-Type', 'text/event-stream; charset=utf-8', ...STREAM_HEADERS, ...headers])
+    response.socket?.setNoDelay(true)
+    response.socket?.setTimeout(0)
+    response.write('retry: 2000\n\n')
+  }
+
+  /** False where it was left out. */
+  send(event: string): boolean {
+    const response = this.#response
+    if (this.#isEnded) return false
+    if (response.writableLength <= MAX_UNSENT_BYTES) {
+      this.#stuckSince = null
+      response.write(event)
+      return true
+    }
+    const nowMs = this.#monotonicMs()
+    this.#stuckSince ??= nowMs
+    if (nowMs - this.#stuckSince >= STUCK_MS) response.destroy()
+    return false
+  }
+
+  /** Who does not read does not keep it open either. */
+  end(lastEvent = ''): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    const response = this.#response
+    response.end(lastEvent)
+    const closing = setTimeout(() => response.destroy(), FAREWELL_MS).unref()
+    response.once('close', () => clearTimeout(closing))
+  }
+}
+
+const MAX_LENGTH = 4096
+
+/** As much of a publication as a person reads. */
+export const shownPublication = (channel: string, { time, offset, data }: Publication): LivePublication => ({
+  channel,
+  time,
+  offset,
+  data: data.slice(0, MAX_LENGTH),
+  isCut: data.length > MAX_LENGTH
+})
 
 const MAX_STREAMS = 100
 const LOOK_MS = 1000
@@ -25,16 +88,16 @@ interface Live {
 
 /** The streams of all pages that are open. */
 export class LiveStreams {
-  readonly #context: Context
+  readonly #context: RelayContext
   readonly #sessions: Sessions
-  readonly #gatherer: Gatherer
+  readonly #collector: SnapshotCollector
   readonly #streams = new Set<Live>()
   #looking: NodeJS.Timeout | null = null
 
-  constructor(context: Context, sessions: Sessions, gatherer: Gatherer) {
+  constructor(context: RelayContext, sessions: Sessions, collector: SnapshotCollector) {
     this.#context = context
     this.#sessions = sessions
-    this.#gatherer = gatherer
+    this.#collector = collector
   }
 
   open(call: AdminCall): void {
@@ -49,7 +112,7 @@ export class LiveStreams {
       stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#context.monotonicMs),
       room: PUBLICATIONS_PER_SECOND
     }
-    const leave = this.#gatherer.add(live.stream)
+    const leave = this.#collector.add(live.stream)
     const untap = channel === '' ? null : this.#tap(channel, live)
     this.#streams.add(live)
     this.#looking ??= setInterval(() => this.#look(), LOOK_MS)
@@ -81,9 +144,9 @@ export class LiveStreams {
 
   #tap(channel: string, live: Live): (() => void) | null {
     const context = this.#context
-    const kind = channelKind(channel, context.channels)
-    if (kind instanceof ReplyError || isTooLong(channel, context.channels)) return null
-    return tapChannel(context, channel, kind, (publication) => {
+    const kind = resolveChannel(channel, context.channelRules)
+    if (kind instanceof ReplyError || isTooLong(channel, context.channelRules)) return null
+    return observeChannel(context, channel, kind, (publication) => {
       if (live.room-- > 0) live.stream.send(eventText('publication', shownPublication(channel, publication)))
     })
   }

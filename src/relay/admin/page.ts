@@ -1,7 +1,65 @@
-import { answer, TEXT_TYPE } from '../edge/http-answer.js'
-import type { AdminCall } from './call.js'
-import { SECURITY_HEADERS } from './headers.js'
-import { readPageFiles } from './page-files.js'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { type Headers, respond, TEXT_TYPE } from '../transport/respond.js'
+import { type AdminCall, NO_STORE, SECURITY_HEADERS } from './guard.js'
+
+export interface PageFile {
+  readonly bytes: Buffer
+  /** Null where it would not be smaller. */
+  readonly gzipped: Buffer | null
+  readonly headers: Headers
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json'
+}
+/** The build names them after their content. */
+const FOREVER: Headers = ['Cache-Control', 'public, max-age=31536000, immutable']
+
+const compress = promisify(gzip)
+
+/**
+ * The built page by path, read once: what is not in here is not there, so there is no path to be clever with. Empty where
+ * the page was not built.
+ */
+export const readPageFiles = async (folder: string): Promise<ReadonlyMap<string, PageFile>> => {
+  const files = new Map<string, PageFile>()
+  const read = async (path: string, ...place: string[]): Promise<void> => {
+    const bytes = await readFile(join(folder, ...place))
+    const small = await compress(bytes)
+    const caching = path.startsWith('/admin/assets/') ? FOREVER : NO_STORE
+    files.set(path, {
+      bytes,
+      gzipped: small.length < bytes.length ? small : null,
+      headers: ['Content-Type', TYPES[extname(place.at(-1) ?? '')] ?? 'application/octet-stream', ...caching]
+    })
+  }
+  const names = await filesIn(folder)
+  if (!names.includes('index.html')) return files
+  await read('/admin', 'index.html')
+  for (const name of names) if (name !== 'index.html') await read(`/admin/${name}`, name)
+  for (const name of await filesIn(join(folder, 'assets'))) await read(`/admin/assets/${name}`, 'assets', name)
+  return files
+}
+
+const filesIn = async (folder: string): Promise<readonly string[]> => {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true })
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
 
 const NOT_BUILT = "The operators' page was not built. `npm run build` makes it.\n"
 
@@ -27,7 +85,7 @@ export const servePage = (folder: string) => {
       return call.refuse(405, 'METHOD_NOT_ALLOWED', 'Only GET is possible here.', ['Allow', 'GET, HEAD'])
     }
     request.resume()
-    if (found === undefined) return answer(response, 503, NOT_BUILT, [...TEXT_TYPE, ...call.headers])
+    if (found === undefined) return respond(response, 503, NOT_BUILT, [...TEXT_TYPE, ...call.headers])
     const { bytes, gzipped, headers } = found
     const isSmall = gzipped !== null && takesGzip(request.headers['accept-encoding'])
     const body = isSmall ? gzipped : bytes

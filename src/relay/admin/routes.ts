@@ -1,24 +1,72 @@
-import { channelKind, isTooLong } from '../core/channels.js'
-import { ReplyError } from '../core/errors.js'
-import type { ApiCalls } from '../edge/api-calls.js'
-import { disconnect, testPublish } from './actions.js'
+import { Type } from '@sinclair/typebox'
+import type { ApiDispatcher } from '../api/api.js'
+import { isTooLong, resolveChannel } from '../core/channels.js'
+import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
+import { fieldText } from '../core/json.js'
+import type { Cluster } from '../core/survey.js'
 import type { AdminParts } from './admin.js'
-import type { AdminCall } from './call.js'
-import { channelDetail } from './channel-detail.js'
-import { allChannels, CHANNEL_SORTS, channelOrder } from './channel-rows.js'
+import { allChannels, CHANNEL_SORTS, channelDetail, channelOrder } from './channels.js'
 import { configView } from './config-view.js'
-import { allConnections, CONNECTION_SORTS, connectionOrder } from './connection-rows.js'
-import type { ConfigInForce, Session } from './contract.js'
-import { CLEAR_SESSION_COOKIE } from './cookies.js'
-import { Listing } from './listing.js'
+import { allConnections, CONNECTION_SORTS, connectionOrder } from './connections.js'
+import type { ConfigInForce, Session, TestPublished } from './contract.js'
+import { type AdminCall, CLEAR_SESSION_COOKIE } from './guard.js'
+import { Listing, parsePageQuery } from './listing.js'
 import type { LiveStreams } from './live.js'
-import { pageWanted } from './page-wanted.js'
-import type { RouteTable } from './route-table.js'
-import type { SessionKeys } from './session-keys.js'
-import { IDLE_MS, type Sessions } from './sessions.js'
+import { IDLE_MS, type SessionClaims, type SessionKeys, type Sessions } from './sessions.js'
+
+// What operators can change. Each leaves a line in the log.
+
+interface ActionLog {
+  info(facts: object, message: string): void
+}
+
+const PUBLISH = Type.Object(
+  { channel: Type.String({ minLength: 1, maxLength: 1024 }), data: Type.Unknown() },
+  { additionalProperties: false }
+)
+const MAX_PUBLISH_BYTES = 64 * 1024
+
+/** The very call that publishers make, so that what is refused there is refused here. */
+export const testPublish =
+  (calls: ApiDispatcher, log: ActionLog) =>
+  (call: AdminCall): Promise<void> =>
+    call.body(PUBLISH, MAX_PUBLISH_BYTES, async ({ channel }, text) => {
+      // The text that was sent, not one that was written anew; of two equal names nobody knows which one is meant.
+      const data = fieldText(text, 'data')
+      const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
+      const reply = data === null ? null : await calls.runMethod('publish', Buffer.from(request))
+      if (reply === null || reply instanceof ReplyError) {
+        call.refuse(400, 'PUBLISH_REFUSED', reply?.message ?? 'data must be there once')
+        return
+      }
+      log.info({ address: call.address, channel }, 'an operator published')
+      const { offset = 0, epoch = '' } = JSON.parse(String(reply)).result as Partial<TestPublished>
+      call.json({ offset, epoch } satisfies TestPublished)
+    })
+
+const DISCONNECT = Type.Object(
+  { user: Type.String({ maxLength: 1024 }), client: Type.String({ maxLength: 128 }) },
+  { additionalProperties: false }
+)
+const MAX_DISCONNECT_BYTES = 8192
+
+export const disconnect =
+  (cluster: Cluster, log: ActionLog) =>
+  (call: AdminCall): Promise<void> =>
+    call.body(DISCONNECT, MAX_DISCONNECT_BYTES, async ({ user, client }) => {
+      const { code, reason } = DISCONNECT_FORCED
+      const params = { target: { user, client, session: '' }, whitelist: [], code, reason }
+      const { isConfirmed } = await cluster.apply('disconnect', params)
+      log.info({ address: call.address, user, client, isConfirmed }, 'an operator disconnected')
+      if (!isConfirmed) {
+        call.refuse(503, 'NODES_AWAY', 'Done here; not every other node has confirmed. The relay goes on trying.')
+        return
+      }
+      call.nothing()
+    })
 
 export interface RoutesParts extends AdminParts {
-  readonly calls: ApiCalls
+  readonly calls: ApiDispatcher
   readonly keys: () => SessionKeys
   readonly sessions: Sessions
   readonly streams: LiveStreams
@@ -29,13 +77,13 @@ export interface RoutesParts extends AdminParts {
 export const adminRoutes = (parts: RoutesParts): RouteTable => {
   const { relay, config, configTimes, calls, keys, sessions, streams, log } = parts
   const { context } = relay
-  const { fleet, nowMs, monotonicMs } = context
+  const { cluster, nowMs, monotonicMs } = context
   const channels = new Listing(
-    (search) => allChannels(fleet, context.channels, nowMs, search),
+    (search) => allChannels(cluster, context.channelRules, nowMs, search),
     channelOrder,
     monotonicMs
   )
-  const connections = new Listing((search) => allConnections(fleet, search), connectionOrder, monotonicMs)
+  const connections = new Listing((search) => allConnections(cluster, search), connectionOrder, monotonicMs)
 
   return {
     '/admin/api/sign-in': { method: 'POST', access: 'everybody', handle: parts.signIn },
@@ -61,7 +109,7 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       method: 'GET',
       access: 'session',
       handle: async (call) => {
-        const wanted = pageWanted(call.query, CHANNEL_SORTS)
+        const wanted = parsePageQuery(call.query, CHANNEL_SORTS)
         if (typeof wanted === 'string') call.refuse(400, 'BAD_REQUEST', wanted)
         else call.json(await channels.page(wanted))
       }
@@ -71,8 +119,8 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       access: 'session',
       handle: async (call) => {
         const name = call.query.get('name') ?? ''
-        const kind = channelKind(name, context.channels)
-        if (name === '' || isTooLong(name, context.channels)) call.refuse(400, 'BAD_REQUEST', 'name is no channel')
+        const kind = resolveChannel(name, context.channelRules)
+        if (name === '' || isTooLong(name, context.channelRules)) call.refuse(400, 'BAD_REQUEST', 'name is no channel')
         else if (kind instanceof ReplyError) call.refuse(404, 'UNKNOWN_CHANNEL', 'There is no such namespace.')
         else call.json(await channelDetail(context, name, kind))
       }
@@ -81,7 +129,7 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       method: 'GET',
       access: 'session',
       handle: async (call) => {
-        const wanted = pageWanted(call.query, CONNECTION_SORTS)
+        const wanted = parsePageQuery(call.query, CONNECTION_SORTS)
         if (typeof wanted === 'string') call.refuse(400, 'BAD_REQUEST', wanted)
         else call.json(await connections.page(wanted))
       }
@@ -95,6 +143,22 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       }
     },
     '/admin/api/publish': { method: 'POST', access: 'session', handle: testPublish(calls, log) },
-    '/admin/api/disconnect': { method: 'POST', access: 'session', handle: disconnect(fleet, log) }
+    '/admin/api/disconnect': { method: 'POST', access: 'session', handle: disconnect(cluster, log) }
   }
 }
+
+/** Needs no session. */
+interface OpenRow {
+  readonly method: 'GET' | 'POST'
+  readonly access: 'everybody'
+  handle(call: AdminCall): void | Promise<void>
+}
+
+interface SessionRow {
+  readonly method: 'GET' | 'POST'
+  readonly access: 'session'
+  handle(call: AdminCall, session: SessionClaims): void | Promise<void>
+}
+
+/** All of the API by path, each with the one method that it has. */
+export type RouteTable = Readonly<Record<string, OpenRow | SessionRow>>

@@ -1,15 +1,15 @@
 import type { NewPublication, Published } from './broker.js'
-import { type ChannelKind, channelKind } from './channels.js'
-import type { Context } from './context.js'
-import { EngineFault } from './engine-fault.js'
-import { BAD_REQUEST, INTERNAL, ReplyError } from './errors.js'
+import { EngineError } from './broker.js'
+import { type ResolvedChannel, resolveChannel } from './channels.js'
+import { ERROR_BAD_REQUEST, ERROR_INTERNAL, ReplyError } from './codes.js'
 import type { ChannelOptions } from './options.js'
-import { countPublished, publicationFault, publishOn, rememberingFaultFinder } from './publish.js'
-import type { Slices } from './slices.js'
+import { cachedSchemaCheck, countPublished, publicationFault, publishToChannel } from './publish.js'
+import type { RelayContext } from './relay.js'
+import type { TimeSlice } from './time-slice.js'
 
 export const EMPTY_CHANNEL = new ReplyError(
-  BAD_REQUEST.code,
-  `${BAD_REQUEST.message}: channels must not have an empty name`
+  ERROR_BAD_REQUEST.code,
+  `${ERROR_BAD_REQUEST.message}: channels must not have an empty name`
 )
 
 export type Outcome = Published | ReplyError
@@ -17,7 +17,7 @@ export type Outcome = Published | ReplyError
 /** A channel that the engine is to publish to. */
 interface Target {
   readonly channel: string
-  readonly kind: ChannelKind
+  readonly kind: ResolvedChannel
   readonly options: ChannelOptions
   /** Where its outcome belongs. */
   readonly index: number
@@ -28,37 +28,37 @@ interface Target {
  * a channel that fails does not hold up the others.
  */
 export const broadcast = async (
-  context: Context,
+  context: RelayContext,
   channels: readonly string[],
   publication: NewPublication,
-  slices: Slices
+  slice: TimeSlice
 ): Promise<readonly Outcome[]> => {
-  const findFault = rememberingFaultFinder(context, publication)
+  const findFault = cachedSchemaCheck(context, publication)
   const outcomes: Outcome[] = []
   const targets: Target[] = []
   for (const [index, channel] of channels.entries()) {
-    if (slices.isOverAfterStep) await slices.next()
-    const kind = channel === '' ? EMPTY_CHANNEL : channelKind(channel, context.channels)
+    if (slice.isOverAfterStep) await slice.next()
+    const kind = channel === '' ? EMPTY_CHANNEL : resolveChannel(channel, context.channelRules)
     const refusal = kind instanceof ReplyError ? kind : publicationFault(kind.options, findFault)
-    outcomes.push(refusal ?? INTERNAL)
+    outcomes.push(refusal ?? ERROR_INTERNAL)
     if (!(kind instanceof ReplyError) && refusal === null) targets.push({ channel, kind, options: kind.options, index })
   }
-  if (context.broker.publishToMany === undefined) await publishEach(context, targets, publication, outcomes, slices)
-  else await publishTogether(context, targets, publication, outcomes, slices)
+  if (context.broker.publishToMany === undefined) await publishEach(context, targets, publication, outcomes, slice)
+  else await publishTogether(context, targets, publication, outcomes, slice)
   return outcomes
 }
 
 const publishEach = async (
-  context: Context,
+  context: RelayContext,
   targets: readonly Target[],
   publication: NewPublication,
   outcomes: Outcome[],
-  slices: Slices
+  slice: TimeSlice
 ): Promise<void> => {
   const pending: Promise<unknown>[] = []
   for (const { channel, kind, index } of targets) {
-    if (slices.isOverAfterStep) await slices.next()
-    const outcome = publishOn(context, kind, channel, publication, () => null)
+    if (slice.isOverAfterStep) await slice.next()
+    const outcome = publishToChannel(context, kind, channel, publication, () => null)
     const note = (known: Outcome): void => {
       outcomes[index] = known
     }
@@ -74,27 +74,27 @@ const settled = async (outcome: Promise<Outcome>, then: (outcome: Outcome) => vo
   try {
     then(await outcome)
   } catch (error) {
-    if (!(error instanceof EngineFault)) return error
+    if (!(error instanceof EngineError)) return error
   }
   return undefined
 }
 
 /** The engine is handed the publication once for all channels; twice where some namespaces publish deltas and others do not. */
 const publishTogether = async (
-  context: Context,
+  context: RelayContext,
   targets: readonly Target[],
   publication: NewPublication,
   outcomes: Outcome[],
-  slices: Slices
+  slice: TimeSlice
 ): Promise<void> => {
   for (const delta of [false, true]) {
     const together = targets.filter(({ options }) => (publication.delta || options.deltaPublish) === delta)
     if (together.length === 0) continue
     const results = await context.broker.publishToMany?.(together, { ...publication, delta })
     for (const [at, { channel, kind, index }] of together.entries()) {
-      if (slices.isOverAfterStep) await slices.next()
+      if (slice.isOverAfterStep) await slice.next()
       const result = results?.[at]
-      if (result === undefined || result instanceof EngineFault) continue
+      if (result === undefined || result instanceof EngineError) continue
       countPublished(context, kind, channel, result)
       outcomes[index] = result
     }

@@ -1,22 +1,21 @@
-import { Backlogs } from './backlogs.js'
-import type { Broker, JoinOrLeave, Position, Publication } from './broker.js'
-import type { ChannelKind } from './channels.js'
-import type { Conflator } from './conflate.js'
-import { DeltaChain } from './delta-chain.js'
-import type { DeltaPatches } from './delta-patches.js'
+import type { Broker, JoinOrLeave, MaybePromise, Position, Publication } from './broker.js'
+import type { ResolvedChannel } from './channels.js'
+import { UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
+import type { Conflator } from './conflation.js'
+import { GroupBacklogs } from './conflation.js'
+import type { DeltaPatches } from './delta.js'
+import { DeltaChain } from './delta.js'
 import type { Framing } from './framing.js'
 import { Group } from './group.js'
-import type { MaybePromise } from './maybe-promise.js'
+import { type CoreMetrics, count } from './metrics.js'
 import type { ChannelOptions } from './options.js'
 import { joinOrLeavePush, quote } from './protocol.js'
 import type { Subscription } from './subscription.js'
-import { LOST_POSITION } from './unsubscribe.js'
-import { count, type Watch } from './watch.js'
 
 const UNKNOWN = -1
 
 /** What was published in this turn and has not left yet. */
-export interface Outgoing {
+export interface FlushQueue {
   /** This group has something to be sent. */
   add(group: Group): void
   /** Sends it now: before somebody joins or leaves a group, so that all in it were in it for all that is queued. */
@@ -30,7 +29,7 @@ export interface PositionCheck {
 }
 
 /** Hears what is published without being a subscriber. */
-export type Tap = (publication: Publication) => void
+export type ChannelObserver = (publication: Publication) => void
 
 /** One channel as this node sees it: who listens, and how far its stream has been delivered. */
 export class Channel {
@@ -39,8 +38,8 @@ export class Channel {
   readonly name: string
   readonly namespace: string
   options: ChannelOptions
-  readonly #outgoing: Outgoing
-  readonly #watch: Watch
+  readonly #outgoing: FlushQueue
+  readonly #metrics: CoreMetrics
   #conflator: Conflator | null
   readonly #pushPrefix: string
   readonly #groups: Group[] = []
@@ -52,7 +51,7 @@ export class Channel {
   #offset = UNKNOWN
   #epoch = ''
   #size = 0
-  #taps: Set<Tap> | null = null
+  #observers: Set<ChannelObserver> | null = null
   /** When its place was last compared with the stream's, and whether the two differed then. */
   checkedAt = 0
   #suspectOffset = UNKNOWN
@@ -64,9 +63,9 @@ export class Channel {
 
   constructor(
     name: string,
-    { namespace, options }: ChannelKind,
-    outgoing: Outgoing,
-    watch: Watch,
+    { namespace, options }: ResolvedChannel,
+    outgoing: FlushQueue,
+    metrics: CoreMetrics,
     patches: DeltaPatches,
     conflator: Conflator | null
   ) {
@@ -74,7 +73,7 @@ export class Channel {
     this.namespace = namespace
     this.options = options
     this.#outgoing = outgoing
-    this.#watch = watch
+    this.#metrics = metrics
     this.#delta = new DeltaChain(name, patches)
     this.#conflator = conflator
     this.#pushPrefix = `{"push":{"channel":${quote(name)},"pub":`
@@ -90,8 +89,8 @@ export class Channel {
     for (const group of this.#groups) group.replaceBacklogs(this.#newBacklogs())
   }
 
-  #newBacklogs(): Backlogs | null {
-    return this.#conflator === null ? null : new Backlogs(this.#conflator)
+  #newBacklogs(): GroupBacklogs | null {
+    return this.#conflator === null ? null : new GroupBacklogs(this.#conflator)
   }
 
   /** Of the stream as far as it has been delivered; '' where nothing has. */
@@ -102,7 +101,7 @@ export class Channel {
   /** The latest position that a client here was given; null where there is none. */
   get knownPosition(): Position | null {
     if (this.#offset === UNKNOWN) return null
-    const offset = this.#ahead.reduce((top, { aheadAt }) => Math.max(top, aheadAt), this.#offset)
+    const offset = this.#ahead.reduce((top, { aheadOffset: aheadAt }) => Math.max(top, aheadAt), this.#offset)
     return { epoch: this.#epoch, offset }
   }
 
@@ -111,11 +110,11 @@ export class Channel {
   }
 
   get isUnused(): boolean {
-    return this.#size === 0 && this.#taps === null
+    return this.#size === 0 && this.#observers === null
   }
 
   /** Whoever comes second waits as the first one does until deliveries flow; after a failure the next one asks again. */
-  listen(broker: Pick<Broker, 'subscribe'>): MaybePromise<void> {
+  subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): MaybePromise<void> {
     if (this.#listening !== null) return this.#listening
     const asked = broker.subscribe(this.name)
     this.#listening = asked
@@ -127,18 +126,18 @@ export class Channel {
     return asked
   }
 
-  get isListening(): boolean {
+  get isSubscribedAtBroker(): boolean {
     return this.#listening !== null
   }
 
-  addTap(tap: Tap): void {
-    this.#taps ??= new Set()
-    this.#taps.add(tap)
+  addObserver(observer: ChannelObserver): void {
+    this.#observers ??= new Set()
+    this.#observers.add(observer)
   }
 
-  removeTap(tap: Tap): void {
-    this.#taps?.delete(tap)
-    if (this.#taps?.size === 0) this.#taps = null
+  removeObserver(observer: ChannelObserver): void {
+    this.#observers?.delete(observer)
+    if (this.#observers?.size === 0) this.#observers = null
   }
 
   /** From now on nothing is missed: publications are set aside until the client knows its place. */
@@ -161,7 +160,7 @@ export class Channel {
         this.#offset = place.offset
         this.#epoch = place.epoch
       } else if (place.epoch === this.#epoch && place.offset > this.#offset) {
-        subscription.aheadAt = place.offset
+        subscription.aheadOffset = place.offset
         this.#ahead.push(subscription)
         return
       }
@@ -188,7 +187,7 @@ export class Channel {
   /** Encodes once for each group; what is queued leaves with the turn. */
   deliver(publication: Publication, epoch: string): void {
     if (publication.offset > 0 && !this.#moveTo(publication.offset, epoch)) return
-    if (this.#taps !== null) for (const tap of this.#taps) tap(publication)
+    if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
     for (const { early } of this.#starting) early?.push(publication)
     this.#advanceDelta(publication)
     for (const group of this.#groups) {
@@ -202,12 +201,12 @@ export class Channel {
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
     const text = joinOrLeavePush(this.name, kind, info)
     const frames = new Map<Framing, Buffer>()
-    for (const { wantsJoinLeave, isTold, outbox } of this.subscriptions()) {
+    for (const { wantsJoinLeave, isConfirmed: isTold, outbox } of this.subscriptions()) {
       if (!wantsJoinLeave || !isTold) continue
-      const { framing } = outbox.sink
+      const { framing } = outbox.transport
       const frame = frames.get(framing) ?? framing(text)
       frames.set(framing, frame)
-      count(this.#watch.sent(outbox.sink.transport, `push_${kind}`, this.namespace), frame.length)
+      count(this.#metrics.sent(outbox.transport.name, `push_${kind}`, this.namespace), frame.length)
       outbox.send(frame)
     }
   }
@@ -225,7 +224,7 @@ export class Channel {
     this.#doubts++
   }
 
-  get isDoubtful(): boolean {
+  get mayHaveGap(): boolean {
     return this.#doubts > this.#clearedDoubts
   }
 
@@ -269,15 +268,15 @@ export class Channel {
     for (const subscription of this.subscriptions()) {
       if (subscription.isPositioned && subscription.early === null) {
         const { subscriber } = subscription
-        subscriber.contain(() => subscriber.loseSubscription(subscription, LOST_POSITION))
+        subscriber.contain(() => subscriber.loseSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
       }
     }
   }
 
   #catchUp(offset: number): void {
-    const there = this.#ahead.filter(({ aheadAt }) => aheadAt <= offset)
+    const there = this.#ahead.filter(({ aheadOffset: aheadAt }) => aheadAt <= offset)
     if (there.length === 0) return
-    this.#ahead = this.#ahead.filter(({ aheadAt }) => aheadAt > offset)
+    this.#ahead = this.#ahead.filter(({ aheadOffset: aheadAt }) => aheadAt > offset)
     for (const subscription of there) this.#join(subscription)
   }
 
@@ -286,7 +285,7 @@ export class Channel {
     for (const subscription of this.#ahead) {
       const { outbox, takesDelta } = subscription
       const frame = this.#groupOf(subscription).whole(publication)
-      count(this.#watch.sent(outbox.sink.transport, 'push_publication', this.namespace), frame.length)
+      count(this.#metrics.sent(outbox.transport.name, 'push_publication', this.namespace), frame.length)
       outbox.send(frame)
       // It is what the client now takes a patch to be against, which the next one is not.
       if (takesDelta) subscription.needsFull = true
@@ -305,7 +304,7 @@ export class Channel {
   }
 
   #groupOf({ takesDelta, outbox }: Subscription): Group {
-    const { framing, transport } = outbox.sink
+    const { framing, name: transport } = outbox.transport
     const known = this.#groups.find((group) => group.framing === framing && group.takesDelta === takesDelta)
     if (known !== undefined) return known
     const group = new Group({
@@ -314,8 +313,8 @@ export class Channel {
       pushPrefix: this.#pushPrefix,
       delta: this.#delta,
       backlogs: this.#newBacklogs(),
-      sent: this.#watch.sent(transport, 'push_publication', this.namespace),
-      conflated: (publications) => this.#watch.conflated(this.namespace, publications)
+      sent: this.#metrics.sent(transport, 'push_publication', this.namespace),
+      conflated: (publications) => this.#metrics.conflated(this.namespace, publications)
     })
     this.#groups.push(group)
     return group

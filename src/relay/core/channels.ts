@@ -1,8 +1,8 @@
-import { BAD_REQUEST, type ReplyError, UNKNOWN_CHANNEL } from './errors.js'
+import { ERROR_BAD_REQUEST, ERROR_UNKNOWN_CHANNEL, type ReplyError } from './codes.js'
 import type { ChannelOptions, ChannelRules, HistoryOptions } from './options.js'
 
 /** What a channel's name says about it. */
-export interface ChannelKind {
+export interface ResolvedChannel {
   /** '' for the default namespace. */
   readonly namespace: string
   readonly options: ChannelOptions
@@ -11,12 +11,12 @@ export interface ChannelKind {
 }
 
 /** The namespace and its rules; error 102 where there is no such namespace. */
-export const channelKind = (channel: string, rules: ChannelRules): ChannelKind | ReplyError => {
+export const resolveChannel = (channel: string, rules: ChannelRules): ResolvedChannel | ReplyError => {
   const isPrivate = rules.privatePrefix !== '' && channel.startsWith(rules.privatePrefix)
   const namespace = namespaceOf(channel, rules)
   if (namespace === '') return { namespace, options: rules.withoutNamespace, isPrivate }
   const options = rules.namespaces.get(namespace)
-  return options === undefined ? UNKNOWN_CHANNEL : { namespace, options, isPrivate }
+  return options === undefined ? ERROR_UNKNOWN_CHANNEL : { namespace, options, isPrivate }
 }
 
 /** The namespace of a channel that somebody names, for counting: '' for one that there is not. */
@@ -38,14 +38,14 @@ export const isTooLong = (channel: string, { maxLength }: ChannelRules): boolean
   maxLength > 0 && channel.length * 3 > maxLength && Buffer.byteLength(channel) > maxLength
 
 /** Error 107 for a name that its namespace does not allow, else null. */
-export const nameFault = (
+export const channelNameError = (
   channel: string,
-  { namespace, options }: ChannelKind,
+  { namespace, options }: ResolvedChannel,
   rules: ChannelRules
 ): ReplyError | null => {
-  if (options.channelRegex === null) return isPrintableAscii(channel) ? null : BAD_REQUEST
+  if (options.channelRegex === null) return isPrintableAscii(channel) ? null : ERROR_BAD_REQUEST
   const start = namespace === '' ? 0 : channel.indexOf(rules.namespaceBoundary) + rules.namespaceBoundary.length
-  return options.channelRegex.test(channel.slice(start)) ? null : BAD_REQUEST
+  return options.channelRegex.test(channel.slice(start)) ? null : ERROR_BAD_REQUEST
 }
 
 const isPrintableAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
@@ -107,3 +107,30 @@ export const maySeeHistory = (options: ChannelOptions, caller: Caller): boolean 
 
 export const hasHistory = ({ historySize, historyTtlMs }: HistoryOptions): boolean =>
   historySize > 0 && historyTtlMs > 0
+
+/** `*` for any text and `?` for any character; everything else stands for itself. */
+export const globTest = (pattern: string): ((name: string) => boolean) => {
+  // Several stars in a row mean the same as one, and would be walked through for every name.
+  const glob = pattern.replace(/\*+/g, '*')
+  // Without a regular expression, which a pattern full of stars would keep busy for ever.
+  return (name) => {
+    let at = 0
+    let from = 0
+    let star = -1
+    let mark = 0
+    while (from < name.length) {
+      if (at < glob.length && glob[at] !== '*' && (glob[at] === '?' || glob[at] === name[from])) {
+        at++
+        from++
+      } else if (glob[at] === '*') {
+        star = at++
+        mark = from
+      } else if (star !== -1) {
+        at = star + 1
+        from = ++mark
+      } else return false
+    }
+    if (glob[at] === '*') at++
+    return at === glob.length
+  }
+}

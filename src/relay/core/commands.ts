@@ -1,30 +1,151 @@
-import * as ask from './ask.js'
-import { knownNamespace } from './channels.js'
-import { connect, type Outcome } from './connect.js'
-import type { Connection } from './connection.js'
-import * as disconnect from './disconnect.js'
-import { Disconnect } from './disconnect.js'
-import { EngineFault } from './engine-fault.js'
-import { INTERNAL, NOT_AVAILABLE } from './errors.js'
-import type { MaybePromise } from './maybe-promise.js'
-import { errorReplyText, METHODS, type Method, PING } from './protocol.js'
-import { refresh } from './refresh.js'
-import { isObject } from './requests.js'
+import { after, EngineError, type MaybePromise } from './broker.js'
+import {
+  type Caller,
+  channelNameError,
+  hasHistory,
+  isTooLong,
+  knownNamespace,
+  mayPublish,
+  maySeeHistory,
+  maySeePresence,
+  type ResolvedChannel,
+  resolveChannel
+} from './channels.js'
+import type { Client } from './client.js'
+import {
+  DISCONNECT_MALFORMED,
+  DISCONNECT_TOO_MANY_COMMANDS,
+  DISCONNECT_UNAVAILABLE,
+  Disconnect,
+  ERROR_BAD_REQUEST,
+  ERROR_INTERNAL,
+  ERROR_LIMIT_EXCEEDED,
+  ERROR_NOT_AVAILABLE,
+  ERROR_PERMISSION_DENIED,
+  ReplyError
+} from './codes.js'
+import { connect, type Outcome, refresh } from './connect.js'
+import { fieldText, onOneLine } from './json.js'
+import {
+  boundedHistoryText,
+  boundedPresenceText,
+  channelOf,
+  errorReplyText,
+  isObject,
+  METHODS,
+  type Method,
+  PING,
+  parseHistory,
+  presenceStatsText,
+  replyText
+} from './protocol.js'
+import { PLAIN_PUBLICATION, publishToChannel } from './publish.js'
+import { readHistory } from './recovery.js'
 import { refreshSubscription, subscribe, unsubscribe } from './subscribe.js'
 
-type Command = (connection: Connection, request: unknown, id: number, text: string) => MaybePromise<Outcome>
+// What a client may ask about a channel, or say on it.
+
+const kindOf = ({ relay: context }: Client, channel: string): ResolvedChannel | ReplyError => {
+  const { channelRules: channels } = context
+  const kind = resolveChannel(channel, channels)
+  if (kind instanceof ReplyError) return kind
+  return isTooLong(channel, channels) ? ERROR_BAD_REQUEST : (channelNameError(channel, kind, channels) ?? kind)
+}
+
+const callerOn = (client: Client, channel: string): Caller => ({
+  user: client.user,
+  insecure: client.relay.clientOptions.insecure,
+  isSubscribed: client.subscriptions.has(channel)
+})
+
+/** `text` is the command as it came, so that the data can go on as the bytes it is. */
+export const publish = (client: Client, request: unknown, id: number, text: string): MaybePromise<Outcome> => {
+  const channel = channelOf(request)
+  if (channel === null) return DISCONNECT_MALFORMED
+  const kind = kindOf(client, channel)
+  if (kind instanceof ReplyError) return kind
+  const data = fieldText(fieldText(text, 'publish') ?? '{}', 'data')
+  if (data === null) return ERROR_BAD_REQUEST
+  if (!mayPublish(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
+
+  const published = publishToChannel(client.relay, kind, channel, {
+    ...PLAIN_PUBLICATION,
+    data: onOneLine(data),
+    info: client.describe(client.subscriptions.get(channel)?.info ?? null)
+  })
+  return after(published, (outcome) => {
+    if (outcome instanceof ReplyError) return outcome
+    client.reply(replyText(id, 'publish', '{}'))
+    return null
+  })
+}
+
+const mayAskPresence = (client: Client, channel: string, action: 'presence' | 'presence_stats'): ReplyError | null => {
+  const kind = kindOf(client, channel)
+  if (kind instanceof ReplyError) return kind
+  if (!kind.options.presence) return ERROR_NOT_AVAILABLE
+  if (!maySeePresence(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
+  client.relay.metrics.engineAction(action, kind.namespace)
+  return null
+}
+
+export const presence = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
+  const channel = channelOf(request)
+  if (channel === null) return DISCONNECT_MALFORMED
+  const refusal = mayAskPresence(client, channel, 'presence')
+  if (refusal !== null) return refusal
+  return after(client.relay.presence.read(channel), (present) => {
+    const text = boundedPresenceText(present, client.replyBytesLeft)
+    if (text === null) return ERROR_LIMIT_EXCEEDED
+    client.reply(replyText(id, 'presence', text))
+    return null
+  })
+}
+
+export const presenceStats = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
+  const channel = channelOf(request)
+  if (channel === null) return DISCONNECT_MALFORMED
+  const refusal = mayAskPresence(client, channel, 'presence_stats')
+  if (refusal !== null) return refusal
+  return after(client.relay.presence.count(channel), ({ clients, users }) => {
+    client.reply(replyText(id, 'presence_stats', presenceStatsText(clients, users)))
+    return null
+  })
+}
+
+export const history = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
+  const parsed = parseHistory(request)
+  if (parsed === null) return DISCONNECT_MALFORMED
+  const { channel } = parsed
+  const kind = kindOf(client, channel)
+  if (kind instanceof ReplyError) return kind
+  if (!hasHistory(kind.options)) return ERROR_NOT_AVAILABLE
+  if (!maySeeHistory(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
+  client.relay.metrics.engineAction('history', kind.namespace)
+  const most = client.relay.clientOptions.historyMaxPublicationLimit
+  const limit = most > 0 && (parsed.limit < 0 || parsed.limit > most) ? most : parsed.limit
+  return after(readHistory(client.relay, { ...parsed, limit }, kind.options), (page) => {
+    if (page instanceof ReplyError) return page
+    const text = boundedHistoryText(page.publications, page, client.replyBytesLeft)
+    if (text === null) return ERROR_LIMIT_EXCEEDED
+    client.reply(replyText(id, 'history', text))
+    return null
+  })
+}
+
+type Command = (client: Client, request: unknown, id: number, text: string) => MaybePromise<Outcome>
 
 const COMMANDS: Readonly<Record<Method, Command>> = {
   connect,
   subscribe,
   unsubscribe,
-  publish: ask.publish,
-  presence: ask.presence,
-  presence_stats: ask.presenceStats,
-  history: ask.history,
+  publish,
+  presence,
+  presence_stats: presenceStats,
+  history,
   // Nothing behind this relay answers calls or takes messages.
-  rpc: () => NOT_AVAILABLE,
-  send: () => disconnect.UNAVAILABLE,
+  rpc: () => ERROR_NOT_AVAILABLE,
+  send: () => DISCONNECT_UNAVAILABLE,
   refresh,
   sub_refresh: refreshSubscription
 }
@@ -60,8 +181,8 @@ interface Asked {
  * does not take its replies, or its commands take long, those that follow wait; if many wait, the relay stops reading from
  * the client.
  */
-export class CommandLine {
-  readonly connection: Connection
+export class CommandQueue {
+  readonly connection: Client
   /** Commands of the message that is being worked on, and the next of them. */
   #lines: readonly string[] = NO_LINES
   #next = 0
@@ -75,20 +196,20 @@ export class CommandLine {
   #second = 0
   #commandsInSecond = 0
 
-  constructor(connection: Connection) {
-    this.connection = connection
+  constructor(client: Client) {
+    this.connection = client
   }
 
   /** A message as it came: one command per line. */
   receive(message: string): void {
     const { connection } = this
-    if (connection.isEnded) return
+    if (connection.isClosed) return
     try {
       // A pong shows that the client is there, whatever else waits.
       if (message === PING) this.#runLine(message)
       else if (this.#isWaiting) this.#enqueue(message)
       else if (this.#open(message)) {
-        const now = connection.context.monotonicMs()
+        const now = connection.relay.monotonicMs()
         if (now - this.#lastEndedAt > SLICE_GAP_MS) this.#sliceStartedAt = now
         this.#work()
       }
@@ -103,7 +224,7 @@ export class CommandLine {
     if (lines[lines.length - 1] === '') lines.pop()
     this.#lines = lines
     this.#next = 0
-    if (lines.length === 0) this.connection.end(disconnect.MALFORMED)
+    if (lines.length === 0) this.connection.close(DISCONNECT_MALFORMED)
     return lines.length > 0
   }
 
@@ -114,9 +235,9 @@ export class CommandLine {
     this.#queuedLength += message.length
     const messages = this.#queue.length
     if (messages <= MAX_QUEUED_MESSAGES && this.#queuedLength <= MAX_QUEUED_LENGTH) return
-    if (!connection.sink.isEmulated) connection.pauseReading()
+    if (!connection.transport.isEmulated) connection.pauseReading()
     else if (messages > MAX_EMULATED_MESSAGES || this.#queuedLength > MAX_EMULATED_LENGTH) {
-      connection.end(disconnect.TOO_MANY_COMMANDS)
+      connection.close(DISCONNECT_TOO_MANY_COMMANDS)
     }
   }
 
@@ -140,13 +261,13 @@ export class CommandLine {
     const { connection } = this
     connection.holdReplies()
     while (this.#next < this.#lines.length || this.#openNext()) {
-      if (connection.context.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
+      if (connection.relay.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
         this.#isWaiting = true
-        connection.context.interrupted.push(this.#resume)
+        connection.relay.interrupted.push(this.#resume)
         break
       }
       const running = this.#runLine(this.#lines[this.#next] as string)
-      if (connection.isEnded) return
+      if (connection.isClosed) return
       if (running === CLIENT_IS_BEHIND) {
         this.#isWaiting = true
         connection.onCaughtUp = this.#resume
@@ -161,7 +282,7 @@ export class CommandLine {
         break
       }
     }
-    this.#lastEndedAt = connection.context.monotonicMs()
+    this.#lastEndedAt = connection.relay.monotonicMs()
     connection.sendReplies()
   }
 
@@ -177,10 +298,10 @@ export class CommandLine {
   readonly #resume = (): void => {
     const { connection } = this
     this.#isWaiting = false
-    if (connection.isEnded) return
+    if (connection.isClosed) return
     try {
       if (connection.state === 'refused') this.#next = this.#lines.length
-      this.#sliceStartedAt = connection.context.monotonicMs()
+      this.#sliceStartedAt = connection.relay.monotonicMs()
       this.#work()
     } catch (error) {
       connection.fail(error)
@@ -189,37 +310,37 @@ export class CommandLine {
 
   #runLine(line: string): MaybePromise<void> | typeof CLIENT_IS_BEHIND {
     const { connection } = this
-    const { sink, context } = connection
-    const { watch, monotonicMs } = context
+    const { transport, relay: context } = connection
+    const { metrics, monotonicMs } = context
     const command = parse(line)
     if (command === null) {
-      connection.end(disconnect.MALFORMED)
+      connection.close(DISCONNECT_MALFORMED)
       return
     }
     const method = METHODS.find((name) => command[name] !== undefined && command[name] !== null)
     if (method !== undefined && LARGE_REPLIES.has(method) && !this.#hasRoom(method, command[method]))
       return CLIENT_IS_BEHIND
     if (!this.#isWithinRate()) {
-      connection.end(disconnect.TOO_MANY_COMMANDS)
+      connection.close(DISCONNECT_TOO_MANY_COMMANDS)
       return
     }
     if (method === undefined) {
-      watch.command('pong', '', line.length, sink.transport)
+      metrics.command('pong', '', line.length, transport.name)
       const isPong = connection.state === 'live' && Object.keys(command).length === 0
-      if (!isPong || !connection.pong()) connection.end(disconnect.MALFORMED)
+      if (!isPong || !connection.pong()) connection.close(DISCONNECT_MALFORMED)
       return
     }
     const id = command.id === undefined ? 0 : command.id
     // A refused connection says nothing more, and nothing comes before connect.
     const isInTurn = connection.state === 'live' || (connection.state === 'new' && method === 'connect')
     if (!isId(id) || (id === 0 && method !== 'send') || !isInTurn) {
-      connection.end(disconnect.MALFORMED)
+      connection.close(DISCONNECT_MALFORMED)
       return
     }
     const request = command[method]
-    const namespace = isObject(request) ? knownNamespace(request.channel, context.channels) : ''
-    watch.command(method, namespace, line.length, sink.transport)
-    connection.answering = watch.sent(sink.transport, method, namespace)
+    const namespace = isObject(request) ? knownNamespace(request.channel, context.channelRules) : ''
+    metrics.command(method, namespace, line.length, transport.name)
+    connection.answering = metrics.sent(transport.name, method, namespace)
     return this.#run({ method, id, namespace, startedAt: monotonicMs() }, request, line)
   }
 
@@ -254,25 +375,25 @@ export class CommandLine {
 
   /** An engine that is away is an error that the client may try again after. All else costs the client its connection. */
   #failure({ method }: Asked, error: unknown): Outcome {
-    if (error instanceof EngineFault) return INTERNAL
+    if (error instanceof EngineError) return ERROR_INTERNAL
     this.connection.fail(error, method)
     return null
   }
 
   #conclude({ method, id, namespace, startedAt }: Asked, outcome: Outcome): void {
     const { connection } = this
-    const { watch, monotonicMs } = connection.context
-    if (outcome instanceof Disconnect) connection.end(outcome)
-    else if (outcome !== null && !connection.isEnded) {
-      watch.refused(method, namespace, outcome.code)
+    const { metrics, monotonicMs } = connection.relay
+    if (outcome instanceof Disconnect) connection.close(outcome)
+    else if (outcome !== null && !connection.isClosed) {
+      metrics.replyError(method, namespace, outcome.code)
       connection.reply(errorReplyText(id, outcome))
       if (method === 'connect') connection.refuse()
     }
-    watch.answered(method, namespace, (monotonicMs() - startedAt) / 1000)
+    metrics.replied(method, namespace, (monotonicMs() - startedAt) / 1000)
   }
 
   #isWithinRate(): boolean {
-    const { client, monotonicMs } = this.connection.context
+    const { clientOptions: client, monotonicMs } = this.connection.relay
     if (client.commandsPerSecond <= 0) return true
     const second = Math.floor(monotonicMs() / 1000)
     if (second !== this.#second) {

@@ -1,13 +1,30 @@
-import { channelKind, personalChannel } from './channels.js'
-import type { Connection } from './connection.js'
-import * as disconnect from './disconnect.js'
-import { Disconnect } from './disconnect.js'
-import { ReplyError, TOKEN_EXPIRED } from './errors.js'
-import { expiryAt, ttlSeconds } from './expiry.js'
-import { type Joined, joinChannel, ReplyRoom, type Wish } from './join-channel.js'
-import { after, type MaybePromise, settleAll } from './maybe-promise.js'
-import { expiryFields, fieldIf, objectText, quote, replyText } from './protocol.js'
-import { type ConnectRequest, connectRequest } from './requests.js'
+import { after, type MaybePromise, settleAll } from './broker.js'
+import { personalChannel, resolveChannel } from './channels.js'
+import type { Client } from './client.js'
+import { expiryAt, ttlSeconds } from './clocks.js'
+import {
+  DISCONNECT_CHANNEL_LIMIT,
+  DISCONNECT_CONNECTION_EXPIRED,
+  DISCONNECT_CONNECTION_LIMIT,
+  DISCONNECT_INSUFFICIENT_STATE,
+  DISCONNECT_INVALID_TOKEN,
+  DISCONNECT_MALFORMED,
+  DISCONNECT_NOT_PERMITTED,
+  Disconnect,
+  ERROR_TOKEN_EXPIRED,
+  ReplyError
+} from './codes.js'
+import {
+  type ConnectCommand,
+  expiryFields,
+  fieldIf,
+  objectText,
+  parseConnect,
+  parseRefresh,
+  quote,
+  replyText
+} from './protocol.js'
+import { addSubscription, ReplyRoom, type SubscribeRequest, type SubscribeResult } from './subscription.js'
 import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 import { countConnection } from './user-connections.js'
 
@@ -18,80 +35,81 @@ const NOBODY: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscript
 const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** The first command of every client: who it is, and which channels that puts it on. */
-export const connect = (connection: Connection, request: unknown, id: number): MaybePromise<Outcome> => {
-  const { context } = connection
-  const parsed = connectRequest(request)
-  if (parsed === null || connection.state !== 'new') return disconnect.MALFORMED
-  const claims = identify(connection, parsed.token)
+export const connect = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
+  const { relay: context } = client
+  const parsed = parseConnect(request)
+  if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
+  const claims = identify(client, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
 
-  const channels = withPersonalChannel(connection, claims)
-  if (channels.size > context.client.channelLimit && context.client.channelLimit > 0) return disconnect.CHANNEL_LIMIT
+  const channels = withPersonalChannel(client, claims)
+  if (channels.size > context.clientOptions.channelLimit && context.clientOptions.channelLimit > 0)
+    return DISCONNECT_CHANNEL_LIMIT
 
-  connection.state = 'connecting'
-  connection.client = context.newId()
-  connection.user = claims.user
-  connection.info = claims.info
-  connection.name = parsed.name
-  connection.version = parsed.version
-  connection.tokenChannels = channelSet(claims)
-  connection.expiry = expiryAt(claims.expiresAt * 1000, context)
+  client.state = 'connecting'
+  client.id = context.newId()
+  client.user = claims.user
+  client.info = claims.info
+  client.name = parsed.name
+  client.version = parsed.version
+  client.tokenChannels = channelSet(claims)
+  client.expiry = expiryAt(claims.expiresAt * 1000, context)
   // Before it is counted, so that another node that asks is told of it.
-  context.roster.nameUser(connection)
-  return after(countConnection(connection), (isCounted) => {
-    if (!isCounted) return disconnect.CONNECTION_LIMIT
-    return connection.isEnded ? null : admit(connection, channels, parsed, id)
+  context.clients.setUser(client)
+  return after(countConnection(client), (isCounted) => {
+    if (!isCounted) return DISCONNECT_CONNECTION_LIMIT
+    return client.isClosed ? null : admit(client, channels, parsed, id)
   })
 }
 
 /** Puts the connection on its channels, and replies. */
 const admit = (
-  connection: Connection,
+  client: Client,
   channels: ReadonlyMap<string, ServerSubscription>,
-  parsed: ConnectRequest,
+  parsed: ConnectCommand,
   id: number
 ): MaybePromise<Outcome> => {
-  const { context } = connection
-  return after(joinAll(connection, channels, parsed), (joined) => {
-    if (joined instanceof Disconnect || joined instanceof ReplyError) return joined
-    if (connection.isEnded) return null
-    connection.reply(replyText(id, 'connect', connectResult(connection, joined)))
-    connection.goLive()
-    for (const each of joined.values()) each.begin()
-    context.watch.connected(connection.sink.transport, connection.name, connection.version)
+  const { relay: context } = client
+  return after(joinAll(client, channels, parsed), (results) => {
+    if (results instanceof Disconnect || results instanceof ReplyError) return results
+    if (client.isClosed) return null
+    client.reply(replyText(id, 'connect', connectResult(client, results)))
+    client.goLive()
+    for (const each of results.values()) each.activate()
+    context.metrics.clientConnected(client.transport.name, client.name, client.version)
     return null
   })
 }
 
-const identify = (connection: Connection, token: string): ConnectionClaims | (Outcome & {}) => {
-  const { client, checkToken, nowMs } = connection.context
+const identify = (connection: Client, token: string): ConnectionClaims | (Outcome & {}) => {
+  const { clientOptions: client, checkToken, nowMs } = connection.relay
   const tokenRefused = refusalOf(connection)
   const admitsNobody = client.insecure || client.allowAnonymousConnectWithoutToken
   if (token === '' && admitsNobody) return NOBODY
   if (token === '') {
     tokenRefused('missing')
-    return disconnect.MALFORMED
+    return DISCONNECT_MALFORMED
   }
   const checked = checkToken(token, nowMs(), tokenRefused)
-  if (checked === 'expired') return TOKEN_EXPIRED
-  if (checked === 'invalid') return disconnect.INVALID_TOKEN
+  if (checked === 'expired') return ERROR_TOKEN_EXPIRED
+  if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
   const claims = connectionClaims(checked, claimRules(connection))
   if (claims === null) {
     tokenRefused('bad-claims')
-    return disconnect.INVALID_TOKEN
+    return DISCONNECT_INVALID_TOKEN
   }
   if (claims.user !== '' || admitsNobody) return claims
   tokenRefused('no-user')
-  return disconnect.NOT_PERMITTED
+  return DISCONNECT_NOT_PERMITTED
 }
 
 /** What a refused token of this connection is reported to. */
 export const refusalOf =
-  ({ context, sink }: Connection) =>
+  ({ relay: context, transport }: Client) =>
   (reason: string): void =>
-    context.tokenRefused(reason, sink.address)
+    context.tokenRejected(reason, transport.address)
 
-export const claimRules = ({ context: { client } }: Connection) => ({
+export const claimRules = ({ relay: { clientOptions: client } }: Client) => ({
   expiryRequired: client.tokenExpiryRequired,
   audience: client.tokenAudience,
   issuer: client.tokenIssuer
@@ -102,7 +120,7 @@ export const channelSet = ({ subscriptions }: ConnectionClaims): string | null =
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
 const withPersonalChannel = (
-  { context: { client, channels } }: Connection,
+  { relay: { clientOptions: client, channelRules: channels } }: Client,
   { user, subscriptions }: ConnectionClaims
 ): ReadonlyMap<string, ServerSubscription> => {
   if (!client.userSubscribeToPersonal || user === '') return subscriptions
@@ -115,16 +133,16 @@ const withPersonalChannel = (
  * the others again.
  */
 const joinAll = (
-  connection: Connection,
+  client: Client,
   channels: ReadonlyMap<string, ServerSubscription>,
-  { positions }: ConnectRequest
-): MaybePromise<ReadonlyMap<string, Joined> | ReplyError | Disconnect> => {
+  { positions }: ConnectCommand
+): MaybePromise<ReadonlyMap<string, SubscribeResult> | ReplyError | Disconnect> => {
   if (channels.size === 0) return NONE_JOINED
-  const room = new ReplyRoom(connection)
-  const wishes: Wish[] = []
+  const room = new ReplyRoom(client)
+  const wishes: SubscribeRequest[] = []
   // All channels are looked at before the first is joined.
   for (const [channel, subscription] of channels) {
-    const kind = channelKind(channel, connection.context.channels)
+    const kind = resolveChannel(channel, client.relay.channelRules)
     if (kind instanceof ReplyError) return kind
     wishes.push({
       ...subscription,
@@ -142,36 +160,36 @@ const joinAll = (
       room
     })
   }
-  return after(settleAll(wishes.map((wish) => () => joinChannel(connection, wish))), (outcomes) => {
-    const joined = new Map<string, Joined>()
+  return after(settleAll(wishes.map((request) => () => addSubscription(client, request))), (outcomes) => {
+    const results = new Map<string, SubscribeResult>()
     let failure: ReplyError | Disconnect | null = null
     for (const [index, { channel }] of wishes.entries()) {
       const outcome = outcomes[index] as (typeof outcomes)[number]
       if (outcome.status === 'rejected') throw outcome.reason
-      if ('begin' in outcome.value) joined.set(channel, outcome.value)
+      if ('activate' in outcome.value) results.set(channel, outcome.value)
       else failure ??= outcome.value
     }
-    return failure ?? joined
+    return failure ?? results
   })
 }
 
-const NONE_JOINED: ReadonlyMap<string, Joined> = new Map()
+const NONE_JOINED: ReadonlyMap<string, SubscribeResult> = new Map()
 
-const connectResult = (connection: Connection, joined: ReadonlyMap<string, Joined>): string => {
-  const { context, sink, expiry } = connection
-  const { client } = context
+const connectResult = (connection: Client, results: ReadonlyMap<string, SubscribeResult>): string => {
+  const { relay: context, transport, expiry } = connection
+  const { clientOptions: client } = context
   const nowMs = context.nowMs()
-  const pings = client.pingIntervalMs > 0 && !sink.pingsItself
-  if (sink.isEmulated) {
+  const pings = client.pingIntervalMs > 0 && !transport.pingsItself
+  if (transport.isEmulated) {
     connection.session = context.newId()
     context.sessions.set(connection.session, connection)
   }
   const ttl = Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0
   const { session } = connection
   return objectText(
-    `,"client":"${connection.client}","version":${quote(context.version)}` +
+    `,"client":"${connection.id}","version":${quote(context.version)}` +
       expiryFields(ttl) +
-      (joined.size > 0 ? `,"subs":${subscriptionsText(joined)}` : '') +
+      (results.size > 0 ? `,"subs":${subscriptionsText(results)}` : '') +
       (pings ? `,"ping":${Math.max(1, Math.round(client.pingIntervalMs / 1000))}` : '') +
       fieldIf(pings && client.pongTimeoutMs > 0, 'pong') +
       (session === null ? '' : `,"session":"${session}","node":"${context.node}"`) +
@@ -179,5 +197,35 @@ const connectResult = (connection: Connection, joined: ReadonlyMap<string, Joine
   )
 }
 
-const subscriptionsText = (joined: ReadonlyMap<string, Joined>): string =>
-  `{${[...joined].map(([channel, { result }]) => `${quote(channel)}:${result}`).join(',')}}`
+const subscriptionsText = (results: ReadonlyMap<string, SubscribeResult>): string =>
+  `{${[...results].map(([channel, { result }]) => `${quote(channel)}:${result}`).join(',')}}`
+
+/** A new token for a live connection. The same user goes on; nothing else may have changed. */
+export const refresh = (client: Client, request: unknown, id: number): Outcome => {
+  const parsed = parseRefresh(request)
+  if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
+  const { checkToken, nowMs } = client.relay
+  const tokenRefused = refusalOf(client)
+  const checked = checkToken(parsed.token, nowMs(), tokenRefused)
+  if (checked === 'expired') return DISCONNECT_CONNECTION_EXPIRED
+  if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
+  const claims = connectionClaims(checked, claimRules(client))
+  if (claims === null || claims.user !== client.user) {
+    tokenRefused(claims === null ? 'bad-claims' : 'other-user')
+    return DISCONNECT_INVALID_TOKEN
+  }
+  // Coming back, the client gets the new set.
+  if (channelSet(claims) !== client.tokenChannels) return DISCONNECT_INSUFFICIENT_STATE
+
+  client.info = claims.info
+  client.reply(replyText(id, 'refresh', extend(client, claims.expiresAt)))
+  return null
+}
+
+/** Moves the end of a connection; 0 for never. The result names the client: the official one forgets its own name else. */
+export const extend = (client: Client, expiresAtSeconds: number): string => {
+  client.expiry = expiryAt(expiresAtSeconds * 1000, client.relay)
+  client.scheduleWake()
+  const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.relay.nowMs()) : 0
+  return objectText(`,"client":"${client.id}"${expiryFields(ttl)}`)
+}

@@ -1,17 +1,16 @@
 import type { Delivery, JoinOrLeave, Position, Publication } from './broker.js'
-import { Channel, type Outgoing } from './channel.js'
-import type { ChannelKind } from './channels.js'
-import type { Conflator } from './conflate.js'
-import type { RelayParts } from './context.js'
-import type { DeltaPatches } from './delta-patches.js'
-import { flushGroups } from './flush.js'
-import type { Group } from './group.js'
+import { Channel, type FlushQueue } from './channel.js'
+import type { ResolvedChannel } from './channels.js'
+import type { Conflator } from './conflation.js'
+import type { DeltaPatches } from './delta.js'
+import { flushGroups, type Group } from './group.js'
 import type { ChannelOptions } from './options.js'
+import type { RelayDependencies } from './relay.js'
 
-type HubParts = Pick<RelayParts, 'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'watch' | 'log'>
+type HubParts = Pick<RelayDependencies, 'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'metrics' | 'log'>
 
 /** Knows which channels this node listens to, and hands them what arrives. */
-export class Hub implements Delivery, Outgoing {
+export class Hub implements Delivery, FlushQueue {
   readonly #channels = new Map<string, Channel>()
   readonly #parts: HubParts
   readonly #conflators: (path: string) => Conflator
@@ -37,10 +36,10 @@ export class Hub implements Delivery, Outgoing {
   }
 
   /** The channel, and whether this is its first listener here: the caller then subscribes at the broker. */
-  open(name: string, kind: ChannelKind): Channel {
+  open(name: string, kind: ResolvedChannel): Channel {
     const known = this.#channels.get(name)
     if (known !== undefined) return known
-    const channel = new Channel(name, kind, this, this.#parts.watch, this.#patches, this.#conflatorOf(kind.options))
+    const channel = new Channel(name, kind, this, this.#parts.metrics, this.#patches, this.#conflatorOf(kind.options))
     channel.number = ++this.#opened
     this.#channels.set(name, channel)
     return channel
@@ -80,7 +79,7 @@ export class Hub implements Delivery, Outgoing {
     } catch (error) {
       this.#failed(known, error)
     }
-    this.#parts.watch.delivered(kind, known.namespace, 0, 0)
+    this.#parts.metrics.delivered(kind, known.namespace, 0, 0)
   }
 
   mayHaveMissed(channel: string): void {
@@ -99,7 +98,7 @@ export class Hub implements Delivery, Outgoing {
   }
 
   flush(): void {
-    const { monotonicMs, nowMs, watch } = this.#parts
+    const { monotonicMs, nowMs, metrics } = this.#parts
     const queued = this.#queued
     // In the middle of a delivery a group may hold something before the delivery is counted.
     if (queued.length === 0 && this.#dirty.length === 0) return
@@ -112,7 +111,7 @@ export class Hub implements Delivery, Outgoing {
     const now = nowMs()
     for (const { namespace, time } of queued) {
       // The publisher's clock, or our own before it was set, may be ahead.
-      watch.delivered('publication', namespace, seconds, Math.max(0, now - time) / 1000)
+      metrics.delivered('publication', namespace, seconds, Math.max(0, now - time) / 1000)
     }
   }
 
@@ -126,8 +125,73 @@ export class Hub implements Delivery, Outgoing {
   }
 
   #report(error: unknown, channel?: string): void {
-    const { watch, log } = this.#parts
-    watch.unexpectedError('delivery')
+    const { metrics, log } = this.#parts
+    metrics.unexpectedError('delivery')
     log.error({ err: error, channel }, 'internal error in a delivery')
+  }
+}
+
+/** What a roster needs to know of a connection. */
+export interface Registered {
+  readonly user: string
+  /** Its place in the list; kept by the roster. */
+  registryIndex: number
+}
+
+/** Who is connected: all of them in a list that is walked often, and by user for those who ask about one. */
+export class ConnectionRegistry<Connection extends Registered> {
+  readonly #all: Connection[] = []
+  // Most users have one connection; a set for each would be the largest thing that a connection owns here.
+  readonly #byUser = new Map<string, Connection | Set<Connection>>()
+
+  get all(): readonly Connection[] {
+    return this.#all
+  }
+
+  get users(): number {
+    return this.#byUser.size
+  }
+
+  add(client: Connection): void {
+    client.registryIndex = this.#all.push(client) - 1
+  }
+
+  remove(client: Connection): void {
+    const { registryIndex: rosterIndex } = client
+    if (rosterIndex === -1) return
+    const last = this.#all.pop() as Connection
+    if (last !== client) {
+      this.#all[rosterIndex] = last
+      last.registryIndex = rosterIndex
+    }
+    client.registryIndex = -1
+    this.#forgetUser(client)
+  }
+
+  /** Once it is known who is behind the connection. */
+  setUser(client: Connection): void {
+    const known = this.#byUser.get(client.user)
+    if (known === undefined) this.#byUser.set(client.user, client)
+    else if (known instanceof Set) known.add(client)
+    else this.#byUser.set(client.user, new Set([known, client]))
+  }
+
+  ofUser(user: string): readonly Connection[] {
+    const known = this.#byUser.get(user)
+    if (known === undefined) return []
+    return known instanceof Set ? [...known] : [known]
+  }
+
+  countOfUser(user: string): number {
+    const known = this.#byUser.get(user)
+    return known instanceof Set ? known.size : known === undefined ? 0 : 1
+  }
+
+  #forgetUser(client: Connection): void {
+    const known = this.#byUser.get(client.user)
+    if (known instanceof Set) {
+      known.delete(client)
+      if (known.size === 0) this.#byUser.delete(client.user)
+    } else if (known === client) this.#byUser.delete(client.user)
   }
 }

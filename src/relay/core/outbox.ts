@@ -1,7 +1,7 @@
 import type { Framing } from './framing.js'
 
 /** Where bytes go; a TCP socket is one. */
-export interface Wire {
+export interface ByteStream {
   /** Takes whole messages. Never throws; that a client has gone is told to the connection. */
   write(bytes: Buffer): unknown
   /** Bytes that were written and the network has not taken yet. */
@@ -9,12 +9,12 @@ export interface Wire {
 }
 
 /** The way to one client, as an edge provides it. */
-export interface Sink {
+export interface Transport {
   readonly framing: Framing
-  readonly transport: 'websocket' | 'http_stream' | 'sse'
-  readonly wire: Wire
+  readonly name: 'websocket' | 'http_stream' | 'sse'
+  readonly stream: ByteStream
   /** Calls back once, when all that was written before is gone. */
-  whenDrained(then: () => void): void
+  onceDrained(then: () => void): void
 }
 
 export interface Reader {
@@ -38,23 +38,23 @@ const MAX_WRITE_BYTES = 64 * 1024
  * too slow.
  */
 export class Outbox {
-  readonly sink: Sink
+  readonly transport: Transport
   /** The operator may change it at any time. */
   maxBytes: number
   isBehind = false
   /** What the present flush has for this client. */
   gathered: Buffer | Buffer[] | null = null
   /** The sink's. In a fan-out to thousands each object on the way to a socket is one more that the cache has forgotten. */
-  readonly #wire: Wire
+  readonly #stream: ByteStream
   readonly #reader: Reader
   #queue: Buffer[] | null = null
   #queuedBytes = 0
   #drains = 0
   #isShut = false
 
-  constructor(sink: Sink, reader: Reader, maxBytes: number) {
-    this.sink = sink
-    this.#wire = sink.wire
+  constructor(transport: Transport, reader: Reader, maxBytes: number) {
+    this.transport = transport
+    this.#stream = transport.stream
     this.#reader = reader
     this.maxBytes = maxBytes
   }
@@ -65,13 +65,13 @@ export class Outbox {
       this.#enqueue(bytes)
       return
     }
-    const wire = this.#wire
-    wire.write(bytes)
-    if (wire.writableLength > 0) this.#fallBehind()
+    const stream = this.#stream
+    stream.write(bytes)
+    if (stream.writableLength > 0) this.#fallBehind()
   }
 
   get unsentBytes(): number {
-    return this.#wire.writableLength + this.#queuedBytes
+    return this.#stream.writableLength + this.#queuedBytes
   }
 
   /** How often the network has taken all that was written to it; shows whether a client that is behind reads at all. */
@@ -94,7 +94,7 @@ export class Outbox {
 
   /** Hands all that waits to the network, for a connection that is about to be closed. */
   flush(): void {
-    while (this.#queue !== null) this.#wire.write(this.#takeChunk(this.#queue))
+    while (this.#queue !== null) this.#stream.write(this.#takeChunk(this.#queue))
   }
 
   /** Nothing leaves any more, and what waits is dropped. */
@@ -116,7 +116,7 @@ export class Outbox {
 
   #fallBehind(): void {
     this.isBehind = true
-    this.sink.whenDrained(() => {
+    this.transport.onceDrained(() => {
       try {
         this.#drained()
       } catch (error) {
@@ -127,9 +127,9 @@ export class Outbox {
 
   #drained(): void {
     this.#drains += 1
-    const wire = this.#wire
-    while (wire.writableLength === 0 && this.#queue !== null) wire.write(this.#takeChunk(this.#queue))
-    if (wire.writableLength > 0) {
+    const stream = this.#stream
+    while (stream.writableLength === 0 && this.#queue !== null) stream.write(this.#takeChunk(this.#queue))
+    if (stream.writableLength > 0) {
       this.#fallBehind()
       return
     }

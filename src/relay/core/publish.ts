@@ -1,10 +1,10 @@
 import type { NewPublication, Published } from './broker.js'
-import type { ChannelKind } from './channels.js'
-import type { Context } from './context.js'
-import { BAD_REQUEST, ReplyError } from './errors.js'
-import { hasTooManyContainers, MAX_CONTAINERS } from './json-text.js'
-import { after, type MaybePromise } from './maybe-promise.js'
+import { after, type MaybePromise } from './broker.js'
+import type { ResolvedChannel } from './channels.js'
+import { ERROR_BAD_REQUEST, ReplyError } from './codes.js'
+import { hasTooManyContainers, MAX_CONTAINERS } from './json.js'
 import type { ChannelOptions } from './options.js'
+import type { RelayContext } from './relay.js'
 
 export const PLAIN_PUBLICATION: NewPublication = {
   data: 'null',
@@ -18,18 +18,18 @@ export const PLAIN_PUBLICATION: NewPublication = {
 }
 
 /** What is wrong with the data of a publication, for those who want it to fit this schema. */
-export type FaultFinder = (schema: string) => string | null
+export type SchemaCheck = (schema: string) => string | null
 
-const faultFinder =
-  ({ schemaFault }: Context, { data }: NewPublication): FaultFinder =>
+const schemaCheck =
+  ({ schemaError: schemaFault }: RelayContext, { data }: NewPublication): SchemaCheck =>
   (schema) =>
     hasTooManyContainers(data)
       ? `data holds more than ${MAX_CONTAINERS} objects and lists, too many to check against ${schema}`
       : schemaFault(schema, JSON.parse(data))
 
 /** For a publication to many channels: each schema looks at it once, else a large one would cost its size for every channel. */
-export const rememberingFaultFinder = (context: Context, publication: NewPublication): FaultFinder => {
-  const find = faultFinder(context, publication)
+export const cachedSchemaCheck = (context: RelayContext, publication: NewPublication): SchemaCheck => {
+  const find = schemaCheck(context, publication)
   const found = new Map<string, string | null>()
   return (schema) => {
     if (!found.has(schema)) found.set(schema, find(schema))
@@ -37,12 +37,12 @@ export const rememberingFaultFinder = (context: Context, publication: NewPublica
   }
 }
 
-export const publishOn = (
-  context: Context,
-  kind: ChannelKind,
+export const publishToChannel = (
+  context: RelayContext,
+  kind: ResolvedChannel,
   channel: string,
   publication: NewPublication,
-  findFault: FaultFinder = faultFinder(context, publication)
+  findFault: SchemaCheck = schemaCheck(context, publication)
 ): MaybePromise<Published | ReplyError> => {
   const { options } = kind
   const refusal = publicationFault(options, findFault)
@@ -54,18 +54,23 @@ export const publishOn = (
 }
 
 /** Error 107 for data that does not fit the schema of its namespace, else null. */
-export const publicationFault = ({ schema }: ChannelOptions, findFault: FaultFinder): ReplyError | null => {
+export const publicationFault = ({ schema }: ChannelOptions, findFault: SchemaCheck): ReplyError | null => {
   const fault = schema === null ? null : findFault(schema)
-  return fault === null ? null : new ReplyError(BAD_REQUEST.code, `${BAD_REQUEST.message}: ${fault}`)
+  return fault === null ? null : new ReplyError(ERROR_BAD_REQUEST.code, `${ERROR_BAD_REQUEST.message}: ${fault}`)
 }
 
 /** The publication as the namespace has it published. */
 const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions): NewPublication =>
   deltaPublish && !publication.delta ? { ...publication, delta: true } : publication
 
-export const countPublished = (context: Context, kind: ChannelKind, channel: string, result: Published): void => {
+export const countPublished = (
+  context: RelayContext,
+  kind: ResolvedChannel,
+  channel: string,
+  result: Published
+): void => {
   if (result.suppressedBy === null) {
-    context.watch.published(kind.namespace)
+    context.metrics.published(kind.namespace)
     context.activity.published(channel, kind, context.monotonicMs(), result.offset > 0)
-  } else context.watch.suppressed(kind.namespace, result.suppressedBy)
+  } else context.metrics.suppressed(kind.namespace, result.suppressedBy)
 }

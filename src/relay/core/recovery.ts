@@ -1,7 +1,9 @@
-import { BoundedList } from './bounded-list.js'
-import type { HistoryPage, Position, Publication } from './broker.js'
-import type { DeltaPatches } from './delta-patches.js'
-import { publicationText } from './protocol.js'
+import { after, type HistoryPage, type MaybePromise, type Position, type Publication } from './broker.js'
+import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from './codes.js'
+import type { DeltaPatches } from './delta.js'
+import type { ChannelOptions } from './options.js'
+import { BoundedList, type HistoryCommand, publicationText } from './protocol.js'
+import type { RelayContext } from './relay.js'
 
 /** Whether what was read since the client's place is all that it missed. */
 const isRecovered = (place: Position, page: HistoryPage): boolean => {
@@ -79,4 +81,16 @@ export const following = (place: Position, early: readonly Publication[]): reado
     if (offset !== next++) return null
   }
   return after
+}
+
+/** What clients and the API ask of the history, with the errors that both are answered with. */
+export const readHistory = (
+  { history }: RelayContext,
+  { channel, since, limit, reverse }: HistoryCommand,
+  options: ChannelOptions
+): MaybePromise<HistoryPage | ReplyError> => {
+  if (reverse && since !== null && since.offset === 0) return ERROR_BAD_REQUEST
+  return after(history.read(channel, { since, limit, reverse }, options), (page) =>
+    since !== null && since.epoch !== '' && since.epoch !== page.epoch ? ERROR_UNRECOVERABLE_POSITION : page
+  )
 }

@@ -1,31 +1,47 @@
-import { type ChannelKind, channelKind, isTooLong, maySubscribe, nameFault } from './channels.js'
+import { after, type MaybePromise } from './broker.js'
+import { channelNameError, isTooLong, maySubscribe, type ResolvedChannel, resolveChannel } from './channels.js'
+import type { Client } from './client.js'
+import { expiryAt, ttlSeconds } from './clocks.js'
+import {
+  DISCONNECT_INVALID_TOKEN,
+  DISCONNECT_MALFORMED,
+  DISCONNECT_SUBSCRIPTION_EXPIRED,
+  Disconnect,
+  ERROR_ALREADY_SUBSCRIBED,
+  ERROR_BAD_REQUEST,
+  ERROR_LIMIT_EXCEEDED,
+  ERROR_NOT_AVAILABLE,
+  ERROR_PERMISSION_DENIED,
+  ERROR_TOKEN_EXPIRED,
+  ReplyError
+} from './codes.js'
 import { claimRules, type Outcome, refusalOf } from './connect.js'
-import type { Connection } from './connection.js'
-import * as disconnect from './disconnect.js'
-import { Disconnect } from './disconnect.js'
-import * as errors from './errors.js'
-import { ReplyError } from './errors.js'
-import { expiryAt, ttlSeconds } from './expiry.js'
-import { joinChannel, ReplyRoom } from './join-channel.js'
-import { after, type MaybePromise } from './maybe-promise.js'
-import { expiryFields, objectText, replyText } from './protocol.js'
-import { channelOf, refreshRequest, type SubscribeRequest, subscribeRequest } from './requests.js'
+import {
+  channelOf,
+  expiryFields,
+  objectText,
+  parseRefresh,
+  parseSubscribe,
+  replyText,
+  type SubscribeCommand
+} from './protocol.js'
+import { addSubscription, ReplyRoom } from './subscription.js'
 import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
 
 const STREAM = 0
 const SHARED_POLL = 4
 
-export const subscribe = (connection: Connection, request: unknown, id: number): MaybePromise<Outcome> => {
-  const parsed = subscribeRequest(request)
-  if (parsed === null) return disconnect.MALFORMED
+export const subscribe = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
+  const parsed = parseSubscribe(request)
+  if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
-  const kind = mayAsk(connection, parsed)
+  const kind = mayAsk(client, parsed)
   if (kind instanceof ReplyError) return kind
-  const claims = parsed.token === '' ? null : checkSubscriptionToken(connection, channel, parsed.token)
+  const claims = parsed.token === '' ? null : checkSubscriptionToken(client, channel, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
-  if (claims === null && !mayWithoutToken(connection, channel, kind)) return errors.PERMISSION_DENIED
+  if (claims === null && !mayWithoutToken(client, channel, kind)) return ERROR_PERMISSION_DENIED
 
-  const joined = joinChannel(connection, {
+  const results = addSubscription(client, {
     channel,
     kind,
     isServerSide: false,
@@ -40,88 +56,88 @@ export const subscribe = (connection: Connection, request: unknown, id: number):
     joinLeave: parsed.joinLeave,
     delta: parsed.delta,
     failsUnrecovered: parsed.failsUnrecovered,
-    room: new ReplyRoom(connection)
+    room: new ReplyRoom(client)
   })
-  return after(joined, (outcome) => {
-    if (!('begin' in outcome)) return outcome
-    if (connection.isEnded) return null
-    connection.reply(replyText(id, 'subscribe', outcome.result))
-    outcome.begin()
+  return after(results, (outcome) => {
+    if (!('activate' in outcome)) return outcome
+    if (client.isClosed) return null
+    client.reply(replyText(id, 'subscribe', outcome.result))
+    outcome.activate()
     return null
   })
 }
 
 /** What can be said before anybody asks who the client is. */
-const mayAsk = (connection: Connection, { channel, filtered, type }: SubscribeRequest): ChannelKind | ReplyError => {
-  const { client, channels } = connection.context
-  if (isTooLong(channel, channels)) return errors.BAD_REQUEST
-  if (connection.subscriptions.has(channel)) return errors.ALREADY_SUBSCRIBED
-  if (client.channelLimit > 0 && connection.subscriptions.size >= client.channelLimit) return errors.LIMIT_EXCEEDED
-  const kind = channelKind(channel, channels)
+const mayAsk = (connection: Client, { channel, filtered, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
+  const { clientOptions: client, channelRules: channels } = connection.relay
+  if (isTooLong(channel, channels)) return ERROR_BAD_REQUEST
+  if (connection.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
+  if (client.channelLimit > 0 && connection.subscriptions.size >= client.channelLimit) return ERROR_LIMIT_EXCEEDED
+  const kind = resolveChannel(channel, channels)
   if (kind instanceof ReplyError) return kind
-  const fault = nameFault(channel, kind, channels)
+  const fault = channelNameError(channel, kind, channels)
   if (fault !== null) return fault
-  if (type !== STREAM) return type === SHARED_POLL ? errors.NOT_AVAILABLE : errors.PERMISSION_DENIED
-  return filtered ? errors.BAD_REQUEST : kind
+  if (type !== STREAM) return type === SHARED_POLL ? ERROR_NOT_AVAILABLE : ERROR_PERMISSION_DENIED
+  return filtered ? ERROR_BAD_REQUEST : kind
 }
 
-const mayWithoutToken = ({ context, user }: Connection, channel: string, kind: ChannelKind): boolean => {
-  const { client, channels } = context
+const mayWithoutToken = ({ relay: context, user }: Client, channel: string, kind: ResolvedChannel): boolean => {
+  const { clientOptions: client, channelRules: channels } = context
   if (kind.isPrivate && !client.insecure) return false
   return maySubscribe(channel, kind.options, { user, insecure: client.insecure, isSubscribed: false }, channels)
 }
 
 /** A good token grants the subscription, whatever the namespace says. */
 const checkSubscriptionToken = (
-  connection: Connection,
+  client: Client,
   channel: string,
   token: string
 ): SubscriptionClaims | ReplyError | Disconnect => {
-  const { context } = connection
-  const tokenRefused = refusalOf(connection)
+  const { relay: context } = client
+  const tokenRefused = refusalOf(client)
   const checked = context.checkSubscriptionToken(token, context.nowMs(), tokenRefused)
-  if (checked === 'expired') return errors.TOKEN_EXPIRED
-  if (checked === 'invalid') return errors.PERMISSION_DENIED
-  const claims = subscriptionClaims(checked, claimRules(connection))
+  if (checked === 'expired') return ERROR_TOKEN_EXPIRED
+  if (checked === 'invalid') return ERROR_PERMISSION_DENIED
+  const claims = subscriptionClaims(checked, claimRules(client))
   if (claims === null) {
     tokenRefused('bad-claims')
-    return errors.PERMISSION_DENIED
+    return ERROR_PERMISSION_DENIED
   }
-  const isTheirs = claims.user === connection.user && (claims.client === '' || claims.client === connection.client)
+  const isTheirs = claims.user === client.user && (claims.client === '' || claims.client === client.id)
   if (isTheirs && claims.channel === channel) return claims
   tokenRefused(isTheirs ? 'other-channel' : 'other-user')
-  return disconnect.INVALID_TOKEN
+  return DISCONNECT_INVALID_TOKEN
 }
 
 /** Succeeds for a channel that the client is not on: an error here makes clients drop the connection. */
-export const unsubscribe = (connection: Connection, request: unknown, id: number): Outcome => {
+export const unsubscribe = (client: Client, request: unknown, id: number): Outcome => {
   const channel = channelOf(request)
-  if (channel === null) return disconnect.MALFORMED
-  const subscription = connection.subscriptions.get(channel)
+  if (channel === null) return DISCONNECT_MALFORMED
+  const subscription = client.subscriptions.get(channel)
   if (subscription !== undefined) {
-    if (connection.context.hub.hasQueued) connection.settle()
-    connection.removeSubscription(subscription)
+    if (client.relay.hub.hasQueued) client.settle()
+    client.removeSubscription(subscription)
   }
-  connection.reply(replyText(id, 'unsubscribe', '{}'))
+  client.reply(replyText(id, 'unsubscribe', '{}'))
   return null
 }
 
-export const refreshSubscription = (connection: Connection, request: unknown, id: number): Outcome => {
-  const parsed = refreshRequest(request)
-  if (parsed === null || parsed.channel === '') return disconnect.MALFORMED
-  const subscription = connection.subscriptions.get(parsed.channel)
-  if (subscription === undefined) return errors.PERMISSION_DENIED
-  if (parsed.token === '') return errors.BAD_REQUEST
-  if (!subscription.hasToken) return disconnect.MALFORMED
-  const claims = checkSubscriptionToken(connection, parsed.channel, parsed.token)
-  if (claims === errors.TOKEN_EXPIRED) return disconnect.SUBSCRIPTION_EXPIRED
-  if (claims instanceof ReplyError) return disconnect.INVALID_TOKEN
+export const refreshSubscription = (client: Client, request: unknown, id: number): Outcome => {
+  const parsed = parseRefresh(request)
+  if (parsed === null || parsed.channel === '') return DISCONNECT_MALFORMED
+  const subscription = client.subscriptions.get(parsed.channel)
+  if (subscription === undefined) return ERROR_PERMISSION_DENIED
+  if (parsed.token === '') return ERROR_BAD_REQUEST
+  if (!subscription.hasToken) return DISCONNECT_MALFORMED
+  const claims = checkSubscriptionToken(client, parsed.channel, parsed.token)
+  if (claims === ERROR_TOKEN_EXPIRED) return DISCONNECT_SUBSCRIPTION_EXPIRED
+  if (claims instanceof ReplyError) return DISCONNECT_INVALID_TOKEN
   if (claims instanceof Disconnect) return claims
 
-  subscription.expiry = expiryAt(claims.expiresAt * 1000, connection.context)
+  subscription.expiry = expiryAt(claims.expiresAt * 1000, client.relay)
   subscription.info = claims.info
-  connection.scheduleWake()
-  const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, connection.context.nowMs()) : 0
-  connection.reply(replyText(id, 'sub_refresh', objectText(expiryFields(ttl))))
+  client.scheduleWake()
+  const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, client.relay.nowMs()) : 0
+  client.reply(replyText(id, 'sub_refresh', objectText(expiryFields(ttl))))
   return null
 }

@@ -1,6 +1,4 @@
-import { afterProvenValue, NO_VALUE } from './json-proof.js'
-import { afterBlanks } from './json-scan.js'
-import { onOneLine } from './json-text.js'
+import { INVALID, onOneLine, skipWhitespace, validateValue } from './json.js'
 
 // What the claims of a token mean, once its signature has been checked.
 
@@ -151,8 +149,8 @@ const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undef
 
 export const jsonFromBase64 = (encoded: string): string | undefined => {
   const json = Buffer.from(encoded, 'base64')
-  const end = afterProvenValue(json, afterBlanks(json, 0))
-  return end !== NO_VALUE && afterBlanks(json, end) === json.length ? onOneLine(json.toString()) : undefined
+  const end = validateValue(json, skipWhitespace(json, 0))
+  return end !== INVALID && skipWhitespace(json, end) === json.length ? onOneLine(json.toString()) : undefined
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

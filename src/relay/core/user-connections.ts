@@ -1,8 +1,8 @@
-import type { Connection } from './connection.js'
-import type { Context } from './context.js'
-import { EngineFault } from './engine-fault.js'
-import { inBackground } from './leave-channel.js'
-import type { MaybePromise } from './maybe-promise.js'
+import type { MaybePromise } from './broker.js'
+import { EngineError } from './broker.js'
+import type { Client } from './client.js'
+import type { RelayContext } from './relay.js'
+import { runInBackground } from './subscription.js'
 
 /** A connection of a user, at one of the nodes. */
 export interface UserConnection {
@@ -17,30 +17,30 @@ export interface UserConnections {
    * Null if the connection is counted. If the user has as many as the limit already: those of them that may be gone, because
    * their node could not say so.
    */
-  add(connection: UserConnection, limit: number): MaybePromise<readonly UserConnection[] | null>
-  remove(connection: UserConnection): MaybePromise<void>
+  add(client: UserConnection, limit: number): MaybePromise<readonly UserConnection[] | null>
+  remove(client: UserConnection): MaybePromise<void>
 }
 
 /** Whether the user may have this connection too; it is counted then. */
-export const countConnection = (connection: Connection): MaybePromise<boolean> => {
-  const limit = connection.context.client.userConnectionLimit
-  if (connection.user === '' || limit <= 0) return true
+export const countConnection = (client: Client): MaybePromise<boolean> => {
+  const limit = client.relay.clientOptions.userConnectionLimit
+  if (client.user === '' || limit <= 0) return true
   // From here on its end takes it out again.
-  connection.isUserCounted = true
-  const entry = entryOf(connection)
-  const added = connection.context.userConnections.add(entry, limit)
-  if (added instanceof Promise) return countLater(connection, entry, limit, added)
-  connection.isUserCounted = added === null
-  return connection.isUserCounted
+  client.isUserCounted = true
+  const entry = entryOf(client)
+  const added = client.relay.userConnections.add(entry, limit)
+  if (added instanceof Promise) return countLater(client, entry, limit, added)
+  client.isUserCounted = added === null
+  return client.isUserCounted
 }
 
 const countLater = async (
-  connection: Connection,
+  client: Client,
   entry: UserConnection,
   limit: number,
   added: Promise<readonly UserConnection[] | null>
 ): Promise<boolean> => {
-  const { context } = connection
+  const { relay: context } = client
   try {
     const others = await added
     if (others === null) return true
@@ -49,42 +49,42 @@ const countLater = async (
     for (const each of gone) await context.userConnections.remove(each)
     const isCounted = (await context.userConnections.add(entry, limit)) === null
     // It was taken out at its end, which came before it was put in.
-    if (isCounted && connection.isEnded) await context.userConnections.remove(entry)
+    if (isCounted && client.isClosed) await context.userConnections.remove(entry)
     return isCounted
   } catch (error) {
-    if (!(error instanceof EngineFault)) throw error
+    if (!(error instanceof EngineError)) throw error
     // While the engine is away each node counts for itself.
-    return context.roster.countOfUser(entry.user) <= limit
+    return context.clients.countOfUser(entry.user) <= limit
   }
 }
 
 /** Those whose node says that it does not have them, or does not answer. */
 const goneConnections = async (
-  { fleet }: Context,
+  { cluster }: RelayContext,
   connections: readonly UserConnection[]
 ): Promise<readonly UserConnection[]> => {
   const nodes = [...new Set(connections.map(({ node }) => node))]
   const gone = nodes.map(async (node) => {
     const there = connections.filter((each) => each.node === node)
-    const clients = await fleet.askOne(node, 'userClients', there[0]?.user ?? '')
+    const clients = await cluster.surveyNode(node, 'userClients', there[0]?.user ?? '')
     return there.filter(({ client }) => !clients?.includes(client))
   })
   return (await Promise.all(gone)).flat()
 }
 
 /** For connections that came before there was a limit. */
-export const countEarlierConnections = (context: Context): void => {
-  for (const connection of context.roster.all) {
-    if (connection.state !== 'live' || connection.user === '' || connection.isUserCounted) continue
-    connection.isUserCounted = true
-    inBackground(context, () => context.userConnections.add(entryOf(connection), Number.POSITIVE_INFINITY))
+export const countEarlierConnections = (context: RelayContext): void => {
+  for (const client of context.clients.all) {
+    if (client.state !== 'live' || client.user === '' || client.isUserCounted) continue
+    client.isUserCounted = true
+    runInBackground(context, () => context.userConnections.add(entryOf(client), Number.POSITIVE_INFINITY))
   }
 }
 
-export const uncountConnection = (connection: Connection): void => {
-  if (!connection.isUserCounted) return
-  const { context } = connection
-  inBackground(context, () => context.userConnections.remove(entryOf(connection)))
+export const uncountConnection = (client: Client): void => {
+  if (!client.isUserCounted) return
+  const { relay: context } = client
+  runInBackground(context, () => context.userConnections.remove(entryOf(client)))
 }
 
-const entryOf = ({ user, client, context: { node } }: Connection): UserConnection => ({ user, node, client })
+const entryOf = ({ user, id: client, relay: { node } }: Client): UserConnection => ({ user, node, client })

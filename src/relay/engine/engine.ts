@@ -1,7 +1,6 @@
-import type { Broker, History, Presence } from '../core/broker.js'
-import type { Log } from '../core/context.js'
-import type { Fleet } from '../core/fleet.js'
-import type { MaybePromise } from '../core/maybe-promise.js'
+import type { Broker, History, MaybePromise, Presence } from '../core/broker.js'
+import type { Log } from '../core/relay.js'
+import type { Cluster } from '../core/survey.js'
 import type { UserConnections } from '../core/user-connections.js'
 
 /** All that is behind a relay: what it keeps, and which others it acts as one with. */
@@ -9,7 +8,7 @@ export interface Engine {
   readonly broker: Broker
   readonly history: History
   readonly presence: Presence
-  readonly fleet: Fleet
+  readonly cluster: Cluster
   readonly userConnections: UserConnections
   /** Whether it can do what it is asked for; load balancers send clients elsewhere while it cannot. */
   readonly isReady: boolean
@@ -19,18 +18,18 @@ export interface Engine {
 }
 
 /** What an engine that is reached over a network is given. */
-export interface EngineParts {
+export interface EngineDependencies {
   readonly nowMs: () => number
   readonly log: Log
-  readonly watch: EngineWatch
+  readonly metrics: EngineMetrics
 }
 
 /** Told what happens between a relay and its engine, to be counted. */
-export interface EngineWatch {
+export interface EngineMetrics {
   /** It could be used and no longer can. */
   engineLost(): void
   /** It answered with an error. */
-  engineRefused(): void
+  engineError(): void
   /** Something came from it that no relay of ours sent. */
-  engineStrange(): void
+  engineMalformedMessage(): void
 }

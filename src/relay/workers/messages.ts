@@ -8,8 +8,7 @@ import type {
   PublishTarget
 } from '../core/broker.js'
 import type { HistoryOptions } from '../core/options.js'
-import type { FrameReader } from './frame-reader.js'
-import type { FrameWriter } from './frame-writer.js'
+import type { FrameReader, FrameWriter } from './ipc.js'
 
 // How what the core knows is written into frames, and read from them.
 

@@ -1,16 +1,16 @@
 import type { UserConnection, UserConnections } from '../core/user-connections.js'
-import type { Link } from './link.js'
+import type { IpcChannel } from './ipc.js'
 
 /** A worker's side: the primary counts the connections of all workers. */
 export class WorkerUserConnections implements UserConnections {
-  readonly #primary: Link
+  readonly #primary: IpcChannel
 
-  constructor(primary: Link) {
+  constructor(primary: IpcChannel) {
     this.#primary = primary
   }
 
   add({ user, client }: UserConnection, limit: number): Promise<readonly [] | null> {
-    return this.#primary.ask(
+    return this.#primary.request(
       'addUserConnection',
       (out) => out.text(user).text(client).number(limit),
       (fields) => (fields.byte() === 1 ? null : [])
@@ -18,29 +18,29 @@ export class WorkerUserConnections implements UserConnections {
   }
 
   remove({ user, client }: UserConnection): void {
-    this.#primary.tell('removeUserConnection', (out) => out.text(user).text(client))
+    this.#primary.send('removeUserConnection', (out) => out.text(user).text(client))
   }
 }
 
 /** The primary's side, until the link closes: the connections of a worker end with it. */
-export const serveUserConnections = (link: Link, connections: UserConnections): void => {
+export const serveUserConnections = (ipc: IpcChannel, connections: UserConnections): void => {
   const counted = new Map<string, UserConnection>()
-  link.answers({
+  ipc.onRequest({
     addUserConnection: async (fields) => {
-      const connection = { user: fields.text(), client: fields.text(), node: '' }
-      const isCounted = (await connections.add(connection, fields.number())) === null
-      if (isCounted) counted.set(connection.client, connection)
+      const client = { user: fields.text(), client: fields.text(), node: '' }
+      const isCounted = (await connections.add(client, fields.number())) === null
+      if (isCounted) counted.set(client.client, client)
       return (out) => out.byte(isCounted ? 1 : 0)
     }
   })
-  link.hears({
+  ipc.onMessage({
     removeUserConnection: (fields) => {
-      const connection = { user: fields.text(), client: fields.text(), node: '' }
-      counted.delete(connection.client)
-      void connections.remove(connection)
+      const client = { user: fields.text(), client: fields.text(), node: '' }
+      counted.delete(client.client)
+      void connections.remove(client)
     }
   })
-  void link.closed.then(() => {
-    for (const connection of counted.values()) void connections.remove(connection)
+  void ipc.closed.then(() => {
+    for (const client of counted.values()) void connections.remove(client)
   })
 }

@@ -3,17 +3,16 @@ import type { Environment } from '../../shared/env.js'
 import { createLogger } from '../../shared/logger.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
 import { buildRelay } from '../app.js'
-import { relayConfig } from '../config.js'
-import { reloadConfigFile } from '../config-reload.js'
+import { relayConfig } from '../config/config.js'
+import { reloadConfigFile } from '../config/reload.js'
 import type { Engine } from '../engine/engine.js'
-import { listen } from '../listen.js'
-import { done, Link } from './link.js'
-import { OwnedEngine } from './owned-engine.js'
-import { OwnedPresence } from './owned-presence.js'
-import { SharedAdmission } from './shared-admission.js'
+import { listen } from '../transport/server.js'
+import { WorkerAdmission } from './admission.js'
+import { done, IpcChannel } from './ipc.js'
+import { IPC_FD } from './primary.js'
+import { WorkerCluster } from './survey.js'
 import { WorkerUserConnections } from './user-connections.js'
-import { WorkerFleet } from './worker-fleet.js'
-import { LINK_FD } from './worker-processes.js'
+import { WorkerEngine, WorkerPresenceClient } from './worker-engine.js'
 
 export interface WorkerParts {
   readonly environment: Environment
@@ -25,7 +24,7 @@ export interface WorkerParts {
 /** One of several processes that share a port. What all of them share is in another process, at the end of a link. */
 export const runWorker = async (parts: WorkerParts): Promise<void> => {
   // SIGHUP to the process group reaches workers too. It means nothing here: the primary reloads and sends the file.
-  const link = new Link(new Socket({ fd: LINK_FD, readable: true, writable: true }), (error) => {
+  const ipc = new IpcChannel(new Socket({ fd: IPC_FD, readable: true, writable: true }), (error) => {
     throw error
   })
   // Without the primary there is nothing to serve. It has been restarted, or it will be.
@@ -34,18 +33,18 @@ export const runWorker = async (parts: WorkerParts): Promise<void> => {
     orphaned.leave()
     process.exit(1)
   }
-  void link.closed.then(end)
+  void ipc.closed.then(end)
   // First, because Node's cluster ends the process on this event.
   process.prependOnceListener('disconnect', end)
   // It may be told to stop before it has begun.
-  link.hears({ stop: () => process.exit(0) })
-  link.answers({ ping: () => done })
-  const begun = await beginning(link)
+  ipc.onMessage({ stop: () => process.exit(0) })
+  ipc.onRequest({ ping: () => done })
+  const begun = await beginning(ipc)
   try {
-    await serve(link, begun, orphaned, parts)
+    await serve(ipc, begun, orphaned, parts)
   } catch (error) {
-    link.tell('failed', (out) => out.text(error instanceof Error ? error.message : String(error)))
-    link.end()
+    ipc.send('failed', (out) => out.text(error instanceof Error ? error.message : String(error)))
+    ipc.end()
   }
 }
 
@@ -56,7 +55,7 @@ interface Begun {
 }
 
 const serve = async (
-  link: Link,
+  ipc: IpcChannel,
   begun: Begun,
   orphaned: { leave: () => void },
   { environment, version, goodbyeMs }: WorkerParts
@@ -66,14 +65,19 @@ const serve = async (
   const log = createLogger({ name: 'relay', level: config.logLevel }).child({ worker: number })
   const name = `relay worker ${number}`
   // With Redis every worker is a node by itself.
-  const shared = config.engine === 'memory' ? { engine: owned(link) } : {}
-  const { server, configure, close, cutOff } = await buildRelay(config, {
+  const shared = config.engine === 'memory' ? { engine: owned(ipc) } : {}
+  const {
+    server,
+    configure,
+    close,
+    closeConnections: cutOff
+  } = await buildRelay(config, {
     log,
     version,
     name,
     ...shared,
-    admission: new SharedAdmission(link),
-    metricsOfAll: (own) => metricsOfAll(link, own)
+    admission: new WorkerAdmission(ipc),
+    metricsOfAll: (own) => metricsOfAll(ipc, own)
   })
   // The clients are closed with 3001: they reconnect at once, to whichever relay there is.
   orphaned.leave = cutOff
@@ -87,19 +91,23 @@ const serve = async (
   // It may have changed while the relay was built.
   file.changed()
   const { address, port } = await listen(server, config.listen)
-  const stop = closeOnSignal({ close, cutOff, abandon: cutOff }, log, () => config.shutdownMs + goodbyeMs)
-  link.hears({ stop })
-  link.tell('listening', (out) => out.text(address).number(port))
+  const stop = closeOnSignal(
+    { close, closeConnections: cutOff, abandon: cutOff },
+    log,
+    () => config.shutdownMs + goodbyeMs
+  )
+  ipc.onMessage({ stop })
+  ipc.send('listening', (out) => out.text(address).number(port))
 }
 
-const beginning = (link: Link): Promise<Begun> =>
+const beginning = (ipc: IpcChannel): Promise<Begun> =>
   new Promise((resolve) => {
-    link.hears({
+    ipc.onMessage({
       begin: (fields) => {
         const file = { text: '', changed: (): void => undefined }
         const number = fields.number()
         file.text = fields.textOrNull() ?? ''
-        link.answers({
+        ipc.onRequest({
           configure: async (again) => {
             file.text = again.textOrNull() ?? ''
             file.changed()
@@ -112,24 +120,24 @@ const beginning = (link: Link): Promise<Begun> =>
   })
 
 /** The one that started all of them puts their numbers together. */
-const metricsOfAll = (link: Link, own: () => Promise<string>): (() => Promise<string>) => {
-  link.answers({
+const metricsOfAll = (ipc: IpcChannel, own: () => Promise<string>): (() => Promise<string>) => {
+  ipc.onRequest({
     ownMetrics: async () => {
       const text = await own()
       return (out) => out.text(text)
     }
   })
-  return () => link.ask('readMetrics', done, (fields) => fields.text())
+  return () => ipc.request('readMetrics', done, (fields) => fields.text())
 }
 
-const owned = (link: Link): Engine => {
-  const engine = new OwnedEngine(link)
+const owned = (ipc: IpcChannel): Engine => {
+  const engine = new WorkerEngine(ipc)
   return {
     broker: engine,
     history: engine,
-    presence: new OwnedPresence(link),
-    fleet: new WorkerFleet(link),
-    userConnections: new WorkerUserConnections(link),
+    presence: new WorkerPresenceClient(ipc),
+    cluster: new WorkerCluster(ipc),
+    userConnections: new WorkerUserConnections(ipc),
     isReady: true,
     sweep: () => undefined,
     close: () => undefined

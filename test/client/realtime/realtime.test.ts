@@ -399,7 +399,7 @@ const listen = async (t: Test, port: number): Promise<RunningRelay> => {
   return running
 }
 
-const kill = async ({ server, cutOff, close }: RunningRelay): Promise<void> => {
+const kill = async ({ server, closeConnections: cutOff, close }: RunningRelay): Promise<void> => {
   if (!server.listening) return
   const closed = close()
   cutOff()

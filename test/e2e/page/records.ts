@@ -111,12 +111,12 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     t.test('is exported', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
-      for (const [link, name] of [
+      for (const [ipc, name] of [
         ['CSV', 'personnel.csv'],
         ['PDF', 'personnel.pdf']
       ] as const) {
         const download = page.waitForEvent('download')
-        await page.getByRole('link', { name: link }).click()
+        await page.getByRole('link', { name: ipc }).click()
         t.equal((await download).suggestedFilename(), name)
       }
       t.same(complaints, [])

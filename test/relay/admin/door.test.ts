@@ -238,7 +238,7 @@ t.test('what changes something needs the token of the session', async (t) => {
 t.test('what fails inside is answered, and ends nothing but the call', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
-  relay.relay.context.fleet.apply = () => Promise.reject(new Error('broken'))
+  relay.relay.context.cluster.apply = () => Promise.reject(new Error('broken'))
   const { status, body } = await one.post('disconnect', { user: 'ada', client: '' })
   t.match({ status, code: problem(body) }, { status: 500, code: 'INTERNAL' })
   t.notMatch(body, 'broken')

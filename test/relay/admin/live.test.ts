@@ -3,17 +3,17 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Figures } from '../../../src/relay/admin/contract.js'
-import { EventStream } from '../../../src/relay/admin/event-stream.js'
-import { Gatherer } from '../../../src/relay/admin/gatherer.js'
-import type { Symptoms } from '../../../src/relay/admin/symptoms.js'
-import type { Fleet } from '../../../src/relay/core/fleet.js'
-import { FleetOfOne } from '../../../src/relay/engine/fleet-of-one.js'
+import type { Diagnostics } from '../../../src/relay/admin/diagnostics.js'
+import { EventStream } from '../../../src/relay/admin/live.js'
+import { SnapshotCollector } from '../../../src/relay/admin/snapshots.js'
+import type { Cluster } from '../../../src/relay/core/survey.js'
+import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 
 const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD }
-const SYMPTOMS: Symptoms = {
+const SYMPTOMS: Diagnostics = {
   startedAt: 0,
   clients: 0,
   lastFloor: null,
@@ -28,10 +28,10 @@ const BATCH = { type: 'position-batch', data: [] }
 const countAsked = (relay: Awaited<ReturnType<typeof startRelay>>) => {
   const { answers } = relay.relay
   const counter = { asked: 0 }
-  const answer = answers.to.bind(answers)
-  answers.to = (question, params) => {
-    if (question === 'adminFigures') counter.asked++
-    return answer(question, params)
+  const answer = answers.handle.bind(answers)
+  answers.handle = (survey, params) => {
+    if (survey === 'adminFigures') counter.asked++
+    return answer(survey, params)
   }
   return counter
 }
@@ -206,17 +206,17 @@ t.test('a page that does not read', async (t) => {
 })
 
 t.test('checks that a page could not take are told again, until it has them', async (t) => {
-  const fleet = Object.assign(new FleetOfOne(), {
+  const cluster = Object.assign(new SingleNodeCluster(), {
     ask: async () => [
       { node: 'one', answer: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, symptoms: SYMPTOMS } }
     ]
-  }) as unknown as Fleet
+  }) as unknown as Cluster
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-  const gatherer = new Gatherer({ fleet, nowMs: () => 0, log })
+  const collector = new SnapshotCollector({ fleet: cluster, nowMs: () => 0, log })
   let refusals = 1
   const told: string[] = []
   const done = new Promise<void>((resolve) => {
-    const leave = gatherer.add({
+    const leave = collector.add({
       send: (event) => {
         if (event.startsWith('event: frame') && told.length > 0) {
           leave()

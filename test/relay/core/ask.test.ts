@@ -100,7 +100,7 @@ t.test('presence', async (t) => {
         }
       }
     ])
-    bob.line.connection.lost()
+    bob.line.connection.connectionLost()
     t.same(ada.say({ id: 4, presence_stats: { channel: 'chat:1' } }), [
       { id: 4, presence_stats: { num_clients: 1, num_users: 1 } }
     ])

@@ -1,13 +1,13 @@
 import t from 'tap'
 import {
-  type ChannelKind,
-  channelKind,
+  channelNameError,
   isTooLong,
   isUserListed,
-  nameFault,
-  personalChannel
+  personalChannel,
+  type ResolvedChannel,
+  resolveChannel
 } from '../../../src/relay/core/channels.js'
-import { ReplyError } from '../../../src/relay/core/errors.js'
+import { ReplyError } from '../../../src/relay/core/codes.js'
 import { configOf } from '../../helper/relay-rules.js'
 
 const { channels: RULES } = configOf({
@@ -28,7 +28,7 @@ t.test('a channel name', async (t) => {
   ]
   for (const [name, namespace, isPrivate] of kinds) {
     t.test(`${name} is of ${namespace === null ? 'no namespace' : `the namespace "${namespace}"`}`, async (t) => {
-      const kind = channelKind(name, RULES)
+      const kind = resolveChannel(name, RULES)
 
       if (namespace === null) t.match(kind, { code: 102 })
       else t.match(kind, { namespace, isPrivate })
@@ -44,9 +44,9 @@ t.test('a channel name', async (t) => {
 
   t.test('is ASCII, or what its namespace says', async (t) => {
     const faultOf = (name: string): number | null => {
-      const kind = channelKind(name, RULES)
+      const kind = resolveChannel(name, RULES)
       if (kind instanceof ReplyError) return kind.code
-      return nameFault(name, kind as ChannelKind, RULES)?.code ?? null
+      return channelNameError(name, kind as ResolvedChannel, RULES)?.code ?? null
     }
 
     t.equal(faultOf('floor:7 a~'), null)

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { EngineFault } from '../../../src/relay/core/engine-fault.js'
+import { EngineError } from '../../../src/relay/core/broker.js'
 import { coreRelay, FakeSink, withNamespace } from '../../helper/relay-core.js'
 import { HMAC_SECRET } from '../../helper/relay-rules.js'
 
@@ -135,7 +135,7 @@ t.test('connect', async (t) => {
     t.equal(first.closed, null)
     t.equal(second.closed, null)
     t.equal(third.closed, '3504 connection limit')
-    first.line.connection.lost()
+    first.line.connection.connectionLost()
     t.equal(connected('42').closed, null, 'who leaves makes room')
     t.equal(relay.stats().users, 1)
   })
@@ -348,7 +348,7 @@ t.test('commands', async (t) => {
 
   t.test('are answered 100 where the engine fails, and the connection stays', async (t) => {
     const down = (): never => {
-      throw new EngineFault('down')
+      throw new EngineError('down')
     }
     const { connected, relay } = coreRelay(undefined, { history: { read: down, remove: down } })
     const client = connected('42')
@@ -364,10 +364,10 @@ t.test('commands', async (t) => {
     [
       'at once',
       () => {
-        throw new EngineFault('away')
+        throw new EngineError('away')
       }
     ],
-    ['later', async () => Promise.reject(new EngineFault('away'))]
+    ['later', async () => Promise.reject(new EngineError('away'))]
   ]
   for (const [how, read] of away) {
     t.test(

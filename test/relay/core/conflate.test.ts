@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { conflator } from '../../../src/relay/core/conflate.js'
+import { conflator } from '../../../src/relay/core/conflation.js'
 
 /** Null where either cannot be merged. */
 const mergeBy =

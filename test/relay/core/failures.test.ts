@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { HistoryPage, Publication } from '../../../src/relay/core/broker.js'
-import type { Disconnect } from '../../../src/relay/core/disconnect.js'
-import { EngineFault } from '../../../src/relay/core/engine-fault.js'
-import { NO_WATCH } from '../../../src/relay/core/watch.js'
+import { EngineError } from '../../../src/relay/core/broker.js'
+import type { Disconnect } from '../../../src/relay/core/codes.js'
+import { NO_METRICS } from '../../../src/relay/core/metrics.js'
 import { coreRelay, FakeSink, type Message } from '../../helper/relay-core.js'
 
 const CLOSED = '3004 internal server error'
@@ -18,7 +18,7 @@ const recorder = () => {
     failed,
     parts: {
       log: { info: () => undefined, warn: () => undefined, error: note },
-      watch: { ...NO_WATCH, unexpectedError: (source: string) => void failed.push(source) }
+      watch: { ...NO_METRICS, unexpectedError: (source: string) => void failed.push(source) }
     }
   }
 }
@@ -143,7 +143,9 @@ t.test('an error at the ping of one connection does not keep others from theirs'
 
 t.test('an error while a subscription goes live closes that connection', async (t) => {
   const tasks: (() => void)[] = []
-  const { client, token, publish, relay } = coreRelay(undefined, { afterReply: (task) => void tasks.push(task) })
+  const { client, token, publish, relay } = coreRelay(undefined, {
+    delayPushAfterReply: (task) => void tasks.push(task)
+  })
   const broken = new BrokenSink()
   const failing = client(broken)
   failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
@@ -202,7 +204,7 @@ t.test('an unknown namespace behind a valid channel in a token leaves nothing un
   t.match(connecting.say({ id: 1, connect: { token: token({ sub: '42', channels }) } }), [
     { id: 1, error: { code: 102 } }
   ])
-  for (const { refuse } of asked) refuse(new EngineFault('gone'))
+  for (const { refuse } of asked) refuse(new EngineError('gone'))
   // A rejection that nobody observes fails the test here.
   await setImmediate()
   t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
@@ -213,11 +215,11 @@ t.test('a token whose channels fail one after the other is answered once, when a
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
   connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2', 'floor:3'] }) } })
-  asked[0]?.refuse(new EngineFault('gone'))
+  asked[0]?.refuse(new EngineError('gone'))
   asked[1]?.give(PAGE)
   await setImmediate()
   t.same(connecting.heard(), [])
-  asked[2]?.refuse(new EngineFault('gone'))
+  asked[2]?.refuse(new EngineError('gone'))
   await setImmediate()
 
   t.match(connecting.heard(), [{ id: 1, error: { code: 100, temporary: true } }])
@@ -225,7 +227,7 @@ t.test('a token whose channels fail one after the other is answered once, when a
 })
 
 t.test('subscribing a user by the API', async (t) => {
-  const whom = { user: '42', client: '', session: '' }
+  const target = { user: '42', client: '', session: '' }
   const subscription = { channel: 'floor:7', expiresAt: 0, info: null, data: null, override: {}, recover: null }
 
   t.test('joins none of the connections where one of them is at its limit', async (t) => {
@@ -234,8 +236,8 @@ t.test('subscribing a user by the API', async (t) => {
     const [first, full] = [connected('42'), connected('42')]
     for (const channel of ['open:1', 'open:2']) full.say({ id: 2, subscribe: { channel } })
 
-    t.match(await relay.answers.to('subscribe', { whom, subscription }), { code: 106 })
-    for (const { refuse } of asked) refuse(new EngineFault('gone'))
+    t.match(await relay.answers.handle('subscribe', { target, subscription }), { code: 106 })
+    for (const { refuse } of asked) refuse(new EngineError('gone'))
     await setImmediate()
     t.same(first.heard(), [])
     t.equal(relay.stats().subscriptions, 2)
@@ -245,10 +247,10 @@ t.test('subscribing a user by the API', async (t) => {
     const { asked, history } = heldHistory()
     const { connected, relay } = coreRelay(undefined, { history })
     const clients = [connected('42'), connected('42')]
-    const answer = relay.answers.to('subscribe', { whom, subscription })
+    const answer = relay.answers.handle('subscribe', { target, subscription })
     asked[0]?.give(PAGE)
     await setImmediate()
-    asked[1]?.refuse(new EngineFault('gone'))
+    asked[1]?.refuse(new EngineError('gone'))
 
     await t.rejects(answer as Promise<unknown>, { name: 'EngineFault' })
     for (const client of clients) t.same(client.heard(), [])

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { Centrifuge } from 'centrifuge'
 import fc from 'fast-check'
 import t from 'tap'
-import { createDelta } from '../../../src/relay/core/fossil.js'
+import { createDelta } from '../../../src/relay/core/delta.js'
 
 // The official client's decoder, through its own door for JSON: where a delta is a text, this is how it is read.
 interface Codec {

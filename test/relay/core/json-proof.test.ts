@@ -1,12 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonObject } from '../../../src/relay/core/json-object.js'
-import { afterProvenValue, NO_VALUE } from '../../../src/relay/core/json-proof.js'
-import { afterBlanks } from '../../../src/relay/core/json-scan.js'
+import { INVALID, JsonObject, skipWhitespace, validateValue } from '../../../src/relay/core/json.js'
 
 const isProven = (json: Buffer): boolean => {
-  const end = afterProvenValue(json, afterBlanks(json, 0))
-  return end !== NO_VALUE && afterBlanks(json, end) === json.length
+  const end = validateValue(json, skipWhitespace(json, 0))
+  return end !== INVALID && skipWhitespace(json, end) === json.length
 }
 
 const isParsed = (json: Buffer): boolean => {

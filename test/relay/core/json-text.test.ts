@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { conflator } from '../../../src/relay/core/conflate.js'
-import { fieldText, onOneLine } from '../../../src/relay/core/json-text.js'
+import { conflator } from '../../../src/relay/core/conflation.js'
+import { fieldText, onOneLine } from '../../../src/relay/core/json.js'
 
 t.test('fieldText', async (t) => {
   const cases: [object: string, text: string | null, why: string][] = [

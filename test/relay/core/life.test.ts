@@ -87,9 +87,9 @@ t.test('a connection', async (t) => {
   t.test('is closed at once by the API with an expiry in the past', async (t) => {
     const { connected, relay, clock } = coreRelay()
     const [client, other] = [connected('42'), connected('43')]
-    const whom = { user: '42', client: '', session: '' }
+    const target = { user: '42', client: '', session: '' }
     const expiresAt = Math.floor(clock.nowMs / 1000) - 1
-    relay.answers.to('refresh', { whom, refresh: { isExpired: false, expiresAt, info: null } })
+    relay.answers.handle('refresh', { target, refresh: { isExpired: false, expiresAt, info: null } })
 
     t.equal(client.closed, '3005 connection expired')
     t.equal(other.closed, null)
@@ -125,7 +125,7 @@ t.test('a connection', async (t) => {
     const client = connected('42', { channels: ['chat:2'] })
     client.say({ id: 2, subscribe: { channel: 'chat:1' } })
     t.same(relay.stats(), { clients: 1, users: 1, channels: 2, subscriptions: 2 })
-    client.line.connection.lost()
+    client.line.connection.connectionLost()
 
     t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
     t.equal(

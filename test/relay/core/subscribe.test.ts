@@ -1,10 +1,10 @@
 import t from 'tap'
 import type { HistoryPage } from '../../../src/relay/core/broker.js'
-import { channelKind } from '../../../src/relay/core/channels.js'
-import { EngineFault } from '../../../src/relay/core/engine-fault.js'
-import { ReplyError } from '../../../src/relay/core/errors.js'
-import { tapChannel } from '../../../src/relay/core/tap.js'
-import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
+import { EngineError } from '../../../src/relay/core/broker.js'
+import { resolveChannel } from '../../../src/relay/core/channels.js'
+import { ReplyError } from '../../../src/relay/core/codes.js'
+import { observeChannel } from '../../../src/relay/core/relay.js'
+import { MemoryPresence } from '../../../src/relay/engine/memory.js'
 import { coreRelay, FakeSink, type Message, withNamespace } from '../../helper/relay-core.js'
 
 const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
@@ -380,8 +380,8 @@ t.test('a slow history', async (t) => {
     const { connected, give, deliver, settled, relay } = setUp()
     const client = connected('42')
     client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    const whom = { user: '42', client: '', session: '' }
-    await relay.answers.to('unsubscribe', { whom, channel: 'floor:7' })
+    const target = { user: '42', client: '', session: '' }
+    await relay.answers.handle('unsubscribe', { target, channel: 'floor:7' })
     t.same(client.heard(), [], 'a push before the reply would be followed by a success')
     deliver(1)
     give(page(0))
@@ -494,7 +494,7 @@ t.test('a slow history', async (t) => {
     const { connected, give, settled, relay } = setUp()
     const client = connected('42')
     client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    client.line.connection.lost()
+    client.line.connection.connectionLost()
     give(page(5))
     await settled()
 
@@ -591,7 +591,7 @@ t.test('an engine that takes its time to listen', async (t) => {
 
   t.test('and fails tells both, and leaves nothing behind', async (t) => {
     const { relay, clients, ready, settled } = setUp()
-    ready.reject(new EngineFault('gone'))
+    ready.reject(new EngineError('gone'))
     await settled()
 
     for (const client of clients) t.match(client.heard(), [{ id: 2, error: { code: 100, temporary: true } }])
@@ -604,7 +604,7 @@ t.test('an engine that is away', async (t) => {
     const { engine } = coreRelay()
     const state = { isAway: true, subscribed: 0 }
     const subscribe = async (): Promise<void> => {
-      if (state.isAway) throw new EngineFault('away')
+      if (state.isAway) throw new EngineError('away')
       state.subscribed++
     }
     const broker = Object.assign(Object.create(engine), {
@@ -613,10 +613,10 @@ t.test('an engine that is away', async (t) => {
       unsubscribe: () => undefined
     })
     const relay = coreRelay(undefined, { broker })
-    const kind = channelKind('floor:7', relay.relay.context.channels)
+    const kind = resolveChannel('floor:7', relay.relay.context.channelRules)
     if (kind instanceof ReplyError) throw new Error(kind.message)
     const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-    const look = () => tapChannel(relay.relay.context, 'floor:7', kind, () => undefined)
+    const look = () => observeChannel(relay.relay.context, 'floor:7', kind, () => undefined)
     return { ...relay, state, settled, look }
   }
 
@@ -802,7 +802,7 @@ t.test('a place in the stream', async (t) => {
     let top = 3
     const { connected, relay, pass } = coreRelay(undefined, {
       history: { read: () => ({ epoch: 'e', offset: top, publications: [] }), remove: () => undefined },
-      afterReply: (task) => void later.push(task)
+      delayPushAfterReply: (task) => void later.push(task)
     })
     const [first, second] = [connected('1'), connected('2')]
     first.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -830,7 +830,7 @@ t.test('a place in the stream', async (t) => {
       log: { info: say, warn: say, error: say },
       history: {
         read: () => {
-          if (isAway) throw new EngineFault('away')
+          if (isAway) throw new EngineError('away')
           return { epoch: 'e', offset: 3, publications: [] }
         },
         remove: () => undefined
@@ -841,13 +841,13 @@ t.test('a place in the stream', async (t) => {
     isAway = true
     relay.relay.context.hub.mayHaveMissed('floor:7')
     relay.pass(1)
-    t.ok(relay.relay.context.hub.channels.get('floor:7')?.isDoubtful)
+    t.ok(relay.relay.context.hub.channels.get('floor:7')?.mayHaveGap)
     t.match(client.say({ id: 3, subscribe: { channel: 'floor:8' } }), [
       { id: 3, error: { code: 100, temporary: true } }
     ])
     isAway = false
     relay.pass(1)
-    t.notOk(relay.relay.context.hub.channels.get('floor:7')?.isDoubtful)
+    t.notOk(relay.relay.context.hub.channels.get('floor:7')?.mayHaveGap)
     t.same(lines, [], 'the engine tells its outages itself')
   })
 

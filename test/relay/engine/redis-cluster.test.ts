@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { Answers } from '../../../src/relay/core/fleet.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import { channelTag, slotOfTag } from '../../../src/relay/engine/redis/slots.js'
+import { SurveyHandlers } from '../../../src/relay/core/survey.js'
+import { hashSlot, hashTag } from '../../../src/relay/engine/redis/names.js'
 import { eventually } from '../../helper/eventually.js'
 import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
@@ -40,7 +40,7 @@ const twoNodes = async (t: Test, channels: readonly string[]) => {
 const channelAt = (server: number): string => {
   const size = 16_384 / 3
   for (let n = 0; ; n++) {
-    const slot = slotOfTag(channelTag(`ns:${n}`))
+    const slot = hashSlot(hashTag(`ns:${n}`))
     if (slot >= server * size + 1 && slot < (server + 1) * size - 1) return `ns:${n}`
   }
 }
@@ -50,7 +50,7 @@ t.test('slots', async (t) => {
     const [redis] = cluster.redis
     for (const channel of ['a', 'floor:7', '}', '{', 'a}b', '{a}', 'é', '']) {
       const key = `x{:${channel}}place`
-      t.equal(slotOfTag(channelTag(channel)), await redis?.call('CLUSTER', 'KEYSLOT', key), key)
+      t.equal(hashSlot(hashTag(channel)), await redis?.call('CLUSTER', 'KEYSLOT', key), key)
     }
   })
 })
@@ -80,8 +80,8 @@ t.test('channels on all servers of a cluster', async (t) => {
 t.test('a command is confirmed by every node on a cluster, and applied once at each', async (t) => {
   const { listening, publishing } = await twoNodes(t, [])
   const applied: string[] = []
-  const answersOf = (node: string): Answers => {
-    const answers = new Answers()
+  const answersOf = (node: string): SurveyHandlers => {
+    const answers = new SurveyHandlers()
     answers.set('disconnect', () => {
       applied.push(node)
       return null
@@ -89,20 +89,20 @@ t.test('a command is confirmed by every node on a cluster, and applied once at e
     return answers
   }
   const missed = (): void => void t.fail('no command is missed')
-  await listening.engine.fleet.start('one', answersOf('one'), missed)
-  await publishing.engine.fleet.start('other', answersOf('other'), missed)
-  const whom = { user: 'u', client: '', session: '' }
-  const params = { whom, spared: [], code: 3503, reason: 'force disconnect' }
+  await listening.engine.cluster.start('one', answersOf('one'), missed)
+  await publishing.engine.cluster.start('other', answersOf('other'), missed)
+  const target = { user: 'u', client: '', session: '' }
+  const params = { target, whitelist: [], code: 3503, reason: 'force disconnect' }
 
-  t.match(await listening.engine.fleet.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
-  t.match(await publishing.engine.fleet.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
+  t.match(await listening.engine.cluster.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
+  t.match(await publishing.engine.cluster.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
   t.same(applied.sort(), ['one', 'one', 'other', 'other'])
 })
 
 t.test('a slot that moves to another server', async (t) => {
   t.test('takes its subscribers along, who are told that something may be missing', async (t) => {
     const channel = channelAt(0)
-    const slot = slotOfTag(channelTag(channel))
+    const slot = hashSlot(hashTag(channel))
     const { delivered, publish, insist } = await twoNodes(t, [channel])
     await publish(channel, '1')
     await delivered.until(1)
@@ -126,10 +126,10 @@ t.test('a broadcast reaches a channel whose slot another server has by now', asy
   const channels = Array.from({ length: 200 }, (_, n) => `moving:${n}`)
   const [from, to] = cluster.redis as [Redis, Redis]
   const moved = channels.find((channel) => {
-    const slot = slotOfTag(channelTag(channel))
+    const slot = hashSlot(hashTag(channel))
     return slot > 1 && slot < 16_384 / 3 - 1
   }) as string
-  const slot = slotOfTag(channelTag(moved))
+  const slot = hashSlot(hashTag(moved))
   const { publishing } = await twoNodes(t, [])
   const targets = channels.map((channel) => ({ channel, options: KEPT }))
   const broadcast = async (data: string) => publishing.broker.publishToMany?.(targets, { ...PLAIN_PUBLICATION, data })

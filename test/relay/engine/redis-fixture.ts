@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import type { Engine, EngineWatch } from '../../../src/relay/engine/engine.js'
+import type { Engine, EngineMetrics } from '../../../src/relay/engine/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
-import { FLEET_TIMES, type FleetTimes } from '../../../src/relay/engine/redis/redis-fleet.js'
+import { CLUSTER_TIMINGS, type ClusterTimings } from '../../../src/relay/engine/redis/cluster.js'
 import type { Teardown } from '../../helper/child.js'
 import type { EngineUnderTest } from './contract.js'
 
 /** Counts what an engine says of itself, and keeps its log. */
-export class EngineRecord implements EngineWatch {
+export class EngineRecord implements EngineMetrics {
   lost = 0
   refused = 0
   strange = 0
@@ -17,11 +17,11 @@ export class EngineRecord implements EngineWatch {
     this.lost++
   }
 
-  engineRefused(): void {
+  engineError(): void {
     this.refused++
   }
 
-  engineStrange(): void {
+  engineMalformedMessage(): void {
     this.strange++
   }
 
@@ -46,7 +46,7 @@ export interface RedisEngineUnderTest extends EngineUnderTest {
 export interface RedisEngineOptions {
   readonly prefix?: string
   readonly presenceTtlMs?: number
-  readonly fleetTimes?: FleetTimes
+  readonly fleetTimes?: ClusterTimings
   readonly startWithinMs?: number
 }
 
@@ -57,17 +57,17 @@ export const redisEngine = (
   {
     prefix = `test-${randomUUID()}`,
     presenceTtlMs = 60_000,
-    fleetTimes = FLEET_TIMES,
+    fleetTimes = CLUSTER_TIMINGS,
     startWithinMs = 10_000
   }: RedisEngineOptions = {}
 ): RedisEngineUnderTest => {
   const record = new EngineRecord()
   const engine = buildRedisEngine(
-    { url, prefix, presenceTtlMs, fleetTimes, startWithinMs },
-    { nowMs: Date.now, log: record.log, watch: record }
+    { url, prefix, presenceTtlMs, clusterTimings: fleetTimes, startWithinMs },
+    { nowMs: Date.now, log: record.log, metrics: record }
   )
   const close = (): void => {
-    void engine.fleet.close()
+    void engine.cluster.close()
     void engine.close()
   }
   t.teardown(close)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { EngineFault } from '../../../src/relay/core/engine-fault.js'
+import { EngineError } from '../../../src/relay/core/broker.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis, type TestRedis } from '../../helper/redis.js'
@@ -41,18 +41,18 @@ t.test('a Redis that dies', async (t) => {
 
   t.test('fails whatever is asked for at once, and is told once', async (t) => {
     const began = performance.now()
-    await t.rejects(publish('2'), EngineFault)
-    await t.rejects(publish('2', 'ns:1', PLAIN), EngineFault)
-    await t.rejects(Promise.resolve(broker.subscribe('ns:2')), EngineFault)
-    await t.rejects(Promise.resolve(history.read('ns:1', ALL, KEPT)), EngineFault)
-    await t.rejects(Promise.resolve(presence.read('ns:1')), EngineFault)
-    await t.rejects(Promise.resolve(presence.add('ns:1', 'c', 'u', '{}')), EngineFault)
-    await t.rejects(Promise.resolve(broker.subscribe('ns:1')), EngineFault, 'a known channel is not confirmed either')
+    await t.rejects(publish('2'), EngineError)
+    await t.rejects(publish('2', 'ns:1', PLAIN), EngineError)
+    await t.rejects(Promise.resolve(broker.subscribe('ns:2')), EngineError)
+    await t.rejects(Promise.resolve(history.read('ns:1', ALL, KEPT)), EngineError)
+    await t.rejects(Promise.resolve(presence.read('ns:1')), EngineError)
+    await t.rejects(Promise.resolve(presence.add('ns:1', 'c', 'u', '{}')), EngineError)
+    await t.rejects(Promise.resolve(broker.subscribe('ns:1')), EngineError, 'a known channel is not confirmed either')
     t.notOk(broker.isDelivering('ns:1'))
     t.ok(performance.now() - began < BOUND_MS)
-    t.same(await engine.fleet.ask('info', null), [], 'a fleet that was not started answers nothing')
-    const whom = { user: 'u', client: '', session: '' }
-    const { isConfirmed } = await engine.fleet.apply('unsubscribe', { whom, channel: '' })
+    t.same(await engine.cluster.survey('info', null), [], 'a fleet that was not started answers nothing')
+    const target = { user: 'u', client: '', session: '' }
+    const { isConfirmed } = await engine.cluster.apply('unsubscribe', { target, channel: '' })
     t.notOk(isConfirmed, 'and confirms nothing')
     t.equal(record.lost, 1)
     t.equal(record.lines.filter((line) => line.startsWith('Redis is away')).length, 1)
@@ -86,7 +86,7 @@ t.test('a Redis that stands still', async (t) => {
   await delivered.until(1)
   redis.pause()
   const began = performance.now()
-  await t.rejects(publish('2'), EngineFault)
+  await t.rejects(publish('2'), EngineError)
   t.ok(performance.now() - began < BOUND_MS, 'nobody waits for ever')
   redis.resume()
   await eventually(() => engine.isReady)
@@ -127,7 +127,7 @@ t.test('a replica that takes over', async (t) => {
 
   t.test('is refused while it is a replica', async (t) => {
     await eventually(() => record.lines.some((line) => line.startsWith('Redis is away')))
-    await t.rejects(publish('2'), EngineFault)
+    await t.rejects(publish('2'), EngineError)
     t.notOk(engine.isReady)
   })
 
@@ -159,7 +159,7 @@ t.test('a replica that takes over', async (t) => {
 
   t.test('is left again when it is made a replica under our eyes', async (t) => {
     await replica.replicaof('127.0.0.1', first.port)
-    await t.rejects(publish('4'), EngineFault)
+    await t.rejects(publish('4'), EngineError)
     await eventually(() => !engine.isReady)
     await replica.replicaof('NO', 'ONE')
     await eventually(() => engine.isReady)
@@ -203,8 +203,8 @@ t.test('a Redis with other things in it', async (t) => {
       async (t) => {
         const channel = `wrong:${index}`
         await write(`${prefix}{:${channel}}${key}`)
-        await publish('1', channel).catch((error) => t.type(error, EngineFault))
-        await Promise.resolve(history.read(channel, ALL, KEPT)).catch((error) => t.type(error, EngineFault))
+        await publish('1', channel).catch((error) => t.type(error, EngineError))
+        await Promise.resolve(history.read(channel, ALL, KEPT)).catch((error) => t.type(error, EngineError))
         t.ok((await publish('2', 'ns:1')).offset)
       }
     )
@@ -246,8 +246,8 @@ t.test('a Redis with other things in it', async (t) => {
 
   t.test('refuses presence that is not ours', async (t) => {
     await foreign.set(`${prefix}{:ns:3}presence`, 'garbage')
-    await t.rejects(Promise.resolve(presence.add('ns:3', 'c', 'u', '{}')), EngineFault)
-    await t.rejects(Promise.resolve(presence.count('ns:3')), EngineFault)
+    await t.rejects(Promise.resolve(presence.add('ns:3', 'c', 'u', '{}')), EngineError)
+    await t.rejects(Promise.resolve(presence.count('ns:3')), EngineError)
   })
 
   t.test('carries a very large publication, and a name with braces', async () => {
@@ -260,7 +260,7 @@ t.test('a Redis with other things in it', async (t) => {
   t.test('without memory refuses to publish, says so now and then, and goes on when it has some', async (t) => {
     await foreign.config('SET', 'maxmemory', '1')
     await t.rejects(publish('3'), /OOM/)
-    await t.rejects(publish('3'), EngineFault)
+    await t.rejects(publish('3'), EngineError)
     t.ok(record.refused >= 2)
     t.equal(record.lines.filter((line) => line.includes('OOM')).length <= 1, true)
     await foreign.config('SET', 'maxmemory', '0')

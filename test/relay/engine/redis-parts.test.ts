@@ -2,17 +2,16 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { addressName, redisAddresses } from '../../../src/relay/engine/redis/address.js'
+import { NodeLeases, parseClusterMessage } from '../../../src/relay/engine/redis/cluster.js'
 import {
   decodeBody,
   decodeMessages,
   encodeBody,
   encodeJoinOrLeave,
-  unplaced
-} from '../../../src/relay/engine/redis/envelope.js'
-import { readFleetMessage } from '../../../src/relay/engine/redis/fleet-messages.js'
+  withoutPosition
+} from '../../../src/relay/engine/redis/engine.js'
 import { RedisNames } from '../../../src/relay/engine/redis/names.js'
-import { Neighbours } from '../../../src/relay/engine/redis/neighbours.js'
-import { Ring } from '../../../src/relay/engine/redis/ring.js'
+import { Ring } from '../../../src/relay/engine/redis/topology.js'
 
 t.test('an envelope', async (t) => {
   const text = fc.json()
@@ -21,7 +20,7 @@ t.test('an envelope', async (t) => {
       fc.property(text, fc.option(text), fc.option(text), fc.boolean(), fc.nat(), (data, info, tags, delta, time) => {
         const publication = { ...PLAIN_PUBLICATION, data, info, tags, delta }
         const found = { data, info, tags, delta, time }
-        t.match(decodeMessages(unplaced(encodeBody(publication, time)))[0], {
+        t.match(decodeMessages(withoutPosition(encodeBody(publication, time)))[0], {
           kind: 'publication',
           epoch: '',
           publication: { ...found, offset: 0 }
@@ -86,7 +85,7 @@ t.test('an envelope', async (t) => {
         decodeMessages(`p1,e,${message.length},${message}`)
         decodeMessages(`p1,e,9,${message}`)
         decodeBody(message, 1)
-        t.equal(readFleetMessage(message), null)
+        t.equal(parseClusterMessage(message), null)
       })
     )
   })
@@ -102,11 +101,11 @@ t.test('a message between nodes', async (t) => {
   ]
   for (const message of good) {
     t.test(`is read: ${message.kind}`, async (t) => {
-      t.same(readFleetMessage(JSON.stringify(message)), message)
+      t.same(parseClusterMessage(JSON.stringify(message)), message)
       for (const name of Object.keys(message)) {
-        t.equal(readFleetMessage(JSON.stringify({ ...message, [name]: undefined })), null, `not without ${name}`)
+        t.equal(parseClusterMessage(JSON.stringify({ ...message, [name]: undefined })), null, `not without ${name}`)
         t.equal(
-          readFleetMessage(JSON.stringify({ ...message, [name]: {} })) === null,
+          parseClusterMessage(JSON.stringify({ ...message, [name]: {} })) === null,
           name !== 'params' && name !== 'answer'
         )
       }
@@ -115,7 +114,7 @@ t.test('a message between nodes', async (t) => {
 
   t.test('is none where it has no kind of ours', async (t) => {
     for (const text of ['null', '1', '[]', '{}', '{"kind":"constructor"}', '{"kind":"__proto__"}', '{']) {
-      t.equal(readFleetMessage(text), null)
+      t.equal(parseClusterMessage(text), null)
     }
   })
 })
@@ -123,17 +122,17 @@ t.test('a message between nodes', async (t) => {
 t.test('a node that says nothing for the time of its lease', async (t) => {
   t.test('has left', async (t) => {
     let nowMs = 0
-    const neighbours = new Neighbours(7_000, () => nowMs)
-    neighbours.heard('a')
+    const leases = new NodeLeases(7_000, () => nowMs)
+    leases.heard('a')
     nowMs = 4_000
-    neighbours.heard('b')
+    leases.heard('b')
     nowMs = 7_000
-    t.same(neighbours.nodes, ['a', 'b'])
+    t.same(leases.nodes, ['a', 'b'])
     nowMs = 7_001
-    t.same(neighbours.nodes, ['b'])
-    neighbours.left('b')
+    t.same(leases.nodes, ['b'])
+    leases.left('b')
 
-    t.same(neighbours.nodes, [])
+    t.same(leases.nodes, [])
   })
 })
 
@@ -146,14 +145,14 @@ t.test('a ring of servers', async (t) => {
     const owners = ownersIn(new Ring(servers))
     t.same(ownersIn(new Ring(servers.toReversed())), owners)
     for (const { name } of servers) {
-      const share = owners.filter((owner) => owner === name).length / channels.length
+      const share = owners.filter((primary) => primary === name).length / channels.length
       t.ok(share > 0.18 && share < 0.32, `${name} has ${share}`)
     }
   })
 
   t.test('moves only the channels of a server that leaves', async (t) => {
     const [before, after] = [ownersIn(new Ring(servers)), ownersIn(new Ring(servers.slice(1)))]
-    t.ok(before.every((owner, index) => owner === 'a:1' || owner === after[index]))
+    t.ok(before.every((primary, index) => primary === 'a:1' || primary === after[index]))
   })
 })
 

@@ -1,26 +1,25 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import type { Link } from '../../../src/relay/workers/link.js'
-import { OwnedEngine } from '../../../src/relay/workers/owned-engine.js'
-import { OwnedPresence } from '../../../src/relay/workers/owned-presence.js'
+import type { IpcChannel } from '../../../src/relay/workers/ipc.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/user-connections.js'
+import { WorkerEngine, WorkerPresenceClient } from '../../../src/relay/workers/worker-engine.js'
 import { startOwner } from '../../helper/owner-process.js'
 import { engineContract, KEPT } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
 
-const owner = await startOwner(t)
-const [link] = owner.links as [Link, Link]
+const primary = await startOwner(t)
+const [ipc] = primary.links as [IpcChannel, IpcChannel]
 
 const workerEngine = async () => {
-  await owner.order({ kind: 'fresh', patienceMs: 60_000 })
-  const engine = new OwnedEngine(link)
+  await primary.order({ kind: 'fresh', patienceMs: 60_000 })
+  const engine = new WorkerEngine(ipc)
   return {
     broker: engine,
     history: engine,
-    presence: new OwnedPresence(link),
-    userConnections: new WorkerUserConnections(link),
-    pass: (ms: number) => owner.order({ kind: 'pass', ms })
+    presence: new WorkerPresenceClient(ipc),
+    userConnections: new WorkerUserConnections(ipc),
+    pass: (ms: number) => primary.order({ kind: 'pass', ms })
   }
 }
 
@@ -29,7 +28,7 @@ engineModel('the engine of a worker', workerEngine, { runs: 50 })
 
 t.test('a broadcast of 0.5 MB to 400 channels goes once from the worker to the primary', async (t) => {
   const { broker } = await workerEngine()
-  const [stream] = owner.streams as [Socket, Socket]
+  const [stream] = primary.streams as [Socket, Socket]
   const before = stream.bytesWritten
   const targets = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: KEPT }))
   const results = await broker.publishToMany(targets, {

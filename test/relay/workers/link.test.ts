@@ -1,14 +1,12 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import t from 'tap'
-import { Answers } from '../../../src/relay/core/fleet.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import type { FrameReader } from '../../../src/relay/workers/frame-reader.js'
-import { FrameSplitter } from '../../../src/relay/workers/frame-splitter.js'
-import { FrameWriter } from '../../../src/relay/workers/frame-writer.js'
-import { type Link, LinkBroken } from '../../../src/relay/workers/link.js'
-import { OwnedEngine } from '../../../src/relay/workers/owned-engine.js'
-import { WorkerFleet } from '../../../src/relay/workers/worker-fleet.js'
+import { SurveyHandlers } from '../../../src/relay/core/survey.js'
+import type { FrameReader } from '../../../src/relay/workers/ipc.js'
+import { FrameSplitter, FrameWriter, type IpcChannel, IpcClosed } from '../../../src/relay/workers/ipc.js'
+import { WorkerCluster } from '../../../src/relay/workers/survey.js'
+import { WorkerEngine } from '../../../src/relay/workers/worker-engine.js'
 import { startOwner } from '../../helper/owner-process.js'
 
 const TEXTS = ['', 'floor:1', 'å€😀\u0000"\n', 'x'.repeat(200_000), 'é'.repeat(70_000)]
@@ -67,9 +65,9 @@ t.test('frames', async (t) => {
 })
 
 t.test('a link', async (t) => {
-  const owner = await startOwner(t)
-  const [link, other] = owner.links as [Link, Link]
-  const engine = new OwnedEngine(link)
+  const primary = await startOwner(t)
+  const [ipc, other] = primary.links as [IpcChannel, IpcChannel]
+  const engine = new WorkerEngine(ipc)
   const publish = (data: string): Promise<unknown> =>
     Promise.resolve(engine.publish('ns:1', { ...PLAIN_PUBLICATION, data }, HISTORY))
 
@@ -96,28 +94,28 @@ t.test('a link', async (t) => {
   })
 
   t.test('is done without a node that stays silent', async (t) => {
-    await owner.order({ kind: 'fresh', patienceMs: 200 })
-    const answers = (answer: () => Promise<boolean>): Answers => {
-      const all = new Answers()
+    await primary.order({ kind: 'fresh', patienceMs: 200 })
+    const answers = (answer: () => Promise<boolean>): SurveyHandlers => {
+      const all = new SurveyHandlers()
       all.set('emulate', answer)
       return all
     }
-    const fleet = new WorkerFleet(link)
-    await fleet.start(
+    const cluster = new WorkerCluster(ipc)
+    await cluster.start(
       'here',
       answers(async () => true)
     )
-    await new WorkerFleet(other).start(
+    await new WorkerCluster(other).start(
       'silent',
       answers(() => new Promise(() => undefined))
     )
     const params = { session: 's', data: '' }
-    t.same(await fleet.ask('emulate', params), [{ node: 'here', answer: true }])
-    t.equal(await fleet.askOne('silent', 'emulate', params), null)
-    t.equal(await fleet.askOne('nowhere', 'emulate', params), null)
-    t.equal(fleet.size, 2)
+    t.same(await cluster.survey('emulate', params), [{ node: 'here', answer: true }])
+    t.equal(await cluster.surveyNode('silent', 'emulate', params), null)
+    t.equal(await cluster.surveyNode('nowhere', 'emulate', params), null)
+    t.equal(cluster.size, 2)
     await t.rejects(
-      link.ask(
+      ipc.request(
         'stop',
         () => undefined,
         () => undefined
@@ -127,24 +125,24 @@ t.test('a link', async (t) => {
   })
 
   t.test('that carries nonsense is closed, and no other', async (t) => {
-    const fault = once(owner.child, 'message')
-    const stream = owner.streams[1] as Duplex
+    const fault = once(primary.child, 'message')
+    const stream = primary.streams[1] as Duplex
     // A kind that there is not, and then a length that no frame has: a shorter one would be waited for.
     stream.write(Buffer.concat([Buffer.from([12, 0, 0, 0, 250]), Buffer.alloc(64, 0xff)]))
     t.match(await fault, [/RangeError/])
     await other.closed
-    await t.rejects(new OwnedEngine(other).subscribe('ns:1'), LinkBroken)
+    await t.rejects(new WorkerEngine(other).subscribe('ns:1'), IpcClosed)
     t.match(await publish('1'), { offset: 1 })
   })
 
   t.test('whose other end dies fails what waits', async (t) => {
-    process.kill(owner.child.pid as number, 'SIGSTOP')
+    process.kill(primary.child.pid as number, 'SIGSTOP')
     const waiting = publish('2')
-    const failed = t.rejects(waiting, LinkBroken)
-    owner.child.kill('SIGKILL')
+    const failed = t.rejects(waiting, IpcClosed)
+    primary.child.kill('SIGKILL')
     await failed
-    await link.closed
-    await t.rejects(publish('3'), LinkBroken)
-    t.same(await new WorkerFleet(link).ask('info', null), [], 'a fleet never fails')
+    await ipc.closed
+    await t.rejects(publish('3'), IpcClosed)
+    t.same(await new WorkerCluster(ipc).survey('info', null), [], 'a fleet never fails')
   })
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MergedMetrics } from '../../../src/relay/workers/merged-metrics.js'
+import { MergedMetrics } from '../../../src/relay/workers/metrics.js'
 
 const family = (name: string, type: string, ...lines: string[]): string =>
   `# HELP ${name} About ${name}.\n# TYPE ${name} ${type}\n${lines.map((line) => `${line}\n`).join('')}\n`

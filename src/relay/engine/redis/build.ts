@@ -1,11 +1,11 @@
-import type { Engine, EngineParts } from '../engine.js'
+import type { Engine, EngineDependencies } from '../engine.js'
 import { redisAddresses } from './address.js'
-import { Bus } from './bus.js'
+import { RedisBus } from './bus.js'
+import { CLUSTER_TIMINGS, type ClusterTimings, RedisCluster } from './cluster.js'
+import { RedisEngine } from './engine.js'
 import { RedisNames } from './names.js'
-import { RedisEngine } from './redis-engine.js'
-import { FLEET_TIMES, type FleetTimes, RedisFleet } from './redis-fleet.js'
-import { RedisPresence } from './redis-presence.js'
-import { RedisUserConnections } from './redis-user-connections.js'
+import { RedisPresence } from './presence.js'
+import { RedisUserConnections } from './user-connections.js'
 
 /** A Redis that is started together with the relay may take a while. */
 const START_WITHIN_MS = 10_000
@@ -15,15 +15,27 @@ export interface RedisOptions {
   readonly url: string
   readonly prefix: string
   readonly presenceTtlMs: number
-  readonly fleetTimes?: FleetTimes
+  readonly clusterTimings?: ClusterTimings
   readonly startWithinMs?: number
 }
 
 export const buildRedisEngine = (
-  { url, prefix, presenceTtlMs, fleetTimes = FLEET_TIMES, startWithinMs = START_WITHIN_MS }: RedisOptions,
-  { nowMs, log, watch }: EngineParts
+  {
+    url,
+    prefix,
+    presenceTtlMs,
+    clusterTimings: fleetTimes = CLUSTER_TIMINGS,
+    startWithinMs = START_WITHIN_MS
+  }: RedisOptions,
+  { nowMs, log, metrics }: EngineDependencies
 ): Engine => {
-  const bus = new Bus({ addresses: redisAddresses(url), names: new RedisNames(prefix), log, watch, startWithinMs })
+  const bus = new RedisBus({
+    addresses: redisAddresses(url),
+    names: new RedisNames(prefix),
+    log,
+    watch: metrics,
+    startWithinMs
+  })
   const engine = new RedisEngine(bus, nowMs)
   const presence = new RedisPresence(bus, presenceTtlMs)
   const userConnections = new RedisUserConnections(bus)
@@ -31,7 +43,7 @@ export const buildRedisEngine = (
     broker: engine,
     history: engine,
     presence,
-    fleet: new RedisFleet(bus, log, fleetTimes),
+    cluster: new RedisCluster(bus, log, fleetTimes),
     userConnections,
     get isReady() {
       return bus.isReady

@@ -1,39 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import type { Position } from '../../core/broker.js'
-import type { Log } from '../../core/context.js'
-import { EngineFault } from '../../core/engine-fault.js'
-import type { MaybePromise } from '../../core/maybe-promise.js'
-import type { EngineWatch } from '../engine.js'
+import type { MaybePromise, Position } from '../../core/broker.js'
+import { EngineError } from '../../core/broker.js'
+import type { Log } from '../../core/relay.js'
+import type { EngineMetrics } from '../engine.js'
 import type { RedisAddress } from './address.js'
-import { ClusterServers } from './cluster-servers.js'
+import { type BroadcastBody, type BroadcastTarget, broadcastAt, byShard } from './broadcast.js'
 import { Moved } from './command-link.js'
-import { isClusterAt } from './discovery.js'
-import { IndependentServers } from './independent-servers.js'
+import type { StoredPublication } from './engine.js'
 import { Ledger } from './ledger.js'
 import type { RedisNames } from './names.js'
-import type { OpenShard, Placement } from './placement.js'
-import type { KeptPublication } from './publish-bursts.js'
-import { type BroadcastBody, type BroadcastTarget, broadcastAt, byShard } from './redis-broadcast.js'
 import type { Script } from './scripts.js'
 import { Shard } from './shard.js'
 import { Topics } from './topics.js'
+import type { OpenShard, Placement } from './topology.js'
+import { ClusterServers, IndependentServers, isClusterAt } from './topology.js'
 
 const LOOK_MS = 20
 const LEDGER = 'ledger'
 /** What no waiting mends. */
-const FATAL = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
+const NON_RETRYABLE = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
 
-export interface BusParts {
+export interface RedisBusDependencies {
   readonly addresses: readonly RedisAddress[]
   readonly names: RedisNames
   readonly log: Log
-  readonly watch: EngineWatch
+  readonly watch: EngineMetrics
   /** How long the servers may take to be there at the start. */
   readonly startWithinMs: number
 }
 
-export interface ChannelListener {
+export interface MessageListener {
   /** False for a message that is not of our making. */
   message(channel: string, message: string): boolean
   mayHaveMissed(channel: string): void
@@ -46,18 +43,18 @@ export interface ChannelTarget extends BroadcastTarget {
 }
 
 /** All servers as one: finds the one that keeps a channel, and again where it has moved. */
-export class Bus {
+export class RedisBus {
   readonly names: RedisNames
-  readonly #parts: BusParts
+  readonly #parts: RedisBusDependencies
   readonly #id = randomUUID()
   readonly #topics: Topics
   #placement: Placement | null = null
   #ledgerKeys: readonly string[] = []
-  #listener: ChannelListener | null = null
+  #listener: MessageListener | null = null
   readonly #services = new Map<string, (message: string) => void>()
   readonly #changed = new Set<() => void>()
 
-  constructor(parts: BusParts) {
+  constructor(parts: RedisBusDependencies) {
     this.names = parts.names
     this.#parts = parts
     this.#topics = new Topics({
@@ -76,7 +73,7 @@ export class Bus {
   }
 
   /** Called once, before `start`. */
-  listen(listener: ChannelListener): void {
+  listen(listener: MessageListener): void {
     this.#listener = listener
   }
 
@@ -89,14 +86,14 @@ export class Bus {
   async start(): Promise<void> {
     const { addresses, startWithinMs } = this.#parts
     const deadline = performance.now() + startWithinMs
-    const isCluster = await isClusterAt(addresses, (fault) => FATAL.test(fault) || performance.now() > deadline)
+    const isCluster = await isClusterAt(addresses, (fault) => NON_RETRYABLE.test(fault) || performance.now() > deadline)
     const placement: Placement = isCluster
       ? new ClusterServers(addresses, this.#openShard, () => this.#topics.follow())
       : new IndependentServers(addresses, this.#openShard)
     this.#placement = placement
     this.#ledgerKeys = isCluster ? [] : [this.names.service(LEDGER)]
     while (!placement.isReady) {
-      if (FATAL.test(placement.fault) || performance.now() > deadline) {
+      if (NON_RETRYABLE.test(placement.fault) || performance.now() > deadline) {
         const { fault } = placement
         this.close()
         throw new Error(fault)
@@ -127,7 +124,7 @@ export class Bus {
     return this.#at(channel, (shard) => shard.commands.runScript(script, keys, args(shard)))
   }
 
-  publishKept(channel: string, channelArguments: readonly string[], publication: KeptPublication): Promise<string> {
+  publishKept(channel: string, channelArguments: readonly string[], publication: StoredPublication): Promise<string> {
     const name = this.names.channel(channel)
     return this.#at(channel, ({ commands }) => commands.publishKept(name, channelArguments, publication))
   }
@@ -136,15 +133,15 @@ export class Bus {
   async publishToMany(
     targets: readonly ChannelTarget[],
     body: BroadcastBody
-  ): Promise<readonly (string | EngineFault)[]> {
-    const answers: (string | EngineFault)[] = []
+  ): Promise<readonly (string | EngineError)[]> {
+    const answers: (string | EngineError)[] = []
     const shardOf = (channel: string): Shard => this.#shardOf(channel)
     const channels = targets.map(({ channel }) => channel)
     const shards = await byShard(channels, shardOf, (index, fault) => (answers[index] = fault))
     const publishAt = async ([shard, indexes]: readonly [Shard, readonly number[]]): Promise<void> => {
       const here = indexes.map((index) => targets[index] as ChannelTarget)
       const known = await broadcastAt(shard, here, body)
-      for (const [at, index] of indexes.entries()) answers[index] = known[at] as string | EngineFault
+      for (const [at, index] of indexes.entries()) answers[index] = known[at] as string | EngineError
     }
     await Promise.all([...shards].map(publishAt))
     return answers
@@ -160,14 +157,14 @@ export class Bus {
   }
 
   /** Listens to what nodes tell each other. */
-  hear(service: string, listener: (message: string) => void): MaybePromise<void> {
+  listenToService(service: string, listener: (message: string) => void): MaybePromise<void> {
     const name = this.names.service(service)
     this.#services.set(name, listener)
     return this.#topics.subscribe(name)
   }
 
   /** Whether this node can tell the others something; it may be deaf itself. */
-  get canTell(): boolean {
+  get canReachServices(): boolean {
     return this.serviceShards.some(({ commands }) => commands.isOpen)
   }
 
@@ -192,16 +189,16 @@ export class Bus {
     }
   }
 
-  async tell(service: string, message: string): Promise<void> {
+  async publishToService(service: string, message: string): Promise<void> {
     const shards = this.serviceShards
     const shard = shards.find(({ isReady }) => isReady) ?? shards.find(({ commands }) => commands.isOpen)
-    if (shard === undefined) throw new EngineFault('no Redis is there')
+    if (shard === undefined) throw new EngineError('no Redis is there')
     await shard.publish(this.names.service(service), message)
   }
 
   /** Something came that no relay of ours sent. */
-  strange(): void {
-    this.#parts.watch.engineStrange()
+  malformedMessage(): void {
+    this.#parts.watch.engineMalformedMessage()
   }
 
   close(): void {
@@ -221,7 +218,7 @@ export class Bus {
   }
 
   #shardOf(channel: string): Shard {
-    if (this.#placement === null) throw new EngineFault('the engine has not been started')
+    if (this.#placement === null) throw new EngineError('the engine has not been started')
     return this.#placement.shardOf(channel)
   }
 
@@ -270,6 +267,6 @@ export class Bus {
   #hear(name: string, message: string): void {
     const channel = this.names.channelOf(name)
     if (channel === null) this.#services.get(name)?.(message)
-    else if (this.#listener !== null && !this.#listener.message(channel, message)) this.strange()
+    else if (this.#listener !== null && !this.#listener.message(channel, message)) this.malformedMessage()
   }
 }

@@ -1,15 +1,40 @@
 import { Command, type Redis } from 'ioredis'
-import { EngineFault } from '../../core/engine-fault.js'
+import { EngineError } from '../../core/broker.js'
 import { addressName, type RedisAddress } from './address.js'
-import { faultText, openConnection } from './connection.js'
+import { PublishBatcher, type StoredPublication } from './engine.js'
 import type { Ledger, RunScript } from './ledger.js'
-import { type KeptPublication, PublishBursts } from './publish-bursts.js'
-import { PUBLISH_KEPT, RESULT_KNOWN_MS, SCRIPTS, type Script } from './scripts.js'
-import { serverInfo } from './server-info.js'
-import { TurnCork } from './turn-cork.js'
+import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY, SCRIPTS, type Script } from './scripts.js'
+import { faultText, openConnection, serverInfo } from './shard.js'
+
+/** Holds back what is written to a connection until the turn of the event loop ends: a burst leaves in one write. */
+export class WriteBatcher {
+  readonly #redis: Redis
+  readonly #turnEnds: () => void
+  #isCorked = false
+
+  /** Before what was held back leaves, `turnEnds` may add to it. */
+  constructor(redis: Redis, turnEnds: () => void = () => undefined) {
+    this.#redis = redis
+    this.#turnEnds = turnEnds
+  }
+
+  hold(): void {
+    if (this.#isCorked) return
+    const { stream } = this.#redis
+    // There is none before the first connection.
+    if (stream === undefined) return
+    this.#isCorked = true
+    stream.cork()
+    setImmediate(() => {
+      this.#turnEnds()
+      this.#isCorked = false
+      stream.uncork()
+    })
+  }
+}
 
 /** The slot of a channel is elsewhere: whoever asked has to look where. */
-export class Moved extends EngineFault {
+export class Moved extends EngineError {
   override readonly name = 'Moved'
 }
 
@@ -31,8 +56,8 @@ export class CommandLink {
   readonly #address: RedisAddress
   readonly #parts: CommandLinkParts
   readonly #redis: Redis
-  readonly #cork: TurnCork
-  readonly #bursts: PublishBursts
+  readonly #cork: WriteBatcher
+  readonly #bursts: PublishBatcher
   #isOpen = false
   #run = ''
   /** How many connections have ended. */
@@ -44,10 +69,10 @@ export class CommandLink {
     this.#address = address
     this.#parts = parts
     this.#redis = openConnection(address, 'commands')
-    this.#bursts = new PublishBursts(parts.ledger === null ? [] : [parts.ledger.key], (keys, args) =>
-      this.runPublishScript(PUBLISH_KEPT, keys, args)
+    this.#bursts = new PublishBatcher(parts.ledger === null ? [] : [parts.ledger.key], (keys, args) =>
+      this.runPublishScript(PUBLISH_WITH_HISTORY, keys, args)
     )
-    this.#cork = new TurnCork(this.#redis, () => this.#bursts.leave())
+    this.#cork = new WriteBatcher(this.#redis, () => this.#bursts.leave())
     this.#redis.on('ready', () => void this.#open())
     this.#redis.on('close', () => this.#close())
     // Said at every attempt to connect; told once, when it closes.
@@ -80,7 +105,7 @@ export class CommandLink {
     // Writes have to be numbered in the order in which they leave.
     this.#bursts.leave()
     const { ledger, publishCommand, topicEnd } = this.#parts
-    const all = [ledger?.key ?? '', this.#run, publishCommand, topicEnd, RESULT_KNOWN_MS, ...args]
+    const all = [ledger?.key ?? '', this.#run, publishCommand, topicEnd, IDEMPOTENT_RESULT_TTL_MS, ...args]
     return ledger === null
       ? this.runScript(script, keys, ['', '', ...all])
       : ledger.write(this.#runScript, script, keys, all)
@@ -96,7 +121,7 @@ export class CommandLink {
   }
 
   /** Appends to the history of a channel, and publishes; what one turn publishes there leaves together. */
-  publishKept(name: string, channelArguments: readonly string[], publication: KeptPublication): Promise<string> {
+  publishKept(name: string, channelArguments: readonly string[], publication: StoredPublication): Promise<string> {
     if (!this.#isOpen) return Promise.reject(this.#away())
     this.#cork.hold()
     return this.#bursts.add(name, channelArguments, publication)
@@ -151,9 +176,9 @@ export class CommandLink {
 
   /** Runs scripts before the connection is open, and fails once it is another one. */
   #onThisConnection(): RunScript {
-    const connection = this.#connections
+    const client = this.#connections
     return (script, keys, args) => {
-      if (connection !== this.#connections) return Promise.reject(new Error('the connection was closed'))
+      if (client !== this.#connections) return Promise.reject(new Error('the connection was closed'))
       return this.#send('evalsha', [script.sha, String(keys.length), ...keys, ...args])
     }
   }
@@ -165,8 +190,8 @@ export class CommandLink {
     this.#lastError = null
   }
 
-  #away(): EngineFault {
-    return new EngineFault(`Redis at ${addressName(this.#address)} is away`)
+  #away(): EngineError {
+    return new EngineError(`Redis at ${addressName(this.#address)} is away`)
   }
 
   #fault(error: Error): Error {
@@ -177,6 +202,6 @@ export class CommandLink {
     if (/^(READONLY|LOADING|MASTERDOWN)|-READONLY /.test(message)) this.reconnect()
     // What has a word in capitals in front is an answer of Redis; the others are about the connection, which tells itself.
     if (/^[A-Z]+ /.test(message)) this.#parts.refused(error)
-    return new EngineFault(faultText(this.#address, error), { cause: error })
+    return new EngineError(faultText(this.#address, error), { cause: error })
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Bus } from './bus.js'
+import type { RedisBus } from './bus.js'
 import { LOG_COMMAND, READ_COMMANDS } from './scripts.js'
 import type { Shard } from './shard.js'
 
@@ -40,7 +40,7 @@ interface Cursor {
  * connection for commands: one that hears no messages, or was frozen for longer than its lease, still applies every command.
  */
 export class CommandLog {
-  readonly #bus: Bus
+  readonly #bus: RedisBus
   readonly #topic: string
   readonly #leaseMs: number
   #node = ''
@@ -50,7 +50,7 @@ export class CommandLog {
   /** By the clock of Redis, for a log that was not there at the start. */
   #startedAtMs = 0
 
-  constructor(bus: Bus, topic: string, leaseMs: number) {
+  constructor(bus: RedisBus, topic: string, leaseMs: number) {
     this.#bus = bus
     this.#topic = topic
     this.#leaseMs = leaseMs
@@ -142,3 +142,29 @@ const entryOf = ([id, [, command = '', , time]]: RawEntry): Entry => ({
   command,
   time: Number(time)
 })
+
+/** More than the command log keeps, so that a log that is read again repeats nothing. */
+const MAX_KNOWN = 20_000
+
+/** The commands that this node has applied. Each arrives as a message and in the log, and again if its answer was lost. */
+export class AppliedCommands<Result> {
+  readonly #results = new Map<string, Promise<Result | null>>()
+
+  has(id: string): boolean {
+    return this.#results.has(id)
+  }
+
+  /** Applies it once, however often it is called. Null means that it failed: the next call tries again. */
+  once(id: string, apply: () => Promise<Result | null>): Promise<Result | null> {
+    const known = this.#results.get(id)
+    if (known !== undefined) return known
+    const applying = apply().then((result) => {
+      if (result === null) this.#results.delete(id)
+      return result
+    })
+    this.#results.set(id, applying)
+    const [oldest] = this.#results.keys()
+    if (this.#results.size > MAX_KNOWN && oldest !== undefined) this.#results.delete(oldest)
+    return applying
+  }
+}

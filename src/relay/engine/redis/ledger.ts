@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Position } from '../../core/broker.js'
-import { inBatches } from './batches.js'
+import { inBatches } from './engine.js'
 import { ADOPT_RUN, BEAT, FIND_ROLLBACK, type Script } from './scripts.js'
 
 /** How long a node waits for the others to vouch for a server that was restarted. */

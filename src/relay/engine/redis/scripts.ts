@@ -25,7 +25,7 @@ local function writeNumber(ledger, node, number)
   if not known or tonumber(known) < tonumber(number) then redis.call('HSET', ledger, field, number) end
 end
 `
-const PLACE = `${WRITE_NUMBER}
+const POSITION = `${WRITE_NUMBER}
 local function generationOf(ledger, run)
   local generation = redis.call('HGET', ledger, 'g')
   if generation then return generation end
@@ -45,7 +45,7 @@ end
 `
 
 /** How long the result of a publication with an idempotency key is known. */
-export const RESULT_KNOWN_MS = String(5 * 60 * 1000)
+export const IDEMPOTENT_RESULT_TTL_MS = String(5 * 60 * 1000)
 
 /** How many publications are made at once at most: more would keep Redis from its other work for too long. */
 export const MAX_AT_ONCE = 16
@@ -58,7 +58,7 @@ const JOINED = Array.from({ length: 2 * MAX_AT_ONCE }, (_, index) => `(pieces[${
 // number of its write, ledger (all three '' in a cluster), run, command that publishes, end of the channel's name, how long results
 // are known; and it ends with `written`. A publication is five arguments: body and its length as its readers count, version, epoch of
 // the version, and what `keyOf` finds the key for its result by, or ''. Answers for each with p, i or v (made; suppressed by its key; by its version), offset, epoch.
-const PUBLISHING = `${PLACE}
+const PUBLISHING = `${POSITION}
 local node, number, ledger, run, command, topicEnd, knownMs = unpack(ARGV, 1, 7)
 local generation = ledger == '' and run or generationOf(ledger, run)
 
@@ -109,7 +109,7 @@ end
  * Arguments behind the first seven: epoch to begin with, size and time to live of the stream, time to live of the place, then the
  * publications, which name the key for their result by its number.
  */
-export const PUBLISH_KEPT = script(`${PUBLISHING}
+export const PUBLISH_WITH_HISTORY = script(`${PUBLISHING}
 local newEpoch, size, ttl, placeTtl = unpack(ARGV, 8, 11)
 local function keyOf(number) return KEYS[tonumber(number)] end
 return written(publishKept(KEYS[1], KEYS[2], KEYS[3], newEpoch, size, ttl, placeTtl, ARGV, 12, keyOf))
@@ -152,7 +152,7 @@ return written(answers)
 `)
 
 /** Keys: channel, result. Arguments: message, command that publishes, how long the result is known, end of the channel's name. */
-export const PUBLISH_ONCE = script(`
+export const PUBLISH_IDEMPOTENT = script(`
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'i' .. redis.call('GET', KEYS[2]) end
 redis.call('SET', KEYS[2], '0,', 'PX', ARGV[3])
 redis.call(ARGV[2], KEYS[1] .. ARGV[4], ARGV[1])
@@ -163,7 +163,7 @@ return 'p0,'
  * Keys: place, stream, ledger where there is one. Arguments: epoch to begin with, run, time to live of the place, of one that nothing
  * was published at, command that reads, from, to, how many ('' for all, '0' for none). Answers with epoch, offset, entries.
  */
-export const READ = script(`${PLACE}
+export const READ = script(`${POSITION}
 local place = placeOf(KEYS[1], KEYS[2], ARGV[1], KEYS[3] and generationOf(KEYS[3], ARGV[2]) or ARGV[2])
 local epoch, offset = place[1], tonumber(place[3] or 0)
 keep(KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
@@ -373,9 +373,9 @@ export const SCRIPTS: readonly Script[] = [
   USER_CONNECTION_ADD,
   LOG_COMMAND,
   READ_COMMANDS,
-  PUBLISH_KEPT,
+  PUBLISH_WITH_HISTORY,
   PUBLISH_TO_MANY,
-  PUBLISH_ONCE,
+  PUBLISH_IDEMPOTENT,
   READ,
   PRESENCE_ADD,
   PRESENCE_REMOVE,

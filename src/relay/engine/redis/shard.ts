@@ -1,5 +1,7 @@
-import type { Log } from '../../core/context.js'
-import type { EngineWatch } from '../engine.js'
+import { isIP } from 'node:net'
+import { Redis } from 'ioredis'
+import type { Log } from '../../core/relay.js'
+import type { EngineMetrics } from '../engine.js'
 import { addressName, type RedisAddress, topicEnd } from './address.js'
 import { CommandLink } from './command-link.js'
 import type { Ledger } from './ledger.js'
@@ -14,7 +16,7 @@ const TELL_EVERY_MS = 10_000
 export interface ShardParts extends Pick<SubscriberLinkParts, 'isSharded' | 'message' | 'restored' | 'moved'> {
   readonly address: RedisAddress
   readonly log: Log
-  readonly watch: EngineWatch
+  readonly watch: EngineMetrics
   readonly ledger: Ledger | null
   /** Where the shard tells itself something; null where no name is its own. */
   pulseName(): string | null
@@ -117,7 +119,7 @@ export class Shard {
   }
 
   #refused(cause: Error): void {
-    this.#parts.watch.engineRefused()
+    this.#parts.watch.engineError()
     const now = performance.now()
     if (this.#toldAt !== 0 && now - this.#toldAt < TELL_EVERY_MS) return
     this.#toldAt = now
@@ -145,3 +147,66 @@ export class Shard {
     this.subscriptions.reconnect()
   }
 }
+
+/** What a server says about itself. */
+export interface ServerInfo {
+  /** A new one every time the server is started. */
+  readonly run: string
+  readonly isCluster: boolean
+  /** Why it cannot serve us; '' where it can. */
+  readonly refusal: string
+}
+
+/** Of the text that INFO is answered with. */
+export const serverInfo = (text: string): ServerInfo => {
+  const fields = new Map(
+    text.split('\r\n').map((line): [string, string] => {
+      const [name = '', value = ''] = line.split(':', 2)
+      return [name, value]
+    })
+  )
+  return {
+    run: fields.get('run_id') ?? '',
+    isCluster: fields.get('redis_mode') === 'cluster' || fields.get('cluster_enabled') === '1',
+    refusal:
+      fields.get('loading') === '1'
+        ? 'it is still loading its data'
+        : fields.get('role') === 'slave'
+          ? 'it is a replica, which takes no publications'
+          : ''
+  }
+}
+
+/** A Redis that has not answered for so long is taken for gone: whoever waits is told, and it is dialled anew. */
+export const ANSWER_WITHIN_MS = 2_000
+const CONNECT_WITHIN_MS = 2_000
+const RETRY_MS = 100
+const MAX_RETRY_MS = 1_000
+
+/** A connection that never queues, repeats or resubscribes by itself: what becomes of a loss is decided by us. */
+export const openConnection = (address: RedisAddress, purpose: string): Redis => {
+  const { host, port, username, password, db, isTls } = address
+  return new Redis({
+    host,
+    port,
+    db,
+    ...(username === '' ? {} : { username }),
+    ...(password === '' ? {} : { password }),
+    // An address is no name that a server could have several of.
+    ...(isTls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
+    connectionName: `gatehouse-relay-${purpose}`,
+    connectTimeout: CONNECT_WITHIN_MS,
+    socketTimeout: ANSWER_WITHIN_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    // Not all at the same moment when a Redis comes back to many relays.
+    retryStrategy: (attempt) => Math.min(attempt * RETRY_MS, MAX_RETRY_MS) * (0.5 + Math.random() / 2)
+  })
+}
+
+/** Without a password, and without what it was asked for. */
+export const faultText = (address: RedisAddress, error: unknown): string =>
+  `Redis at ${addressName(address)}: ${error instanceof Error ? error.message : String(error)}`

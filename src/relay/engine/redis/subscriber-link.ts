@@ -1,10 +1,10 @@
 import { Command, type Redis } from 'ioredis'
-import { EngineFault } from '../../core/engine-fault.js'
-import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { MaybePromise } from '../../core/broker.js'
+import { EngineError } from '../../core/broker.js'
 import { addressName, type RedisAddress, topicEnd } from './address.js'
-import { inBatches } from './batches.js'
-import { faultText, openConnection } from './connection.js'
-import { TurnCork } from './turn-cork.js'
+import { WriteBatcher } from './command-link.js'
+import { inBatches } from './engine.js'
+import { faultText, openConnection } from './shard.js'
 
 /** A client that comes back at once, as at a reload of its page, finds its channel still subscribed. */
 const LEAVE_DELAY_MS = 1_000
@@ -31,7 +31,7 @@ export class SubscriberLink {
   readonly #address: RedisAddress
   readonly #parts: SubscriberLinkParts
   readonly #redis: Redis
-  readonly #cork: TurnCork
+  readonly #cork: WriteBatcher
   readonly #end: string
   readonly #wanted = new Map<string, Wanted>()
   #asked: { readonly name: string; readonly done: () => void; readonly failed: (error: Error) => void }[] = []
@@ -45,7 +45,7 @@ export class SubscriberLink {
     this.#address = address
     this.#parts = parts
     this.#redis = openConnection(address, 'subscriptions')
-    this.#cork = new TurnCork(this.#redis)
+    this.#cork = new WriteBatcher(this.#redis)
     this.#redis.on('ready', () => void this.#restore())
     this.#redis.on('close', () => this.#close())
     this.#redis.on('error', (error: Error) => {
@@ -73,7 +73,7 @@ export class SubscriberLink {
 
   /** Immediate if the name is still subscribed; fails while the connection is down, even for a name that will be restored. */
   subscribe(name: string): MaybePromise<void> {
-    if (!this.#isOpen) return Promise.reject(new EngineFault(`Redis at ${addressName(this.#address)} is away`))
+    if (!this.#isOpen) return Promise.reject(new EngineError(`Redis at ${addressName(this.#address)} is away`))
     this.#leaving.delete(name)
     const known = this.#wanted.get(name)
     if (known !== undefined) return known.active ?? undefined
@@ -88,7 +88,7 @@ export class SubscriberLink {
       },
       (error: Error) => {
         if (this.#wanted.get(name) === wanted) this.#wanted.delete(name)
-        throw new EngineFault(faultText(this.#address, error))
+        throw new EngineError(faultText(this.#address, error))
       }
     )
     return wanted.active

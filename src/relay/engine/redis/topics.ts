@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/maybe-promise.js'
+import type { MaybePromise } from '../../core/broker.js'
 import type { Shard } from './shard.js'
 
 export interface TopicsParts {

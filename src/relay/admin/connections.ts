@@ -1,0 +1,52 @@
+import type { RelayContext } from '../core/relay.js'
+import type { Cluster } from '../core/survey.js'
+import { forEachInSlices } from '../core/time-slice.js'
+import { byText, searchTest } from './channels.js'
+import type { ConnectionRow, ConnectionSort } from './contract.js'
+import { waitingBytes } from './figures.js'
+import { rowsOfAll } from './listing.js'
+
+export const nodeConnections = async (
+  { clients }: RelayContext,
+  node: string,
+  search: string
+): Promise<ConnectionRow[]> => {
+  const fits = searchTest(search)
+  const rows: ConnectionRow[] = []
+  // A copy: the list itself is shuffled whenever one goes.
+  await forEachInSlices([...clients.all], (connection) => {
+    const { id: client, user, state, since, transport: sink, outbox, subscriptions } = connection
+    const { address, name: transport } = sink
+    if (state !== 'live' || !(fits(user) || fits(address) || fits(client))) return
+    rows.push({
+      client,
+      user,
+      address,
+      transport,
+      node,
+      since,
+      channels: subscriptions.size,
+      queuedBytes: waitingBytes(connection),
+      isBehind: outbox.isBehind
+    })
+  })
+  return rows
+}
+
+export const allConnections = async (cluster: Cluster, search: string): Promise<readonly ConnectionRow[]> =>
+  (await rowsOfAll(cluster, 'adminConnections', search)).flat()
+
+const ORDERS: Readonly<Record<ConnectionSort, (left: ConnectionRow, right: ConnectionRow) => number>> = {
+  user: (left, right) => byText(left.user, right.user),
+  address: (left, right) => byText(left.address, right.address),
+  since: (left, right) => left.since - right.since,
+  transport: (left, right) => byText(left.transport, right.transport),
+  queuedBytes: (left, right) => left.queuedBytes - right.queuedBytes
+}
+
+export const CONNECTION_SORTS = Object.keys(ORDERS) as ConnectionSort[]
+
+export const connectionOrder =
+  (sort: ConnectionSort) =>
+  (left: ConnectionRow, right: ConnectionRow): number =>
+    ORDERS[sort](left, right) || byText(left.client, right.client)

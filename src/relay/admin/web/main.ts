@@ -1,8 +1,0 @@
-import { createApp } from 'vue'
-import App from './App.vue'
-import '../../../ui/tokens.css'
-import '../../../ui/base.css'
-import '../../../ui/frame.css'
-import 'uplot/dist/uPlot.min.css'
-
-createApp(App).mount('#app')

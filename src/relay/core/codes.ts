@@ -1,0 +1,68 @@
+/** What a refused command is answered with. The client decides by the code whether to try again. */
+export class ReplyError {
+  readonly code: number
+  readonly message: string
+  /** The same command may succeed later. */
+  readonly temporary: boolean
+
+  constructor(code: number, message: string, temporary = false) {
+    this.code = code
+    this.message = message
+    this.temporary = temporary
+  }
+}
+
+// Made once: a flood of bad commands allocates nothing.
+export const ERROR_INTERNAL = new ReplyError(100, 'internal server error', true)
+export const ERROR_UNKNOWN_CHANNEL = new ReplyError(102, 'unknown channel')
+export const ERROR_PERMISSION_DENIED = new ReplyError(103, 'permission denied')
+export const ERROR_ALREADY_SUBSCRIBED = new ReplyError(105, 'already subscribed')
+export const ERROR_LIMIT_EXCEEDED = new ReplyError(106, 'limit exceeded')
+export const ERROR_BAD_REQUEST = new ReplyError(107, 'bad request')
+export const ERROR_NOT_AVAILABLE = new ReplyError(108, 'not available')
+export const ERROR_TOKEN_EXPIRED = new ReplyError(109, 'token expired')
+export const ERROR_UNRECOVERABLE_POSITION = new ReplyError(112, 'unrecoverable position')
+
+/**
+ * Why the relay ends a connection. Clients come back after 3000–3499 and 4000–4499 and stay away after 3500–3999 and
+ * 4500–4999; the official one looks at the range only when there is a reason, so there always is one.
+ */
+export class Disconnect {
+  readonly code: number
+  readonly reason: string
+
+  constructor(code: number, reason: string) {
+    this.code = code
+    this.reason = reason
+  }
+}
+
+/** Never sent: the other side went away by itself. */
+export const DISCONNECT_NORMAL = new Disconnect(3000, 'connection closed')
+export const DISCONNECT_SHUTDOWN = new Disconnect(3001, 'shutdown')
+export const INTERNAL_ERROR = new Disconnect(3004, 'internal server error')
+export const DISCONNECT_CONNECTION_EXPIRED = new Disconnect(3005, 'connection expired')
+export const DISCONNECT_SUBSCRIPTION_EXPIRED = new Disconnect(3006, 'subscription expired')
+export const DISCONNECT_SLOW = new Disconnect(3008, 'slow')
+export const DISCONNECT_INSUFFICIENT_STATE = new Disconnect(3010, 'insufficient state')
+export const DISCONNECT_NO_PONG = new Disconnect(3012, 'no pong')
+export const DISCONNECT_TOO_MANY_COMMANDS = new Disconnect(3013, 'too many requests')
+export const DISCONNECT_INVALID_TOKEN = new Disconnect(3500, 'invalid token')
+export const DISCONNECT_MALFORMED = new Disconnect(3501, 'bad request')
+export const DISCONNECT_STALE = new Disconnect(3502, 'stale')
+export const DISCONNECT_FORCED = new Disconnect(3503, 'force disconnect')
+export const DISCONNECT_CONNECTION_LIMIT = new Disconnect(3504, 'connection limit')
+export const DISCONNECT_CHANNEL_LIMIT = new Disconnect(3505, 'channel limit')
+export const DISCONNECT_INAPPROPRIATE_PROTOCOL = new Disconnect(3506, 'inappropriate protocol')
+export const DISCONNECT_NOT_PERMITTED = new Disconnect(3507, 'permission denied')
+export const DISCONNECT_UNAVAILABLE = new Disconnect(3508, 'not available')
+
+/** Why the relay ends a subscription. From 2500 on the client subscribes again by itself. */
+export interface Unsubscribe {
+  readonly code: number
+  readonly reason: string
+}
+
+export const UNSUBSCRIBE_BY_SERVER: Unsubscribe = { code: 2000, reason: 'server unsubscribe' }
+export const UNSUBSCRIBE_INSUFFICIENT_STATE: Unsubscribe = { code: 2500, reason: 'insufficient state' }
+export const UNSUBSCRIBE_EXPIRED: Unsubscribe = { code: 2501, reason: 'subscription expired' }

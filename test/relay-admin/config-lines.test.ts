@@ -1,0 +1,28 @@
+import t from 'tap'
+import { configSections } from '../../src/relay-admin/config-lines.js'
+
+t.test('the config is shown', async (t) => {
+  t.test('in sections, what stands alone first', async (t) => {
+    const config = { client: { token: { key: '(hidden)' }, ttl: null }, engine: 'memory', rooms: {} }
+    t.same(configSections(config), [
+      { name: 'general', lines: [{ name: 'engine', value: 'memory' }] },
+      { name: 'client', lines: [{ name: 'ttl', value: 'not set' }] },
+      { name: 'client.token', lines: [{ name: 'key', value: '(hidden)' }] }
+    ])
+  })
+
+  const VALUES: readonly (readonly [unknown, string])[] = [
+    [true, 'yes'],
+    [false, 'no'],
+    ['', 'empty'],
+    [0, '0'],
+    [[], 'none'],
+    [['a', 'b'], 'a, b'],
+    [[{ name: 'floor' }], '{"name":"floor"}']
+  ]
+  for (const [value, text] of VALUES) {
+    t.test(`with ${JSON.stringify(value)} as "${text}"`, async (t) => {
+      t.equal(configSections({ value })[0]?.lines[0]?.value, text)
+    })
+  }
+})

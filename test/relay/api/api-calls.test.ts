@@ -1,0 +1,119 @@
+import t from 'tap'
+import { ApiDispatcher } from '../../../src/relay/api/api.js'
+import { EngineError } from '../../../src/relay/core/broker.js'
+import type { Command, CommandResult } from '../../../src/relay/core/survey.js'
+import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
+import { coreRelay } from '../../helper/relay-core.js'
+
+const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const UNWATCHED = { apiReplied: () => undefined, apiError: () => undefined, unexpectedError: () => undefined }
+
+t.test('a broadcast answers for each channel, where the servers of some are away', async (t) => {
+  const { engine } = coreRelay()
+  const broker = Object.assign(Object.create(engine), {
+    start: () => undefined,
+    publish: async (channel: string) => {
+      if (channel === 'floor:1') throw new EngineError('away')
+      return { epoch: 'e', offset: 3, suppressedBy: null }
+    }
+  })
+  const calls = new ApiDispatcher(coreRelay(undefined, { broker }).relay, UNWATCHED, SILENT)
+  const reply = await calls.runMethod('broadcast', Buffer.from('{"channels":["floor:1","floor:2"],"data":1}'))
+
+  t.same(JSON.parse(String(reply)).result.responses, [
+    { error: { code: 100, message: 'internal server error' } },
+    { result: { offset: 3, epoch: 'e' } }
+  ])
+})
+
+t.test('a command that a node has not confirmed is answered with error 100', async (t) => {
+  class Cut extends SingleNodeCluster {
+    override apply<C extends Command>(): CommandResult<C> {
+      return { answers: [], isConfirmed: false }
+    }
+  }
+  const calls = new ApiDispatcher(coreRelay(undefined, { cluster: new Cut() }).relay, UNWATCHED, SILENT)
+  for (const method of ['disconnect', 'unsubscribe', 'subscribe', 'refresh']) {
+    t.match(
+      await calls.runMethod(method, Buffer.from('{"user":"42","channel":"floor:7"}')),
+      { code: 100, temporary: true },
+      method
+    )
+  }
+  t.match(await calls.runMethod('info', Buffer.from('{}')), /"nodes":/, 'what is known here is told')
+})
+
+t.test('a broadcast is looked at once by each schema, however many channels it goes to', async (t) => {
+  const asked: [schema: string, data: unknown][] = []
+  const schemaFault = (schema: string, data: unknown) => {
+    asked.push([schema, data])
+    return schema === 'PositionBatch' ? null : 'it does not fit'
+  }
+  const namespaces = [
+    { name: 'fits', schema: 'PositionBatch' },
+    { name: 'other', schema: 'AmbientBatch' }
+  ]
+  const { relay } = coreRelay({ channel: { namespaces } }, { schemaError: schemaFault })
+  const calls = new ApiDispatcher(relay, UNWATCHED, SILENT)
+  const channels = ['fits:1', 'other:1', 'fits:2', 'other:2']
+  const reply = await calls.runMethod('broadcast', Buffer.from(JSON.stringify({ channels, data: [7] })))
+
+  t.same(asked, [
+    ['PositionBatch', [7]],
+    ['AmbientBatch', [7]]
+  ])
+  const refused = { error: { code: 107, message: 'bad request: it does not fit' } }
+  t.same(JSON.parse(String(reply)).result.responses, [{ result: {} }, refused, { result: {} }, refused])
+})
+
+t.test('a command whose method is neither a name nor a number is answered, whatever it is', async (t) => {
+  const calls = new ApiDispatcher(coreRelay().relay, UNWATCHED, SILENT)
+  const DEPTH = 100_000
+  const methods = [
+    '{"toString":1,"valueOf":1}',
+    `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`,
+    'true',
+    '[9]',
+    '99',
+    '-1',
+    '0.5'
+  ]
+  const body = methods.map((method) => `{"method":${method},"params":{}}`).join('\n')
+  const replies = String(await calls.runCommands(Buffer.from(body))).split('\n')
+
+  t.same(
+    replies,
+    methods.map(() => '{"error":{"code":104,"message":"not found"}}')
+  )
+  t.match(await calls.runCommands(Buffer.from('{"method":9,"params":null}')), /"nodes":/, 'a number names one')
+})
+
+t.test('what is there twice where it counts once is refused by its name', async (t) => {
+  const calls = new ApiDispatcher(coreRelay().relay, UNWATCHED, SILENT)
+  const refused = (name: string) => ({ error: { code: 107, message: `bad request: ${name} must be there once` } })
+
+  const many = await calls.runCommands(Buffer.from('{"method":"info","params":{},"p\\u0061rams":null}'))
+  t.same(JSON.parse(String(many)), refused('params'))
+  const batch = await calls.runMethod('batch', Buffer.from('{"commands":[{"info":{},"info":{}},{"channels":{}}]}'))
+  t.same(JSON.parse(String(batch)).replies, [refused('info'), { channels: { channels: {} } }])
+  const { error } = refused('commands')
+  t.match(await calls.runMethod('batch', Buffer.from('{"commands":[],"commands":[]}')), error)
+})
+
+t.test('a body of more commands than anybody sends is refused, and none of them is run', async (t) => {
+  const { relay } = coreRelay()
+  const calls = new ApiDispatcher(relay, UNWATCHED, SILENT)
+  const refused = { code: 107, message: 'bad request: commands must be at most 10000' }
+  const many = (count: number) =>
+    Buffer.from('{"method":"publish","params":{"channel":"floor:1","data":1}}'.repeat(count))
+  const batch = (count: number) =>
+    Buffer.from(`{"commands":[${Array(count).fill('{"publish":{"channel":"floor:1","data":1}}').join()}]}`)
+
+  t.match(await calls.runCommands(many(10_001)), refused)
+  t.match(await calls.runMethod('batch', batch(10_001)), refused)
+  const first = JSON.parse(String(await calls.runMethod('publish', Buffer.from('{"channel":"floor:1","data":1}'))))
+  t.equal(first.result.offset, 1)
+
+  t.equal(String(await calls.runCommands(many(10_000))).split('\n').length, 10_000)
+  t.equal(JSON.parse(String(await calls.runMethod('batch', batch(10_000)))).replies.length, 10_000)
+})

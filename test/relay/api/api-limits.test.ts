@@ -1,0 +1,336 @@
+import { createServer } from 'node:http'
+import t, { type Test } from 'tap'
+import { ApiDispatcher, publishApi } from '../../../src/relay/api/api.js'
+import { schemaError } from '../../../src/relay/api/request.js'
+import type { NewPublication, PublishTarget } from '../../../src/relay/core/broker.js'
+import { globTest, resolveChannel } from '../../../src/relay/core/channels.js'
+import { ReplyError } from '../../../src/relay/core/codes.js'
+import { send } from '../../helper/http.js'
+import { type EdgeRelay, startRelay } from '../../helper/relay.js'
+import { coreRelay } from '../../helper/relay-core.js'
+import { API_KEY } from '../../helper/relay-rules.js'
+
+const FILE = {
+  channel: {
+    without_namespace: {},
+    namespaces: [
+      { name: 'kept', history_size: 100, history_ttl: '300s' },
+      { name: 'plain' },
+      { name: 'typed', schema: 'PositionBatch' }
+    ]
+  }
+}
+const MIB = 1024 * 1024
+const TOO_LARGE = { code: 106, message: 'limit exceeded: the responses to one request must not exceed 16 MiB' }
+
+const list = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index))
+const lines = (body: string): Record<string, unknown>[] => body.split('\n').map((line) => JSON.parse(line))
+
+/** Publications that together are longer than a response may be. */
+const fill = async ({ api }: EdgeRelay, channel: string, count: number, length: number): Promise<void> => {
+  const data = 'x'.repeat(length)
+  for (let index = 0; index < count; index++) await api('publish', { channel, data })
+}
+
+t.test('5,600 history commands get the responses that fit and an error for each of the others', async (t) => {
+  const edge = await startRelay(t, FILE)
+  await fill(edge, 'kept:1', 100, 45_000)
+  const history = { method: 'history', params: { channel: 'kept:1', limit: -1 } }
+  const commands = [...list(5600, () => history), { id: 7, method: 'publish', params: { channel: 'kept:2', data: 1 } }]
+  const { status, body } = await edge.api('', commands.map((command) => JSON.stringify(command)).join('\n'))
+  const replies = lines(body)
+
+  t.equal(status, 200)
+  t.equal(replies.length, 5601)
+  t.equal((replies[0] as { result: { publications: unknown[] } }).result.publications.length, 100)
+  t.same(replies[5599], { error: TOO_LARGE })
+  t.match(replies[5600], { id: 7, result: { offset: 1 } }, 'what is published is published')
+  t.ok(body.length < 18 * MIB)
+  t.match(await edge.publish('kept:3', 1), { offset: 1 }, 'the relay goes on')
+})
+
+t.test('a history longer than a response may be is refused with error 106', async (t) => {
+  const edge = await startRelay(t, FILE)
+  await fill(edge, 'kept:1', 40, 500_000)
+  const request = { channel: 'kept:1', limit: -1 }
+
+  t.same(JSON.parse((await edge.api('history', request)).body), { error: TOO_LARGE })
+  const asStatus = await edge.api('history', request, { headers: { 'x-centrifugo-error-mode': 'transport' } })
+  t.equal(asStatus.status, 400)
+  t.same(JSON.parse(asStatus.body), TOO_LARGE)
+  const page = JSON.parse((await edge.api('history', { ...request, limit: 20 })).body)
+  t.equal(page.result.publications.length, 20, 'a part of it is served')
+})
+
+t.test('a long response has every character of its publications', async (t) => {
+  const edge = await startRelay(t, FILE)
+  // One character of four bytes at every possible distance from where a part of the text ends.
+  const data = list(40, (index) => `${'é'.repeat(index)}${'𝄞'.repeat(40_000)}`)
+  for (const each of data) await edge.api('publish', { channel: 'kept:1', data: each })
+  const { body } = await edge.api('history', { channel: 'kept:1', limit: -1 })
+
+  t.same(
+    JSON.parse(body).result.publications.map((each: { data: string }) => each.data),
+    data
+  )
+})
+
+t.test('a pattern longer than any channel name is refused', async (t) => {
+  const { api } = await startRelay(t, FILE)
+
+  t.match(JSON.parse((await api('channels', { pattern: '*'.repeat(1_000_000) })).body), {
+    error: { code: 107, message: 'bad request: pattern must not be longer than 1024 characters' }
+  })
+})
+
+t.test('several stars in a row match what one star matches', (t) => {
+  for (const pattern of ['*', '**', 'floor:**7', '**:**', 'a**b', '***?']) {
+    const [several, one] = [globTest(pattern), globTest(pattern.replace(/\*+/g, '*'))]
+    for (const name of ['', 'a', 'ab', 'axb', 'floor:7', 'floor:17', 'floor:8', 'plain']) {
+      t.equal(several(name), one(name), `${pattern} and ${name}`)
+    }
+  }
+  t.ok(globTest(`${'*'.repeat(1_000_000)}7`)('floor:7'))
+  t.end()
+})
+
+t.test('channels lists every channel of a node that has more than one message holds', async (t) => {
+  const { relay } = coreRelay(FILE)
+  const kind = resolveChannel('plain:1', relay.context.channelRules)
+  if (kind instanceof ReplyError) throw new Error(kind.message)
+  const names = list(12_345, (index) => `plain:${index}`)
+  for (const name of names) relay.context.hub.open(name, kind)
+  const calls = new ApiDispatcher(relay, new Counts(), SILENT)
+  const channelsOf = async (request: object): Promise<string[]> =>
+    Object.keys(
+      JSON.parse(String(await calls.runMethod('channels', Buffer.from(JSON.stringify(request))))).result.channels
+    )
+
+  t.same(await channelsOf({}), names)
+  t.equal((await channelsOf({ pattern: 'plain:*7' })).length, names.filter((name) => name.endsWith('7')).length)
+})
+
+t.test('data with more than 50,000 objects and lists is not parsed for a schema', async (t) => {
+  const { api } = await startRelay(t, FILE)
+  const nested = `${'['.repeat(400_000)}${']'.repeat(400_000)}`
+  const publish = async (body: string): Promise<unknown> => JSON.parse((await api('publish', body)).body)
+
+  t.match(await publish(`{"channel":"typed:1","data":${nested}}`), {
+    error: { code: 107, message: /^bad request: data holds more than 50000 objects and lists/ }
+  })
+  t.match(await publish(`{"channel":"plain:1","data":1,"tags":${nested}}`), {
+    error: { code: 107, message: 'bad request: tags must not hold more than 50000 objects and lists' }
+  })
+  t.same(
+    await publish(`{"channel":"plain:1","data":${nested}}`),
+    { result: {} },
+    'it is passed on where nobody checks it'
+  )
+  const base64 = Buffer.from(nested.slice(200_000, 600_000)).toString('base64')
+  t.same(await publish(`{"channel":"plain:1","b64data":"${base64}"}`), { result: {} })
+  const brackets = JSON.stringify({ type: '['.repeat(200_000) })
+  t.match(
+    await publish(`{"channel":"typed:1","data":${brackets}}`),
+    { error: { code: 107, message: /does not fit PositionBatch/ } },
+    'brackets within a text are no lists'
+  )
+})
+
+t.test('what does not fit a schema is named in few words, however long its name is', (t) => {
+  const fault = schemaError('PositionBatch', { type: 'position-batch', data: [], [`x${'y'.repeat(100_000)}`]: 1 })
+
+  t.ok((fault ?? '').length < 400)
+  t.end()
+})
+
+const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+class Counts {
+  readonly answered: string[] = []
+  readonly refused: string[] = []
+  readonly unexpected: string[] = []
+
+  apiReplied(method: string): void {
+    this.answered.push(method)
+  }
+
+  apiError(method: string, code: number): void {
+    this.refused.push(`${method} ${code}`)
+  }
+
+  unexpectedError(source: string): void {
+    this.unexpected.push(source)
+  }
+}
+
+/** How often the event loop came round while a call was running. */
+const turnsDuring = async (run: () => Promise<unknown>): Promise<number> => {
+  let turns = 0
+  let isDone = false
+  const count = (): void => {
+    turns++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  await run()
+  isDone = true
+  return turns
+}
+
+t.test('a long API call lets everybody else be served in between', async (t) => {
+  const { relay } = coreRelay(FILE)
+  const calls = new ApiDispatcher(relay, new Counts(), SILENT)
+  await calls.runMethod('publish', Buffer.from(JSON.stringify({ channel: 'kept:1', data: 'x'.repeat(1000) })))
+  const commands = (count: number, command: object): Buffer => Buffer.from(JSON.stringify(command).repeat(count))
+  const bodies: [what: string, run: () => Promise<unknown>][] = [
+    [
+      '10,000 publishes',
+      () => calls.runCommands(commands(10_000, { method: 'publish', params: { channel: 'kept:2', data: 1 } }))
+    ],
+    [
+      'a batch of 10,000 publishes',
+      async () => {
+        const batch = { commands: list(10_000, (data) => ({ publish: { channel: 'kept:3', data } })) }
+        return calls.runMethod('batch', Buffer.from(JSON.stringify(batch)))
+      }
+    ],
+    ['10,000 channels', () => calls.runCommands(commands(10_000, { method: 'channels' }))],
+    [
+      'a broadcast to 250,000 channels',
+      async () =>
+        calls.runMethod('broadcast', Buffer.from(`{"channels":[${list(250_000, () => '"a"').join()}],"data":1}`))
+    ]
+  ]
+  for (const [what, run] of bodies) t.ok((await turnsDuring(run)) > 2, what)
+})
+
+t.test('publications of one request to a channel keep their order, however long a broadcast takes', async (t) => {
+  const published: string[] = []
+  const { engine } = coreRelay()
+  const note = (channel: string, { data }: NewPublication) => {
+    published.push(`${channel} ${data}`)
+    return { epoch: '', offset: 0, suppressedBy: null }
+  }
+  const broker = Object.assign(Object.create(engine), {
+    start: () => undefined,
+    publish: note,
+    publishToMany: async (targets: readonly PublishTarget[], publication: NewPublication) => {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return targets.map(({ channel }) => note(channel, publication))
+    }
+  })
+  const calls = new ApiDispatcher(coreRelay(FILE, { broker }).relay, new Counts(), SILENT)
+  const channels = list(100, (index) => `plain:${index}`)
+  const commands = [
+    { publish: { channel: 'plain:7', data: 1 } },
+    { broadcast: { channels, data: 2 } },
+    { publish: { channel: 'plain:7', data: 3 } },
+    { broadcast: { channels: ['plain:7'], data: 4 } },
+    { broadcast: { channels, data: 5 } },
+    { publish: { channel: 'plain:7', data: 6 } }
+  ]
+  await calls.runMethod('batch', Buffer.from(JSON.stringify({ commands })))
+
+  t.same(
+    published.filter((each) => each.startsWith('plain:7 ')),
+    list(6, (index) => `plain:7 ${index + 1}`)
+  )
+})
+
+t.test('a broadcast to many channels answers for each of them in their order', async (t) => {
+  const { api } = await startRelay(t, FILE)
+  const channels = list(300, (index) => ['plain:1', 'nope:1', '', 'typed:1', `kept:${index}`][index % 5])
+  const { responses } = JSON.parse((await api('broadcast', { channels, data: 7 })).body).result
+
+  t.equal(responses.length, 300)
+  t.same(responses[5], { result: {} })
+  t.same(responses[6], { error: { code: 102, message: 'unknown channel' } })
+  t.same(responses[7], { error: { code: 107, message: 'bad request: channels must not have an empty name' } })
+  t.match(responses[8], { error: { code: 107, message: /does not fit PositionBatch/ } })
+  t.match(responses[9], { result: { offset: 1 } })
+})
+
+const recordingLog = () => {
+  const errors: { readonly facts: object; readonly message: string }[] = []
+  return { errors, log: { ...SILENT, error: (facts: object, message: string) => void errors.push({ facts, message }) } }
+}
+
+t.test('an unexpected error in an API call fails that call with error 100, is logged and counted', async (t) => {
+  const { engine } = coreRelay()
+  const broken = new TypeError('broken')
+  const failures: [how: string, publish: (channel: string) => unknown][] = [
+    [
+      'thrown',
+      () => {
+        throw broken
+      }
+    ],
+    [
+      'rejected',
+      async () => {
+        throw broken
+      }
+    ]
+  ]
+  for (const [how, fail] of failures) {
+    const broker = Object.assign(Object.create(engine), {
+      start: () => undefined,
+      publish: (channel: string, ...rest: unknown[]) =>
+        channel === 'kept:bad' ? fail(channel) : engine.publish(channel, ...(rest as [never, never]))
+    })
+    const { errors, log } = recordingLog()
+    const counts = new Counts()
+    const calls = new ApiDispatcher(coreRelay(FILE, { broker }).relay, counts, log)
+    const publish = (channel: string) => ({ method: 'publish', params: { channel, data: 1 } })
+    const body = [publish('kept:1'), publish('kept:bad'), publish('kept:1')]
+      .map((each) => JSON.stringify(each))
+      .join('')
+    const replies = lines(String(await calls.runCommands(Buffer.from(body))))
+
+    t.match(replies[0], { result: Object }, how)
+    t.same(replies[1], { error: { code: 100, message: 'internal server error' } })
+    t.match(replies[2], { result: Object })
+    const many = { channels: list(100, () => 'kept:bad'), data: 1 }
+    t.match(
+      await calls.runMethod('broadcast', Buffer.from(JSON.stringify(many))),
+      { code: 100 },
+      `${how} in a broadcast`
+    )
+    t.same(counts.unexpected, ['api', 'api'])
+    t.same(counts.refused, ['publish 100', 'broadcast 100'])
+    t.match(errors, [
+      { facts: { err: broken, method: 'publish' }, message: 'API call failed' },
+      { facts: { err: broken, method: 'broadcast' }, message: 'API call failed' }
+    ])
+  }
+})
+
+t.test('a request whose reply cannot be written is answered with error 100', async (t) => {
+  class Broken extends ApiDispatcher {
+    override runMethod(): never {
+      throw new RangeError('Invalid string length')
+    }
+  }
+  const { relay } = coreRelay()
+  const failed: unknown[] = []
+  const url = await serve(t, new Broken(relay, new Counts(), SILENT), (error) => failed.push(error))
+  const { status, body } = await send(url, '/api/info', {
+    method: 'POST',
+    body: '{}',
+    headers: { 'x-api-key': API_KEY }
+  })
+
+  t.equal(status, 200)
+  t.same(JSON.parse(body), { error: { code: 100, message: 'internal server error' } })
+  t.match(failed, [{ message: 'Invalid string length' }])
+})
+
+const serve = async (t: Test, calls: ApiDispatcher, failed: (error: unknown) => void): Promise<string> => {
+  const config = { key: API_KEY, previousKey: null, insecure: false, maxBodyBytes: MIB, errorMode: 'default' as const }
+  const api = publishApi({ calls, config: () => config, isLeaving: () => false, refused: () => undefined, failed })
+  const server = createServer((request, response) => api(request, response, 'info'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+}

@@ -1,0 +1,375 @@
+import t from 'tap'
+import type { Message } from '../../helper/http.js'
+import { send } from '../../helper/http.js'
+import { connectedClient } from '../../helper/raw-client.js'
+import { startRelay } from '../../helper/relay.js'
+import { API_KEY } from '../../helper/relay-rules.js'
+
+const KEPT = { history_size: 10, history_ttl: '60s' }
+const FILE = {
+  channel: {
+    without_namespace: {},
+    namespaces: [
+      { name: 'kept', allow_subscribe_for_client: true, ...KEPT, presence: true, force_recovery: true },
+      { name: 'plain', allow_subscribe_for_client: true },
+      { name: 'typed', schema: 'PositionBatch' }
+    ]
+  }
+}
+
+t.test('the key', async (t) => {
+  const { url } = await startRelay(t, FILE)
+  const call = (path: string, headers: Record<string, string>) =>
+    send(url, path, { method: 'POST', body: '{"channel":"kept:1","data":1}', headers })
+
+  const cases: [why: string, path: string, headers: Record<string, string>, status: number][] = [
+    ['in its header', '/api/publish', { 'x-api-key': API_KEY }, 200],
+    ['as an Authorization', '/api/publish', { authorization: `apikey ${API_KEY}` }, 200],
+    ['in the query', `/api/publish?api_key=${encodeURIComponent(API_KEY)}`, {}, 200],
+    ['nowhere', '/api/publish', {}, 401],
+    ['wrong', '/api/publish', { 'x-api-key': `${API_KEY}x` }, 401],
+    ['empty', '/api/publish', { 'x-api-key': '' }, 401],
+    [
+      'wrong in its header and right elsewhere',
+      '/api/publish',
+      { 'x-api-key': 'x', authorization: `apikey ${API_KEY}` },
+      401
+    ],
+    ['as a bearer token', '/api/publish', { authorization: `Bearer ${API_KEY}` }, 401],
+    ['missing on an unknown method', '/api/nope', {}, 401]
+  ]
+  for (const [why, path, headers, status] of cases) {
+    t.test(`${why} is ${status}`, async (t) => {
+      const answer = await call(path, headers)
+
+      t.equal(answer.status, status)
+      if (status === 401) t.equal(answer.body, '')
+    })
+  }
+
+  t.test('is not asked for where the operator says so', async (t) => {
+    const { url } = await startRelay(t, { ...FILE, http_api: { insecure: true } })
+
+    t.equal((await send(url, '/api/publish', { method: 'POST', body: '{"channel":"plain:1","data":1}' })).status, 200)
+  })
+})
+
+t.test('a call', async (t) => {
+  const { api, url } = await startRelay(t, FILE)
+  const EPOCH = /^[0-9a-f]{8}$/
+
+  const cases: [method: string, request: unknown, reply: unknown][] = [
+    ['publish', { channel: 'kept:1', data: {} }, { result: { offset: 1, epoch: EPOCH } }],
+    ['publish', { channel: 'plain:1', data: null }, { result: {} }],
+    ['publish', { channel: 'bare', data: 0 }, { result: {} }],
+    ['publish', { channel: 'kept:skip', data: 1, skip_history: true }, { result: {} }],
+    ['publish', { channel: 'kept:b64', b64data: 'eyJhIjoxfQ==', data: 2 }, { result: { offset: 1 } }],
+    ['publish', {}, { error: { code: 107, message: 'bad request: channel is missing' } }],
+    ['publish', { channel: '' }, { error: { code: 107, message: 'bad request: channel is missing' } }],
+    ['publish', { channel: 7, data: 1 }, { error: { code: 107, message: 'bad request: channel must be text' } }],
+    ['publish', { channel: 'kept:1' }, { error: { code: 107, message: 'bad request: data is missing' } }],
+    [
+      'publish',
+      '{"channel":"kept:1","data":1,"data":2}',
+      { error: { code: 107, message: 'bad request: data must be there once' } }
+    ],
+    [
+      'publish',
+      { channel: 'kept:1', b64data: 'e30x' },
+      { error: { code: 107, message: 'bad request: b64data must be JSON in base64' } }
+    ],
+    ['publish', { channel: 'nope:1', data: 1 }, { error: { code: 102, message: 'unknown channel' } }],
+    ['publish', { channel: 'kept:1', data: 1, tags: [] }, { error: { code: 107 } }],
+    ['publish', { channel: 'kept:1', data: 1, tags: { a: 1 } }, { error: { code: 107 } }],
+    ['publish', { channel: 'kept:1', data: 1, version: -1 }, { error: { code: 107 } }],
+    ['publish', { channel: 'kept:1', data: 1, skip_history: 'yes' }, { error: { code: 107 } }],
+    ['publish', [], { error: { code: 107, message: 'bad request: the request must be an object' } }],
+    ['publish', null, { error: { code: 107 } }],
+    ['publish', 'true', { error: { code: 107 } }],
+    [
+      'broadcast',
+      { channels: ['kept:2', 'nope:1', '', 'plain:1'], data: 1 },
+      {
+        result: {
+          responses: [{ result: { offset: 1 } }, { error: { code: 102 } }, { error: { code: 107 } }, { result: {} }]
+        }
+      }
+    ],
+    ['broadcast', { channels: [], data: 1 }, { error: { code: 107 } }],
+    ['broadcast', { channels: 'kept:1', data: 1 }, { error: { code: 107 } }],
+    ['broadcast', { channels: [1], data: 1 }, { error: { code: 107 } }],
+    ['presence', { channel: 'kept:1' }, { result: { presence: {} } }],
+    ['presence', { channel: 'plain:1' }, { error: { code: 108, message: 'not available' } }],
+    ['presence', {}, { error: { code: 107 } }],
+    ['presence_stats', { channel: 'kept:1' }, { result: { num_clients: 0, num_users: 0 } }],
+    ['presence_stats', { channel: 'nope:1' }, { error: { code: 102 } }],
+    ['history', { channel: 'kept:new' }, { result: { publications: [], offset: 0, epoch: EPOCH } }],
+    ['history', { channel: 'plain:1' }, { error: { code: 108 } }],
+    ['history', { channel: 'kept:1', since: 'x' }, { error: { code: 107 } }],
+    ['history', { channel: 'kept:1', since: { offset: -1 } }, { error: { code: 107 } }],
+    [
+      'history',
+      { channel: 'kept:1', since: { offset: 1, epoch: 'x' } },
+      { error: { code: 112, message: 'unrecoverable position' } }
+    ],
+    ['history', { channel: 'kept:1', limit: 'all' }, { error: { code: 107 } }],
+    ['history_remove', { channel: 'kept:1' }, { result: {} }],
+    ['history_remove', { channel: 'plain:1' }, { error: { code: 108 } }],
+    ['channels', {}, { result: { channels: {} } }],
+    ['channels', { pattern: 7 }, { error: { code: 107 } }],
+    [
+      'info',
+      {},
+      {
+        result: {
+          nodes: [
+            { uid: /./, name: 'relay', version: 'test', num_clients: 0, num_users: 0, num_subs: 0, num_channels: 0 }
+          ]
+        }
+      }
+    ],
+    ['rpc', { method: 'x' }, { error: { code: 104, message: 'not found' } }],
+    ['dance', {}, { error: { code: 104, message: 'not found' } }],
+    ['toString', {}, { error: { code: 104 } }],
+    ['__proto__', {}, { error: { code: 104 } }],
+    ['disconnect', { user: 'nobody' }, { result: {} }],
+    ['disconnect', { user: '1', disconnect: 7 }, { error: { code: 107 } }],
+    ['disconnect', { user: '1', disconnect: { code: 200, reason: 'x' } }, { error: { code: 107 } }],
+    ['disconnect', { user: '1', disconnect: { code: 4000, reason: '' } }, { error: { code: 107 } }],
+    ['disconnect', { user: '1', disconnect: { code: 4000, reason: '"again"' } }, { error: { code: 107 } }],
+    ['disconnect', { user: '1', disconnect: { code: 4000, reason: 'x'.repeat(124) } }, { error: { code: 107 } }],
+    ['unsubscribe', { user: 'nobody', channel: 'kept:1' }, { result: {} }],
+    ['unsubscribe', { user: 'nobody', channel: 'nope:1' }, { error: { code: 102 } }],
+    ['subscribe', { user: 'nobody', channel: 'kept:1' }, { result: {} }],
+    ['subscribe', { user: 'nobody' }, { error: { code: 107 } }],
+    ['subscribe', { user: 'nobody', channel: 'kept:1', override: { presence: true } }, { error: { code: 107 } }],
+    ['refresh', { user: 'nobody' }, { result: {} }],
+    ['refresh', { user: 'nobody', expire_at: 'soon' }, { error: { code: 107 } }],
+    ['batch', { commands: [] }, { replies: [] }],
+    ['batch', {}, { error: { code: 107 } }],
+    [
+      'batch',
+      {
+        commands: [
+          { publish: { channel: 'kept:9', data: [1, 2] } },
+          { dance: {} },
+          7,
+          {},
+          { publish: { channel: 'nope:1', data: 1 } },
+          { channels: {} }
+        ]
+      },
+      {
+        replies: [
+          { publish: { offset: 1 } },
+          { error: { code: 104 } },
+          { error: { code: 104 } },
+          { error: { code: 104 } },
+          { error: { code: 102 } },
+          { channels: { channels: {} } }
+        ]
+      }
+    ]
+  ]
+  for (const [method, request, reply] of cases) {
+    t.test(`${method} ${JSON.stringify(request)?.slice(0, 90)} is ${JSON.stringify(reply).slice(0, 60)}`, async (t) => {
+      const answer = await api(method, typeof request === 'string' ? request : JSON.stringify(request))
+
+      t.equal(answer.status, 200)
+      t.match(JSON.parse(answer.body), reply as object)
+      t.equal(answer.headers['content-type'], 'application/json')
+    })
+  }
+
+  const malformed: [why: string, path: string, message: Message, status: number][] = [
+    ['no JSON', '/api/publish', { body: '{"channel":' }, 400],
+    ['an empty body', '/api/publish', { body: '' }, 400],
+    ['an empty body of commands', '/api', { body: '' }, 400],
+    ['blank commands', '/api', { body: ' \n ' }, 400],
+    ['commands that are no JSON', '/api', { body: '{"method":"info"}\n{"method"' }, 400],
+    ['commands that are no objects', '/api', { body: '[1]' }, 400],
+    ['a GET', '/api/publish', { method: 'GET' }, 405],
+    ['a PUT', '/api', { method: 'PUT', body: '{}' }, 405],
+    ['a body over the limit', '/api/publish', { body: 'x'.repeat(1024 * 1024 + 1) }, 413]
+  ]
+  for (const [why, path, message, status] of malformed) {
+    t.test(`with ${why} is ${status}`, async (t) => {
+      const answer = await send(url, path, { method: 'POST', ...message, headers: { 'x-api-key': API_KEY } })
+
+      t.equal(answer.status, status)
+    })
+  }
+
+  t.test('with a body over the limit that does not say how long it is is 413', async (t) => {
+    const answer = await send(url, '/api/publish', {
+      method: 'POST',
+      body: 'x'.repeat(3 * 1024 * 1024),
+      headers: { 'x-api-key': API_KEY, 'transfer-encoding': 'chunked' }
+    })
+
+    t.equal(answer.status, 413)
+  })
+
+  t.test('with data nested as deeply as a body allows goes through', async (t) => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+    const answer = await api('publish', `{"channel":"kept:deep","data":${deep}}`)
+
+    t.match(JSON.parse(answer.body), { result: { offset: 1 } })
+    t.ok((await api('history', { channel: 'kept:deep', limit: 1 })).body.includes(deep))
+  })
+
+  t.test('that fails is a status for those who want it so', async (t) => {
+    const statuses: [method: string, request: unknown, status: number][] = [
+      ['publish', { channel: 'nope:1', data: 1 }, 404],
+      ['publish', {}, 400],
+      ['dance', {}, 404],
+      ['presence', { channel: 'plain:1' }, 400],
+      ['history', { channel: 'kept:1', since: { offset: 1, epoch: 'x' } }, 416]
+    ]
+    for (const [method, request, status] of statuses) {
+      const answer = await api(method, request, { headers: { 'x-centrifugo-error-mode': 'transport' } })
+      t.equal(answer.status, status)
+      t.match(JSON.parse(answer.body), { code: Number, message: String })
+    }
+  })
+})
+
+t.test('commands that name their method', async (t) => {
+  const { api } = await startRelay(t, FILE)
+
+  t.test('are answered line by line, in order', async (t) => {
+    const body = [
+      '{"method":"publish","params":{"channel":"kept:1","data":{"a": 1}}}',
+      '{"id":7,"method":"PRESENCE_STATS","params":{"channel":"kept:1"}}',
+      '{"id":8,"method":9}',
+      '{"method":"dance","params":{}} {"method":8,"params":null}'
+    ].join('\n')
+    const replies = (await api('', body)).body.split('\n').map((line) => JSON.parse(line))
+
+    t.match(replies, [
+      { result: { offset: 1 } },
+      { id: 7, result: { num_clients: 0 } },
+      { id: 8, result: { nodes: [{}] } },
+      { error: { code: 104 } },
+      { result: { channels: {} } }
+    ])
+  })
+
+  t.test('publish the bytes that were sent', async (t) => {
+    const { api, url } = await startRelay(t, FILE)
+    const client = await connectedClient(t, url)
+    await client.ask({ id: 2, subscribe: { channel: 'plain:1' } })
+    const text = new Promise((resolve) => client.ws.once('message', (data) => resolve(data.toString())))
+    await api(
+      '',
+      '{"method":"publish","params":{ "data" : {"n":1.0,\n "big":12345678901234567890} ,"channel":"plain:1"}}'
+    )
+
+    t.equal(await text, '{"push":{"channel":"plain:1","pub":{"data":{"n":1.0,  "big":12345678901234567890}}}}')
+  })
+})
+
+t.test('publish', async (t) => {
+  t.test('with the same idempotency key is made once', async (t) => {
+    const { api, pass } = await startRelay(t, FILE)
+    const twice = { channel: 'kept:1', data: 1, idempotency_key: 'k' }
+    const results = [await api('publish', twice), await api('publish', twice)].map(({ body }) => JSON.parse(body))
+    t.same(results[0], results[1])
+    t.match(results[0], { result: { offset: 1 } })
+    t.match(JSON.parse((await api('publish', { ...twice, channel: 'kept:2' })).body), { result: { offset: 1 } })
+    pass(5 * 60 * 1000)
+
+    t.match(JSON.parse((await api('publish', twice)).body), { result: { offset: 2 } })
+  })
+
+  t.test('of an older version is not made', async (t) => {
+    const { api } = await startRelay(t, FILE)
+    const offsets: unknown[] = []
+    for (const [version, version_epoch] of [
+      [5, ''],
+      [5, ''],
+      [4, ''],
+      [6, ''],
+      [1, 'new'],
+      [1, 'new']
+    ]) {
+      offsets.push(
+        JSON.parse((await api('publish', { channel: 'kept:1', data: 1, version, version_epoch })).body).result.offset
+      )
+    }
+
+    t.same(offsets, [1, 1, 1, 2, 3, 3])
+  })
+
+  t.test('carries tags', async (t) => {
+    const { api, url } = await startRelay(t, FILE)
+    const client = await connectedClient(t, url)
+    await client.ask({ id: 2, subscribe: { channel: 'plain:1' } })
+    await api('publish', { channel: 'plain:1', data: 1, tags: { cell: '12' } })
+
+    t.same(await client.next(), { push: { channel: 'plain:1', pub: { data: 1, tags: { cell: '12' } } } })
+  })
+
+  t.test('that does not fit the schema of its namespace is refused by the name of the field', async (t) => {
+    const { api } = await startRelay(t, FILE)
+    const entry = { transmitterId: 't1', position: { x: 1, y: 2 }, positionMethod: 'trilateration', floorId: 'f' }
+    const good = { type: 'position-batch', data: [entry] }
+
+    t.match(JSON.parse((await api('publish', { channel: 'typed:1', data: good })).body), { result: {} })
+    t.match(
+      JSON.parse(
+        (await api('publish', { channel: 'typed:1', data: { ...good, data: [{ ...entry, transmitterId: [] }] } })).body
+      ),
+      {
+        error: { code: 107, message: /^bad request: data\.data\.0\.transmitterId does not fit PositionBatch: / }
+      }
+    )
+    t.match(JSON.parse((await api('publish', { channel: 'typed:1', data: 7 })).body), { error: { code: 107 } })
+  })
+})
+
+t.test('history and channels', async (t) => {
+  t.test('show what there is', async (t) => {
+    const { api, url, publish } = await startRelay(t, FILE)
+    const client = await connectedClient(t, url)
+    await client.ask({ id: 2, subscribe: { channel: 'kept:1' } })
+    await client.ask({ id: 3, subscribe: { channel: 'plain:2' } })
+    await publish('kept:1', { a: 1 })
+
+    t.match(JSON.parse((await api('history', { channel: 'kept:1', limit: -1 })).body), {
+      result: { publications: [{ data: { a: 1 }, offset: 1 }], offset: 1 }
+    })
+    t.same(JSON.parse((await api('channels', {})).body).result.channels, {
+      'kept:1': { num_clients: 1 },
+      'plain:2': { num_clients: 1 }
+    })
+    t.same(Object.keys(JSON.parse((await api('channels', { pattern: 'k*:?' })).body).result.channels), ['kept:1'])
+    t.same(JSON.parse((await api('channels', { pattern: '**x*' })).body).result.channels, {})
+    t.match(JSON.parse((await api('presence', { channel: 'kept:1' })).body).result.presence, {})
+    t.match(JSON.parse((await api('info', {})).body).result.nodes, [
+      { num_clients: 1, num_users: 1, num_subs: 2, num_channels: 2 }
+    ])
+    await api('history_remove', { channel: 'kept:1' })
+    t.match(JSON.parse((await api('history', { channel: 'kept:1', limit: -1 })).body), {
+      result: { publications: [], offset: 1 }
+    })
+  })
+})
+
+t.test('disconnect', async (t) => {
+  t.test('spares those on the list, and takes only the user that is named', async (t) => {
+    const { api, url, relay } = await startRelay(t, FILE)
+    const [first, second, other] = [
+      await connectedClient(t, url, '1'),
+      await connectedClient(t, url, '1'),
+      await connectedClient(t, url, '2')
+    ]
+    const [spared] = relay.context.clients.ofUser('1')
+    await api('disconnect', { user: '' })
+    await api('disconnect', { user: '1', whitelist: [spared?.id], disconnect: { code: 4500, reason: 'go' } })
+
+    t.equal(await second.closed, '4500 go')
+    t.equal(relay.stats().clients, 2)
+    t.ok(first && other)
+  })
+})

@@ -1,0 +1,193 @@
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import type { ClientOptions } from 'ws'
+import { originCheck } from '../../../src/relay/transport/admission.js'
+import { send } from '../../helper/http.js'
+import { openClient, RawClient } from '../../helper/raw-client.js'
+import { startRelay } from '../../helper/relay.js'
+import { relayToken } from '../../helper/relay-rules.js'
+
+t.test('an origin', async (t) => {
+  const HOST = 'relay.example.com'
+  const cases: [allowed: string[], origin: string | undefined, isAllowed: boolean, why: string][] = [
+    [[], undefined, true, 'programs send none'],
+    [[], 'https://relay.example.com', true, 'it is our own host'],
+    [[], 'http://RELAY.example.com', true, 'letters have no case'],
+    [[], 'https://relay.example.com:444', false, 'the port is another'],
+    [[], 'https://app.example.com', false, 'it is another host'],
+    [[], 'null', false, 'it is a page of nowhere'],
+    [[], 'file://relay.example.com', false, 'it is no web page'],
+    [['https://app.example.com'], 'https://app.example.com', true, 'it is on the list'],
+    [['https://app.example.com'], 'https://APP.example.com', true, 'letters have no case'],
+    [['https://app.example.com'], 'http://app.example.com', false, 'the scheme is another'],
+    [['https://app.example.com'], 'https://app.example.com:8443', false, 'the port is another'],
+    [['https://app.example.com'], 'https://app.example.com.evil.org', false, 'it goes on'],
+    [['https://app.example.com'], 'https://relay.example.com', false, 'with a list our own host must be on it'],
+    [['https://app.example.com'], undefined, true, 'programs send none'],
+    [['https://*.example.com'], 'https://a.example.com', true, 'one label'],
+    [['https://*.example.com'], 'https://a.b.example.com', true, 'two labels'],
+    [['https://*.example.com'], 'https://example.com', false, 'no label'],
+    [['https://*.example.com'], 'https://.example.com', false, 'an empty label'],
+    [['https://*.example.com'], 'https://evilexample.com', false, 'no dot'],
+    [['https://*.example.com'], 'https://evil.org/.example.com', false, 'a path is no label'],
+    [['https://*.example.com'], 'https://evil.org#.example.com', false, 'a fragment is no label'],
+    [['https://*.example.com'], 'https://user@a.example.com', false, 'a user is no label'],
+    [['https://*.example.com:8443'], 'https://a.example.com:8443', true, 'the port is the same'],
+    [['*'], 'https://anything', true, 'all are allowed'],
+    [['*'], 'null', true, 'all are allowed']
+  ]
+  for (const [allowed, origin, isAllowed, why] of cases) {
+    t.test(`${origin} is ${isAllowed ? '' : 'not '}allowed by [${allowed}]: ${why}`, async (t) => {
+      t.equal(originCheck(allowed)(origin, HOST), isAllowed)
+    })
+  }
+})
+
+/** The status that an upgrade is refused with, or 101. */
+const upgradeStatus = async (t: Test, url: string, options: ClientOptions = {}, path = ''): Promise<number> => {
+  const { ws } = new RawClient(`${url}${path}`, options)
+  t.teardown(() => ws.readyState === ws.OPEN && ws.terminate())
+  return new Promise((resolve) => {
+    ws.once('open', () => resolve(101))
+    ws.once('unexpected-response', (request, response) => {
+      request.destroy()
+      resolve(response.statusCode ?? 0)
+    })
+  })
+}
+
+t.test('an upgrade', async (t) => {
+  t.test('from a foreign page is refused before it happens', async (t) => {
+    const { url, relay } = await startRelay(t, undefined, {
+      RELAY_ALLOWED_ORIGINS: 'https://app.example.com,https://*.example.org'
+    })
+
+    t.equal(await upgradeStatus(t, url, { origin: 'https://evil.example' }), 403)
+    t.equal(await upgradeStatus(t, url, { origin: 'https://app.example.com' }), 101)
+    t.equal(await upgradeStatus(t, url, { origin: 'https://a.b.example.org' }), 101)
+    t.equal(await upgradeStatus(t, url), 101)
+    t.equal(relay.stats().clients, 3)
+  })
+
+  t.test('that asks for protobuf is refused', async (t) => {
+    const { url } = await startRelay(t)
+
+    t.equal(await upgradeStatus(t, `${url}/connection/websocket?format=protobuf`), 400)
+    t.equal(await upgradeStatus(t, `${url}/connection/websocket?a=b&cf_protocol=protobuf`), 400)
+    t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': 'centrifuge-protobuf' } }), 400)
+    t.equal(await upgradeStatus(t, `${url}/connection/websocket?cf_protocol_version=v2`), 101)
+  })
+
+  t.test('a request for protobuf over HTTP receives 400', async (t) => {
+    const { url } = await startRelay(t)
+    const octets = { 'content-type': 'application/octet-stream' }
+
+    for (const path of ['/connection/http_stream', '/connection/sse', '/emulation']) {
+      t.match(await send(url, path, { method: 'POST', headers: octets, body: '\n' }), {
+        status: 400,
+        body: 'protobuf is not supported\n'
+      })
+      t.equal((await send(url, `${path}?cf_protocol=protobuf`, { method: 'POST', body: '{}' })).status, 400)
+    }
+    t.equal((await send(url, '/connection/sse?format=protobuf&cf_connect={}')).status, 400)
+  })
+
+  t.test('of another path is answered as an ordinary request', async (t) => {
+    const { url } = await startRelay(t)
+
+    t.equal(await upgradeStatus(t, `${url}/api`), 401)
+    t.equal(await upgradeStatus(t, `${url}/unknown`), 404)
+  })
+
+  t.test('with an empty Sec-WebSocket-Protocol header succeeds', async (t) => {
+    const { url } = await startRelay(t)
+
+    t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': '' } }), 101)
+    t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': ' ' } }), 101)
+  })
+
+  t.test('beyond the limits is refused, and who leaves makes room', async (t) => {
+    // Stands still, so that no time goes by however slow the machine is.
+    const clock = { monotonicMs: 5000 }
+    const { url } = await startRelay(
+      t,
+      { client: { connection_limit: 3, connections_per_address: 2, connection_rate_limit: 3 } },
+      { TRUST_PROXY: 'loopback' },
+      { monotonicMs: () => clock.monotonicMs }
+    )
+    const from = (address: string): ClientOptions => ({ headers: { 'x-forwarded-for': address } })
+    const first = await openClient(t, url, from('10.0.0.1'))
+    t.equal(await upgradeStatus(t, url, from('10.0.0.1')), 101)
+    t.equal(await upgradeStatus(t, url, from('10.0.0.1')), 429)
+    t.equal(await upgradeStatus(t, url, from('10.0.0.2, 10.0.0.3')), 101)
+    t.equal(await upgradeStatus(t, url, from('10.0.0.4')), 503)
+    first.ws.terminate()
+    await once(first.ws, 'close')
+    let status = await upgradeStatus(t, url, from('10.0.0.4'))
+    t.equal(status, 503, 'they come too fast')
+    clock.monotonicMs += 1000
+    do status = await upgradeStatus(t, url, from('10.0.0.4'))
+    while (status === 503)
+    t.equal(status, 101)
+  })
+})
+
+t.test('the HTTP transports', async (t) => {
+  t.test('refuse foreign pages and limits like the WebSocket', async (t) => {
+    const { url } = await startRelay(t, {
+      client: { connection_limit: 1, allowed_origins: ['https://app.example.com'] }
+    })
+    const origin = 'https://evil.example'
+
+    for (const path of ['/connection/http_stream', '/connection/sse', '/emulation']) {
+      t.equal((await send(url, path, { method: 'POST', body: '{}', headers: { origin } })).status, 403)
+      t.equal((await send(url, path, { method: 'OPTIONS', headers: { origin } })).status, 403)
+    }
+    await openClient(t, url)
+    t.equal((await send(url, '/connection/sse', { method: 'POST', body: '{}' })).status, 503)
+  })
+
+  t.test('tell browsers that the page may read the answer', async (t) => {
+    const { url } = await startRelay(t, { client: { allowed_origins: ['https://app.example.com'] } })
+    const headers = { origin: 'https://app.example.com', 'access-control-request-headers': 'content-type' }
+
+    for (const path of ['/connection/http_stream', '/connection/sse', '/emulation']) {
+      const answer = await send(url, path, { method: 'OPTIONS', headers })
+      t.equal(answer.status, 204)
+      t.match(answer.headers, {
+        'access-control-allow-origin': 'https://app.example.com',
+        'access-control-allow-credentials': 'true',
+        'access-control-allow-headers': 'content-type',
+        vary: 'Origin'
+      })
+      const refused = await send(url, path, { method: 'POST', headers, body: 'x'.repeat(65_537) })
+      t.equal(refused.status, 413)
+      t.match(refused.headers, { 'access-control-allow-origin': 'https://app.example.com' }, 'refusals can be read too')
+    }
+  })
+
+  t.test('send lines that are not held back', async (t) => {
+    const { url } = await startRelay(t)
+    const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+    const response = await fetch(`${url}/connection/http_stream`, { method: 'POST', body })
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    const { value } = await reader.read()
+    await reader.cancel()
+
+    t.equal(response.headers.get('x-accel-buffering'), 'no')
+    t.match(response.headers.get('cache-control'), 'no-store')
+    t.match(JSON.parse(Buffer.from(value as Uint8Array).toString()), { id: 1, connect: { session: /./, node: /./ } })
+  })
+
+  t.test('forget a client whose request ends', async (t) => {
+    const { url, relay } = await startRelay(t)
+    const abort = new AbortController()
+    const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+    await fetch(`${url}/connection/http_stream`, { method: 'POST', body, signal: abort.signal })
+    t.equal(relay.stats().clients, 1)
+    abort.abort()
+    while (relay.stats().clients > 0) await new Promise(setImmediate)
+
+    t.equal(relay.context.sessions.size, 0)
+  })
+})

@@ -1,0 +1,300 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { send } from '../../helper/http.js'
+import { connectedClient, openClient } from '../../helper/raw-client.js'
+import { type EdgeRelay, startRelay } from '../../helper/relay.js'
+import { relayToken } from '../../helper/relay-rules.js'
+
+/** The relay goes on: somebody else can do everything. */
+const stillServes = async (t: Test, { url, publish }: EdgeRelay): Promise<void> => {
+  const client = await connectedClient(t, url, 'somebody else')
+  await client.ask({ id: 2, subscribe: { channel: 'floor:alive' } })
+  await publish('floor:alive', 'hello')
+  t.match(await client.next(), { push: { pub: { data: 'hello' } } })
+}
+
+const CONNECT = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+
+t.test('a client that is not polite', async (t) => {
+  const edge = await startRelay(t)
+
+  const messages: [what: string, message: string | Buffer, closed: RegExp][] = [
+    ['garbage', 'hello', /^3501 bad request$/],
+    ['an empty message', '', /^3501 bad request$/],
+    ['newlines', '\n\n\n', /^3501 bad request$/],
+    ['half an object', '{"id":1,"connect":', /^3501 bad request$/],
+    ['a text in quotes', '"connect"', /^3501 bad request$/],
+    ['binary', Buffer.from([0, 1, 2]), /^3506 inappropriate protocol$/],
+    ['a binary message that is no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /^3506 inappropriate protocol$/],
+    ['a binary message that starts like JSON', Buffer.from('{"id":1,'), /^3501 bad request$/],
+    ['a message over the limit', `{"id":1,"connect":{"token":"${'x'.repeat(65_536)}"}}`, /^1009/],
+    ['a deeply nested message', `{"id":1,"connect":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, /^3501 bad request$/],
+    ['brackets that never close', '['.repeat(60_000), /^3501 bad request$/],
+    ['a poisoned prototype', '{"id":1,"__proto__":{"connect":{}}}', /^3501 bad request$/],
+    ['commands before connect', '{"id":1,"subscribe":{"channel":"floor:7"}}', /^3501 bad request$/],
+    ['two connects', `${CONNECT}\n${CONNECT}`, /^3501 bad request$/],
+    ['a token as long as a message', `{"id":1,"connect":{"token":"${'x.'.repeat(30_000)}"}}`, /^3500 invalid token$/]
+  ]
+  for (const [what, message, closed] of messages) {
+    t.test(`is closed for ${what}`, async (t) => {
+      const client = await openClient(t, edge.url)
+      client.ws.send(message, { binary: Buffer.isBuffer(message) })
+
+      t.match(await client.closed, closed)
+      await stillServes(t, edge)
+    })
+  }
+
+  t.test('that says nothing is closed', async (t) => {
+    const edge = await startRelay(t)
+    const client = await openClient(t, edge.url)
+    edge.pass(10_000)
+
+    t.equal(await client.closed, '3502 stale')
+  })
+
+  t.test('that does not answer pings is closed', async (t) => {
+    const edge = await startRelay(t)
+    const client = await connectedClient(t, edge.url)
+    edge.pass(25_000)
+    t.same(await client.next(), {})
+    edge.pass(8000)
+
+    t.equal(await client.closed, '3012 no pong')
+  })
+
+  t.test('that answers WebSocket pings where it asked for them stays', async (t) => {
+    const edge = await startRelay(t)
+    const client = await openClient(t, `${edge.url}/connection/websocket?cf_ws_frame_ping_pong=true`)
+    t.notMatch(await client.ask(JSON.parse(CONNECT)), { connect: { ping: Number } })
+    const pinged = once(client.ws, 'ping')
+    edge.pass(25_000)
+    await pinged
+    // Its pong is in front of this.
+    await client.ask({ id: 2, rpc: {} })
+    edge.pass(8000)
+
+    t.equal(edge.relay.stats().clients, 1)
+  })
+
+  t.test('that floods is closed, and others are not', async (t) => {
+    const edge = await startRelay(t, {
+      client: { commands_per_second: 100 },
+      channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
+    })
+    const client = await connectedClient(t, edge.url)
+    for (let id = 2; id < 5000; id++) client.say({ id, rpc: {} })
+
+    t.equal(await client.closed, '3013 too many requests')
+    await stillServes(t, edge)
+  })
+
+  t.test('that puts a flood into one message is closed too', async (t) => {
+    const edge = await startRelay(t, {
+      client: { commands_per_second: 100 },
+      channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
+    })
+    const client = await connectedClient(t, edge.url)
+    client.say(...Array.from({ length: 1000 }, (_, index) => ({ id: index + 2, rpc: {} })))
+
+    t.equal(await client.closed, '3013 too many requests')
+    await stillServes(t, edge)
+  })
+
+  t.test('that subscribes to more than it may is told so', async (t) => {
+    const client = await connectedClient(t, edge.url)
+    for (let id = 2; id < 130; id++)
+      t.match(await client.ask({ id, subscribe: { channel: `floor:${id}` } }), { subscribe: {} })
+
+    t.match(await client.ask({ id: 130, subscribe: { channel: 'floor:130' } }), { error: { code: 106 } })
+  })
+})
+
+t.test('a client that sends JSON in binary frames is served like any other', async (t) => {
+  const { url, publish } = await startRelay(t)
+  const client = await openClient(t, url)
+  client.ws.send(Buffer.from(CONNECT))
+  t.match(await client.next(), { id: 1, connect: { client: /./ } })
+  client.ws.send(
+    Buffer.from('{"id":2,"subscribe":{"channel":"floor:7"}}\n{"id":3,"presence_stats":{"channel":"floor:7"}}')
+  )
+  t.match(await client.next(), { id: 2, subscribe: {} })
+  await client.next()
+  await publish('floor:7', 'hello')
+
+  t.match(await client.next(), { push: { pub: { data: 'hello' } } })
+})
+
+/** A WebSocket by hand, for frames that no library sends. */
+const handshake = async (t: Test, port: number): Promise<Socket> => {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  const key = randomBytes(16).toString('base64')
+  socket.write(
+    `GET /connection/websocket HTTP/1.1\r\nHost: relay\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`
+  )
+  const [head] = (await once(socket, 'data')) as [Buffer]
+  t.match(head.toString(), /^HTTP\/1\.1 101 /)
+  return socket
+}
+
+const masked = (opcode: number, payload: Buffer, announced = payload.length): Buffer => {
+  const mask = Buffer.from([1, 2, 3, 4])
+  const length =
+    announced < 126 ? Buffer.from([0x80 | announced]) : Buffer.from([0x80 | 126, announced >> 8, announced & 255])
+  return Buffer.concat([
+    Buffer.from([opcode]),
+    length,
+    mask,
+    payload.map((byte, index) => byte ^ (mask[index % 4] as number))
+  ])
+}
+
+/** What the relay closes with, read from the last frame. */
+const closeCode = async (socket: Socket): Promise<number> => {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  await once(socket, 'close')
+  const bytes = Buffer.concat(chunks)
+  const at = bytes.lastIndexOf(0x88)
+  return at === -1 ? 0 : bytes.readUInt16BE(at + 2)
+}
+
+t.test('a socket that breaks the rules of WebSocket', async (t) => {
+  const edge = await startRelay(t)
+
+  const frames: [what: string, bytes: Buffer, code: number][] = [
+    ['a frame without a mask', Buffer.from([0x81, 2, 0x7b, 0x7d]), 1002],
+    ['a reserved bit', masked(0xc1, Buffer.from('{}')), 1002],
+    ['an unknown opcode', masked(0x83, Buffer.from('{}')), 1002],
+    ['a continuation of nothing', masked(0x80, Buffer.from('{}')), 1002],
+    ['text that is no UTF-8', masked(0x81, Buffer.from([0xff, 0xfe])), 1007],
+    ['a ping that is too long', masked(0x89, Buffer.alloc(126)), 1002],
+    ['a message that says it is huge', Buffer.from([0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4]), 1009]
+  ]
+  for (const [what, bytes, code] of frames) {
+    t.test(`is closed for ${what}`, async (t) => {
+      const socket = await handshake(t, edge.port)
+      const closed = closeCode(socket)
+      socket.write(bytes)
+
+      t.equal(await closed, code)
+      await stillServes(t, edge)
+    })
+  }
+
+  t.test('may send a message in pieces, byte by byte', async (t) => {
+    const socket = await handshake(t, edge.port)
+    for (const byte of Buffer.concat([
+      masked(0x01, Buffer.from(CONNECT.slice(0, 50))),
+      masked(0x80, Buffer.from(CONNECT.slice(50)))
+    ])) {
+      socket.write(Buffer.from([byte]))
+    }
+    const [reply] = (await once(socket, 'data')) as [Buffer]
+
+    t.match(reply.toString(), '"connect":{"client"')
+  })
+
+  t.test('that ends in the middle of a frame leaves nothing behind', async (t) => {
+    const edge = await startRelay(t)
+    const socket = await handshake(t, edge.port)
+    socket.write(masked(0x81, Buffer.from(CONNECT), CONNECT.length + 10))
+    socket.destroy()
+    while (edge.relay.stats().clients > 0) await new Promise(setImmediate)
+
+    t.same(edge.relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
+  })
+
+  t.test('that pings is answered', async (t) => {
+    const socket = await handshake(t, edge.port)
+    socket.write(masked(0x89, Buffer.from('hi')))
+    const [reply] = (await once(socket, 'data')) as [Buffer]
+
+    t.same(reply, Buffer.from([0x8a, 2, 0x68, 0x69]))
+  })
+
+  t.test('that pings and never reads piles up no pongs', async (t) => {
+    const edge = await startRelay(t)
+    const socket = await handshake(t, edge.port)
+    socket.pause()
+    const pings = Buffer.concat(Array.from({ length: 2000 }, () => masked(0x89, Buffer.alloc(125, 'x'))))
+    // More than the network holds between the two.
+    for (let round = 0; round < 100; round++) {
+      if (!socket.write(pings)) await once(socket, 'drain')
+    }
+
+    const [client] = edge.relay.context.clients.all
+    t.ok((client?.outbox.unsentBytes ?? 0) < 128 * 1024, `${client?.outbox.unsentBytes} bytes wait`)
+    await stillServes(t, edge)
+  })
+})
+
+t.test('an HTTP client that is not polite', async (t) => {
+  const edge = await startRelay(t)
+
+  const requests: [what: string, path: string, message: Parameters<typeof send>[2], status: number][] = [
+    ['an unknown path', '/nope', {}, 404],
+    ['a path of the prototype', '/toString', {}, 404],
+    ['the WebSocket path without an upgrade', '/connection/websocket', {}, 426],
+    ['a stream by GET', '/connection/http_stream', {}, 405],
+    ['events by PUT', '/connection/sse', { method: 'PUT' }, 405],
+    ['a stream over the limit', '/connection/http_stream', { method: 'POST', body: 'x'.repeat(65_537) }, 413],
+    ['an emulation over the limit', '/emulation', { method: 'POST', body: 'x'.repeat(65_537) }, 413],
+    ['an emulation that is no JSON', '/emulation', { method: 'POST', body: '{' }, 400],
+    ['an emulation that is null', '/emulation', { method: 'POST', body: 'null' }, 400],
+    [
+      'an emulation of an unknown session',
+      '/emulation',
+      { method: 'POST', body: '{"session":"x","node":"y","data":"{}"}' },
+      404
+    ],
+    ['an emulation by GET', '/emulation', {}, 405],
+    ['health by POST', '/health', { method: 'POST', body: '' }, 405]
+  ]
+  for (const [what, path, message, status] of requests) {
+    t.test(`is answered ${status} for ${what}`, async (t) => {
+      t.equal((await send(edge.url, path, message)).status, status)
+      await stillServes(t, edge)
+    })
+  }
+
+  t.test('that connects a stream with garbage is told, and the stream ends', async (t) => {
+    const { body, status } = await send(edge.url, '/connection/http_stream', { method: 'POST', body: 'garbage' })
+
+    t.equal(status, 200)
+    t.equal(body, '{"push":{"disconnect":{"code":3501,"reason":"bad request"}}}\n')
+  })
+
+  t.test('that asks for events without connecting is told, and the events end', async (t) => {
+    const { body, headers } = await send(edge.url, '/connection/sse')
+
+    t.equal(headers['content-type'], 'text/event-stream')
+    t.equal(body, '\r\ndata: {"push":{"disconnect":{"code":3501,"reason":"bad request"}}}\n\n')
+  })
+
+  t.test('that sends what is no HTTP gets 400', async (t) => {
+    const socket = connect(edge.port, '127.0.0.1')
+    socket.write('hello\r\n\r\n')
+    const [reply] = (await once(socket, 'data')) as [Buffer]
+
+    t.match(reply.toString(), /^HTTP\/1\.1 400 /)
+    socket.destroy()
+  })
+
+  t.test('that sends what is no HTTP and does not hang up is hung up on', async (t) => {
+    const edge = await startRelay(t)
+    const accepted = once(edge.running.server, 'connection')
+    const socket = connect({ port: edge.port, host: '127.0.0.1', allowHalfOpen: true })
+    t.teardown(() => socket.destroy())
+    socket.resume().write('hello\r\n\r\n')
+    const [theirs] = (await accepted) as [Socket]
+
+    if (!theirs.destroyed) await once(theirs, 'close')
+    t.ok(theirs.destroyed)
+  })
+})

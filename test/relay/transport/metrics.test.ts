@@ -1,0 +1,416 @@
+import { once } from 'node:events'
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { register as globalRegistry } from 'prom-client'
+import t from 'tap'
+import { RelayMetrics } from '../../../src/relay/metrics/metrics.js'
+import { metricsRoute } from '../../../src/relay/transport/server.js'
+import { AddressSet } from '../../../src/shared/address.js'
+import type { Teardown } from '../../helper/child.js'
+import { send } from '../../helper/http.js'
+import { connectedClient } from '../../helper/raw-client.js'
+import { startRelay } from '../../helper/relay.js'
+
+const STATS = { clients: 3, users: 2, channels: 5, subscriptions: 7 }
+const create = () =>
+  new RelayMetrics({ version: '1.2.3', stats: () => STATS, nodes: () => 1, isEngineReady: () => true })
+
+const samplesOf = async (metrics: RelayMetrics): Promise<Map<string, number>> => {
+  const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))])
+  )
+}
+
+const NAMES = [
+  'node_num_clients gauge',
+  'node_num_users gauge',
+  'node_num_subscriptions gauge',
+  'node_num_channels gauge',
+  'node_num_nodes gauge',
+  'node_build gauge',
+  'node_messages_sent_count counter',
+  'node_messages_received_count counter',
+  'node_action_count counter',
+  'node_broadcast_duration_seconds histogram',
+  'node_pub_sub_lag_seconds histogram',
+  'node_client_connection_limit counter',
+  'client_connections_accepted counter',
+  'client_connections_inflight gauge',
+  'client_subscriptions_accepted counter',
+  'client_subscriptions_inflight gauge',
+  'client_command_duration_seconds_histogram histogram',
+  'client_num_reply_errors counter',
+  'client_num_server_unsubscribes counter',
+  'client_num_server_disconnects counter',
+  'client_recover counter',
+  'client_ping_pong_duration_seconds histogram',
+  'transport_messages_sent counter',
+  'transport_messages_sent_size counter',
+  'transport_messages_received counter',
+  'transport_messages_received_size counter',
+  'transport_outgoing_close_count counter',
+  'api_command_duration_seconds_histogram histogram',
+  'api_command_errors_total counter',
+  'broker_publish_suppressed_count counter'
+]
+
+t.test('the names that dashboards ask for', async (t) => {
+  const page = await create().text()
+  for (const name of NAMES) {
+    t.test(name, async (t) => {
+      t.match(page, `# TYPE centrifugo_${name}\n`)
+    })
+  }
+
+  t.test('and those of the process are there', async (t) => {
+    t.match(page, '# TYPE process_cpu_seconds_total counter\n')
+    t.match(page, '# TYPE nodejs_eventloop_lag_seconds gauge\n')
+  })
+
+  t.test('are not in the registry that all modules of a process share', async (t) => {
+    t.equal(globalRegistry.getMetricsAsArray().length, 0)
+  })
+})
+
+t.test('what the relay knows is read when somebody asks', async (t) => {
+  const samples = await samplesOf(create())
+
+  t.equal(samples.get('centrifugo_node_num_clients'), 3)
+  t.equal(samples.get('centrifugo_node_num_users'), 2)
+  t.equal(samples.get('centrifugo_node_num_channels'), 5)
+  t.equal(samples.get('centrifugo_node_num_subscriptions'), 7)
+  t.equal(samples.get('centrifugo_node_num_nodes'), 1)
+  t.equal(samples.get('centrifugo_node_build{version="1.2.3"}'), 1)
+})
+
+type Happening = (metrics: RelayMetrics) => void
+
+const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Readonly<Record<string, number>>])[] = [
+  [
+    'a client that came',
+    (metrics) => metrics.clientConnected('websocket', 'js', ''),
+    {
+      'centrifugo_client_connections_accepted{transport="websocket",accept_protocol="h1",client_name="js",client_version="unversioned"}': 1,
+      'centrifugo_client_connections_inflight{transport="websocket",accept_protocol="h1",client_name="js",client_version="unversioned"}': 1,
+      'centrifugo_node_action_count{action="add_client",channel_namespace=""}': 1
+    }
+  ],
+  [
+    'a client that came and went',
+    (metrics) => {
+      metrics.clientConnected('sse', '', '1.0')
+      metrics.clientClosed('sse', '', '1.0')
+    },
+    {
+      'centrifugo_client_connections_accepted{transport="sse",accept_protocol="h1",client_name="unnamed",client_version="unregistered"}': 1,
+      'centrifugo_client_connections_inflight{transport="sse",accept_protocol="h1",client_name="unnamed",client_version="unregistered"}': 0,
+      'centrifugo_node_action_count{action="remove_client",channel_namespace=""}': 1
+    }
+  ],
+  [
+    'a client that was too slow',
+    (metrics) => metrics.disconnected('websocket', 3008),
+    {
+      'centrifugo_client_num_server_disconnects{code="3008"}': 1,
+      'centrifugo_transport_outgoing_close_count{transport="websocket",code="3008"}': 1,
+      relay_slow_disconnects_total: 1
+    }
+  ],
+  [
+    'a client that was sent away',
+    (metrics) => metrics.disconnected('websocket', 3503),
+    { 'centrifugo_client_num_server_disconnects{code="3503"}': 1, relay_slow_disconnects_total: 0 }
+  ],
+  [
+    'a subscription',
+    (metrics) => metrics.subscribed('floor', 'js'),
+    {
+      'centrifugo_client_subscriptions_accepted{client_name="js",channel_namespace="floor"}': 1,
+      'centrifugo_client_subscriptions_inflight{client_name="js",channel_namespace="floor"}': 1,
+      'centrifugo_node_action_count{action="add_subscription",channel_namespace="floor"}': 1
+    }
+  ],
+  [
+    'a subscription that ended',
+    (metrics) => {
+      metrics.subscribed('floor', 'mine')
+      metrics.unsubscribed('floor', 'mine')
+    },
+    {
+      'centrifugo_client_subscriptions_accepted{client_name="unregistered",channel_namespace="floor"}': 1,
+      'centrifugo_client_subscriptions_inflight{client_name="unregistered",channel_namespace="floor"}': 0,
+      'centrifugo_node_action_count{action="remove_subscription",channel_namespace="floor"}': 1
+    }
+  ],
+  [
+    'a subscription that the relay ended',
+    (metrics) => metrics.serverUnsubscribed('floor', 2500),
+    { 'centrifugo_client_num_server_unsubscribes{code="2500",channel_namespace="floor"}': 1 }
+  ],
+  [
+    'commands',
+    (metrics) => {
+      metrics.command('subscribe', 'floor', 100, 'websocket')
+      metrics.command('subscribe', 'floor', 50, 'websocket')
+      metrics.command('pong', '', 2, 'sse')
+    },
+    {
+      'centrifugo_transport_messages_received{transport="websocket",frame_type="subscribe",channel_namespace="floor"}': 2,
+      'centrifugo_transport_messages_received_size{transport="websocket",frame_type="subscribe",channel_namespace="floor"}': 150,
+      'centrifugo_transport_messages_received{transport="sse",frame_type="client_pong",channel_namespace=""}': 1
+    }
+  ],
+  [
+    'a command that was answered',
+    (metrics) => metrics.replied('subscribe', 'floor', 0.0003),
+    {
+      'centrifugo_client_command_duration_seconds_histogram_bucket{method="subscribe",channel_namespace="floor",le="0.00025"}': 0,
+      'centrifugo_client_command_duration_seconds_histogram_bucket{method="subscribe",channel_namespace="floor",le="0.0005"}': 1,
+      'centrifugo_client_command_duration_seconds_histogram_count{method="subscribe",channel_namespace="floor"}': 1
+    }
+  ],
+  [
+    'a command that was refused',
+    (metrics) => metrics.replyError('subscribe', 'floor', 103),
+    { 'centrifugo_client_num_reply_errors{method="subscribe",code="103",channel_namespace="floor"}': 1 }
+  ],
+  [
+    'recoveries',
+    (metrics) => {
+      metrics.recovered('floor', true, true)
+      metrics.recovered('floor', true, false)
+      metrics.recovered('floor', false, false)
+    },
+    {
+      'centrifugo_client_recover{recovered="yes",channel_namespace="floor",has_recovered_publications="yes"}': 1,
+      'centrifugo_client_recover{recovered="yes",channel_namespace="floor",has_recovered_publications="no"}': 1,
+      'centrifugo_client_recover{recovered="no",channel_namespace="floor",has_recovered_publications="no"}': 1
+    }
+  ],
+  [
+    'publications',
+    (metrics) => {
+      metrics.published('floor')
+      metrics.published('floor')
+      metrics.messageSent('join', 'floor')
+      metrics.delivered('publication', 'floor', 0.002, 0.003)
+    },
+    {
+      'centrifugo_node_messages_sent_count{type="publication",channel_namespace="floor"}': 2,
+      'centrifugo_node_messages_sent_count{type="join",channel_namespace="floor"}': 1,
+      'centrifugo_node_messages_received_count{type="publication",channel_namespace="floor"}': 1,
+      'centrifugo_node_broadcast_duration_seconds_bucket{type="publication",channel_namespace="floor",le="0.001"}': 0,
+      'centrifugo_node_broadcast_duration_seconds_bucket{type="publication",channel_namespace="floor",le="0.005"}': 1,
+      'centrifugo_node_pub_sub_lag_seconds_sum{channel_namespace="floor"}': 0.003
+    }
+  ],
+  [
+    'what was sent to clients',
+    (metrics) => {
+      const { messages, bytes } = metrics.sent('websocket', 'push_publication', 'floor')
+      messages.value += 1000
+      bytes.value += 2_500_000
+    },
+    {
+      'centrifugo_transport_messages_sent{transport="websocket",frame_type="push_publication",channel_namespace="floor"}': 1000,
+      'centrifugo_transport_messages_sent_size{transport="websocket",frame_type="push_publication",channel_namespace="floor"}': 2_500_000
+    }
+  ],
+  [
+    'a pong',
+    (metrics) => metrics.pongReceived('websocket', 0.02),
+    { 'centrifugo_client_ping_pong_duration_seconds_bucket{transport="websocket",le="0.025"}': 1 }
+  ],
+  [
+    'calls of the publish API',
+    (metrics) => {
+      metrics.apiReplied('publish', 0.0001)
+      metrics.apiError('publish', 102)
+    },
+    {
+      'centrifugo_api_command_duration_seconds_histogram_bucket{protocol="http",method="publish",le="0.0001"}': 1,
+      'centrifugo_api_command_errors_total{protocol="http",method="publish",error="102"}': 1
+    }
+  ],
+  [
+    'a publication that was there already',
+    (metrics) => metrics.suppressed('floor', 'idempotency'),
+    { 'centrifugo_broker_publish_suppressed_count{reason="idempotency",channel_namespace="floor"}': 1 }
+  ],
+  [
+    'publications that were merged',
+    (metrics) => metrics.conflated('floor', 600),
+    { 'relay_conflated_publications_total{channel_namespace="floor"}': 600 }
+  ],
+  [
+    'clients that were refused',
+    (metrics) => {
+      metrics.connectionRefused('origin')
+      metrics.connectionRefused('limit')
+      metrics.connectionRefused('address')
+    },
+    {
+      'relay_connections_refused_total{reason="origin"}': 1,
+      'relay_connections_refused_total{reason="limit"}': 1,
+      centrifugo_node_client_connection_limit: 2
+    }
+  ]
+]
+
+t.test('the numbers', async (t) => {
+  for (const [of, happening, expected] of COUNTS) {
+    t.test(`have ${of}`, async (t) => {
+      const metrics = create()
+
+      happening(metrics)
+
+      const samples = await samplesOf(metrics)
+      t.same(Object.fromEntries(Object.keys(expected).map((name) => [name, samples.get(name)])), expected)
+    })
+  }
+
+  t.test('show slow clients as zero before there is one', async (t) => {
+    t.equal((await samplesOf(create())).get('relay_slow_disconnects_total'), 0)
+  })
+
+  t.test('are written in lines that a reader of the format takes', async (t) => {
+    const metrics = create()
+    for (const [, happening] of COUNTS) happening(metrics)
+
+    for (const line of (await metrics.text()).split('\n'))
+      t.match(line, /^$|^# (HELP|TYPE) |^[a-z_][a-z_\d]*(\{([a-z_]+="[^"]*",?)*\})? [-+\dNaInf.e]+$/)
+  })
+})
+
+t.test('no client can fill the memory with labels', async (t) => {
+  const metrics = create()
+  for (let count = 0; count < 3000; count++) {
+    metrics.clientConnected('websocket', `name-${count}`, `version-${count}`)
+    metrics.disconnected('websocket', 4000 + count)
+    metrics.subscribed(`namespace-${count}`, `name-${count}`)
+  }
+
+  const samples = await samplesOf(metrics)
+  t.ok(samples.size < 8_000, `${samples.size} samples`)
+  t.equal(samples.get('centrifugo_client_num_server_disconnects{code="other"}'), 2000, 'none is lost')
+  t.equal([...samples.keys()].filter((name) => name.startsWith('centrifugo_client_connections_accepted')).length, 1)
+})
+
+const startServer = async (t: Teardown, allowed: readonly string[], metrics = create()): Promise<number> => {
+  const set = new AddressSet(allowed)
+  const server = createServer(
+    metricsRoute(
+      () => metrics.text(),
+      metrics.contentType,
+      () => set
+    )
+  )
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+const ask = async (port: number, method = 'GET', headers: Record<string, string> = {}) => {
+  const request = httpRequest({ port, host: '127.0.0.1', path: '/metrics', method, headers, agent: false }).end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return { status: response.statusCode, headers: response.headers, body: await text(response) }
+}
+
+t.test('the page', async (t) => {
+  t.test('is for those who may see it', async (t) => {
+    const { status, headers, body } = await ask(await startServer(t, ['loopback']))
+
+    t.equal(status, 200)
+    t.match(headers, { 'content-type': /^text\/plain; version=0\.0\.4/, 'cache-control': 'no-store' })
+    t.match(body, 'centrifugo_node_num_clients 3\n')
+  })
+
+  for (const [why, allowed, method, headers] of [
+    ['for another address', ['10.0.0.0/8'], 'GET', {}],
+    ['for nobody at all', [], 'GET', {}],
+    ['for what a proxy passes on', ['loopback'], 'GET', { 'x-forwarded-for': '127.0.0.1' }],
+    ['for what a proxy passes on with an empty header', ['loopback'], 'GET', { 'x-forwarded-for': '' }],
+    ['for what another proxy passes on', ['loopback'], 'GET', { forwarded: 'for=127.0.0.1' }],
+    ['for another method', ['loopback'], 'POST', {}]
+  ] as const) {
+    t.test(`is not there ${why}`, async (t) => {
+      const { status, body } = await ask(await startServer(t, allowed), method, headers)
+
+      t.same({ status, body }, { status: 404, body: '' })
+    })
+  }
+
+  t.test('answers 500 where a number cannot be read', async (t) => {
+    const metrics = new RelayMetrics({
+      version: '1',
+      nodes: () => 1,
+      isEngineReady: () => true,
+      stats: () => {
+        throw new Error('broken')
+      }
+    })
+
+    t.equal((await ask(await startServer(t, ['loopback'], metrics))).status, 500)
+  })
+})
+
+t.test('what clients say and hear is counted, each by its kind and namespace', async (t) => {
+  const options = { allow_subscribe_for_client: true, presence: true, join_leave: true, force_push_join_leave: true }
+  const edge = await startRelay(t, { channel: { namespaces: [{ name: 'chat', ...options }] } })
+  const client = await connectedClient(t, edge.url, '42')
+  await client.ask({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.next()
+  await edge.publish('chat:1', 'hello')
+  await client.next()
+  await client.ask({ id: 3, subscribe: { channel: 'nope:1' } })
+  await client.ask({ id: 4, rpc: {} })
+  edge.pass(25_000)
+  await client.next()
+  client.say('{}')
+  await client.ask({ id: 5, presence: { channel: 'chat:1' } })
+  await edge.api('presence', { channel: 'chat:1' })
+  await edge.api('unsubscribe', { user: '42', channel: 'chat:1' })
+  await client.next()
+  const { body } = await send(edge.url, '/metrics', {})
+
+  const frames = (direction: string): string[] =>
+    [...body.matchAll(new RegExp(`^centrifugo_transport_messages_${direction}\\{(.*)\\} (\\d+)$`, 'gm'))].map(
+      ([, labels, count]) => `${[...String(labels).matchAll(/"(.*?)"/g)].map(([, value]) => value).join(' ')}: ${count}`
+    )
+  t.same(frames('received').sort(), [
+    'websocket client_pong : 1',
+    'websocket connect : 1',
+    'websocket presence chat: 1',
+    'websocket rpc : 1',
+    'websocket subscribe : 1',
+    'websocket subscribe chat: 1'
+  ])
+  t.same(frames('sent').sort(), [
+    'websocket connect : 1',
+    'websocket presence chat: 1',
+    'websocket push_join chat: 1',
+    'websocket push_publication chat: 1',
+    'websocket push_unsubscribe chat: 1',
+    'websocket rpc : 1',
+    'websocket server_ping : 1',
+    'websocket subscribe : 1',
+    'websocket subscribe chat: 1'
+  ])
+  for (const sample of [
+    'client_num_reply_errors{method="rpc",code="108",channel_namespace=""} 1',
+    'client_command_duration_seconds_histogram_count{method="subscribe",channel_namespace="chat"} 1',
+    'node_action_count{action="add_presence",channel_namespace="chat"} 1',
+    'node_action_count{action="presence",channel_namespace="chat"} 1',
+    'node_action_count{action="remove_presence",channel_namespace="chat"} 1'
+  ])
+    t.match(body, `centrifugo_${sample}\n`)
+})
+
+t.test('clients that are refused are counted from zero, so that the first ones are a rise', async (t) => {
+  const text = await create().text()
+  for (const reason of ['origin', 'limit', 'rate', 'address']) {
+    t.match(text, `relay_connections_refused_total{reason="${reason}"} 0\n`)
+  }
+})
