@@ -9,45 +9,37 @@ import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { secretKey } from '../shared/jwt.js'
 import { withoutRedaction } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { answerWatch } from './answered.js'
 import { openApiDocument } from './api-docs/openapi.js'
 import { API_DOCS_PATHS, apiDocs } from './api-docs/routes.js'
-import { AuditLog } from './audit/audit-log.js'
+import { AuditLog } from './audit.js'
 import type { GatewayConfig } from './config.js'
 import { Refusal, type RefusalCode } from './errors.js'
-import { backendReachable } from './health/backend.js'
-import type { DatabaseHealth } from './health/database.js'
-import { healthRoutes } from './health/health-routes.js'
-import { apiAuth } from './hooks/api-auth.js'
-import { requireCanonicalPath } from './hooks/canonical-path.js'
-import { csrf } from './hooks/csrf.js'
-import { expectContinue } from './hooks/expect-continue.js'
-import { rateLimit } from './hooks/rate-limit.js'
-import { securityHeaders } from './hooks/security-headers.js'
-import { type SessionExchange, sessionExchange } from './hooks/session-exchange.js'
-import { answerExpectation, answerUnreadable, refuseTunnels } from './http-edge.js'
+import { backendReachable, healthRoutes } from './health.js'
+import type { DatabaseHealth } from './health-database.js'
 import { countRequests, GatewayMetrics, watchBackend } from './metrics.js'
-import { OIDC_PATHS } from './oidc/oidc-paths.js'
-import { OpenReplies } from './open-replies.js'
+import { OIDC_PATHS } from './oidc/config.js'
+import { apiAuth } from './plugins/api-auth.js'
+import { KnownPaths, MAX_URL_LENGTH, originForm, requireCanonicalPath } from './plugins/canonical-path.js'
+import { csrf } from './plugins/csrf.js'
+import { answerExpectation, answerUnreadable, refuser, refuseTunnels } from './plugins/error-handling.js'
+import { expectContinue } from './plugins/expect-continue.js'
+import { rateLimit } from './plugins/login-limit.js'
+import { answerWatch, logRequests } from './plugins/request-log.js'
+import { securityHeaders, securityHeaderTable } from './plugins/security-headers.js'
+import { type SessionExchange, sessionExchange } from './plugins/session-exchange.js'
+import { endSlowClients, OpenReplies } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
 import { forwarder } from './proxy/forward.js'
-import { mountRoutes } from './proxy/mount.js'
-import { refuser } from './refuse.js'
-import { beginRequest, decorateRequestContext, tooManyHeaderLines } from './request-context.js'
-import { requestId } from './request-id.js'
-import { logRequests } from './request-log.js'
-import { KnownPaths, MAX_URL_LENGTH } from './request-path.js'
-import { originForm } from './request-target.js'
+import { beginRequest, decorateRequestContext, requestId, tooManyHeaderLines } from './request-context.js'
 import { catchAll } from './routes/catch-all.js'
 import type { RouteTable } from './routes/declare.js'
 import { developmentRoutes } from './routes/development.js'
 import { routeTables } from './routes/index.js'
 import { metricsRoute } from './routes/metrics.js'
-import { securityHeaderTable } from './security-header-table.js'
+import { mountRoutes } from './routes/mount.js'
+import { SessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
-import { SessionCookies } from './session/session-cookies.js'
 import { sessionRoutes } from './session/session-routes.js'
-import { endSlowClients } from './slow-clients.js'
 
 export interface GatewayParts {
   readonly log: Logger
@@ -152,7 +144,7 @@ export const buildGateway = async (
   oidc?.mount(app)
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)
-  if (config.webRoot !== null) await (await import('./web-root.js')).webRoot(app, config.webRoot)
+  if (config.webRoot !== null) await (await import('./static.js')).webRoot(app, config.webRoot)
 
   app.addHook('onClose', async () => {
     stopRateChecks()
@@ -163,7 +155,7 @@ export const buildGateway = async (
 }
 
 const databaseHealth = async (url: string): Promise<DatabaseHealth> =>
-  new (await import('./health/database.js')).DatabaseHealth(url)
+  new (await import('./health-database.js')).DatabaseHealth(url)
 
 const serverOptions = (config: GatewayConfig) => {
   const trusted = new AddressSet(config.trustedProxies)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
 import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
-import { oidcConfigOf, oidcFaults } from './oidc/oidc-config.js'
+import { oidcConfigOf, oidcFaults } from './oidc/config.js'
 
 const KIB = 1024
 const MIB = 1024 * KIB

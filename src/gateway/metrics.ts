@@ -3,9 +3,9 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../shared/metric-series.js'
 import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
-import type { AnswerListener, Outcome } from './answered.js'
 import { REFUSAL_CODES, type RefusalCode } from './errors.js'
-import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange-result.js'
+import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
+import type { AnswerListener, Outcome } from './plugins/request-log.js'
 import type { BackendWatch } from './proxy/backend.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */

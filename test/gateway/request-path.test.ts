@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { accessOf } from '../../src/gateway/access.js'
-import { canonicalPath, KnownPaths } from '../../src/gateway/request-path.js'
+import { canonicalPath, KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
 import { couldBeStrict } from '../helper/path-decoders.js'
 
 t.test('canonicalPath', async (t) => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t from 'tap'
-import { isClosed, onceClosed } from '../../src/gateway/response-close.js'
+import { isClosed, onceClosed } from '../../src/gateway/request-context.js'
 import type { Teardown } from '../helper/child.js'
 
 const startServer = async (t: Teardown) => {

@@ -8,7 +8,7 @@ import { ROOT } from '../../scripts/root.js'
 // [file, what it imports, whether it may]
 const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/gateway/a.ts', '../relay/core/hub.js', false],
-  ['src/gateway/hooks/b.ts', '../../relay/config.js', false],
+  ['src/gateway/plugins/b.ts', '../../relay/config.js', false],
   ['src/gateway/c.ts', '../client/api.js', false],
   ['src/gateway/d.ts', '../../demo/backend/main.js', false],
   ['src/gateway/e.ts', 'ws', false],

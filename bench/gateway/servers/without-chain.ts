@@ -2,8 +2,8 @@ import Fastify from 'fastify'
 import { gatewayConfig } from '../../../src/gateway/config.js'
 import { openBackend } from '../../../src/gateway/proxy/backend.js'
 import { forwarder } from '../../../src/gateway/proxy/forward.js'
-import { mountRoutes } from '../../../src/gateway/proxy/mount.js'
 import { decorateRequestContext } from '../../../src/gateway/request-context.js'
+import { mountRoutes } from '../../../src/gateway/routes/mount.js'
 import { zones } from '../../../src/gateway/routes/zones.js'
 
 // The same server and the same way to the backend, with no hook in between: what the chain costs is the difference.

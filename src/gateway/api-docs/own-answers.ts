@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { SessionResponseSchema } from '../../../schemas/auth.js'
 import type { Method } from '../routes/declare.js'
-import { SESSION_COOKIES } from '../session/session-cookies.js'
+import { SESSION_COOKIES } from '../session/app-session.js'
 import { BACKEND_ERROR } from './words.js'
 
 interface Answer {

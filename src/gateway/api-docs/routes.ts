@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { Refusal } from '../errors.js'
-import { refusedRoute } from '../routes/refused-route.js'
+import { refusedRoute } from '../routes/mount.js'
 import type { OpenApiDocument } from './document.js'
 import { apiPage } from './page.js'
 

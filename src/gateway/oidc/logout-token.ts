@@ -1,10 +1,8 @@
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from 'jose'
-import type { SessionName } from './ended-sessions.js'
-import type { OidcConfig } from './oidc-config.js'
-import { CLOCK_TOLERANCE_SECONDS } from './provider-configuration.js'
-import type { ProviderDiscovery } from './provider-discovery.js'
-import { providerFetch } from './provider-fetch.js'
-import type { RelyingParty } from './relying-party.js'
+import type { ProviderDiscovery, RelyingParty } from './client.js'
+import { CLOCK_TOLERANCE_SECONDS, providerFetch } from './client.js'
+import type { SessionName } from './cluster.js'
+import type { OidcConfig } from './config.js'
 
 /** The provider's word that somebody has signed out there. */
 export interface LogoutToken {

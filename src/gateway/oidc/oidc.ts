@@ -1,24 +1,26 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
-import type { SessionExchange } from '../hooks/session-exchange.js'
+import type { SessionExchange } from '../plugins/session-exchange.js'
 import type { Backend } from '../proxy/backend.js'
-import type { SessionCookies } from '../session/session-cookies.js'
-import { accountLogin } from './account-login.js'
-import { backChannelLogout } from './back-channel-logout.js'
-import { ProviderExchange } from './exchange.js'
-import type { ExchangeResult } from './exchange-result.js'
-import { LoginTransactions } from './login-transactions.js'
-import type { OidcConfig } from './oidc-config.js'
-import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_PATH, LOGOUT_PATH } from './oidc-paths.js'
-import { ProviderDiscovery } from './provider-discovery.js'
-import { ProviderSessions } from './provider-session.js'
-import { discover } from './relying-party.js'
-import { Sealer } from './sealer.js'
+import type { SessionCookies } from '../session/app-session.js'
+import { discover, ProviderDiscovery } from './client.js'
+import type { OidcConfig } from './config.js'
+import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_PATH, LOGOUT_PATH } from './config.js'
+import type { ExchangeResult } from './exchange.js'
+import { accountLogin, ProviderExchange } from './exchange.js'
+import {
+  backChannelLogout,
+  callbackHandler,
+  LoginTransactions,
+  loginHandler,
+  logoutHandler,
+  MAX_TICKET_CHARACTERS,
+  pageLogout,
+  sessionReplaced
+} from './routes.js'
+import { ProviderSessions, Sealer, watchProviderSessions } from './session.js'
 import { LocalSessionMemory, type SessionMemory } from './session-memory.js'
-import { watchProviderSessions } from './session-watch.js'
-import { callbackHandler, loginHandler } from './sign-in.js'
-import { logoutHandler, MAX_TICKET_CHARACTERS, pageLogout, sessionReplaced } from './sign-out.js'
 
 export interface OidcParts {
   readonly config: OidcConfig
@@ -97,7 +99,7 @@ const openMemory = async (
   const local = new LocalSessionMemory(now, monotonicMs)
   if (config.redisUrl === null) return local
   const realm = JSON.stringify([config.issuer, config.clientId])
-  const { RedisSessionMemory } = await import('./redis-session-memory.js')
+  const { RedisSessionMemory } = await import('./cluster.js')
   const shared = new RedisSessionMemory({ url: config.redisUrl, realm, local, sealer, log, now })
   await shared.ready()
   return shared

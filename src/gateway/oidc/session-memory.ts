@@ -1,6 +1,6 @@
-import { EndedSessions, keyOf, type SessionName } from './ended-sessions.js'
-import { ABSOLUTE_SECONDS, type ProviderSession } from './provider-session.js'
-import type { ProviderTokens } from './relying-party.js'
+import type { ProviderTokens } from './client.js'
+import { EndedSessions, keyOf, type SessionName } from './cluster.js'
+import { ABSOLUTE_SECONDS, type ProviderSession } from './session.js'
 
 /** What is known of provider sessions beside their cookies. */
 export interface SessionMemory {

@@ -1,8 +1,31 @@
 import type { FastifyRequest } from 'fastify'
-import { browserHost, browserProtocol } from '../forwarded.js'
-import { forwardedAuthorization } from '../session/credentials.js'
-import { HOP_BY_HOP, namesInConnection } from './hop-by-hop.js'
+import { browserHost, browserProtocol } from '../request-context.js'
+import { forwardedAuthorization } from '../session/app-session.js'
 import { jsonMediaType } from './json-body.js'
+
+// These belong to one connection, not to the message on it.
+export const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings'
+]
+
+const NO_NAMES: ReadonlySet<string> = new Set()
+
+/** Headers that the `Connection` header names belong to the connection too. A set, because a client may name thousands. */
+export const namesInConnection = (connection: string | undefined): ReadonlySet<string> =>
+  connection === undefined || connection === 'keep-alive' || connection === 'close'
+    ? NO_NAMES
+    : new Set(connection.toLowerCase().split(',').map(trimmed))
+
+const trimmed = (name: string): string => name.trim()
 
 /** Only the gateway's own identity-provider exchange carries it. */
 export const EXCHANGE_SECRET_HEADER = 'x-exchange-secret'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { GATEWAY_OWNED_HEADERS } from '../security-header-table.js'
-import { HOP_BY_HOP, namesInConnection } from './hop-by-hop.js'
+import { GATEWAY_OWNED_HEADERS } from '../plugins/security-headers.js'
+import { HOP_BY_HOP, namesInConnection } from './request-headers.js'
 
 const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,

@@ -3,10 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
 import { Refusal } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
-import { sessionCookie } from '../session/credentials.js'
-import { sessionOf } from '../session/session-answer.js'
-import type { SessionCookies } from '../session/session-cookies.js'
-import { refusedRoute } from './refused-route.js'
+import type { SessionCookies } from '../session/app-session.js'
+import { sessionCookie, sessionOf } from '../session/app-session.js'
+import { refusedRoute } from './mount.js'
 
 const LIFETIME_SECONDS = 8 * 60 * 60
 

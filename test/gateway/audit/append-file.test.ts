@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } fro
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { AppendFile } from '../../../src/gateway/audit/append-file.js'
+import { AppendFile } from '../../../src/gateway/audit.js'
 import { withFileSizeLimit } from './file-size-limit.js'
 
 const openFile = async (t: Test, content?: string) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { auditLine, type Denial, overflowLine } from '../../../src/gateway/audit/audit-record.js'
+import { auditLine, type Denial, overflowLine } from '../../../src/gateway/audit.js'
 import { denial, START } from './audit-fixture.js'
 
 const parsed = (changes: Partial<Denial>) => JSON.parse(auditLine(denial(changes), START))

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { t } from 'tap'
-import { type BackendReachableOptions, backendReachable } from '../../../src/gateway/health/backend.js'
+import { type BackendReachableOptions, backendReachable } from '../../../src/gateway/health.js'
 import { freePort } from '../../helper/free-port.js'
 import { startBackend } from '../../helper/recording-backend.js'
 import { startRawBackend } from '../../helper/scripted-backend.js'

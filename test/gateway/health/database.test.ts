@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls'
 import { inspect } from 'node:util'
 import { Client } from 'pg'
 import { type Test, t } from 'tap'
-import { DatabaseHealth, type DatabaseHealthOptions } from '../../../src/gateway/health/database.js'
+import { DatabaseHealth, type DatabaseHealthOptions } from '../../../src/gateway/health-database.js'
 import { freePort } from '../../helper/free-port.js'
 import { databaseUrl, startPostgres } from '../../helper/postgres.js'
 

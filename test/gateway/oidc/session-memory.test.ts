@@ -1,5 +1,5 @@
 import t from 'tap'
-import { keyOf } from '../../../src/gateway/oidc/ended-sessions.js'
+import { keyOf } from '../../../src/gateway/oidc/cluster.js'
 import { LocalSessionMemory } from '../../../src/gateway/oidc/session-memory.js'
 
 const DAY_MS = 24 * 3600 * 1000

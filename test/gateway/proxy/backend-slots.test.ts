@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Client } from 'undici'
 import type { Refusal } from '../../../src/gateway/errors.js'
-import { BackendSlots, type Waiter } from '../../../src/gateway/proxy/backend-slots.js'
+import { BackendSlots, type Waiter } from '../../../src/gateway/proxy/backend.js'
 
 class Somebody implements Waiter {
   readonly streams: boolean

@@ -1,0 +1,181 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { isApiPath, SERVED_METHODS, STRICT_AREAS } from '../access.js'
+import { Refusal } from '../errors.js'
+import { HOST } from '../request-context.js'
+
+// Rules, router, forwarder and backend must all see the same path. They parse it separately, so a path that two parsers
+// could read differently is refused, never repaired: a repaired path is a second string that somebody forgets to use.
+
+/** Longer request targets are refused as such. */
+export const MAX_URL_LENGTH = 8192
+
+// One reading only: no empty segment, no `;`, no backslash, nothing that a URL parser would encode or drop.
+const UNENCODED_PATH = /^(?:\/[A-Za-z0-9\-._~!$&'()*+,=:@]+)*\/?$/
+const ENCODED_PATH = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})+)*\/?$/
+const DOT_SEGMENT = /\/\.{1,2}(?:\/|$)/
+
+// Percent-encoded, these are either needless (letters, digits, `-._~`: an equal spelling exists) or mean something to
+// whoever decodes before splitting.
+const NEVER_ENCODED = /%(?:[01][0-9a-f]|7f|2[35def]|3[0-9bf]|[46][1-9a-f]|[57][0-9a]|5c|5f|7e)/i
+
+// What a decoder that also folds Unicode could make of a look-alike: a slash, a dot, a percent sign, a control character.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const SEPARATOR_LIKE = /[/\\.;%?#\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+
+/** The path of a request target if it has exactly one reading, else null. The query is not looked at. */
+export const canonicalPath = (target: string): string | null => {
+  const query = target.indexOf('?')
+  const path = query === -1 ? target : target.slice(0, query)
+  if (path === '' || DOT_SEGMENT.test(path)) return null
+  if (UNENCODED_PATH.test(path)) return path
+  return ENCODED_PATH.test(path) && !NEVER_ENCODED.test(path) && hasOneDecoding(path) ? path : null
+}
+
+const hasOneDecoding = (path: string): boolean => {
+  const encodedParts = path.match(/(?:%[0-9A-Fa-f]{2})+/g) ?? []
+  try {
+    if (encodedParts.some((part) => SEPARATOR_LIKE.test(decodeURIComponent(part).normalize('NFKC')))) return false
+  } catch {
+    // Not UTF-8: every decoder makes something else of it.
+    return false
+  }
+  return new URL(path, 'http://host').pathname === path
+}
+
+/** Declared and strict paths as a tree of segments. */
+interface PathNode {
+  /** The segment as it is declared. */
+  readonly segment: string
+  /** What may follow, by its folded form. */
+  readonly literals: Map<string, PathNode>
+  parameter: PathNode | null
+  /** A declared path ends here. */
+  isDeclared: boolean
+  /** This path and everything below it is strict. */
+  isStrict: boolean
+}
+
+const newNode = (segment: string): PathNode => ({
+  segment,
+  literals: new Map(),
+  parameter: null,
+  isDeclared: false,
+  isStrict: false
+})
+
+/**
+ * Knows the paths that rules and schemas are tied to, so that a look-alike of one cannot slip past them to a backend that
+ * ignores letter case, a trailing slash, or the difference between a character and its encoded or compatibility form.
+ */
+export class KnownPaths {
+  readonly #root = newNode('')
+  #depth = 0
+  /** Whether no declared path has a capital or an encoded character. */
+  #isFolded = true
+
+  /** Templates as the router takes them: `/api/zones/:id`. */
+  constructor(templates: Iterable<string>) {
+    for (const template of templates) this.#add(template).isDeclared = true
+    for (const area of STRICT_AREAS) this.#add(`/api/${area}`).isStrict = true
+  }
+
+  /** Whether a canonical path is another form of a declared or strict path, and not that path itself. */
+  isMisspelt(path: string): boolean {
+    const slashAtEnd = path.endsWith('/')
+    if (this.#isFolded && !slashAtEnd && !HAS_OTHER_FORM.test(path)) return false
+    // One segment more than the longest known path is enough to see that it is none of them.
+    const segments = path.slice(1, slashAtEnd ? -1 : undefined).split('/', this.#depth + 1)
+    return leadsToOtherPath(this.#root, segments, 0, !slashAtEnd)
+  }
+
+  #add(template: string): PathNode {
+    const segments = template.slice(1).split('/')
+    this.#depth = Math.max(this.#depth, segments.length)
+    return segments.reduce((node, segment) => {
+      if (segment.startsWith(':')) {
+        node.parameter ??= newNode(segment)
+        return node.parameter
+      }
+      const folded = foldedForm(segment)
+      this.#isFolded &&= folded === segment
+      const child = node.literals.get(folded) ?? newNode(segment)
+      node.literals.set(folded, child)
+      return child
+    }, this.#root)
+  }
+}
+
+/** Every path is followed: `/api/users/Roles` is a user to the router, and the list of roles to another server. */
+const leadsToOtherPath = (node: PathNode, segments: readonly string[], index: number, isExact: boolean): boolean => {
+  if (node.isStrict && !isExact) return true
+  const segment = segments[index]
+  if (segment === undefined) return node.isDeclared && !isExact
+  const literal = node.literals.size === 0 ? undefined : node.literals.get(foldedForm(segment))
+  if (literal && leadsToOtherPath(literal, segments, index + 1, isExact && literal.segment === segment)) return true
+  return node.parameter !== null && leadsToOtherPath(node.parameter, segments, index + 1, isExact)
+}
+
+// In a canonical path, other characters are the same in every form.
+const HAS_OTHER_FORM = /[A-Z%]/
+
+/** What a server that decodes, normalises and ignores letter case makes of a segment. */
+const foldedForm = (segment: string): string => {
+  if (!HAS_OTHER_FORM.test(segment)) return segment
+  if (!segment.includes('%')) return segment.toLowerCase()
+  // To upper case first, because servers that compare in upper case take a dotless i for an i. The dot that is left of a
+  // capital I with a dot is dropped: the Turkish lower case of that letter is i.
+  return decodeURIComponent(segment).normalize('NFKC').toUpperCase().toLowerCase().replaceAll('\u0307', '')
+}
+
+/** Before any rule is asked: the request must have one path, one host, and a version and method that we serve. */
+export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPaths): void => {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { url = '', httpVersion, rawHeaders, headers } = request.raw
+    if (url.length > MAX_URL_LENGTH) return done(new Refusal('URI_TOO_LONG'))
+    if (httpVersion !== '1.1' && httpVersion !== '1.0') return done(new Refusal('MALFORMED_REQUEST'))
+    const hosts = hostCount(rawHeaders)
+    if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return done(new Refusal('MALFORMED_REQUEST'))
+    if (!HOST.test(headers.host ?? '')) return done(new Refusal('MALFORMED_REQUEST'))
+    // The parser takes a compressed body in chunks too, and hands it over as if it were not compressed.
+    if (!isPlainTransfer(headers['transfer-encoding'])) return done(new Refusal('MALFORMED_REQUEST'))
+
+    const path = canonicalPath(url)
+    if (path === null || knownPaths.isMisspelt(path)) return done(new Refusal('AMBIGUOUS_PATH'))
+    request.path = path
+    if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(path))
+    done()
+  })
+}
+
+/** Refused here and not by the router, because the framework would look at the body of some of these methods first. */
+const methodNotServed = (path: string): Refusal =>
+  isApiPath(path)
+    ? new Refusal('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
+    : new Refusal('NOT_FOUND')
+
+const isPlainTransfer = (coding: string | undefined): boolean =>
+  coding === undefined || coding.toLowerCase() === 'chunked'
+
+/** Node keeps the first of two Host headers, where the next hop may take the other. */
+const hostCount = (rawHeaders: readonly string[]): number => {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts
+}
+
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)([^#]*)$/i
+
+/**
+ * RFC 9112: a server must accept `GET http://host/path`. Such a target becomes its path and query if its authority equals
+ * the Host header, which clients must send alike. Any other target stays as it is, and is refused as ambiguous.
+ */
+export const originForm = ({ url = '', headers }: Pick<IncomingMessage, 'url' | 'headers'>): string => {
+  if (url.startsWith('/')) return url
+  const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(url) ?? []
+  if (authority === '' || authority.toLowerCase() !== headers.host?.toLowerCase()) return url
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
