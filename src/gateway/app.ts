@@ -13,7 +13,7 @@ import { openApiDocument } from './api-docs/openapi.js'
 import { API_DOCS_PATHS, apiDocs } from './api-docs/routes.js'
 import { AuditLog } from './audit.js'
 import type { GatewayConfig } from './config.js'
-import { Refusal, type RefusalCode } from './errors.js'
+import { GatewayError, type GatewayErrorCode } from './errors.js'
 import { backendReachable, healthRoutes } from './health.js'
 import type { DatabaseHealth } from './health-database.js'
 import { countRequests, GatewayMetrics, watchBackend } from './metrics.js'
@@ -21,7 +21,7 @@ import { OIDC_PATHS } from './oidc/config.js'
 import { apiAuth } from './plugins/api-auth.js'
 import { KnownPaths, MAX_URL_LENGTH, originForm, requireCanonicalPath } from './plugins/canonical-path.js'
 import { csrf } from './plugins/csrf.js'
-import { answerExpectation, answerUnreadable, refuser, refuseTunnels } from './plugins/error-handling.js'
+import { answerExpectation, answerUnreadable, errorSender, rejectTunnels } from './plugins/error-handling.js'
 import { expectContinue } from './plugins/expect-continue.js'
 import { rateLimit } from './plugins/login-limit.js'
 import { answerWatch, logRequests } from './plugins/request-log.js'
@@ -92,8 +92,8 @@ export const buildGateway = async (
           monotonicMs,
           count: (result) => metrics.exchanged(result)
         })
-  const countRefusal = (code: RefusalCode): void => metrics.refused(code)
-  const refuse = refuser(countRefusal, log)
+  const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
+  const sendError = errorSender(countError, log)
   const openReplies = new OpenReplies()
   const watch = answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)], openReplies)
 
@@ -103,17 +103,17 @@ export const buildGateway = async (
       // The router refuses these before any hook runs.
       beginRequest(request, reply, watch)
       reply.headers(headerTable).header('x-request-id', request.id)
-      refuse(tooManyHeaderLines(request) ?? error, reply)
+      sendError(tooManyHeaderLines(request) ?? error, reply)
     },
-    clientErrorHandler: answerUnreadable(headerTable, openReplies, countRefusal)
+    clientErrorHandler: answerUnreadable(headerTable, openReplies, countError)
   })
   keepAllHeaderLines(app.server)
-  answerExpectation(app.server, headerTable, countRefusal)
-  refuseTunnels(app.server, headerTable, openReplies, countRefusal)
+  answerExpectation(app.server, headerTable, countError)
+  rejectTunnels(app.server, headerTable, openReplies, countError)
   await app.register(cookie, { hook: false })
   decorateRequestContext(app, watch)
   expectContinue(app)
-  const stopRateChecks = endSlowClients(openReplies, config.clientRate, refuse)
+  const stopRateChecks = endSlowClients(openReplies, config.clientRate, sendError)
 
   // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
   securityHeaders(app, headerTable)
@@ -125,9 +125,9 @@ export const buildGateway = async (
   sessionExchange(app, provider ?? oidc?.exchange ?? null)
   oidc?.watch(app)
 
-  app.setErrorHandler((error: FastifyError, _request, reply) => refuse(error, reply))
+  app.setErrorHandler((error: FastifyError, _request, reply) => sendError(error, reply))
   // Every `/api/` path has a route for each method that is served, so these are paths outside `/api/`.
-  app.setNotFoundHandler((_request, reply) => refuse(new Refusal('NOT_FOUND'), reply))
+  app.setNotFoundHandler((_request, reply) => sendError(new GatewayError('NOT_FOUND'), reply))
 
   const backendWatch = watchBackend(metrics)
   const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: backendWatch, log })

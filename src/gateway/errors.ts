@@ -3,7 +3,7 @@ import type { FieldFault } from '../../schemas/field-faults.js'
 // Every refusal that the gateway itself makes, and nothing else makes one. A backend's answers are not in here: they
 // pass through as they are.
 
-const REFUSALS = {
+const ERRORS = {
   MALFORMED_REQUEST: [400, 'The request is not valid HTTP.'],
   AMBIGUOUS_PATH: [400, 'The path of this request could be read in more than one way. Use its plain spelling.'],
   MALFORMED_BODY: [400, 'The body is not the JSON that it claims to be.'],
@@ -28,11 +28,11 @@ const REFUSALS = {
   BACKEND_TIMEOUT: [504, 'The service behind this page took too long to answer.']
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
-export type RefusalCode = keyof typeof REFUSALS
+export type GatewayErrorCode = keyof typeof ERRORS
 
-export const REFUSAL_CODES = Object.keys(REFUSALS) as readonly RefusalCode[]
+export const GATEWAY_ERROR_CODES = Object.keys(ERRORS) as readonly GatewayErrorCode[]
 
-export interface RefusalOptions {
+export interface GatewayErrorOptions {
   readonly details?: readonly FieldFault[]
   /** Headers that belong to this refusal, such as `allow` or `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>
@@ -40,15 +40,15 @@ export interface RefusalOptions {
   readonly cause?: unknown
 }
 
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
-  readonly code: RefusalCode
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError'
+  readonly code: GatewayErrorCode
   readonly statusCode: number
   readonly details: readonly FieldFault[]
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: RefusalCode, { details = [], headers = {}, cause }: RefusalOptions = {}) {
-    const [statusCode, message] = REFUSALS[code]
+  constructor(code: GatewayErrorCode, { details = [], headers = {}, cause }: GatewayErrorOptions = {}) {
+    const [statusCode, message] = ERRORS[code]
     super(message, { cause })
     this.code = code
     this.statusCode = statusCode
@@ -58,14 +58,14 @@ export class Refusal extends Error {
 }
 
 /** The one body shape of every refusal. */
-export const refusalBody = ({ code, message, details }: Refusal, requestId: string) => ({
+export const errorBody = ({ code, message, details }: GatewayError, requestId: string) => ({
   success: false,
   error: { code, message, details },
   requestId
 })
 
 // What the framework refuses by itself, in our words.
-const FRAMEWORK_CODES: Readonly<Record<string, RefusalCode>> = {
+const FRAMEWORK_CODES: Readonly<Record<string, GatewayErrorCode>> = {
   FST_ERR_BAD_URL: 'AMBIGUOUS_PATH',
   FST_ERR_MAX_PARAM_LENGTH: 'URI_TOO_LONG',
   FST_ERR_VALIDATION: 'VALIDATION_FAILED',
@@ -79,7 +79,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, RefusalCode>> = {
 }
 
 // For every other framework error below 500, which is the client's fault too. MALFORMED_REQUEST stands for all other statuses.
-const CODES_BY_STATUS: Readonly<Record<number, RefusalCode>> = {
+const CODES_BY_STATUS: Readonly<Record<number, GatewayErrorCode>> = {
   404: 'NOT_FOUND',
   405: 'METHOD_NOT_ALLOWED',
   408: 'REQUEST_TIMEOUT',
@@ -91,14 +91,14 @@ const CODES_BY_STATUS: Readonly<Record<number, RefusalCode>> = {
 }
 
 /** Maps any error to a refusal. An error of unknown origin is a fault of the gateway. */
-export const refusalOf = (error: unknown): Refusal => {
-  if (error instanceof Refusal) return error
+export const toGatewayError = (error: unknown): GatewayError => {
+  if (error instanceof GatewayError) return error
   const { code = '', statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number }
   const known = FRAMEWORK_CODES[code]
-  if (known !== undefined) return new Refusal(known, { cause: error })
+  if (known !== undefined) return new GatewayError(known, { cause: error })
   if (isFrameworkCode(code) && statusCode >= 400 && statusCode < 500)
-    return new Refusal(CODES_BY_STATUS[statusCode] ?? 'MALFORMED_REQUEST', { cause: error })
-  return new Refusal('INTERNAL', { cause: error })
+    return new GatewayError(CODES_BY_STATUS[statusCode] ?? 'MALFORMED_REQUEST', { cause: error })
+  return new GatewayError('INTERNAL', { cause: error })
 }
 
 const isFrameworkCode = (code: unknown): boolean => typeof code === 'string' && code.startsWith('FST_')

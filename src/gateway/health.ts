@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import { Client } from 'undici'
 import { monotonicMs } from '../shared/monotonic.js'
-import { Refusal } from './errors.js'
+import { GatewayError } from './errors.js'
 import type { DatabaseHealth } from './health-database.js'
-import { type Backend, backendRefusal } from './proxy/backend.js'
+import { type Backend, toBackendError } from './proxy/backend.js'
 import type { LocalHandler } from './routes/mount.js'
 
 /** What a check found out. The reason is one word of a closed set: nothing that was asked can put text of its own in it. */
@@ -78,7 +78,7 @@ export const backendReachable = (
       const client = new Client(origin, { connect: { rejectUnauthorized: true, timeout: timeoutMs } })
       // The client hears a signal only once it is connected, and this has to be told in time whatever it does.
       const over = new AbortController()
-      const late = delay(timeoutMs, undefined, over).then(() => Promise.reject(new Refusal('BACKEND_TIMEOUT')))
+      const late = delay(timeoutMs, undefined, over).then(() => Promise.reject(new GatewayError('BACKEND_TIMEOUT')))
       try {
         await Promise.race([ask(client, `${pathPrefix}/api/health`), late])
       } finally {
@@ -101,7 +101,7 @@ const BODY_BYTES = 64 * 1024
 
 const reasonOf = (error: unknown): BackendFault => {
   if ((error as { code?: string }).code === 'ECONNREFUSED') return 'refused'
-  return backendRefusal(error).code === 'BACKEND_TIMEOUT' ? 'timeout' : 'error'
+  return toBackendError(error).code === 'BACKEND_TIMEOUT' ? 'timeout' : 'error'
 }
 
 export interface HealthParts {

@@ -3,7 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../shared/metric-series.js'
 import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
-import { REFUSAL_CODES, type RefusalCode } from './errors.js'
+import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
 import type { AnswerListener, Outcome } from './plugins/request-log.js'
 import type { BackendWatch } from './proxy/backend.js'
@@ -86,7 +86,7 @@ export class GatewayMetrics {
       registers
     })
     // From the start: a series that appears with its first refusals hides them from who watches for a rise.
-    for (const code of REFUSAL_CODES) this.#refusals.inc({ code }, 0)
+    for (const code of GATEWAY_ERROR_CODES) this.#refusals.inc({ code }, 0)
     this.#exchanges = new Counter({
       name: 'gateway_exchange_total',
       help: 'Identity-provider sessions that were to become app sessions, by what became of them.',
@@ -122,7 +122,7 @@ export class GatewayMetrics {
     this.#backendErrors.inc({ code: typeof code === 'string' && BACKEND_ERROR_CODES.has(code) ? code : 'OTHER' })
   }
 
-  refused(code: RefusalCode): void {
+  rejected(code: GatewayErrorCode): void {
     this.#refusals.inc({ code })
   }
 

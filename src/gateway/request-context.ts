@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalAddress } from '../shared/address.js'
 import type { AppClaims } from '../shared/app-token.js'
 import { hasTooManyHeaderLines } from '../shared/header-lines.js'
-import { Refusal, type RefusalCode } from './errors.js'
+import { GatewayError, type GatewayErrorCode } from './errors.js'
 import type { SessionCookie } from './session/app-session.js'
 
 declare module 'fastify' {
@@ -20,7 +20,7 @@ declare module 'fastify' {
     /** The app token that the session exchange put in place of a missing one. */
     exchangedToken: string | null
     /** The code of the refusal that the gateway answered with. */
-    refusalCode: RefusalCode | null
+    errorCode: GatewayErrorCode | null
   }
 }
 
@@ -34,7 +34,7 @@ export const decorateRequestContext = (app: FastifyInstance, watch: AnswerWatch)
   app.decorateRequest('auth', null)
   app.decorateRequest('sessionCookie', null)
   app.decorateRequest('exchangedToken', null)
-  app.decorateRequest('refusalCode', null)
+  app.decorateRequest('errorCode', null)
 
   // At once, because a request whose answer is out has lost its socket.
   app.addHook('onRequest', (request, reply, done) => {
@@ -44,8 +44,8 @@ export const decorateRequestContext = (app: FastifyInstance, watch: AnswerWatch)
 }
 
 /** Refused before any rule looks at a header. */
-export const tooManyHeaderLines = ({ raw }: FastifyRequest): Refusal | undefined =>
-  hasTooManyHeaderLines(raw) ? new Refusal('HEADERS_TOO_LARGE', { headers: { connection: 'close' } }) : undefined
+export const tooManyHeaderLines = ({ raw }: FastifyRequest): GatewayError | undefined =>
+  hasTooManyHeaderLines(raw) ? new GatewayError('HEADERS_TOO_LARGE', { headers: { connection: 'close' } }) : undefined
 
 /** For those too that the router refuses before any hook runs. */
 export const beginRequest = (request: FastifyRequest, reply: FastifyReply, watch: AnswerWatch): void => {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from './errors.js'
+import { GatewayError } from './errors.js'
 
 const INDEX = 'index.html'
 
@@ -52,13 +52,13 @@ const HIDDEN = /\/\./
 
 /** The file that answers a request, relative to the folder. */
 const fileFor = async (request: FastifyRequest, root: string): Promise<string> => {
-  if (RESERVED.test(request.path) || HIDDEN.test(request.path)) throw new Refusal('NOT_FOUND')
+  if (RESERVED.test(request.path) || HIDDEN.test(request.path)) throw new GatewayError('NOT_FOUND')
   if (request.path === '/') return INDEX
   // Has one reading, because the path has.
   const file = decodeURIComponent(request.path.slice(1))
   if (await isFile(join(root, file))) return file
   if (isPage(request)) return INDEX
-  throw new Refusal('NOT_FOUND')
+  throw new GatewayError('NOT_FOUND')
 }
 
 // The path is too long for a file, leads through something that is no folder, or in a circle.

@@ -4,9 +4,9 @@ import { type AddressInfo, connect } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { register as globalRegistry } from 'prom-client'
 import t from 'tap'
-import { REFUSAL_CODES, Refusal, type RefusalCode } from '../../src/gateway/errors.js'
+import { GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../../src/gateway/errors.js'
 import { countRequests, GatewayMetrics } from '../../src/gateway/metrics.js'
-import { refuser } from '../../src/gateway/plugins/error-handling.js'
+import { errorSender } from '../../src/gateway/plugins/error-handling.js'
 import { answerWatch } from '../../src/gateway/plugins/request-log.js'
 import { OpenReplies } from '../../src/gateway/plugins/slow-clients.js'
 import { metricsRoute } from '../../src/gateway/routes/metrics.js'
@@ -194,7 +194,8 @@ t.test('the count of backend errors', async (t) => {
 t.test('the count of refusals has a number for each code', async (t) => {
   const metrics = new GatewayMetrics(NOTHING)
 
-  for (const code of ['CSRF_MISMATCH', 'RATE_LIMITED', 'CSRF_MISMATCH'] satisfies RefusalCode[]) metrics.refused(code)
+  for (const code of ['CSRF_MISMATCH', 'RATE_LIMITED', 'CSRF_MISMATCH'] satisfies GatewayErrorCode[])
+    metrics.rejected(code)
 
   t.same(await countsOf(metrics, 'gateway_refusals_total'), {
     '{code="CSRF_MISMATCH"}': 2,
@@ -247,7 +248,7 @@ t.test('the numbers of a gateway', async (t) => {
     const [one, other] = [new GatewayMetrics(NOTHING), new GatewayMetrics(NOTHING)]
 
     one.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms: 1 })
-    one.refused('NOT_FOUND')
+    one.rejected('NOT_FOUND')
 
     t.same(await countsOf(other, REQUESTS), {})
     t.same(await countsOf(other, 'gateway_refusals_total'), {})
@@ -259,7 +260,7 @@ t.test('the numbers of a gateway', async (t) => {
     metrics.requestEnded('/api/zones/:id', 'GET', { status: 200, cutShort: false, ms: 12.5 })
     metrics.backendAnswered('/api/*', 0.01)
     metrics.backendFailed(null)
-    metrics.refused('NOT_FOUND')
+    metrics.rejected('NOT_FOUND')
 
     const text = await metrics.text()
 
@@ -306,11 +307,11 @@ const startApp = async (
     done()
   })
   app.addHook('onRequest', async (request) => {
-    if (request.headers['x-refuse'] !== undefined) throw new Refusal('CSRF_MISMATCH')
+    if (request.headers['x-refuse'] !== undefined) throw new GatewayError('CSRF_MISMATCH')
   })
-  const refuse = refuser((code) => metrics.refused(code), { error: () => undefined })
-  app.setErrorHandler((error, _request, reply) => refuse(error, reply))
-  app.setNotFoundHandler((_request, reply) => refuse(new Refusal('NOT_FOUND'), reply))
+  const sendError = errorSender((code) => metrics.rejected(code), { error: () => undefined })
+  app.setErrorHandler((error, _request, reply) => sendError(error, reply))
+  app.setNotFoundHandler((_request, reply) => sendError(new GatewayError('NOT_FOUND'), reply))
 
   let waiting = 0
   let arrived = (): void => undefined
@@ -722,5 +723,5 @@ const hold = async ({ url, backend }: TestGateway, count: number) => {
 
 t.test('every refusal is counted from zero, so that the first ones are a rise', async (t) => {
   const samples = await samplesOf(new GatewayMetrics(NOTHING))
-  for (const code of REFUSAL_CODES) t.equal(samples.get(`gateway_refusals_total{code="${code}"}`), 0, code)
+  for (const code of GATEWAY_ERROR_CODES) t.equal(samples.get(`gateway_refusals_total{code="${code}"}`), 0, code)
 })

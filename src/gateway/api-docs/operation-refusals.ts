@@ -1,6 +1,6 @@
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
 import { accessOf, isLoginAttempt, MUTATING_METHODS, needsCsrfToken } from '../access.js'
-import { Refusal, type RefusalCode, refusalBody } from '../errors.js'
+import { errorBody, GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { RouteDeclaration } from '../routes/declare.js'
 import type { Components } from './components.js'
 import type { Example, Header, Reference } from './document.js'
@@ -29,7 +29,7 @@ export const needsSession = (route: RefusedRoute): boolean => {
 type Rule = ((route: RefusedRoute) => boolean) | 'any request' | 'other paths'
 
 /** Who makes which refusal. The hooks make them by the same rules; the tests ask the gateway itself. */
-const MADE_BY: Readonly<Record<RefusalCode, Rule>> = {
+const MADE_BY: Readonly<Record<GatewayErrorCode, Rule>> = {
   MALFORMED_REQUEST: 'any request',
   AMBIGUOUS_PATH: hasParameter,
   MALFORMED_BODY: takesJson,
@@ -55,25 +55,29 @@ const MADE_BY: Readonly<Record<RefusalCode, Rule>> = {
 }
 
 // One of each: their statuses and messages are all that is wanted of them.
-const REFUSALS: readonly Refusal[] = (Object.keys(MADE_BY) as RefusalCode[]).map((code) => new Refusal(code))
+const ERRORS: readonly GatewayError[] = (Object.keys(MADE_BY) as GatewayErrorCode[]).map(
+  (code) => new GatewayError(code)
+)
 
 /** Refusals that say nothing about an operation, and are therefore listed once. */
-export const refusalsOfAnyRequest: readonly Refusal[] = REFUSALS.filter(({ code }) => MADE_BY[code] === 'any request')
+export const refusalsOfAnyRequest: readonly GatewayError[] = ERRORS.filter(
+  ({ code }) => MADE_BY[code] === 'any request'
+)
 
-const isMadeBy = ({ code }: Refusal, route: RefusedRoute): boolean => {
+const isMadeBy = ({ code }: GatewayError, route: RefusedRoute): boolean => {
   const rule = MADE_BY[code]
   return typeof rule === 'function' && rule(route)
 }
 
 /** The responses of an operation that are refusals of ours, by status. */
 export const refusalResponses = (route: RefusedRoute, components: Components): Readonly<Record<string, Reference>> => {
-  const refusals = REFUSALS.filter((refusal) => isMadeBy(refusal, route))
+  const refusals = ERRORS.filter((refusal) => isMadeBy(refusal, route))
   const statuses = new Set(refusals.map(({ statusCode }) => statusCode))
   const withStatus = (status: number) => refusals.filter(({ statusCode }) => statusCode === status)
   return Object.fromEntries([...statuses].map((status) => [status, responseOf(withStatus(status), components)]))
 }
 
-const responseOf = (refusals: readonly Refusal[], components: Components): Reference => {
+const responseOf = (refusals: readonly GatewayError[], components: Components): Reference => {
   const headers = Object.assign({}, ...refusals.map(({ code }) => HEADERS[code]))
   return components.useResponse(refusals.map(({ code }) => code).join('.'), {
     description: refusals.map(({ code, message }) => `- \`${code}\`: ${message}`).join('\n'),
@@ -89,7 +93,7 @@ const responseOf = (refusals: readonly Refusal[], components: Components): Refer
 
 const seconds = (description: string): Header => ({ description, schema: { type: 'integer', minimum: 0 } })
 
-const HEADERS: Partial<Record<RefusalCode, Readonly<Record<string, Header>>>> = {
+const HEADERS: Partial<Record<GatewayErrorCode, Readonly<Record<string, Header>>>> = {
   UNAUTHENTICATED: { 'WWW-Authenticate': { description: 'Asks for a token.', schema: { type: 'string' } } },
   RATE_LIMITED: {
     'X-RateLimit-Limit': { description: 'Attempts in one window.', schema: { type: 'integer' } },
@@ -105,8 +109,8 @@ const REQUEST_ID = '6f1c1f0a-52a5-4f0e-9d0c-1b1f3a4f7a52'
 /** Each refusal that an operation can make, as it is answered. */
 export const refusalExamples = (): Readonly<Record<string, Example>> =>
   Object.fromEntries(
-    REFUSALS.filter(({ code }) => typeof MADE_BY[code] === 'function').map(({ code, message }) => {
+    ERRORS.filter(({ code }) => typeof MADE_BY[code] === 'function').map(({ code, message }) => {
       const details = code === 'VALIDATION_FAILED' ? [{ path: '/name', message: 'expected string' }] : []
-      return [code, { summary: message, value: refusalBody(new Refusal(code, { details }), REQUEST_ID) }]
+      return [code, { summary: message, value: errorBody(new GatewayError(code, { details }), REQUEST_ID) }]
     })
   )

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
-import { Refusal } from '../errors.js'
-import { refusedRoute } from '../routes/mount.js'
+import { GatewayError } from '../errors.js'
+import { rejectedRoute } from '../routes/mount.js'
 import type { OpenApiDocument } from './document.js'
 import { apiPage } from './page.js'
 
@@ -12,7 +12,8 @@ export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const
 export const apiDocs = (app: FastifyInstance, document: OpenApiDocument | null): void => {
   const [pagePath, jsonPath] = API_DOCS_PATHS
   if (document === null) {
-    for (const path of API_DOCS_PATHS) refusedRoute(app, app.supportedMethods, path, () => new Refusal('NOT_FOUND'))
+    for (const path of API_DOCS_PATHS)
+      rejectedRoute(app, app.supportedMethods, path, () => new GatewayError('NOT_FOUND'))
     return
   }
   serve(app, pagePath, 'text/html; charset=utf-8', () => apiPage(document, jsonPath))
@@ -24,7 +25,12 @@ const ALLOW = [...READING_METHODS].join(', ')
 const serve = (app: FastifyInstance, url: string, contentType: string, write: () => string): void => {
   // Written once, for the first who asks: most gateways are never asked.
   let text: string | null = null
-  refusedRoute(app, [...MUTATING_METHODS], url, () => new Refusal('METHOD_NOT_ALLOWED', { headers: { allow: ALLOW } }))
+  rejectedRoute(
+    app,
+    [...MUTATING_METHODS],
+    url,
+    () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow: ALLOW } })
+  )
   app.route({
     // Without HEAD here, the catch-all would ask the backend for it.
     method: ['GET', 'HEAD'],

@@ -1,8 +1,8 @@
-import type { Refusal } from '../errors.js'
+import type { GatewayError } from '../errors.js'
 import type { ApiKey, SecurityScheme } from './document.js'
 
 /** The introduction, for people. Paragraphs, lists and `code` are all that the page knows of Markdown. */
-export const about = (refusalsOfAnyRequest: readonly Refusal[]): string =>
+export const about = (refusalsOfAnyRequest: readonly GatewayError[]): string =>
   `
 What a browser sends here is checked and then forwarded to the same path of the backend, whose answer passes through as
 it is. Every other path under \`/api/\` is forwarded without a schema.

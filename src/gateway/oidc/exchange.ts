@@ -2,7 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sameSecret } from '../../shared/same-secret.js'
 import type { SessionExchange } from '../plugins/session-exchange.js'
-import { type Backend, backendRefusal } from '../proxy/backend.js'
+import { type Backend, toBackendError } from '../proxy/backend.js'
 import { turn, wholeBody } from '../proxy/backend-call.js'
 import { EXCHANGE_SECRET_HEADER } from '../proxy/request-headers.js'
 import {
@@ -195,7 +195,7 @@ export const accountLogin =
         leave()
       }
     } catch (error) {
-      const { cause, code } = backendRefusal(error)
+      const { cause, code } = toBackendError(error)
       return { kind: 'no-answer', reason: cause instanceof Error ? cause.message : code }
     }
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SerializeOptions } from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import { canonicalPath } from '../plugins/canonical-path.js'
 import type { SessionCookies } from '../session/app-session.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
@@ -255,21 +255,21 @@ export const backChannelLogout = (app: FastifyInstance, path: string, parts: Bac
     )
     scope.post(path, { bodyLimit: BODY_BYTES }, async (request: FastifyRequest, reply: FastifyReply) => {
       const [token, another] = (request.body as URLSearchParams | undefined)?.getAll('logout_token') ?? []
-      if (token === undefined || another !== undefined) throw refusal('is required, once')
+      if (token === undefined || another !== undefined) throw logoutTokenError('is required, once')
       try {
         await endSessions(token, request.id)
       } catch (error) {
-        if (!(error instanceof BadLogoutToken)) throw new Refusal('INTERNAL', { cause: error })
+        if (!(error instanceof BadLogoutToken)) throw new GatewayError('INTERNAL', { cause: error })
         log.warn({ requestId: request.id, reason: error.message }, 'a logout token was refused')
-        throw refusal('is not a logout token that counts here')
+        throw logoutTokenError('is not a logout token that counts here')
       }
       return reply.header('cache-control', 'no-store').send({ success: true })
     })
   })
 }
 
-const refusal = (message: string): Refusal =>
-  new Refusal('VALIDATION_FAILED', { details: [{ path: '/logout_token', message }] })
+const logoutTokenError = (message: string): GatewayError =>
+  new GatewayError('VALIDATION_FAILED', { details: [{ path: '/logout_token', message }] })
 
 /** What a browser must bring back from the provider, or what it brings back is not an answer to us. */
 export interface LoginTransaction {

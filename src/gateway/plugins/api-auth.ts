@@ -4,7 +4,7 @@ import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
 import { type Access, accessOf, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit.js'
 import type { GatewayConfig } from '../config.js'
-import { Refusal, type RefusalCode } from '../errors.js'
+import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import { sessionCookie } from '../session/app-session.js'
 import { withoutPathSecret } from './request-log.js'
 
@@ -15,7 +15,7 @@ export interface ApiAuthParts {
 }
 
 interface Denial {
-  readonly code: RefusalCode
+  readonly code: GatewayErrorCode
   /** For the audit log; the caller learns only the code. */
   readonly reason: string
   /** Only ever claims whose signature was good. */
@@ -47,21 +47,21 @@ export const apiAuth = (app: FastifyInstance, { config, tokens, audit }: ApiAuth
     }
   }
 
-  const deny = (request: FastifyRequest, { code, reason, claims }: Denial): Refusal => {
+  const deny = (request: FastifyRequest, { code, reason, claims }: Denial): GatewayError => {
     const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
-    const refusal = new Refusal(code, { headers })
+    const gatewayError = new GatewayError(code, { headers })
     audit.record({
       event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
       ip: request.clientAddress,
       resource: withoutPathSecret(request.path),
       method: request.method,
-      status: refusal.statusCode,
+      status: gatewayError.statusCode,
       reason,
       user: claims === null ? null : userDetails(claims),
       requestId: request.id,
       userAgent: request.headers['user-agent'] ?? null
     })
-    return refusal
+    return gatewayError
   }
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { isApiPath, SERVED_METHODS, STRICT_AREAS } from '../access.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import { HOST } from '../request-context.js'
 
 // Rules, router, forwarder and backend must all see the same path. They parse it separately, so a path that two parsers
@@ -132,16 +132,16 @@ const foldedForm = (segment: string): string => {
 export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPaths): void => {
   app.addHook('onRequest', (request, _reply, done) => {
     const { url = '', httpVersion, rawHeaders, headers } = request.raw
-    if (url.length > MAX_URL_LENGTH) return done(new Refusal('URI_TOO_LONG'))
-    if (httpVersion !== '1.1' && httpVersion !== '1.0') return done(new Refusal('MALFORMED_REQUEST'))
+    if (url.length > MAX_URL_LENGTH) return done(new GatewayError('URI_TOO_LONG'))
+    if (httpVersion !== '1.1' && httpVersion !== '1.0') return done(new GatewayError('MALFORMED_REQUEST'))
     const hosts = hostCount(rawHeaders)
-    if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return done(new Refusal('MALFORMED_REQUEST'))
-    if (!HOST.test(headers.host ?? '')) return done(new Refusal('MALFORMED_REQUEST'))
+    if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return done(new GatewayError('MALFORMED_REQUEST'))
+    if (!HOST.test(headers.host ?? '')) return done(new GatewayError('MALFORMED_REQUEST'))
     // The parser takes a compressed body in chunks too, and hands it over as if it were not compressed.
-    if (!isPlainTransfer(headers['transfer-encoding'])) return done(new Refusal('MALFORMED_REQUEST'))
+    if (!isPlainTransfer(headers['transfer-encoding'])) return done(new GatewayError('MALFORMED_REQUEST'))
 
     const path = canonicalPath(url)
-    if (path === null || knownPaths.isMisspelt(path)) return done(new Refusal('AMBIGUOUS_PATH'))
+    if (path === null || knownPaths.isMisspelt(path)) return done(new GatewayError('AMBIGUOUS_PATH'))
     request.path = path
     if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(path))
     done()
@@ -149,10 +149,10 @@ export const requireCanonicalPath = (app: FastifyInstance, knownPaths: KnownPath
 }
 
 /** Refused here and not by the router, because the framework would look at the body of some of these methods first. */
-const methodNotServed = (path: string): Refusal =>
+const methodNotServed = (path: string): GatewayError =>
   isApiPath(path)
-    ? new Refusal('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
-    : new Refusal('NOT_FOUND')
+    ? new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
+    : new GatewayError('NOT_FOUND')
 
 const isPlainTransfer = (coding: string | undefined): boolean =>
   coding === undefined || coding.toLowerCase() === 'chunked'

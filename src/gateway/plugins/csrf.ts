@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { sameSecret } from '../../shared/same-secret.js'
 import { isApiPath, MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import type { GatewayConfig } from '../config.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import { browserHost } from '../request-context.js'
 import { cookieValues } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
@@ -15,9 +15,9 @@ export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens
   app.addHook('onRequest', (request, _reply, done) => {
     if (!MUTATING_METHODS.has(request.method) || !isApiPath(request.path)) return done()
     // No path is exempt from this: a foreign page must not be able to sign somebody in either.
-    if (isFromForeignPage(request)) return done(new Refusal('ORIGIN_REFUSED'))
+    if (isFromForeignPage(request)) return done(new GatewayError('ORIGIN_REFUSED'))
     if (!needsCsrfToken(request.method, request.path) || carriesTokenPair(request)) return done()
-    done(new Refusal('CSRF_MISMATCH'))
+    done(new GatewayError('CSRF_MISMATCH'))
   })
 
   const isFromForeignPage = (request: FastifyRequest): boolean => {

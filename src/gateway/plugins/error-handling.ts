@@ -3,44 +3,44 @@ import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { SERVED_METHODS } from '../access.js'
-import { Refusal, type RefusalCode, refusalBody, refusalOf } from '../errors.js'
+import { errorBody, GatewayError, type GatewayErrorCode, toGatewayError } from '../errors.js'
 import { onceClosed, requestId } from '../request-context.js'
 import { MAX_URL_LENGTH } from './canonical-path.js'
 import type { HeaderTable } from './security-headers.js'
 import type { OpenReplies } from './slow-clients.js'
 
-export type Refuse = (error: unknown, reply: FastifyReply) => void
+export type SendError = (error: unknown, reply: FastifyReply) => void
 
 /**
- * The only place where a refusal becomes an answer, but for those to requests that no hook ever sees: these are in
+ * The only place where a gatewayError becomes an answer, but for those to requests that no hook ever sees: these are in
  * `http-edge.ts`. Faults of ours and of the backend are logged, faults of the caller only counted; and so is what is too
  * much, because a line with a stack for each would make it more.
  */
-export const refuser =
-  (count: (code: RefusalCode) => void, log: Pick<Logger, 'error'>): Refuse =>
+export const errorSender =
+  (count: (code: GatewayErrorCode) => void, log: Pick<Logger, 'error'>): SendError =>
   (error, reply) => {
-    const refusal = refusalOf(error)
+    const gatewayError = toGatewayError(error)
     const requestId = reply.request.id
-    reply.request.refusalCode = refusal.code
+    reply.request.errorCode = gatewayError.code
     // A body that ends because its sender left is nobody's fault, and nobody is there to be told.
     const gone = reply.raw.destroyed || reply.request.raw.errored !== null
-    if (!gone) count(refusal.code)
-    if (!gone && refusal.statusCode >= 500 && refusal.code !== 'OVERLOADED') {
-      log.error({ requestId, code: refusal.code, err: refusal.cause ?? refusal }, 'refused')
+    if (!gone) count(gatewayError.code)
+    if (!gone && gatewayError.statusCode >= 500 && gatewayError.code !== 'OVERLOADED') {
+      log.error({ requestId, code: gatewayError.code, err: gatewayError.cause ?? gatewayError }, 'refused')
     }
-    reply.code(refusal.statusCode).headers(refusalHeaders(refusal)).send(refusalBody(refusal, requestId))
+    reply.code(gatewayError.statusCode).headers(errorHeaders(gatewayError)).send(errorBody(gatewayError, requestId))
   }
 
-/** What every refusal carries besides its body. */
-export const refusalHeaders = (refusal: Refusal): Readonly<Record<string, string>> => ({
-  ...refusal.headers,
+/** What every gatewayError carries besides its body. */
+export const errorHeaders = (gatewayError: GatewayError): Readonly<Record<string, string>> => ({
+  ...gatewayError.headers,
   // Lets an operator tell our refusals from the backend's errors.
-  'x-gateway-error': refusal.code,
+  'x-gateway-error': gatewayError.code,
   'cache-control': 'no-store'
 })
 
 // Answers to requests that never reach a hook, because Node's HTTP parser or server turns them down by itself. They look
-// like every other refusal all the same.
+// like every other gatewayError all the same.
 
 interface ParserError extends Error {
   readonly code?: string
@@ -49,7 +49,7 @@ interface ParserError extends Error {
 }
 
 /** For `clientError`: what the parser could not read, or not in time. */
-export const answerUnreadable = (table: HeaderTable, open: OpenReplies, count: (code: RefusalCode) => void) => {
+export const answerUnreadable = (table: HeaderTable, open: OpenReplies, count: (code: GatewayErrorCode) => void) => {
   // The parser repeats its error for everything that arrives after it.
   const answered = new WeakSet<Socket>()
   return (error: ParserError, socket: Socket): void => {
@@ -59,7 +59,7 @@ export const answerUnreadable = (table: HeaderTable, open: OpenReplies, count: (
     }
     if (answered.has(socket)) return
     answered.add(socket)
-    const refusal = unreadableRefusal(error)
+    const gatewayError = fromParserError(error)
     const earlier = open.on(socket)
     const unfinished = earlier.at(-1)?.request.raw.complete === false ? earlier.pop() : undefined
     afterAll(earlier, () => {
@@ -69,9 +69,9 @@ export const answerUnreadable = (table: HeaderTable, open: OpenReplies, count: (
         else socket.destroy()
         return
       }
-      count(refusal.code)
+      count(gatewayError.code)
       const headOnly = earlier.length === 0 && isHead(error.rawPacket)
-      endWith(socket, rawAnswer(refusal, table, headOnly))
+      endWith(socket, rawAnswer(gatewayError, table, headOnly))
     })
   }
 }
@@ -93,10 +93,11 @@ const endWith = (socket: Socket, bytes: string): void => {
   socket.destroySoon()
 }
 
-const unreadableRefusal = (error: ParserError): Refusal => {
-  if (error.code === 'HPE_HEADER_OVERFLOW' && hasLongRequestLine(error.rawPacket)) return new Refusal('URI_TOO_LONG')
-  const refusal = refusalOf(error)
-  return refusal.code === 'INTERNAL' ? new Refusal('MALFORMED_REQUEST') : refusal
+const fromParserError = (error: ParserError): GatewayError => {
+  if (error.code === 'HPE_HEADER_OVERFLOW' && hasLongRequestLine(error.rawPacket))
+    return new GatewayError('URI_TOO_LONG')
+  const gatewayError = toGatewayError(error)
+  return gatewayError.code === 'INTERNAL' ? new GatewayError('MALFORMED_REQUEST') : gatewayError
 }
 
 /** The parser counts the request line among the headers, where it may be the line alone that is too long. */
@@ -109,27 +110,31 @@ const hasLongRequestLine = (packet: unknown): boolean => {
 /** Its answer has no body, and what follows the headers would be taken for another answer. */
 const isHead = (packet: unknown): boolean => Buffer.isBuffer(packet) && packet.toString('latin1', 0, 5) === 'HEAD '
 
-const rawAnswer = (refusal: Refusal, table: HeaderTable, headOnly: boolean): string => {
-  const { headers, body } = answerParts(refusal, requestId({ headers: {} }), table)
+const rawAnswer = (gatewayError: GatewayError, table: HeaderTable, headOnly: boolean): string => {
+  const { headers, body } = answerParts(gatewayError, requestId({ headers: {} }), table)
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${refusal.statusCode} ${STATUS_CODES[refusal.statusCode]}\r\n${lines.join('')}\r\n${headOnly ? '' : body}`
+  return `HTTP/1.1 ${gatewayError.statusCode} ${STATUS_CODES[gatewayError.statusCode]}\r\n${lines.join('')}\r\n${headOnly ? '' : body}`
 }
 
 /**
  * For requests with `Expect`. `100 Continue` is left to the reader of the body: see `hooks/expect-continue.ts`. Any other
  * expectation is refused here.
  */
-export const answerExpectation = (server: Server, table: HeaderTable, count: (code: RefusalCode) => void): void => {
-  const refuse = (request: IncomingMessage, response: ServerResponse): void => {
+export const answerExpectation = (
+  server: Server,
+  table: HeaderTable,
+  count: (code: GatewayErrorCode) => void
+): void => {
+  const reject = (request: IncomingMessage, response: ServerResponse): void => {
     count('EXPECTATION_FAILED')
-    const { headers, body } = answerParts(new Refusal('EXPECTATION_FAILED'), requestId(request), table)
+    const { headers, body } = answerParts(new GatewayError('EXPECTATION_FAILED'), requestId(request), table)
     response.writeHead(417, headers).end(body)
   }
-  server.on('checkExpectation', refuse)
+  server.on('checkExpectation', reject)
   // Node calls this one for every header that contains `100-continue`.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (CONTINUE.test(request.headers.expect ?? '')) server.emit('request', request, response)
-    else refuse(request, response)
+    else reject(request, response)
   })
 }
 
@@ -137,17 +142,17 @@ export const answerExpectation = (server: Server, table: HeaderTable, count: (co
 const CONTINUE = /^100-continue(?:, 100-continue)*$/i
 
 /** For CONNECT, which asks for a tunnel. Without a listener Node closes the connection and sends nothing. */
-export const refuseTunnels = (
+export const rejectTunnels = (
   server: Server,
   table: HeaderTable,
   open: OpenReplies,
-  count: (code: RefusalCode) => void
+  count: (code: GatewayErrorCode) => void
 ): void => {
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     count('METHOD_NOT_ALLOWED')
     socket.on('error', () => undefined)
-    const refusal = new Refusal('METHOD_NOT_ALLOWED', { headers: ALLOW })
-    afterAll(open.on(socket), () => endWith(socket, rawAnswer(refusal, table, false)))
+    const gatewayError = new GatewayError('METHOD_NOT_ALLOWED', { headers: ALLOW })
+    afterAll(open.on(socket), () => endWith(socket, rawAnswer(gatewayError, table, false)))
   })
 }
 
@@ -178,11 +183,11 @@ export const connectionDrain = (server: Server, open: OpenReplies): (() => void)
   return () => connections.forEach(endAfterAnswers)
 }
 
-const answerParts = (refusal: Refusal, id: string, table: HeaderTable) => {
-  const body = JSON.stringify(refusalBody(refusal, id))
+const answerParts = (gatewayError: GatewayError, id: string, table: HeaderTable) => {
+  const body = JSON.stringify(errorBody(gatewayError, id))
   const headers: Record<string, string> = {
     ...table,
-    ...refusalHeaders(refusal),
+    ...errorHeaders(gatewayError),
     'x-request-id': id,
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { monotonicMs } from '../../shared/monotonic.js'
 import { isLoginAttempt } from '../access.js'
 import type { GatewayConfig } from '../config.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 
 const SWEEP_MS = 5 * 60_000
 
@@ -134,7 +134,7 @@ export const rateLimit = async (
       'x-ratelimit-reset': String(result.ttlInSeconds)
     })
     if (result.isExceeded)
-      throw new Refusal('RATE_LIMITED', { headers: { 'retry-after': String(result.ttlInSeconds) } })
+      throw new GatewayError('RATE_LIMITED', { headers: { 'retry-after': String(result.ttlInSeconds) } })
   }
 
   return local

@@ -14,11 +14,11 @@ export const withoutPathSecret = (path: string): string => path.replace(PHONE_BE
 export const logRequests =
   (log: Logger): AnswerListener =>
   (request, { status, cutShort, ms }) => {
-    const { id: requestId, method, clientAddress: ip, refusalCode } = request
+    const { id: requestId, method, clientAddress: ip, errorCode } = request
     const route = routeLabel(request)
     const line = { requestId, method, path: loggablePath(request), route, status, ms: Math.round(ms * 10) / 10, ip }
     // Both are rare: most requests are answered with what the backend says.
-    const code = refusalCode ? { code: refusalCode } : null
+    const code = errorCode ? { code: errorCode } : null
     const rest = cutShort ? { cutShort } : null
     log.info(code === null && rest === null ? line : { ...line, ...code, ...rest }, 'request')
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
-import { Refusal } from '../errors.js'
-import type { Refuse } from './error-handling.js'
+import { GatewayError } from '../errors.js'
+import type { SendError } from './error-handling.js'
 
 export interface RateLimits {
   readonly minBytesPerSecond: number
@@ -15,7 +15,7 @@ const SAMPLES_PER_WINDOW = 30
  * Ends clients that send a body, or read a response, slower than the limit. Only the time counts in which the gateway waits
  * for the client: a backend that is slow to take a body or to answer costs the client nothing. Returns how to stop.
  */
-export const endSlowClients = (open: OpenReplies, limits: RateLimits, refuse: Refuse): (() => void) => {
+export const endSlowClients = (open: OpenReplies, limits: RateLimits, sendError: SendError): (() => void) => {
   const progress = new WeakMap<FastifyReply, Progress>()
   const check = (reply: FastifyReply, socket: Socket, now: number): void => {
     if (socket.destroyed) return
@@ -25,7 +25,7 @@ export const endSlowClients = (open: OpenReplies, limits: RateLimits, refuse: Re
       response = new Rate(limits)
       progress.set(reply, { body, response })
     }
-    if (body.isTooLow(isReadingBody(reply), socket.bytesRead, now)) endSender(reply, refuse)
+    if (body.isTooLow(isReadingBody(reply), socket.bytesRead, now)) endSender(reply, sendError)
     // What the operating system has not taken yet is still to be read by the client.
     const unsent = reply.raw.socket === null ? 0 : socket.writableLength
     if (response.isTooLow(unsent > 0, socket.bytesWritten - unsent, now)) reply.raw.destroy(tooSlow())
@@ -48,9 +48,9 @@ const NO_PROGRESS: Progress = { body: null, response: null }
 /** False while the reader of the body has paused it: then it is not the client that the gateway waits for. */
 const isReadingBody = ({ request: { raw } }: FastifyReply): boolean => !raw.complete && raw.readableFlowing === true
 
-const endSender = (reply: FastifyReply, refuse: Refuse): void => {
+const endSender = (reply: FastifyReply, sendError: SendError): void => {
   if (reply.sent || reply.raw.headersSent) reply.raw.destroy(tooSlow())
-  else refuse(new Refusal('REQUEST_TIMEOUT', { headers: { connection: 'close' } }), reply)
+  else sendError(new GatewayError('REQUEST_TIMEOUT', { headers: { connection: 'close' } }), reply)
 }
 
 const tooSlow = (): Error => new Error('the client is too slow')

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { Client } from 'undici'
 import { onceClosed } from '../request-context.js'
 import type { BackendSlots, Waiter } from './backend.js'
-import { type Backend, type BackendWatch, backendRefusal } from './backend.js'
+import { type Backend, type BackendWatch, toBackendError } from './backend.js'
 import { MAX_STATUS } from './forward.js'
 import { backendRequestHeaders } from './request-headers.js'
 import { browserResponseHeaders, withoutNames } from './response-headers.js'
@@ -77,7 +77,7 @@ export const backendCaller = ({ backend, publicHost, watch }: BackendCallParts):
     try {
       return await exchange(reply, body, gone.signal)
     } catch (error) {
-      throw backendRefusal(error)
+      throw toBackendError(error)
     }
   }
 }
@@ -96,7 +96,7 @@ export const turn = (slots: BackendSlots, gone: AbortSignal): Promise<Turn> =>
       // Signing in must work while anonymous requests use up their share; the login limit bounds these calls.
       anonymous: false,
       run: (connection, waitedMs) => resolve({ connection, waitedMs, leave: () => slots.leave(waiter, connection) }),
-      refuse: reject
+      reject
     }
     slots.enter(waiter)
     gone.addEventListener('abort', () => {

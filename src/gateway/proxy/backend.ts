@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { buildConnector, Client } from 'undici'
 import { READING_METHODS } from '../access.js'
 import type { GatewayConfig } from '../config.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 
 /** Somebody who wants a connection to the backend. */
 export interface Waiter {
@@ -15,7 +15,7 @@ export interface Waiter {
   /** Its turn. From now on the connection is its own, until it calls `leave`. */
   run(connection: Client, waitedMs: number): void
   /** Its turn did not come in time, or there are too many who wait already. */
-  refuse(refusal: Refusal): void
+  reject(error: GatewayError): void
 }
 
 export interface SlotLimits {
@@ -66,7 +66,7 @@ export class BackendSlots {
   /** Runs it, at once or when its turn comes, or refuses it. */
   enter(waiter: Waiter): void {
     if (!this.#isLeft(waiter, 'inFlight')) {
-      waiter.refuse(overloaded())
+      waiter.reject(overloaded())
       return
     }
     this.#count(waiter, 'inFlight', 1)
@@ -136,7 +136,7 @@ export class BackendSlots {
     const deadline = setTimeout(() => {
       this.giveUp(waiter)
       // With a connection left it is the share of the anonymous that is used up, which is no fault of the backend.
-      waiter.refuse(waiter.anonymous && isFree(this.#all.connections) ? overloaded() : noConnection())
+      waiter.reject(waiter.anonymous && isFree(this.#all.connections) ? overloaded() : noConnection())
     }, this.#limits.waitMs)
     this.#waiting.set(waiter, { since: performance.now(), deadline })
   }
@@ -167,10 +167,10 @@ const sharesOf = ({ connections, inFlight }: SlotLimits, percent: number): Share
   return { connections: share(connections), streams: share(Math.floor(connections / 2)), inFlight: share(inFlight) }
 }
 
-const noConnection = (): Refusal =>
-  new Refusal('BACKEND_TIMEOUT', { cause: new Error('no connection to the backend became free') })
+const noConnection = (): GatewayError =>
+  new GatewayError('BACKEND_TIMEOUT', { cause: new Error('no connection to the backend became free') })
 
-const overloaded = (): Refusal => new Refusal('OVERLOADED', { headers: { 'retry-after': '1' } })
+const overloaded = (): GatewayError => new GatewayError('OVERLOADED', { headers: { 'retry-after': '1' } })
 
 const CONNECT_TIMEOUT_MS = 2_000
 
@@ -277,11 +277,11 @@ const TIMEOUT_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT'
 ])
 
-/** What went wrong on the way to the backend, as the refusal that the browser gets. */
-export const backendRefusal = (error: unknown): Refusal => {
-  if (error instanceof Refusal) return error
+/** What went wrong on the way to the backend, as the error that the browser gets. */
+export const toBackendError = (error: unknown): GatewayError => {
+  if (error instanceof GatewayError) return error
   const code = codeOf(error)
-  return new Refusal(TIMEOUT_CODES.has(code) ? 'BACKEND_TIMEOUT' : 'BACKEND_UNREACHABLE', { cause: error })
+  return new GatewayError(TIMEOUT_CODES.has(code) ? 'BACKEND_TIMEOUT' : 'BACKEND_UNREACHABLE', { cause: error })
 }
 
 const CLOSED_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])

@@ -1,9 +1,9 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 
 // What is left of the body is not worth reading, so the connection ends with the answer.
-const tooLarge = (): Refusal => new Refusal('BODY_TOO_LARGE', { headers: { connection: 'close' } })
+const tooLarge = (): GatewayError => new GatewayError('BODY_TOO_LARGE', { headers: { connection: 'close' } })
 
 /**
  * A streamed body that cannot grow past its limit. A declared length is judged at once and kept to by the HTTP parser;

@@ -4,10 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Client, type Dispatcher, errors } from 'undici'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import type { HeaderTable } from '../plugins/security-headers.js'
 import { onceClosed } from '../request-context.js'
-import { type Backend, type BackendWatch, backendRefusal, mayRepeat, type Waiter } from './backend.js'
+import { type Backend, type BackendWatch, mayRepeat, toBackendError, type Waiter } from './backend.js'
 import { type BodyAnnouncement, backendRequestHeaders } from './request-headers.js'
 import { browserResponseHeaders, headerValue, withoutNames } from './response-headers.js'
 
@@ -92,10 +92,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
     connection.dispatch(this.#options, this)
   }
 
-  refuse(refusal: Refusal): void {
+  reject(error: GatewayError): void {
     this.#phase = 'done'
     if (this.#leavesRest()) this.#reply.header('connection', 'close')
-    this.#reply.send(refusal)
+    this.#reply.send(error)
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -171,7 +171,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
     }
     this.#leave()
     if (this.#response.headersSent) this.#breakOff(error)
-    else this.refuse(backendRefusal(error))
+    else this.reject(toBackendError(error))
   }
 
   onBodySent(): void {
@@ -185,7 +185,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Waiter {
   /** Only where bytes are waiting is it the backend that does not take them. Slow senders are ended by `slow-clients.ts`. */
   #watchBody(): void {
     this.#untaken = setTimeout(() => {
-      if (this.#reply.request.raw.readableLength > 0) this.#abort?.(new Refusal('BACKEND_TIMEOUT'))
+      if (this.#reply.request.raw.readableLength > 0) this.#abort?.(new GatewayError('BACKEND_TIMEOUT'))
       else this.#untaken?.refresh()
     }, this.#parts.backend.timeoutMs)
   }

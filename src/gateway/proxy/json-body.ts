@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fieldFaults } from '../../../schemas/field-faults.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 
 /**
  * Makes routes of this scope take JSON and nothing else. What is parsed here is what is forwarded: nobody downstream reads
@@ -13,14 +13,14 @@ export const acceptJsonOnly = (scope: FastifyInstance): void => {
   const parseSafely = scope.getDefaultJsonParser('error', 'error')
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser(JSON_TYPE, { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
-    if (!isPlainUtf8(request)) return done(new Refusal('UNSUPPORTED_MEDIA_TYPE'))
+    if (!isPlainUtf8(request)) return done(new GatewayError('UNSUPPORTED_MEDIA_TYPE'))
     // Many clients announce JSON and then have nothing to say.
     if (bytes.length === 0) return done(null, undefined)
     // Decoding would put a question mark in the place of what is no text.
-    if (!isUtf8(bytes)) return done(new Refusal('MALFORMED_BODY'))
+    if (!isUtf8(bytes)) return done(new GatewayError('MALFORMED_BODY'))
     const text = bytes.toString()
     parseSafely(request, text, (error, body) => {
-      if (error) done(new Refusal('MALFORMED_BODY', { cause: error }))
+      if (error) done(new GatewayError('MALFORMED_BODY', { cause: error }))
       else if (holdsInexactNumber(text)) done(inexactNumber())
       else done(null, body)
     })
@@ -103,8 +103,8 @@ const isEscaped = (text: string, place: number): boolean => {
   return (place - first) % 2 === 1
 }
 
-const inexactNumber = (): Refusal =>
-  new Refusal('VALIDATION_FAILED', {
+const inexactNumber = (): GatewayError =>
+  new GatewayError('VALIDATION_FAILED', {
     details: [{ path: '', message: 'holds a number that a double cannot represent exactly; send it as text' }]
   })
 
@@ -116,10 +116,10 @@ export const bodyWriter = (schema: TSchema, optional: boolean): BodyWriter => {
   return (body) => {
     if (body === undefined || body === null) {
       if (optional && body === undefined) return null
-      throw new Refusal('VALIDATION_FAILED', { details: [{ path: '', message: 'a JSON object is required' }] })
+      throw new GatewayError('VALIDATION_FAILED', { details: [{ path: '', message: 'a JSON object is required' }] })
     }
     if (!compiled.Check(body)) {
-      throw new Refusal('VALIDATION_FAILED', { details: fieldFaults(compiled.Errors(body)) })
+      throw new GatewayError('VALIDATION_FAILED', { details: fieldFaults(compiled.Errors(body)) })
     }
     return written(body)
   }
@@ -130,7 +130,7 @@ const written = (body: unknown): string => {
   try {
     return JSON.stringify(body)
   } catch (error) {
-    throw new Refusal('VALIDATION_FAILED', {
+    throw new GatewayError('VALIDATION_FAILED', {
       details: [{ path: '', message: 'is nested too deeply' }],
       cause: error
     })

@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
 import type { SessionCookies } from '../session/app-session.js'
 import { sessionCookie, sessionOf } from '../session/app-session.js'
-import { refusedRoute } from './mount.js'
+import { rejectedRoute } from './mount.js'
 
 const LIFETIME_SECONDS = 8 * 60 * 60
 
@@ -26,7 +26,7 @@ export interface DevelopmentParts {
  */
 export const developmentRoutes = (app: FastifyInstance, { cookies, tokens, key }: DevelopmentParts): void => {
   if (key === null) {
-    refuseDevelopmentLogin(app)
+    rejectDevelopmentLogin(app)
     return
   }
 
@@ -86,8 +86,8 @@ const userOf = (auth: AppClaims | null) =>
       }
 
 /** Its path and all below are never asked for a token, so in production they must not lead to the backend either. */
-const refuseDevelopmentLogin = (app: FastifyInstance): void => {
+const rejectDevelopmentLogin = (app: FastifyInstance): void => {
   for (const url of ['/dev-login', '/api/dev-login', '/api/dev-login/*']) {
-    refusedRoute(app, app.supportedMethods, url, () => new Refusal('NOT_FOUND'))
+    rejectedRoute(app, app.supportedMethods, url, () => new GatewayError('NOT_FOUND'))
   }
 }

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { AddressSet } from '../../shared/address.js'
 import { mayReadMetrics } from '../../shared/metrics-access.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import type { GatewayMetrics } from '../metrics.js'
 
 /** The gateway's numbers, for those on the network that may see them; for all others there is no such page. */
 export const metricsRoute = (app: FastifyInstance, metrics: GatewayMetrics, allowed: AddressSet): void => {
   app.get('/metrics', async (request, reply) => {
-    if (!mayReadMetrics(request.raw, allowed)) throw new Refusal('NOT_FOUND')
+    if (!mayReadMetrics(request.raw, allowed)) throw new GatewayError('NOT_FOUND')
     reply.header('content-type', metrics.contentType).header('cache-control', 'no-store')
     return metrics.text()
   })

@@ -1,24 +1,24 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
 import { acceptJsonOnly, bodyWriter } from '../proxy/json-body.js'
 import type { RouteDeclaration, RouteTable } from './declare.js'
 
 /** A route that does nothing but refuse. The body is of no interest, whatever it is. */
-export const refusedRoute = (
+export const rejectedRoute = (
   scope: FastifyInstance,
   method: readonly string[],
   url: string,
-  refusal: () => Refusal
+  error: () => GatewayError
 ): void => {
   scope.route({
     method: [...method],
     url,
     preParsing: async () => {
-      throw refusal()
+      throw error()
     },
     handler: () => undefined
   })
@@ -56,7 +56,7 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
         handler: jsonHandler(row, parts)
       })
     }
-    refuseOtherMutations(scope, rows)
+    rejectOtherMutations(scope, rows)
   })
 
   app.register(async (scope) => {
@@ -94,13 +94,13 @@ const localHandler = ({ method, path }: RouteDeclaration, local: MountParts['loc
  * A mutation that a known path does not have must not slip through to the catch-all, where no schema waits for it. Reads
  * may: there is nothing in them to check.
  */
-const refuseOtherMutations = (scope: FastifyInstance, rows: readonly RouteDeclaration[]): void => {
+const rejectOtherMutations = (scope: FastifyInstance, rows: readonly RouteDeclaration[]): void => {
   for (const path of new Set(rows.map((row) => row.path))) {
     const methods: string[] = rows.filter((row) => row.path === path).map(({ method }) => method)
     const allow = [...new Set([...READING_METHODS, ...methods])].toSorted().join(', ')
     for (const method of MUTATING_METHODS) {
       if (methods.includes(method)) continue
-      refusedRoute(scope, [method], path, () => new Refusal('METHOD_NOT_ALLOWED', { headers: { allow } }))
+      rejectedRoute(scope, [method], path, () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow } }))
     }
   }
 }
@@ -109,11 +109,11 @@ const refuseOtherMutations = (scope: FastifyInstance, rows: readonly RouteDeclar
 const BOUNDARY = /;\s*boundary=(?:"[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]"|[\w'()+,./:=?-]{1,70})\s*(?:;|$)/i
 
 const requireBoundary = (request: FastifyRequest): FastifyRequest => {
-  if (!BOUNDARY.test(request.headers['content-type'] ?? '')) throw new Refusal('UNSUPPORTED_MEDIA_TYPE')
+  if (!BOUNDARY.test(request.headers['content-type'] ?? '')) throw new GatewayError('UNSUPPORTED_MEDIA_TYPE')
   return request
 }
 
 const uploadOf = ({ body }: FastifyRequest): Readable => {
-  if (body === undefined || body === null) throw new Refusal('UNSUPPORTED_MEDIA_TYPE')
+  if (body === undefined || body === null) throw new GatewayError('UNSUPPORTED_MEDIA_TYPE')
   return body as Readable
 }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
-import { Refusal } from '../errors.js'
+import { GatewayError } from '../errors.js'
 import { LOGIN_PATH } from '../oidc/config.js'
 import type { Backend, BackendWatch } from '../proxy/backend.js'
 import { type BackendAnswer, backendCaller } from '../proxy/backend-call.js'
@@ -35,7 +35,7 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
   const ask = backendCaller({ backend, watch, publicHost: config.publicHost })
 
   const login: LocalHandler = async (request, reply, body) => {
-    refuseExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
+    rejectExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
     const answer = await ask(reply, body)
     const session = isSuccess(answer) ? sessionIn(answer, request) : null
     if (session !== null && startSession(parts, reply, session)) await parts.provider?.replaced(request, reply)
@@ -79,11 +79,11 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
 const EXCHANGE_FIELDS: ReadonlySet<string> = new Set(['okta', 'groups'])
 
 /** The schema refuses them as they are written; some backends do not mind how they are written. */
-const refuseExchangeFields = (names: readonly string[]): void => {
+const rejectExchangeFields = (names: readonly string[]): void => {
   const details = names
     .filter((name) => EXCHANGE_FIELDS.has(name.trim().toLowerCase()))
     .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
-  if (details.length > 0) throw new Refusal('VALIDATION_FAILED', { details })
+  if (details.length > 0) throw new GatewayError('VALIDATION_FAILED', { details })
 }
 
 /** Some backends read the query and the body as one. */

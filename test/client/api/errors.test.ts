@@ -4,7 +4,7 @@ import t from 'tap'
 import { createApi } from '../../../src/client/api/api.js'
 import { ApiError } from '../../../src/client/api/api-error.js'
 import type { RefusalCode } from '../../../src/client/api/error-codes.js'
-import type { RefusalCode as GatewayCode } from '../../../src/gateway/errors.js'
+import type { GatewayErrorCode as GatewayCode } from '../../../src/gateway/errors.js'
 import { openPage } from '../../helper/client-page.js'
 
 // Neither list can have a code that the other does not: this would not compile.

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Client } from 'undici'
-import type { Refusal } from '../../../src/gateway/errors.js'
+import type { GatewayError } from '../../../src/gateway/errors.js'
 import { BackendSlots, type Waiter } from '../../../src/gateway/proxy/backend.js'
 
 class Somebody implements Waiter {
@@ -20,7 +20,7 @@ class Somebody implements Waiter {
     this.connection = connection
   }
 
-  refuse({ code }: Refusal): void {
+  reject({ code }: GatewayError): void {
     this.told.push(code)
   }
 }
@@ -162,7 +162,7 @@ t.test('slots of the backend', async (t) => {
         streams: false,
         anonymous: false,
         run: () => resolve('run'),
-        refuse: (refusal) => resolve(refusal.code)
+        reject: (refusal) => resolve(refusal.code)
       })
     })
 
@@ -230,7 +230,7 @@ t.test('slots of the backend', async (t) => {
     const slots = new BackendSlots({ connections: 4, inFlight: 100, anonymousPercent: 25, waitMs: 1 }, open)
     slots.enter(new Somebody({ anonymous: true }))
     const code = await new Promise((resolve) => {
-      slots.enter({ streams: false, anonymous: true, run: () => resolve('run'), refuse: ({ code }) => resolve(code) })
+      slots.enter({ streams: false, anonymous: true, run: () => resolve('run'), reject: ({ code }) => resolve(code) })
     })
 
     t.equal(code, 'OVERLOADED')
