@@ -1,5 +1,5 @@
 /**
- * `npm run capacity -- --connections 100000 --floors 5000 --rate 1`: what a service of this size takes. docs/scaling.md has
+ * `npm run capacity -- --connections 100000 --floors 5000 --rate 1`: what a service of this size takes. docs/how-to/scale.md has
  * the formulas, and what was measured for them.
  */
 import { CapacityFault, demandFrom, HELP } from './capacity/arguments.js'

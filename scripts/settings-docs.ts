@@ -8,7 +8,7 @@ import { publisherSettings } from '../src/shared/publisher.js'
 import { withTable } from './page-table.js'
 import { ROOT } from './root.js'
 
-export const CONFIGURATION_PAGE = join(ROOT, 'docs/configuration.md')
+export const CONFIGURATION_PAGE = join(ROOT, 'docs/reference/configuration.md')
 
 export const RELAY_CONFIG_SCHEMA = join(ROOT, 'docs/relay-config.schema.json')
 

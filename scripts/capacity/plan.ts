@@ -1,6 +1,6 @@
 import type { Costs } from './costs.js'
 
-// How many machines a service needs. Plain sums over the measured costs; docs/scaling.md explains each of them.
+// How many machines a service needs. Plain sums over the measured costs; docs/how-to/scale.md explains each of them.
 
 export interface Demand {
   /** Browsers at the same time. */

@@ -5,7 +5,7 @@ import { type Costs, MEASURED } from './costs.js'
 import { type Demand, type Plan, planFor, USUAL } from './plan.js'
 import { planRows } from './plan-rows.js'
 
-export const SCALING_PAGE = join(ROOT, 'docs/scaling.md')
+export const SCALING_PAGE = join(ROOT, 'docs/how-to/scale.md')
 
 const WORKED: readonly Demand[] = [
   USUAL,

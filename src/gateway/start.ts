@@ -25,7 +25,7 @@ const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): P
   log.info(`listening at ${await listen(app, host, config.listen.port)}`)
 }
 
-/** As `docs/configuration.md` lists them. */
+/** As `docs/reference/configuration.md` lists them. */
 const CHECKS_OFF_IN_DEVELOPMENT = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
 
 const LISTEN_SETTINGS = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }

@@ -191,9 +191,9 @@ t.test('secrets', async (t) => {
   }
 })
 
-t.test('docs/containers.md has the variables that can be set, with their defaults', async (t) => {
+t.test('docs/how-to/containers.md has the variables that can be set, with their defaults', async (t) => {
   const set = [...COMPOSE.matchAll(/\$\{([A-Z_]+):-([^}]*)\}/g)].map(([, name, value]) => `${name} ${value}`)
-  const told = [...shipped('docs/containers.md').matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \|/gm)]
+  const told = [...shipped('docs/how-to/containers.md').matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \|/gm)]
   t.same(told.map(([, name, value]) => `${name} ${value}`).toSorted(), [...new Set(set)].toSorted())
 })
 

@@ -119,11 +119,11 @@ t.test('what dashboards and alerts ask for is in the numbers of the running prog
     )
   })
 
-  t.test('docs/operating.md', async (t) => {
+  t.test('docs/reference/operating.md', async (t) => {
     t.testdir()
     const { url } = await runRelay(t, {}, { RELAY_WORKERS: '2' })
     const workers = numbersOf((await send(url, '/metrics')).body)
-    const names = [...shipped('docs/operating.md').matchAll(/\b(?:gateway|centrifugo|relay)_[a-z_]+/g)].map(
+    const names = [...shipped('docs/reference/operating.md').matchAll(/\b(?:gateway|centrifugo|relay)_[a-z_]+/g)].map(
       ([name]) => name
     )
     // a histogram is called by the name that its parts begin with

@@ -77,7 +77,7 @@ t.test('each of two gateways and two relays is restarted in turn, under load', a
   const [requests, publications] = [browsing(outside), publishing(outside, 'floor:7')]
 
   for (const one of instances) {
-    // As docs/upgrading.md says: out of the proxy, away when nothing is left of before, back, into the proxy.
+    // As docs/how-to/upgrade.md says: out of the proxy, away when nothing is left of before, back, into the proxy.
     await proxy.reload(behind(one))
     await Promise.all([requests.settled(), publications.settled()])
     one.running.program.signal('SIGTERM')

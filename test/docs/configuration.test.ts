@@ -16,14 +16,14 @@ import { publisherSettings } from '../../src/shared/publisher.js'
 
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
 
-t.test('docs/configuration.md', async (t) => {
+t.test('docs/reference/configuration.md', async (t) => {
   t.test('has the tables that the code has', async (t) => {
     const page = readFileSync(CONFIGURATION_PAGE, 'utf8')
     t.equal(withCurrentTables(page), page, 'run `npm run docs`')
   })
 
   t.test('shows a file for the relay that the relay takes', async (t) => {
-    const [, example = ''] = /```json\n([^`]*)```/.exec(read('docs/configuration.md')) ?? []
+    const [, example = ''] = /```json\n([^`]*)```/.exec(read('docs/reference/configuration.md')) ?? []
     const environment = { REALTIME_HMAC_SECRET: 'a', REALTIME_API_KEY: 'b', RELAY_CONFIG: 'example.json' }
 
     t.same([...relayConfig(environment, () => example).channels.namespaces.keys()], ['floor'])

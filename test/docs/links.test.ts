@@ -1,18 +1,19 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../../scripts/root.js'
 
-const pages = [ROOT, join(ROOT, 'docs'), join(ROOT, 'docs/decisions')].flatMap((folder) =>
-  readdirSync(folder)
+const markdownIn = (folder: string, recursive: boolean): string[] =>
+  readdirSync(folder, { recursive, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(folder, name))
-)
+
+const pages = [...markdownIn(ROOT, false), ...markdownIn(join(ROOT, 'docs'), true)]
 
 const headings = (page: string): string[] =>
   [...readFileSync(page, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchor(heading))
 
-/** As hosts of repositories make them. */
+/** The fragment that repository hosts generate for a heading. */
 const anchor = (heading: string): string =>
   heading
     .toLowerCase()
@@ -29,7 +30,30 @@ const brokenLinks = (page: string): string[] =>
       return !existsSync(target) || (fragment !== undefined && !headings(target).includes(fragment))
     })
 
-t.test('every link of a page leads somewhere', async (t) => {
+/** Created by `deploy/compose/make-secrets.sh`, not part of the repository. */
+const GENERATED = /^deploy\/compose\/secrets\b/
+
+/** Paths of the repository that a text names in backticks, without those that contain a placeholder. */
+const namedPaths = (text: string): string[] =>
+  [...text.matchAll(/`((?:bench|demo|deploy|docs|schemas|scripts|src|test)\/[^`\s]*)`/g)]
+    .map(([, path = '']) => path)
+    .filter((path) => !/[*<>{}…]/.test(path) && !GENERATED.test(path))
+
+const missingPaths = (text: string): string[] => namedPaths(text).filter((path) => !existsSync(join(ROOT, path)))
+
+t.test('every link in the docs has a target', async (t) => {
   t.ok(pages.length > 15)
   for (const page of pages) t.same(brokenLinks(page), [], relative(ROOT, page))
+})
+
+t.test('every file or folder that the docs name exists', async (t) => {
+  // The changelog also names files of earlier versions.
+  for (const page of pages.filter((page) => basename(page) !== 'CHANGELOG.md'))
+    t.same(missingPaths(readFileSync(page, 'utf8')), [], relative(ROOT, page))
+})
+
+t.test('a missing file in backticks is found', async (t) => {
+  t.same(missingPaths('`src/gateway/main.ts`, `src/gateway/no-such-file.ts` and `src/*.ts`'), [
+    'src/gateway/no-such-file.ts'
+  ])
 })

@@ -102,7 +102,7 @@ t.test('the arguments', async (t) => {
   }
 })
 
-t.test('docs/scaling.md has the numbers that the code has', async (t) => {
+t.test('docs/how-to/scale.md has the numbers that the code has', async (t) => {
   const page = readFileSync(SCALING_PAGE, 'utf8')
   t.equal(withCurrentPlans(page), page, 'run `npm run docs`')
 })

@@ -282,7 +282,7 @@ t.test('an engine that cannot start', async (t) => {
 
   t.test('says who it is not allowed to be', async (t) => {
     const redis = await startRedis(t)
-    // As docs/configuration.md says.
+    // As docs/reference/configuration.md says.
     const rights = '~test-* &test-* +@all -@dangerous +info +cluster|slots'.split(' ')
     await client(t, redis).acl('SETUSER', 'relay', 'on', '>p,w', ...rights)
     const { publish, delivered, presence } = await listening(t, `redis://relay:p%2Cw@127.0.0.1:${redis.port}/3`)
