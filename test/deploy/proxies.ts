@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from '../helper/free-port.js'
@@ -18,8 +19,10 @@ export interface RunningProxy {
   readonly port: number
   readonly plainPort: number
   readonly certificate: Certificate
-  /** Reads its configuration again, with these behind it. Resolves when whoever comes now meets the new one. */
+  /** Reads its configuration again, with these upstreams. Resolves when new connections use the new configuration. */
   reload(behind: Behind): Promise<void>
+  /** Everything that the proxy has logged so far, from all its log files. */
+  logs(): Promise<string>
 }
 
 export type StartProxy = (t: Test, behind: Behind) => Promise<RunningProxy>
@@ -27,7 +30,13 @@ export type StartProxy = (t: Test, behind: Behind) => Promise<RunningProxy>
 /** Shorter than what is shipped, so that an idle connection outlives it within a test. */
 export const NGINX_TIMEOUT_S = 8
 
-export const startNginx: StartProxy = async (t, behind) => {
+export const startNginx: StartProxy = (t, behind) => startNginxWith(t, behind, { hasDefaultSite: true })
+
+export const startNginxWith = async (
+  t: Test,
+  behind: Behind,
+  { hasDefaultSite }: { readonly hasDefaultSite: boolean }
+): Promise<RunningProxy> => {
   const folder = t.testdir()
   const certificate = await makeCertificate(t, folder)
   const [port, plainPort] = [await freePort(), await freePort()]
@@ -46,19 +55,21 @@ export const startNginx: StartProxy = async (t, behind) => {
     ['/etc/ssl/gatehouse/realtime.example.com.pem', certificate.certFile],
     ['/etc/ssl/gatehouse/realtime.example.com.key', certificate.keyFile],
     ['/var/log/nginx/gatehouse.log', file('access.log')],
+    ['/var/log/nginx/gatehouse-error.log', file('gatehouse-error.log')],
     ['75s;', `${NGINX_TIMEOUT_S}s;`]
   ])
   const upstreams = ({ gateways, relays, ingest }: Behind): string =>
     changed(shipped('deploy/nginx/gatehouse-upstreams.conf'), [
       ['server 127.0.0.1:3000;', servers(gateways)],
-      ['server 127.0.0.1:8100;', servers(relays)],
+      ['server 127.0.0.1:8100 max_fails=0;', servers(relays, ' max_fails=0')],
       ['server 127.0.0.1:9000;', servers([ingest])]
     ])
   await writeFile(file('gatehouse.conf'), site)
   await writeFile(file('gatehouse-upstreams.conf'), upstreams(behind))
-  await writeFile(file('nginx.conf'), nginxConf(folder))
+  await writeFile(file('nginx.conf'), debianConf(folder))
+  if (hasDefaultSite) await writeFile(file('default-site'), debianDefaultSite(plainPort))
 
-  const nginx = await startTool(t, 'nginx', ['-c', file('nginx.conf'), '-e', 'stderr'])
+  const nginx = await startTool(t, 'nginx', ['-c', file('nginx.conf'), '-e', 'stderr', '-g', 'daemon off;'])
   // before the child's own teardown: a master that is killed leaves its workers behind
   t.teardown(async () => {
     nginx.signal('SIGTERM')
@@ -77,25 +88,40 @@ export const startNginx: StartProxy = async (t, behind) => {
       nginx.signal('SIGHUP')
       // with debug off this is all nginx says: the old worker takes no new connection from here on
       await nginx.waitForLine(new RegExp(`\\] ${last}#${last}: gracefully shutting down`), 30_000)
+    },
+    logs: async () => {
+      const names = (await readdir(folder)).filter((name) => name.endsWith('.log'))
+      const files = await Promise.all(names.map((name) => readFile(file(name), 'utf8')))
+      return [nginx.stdout, nginx.stderr, ...files].join('\n')
     }
   }
 }
 
-const servers = (addresses: readonly string[]): string => addresses.map((address) => `server ${address};`).join(' ')
+const servers = (addresses: readonly string[], parameters = ''): string =>
+  addresses.map((address) => `server ${address}${parameters};`).join(' ')
 
-/** What Debian's own nginx.conf says, as far as it matters, with nothing outside of the folder. */
-const nginxConf = (folder: string): string => `
-daemon off;
-worker_processes 1;
-pid ${folder}/nginx.pid;
-error_log stderr notice;
-events {}
-http {
-  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
-  include ${folder}/gatehouse.conf;
-  include ${folder}/gatehouse-upstreams.conf;
-}
-`
+/** Debian's own nginx.conf with all paths in the folder, and one worker, so that a reload replaces a known process. */
+const debianConf = (folder: string): string =>
+  changed(readFileSync('/etc/nginx/nginx.conf', 'utf8'), [
+    ['worker_processes auto;', 'worker_processes 1;'],
+    ['pid /run/nginx.pid;', `pid ${folder}/nginx.pid;`],
+    ['error_log /var/log/nginx/error.log;', 'error_log stderr notice;'],
+    ['access_log /var/log/nginx/access.log;', `access_log ${folder}/default-access.log;`],
+    ['include /etc/nginx/conf.d/*.conf;', `include ${folder}/gatehouse*.conf;`],
+    ['include /etc/nginx/sites-enabled/*;', `include ${folder}/default-sit[e];\n${temporaryPaths(folder)}`]
+  ])
+
+const temporaryPaths = (folder: string): string =>
+  ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `\t${name}_temp_path ${folder}/${name};`)
+    .join('\n')
+
+/** The site that Debian enables, on the port that stands for 80. */
+const debianDefaultSite = (plainPort: number): string =>
+  changed(readFileSync('/etc/nginx/sites-available/default', 'utf8'), [
+    ['listen [::]:80 default_server;', ''],
+    ['listen 80 default_server;', `listen 127.0.0.1:${plainPort} default_server;`]
+  ])
 
 export const startCaddy: StartProxy = async (t, behind) => {
   const folder = t.testdir()
@@ -109,11 +135,11 @@ export const startCaddy: StartProxy = async (t, behind) => {
   const caddyfile = ({ gateways, relays, ingest }: Behind): string =>
     changed(shipped('deploy/caddy/Caddyfile'), [
       [
-        '{\n\tservers {',
-        `{\n\tadmin ${admin}\n\tdefault_bind 127.0.0.1\n\thttp_port ${plainPort}\n\thttps_port ${port}\n\tservers {`
+        '\tauto_https disable_redirects\n',
+        `\tauto_https disable_redirects\n\tadmin ${admin}\n\tdefault_bind 127.0.0.1\n\thttp_port ${plainPort}\n\thttps_port ${port}\n`
       ],
-      ['app.example.com {\n', `app.example.com ${tls}`],
-      ['realtime.example.com {\n', `realtime.example.com ${tls}`],
+      ['\napp.example.com {\n', `\napp.example.com ${tls}`],
+      ['\nrealtime.example.com {\n', `\nrealtime.example.com ${tls}`],
       ['reverse_proxy 127.0.0.1:3000', `reverse_proxy ${gateways.join(' ')}`],
       ['reverse_proxy 127.0.0.1:8100', `reverse_proxy ${relays.join(' ')}`],
       ['reverse_proxy 127.0.0.1:9000', `reverse_proxy ${ingest}`]
@@ -129,6 +155,7 @@ export const startCaddy: StartProxy = async (t, behind) => {
     reload: async (next) => {
       await writeFile(config, caddyfile(next))
       await runTool(t, 'caddy', ['reload', '--force', '--config', config, '--address', admin], env)
-    }
+    },
+    logs: async () => caddy.stdout + caddy.stderr
   }
 }

@@ -3,13 +3,14 @@ import type { ServerResponse } from 'node:http'
 import { connect as tlsConnect } from 'node:tls'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
+import { freePort } from '../helper/free-port.js'
 import { browserHeaders } from '../helper/gateway.js'
 import { send } from '../helper/http.js'
 import { type RecordedRequest, startBackend } from '../helper/recording-backend.js'
 import { APP, REALTIME } from './certificate.js'
 import { idleClient, listen } from './listeners.js'
 import { Outside, PAGE } from './outside.js'
-import { runGateway, runRelay } from './programs.js'
+import { PUBLISH_KEY, runGateway, runRelay } from './programs.js'
 import type { StartProxy } from './proxies.js'
 
 const PING_S = 3
@@ -116,17 +117,36 @@ export const proxySuite = async (
     const headers = { origin: `https://${REALTIME}:${proxy.port}`, 'content-type': 'application/json' }
     const body = JSON.stringify({ password: OPERATORS_PASSWORD })
     const signedIn = await outside.send(REALTIME, '/admin/api/sign-in', {
-      ...{ method: 'POST', from: '127.0.0.7', headers, body }
+      ...{ method: 'POST', headers, body }
     })
     const [cookie = ''] = signedIn.headers['set-cookie'] ?? []
     t.match(cookie, '; Secure')
-    t.match(await relay.program.waitForLine('an operator signed in'), '"address":"127.0.0.7"')
+    t.match(await relay.program.waitForLine('an operator signed in'), '"address":"127.0.0.1"')
 
     const live = await outside.begin(REALTIME, '/admin/api/live', { headers: { cookie: cookie.split(';')[0] } })
     t.equal(live.statusCode, 200)
     const [first] = await once(live, 'data')
     t.ok(first.length > 0, 'before the answer ends')
     live.destroy()
+  })
+
+  t.test('rejects publishers and operators from other machines', async (t) => {
+    const headers = { 'x-api-key': PUBLISH_KEY, 'content-type': 'application/json' }
+    for (const path of ['/api', '/api/publish', '/api/info', '/admin', '/admin/', '/admin/api/sign-in']) {
+      for (const spelling of [path, `/.${path}`, `/%61${path.slice(2)}`]) {
+        const { status } = await outside.send(REALTIME, spelling, {
+          method: 'POST',
+          from: '127.0.0.9',
+          headers,
+          body: '{}'
+        })
+        t.equal(status, 403, spelling)
+      }
+    }
+    t.notOk(
+      ingest.requests.some(({ url }) => /api|admin/.test(url)),
+      'the ingest process receives none of them'
+    )
   })
 
   t.test('gives away no numbers', async (t) => {
@@ -163,6 +183,14 @@ export const proxySuite = async (
     t.match(answer.headers.location, /^https:\/\/app\.example\.com(:\d+)?\/page\?x=1$/)
   })
 
+  t.test('redirects no unknown host to TLS', async (t) => {
+    const headers = { host: 'evil.example.net' }
+    const closed = { status: 0, headers: {} }
+    const answer = await send(`http://127.0.0.1:${proxy.plainPort}`, '/page', { headers }).catch(() => closed)
+
+    t.notMatch(answer.headers, { location: /evil/ }, `${answer.status}`)
+  })
+
   t.test('speaks TLS for no other name', async (t) => {
     const servername = 'evil.example.net'
     const socket = tlsConnect({ host: '127.0.0.1', port: proxy.port, servername, rejectUnauthorized: false })
@@ -194,6 +222,29 @@ export const proxySuite = async (
     await received.until((publications) => publications.length === 2)
     t.same(received.data, ['before', 'after'])
     if (keepsSockets) t.equal(sockets.length, 1, 'on the same connection')
+  })
+
+  t.test('logs neither queries nor credentials when an upstream is down', async (t) => {
+    const dead = `127.0.0.1:${await freePort()}`
+    await proxy.reload({ gateways: [dead], relays: [dead], ingest: dead })
+    const headers = {
+      'x-api-key': 'secret-in-key',
+      authorization: 'Bearer secret-in-authorization',
+      cookie: '__Host-token=secret-in-cookie',
+      referer: 'https://app.example.com/?secret-in-referer'
+    }
+    const requests: readonly (readonly [string, string])[] = [
+      [APP, '/api/floors?token=secret-in-query'],
+      [REALTIME, '/connection/http_stream?cf_connect=secret-in-query'],
+      [REALTIME, '/api/publish?api_key=secret-in-query'],
+      [REALTIME, '/ingest?key=secret-in-query']
+    ]
+    for (const [host, path] of requests) {
+      const { status } = await outside.send(host, path, { method: 'POST', headers, body: '{}' })
+      t.ok(status === 502 || status === 503, `${status} for ${path}`)
+    }
+
+    t.notMatch(await proxy.logs(), /secret-in/)
   })
 }
 
