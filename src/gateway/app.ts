@@ -16,7 +16,7 @@ import type { GatewayConfig } from './config.js'
 import { GatewayError, type GatewayErrorCode } from './errors.js'
 import { backendReachable, healthRoutes } from './health.js'
 import type { DatabaseHealth } from './health-database.js'
-import { countRequests, GatewayMetrics, watchBackend } from './metrics.js'
+import { backendMetrics, countRequests, GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
 import { apiAuth } from './plugins/api-auth.js'
 import { KnownPaths, MAX_URL_LENGTH, originForm, requireCanonicalPath } from './plugins/canonical-path.js'
@@ -29,7 +29,7 @@ import { securityHeaders, securityHeaderTable } from './plugins/security-headers
 import { type SessionExchange, sessionExchange } from './plugins/session-exchange.js'
 import { endSlowClients, OpenReplies } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
-import { forwarder } from './proxy/forward.js'
+import { createForwarder } from './proxy/forward.js'
 import { beginRequest, decorateRequestContext, requestId, tooManyHeaderLines } from './request-context.js'
 import { catchAll } from './routes/catch-all.js'
 import type { RouteTable } from './routes/declare.js'
@@ -74,7 +74,7 @@ export const buildGateway = async (
   const cookies = new SessionCookies(config.cookies)
   const metrics = new GatewayMetrics({
     loginKeys: () => loginLimit.size,
-    inFlight: () => backend.slots.inFlight,
+    inFlight: () => backend.capacity.inFlight,
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
@@ -129,12 +129,12 @@ export const buildGateway = async (
   // Every `/api/` path has a route for each method that is served, so these are paths outside `/api/`.
   app.setNotFoundHandler((_request, reply) => sendError(new GatewayError('NOT_FOUND'), reply))
 
-  const backendWatch = watchBackend(metrics)
-  const forward = forwarder({ backend, publicHost: config.publicHost, headerTable, watch: backendWatch, log })
+  const proxyMetrics = backendMetrics(metrics)
+  const forward = createForwarder({ backend, publicHost: config.publicHost, headerTable, metrics: proxyMetrics, log })
   mountRoutes(app, routeTables, {
     forward,
     local: new Map([
-      ...sessionRoutes({ config, log, backend, watch: backendWatch, cookies, tokens, csrfTokens, provider: oidc }),
+      ...sessionRoutes({ config, log, backend, metrics: proxyMetrics, cookies, tokens, csrfTokens, provider: oidc }),
       ...healthRoutes({ database, backend: backendReachable(backend) })
     ]),
     uploadBytes: config.limits.uploadBytes
@@ -148,7 +148,7 @@ export const buildGateway = async (
 
   app.addHook('onClose', async () => {
     stopRateChecks()
-    await Promise.all([backend.slots.destroy(), database?.close()])
+    await Promise.all([backend.destroy(), database?.close()])
     await audit.close()
   })
   return { app, audit, openReplies }

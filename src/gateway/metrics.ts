@@ -6,7 +6,7 @@ import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
 import type { AnswerListener, Outcome } from './plugins/request-log.js'
-import type { BackendWatch } from './proxy/backend.js'
+import type { BackendMetrics } from './proxy/backend.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
 export interface MetricSources {
@@ -202,7 +202,7 @@ export const countRequests =
 export const routeLabel = (request: FastifyRequest): string => request.routeOptions.url ?? NO_ROUTE
 
 /** For the forwarder. */
-export const watchBackend = (metrics: GatewayMetrics): BackendWatch => ({
-  answered: (request, seconds) => metrics.backendAnswered(routeLabel(request), seconds),
+export const backendMetrics = (metrics: GatewayMetrics): BackendMetrics => ({
+  responded: (request, seconds) => metrics.backendAnswered(routeLabel(request), seconds),
   failed: (error) => metrics.backendFailed(error)
 })

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import { gatewayConfig } from '../../../src/gateway/config.js'
 import { openBackend } from '../../../src/gateway/proxy/backend.js'
-import { forwarder } from '../../../src/gateway/proxy/forward.js'
+import { createForwarder } from '../../../src/gateway/proxy/forward.js'
 import { decorateRequestContext } from '../../../src/gateway/request-context.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount.js'
 import { zones } from '../../../src/gateway/routes/zones.js'
@@ -11,11 +11,11 @@ const config = gatewayConfig(process.env)
 const app = Fastify()
 decorateRequestContext(app, () => undefined)
 mountRoutes(app, [zones], {
-  forward: forwarder({
+  forward: createForwarder({
     backend: openBackend(config.backend),
     publicHost: null,
     headerTable: {},
-    watch: { answered: () => undefined, failed: () => undefined },
+    metrics: { responded: () => undefined, failed: () => undefined },
     log: { error: () => undefined }
   }),
   local: new Map(),

@@ -3,7 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sameSecret } from '../../shared/same-secret.js'
 import type { SessionExchange } from '../plugins/session-exchange.js'
 import { type Backend, toBackendError } from '../proxy/backend.js'
-import { turn, wholeBody } from '../proxy/backend-call.js'
+import { readBody } from '../proxy/backend-call.js'
+import { acquireSlot } from '../proxy/capacity.js'
 import { EXCHANGE_SECRET_HEADER } from '../proxy/request-headers.js'
 import {
   isRefusal,
@@ -174,9 +175,9 @@ export const accountLogin =
     const timeout = Math.min(TIMEOUT_MS, backend.timeoutMs)
     const signal = AbortSignal.timeout(timeout)
     try {
-      const { connection, leave } = await turn(backend.slots, signal)
+      const { release } = await acquireSlot(backend.capacity, signal)
       try {
-        const { statusCode, body } = await connection.request({
+        const { statusCode, body } = await backend.pool.request({
           method: 'POST',
           path: `${backend.pathPrefix}${LOGIN_PATH}`,
           headers: {
@@ -190,9 +191,9 @@ export const accountLogin =
           body: JSON.stringify({ email, name, okta: true, groups }),
           signal
         })
-        return read(statusCode, await wholeBody(body), now())
+        return read(statusCode, await readBody(body), now())
       } finally {
-        leave()
+        release()
       }
     } catch (error) {
       const { cause, code } = toBackendError(error)

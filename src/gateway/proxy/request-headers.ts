@@ -3,7 +3,7 @@ import { browserHost, browserProtocol } from '../request-context.js'
 import { forwardedAuthorization } from '../session/app-session.js'
 import { jsonMediaType } from './json-body.js'
 
-// These belong to one connection, not to the message on it.
+// Headers of one connection, not of the message (RFC 9110, 7.6.1).
 export const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -19,27 +19,30 @@ export const HOP_BY_HOP = [
 
 const NO_NAMES: ReadonlySet<string> = new Set()
 
-/** Headers that the `Connection` header names belong to the connection too. A set, because a client may name thousands. */
-export const namesInConnection = (connection: string | undefined): ReadonlySet<string> =>
+/** Headers listed in `Connection` are hop-by-hop too. A set, because a client may list thousands. */
+export const connectionHeaderNames = (connection: string | undefined): ReadonlySet<string> =>
   connection === undefined || connection === 'keep-alive' || connection === 'close'
     ? NO_NAMES
-    : new Set(connection.toLowerCase().split(',').map(trimmed))
+    : new Set(
+        connection
+          .toLowerCase()
+          .split(',')
+          .map((name) => name.trim())
+      )
 
-const trimmed = (name: string): string => name.trim()
-
-/** Only the gateway's own identity-provider exchange carries it. */
+/** Sent only with the gateway's own identity-provider exchange. */
 export const EXCHANGE_SECRET_HEADER = 'x-exchange-secret'
 
 const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'host',
   'expect',
-  // Credentials: the Bearer header below is the only one that the backend sees.
+  // Credentials. The backend receives only the bearer token that is added below.
   'cookie',
   'authorization',
   'x-csrf-token',
   EXCHANGE_SECRET_HEADER,
-  // Said by us, below, or by nobody.
+  // Set by the gateway, below, or not at all.
   'x-request-id',
   'x-real-ip',
   'x-client-ip',
@@ -52,45 +55,41 @@ const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   'x-url-scheme',
   'front-end-https',
   'via',
-  // A backend that honours these would answer another request than the one that was checked.
+  // A backend that honours these would serve another request than the one that was checked.
   'x-original-url',
   'x-original-uri',
   'x-original-host',
   'x-rewrite-url',
-  // Some programs take this for the setting of the same name, and send what they ask for to whoever said it.
-  'proxy',
   'x-http-method',
   'x-http-method-override',
-  'x-method-override'
+  'x-method-override',
+  // CGI programs expose it as HTTP_PROXY, which some HTTP clients use as their proxy setting.
+  'proxy'
 ])
 
-/** What is said about the body that goes out. */
-export type BodyAnnouncement =
-  /** As it came: it is passed on as it comes. */
+/** How the forwarded body relates to the one that was received; decides about the content headers. */
+export type OutgoingBody =
+  /** Forwarded unchanged, with the content headers of the client. */
   | 'as sent'
-  /** It was written anew, and so is what is said about it; its length is left to who sends it. */
+  /** Serialised again as JSON; undici sets the length. */
   | 'json'
-  /** There is none, so none may be announced. */
   | 'none'
 
-/**
- * The headers that go to the backend, from those that the browser sent, as names and values by turns: undici takes an object
- * apart again, so that one would be made for nothing.
- */
+/** The headers for the backend as alternating names and values, which undici accepts without a conversion. */
 export const backendRequestHeaders = (
   request: FastifyRequest,
   publicHost: string | null,
-  body: BodyAnnouncement
+  body: OutgoingBody
 ): string[] => {
   const { headers: incoming } = request.raw
-  const perConnection = namesInConnection(incoming.connection)
+  const connectionNames = connectionHeaderNames(incoming.connection)
   const headers: string[] = []
   for (const name in incoming) {
-    if (NOT_TO_BACKEND.has(name) || perConnection.has(name) || isSpoofable(name)) continue
+    if (NOT_TO_BACKEND.has(name) || connectionNames.has(name) || isSpoofable(name)) continue
     if (body !== 'as sent' && (name === 'content-length' || name === 'content-type')) continue
     const value = incoming[name]
     if (typeof value === 'string') headers.push(name, value)
-    else for (const one of value ?? []) headers.push(name, one)
+    else for (const item of value ?? []) headers.push(name, item)
   }
   if (body === 'json') headers.push('content-type', jsonMediaType(incoming['content-type']))
   const authorization = forwardedAuthorization(request)
@@ -108,5 +107,5 @@ export const backendRequestHeaders = (
   return headers
 }
 
-/** Only proxies say these; and a backend that reads `_` as `-` would take `x_forwarded_for` for ours. */
+/** Only proxies set `x-forwarded-*`. A backend that reads `_` as `-` would accept `x_forwarded_for` as ours. */
 const isSpoofable = (name: string): boolean => name.startsWith('x-forwarded-') || name.includes('_')

@@ -1,97 +1,100 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GATEWAY_OWNED_HEADERS } from '../plugins/security-headers.js'
-import { HOP_BY_HOP, namesInConnection } from './request-headers.js'
+import { connectionHeaderNames, HOP_BY_HOP } from './request-headers.js'
 
 const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   ...GATEWAY_OWNED_HEADERS,
-  // Sessions are the gateway's: a backend cannot set or clear them behind its back.
+  // The gateway owns the session: the backend must not set or clear cookies.
   'set-cookie',
   'clear-site-data',
   'x-request-id',
   'x-gateway-error',
   'x-auth-permissions-at',
   'x-logout-at',
-  // What the backend is made of, and which way the answer came.
+  // Details of the backend's software and of the proxies in front of it.
   'x-aspnet-version',
   'x-aspnetmvc-version',
   'via',
-  // These change the page or its origin, where an answer of the API should only be read.
+  // These change the page or its origin. An API response must only be read.
   'refresh',
   'service-worker-allowed',
   'alt-svc',
   'public-key-pins'
 ])
 
-/** Names and values by turns, as they stand on the wire: nothing merged, no byte changed. */
+/** Alternating names and values, as received: nothing merged, no byte changed. */
 export type RawHeaders = readonly string[]
 
-/** Latin-1 keeps every byte what it was. */
-const textOf = (part: Buffer | string | undefined): string =>
-  typeof part === 'string' ? part : (part?.toString('latin1') ?? '')
+type HeaderPart = Buffer | string
 
-/**
- * The headers that go to the browser, from those that the backend sent, as names and values by turns. What the gateway has
- * said itself on this answer stands.
- */
-export const browserResponseHeaders = (
-  incoming: readonly (Buffer | string)[],
-  backendAddress: string,
-  own: Readonly<Record<string, unknown>>
-): string[] => {
-  const headers: string[] = []
-  const perConnection = new Set<string>()
-  let cacheControl = Object.hasOwn(own, 'cache-control')
-  for (let index = 0; index < incoming.length; index += 2) {
-    const name = textOf(incoming[index]).toLowerCase()
-    if (name === 'connection')
-      for (const named of namesInConnection(textOf(incoming[index + 1]))) perConnection.add(named)
-    if (NOT_TO_BROWSER.has(name) || Object.hasOwn(own, name) || isForOtherSites(name)) continue
-    const value = textOf(incoming[index + 1])
-    if (name === 'cache-control') cacheControl = true
-    headers.push(name, name === 'location' ? ownLocation(value, backendAddress) : value)
-  }
-  // Answers depend on who asks: unless the backend says how one may be kept, it may not.
-  if (!cacheControl) headers.push('cache-control', 'no-store')
-  return perConnection.size === 0 ? headers : withoutNames(headers, perConnection)
+/** The raw response headers of undici, which declares a wider type: HTTP/2, which is disabled, yields an object. */
+export const rawHeadersOf = (headers: readonly HeaderPart[] | object | null | undefined): readonly HeaderPart[] => {
+  if (!Array.isArray(headers)) throw new TypeError('response headers are not a list')
+  return headers
 }
 
-/** Who may read our answers is not for the backend to say. */
-const isForOtherSites = (name: string): boolean => name.startsWith('access-control-')
+/** Latin-1 keeps every byte. */
+const textOf = (part: HeaderPart | undefined): string =>
+  typeof part === 'string' ? part : (part?.toString('latin1') ?? '')
+
+/** Filters the backend's headers for the browser. Headers that the gateway has set on the reply take precedence. */
+export const browserResponseHeaders = (
+  backendHeaders: readonly HeaderPart[],
+  backendAddress: string,
+  replyHeaders: Readonly<Record<string, unknown>>
+): string[] => {
+  const headers: string[] = []
+  const connectionNames = new Set<string>()
+  let hasCacheControl = Object.hasOwn(replyHeaders, 'cache-control')
+  for (let index = 0; index < backendHeaders.length; index += 2) {
+    const name = textOf(backendHeaders[index]).toLowerCase()
+    if (name === 'connection')
+      for (const listed of connectionHeaderNames(textOf(backendHeaders[index + 1]))) connectionNames.add(listed)
+    if (NOT_TO_BROWSER.has(name) || Object.hasOwn(replyHeaders, name) || isCorsHeader(name)) continue
+    const value = textOf(backendHeaders[index + 1])
+    if (name === 'cache-control') hasCacheControl = true
+    headers.push(name, name === 'location' ? gatewayLocation(value, backendAddress) : value)
+  }
+  // Responses depend on the user. They are not cacheable unless the backend says so.
+  if (!hasCacheControl) headers.push('cache-control', 'no-store')
+  return connectionNames.size === 0 ? headers : withoutNames(headers, connectionNames)
+}
+
+/** The gateway decides which origins may read responses. */
+const isCorsHeader = (name: string): boolean => name.startsWith('access-control-')
 
 export const withoutNames = (headers: RawHeaders, names: ReadonlySet<string>): string[] =>
-  headers.filter((_part, index) => !names.has(headers[index - (index % 2)] as string))
+  headers.filter((_part, index) => !names.has(headers[index - (index % 2)] ?? ''))
 
-/** The first of this name; names are in small letters. */
-export const headerValue = (headers: RawHeaders, wanted: string): string | undefined => {
+/** The first value of a header; `name` is in lower case. */
+export const headerValue = (headers: RawHeaders, name: string): string | undefined => {
   for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index] === wanted) return headers[index + 1]
+    if (headers[index] === name) return headers[index + 1]
   }
   return undefined
 }
 
 const AUTHORITY = /^(?:[a-z][a-z0-9+.-]*:)?\/\/[^/\\?#]*/i
 
-/** A redirect to the backend's own address would lead the browser past us; one to its path would miss ours. */
-const ownLocation = (location: string, backendAddress: string): string => {
+/** Rewrites redirects to the backend's address or path prefix, which browsers cannot reach, to the gateway's paths. */
+const gatewayLocation = (location: string, backendAddress: string): string => {
   const { origin } = new URL(backendAddress)
   const [authority = ''] = AUTHORITY.exec(location) ?? []
   if (authority === '' ? !location.startsWith('/') : !isOrigin(authority, origin)) return location
   const path = location.slice(authority.length)
   const prefix = backendAddress.slice(origin.length)
-  // Two slashes at the beginning would make another host of what comes after them.
+  // Two leading slashes would turn the following segment into a host name.
   return `/${(path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path).replace(/^[/\\]+/, '')}`
 }
 
 const isOrigin = (authority: string, origin: string): boolean =>
   URL.canParse(authority, origin) && new URL(authority, origin).origin === origin
 
-/** The same as an object, for those who want one. */
 export const headersObject = (headers: RawHeaders): IncomingHttpHeaders => {
   const object: Record<string, string | string[]> = {}
   for (let index = 0; index < headers.length; index += 2) {
-    const name = headers[index] as string
-    const value = headers[index + 1] as string
+    const [name = '', value = ''] = headers.slice(index, index + 2)
     const present = object[name]
     object[name] = present === undefined ? value : [present, value].flat()
   }

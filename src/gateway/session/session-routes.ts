@@ -4,8 +4,8 @@ import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { LOGIN_PATH } from '../oidc/config.js'
-import type { Backend, BackendWatch } from '../proxy/backend.js'
-import { type BackendAnswer, backendCaller } from '../proxy/backend-call.js'
+import type { Backend, BackendMetrics } from '../proxy/backend.js'
+import { type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
 import { isNoContent } from '../proxy/forward.js'
 import { headersObject } from '../proxy/response-headers.js'
 import { isClosed } from '../request-context.js'
@@ -21,7 +21,7 @@ export interface SessionRouteParts {
   readonly config: GatewayConfig
   readonly log: Logger
   readonly backend: Backend
-  readonly watch: BackendWatch
+  readonly metrics: BackendMetrics
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
@@ -31,8 +31,8 @@ export interface SessionRouteParts {
 
 /** The routes of `/api/auth/` that are more than forwarded, because they make and end sessions. */
 export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, LocalHandler> => {
-  const { backend, watch, config } = parts
-  const ask = backendCaller({ backend, watch, publicHost: config.publicHost })
+  const { backend, metrics, config } = parts
+  const ask = createBackendCall({ backend, metrics, publicHost: config.publicHost })
 
   const login: LocalHandler = async (request, reply, body) => {
     rejectExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
@@ -43,7 +43,7 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
     return passOn(reply, omit ? { ...answer, body: withoutToken(answer.body) } : answer)
   }
 
-  const sessionIn = (answer: BackendAnswer, { id: requestId }: FastifyRequest): Session | null => {
+  const sessionIn = (answer: BackendResponse, { id: requestId }: FastifyRequest): Session | null => {
     const json = jsonOf(answer)
     const { session, missing } = readLoginAnswer(json, Date.now())
     // A backend may refuse a login with status 200.
@@ -108,7 +108,7 @@ const providers = ({ provider }: SessionRouteParts): LocalHandler => {
   return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 
-const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): FastifyReply => {
+const passOn = (reply: FastifyReply, { status, headers, body }: BackendResponse): FastifyReply => {
   // Sessions are nobody else's, whatever the backend says about keeping its answer.
   reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(headersObject(headers))) {
@@ -120,9 +120,9 @@ const passOn = (reply: FastifyReply, { status, headers, body }: BackendAnswer): 
     : reply.code(status).send(body)
 }
 
-const isSuccess = ({ status }: Pick<BackendAnswer, 'status'>): boolean => status >= 200 && status < 300
+const isSuccess = ({ status }: Pick<BackendResponse, 'status'>): boolean => status >= 200 && status < 300
 
-const jsonOf = ({ body }: BackendAnswer): unknown => {
+const jsonOf = ({ body }: BackendResponse): unknown => {
   try {
     return JSON.parse(body.toString())
   } catch {
