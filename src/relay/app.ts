@@ -1,4 +1,4 @@
-import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { hostname } from 'node:os'
@@ -6,10 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/address.js'
-import { checkTimes, secretKey, signedClaims } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
 import { buildAdmin } from './admin/admin.js'
+import { ApiDispatcher } from './api/dispatcher.js'
+import { publishApi } from './api/publish-api.js'
 import { schemaError } from './api/request.js'
 import type { RelayConfig } from './config/config.js'
 import { cachedPerConfig } from './config/reload.js'
@@ -17,141 +17,51 @@ import type { Clocks } from './core/clocks.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
 import { conflator } from './core/conflation.js'
 import { Relay } from './core/relay.js'
-import type { Claims, TokenCheck } from './core/tokens.js'
+import { delayPushAfterReply } from './delay-push-after-reply.js'
 import type { Engine, EngineDependencies } from './engine/engine.js'
 import { memoryEngine } from './engine/memory.js'
 import { buildRedisEngine } from './engine/redis/build.js'
 import { RelayMetrics } from './metrics/metrics.js'
+import { tokenCheck } from './token-check.js'
 import { ClientAdmission, type ConnectionCounter, LocalConnectionCounter } from './transport/admission.js'
-import { LimitedLog, RecentRejections, Rejections } from './transport/rejections.js'
-import { buildServer, health, metricsRoute } from './transport/server.js'
-
-/** The name of a stream that is made anew. */
-export const newEpoch = (): string => randomBytes(4).toString('hex')
-
-/** The engine that the operator chose. */
-export const buildEngine = (
-  { engine, redisUrl, redisPrefix, presenceTtlMs }: RelayConfig,
-  parts: EngineDependencies & Clocks
-): Engine =>
-  engine === 'redis' && redisUrl !== null
-    ? buildRedisEngine({ url: redisUrl, prefix: redisPrefix, presenceTtlMs }, parts)
-    : memoryEngine({ nowMs: parts.nowMs, monotonicMs: parts.monotonicMs, newEpoch })
-
-// A token without an end is checked like one that ends late; whether it may have none is decided with its other claims.
-const LATE_SECONDS = 9e10
-
-/** Without a secret no token is good. Tokens of `previous` are accepted. */
-export const tokenCheck = (secret: string, previous: string | null = null): TokenCheck => {
-  if (secret === '') {
-    return (_token, _nowMs, refused) => {
-      refused('no-secret')
-      return 'invalid'
-    }
-  }
-  const keys = [secret, previous].filter((each) => each !== null).map(secretKey)
-  return (token, nowMs, refused) => check(token, keys, nowMs, refused)
-}
-
-const check = (
-  token: string,
-  keys: readonly KeyObject[],
-  nowMs: number,
-  refused: (reason: string) => void
-): Claims | 'expired' | 'invalid' => {
-  try {
-    const claims = claimsSignedByAny(token, keys)
-    checkTimes(claims.exp === undefined ? { ...claims, exp: LATE_SECONDS } : claims, 'seconds', nowMs)
-    return claims
-  } catch (error) {
-    if (error instanceof ExpiredToken) {
-      refused('expired')
-      return 'expired'
-    }
-    if (!(error instanceof InvalidToken)) throw error
-    refused(error.reason)
-    // The clocks differ, which passes: the client receives the error after which it asks for a new token and tries again.
-    return error.reason === 'not-yet-valid' || error.reason === 'issued-in-future' ? 'expired' : 'invalid'
-  }
-}
-
-const claimsSignedByAny = (token: string, keys: readonly KeyObject[]): Claims => {
-  let fault = new InvalidToken('bad-signature')
-  for (const key of keys) {
-    try {
-      return signedClaims(token, key)
-    } catch (error) {
-      // Only a wrong signature leaves open whether another key is the right one.
-      if (!(error instanceof InvalidToken) || error.reason !== 'bad-signature') throw error
-      fault = error
-    }
-  }
-  throw fault
-}
-
-/** Longer than a client takes to read a reply, and too short for anybody to see. */
-const REPLY_DELAY_MS = 5
-
-/** Tasks of one turn of the event loop share a timer; each runs when its reply has been on its way for a while. */
-export const delayPushAfterReply = (): ((task: () => void) => void) => {
-  let ofThisTurn: (() => void)[] | null = null
-  return (task) => {
-    if (ofThisTurn !== null) {
-      ofThisTurn.push(task)
-      return
-    }
-    const tasks = [task]
-    ofThisTurn = tasks
-    setImmediate(() => {
-      ofThisTurn = null
-    })
-    const run = (): void => {
-      for (const each of tasks) each()
-    }
-    // A loop that was held up for longer still looks at its sockets once before the task.
-    setTimeout(() => setImmediate(run), REPLY_DELAY_MS)
-  }
-}
-
-const TICK_MS = 500
-const SWEEP_MS = 10_000
-/** A relay that shuts down closes so many clients a second, so that they do not all arrive elsewhere at once. */
-const CLOSES_PER_SECOND = 500
-const CLOSE_STEP_MS = 20
-
-export interface RunningRelay {
-  readonly relay: Relay
-  readonly server: Server
-  /** New rules for a relay that runs. */
-  configure(config: RelayConfig): void
-  /** Accepts nothing new, closes all clients over a while, and resolves when all are gone. */
-  close(): Promise<void>
-  /** Closes all clients and connections now. */
-  closeConnections(): void
-}
+import { RateLimitedLog, Rejections } from './transport/rejections.js'
+import { buildServer, healthRoute, metricsRoute } from './transport/server.js'
 
 export interface RelayAppDependencies {
   readonly log: Logger
   readonly version: string
-  /** What operators know this node by. */
+  /** The node's name on the operators' page. */
   readonly name?: string
-  /** Without one it has the engine that its config says. */
+  /** By default the engine that the configuration selects. */
   readonly engine?: Engine
-  /** Who counts connections, where others count too. */
+  /** By default connections are counted in this process. */
   readonly admission?: ConnectionCounter
-  /** How to read the numbers of all processes that share a port; it is given the way to this one's. */
+  /** Given a reader of this process's metrics, returns a reader for the metrics of all processes that share the port. */
   readonly metricsOfAll?: (own: () => Promise<string>) => () => Promise<string>
   readonly nowMs?: () => number
   readonly monotonicMs?: () => number
-  /** Where the operators' page was built. */
+  /** The folder of the built operators' page. */
   readonly adminPage?: string
+}
+
+export interface RunningRelay {
+  readonly relay: Relay
+  readonly server: Server
+  /** Applies a new configuration. */
+  configure(config: RelayConfig): void
+  /** Stops accepting clients and requests, closes all clients at a limited rate, and resolves when all are closed. */
+  close(): Promise<void>
+  /** Closes all clients and connections at once. */
+  closeConnections(): void
 }
 
 /** `dist/relay-admin`, from `dist/src/relay`. */
 const ADMIN_PAGE = fileURLToPath(new URL('../../relay-admin', import.meta.url))
+const TICK_MS = 500
+const SWEEP_MS = 10_000
 
-/** All of the relay, not listening yet. */
-export const buildRelay = async (initial: RelayConfig, parts: RelayAppDependencies): Promise<RunningRelay> => {
+/** Builds the complete relay, not listening yet. */
+export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDependencies): Promise<RunningRelay> => {
   const {
     log,
     version,
@@ -159,26 +69,24 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppDependenci
     nowMs = Date.now,
     monotonicMs = systemMonotonicMs,
     adminPage = ADMIN_PAGE
-  } = parts
+  } = dependencies
   let config = initial
+  const currentConfig = (): RelayConfig => config
+
   const metrics: RelayMetrics = new RelayMetrics({
     version,
     stats: () => relay.stats(),
     nodes: () => engine.cluster.size,
     isEngineReady: () => engine.isReady
   })
-  const engine: Engine = parts.engine ?? buildEngine(initial, { nowMs, monotonicMs, log, metrics })
+  const engine: Engine = dependencies.engine ?? buildEngine(initial, { nowMs, monotonicMs, log, metrics })
   const { broker, history, presence, cluster, userConnections } = engine
-  const ownMetrics = (): Promise<string> => metrics.text()
-  const readMetrics = parts.metricsOfAll?.(ownMetrics) ?? ownMetrics
-  let metricsReaders = new AddressSet(initial.metricsAllow)
-  const recentRejections = new RecentRejections({ nowMs, monotonicMs })
-  const rejections = new Rejections(recentRejections, metrics, new LimitedLog(log))
-  const current = (): RelayConfig => config
-  const checkToken = cachedPerConfig(current, ({ client }) =>
+
+  const rejections = new Rejections(metrics, new RateLimitedLog(log), { nowMs, monotonicMs })
+  const checkToken = cachedPerConfig(currentConfig, ({ client }) =>
     tokenCheck(client.tokenHmacSecret, client.tokenHmacSecretPrevious)
   )
-  const checkSubscriptionToken = cachedPerConfig(current, ({ client }) =>
+  const checkSubscriptionToken = cachedPerConfig(currentConfig, ({ client }) =>
     tokenCheck(client.subscriptionTokenHmacSecret, client.subscriptionTokenHmacSecretPrevious)
   )
   const relay: Relay = new Relay(
@@ -188,8 +96,8 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppDependenci
       presence,
       cluster,
       userConnections,
-      checkToken: (token, now, refused) => checkToken()(token, now, refused),
-      checkSubscriptionToken: (token, now, refused) => checkSubscriptionToken()(token, now, refused),
+      checkToken: (token, now, rejected) => checkToken()(token, now, rejected),
+      checkSubscriptionToken: (token, now, rejected) => checkSubscriptionToken()(token, now, rejected),
       tokenRejected: (reason, address) => rejections.token(reason, address),
       nowMs,
       monotonicMs,
@@ -206,47 +114,56 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppDependenci
     initial,
     conflator
   )
-  const admission = new ClientAdmission(
-    initial,
-    parts.admission ?? new LocalConnectionCounter(monotonicMs),
-    metrics,
-    rejections
-  )
-  const configTimes = { startedAt: nowMs(), reloadedAt: null as number | null }
+
+  const connectionCounter = dependencies.admission ?? new LocalConnectionCounter(monotonicMs)
+  const admission = new ClientAdmission(initial, connectionCounter, metrics, rejections)
+  const dispatcher = new ApiDispatcher(relay, metrics, log)
+  const api = publishApi({
+    dispatcher,
+    config: () => config.api,
+    isDraining: () => admission.isClosed,
+    keyRejected: (reason, request) => rejections.key(reason, admission.addressOf(request)),
+    failed: (error) => {
+      metrics.unexpectedError('api')
+      log.error({ err: error, source: 'api' }, 'request failed')
+    }
+  })
+  const configTimes: { startedAt: number; reloadedAt: number | null } = { startedAt: nowMs(), reloadedAt: null }
   const admin = buildAdmin({
     relay,
-    config: current,
+    dispatcher,
+    config: currentConfig,
     configTimes,
     addressOf: (request) => admission.addressOf(request),
     totals: () => metrics.totals(),
-    troubles: recentRejections,
-    // Nodes of several machines may all be called the same.
+    rejections,
+    // Nodes on different machines may have the same name.
     nodeName: config.engine === 'redis' ? `${name} at ${hostname()} ${relay.context.node.slice(0, 4)}` : name,
     isEngineConnected: () => (config.engine === 'redis' ? engine.isReady : null),
     unexpectedError: () => metrics.unexpectedError('admin'),
     pageFolder: adminPage,
     log
   })
+  let metricsReaders = new AddressSet(initial.metricsAllow)
+  const ownMetrics = (): Promise<string> => metrics.text()
+  const readMetrics = dependencies.metricsOfAll?.(ownMetrics) ?? ownMetrics
+
   await relay.start()
   const { server, drain } = buildServer({
     relay,
-    door: admission,
-    config: current,
-    log,
-    watch: metrics,
-    troubles: recentRejections,
+    admission,
     rejections,
-    admin: admin.route,
     routes: {
-      '/health': health(() => !admission.isClosed && engine.isReady),
+      '/api': api,
+      '/api/*': api,
+      '/admin': admin.handle,
+      '/admin/*': admin.handle,
+      '/health': healthRoute(() => !admission.isClosed && engine.isReady),
       '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
     }
   })
-  const ticking = setInterval(() => relay.tick(), TICK_MS)
-  const sweeping = setInterval(() => engine.sweep(), SWEEP_MS)
-  // They keep no program alive that has nothing else to do.
-  ticking.unref()
-  sweeping.unref()
+  const ticking = setInterval(() => relay.tick(), TICK_MS).unref()
+  const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
 
   return {
     relay,
@@ -266,7 +183,8 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppDependenci
       drain()
       await closeClients(relay, config.shutdownMs)
       await closed
-      for (const timer of [ticking, sweeping]) clearInterval(timer)
+      clearInterval(ticking)
+      clearInterval(sweeping)
       await cluster.close()
       await engine.close()
     },
@@ -277,7 +195,22 @@ export const buildRelay = async (initial: RelayConfig, parts: RelayAppDependenci
   }
 }
 
-/** Paced by the time that has passed, not by steps: a busy event loop must not leave clients without their close. */
+/** Names a new stream of a channel. */
+export const newEpoch = (): string => randomBytes(4).toString('hex')
+
+const buildEngine = (
+  { engine, redisUrl, redisPrefix, presenceTtlMs }: RelayConfig,
+  dependencies: EngineDependencies & Clocks
+): Engine =>
+  engine === 'redis' && redisUrl !== null
+    ? buildRedisEngine({ url: redisUrl, prefix: redisPrefix, presenceTtlMs }, dependencies)
+    : memoryEngine({ nowMs: dependencies.nowMs, monotonicMs: dependencies.monotonicMs, newEpoch })
+
+/** Limits the rate at which closed clients reconnect to other nodes. */
+const CLOSES_PER_SECOND = 500
+const CLOSE_STEP_MS = 20
+
+/** Paced by elapsed time rather than by steps, so that a busy event loop does not leave clients without a close frame. */
 const closeClients = async (relay: Relay, withinMs: number): Promise<void> => {
   const clients = relay.stats().clients
   const perMs = Math.max(clients / Math.max(withinMs, 1), CLOSES_PER_SECOND / 1000)

@@ -13,29 +13,47 @@ import { logReload, reloadConfigFile } from './config/reload.js'
 import { relaySettings } from './config/settings.js'
 import { listen } from './transport/server.js'
 import { PRIMARY_TIMES, type PrimaryTimes, runPrimary } from './workers/primary.js'
-import { runWorker } from './workers/worker.js'
+import { PrimaryConnection } from './workers/worker.js'
 
 const VERSION = 'gatehouse-relay 0.1.0'
-/** How long a client may take to answer the close, and some more. */
-const GOODBYE_MS = 6000
-/** A worker that is leaving is waited for longer than it waits itself. */
-const WORKER_MS = 3000
+/** Time for clients to complete the close handshake, in addition to the configured shutdown time. */
+const CLOSE_HANDSHAKE_MS = 6000
+/** The primary waits longer for a worker to exit than the worker waits for its clients. */
+const WORKER_EXIT_MS = 3000
 
-/** Keeps what it has read: workers go by the very same text. */
-class ConfigFile {
-  text: string | null = null
-  readonly read = (path: string): string => {
-    this.text = readFileSync(path, 'utf8')
-    return this.text
+/** Starts the process in its role: a single relay, the primary of several workers, or one of the workers. */
+export const start = async (environment: Environment, times = PRIMARY_TIMES): Promise<void> => {
+  const unknown = unknownSettings(relaySettings, environment)
+  try {
+    if (cluster.isWorker) await startWorker(environment)
+    else await startFirst(environment, unknown, times)
+  } catch (error) {
+    // A missing setting may be present under a misspelled name.
+    if (error instanceof SettingsFault) exitWithErrors([...error.faults, ...unknown.map(unknownSettingLine)])
+    exitWithErrors([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
   }
 }
 
-const startAlone = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
+/** The process that the operator started. */
+const startFirst = async (
+  environment: Environment,
+  unknown: readonly UnknownSetting[],
+  times: PrimaryTimes
+): Promise<void> => {
+  const file = new ConfigFileReader()
+  const config = relayConfig(environment, file.read)
+  const log = createLogger({ name: 'relay', level: config.logLevel })
+  for (const setting of unknown) log.warn(setting, 'unknown setting')
+  if (config.workers > 1) await startPrimary(environment, config, file.text, log, times)
+  else await startSingle(environment, config, log)
+}
+
+const startSingle = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
-  const { server, configure, close, closeConnections: cutOff } = await buildRelay(config, { log, version: VERSION })
-  closeOnSignal({ close, closeConnections: cutOff, abandon: cutOff }, log, () => config.shutdownMs + GOODBYE_MS)
+  const { server, configure, close, closeConnections } = await buildRelay(config, { log, version: VERSION })
+  closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () => closeTimeoutMs(config))
   const reloadConfig = (): void => {
-    const reload = reloadConfigFile(config, environment, new ConfigFile().read)
+    const reload = reloadConfigFile(config, environment, new ConfigFileReader().read)
     if (!reload.ok) {
       log.error({ faults: reload.faults }, 'the new config is refused, the old one stays')
       return
@@ -46,11 +64,11 @@ const startAlone = async (environment: Environment, initial: RelayConfig, log: L
   }
 
   const { address, port } = await listen(server, config.listen)
-  announce(log, address, port)
+  logAddress(log, address, port)
   onHangup(reloadConfig)
 }
 
-const startWorkers = async (
+const startPrimary = async (
   environment: Environment,
   config: RelayConfig,
   file: string | null,
@@ -62,49 +80,71 @@ const startWorkers = async (
     file,
     log,
     times,
-    graceMs: ({ shutdownMs }) => shutdownMs + GOODBYE_MS + WORKER_MS,
+    graceMs: (current) => closeTimeoutMs(current) + WORKER_EXIT_MS,
     nowMs: Date.now,
     monotonicMs,
     newEpoch,
     reload: (current) => {
-      const next = new ConfigFile()
+      const next = new ConfigFileReader()
       return { outcome: reloadConfigFile(current, environment, next.read), file: next.text }
     }
   })
-  announce(log, host, port)
+  logAddress(log, host, port)
 }
 
-const announce = (log: Logger, address: string, port: number): void =>
+/** Workers ignore SIGHUP, which also reaches them in a process group: the primary reloads and sends the file. */
+const startWorker = async (environment: Environment): Promise<void> => {
+  const primary = await PrimaryConnection.open()
+  try {
+    let config = relayConfig(environment, () => primary.configFile)
+    const log = createLogger({ name: 'relay', level: config.logLevel }).child({ worker: primary.workerNumber })
+    const { server, configure, close, closeConnections } = await buildRelay(config, {
+      log,
+      version: VERSION,
+      name: `relay worker ${primary.workerNumber}`,
+      // With Redis every worker is a node of its own.
+      ...(config.engine === 'memory' ? { engine: primary.engine() } : {}),
+      admission: primary.admission,
+      metricsOfAll: (own) => primary.shareMetrics(own)
+    })
+    // Closes the clients with 3001, so that they reconnect at once.
+    primary.onLost = closeConnections
+    primary.onConfigFile = () => {
+      const reload = reloadConfigFile(config, environment, () => primary.configFile)
+      if (!reload.ok) throw new Error(reload.faults.join('; '))
+      config = reload.config
+      log.level = config.logLevel
+      configure(config)
+    }
+    // The primary may have sent a new file while the relay was built.
+    primary.onConfigFile()
+    const { address, port } = await listen(server, config.listen)
+    const stop = closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () =>
+      closeTimeoutMs(config)
+    )
+    primary.onStop(stop)
+    primary.reportListening(address, port)
+  } catch (error) {
+    primary.reportFailure(error)
+  }
+}
+
+/** Stores the text that it read: workers must use the same text as the primary. */
+class ConfigFileReader {
+  text: string | null = null
+  readonly read = (path: string): string => {
+    this.text = readFileSync(path, 'utf8')
+    return this.text
+  }
+}
+
+const closeTimeoutMs = ({ shutdownMs }: RelayConfig): number => shutdownMs + CLOSE_HANDSHAKE_MS
+
+const logAddress = (log: Logger, address: string, port: number): void =>
   log.info(`listening at http://${address.includes(':') ? `[${address}]` : address}:${port}`)
 
-/** A person reads this: one line per fault, no stack trace. */
-const giveUp = (lines: readonly string[]): never => {
+/** Prints one line per error without a stack trace. */
+const exitWithErrors = (lines: readonly string[]): never => {
   process.stderr.write(lines.map((line) => `relay: ${line}\n`).join(''))
   process.exit(1)
-}
-
-const startOwner = async (
-  environment: Environment,
-  unknown: readonly UnknownSetting[],
-  times: PrimaryTimes
-): Promise<void> => {
-  const file = new ConfigFile()
-  const config = relayConfig(environment, file.read)
-  const log = createLogger({ name: 'relay', level: config.logLevel })
-  for (const setting of unknown) log.warn(setting, 'unknown setting')
-  if (config.workers > 1) await startWorkers(environment, config, file.text, log, times)
-  else await startAlone(environment, config, log)
-}
-
-/** The process: one relay, the owner of several workers, or one of these. */
-export const start = async (environment: Environment, times = PRIMARY_TIMES): Promise<void> => {
-  const unknown = unknownSettings(relaySettings, environment)
-  try {
-    if (cluster.isWorker) await runWorker({ environment, version: VERSION, goodbyeMs: GOODBYE_MS })
-    else await startOwner(environment, unknown, times)
-  } catch (error) {
-    // A setting that is missing may be there under another name.
-    if (error instanceof SettingsFault) giveUp([...error.faults, ...unknown.map(unknownSettingLine)])
-    giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
-  }
 }

@@ -1,4 +1,3 @@
-import { tokenCheck } from '../../src/relay/app.js'
 import type { ClientTransport } from '../../src/relay/core/client.js'
 import type { Disconnect } from '../../src/relay/core/codes.js'
 import type { CommandQueue } from '../../src/relay/core/commands.js'
@@ -13,6 +12,7 @@ import {
   MemoryUserConnections,
   SingleNodeCluster
 } from '../../src/relay/engine/memory.js'
+import { tokenCheck } from '../../src/relay/token-check.js'
 import { type ConfigFile, configOf, HMAC_SECRET, relayToken } from './relay-rules.js'
 
 export const START_MS = 1_893_456_000_000

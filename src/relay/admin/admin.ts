@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import type { ApiDispatcher } from '../api/api.js'
+import type { ApiDispatcher } from '../api/dispatcher.js'
 import type { RelayConfig } from '../config/config.js'
 import { cachedPerConfig } from '../config/reload.js'
 import type { Relay } from '../core/relay.js'
 import type { Totals } from '../metrics/metrics.js'
-import type { HttpRoute } from '../transport/http-stream.js'
-import type { RecentRejections } from '../transport/rejections.js'
-import { respond } from '../transport/respond.js'
+import type { Rejections } from '../transport/rejections.js'
+import { type HttpHandler, respond } from '../transport/respond.js'
 import { AdminCall, forwardedHttps, guarded } from './guard.js'
 import { LiveStreams } from './live.js'
 import { servePage } from './page.js'
@@ -19,11 +18,12 @@ import { adminSurveyHandlers } from './surveys.js'
 
 export interface AdminParts {
   readonly relay: Relay
+  readonly dispatcher: ApiDispatcher
   readonly config: () => RelayConfig
   readonly configTimes: { readonly startedAt: number; reloadedAt: number | null }
   readonly addressOf: (request: IncomingMessage) => string
   readonly totals: () => Totals
-  readonly troubles: RecentRejections
+  readonly rejections: Rejections
   /** What operators know this node by. */
   readonly nodeName: string
   /** Null where the engine is within the relay. */
@@ -36,7 +36,7 @@ export interface AdminParts {
 }
 
 export interface Admin {
-  route(calls: ApiDispatcher): HttpRoute
+  readonly handle: HttpHandler
   close(): void
 }
 
@@ -66,17 +66,13 @@ export const buildAdmin = (parts: AdminParts): Admin => {
     log
   })
 
-  const route = (calls: ApiDispatcher): HttpRoute => {
-    const table = adminRoutes({ ...parts, calls, keys, sessions, streams, signIn: enter })
-    const api = guarded(table, { sessions, keys })
-    return (request, response) => {
-      if (config().adminPassword === null) return notHere(request, response)
-      const { url = '' } = request
-      const [path = ''] = url.split('?', 1)
-      const call = new AdminCall(request, response, parts.addressOf(request))
-      const handled = path.startsWith('/admin/api/') ? api(call, path) : page(call, path)
-      if (handled instanceof Promise) handled.catch((error) => failed(call, error))
-    }
+  const table = adminRoutes({ ...parts, keys, sessions, streams, signIn: enter })
+  const api = guarded(table, { sessions, keys })
+  const handle: HttpHandler = (request, response, path) => {
+    if (config().adminPassword === null) return notHere(request, response)
+    const call = new AdminCall(request, response, parts.addressOf(request))
+    const handled = path.startsWith('/admin/api/') ? api(call, path) : page(call, path)
+    if (handled instanceof Promise) handled.catch((error) => failed(call, error))
   }
 
   const failed = (call: AdminCall, error: unknown): void => {
@@ -87,7 +83,7 @@ export const buildAdmin = (parts: AdminParts): Admin => {
   }
 
   return {
-    route,
+    handle,
     close: () => {
       streams.close()
       collector.stop()

@@ -1,6 +1,6 @@
 import { wallTimeOf } from '../core/clocks.js'
 import type { Relay } from '../core/relay.js'
-import type { RecentCount, RecentRejectionKind, RecentRejections } from '../transport/rejections.js'
+import type { RecentCount, RecentRejectionKind, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'
 
 /** What one node has seen of what usually goes wrong. Times are milliseconds since 1970. */
@@ -12,7 +12,7 @@ export interface Diagnostics {
   readonly lastPublish: number | null
   /** Null where the engine is within the relay. */
   readonly isEngineConnected: boolean | null
-  readonly troubles: Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
+  readonly rejections: Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
 }
 
 export const FLOOR = 'floor'
@@ -20,7 +20,7 @@ export const GLOBAL = 'global:all'
 
 export interface DiagnosticsDependencies {
   readonly relay: Relay
-  readonly troubles: RecentRejections
+  readonly rejections: Rejections
   /** On the monotonic clock. */
   readonly startedAt: number
   readonly isEngineConnected: () => boolean | null
@@ -28,7 +28,7 @@ export interface DiagnosticsDependencies {
 
 export const nodeDiagnostics = ({
   relay,
-  troubles,
+  rejections,
   startedAt,
   isEngineConnected
 }: DiagnosticsDependencies): Diagnostics => {
@@ -43,11 +43,11 @@ export const nodeDiagnostics = ({
     lastGlobal: wallTime(activity.channels.get(GLOBAL)?.lastAt ?? null),
     lastPublish: wallTime(activity.last),
     isEngineConnected: isEngineConnected(),
-    troubles: {
-      origin: troubles.recent('origin'),
-      token: troubles.recent('token'),
-      key: troubles.recent('key'),
-      upgrade: troubles.recent('upgrade')
+    rejections: {
+      origin: rejections.recent('origin'),
+      token: rejections.recent('token'),
+      key: rejections.recent('key'),
+      upgrade: rejections.recent('upgrade')
     }
   }
 }
@@ -66,7 +66,7 @@ interface Picture {
   readonly lastGlobal: number | null
   readonly lastPublish: number | null
   readonly engines: readonly (boolean | null)[]
-  readonly troubles: Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
+  readonly rejections: Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
 }
 
 type Verdict = readonly [state: CheckState, sentence: string, details?: readonly RecentCount[]]
@@ -120,13 +120,13 @@ const clients = ({ clients }: Picture): Verdict =>
     ? ['green', 'Clients are connected.']
     : ['amber', 'Nobody is connected: check the allowed origins, and the address that negotiate hands out.']
 
-const origins = ({ troubles: { origin }, clients }: Picture): Verdict => {
+const origins = ({ rejections: { origin }, clients }: Picture): Verdict => {
   if (origin.length === 0) return ['green', 'No page was refused for its origin.']
   const sentence = `Pages of ${origin[0]?.what || 'no origin'} ${times(origin)} were refused: add the origin to RELAY_ALLOWED_ORIGINS if it is yours.`
   return [clients === 0 ? 'red' : 'amber', sentence, origin]
 }
 
-const upgrade = ({ troubles: { upgrade }, clients }: Picture): Verdict => {
+const upgrade = ({ rejections: { upgrade }, clients }: Picture): Verdict => {
   if (upgrade.length === 0) return ['green', 'WebSockets are upgraded.']
   const sentence =
     'Requests for a WebSocket came without an upgrade: the proxy in front must pass on Upgrade and Connection.'
@@ -141,14 +141,14 @@ const TOKEN_ADVICE: Readonly<Record<string, string>> = {
   'not-yet-valid': "the backend's clock is ahead"
 }
 
-const tokens = ({ troubles: { token }, clients }: Picture): Verdict => {
+const tokens = ({ rejections: { token }, clients }: Picture): Verdict => {
   const [first] = token
   if (first === undefined) return ['green', 'Tokens are good.']
   const advice = TOKEN_ADVICE[first.what] ?? 'check what negotiate hands out'
   return [clients === 0 ? 'red' : 'amber', `Tokens were refused ${times(token)} (${first.what}): ${advice}.`, token]
 }
 
-const key = ({ troubles: { key }, lastPublish }: Picture): Verdict => {
+const key = ({ rejections: { key }, lastPublish }: Picture): Verdict => {
   if (key.length === 0) return ['green', 'No publisher was refused.']
   const isSilent = lastPublish === null || key.some(({ lastAt }) => lastAt > lastPublish)
   const sentence = `A wrong publish key came ${times(key)}: REALTIME_API_KEY of the backend and of the relay must be equal.`
@@ -180,7 +180,7 @@ const pictureOf = (diagnostics: readonly Diagnostics[], nowMs: number): Picture 
   lastGlobal: newest(diagnostics.map(({ lastGlobal }) => lastGlobal)),
   lastPublish: newest(diagnostics.map(({ lastPublish }) => lastPublish)),
   engines: diagnostics.map(({ isEngineConnected }) => isEngineConnected),
-  troubles: {
+  rejections: {
     origin: merged(diagnostics, 'origin'),
     token: merged(diagnostics, 'token'),
     key: merged(diagnostics, 'key'),
@@ -195,7 +195,7 @@ const newest = (times: readonly (number | null)[]): number | null => {
 
 const merged = (diagnostics: readonly Diagnostics[], kind: RecentRejectionKind): readonly RecentCount[] => {
   const byWhat = new Map<string, RecentCount>()
-  for (const { what, count, lastAt } of diagnostics.flatMap(({ troubles }) => troubles[kind])) {
+  for (const { what, count, lastAt } of diagnostics.flatMap(({ rejections }) => rejections[kind])) {
     const known = byWhat.get(what)
     byWhat.set(what, {
       what,

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { ApiDispatcher } from '../api/api.js'
+import type { ApiDispatcher } from '../api/dispatcher.js'
 import { isTooLong, resolveChannel } from '../core/channels.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import { fieldText } from '../core/json.js'
@@ -66,7 +66,6 @@ export const disconnect =
     })
 
 export interface RoutesParts extends AdminParts {
-  readonly calls: ApiDispatcher
   readonly keys: () => SessionKeys
   readonly sessions: Sessions
   readonly streams: LiveStreams
@@ -75,7 +74,7 @@ export interface RoutesParts extends AdminParts {
 
 /** The whole API of the page on one screen. */
 export const adminRoutes = (parts: RoutesParts): RouteTable => {
-  const { relay, config, configTimes, calls, keys, sessions, streams, log } = parts
+  const { relay, config, configTimes, dispatcher, keys, sessions, streams, log } = parts
   const { context } = relay
   const { cluster, nowMs, monotonicMs } = context
   const channels = new Listing(
@@ -142,7 +141,7 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
         call.json(inForce)
       }
     },
-    '/admin/api/publish': { method: 'POST', access: 'session', handle: testPublish(calls, log) },
+    '/admin/api/publish': { method: 'POST', access: 'session', handle: testPublish(dispatcher, log) },
     '/admin/api/disconnect': { method: 'POST', access: 'session', handle: disconnect(cluster, log) }
   }
 }

@@ -30,7 +30,7 @@ declare module '../core/survey.js' {
 }
 
 export interface AdminSurveyDependencies
-  extends Pick<AdminParts, 'relay' | 'nodeName' | 'totals' | 'troubles' | 'isEngineConnected'> {
+  extends Pick<AdminParts, 'relay' | 'nodeName' | 'totals' | 'rejections' | 'isEngineConnected'> {
   readonly sessions: Sessions
   readonly attempts: Attempts
   readonly gatherer: SnapshotCollector

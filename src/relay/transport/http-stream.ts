@@ -10,6 +10,7 @@ import {
   BODY_TIMEOUT_MS,
   corsHeaders,
   type Headers,
+  type HttpHandler,
   handleErrors,
   limitBodyTime,
   PREFLIGHT,
@@ -77,10 +78,8 @@ export class HttpStreamTransport implements ClientTransport, ByteStream {
 
 const CLOSE_TIMEOUT_MS = 5000
 
-export type HttpRoute = (request: IncomingMessage, response: ServerResponse) => void
-
 /** `POST /connection/http_stream`: the body connects; every line of the answer is a reply. */
-export const httpStream = (relay: Relay, admission: ClientAdmission): HttpRoute =>
+export const httpStream = (relay: Relay, admission: ClientAdmission): HttpHandler =>
   stream(relay, admission, {
     transport: 'http_stream',
     framing: streamLine,
@@ -89,7 +88,7 @@ export const httpStream = (relay: Relay, admission: ClientAdmission): HttpRoute 
   })
 
 /** `/connection/sse`: the same as events; who cannot send a body connects in the query. */
-export const serverSentEvents = (relay: Relay, admission: ClientAdmission): HttpRoute =>
+export const serverSentEvents = (relay: Relay, admission: ClientAdmission): HttpHandler =>
   stream(relay, admission, {
     transport: 'sse',
     framing: serverSentEvent,
@@ -106,7 +105,7 @@ interface Kind {
 }
 
 const stream =
-  (relay: Relay, admission: ClientAdmission, kind: Kind): HttpRoute =>
+  (relay: Relay, admission: ClientAdmission, kind: Kind): HttpHandler =>
   (request, response) => {
     const { method } = request
     if (!admission.allowsOrigin(request)) {
@@ -191,7 +190,7 @@ const MAX_EMULATION_BYTES = 65_536
 
 /** `POST /emulation`: what a client over a response says, with the session that it was given. */
 export const emulation =
-  (relay: Relay, admission: ClientAdmission): HttpRoute =>
+  (relay: Relay, admission: ClientAdmission): HttpHandler =>
   (request, response) => {
     if (!admission.allowsOrigin(request)) {
       respond(response, 403)

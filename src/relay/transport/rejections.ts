@@ -8,43 +8,58 @@ export interface RejectionMetrics {
   rejected(kind: RejectionKind, reason: string): void
 }
 
+/** The kinds of rejections that the diagnostics of the operators' page show. */
+export type RecentRejectionKind = 'origin' | 'token' | 'key' | 'upgrade'
+
 const MAX_ORIGIN_LENGTH = 200
+const RECENT_MS = 10 * 60 * 1000
 
-/** Rejected origins, tokens and API keys: counted by reason, in the log, and kept for the operators' first checks. */
+/** Records rejected origins, tokens, API keys and upgrades: in the metrics, in the log, and for the operators' page. */
 export class Rejections {
-  readonly #recentRejections: RecentRejections
   readonly #metrics: RejectionMetrics
-  readonly #log: LimitedLog
+  readonly #log: RateLimitedLog
+  readonly #recent: Readonly<Record<RecentRejectionKind, RecentCounts>>
 
-  constructor(recentRejections: RecentRejections, metrics: RejectionMetrics, log: LimitedLog) {
-    this.#recentRejections = recentRejections
+  constructor(metrics: RejectionMetrics, log: RateLimitedLog, clocks: Clocks) {
+    const counts = (): RecentCounts => new RecentCounts(clocks, RECENT_MS)
     this.#metrics = metrics
     this.#log = log
+    this.#recent = { origin: counts(), token: counts(), key: counts(), upgrade: counts() }
   }
 
   origin({ headers }: IncomingMessage, address: string): void {
     const origin = headers.origin ?? ''
-    this.#recentRejections.add('origin', origin)
-    this.#reject('origin', 'not-allowed', { address, origin: origin.slice(0, MAX_ORIGIN_LENGTH) }, 'rejected origin')
+    this.#recent.origin.add(origin)
+    this.#report('origin', 'not-allowed', { address, origin: origin.slice(0, MAX_ORIGIN_LENGTH) }, 'rejected origin')
   }
 
   token(reason: string, address: string): void {
-    this.#recentRejections.add('token', reason)
-    this.#reject('token', reason, { address }, 'rejected token')
+    this.#recent.token.add(reason)
+    this.#report('token', reason, { address }, 'rejected token')
   }
 
   key(reason: 'missing' | 'wrong', address: string): void {
-    this.#recentRejections.add('key', address)
-    this.#reject('api_key', reason, { address }, 'rejected API key')
+    this.#recent.key.add(address)
+    this.#report('api_key', reason, { address }, 'rejected API key')
   }
 
-  #reject(kind: RejectionKind, reason: string, facts: object, message: string): void {
+  /** A request to the WebSocket path without an upgrade, usually because of a proxy's configuration. */
+  missingUpgrade(address: string): void {
+    this.#recent.upgrade.add(address)
+  }
+
+  /** Rejections of the last ten minutes, the most frequent first. */
+  recent(kind: RecentRejectionKind): readonly RecentCount[] {
+    return this.#recent[kind].list()
+  }
+
+  #report(kind: RejectionKind, reason: string, facts: object, message: string): void {
     this.#metrics.rejected(kind, reason)
     this.#log.warn(`${kind} ${reason}`, { reason, ...facts }, message)
   }
 }
 
-/** A stranger can send any text: so many are told apart, and cut where they are long. */
+// Clients can send any text, so the number of entries and their length are limited.
 const MAX_ENTRIES = 50
 const MAX_LENGTH = 200
 
@@ -55,33 +70,33 @@ export interface RecentCount {
   readonly lastAt: number
 }
 
-/** How often things went wrong lately, by what it was. What has not come back for a while is forgotten. */
-export class RecentCounts {
+/** Counts occurrences by text. An entry is removed when its text has not occurred for `maxAgeMs`. */
+class RecentCounts {
   readonly #clocks: Clocks
-  readonly #keepMs: number
+  readonly #maxAgeMs: number
   /** `lastAt` is on the monotonic clock. */
   readonly #entries = new Map<string, { count: number; lastAt: number }>()
 
-  constructor(clocks: Clocks, keepMs: number) {
+  constructor(clocks: Clocks, maxAgeMs: number) {
     this.#clocks = clocks
-    this.#keepMs = keepMs
+    this.#maxAgeMs = maxAgeMs
   }
 
   add(what: string): void {
     const key = what.slice(0, MAX_LENGTH)
     const lastAt = this.#clocks.monotonicMs()
-    const known = this.#entries.get(key)
-    if (known !== undefined && !this.#isOld(known.lastAt)) {
-      known.count++
-      known.lastAt = lastAt
+    const entry = this.#entries.get(key)
+    if (entry !== undefined && !this.#isOld(entry.lastAt)) {
+      entry.count++
+      entry.lastAt = lastAt
       return
     }
-    if (known === undefined && this.#entries.size >= MAX_ENTRIES) this.#makeRoom()
+    if (entry === undefined && this.#entries.size >= MAX_ENTRIES) this.#removeRarest()
     this.#entries.set(key, { count: 1, lastAt })
   }
 
   /** The most frequent first. */
-  recent(): readonly RecentCount[] {
+  list(): readonly RecentCount[] {
     for (const [what, { lastAt }] of this.#entries) if (this.#isOld(lastAt)) this.#entries.delete(what)
     return [...this.#entries]
       .map(([what, { count, lastAt }]) => ({ what, count, lastAt: wallTimeOf(lastAt, this.#clocks) }))
@@ -89,11 +104,11 @@ export class RecentCounts {
   }
 
   #isOld(lastAt: number): boolean {
-    return this.#clocks.monotonicMs() - lastAt >= this.#keepMs
+    return this.#clocks.monotonicMs() - lastAt >= this.#maxAgeMs
   }
 
-  /** What is made up comes once; what is really wrong comes again and stays. */
-  #makeRoom(): void {
+  /** Invented texts occur once; a real misconfiguration repeats and is not evicted. */
+  #removeRarest(): void {
     let rarest = ''
     let least = Number.POSITIVE_INFINITY
     for (const [what, { count }] of this.#entries) {
@@ -105,41 +120,19 @@ export class RecentCounts {
   }
 }
 
-const KEEP_MS = 10 * 60 * 1000
-
-export type RecentRejectionKind = 'origin' | 'token' | 'key' | 'upgrade'
-
-/** Why clients and publishers do not get through, for the operator's first checks. Costs something only when it happens. */
-export class RecentRejections {
-  readonly #kinds: Readonly<Record<RecentRejectionKind, RecentCounts>>
-
-  constructor(clocks: Clocks) {
-    const counts = (): RecentCounts => new RecentCounts(clocks, KEEP_MS)
-    this.#kinds = { origin: counts(), token: counts(), key: counts(), upgrade: counts() }
-  }
-
-  add(kind: RecentRejectionKind, what: string): void {
-    this.#kinds[kind].add(what)
-  }
-
-  recent(kind: RecentRejectionKind): readonly RecentCount[] {
-    return this.#kinds[kind].recent()
-  }
-}
-
 const PERIOD_MS = 10_000
 
 interface Period {
-  /** Of the last one that was not logged. */
+  /** Of the last occurrence that was not logged. */
   facts: object
   unlogged: number
 }
 
 /**
- * Warnings that strangers can cause as often as they like: for each key one line at once, and then at most one in ten
- * seconds, for the last occurrence, with the number of those that were suppressed before it.
+ * A log for warnings that clients can cause at any rate. The first warning of a key is logged at once; after that at most
+ * one line per period, for the last occurrence, with the number of suppressed ones.
  */
-export class LimitedLog {
+export class RateLimitedLog {
   readonly #log: Pick<Log, 'warn'>
   readonly #periodMs: number
   readonly #periods = new Map<string, Period>()
@@ -149,7 +142,7 @@ export class LimitedLog {
     this.#periodMs = periodMs
   }
 
-  /** Keys are few, and never what somebody sent. */
+  /** `key` must come from a small fixed set, never from a client. */
   warn(key: string, facts: object, message: string): void {
     const period = this.#periods.get(key)
     if (period !== undefined) {
@@ -158,19 +151,19 @@ export class LimitedLog {
       return
     }
     this.#log.warn({ ...facts, suppressed: 0 }, message)
-    this.#begin(key, message)
+    this.#startPeriod(key, message)
   }
 
-  #begin(key: string, message: string): void {
+  #startPeriod(key: string, message: string): void {
     const period: Period = { facts: {}, unlogged: 0 }
     this.#periods.set(key, period)
-    setTimeout(() => this.#end(key, period, message), this.#periodMs).unref()
+    setTimeout(() => this.#endPeriod(key, period, message), this.#periodMs).unref()
   }
 
-  #end(key: string, { facts, unlogged }: Period, message: string): void {
+  #endPeriod(key: string, { facts, unlogged }: Period, message: string): void {
     this.#periods.delete(key)
     if (unlogged === 0) return
     this.#log.warn({ ...facts, suppressed: unlogged - 1 }, message)
-    this.#begin(key, message)
+    this.#startPeriod(key, message)
   }
 }

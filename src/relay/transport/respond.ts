@@ -5,6 +5,9 @@ import { TimeSlice } from '../core/time-slice.js'
 
 export type Headers = readonly string[]
 
+/** `path` is the path of the request without its query. */
+export type HttpHandler = (request: IncomingMessage, response: ServerResponse, path: string) => void
+
 /** One write for head and body; headers as a flat list, which Node does not have to take apart. */
 export const respond = (response: ServerResponse, status: number, body = '', headers: Headers = []): void => {
   response.writeHead(status, ['Content-Length', String(Buffer.byteLength(body)), ...headers])

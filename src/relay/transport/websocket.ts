@@ -150,15 +150,15 @@ const listen = (ws: WebSocket, client: CommandQueue): void => {
 }
 
 /** A response without a body, for a socket that has no `ServerResponse`. */
-export const emptyAnswer = (status: number): string =>
+export const emptyResponse = (status: number): string =>
   `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`
 
 const refuse = (socket: Socket, status: number): void => {
-  socket.end(emptyAnswer(status), () => socket.destroy())
+  socket.end(emptyResponse(status), () => socket.destroy())
 }
 
 /** For a handshake that breaks a limit of HTTP. */
-export const refuseUpgrade = (socket: Duplex, status: number): void => {
+export const rejectUpgrade = (socket: Duplex, status: number): void => {
   socket.on('error', ignore)
   refuse(socket as Socket, status)
 }

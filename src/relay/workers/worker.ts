@@ -1,12 +1,5 @@
 import { Socket } from 'node:net'
-import type { Environment } from '../../shared/env.js'
-import { createLogger } from '../../shared/logger.js'
-import { closeOnSignal } from '../../shared/shutdown.js'
-import { buildRelay } from '../app.js'
-import { relayConfig } from '../config/config.js'
-import { reloadConfigFile } from '../config/reload.js'
 import type { Engine } from '../engine/engine.js'
-import { listen } from '../transport/server.js'
 import { WorkerAdmission } from './admission.js'
 import { done, IpcChannel } from './ipc.js'
 import { IPC_FD } from './primary.js'
@@ -14,132 +7,101 @@ import { WorkerCluster } from './survey.js'
 import { WorkerUserConnections } from './user-connections.js'
 import { WorkerEngine, WorkerPresenceClient } from './worker-engine.js'
 
-export interface WorkerParts {
-  readonly environment: Environment
-  readonly version: string
-  /** Beyond what the farewells take. */
-  readonly goodbyeMs: number
-}
+/** A worker's connection to the primary process, which holds the state that all workers share. */
+export class PrimaryConnection {
+  readonly workerNumber: number
+  /** Counts the connections of all workers against the limits. */
+  readonly admission: WorkerAdmission
+  /** Called before the process exits because the primary is gone. */
+  onLost: () => void = () => undefined
+  /** Called when the primary has sent a new configuration file. An error is reported to the primary. */
+  onConfigFile: () => void = () => undefined
+  readonly #ipc: IpcChannel
+  #configFile: string
 
-/** One of several processes that share a port. What all of them share is in another process, at the end of a link. */
-export const runWorker = async (parts: WorkerParts): Promise<void> => {
-  // SIGHUP to the process group reaches workers too. It means nothing here: the primary reloads and sends the file.
-  const ipc = new IpcChannel(new Socket({ fd: IPC_FD, readable: true, writable: true }), (error) => {
-    throw error
-  })
-  // Without the primary there is nothing to serve. It has been restarted, or it will be.
-  const orphaned = { leave: (): void => undefined }
-  const end = (): never => {
-    orphaned.leave()
-    process.exit(1)
-  }
-  void ipc.closed.then(end)
-  // First, because Node's cluster ends the process on this event.
-  process.prependOnceListener('disconnect', end)
-  // It may be told to stop before it has begun.
-  ipc.onMessage({ stop: () => process.exit(0) })
-  ipc.onRequest({ ping: () => done })
-  const begun = await beginning(ipc)
-  try {
-    await serve(ipc, begun, orphaned, parts)
-  } catch (error) {
-    ipc.send('failed', (out) => out.text(error instanceof Error ? error.message : String(error)))
-    ipc.end()
-  }
-}
-
-interface Begun {
-  readonly number: number
-  /** Follows the file that the config is read from, from the very beginning. */
-  readonly file: { text: string; changed: () => void }
-}
-
-const serve = async (
-  ipc: IpcChannel,
-  begun: Begun,
-  orphaned: { leave: () => void },
-  { environment, version, goodbyeMs }: WorkerParts
-): Promise<void> => {
-  const { number, file } = begun
-  let config = relayConfig(environment, () => file.text)
-  const log = createLogger({ name: 'relay', level: config.logLevel }).child({ worker: number })
-  const name = `relay worker ${number}`
-  // With Redis every worker is a node by itself.
-  const shared = config.engine === 'memory' ? { engine: owned(ipc) } : {}
-  const {
-    server,
-    configure,
-    close,
-    closeConnections: cutOff
-  } = await buildRelay(config, {
-    log,
-    version,
-    name,
-    ...shared,
-    admission: new WorkerAdmission(ipc),
-    metricsOfAll: (own) => metricsOfAll(ipc, own)
-  })
-  // The clients are closed with 3001: they reconnect at once, to whichever relay there is.
-  orphaned.leave = cutOff
-  file.changed = () => {
-    const reload = reloadConfigFile(config, environment, () => file.text)
-    if (!reload.ok) throw new Error(reload.faults.join('; '))
-    config = reload.config
-    log.level = config.logLevel
-    configure(config)
-  }
-  // It may have changed while the relay was built.
-  file.changed()
-  const { address, port } = await listen(server, config.listen)
-  const stop = closeOnSignal(
-    { close, closeConnections: cutOff, abandon: cutOff },
-    log,
-    () => config.shutdownMs + goodbyeMs
-  )
-  ipc.onMessage({ stop })
-  ipc.send('listening', (out) => out.text(address).number(port))
-}
-
-const beginning = (ipc: IpcChannel): Promise<Begun> =>
-  new Promise((resolve) => {
-    ipc.onMessage({
-      begin: (fields) => {
-        const file = { text: '', changed: (): void => undefined }
-        const number = fields.number()
-        file.text = fields.textOrNull() ?? ''
-        ipc.onRequest({
-          configure: async (again) => {
-            file.text = again.textOrNull() ?? ''
-            file.changed()
-            return done
-          }
-        })
-        resolve({ number, file })
+  private constructor(ipc: IpcChannel, workerNumber: number, configFile: string) {
+    this.#ipc = ipc
+    this.workerNumber = workerNumber
+    this.#configFile = configFile
+    this.admission = new WorkerAdmission(ipc)
+    ipc.onRequest({
+      configure: async (fields) => {
+        this.#configFile = fields.textOrNull() ?? ''
+        this.onConfigFile()
+        return done
       }
     })
-  })
+  }
 
-/** The one that started all of them puts their numbers together. */
-const metricsOfAll = (ipc: IpcChannel, own: () => Promise<string>): (() => Promise<string>) => {
-  ipc.onRequest({
-    ownMetrics: async () => {
-      const text = await own()
-      return (out) => out.text(text)
+  /** Resolves when the primary has sent the worker's number and the configuration file. */
+  static open(): Promise<PrimaryConnection> {
+    const ipc = new IpcChannel(new Socket({ fd: IPC_FD, readable: true, writable: true }), (error) => {
+      throw error
+    })
+    let connection: PrimaryConnection | null = null
+    // A worker cannot serve clients without the primary. A restarted primary starts its own workers.
+    const exit = (): never => {
+      connection?.onLost()
+      process.exit(1)
     }
-  })
-  return () => ipc.request('readMetrics', done, (fields) => fields.text())
-}
+    void ipc.closed.then(exit)
+    // Prepended because the cluster module exits the process in its own listener.
+    process.prependOnceListener('disconnect', exit)
+    // The primary may stop a worker that has not started yet.
+    ipc.onMessage({ stop: () => process.exit(0) })
+    ipc.onRequest({ ping: () => done })
+    return new Promise((resolve) => {
+      ipc.onMessage({
+        begin: (fields) => {
+          const workerNumber = fields.number()
+          connection = new PrimaryConnection(ipc, workerNumber, fields.textOrNull() ?? '')
+          resolve(connection)
+        }
+      })
+    })
+  }
 
-const owned = (ipc: IpcChannel): Engine => {
-  const engine = new WorkerEngine(ipc)
-  return {
-    broker: engine,
-    history: engine,
-    presence: new WorkerPresenceClient(ipc),
-    cluster: new WorkerCluster(ipc),
-    userConnections: new WorkerUserConnections(ipc),
-    isReady: true,
-    sweep: () => undefined,
-    close: () => undefined
+  /** The text of the configuration file that the primary sent last. */
+  get configFile(): string {
+    return this.#configFile
+  }
+
+  /** The engine whose state is in the primary. */
+  engine(): Engine {
+    const engine = new WorkerEngine(this.#ipc)
+    return {
+      broker: engine,
+      history: engine,
+      presence: new WorkerPresenceClient(this.#ipc),
+      cluster: new WorkerCluster(this.#ipc),
+      userConnections: new WorkerUserConnections(this.#ipc),
+      isReady: true,
+      sweep: () => undefined,
+      close: () => undefined
+    }
+  }
+
+  /** Lets the primary read this worker's metrics. The returned function reads the metrics of all workers. */
+  shareMetrics(readOwn: () => Promise<string>): () => Promise<string> {
+    this.#ipc.onRequest({
+      ownMetrics: async () => {
+        const text = await readOwn()
+        return (out) => out.text(text)
+      }
+    })
+    return () => this.#ipc.request('readMetrics', done, (fields) => fields.text())
+  }
+
+  reportListening(address: string, port: number): void {
+    this.#ipc.send('listening', (out) => out.text(address).number(port))
+  }
+
+  reportFailure(error: unknown): void {
+    this.#ipc.send('failed', (out) => out.text(error instanceof Error ? error.message : String(error)))
+    this.#ipc.end()
+  }
+
+  onStop(stop: () => void): void {
+    this.#ipc.onMessage({ stop })
   }
 }

@@ -20,7 +20,7 @@ const SYMPTOMS: Diagnostics = {
   lastGlobal: null,
   lastPublish: null,
   isEngineConnected: null,
-  troubles: { origin: [], token: [], key: [], upgrade: [] }
+  rejections: { origin: [], token: [], key: [], upgrade: [] }
 }
 const BATCH = { type: 'position-batch', data: [] }
 
@@ -207,7 +207,7 @@ t.test('a page that does not read', async (t) => {
 
 t.test('checks that a page could not take are told again, until it has them', async (t) => {
   const cluster = Object.assign(new SingleNodeCluster(), {
-    ask: async () => [
+    survey: async () => [
       { node: 'one', answer: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, symptoms: SYMPTOMS } }
     ]
   }) as unknown as Cluster

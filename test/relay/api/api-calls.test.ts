@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ApiDispatcher } from '../../../src/relay/api/api.js'
+import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
 import { EngineError } from '../../../src/relay/core/broker.js'
 import type { Command, CommandResult } from '../../../src/relay/core/survey.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { ApiDispatcher, publishApi } from '../../../src/relay/api/api.js'
+import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
+import { publishApi } from '../../../src/relay/api/publish-api.js'
 import { schemaError } from '../../../src/relay/api/request.js'
 import type { NewPublication, PublishTarget } from '../../../src/relay/core/broker.js'
 import { globTest, resolveChannel } from '../../../src/relay/core/channels.js'
@@ -325,10 +326,16 @@ t.test('a request whose reply cannot be written is answered with error 100', asy
   t.match(failed, [{ message: 'Invalid string length' }])
 })
 
-const serve = async (t: Test, calls: ApiDispatcher, failed: (error: unknown) => void): Promise<string> => {
+const serve = async (t: Test, dispatcher: ApiDispatcher, failed: (error: unknown) => void): Promise<string> => {
   const config = { key: API_KEY, previousKey: null, insecure: false, maxBodyBytes: MIB, errorMode: 'default' as const }
-  const api = publishApi({ calls, config: () => config, isLeaving: () => false, refused: () => undefined, failed })
-  const server = createServer((request, response) => api(request, response, 'info'))
+  const api = publishApi({
+    dispatcher,
+    config: () => config,
+    isDraining: () => false,
+    keyRejected: () => undefined,
+    failed
+  })
+  const server = createServer((request, response) => api(request, response, '/api/info'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
   const address = server.address()

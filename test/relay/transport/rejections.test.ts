@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import t from 'tap'
-import { LimitedLog } from '../../../src/relay/transport/rejections.js'
+import { RateLimitedLog } from '../../../src/relay/transport/rejections.js'
 import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
@@ -134,7 +134,7 @@ t.test('a thousand rejections of one reason are one log line at once, and all of
 
 t.test('the number of suppressed lines is logged when a period ends, without another occurrence', async (t) => {
   const lines: object[] = []
-  const log = new LimitedLog({ warn: (facts, message) => void lines.push({ ...facts, message }) }, 50)
+  const log = new RateLimitedLog({ warn: (facts, message) => void lines.push({ ...facts, message }) }, 50)
   for (let count = 1; count <= 5; count++) log.warn('a', { count }, 'rejected')
   log.warn('b', {}, 'other')
 

@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { sameSecret } from '../../shared/same-secret.js'
+import type { RelayConfig } from '../config/config.js'
+import type { MaybePromise } from '../core/broker.js'
+import { ERROR_INTERNAL, ReplyError } from '../core/codes.js'
+import { type HttpHandler, JSON_TYPE, readBody, respond, respondLong, TEXT_TYPE } from '../transport/respond.js'
+import type { ApiDispatcher, ApiReply } from './dispatcher.js'
+import { bareErrorJson, errorJson, statusOf } from './reply.js'
+
+export interface PublishApiDependencies {
+  readonly dispatcher: ApiDispatcher
+  readonly config: () => RelayConfig['api']
+  readonly isDraining: () => boolean
+  /** Called for a request without a valid API key. */
+  readonly keyRejected: (reason: KeyError, request: IncomingMessage) => void
+  /** Called for an unexpected error, which fails only its own request. */
+  readonly failed: (error: unknown) => void
+}
+
+export type KeyError = 'missing' | 'wrong'
+
+const API_PREFIX = '/api/'
+
+/** `POST /api/<method>` with the request of one method, or `POST /api` with commands that name their method. */
+export const publishApi = ({
+  dispatcher,
+  config,
+  isDraining,
+  keyRejected,
+  failed
+}: PublishApiDependencies): HttpHandler => {
+  const run = (path: string, body: Buffer): MaybePromise<ApiReply> =>
+    path.startsWith(API_PREFIX)
+      ? dispatcher.runMethod(path.slice(API_PREFIX.length), body)
+      : dispatcher.runCommands(body)
+
+  /** The reply is written before the fan-out, which starts at the end of this turn of the event loop. */
+  const respondTo = async (path: string, body: Buffer, response: ServerResponse, asStatus: boolean): Promise<void> => {
+    try {
+      const reply = run(path, body)
+      await writeReply(response, reply instanceof Promise ? await reply : reply, asStatus)
+    } catch (error) {
+      failed(error)
+      if (response.headersSent) response.destroy()
+      else writeError(response, ERROR_INTERNAL, asStatus)
+    }
+  }
+
+  return (request, response, path) => {
+    const { key, previousKey, insecure, maxBodyBytes, errorMode } = config()
+    const keyError = insecure ? null : checkKey(request, key, previousKey)
+    if (keyError !== null) {
+      request.resume()
+      keyRejected(keyError, request)
+      // A client without the key must not hold a connection or upload a body.
+      respond(response, 401, '', ['Connection', 'close'])
+      return
+    }
+    if (request.method !== 'POST') {
+      request.resume()
+      respond(response, 405, '', ['Allow', 'POST'])
+      return
+    }
+    if (isDraining()) {
+      request.resume()
+      respond(response, 503, '', ['Connection', 'close'])
+      return
+    }
+    const asStatus = (request.headers['x-centrifugo-error-mode'] ?? errorMode) === 'transport'
+    readBody(request, response, maxBodyBytes, (body) => {
+      // The relay may have responded with 503 because it shut down before the body was complete.
+      if (!response.headersSent) void respondTo(path, body, response, asStatus)
+    })
+  }
+}
+
+const writeReply = (response: ServerResponse, reply: ApiReply, asStatus: boolean): MaybePromise<void> => {
+  if (reply === null) respond(response, 400, 'the body is not JSON\n', TEXT_TYPE)
+  else if (reply instanceof ReplyError) writeError(response, reply, asStatus)
+  else return respondLong(response, 200, reply, JSON_TYPE)
+}
+
+const writeError = (response: ServerResponse, error: ReplyError, asStatus: boolean): void => {
+  if (asStatus) respond(response, statusOf(error), bareErrorJson(error), JSON_TYPE)
+  else respond(response, 200, errorJson(error), JSON_TYPE)
+}
+
+/** The key comes from `X-API-Key`, else from the `Authorization` header or the query, as in older Centrifugo versions. */
+const checkKey = ({ headers, url = '' }: IncomingMessage, key: string, previousKey: string | null): KeyError | null => {
+  const given = headers['x-api-key'] ?? authorizationKey(headers.authorization) ?? queryKey(url)
+  if (typeof given !== 'string' || given === '') return 'missing'
+  if (key === '') return 'wrong'
+  return sameSecret(given, key) || (previousKey !== null && sameSecret(given, previousKey)) ? null : 'wrong'
+}
+
+const authorizationKey = (authorization: string | undefined): string | undefined =>
+  /^apikey +(.*)$/i.exec(authorization ?? '')?.[1]
+
+const queryKey = (url: string): string | undefined => {
+  const query = url.indexOf('?')
+  return query === -1 ? undefined : (new URLSearchParams(url.slice(query + 1)).get('api_key') ?? undefined)
+}
