@@ -1,6 +1,6 @@
 /**
- * `npm run docs` writes what documents take from the code: the tables of settings, the JSON Schema of the relay's file, and
- * the worked plans for large services. Tests compare, so that none of them can say anything else than the code.
+ * `npm run docs` generates the parts of the docs that come from the code: the tables of settings, the JSON Schema of the
+ * relay config file, and the worked plans for large services. Tests compare them with the code.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { SCALING_PAGE, withCurrentPlans } from './capacity/scaling-page.js'

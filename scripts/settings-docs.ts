@@ -19,10 +19,10 @@ const TABLES: Readonly<Record<string, Settings>> = {
   demo: demoSettings
 }
 
-/** The schema as it is published. */
+/** The JSON Schema of the relay config file, as published in `docs/`. */
 export const relayConfigSchemaText = (): string => `${JSON.stringify(RelayConfigFileSchema, null, 2)}\n`
 
-/** The page with every table between its markers as the code has it now. */
+/** Returns the page with every table of settings regenerated from the code. */
 export const withCurrentTables = (page: string): string =>
   Object.entries(TABLES).reduce(
     (text, [name, settings]) => withTable(text, `settings of the ${name}`, settingsTable(settings)),
@@ -38,10 +38,13 @@ const settingsTable = (settings: Settings): string =>
     )
   ].join('\n')
 
-const MIB = 1024 * 1024
+const KIB = 1024
+const MIB = 1024 * KIB
+
+const sizeText = (bytes: number): string => (bytes < MIB ? `${bytes / KIB}KiB` : `${bytes / MIB}MiB`)
 
 const defaultText = ({ fallback, unit }: Setting): string => {
   if (fallback === null) return 'unset'
   if (Array.isArray(fallback)) return 'empty'
-  return `\`${unit === 'bytes' ? `${Number(fallback) / MIB}MiB` : String(fallback)}\``
+  return `\`${unit === 'bytes' ? sizeText(Number(fallback)) : String(fallback)}\``
 }

@@ -119,13 +119,15 @@ t.test('what dashboards and alerts ask for is in the numbers of the running prog
     )
   })
 
-  t.test('docs/reference/operating.md', async (t) => {
+  t.test('docs/reference/operating.md and docs/how-to/troubleshoot.md', async (t) => {
     t.testdir()
     const { url } = await runRelay(t, {}, { RELAY_WORKERS: '2' })
     const workers = numbersOf((await send(url, '/metrics')).body)
-    const names = [...shipped('docs/reference/operating.md').matchAll(/\b(?:gateway|centrifugo|relay)_[a-z_]+/g)].map(
-      ([name]) => name
-    )
+    const names = [
+      ...(shipped('docs/reference/operating.md') + shipped('docs/how-to/troubleshoot.md')).matchAll(
+        /\b(?:gateway|centrifugo|relay)_[a-z_]+/g
+      )
+    ].map(([name]) => name)
     // a histogram is called by the name that its parts begin with
     const known = new Set(
       [...numbers.gateway.keys(), ...numbers.relay.keys(), ...workers.keys()].flatMap((name) => [name, familyOf(name)])
