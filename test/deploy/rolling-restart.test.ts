@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
 import { freePort } from '../helper/free-port.js'
 import { browserHeaders } from '../helper/gateway.js'
 import { send } from '../helper/http.js'
@@ -28,7 +28,7 @@ const instance = async (probe: string, startOn: (port: string) => Promise<Runnin
 }
 
 const isReady = async ({ running, probe }: Instance): Promise<void> => {
-  while ((await send(running.url, probe)).status !== 200) await wait(50)
+  await eventually(async () => (await send(running.url, probe)).status === 200, { label: `200 from ${probe}` })
 }
 
 /** Reads and mutations in turn, each on a connection of its own. */

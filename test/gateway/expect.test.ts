@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
 import { openSocket } from '../helper/exact-http.js'
 import { browserHeaders, startGateway, type TestGatewayOptions, tokenOf } from '../helper/gateway.js'
 
@@ -136,7 +137,7 @@ t.test('a streamed body is not asked for while no connection to the backend is f
   const talk = await talkTo(t, url)
 
   talk.socket.write(head('POST', '/api/unknown', json()))
-  while (!/^gateway_in_flight 2$/m.test((await send('/metrics')).body));
+  await eventually(async () => /^gateway_in_flight 2$/m.test((await send('/metrics')).body))
   t.equal(talk.text, '')
   response.end('{}')
   await talk.receives(CONTINUE)

@@ -164,7 +164,7 @@ t.test('a frozen relay', async (t) => {
     const banned = await connectedClient(t, frozen.url, 'banned')
     frozen.signal('SIGSTOP')
     // The lease has ended when the relay counts as gone.
-    while ('error' in (await disconnect('somebody'))) await setTimeout(100)
+    await eventually(async () => !('error' in (await disconnect('somebody'))))
     t.match(await disconnect('banned'), CONFIRMED)
     frozen.signal('SIGCONT')
     t.equal(await banned.closed, '3503 force disconnect')

@@ -137,7 +137,7 @@ t.test(`three relays, ${CLIENTS} clients, ${PUBLICATIONS} publications, and ever
       while (next < PUBLICATIONS) await publish(next++)
     })
   )
-  const published = (share: number): Promise<void> => eventually(() => acknowledged.length >= PUBLICATIONS * share)
+  const published = (share: number): Promise<unknown> => eventually(() => acknowledged.length >= PUBLICATIONS * share)
 
   await published(0.2)
   relays[1]?.signal('SIGKILL')

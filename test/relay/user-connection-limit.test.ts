@@ -41,7 +41,7 @@ t.test('user_connection_limit holds for all workers together', async (t) => {
   connected[0]?.ws.close()
   await connected[0]?.closed
 
-  while ((await connect(t, url)).outcome !== 'connected') await setTimeout(20)
+  await eventually(async () => (await connect(t, url)).outcome === 'connected')
 })
 
 t.test('connections of a worker that died do not count', async (t) => {
@@ -68,7 +68,7 @@ t.test('user_connection_limit holds for all relays on one Redis together', async
   connected[0]?.ws.close()
   await connected[0]?.closed
 
-  while ((await connect(t, one.url)).outcome !== 'connected') await setTimeout(20)
+  await eventually(async () => (await connect(t, one.url)).outcome === 'connected')
 })
 
 t.test('connections of a relay that died do not count', async (t) => {

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Counted } from '../../../src/client/realtime/counted.js'
+import { checkProperty } from '../../helper/property.js'
 
 const setUp = () => {
   const calls: string[] = []
@@ -33,7 +35,8 @@ t.test('what is wanted by several', async (t) => {
   })
 
   t.test('runs exactly while somebody wants it', async (t) => {
-    fc.assert(
+    await checkProperty(
+      t,
       fc.property(fc.array(fc.record({ name: fc.constantFrom('a', 'b'), release: fc.boolean() })), (steps) => {
         const running = new Set<string>()
         const counted = new Counted(
@@ -45,7 +48,7 @@ t.test('what is wanted by several', async (t) => {
           const index = release ? wishes.findIndex((wish) => wish.name === name) : -1
           if (index >= 0) wishes.splice(index, 1)[0]?.release()
           else if (!release) wishes.push({ name, release: counted.want(name) })
-          t.same([...running].toSorted(), [...new Set(wishes.map((wish) => wish.name))].toSorted())
+          assert.deepEqual([...running].toSorted(), [...new Set(wishes.map((wish) => wish.name))].toSorted())
         }
       })
     )

@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { PositionStore } from '../../../src/client/realtime/position-store.js'
 import { FakeClock } from '../../helper/fake-clock.js'
+import { checkProperty } from '../../helper/property.js'
 
 const entry = (transmitterId: string | number, x: number, more: Partial<PositionEntry> = {}): PositionEntry => ({
   transmitterId,
@@ -131,7 +133,8 @@ t.test('the store of positions', async (t) => {
       fc.record({ id: fc.nat(3), timestamp: fc.nat(20), waitMs: fc.nat(600), sweeps: fc.boolean() }),
       { maxLength: 40 }
     )
-    fc.assert(
+    await checkProperty(
+      t,
       fc.property(steps, (list) => {
         const { store, clock } = setUp()
         const model = new Map<string, { timestamp: number; atMs: number }>()
@@ -145,7 +148,7 @@ t.test('the store of positions', async (t) => {
           const held = model.get(String(id))
           if (held === undefined || timestamp >= held.timestamp) model.set(String(id), { timestamp, atMs: clock.now() })
         }
-        t.same(
+        assert.deepEqual(
           [...store.positions].map(([key, { entry, receivedAtMs }]) => [key, entry.timestamp, receivedAtMs]).toSorted(),
           [...model].map(([key, { timestamp, atMs }]) => [key, timestamp, atMs]).toSorted()
         )

@@ -5,6 +5,7 @@ import { createApi } from '../../../src/client/api/api.js'
 import { Realtime, type RealtimeEvents, type RealtimeOptions } from '../../../src/client/realtime/realtime.js'
 import { buildRelay, type RunningRelay } from '../../../src/relay/app.js'
 import { createLogger } from '../../../src/shared/logger.js'
+import { eventually } from '../../helper/eventually.js'
 import { FakeClock } from '../../helper/fake-clock.js'
 import { LOOPBACK, onFreePort } from '../../helper/free-port.js'
 import { send } from '../../helper/http.js'
@@ -112,7 +113,10 @@ t.test('realtime', async (t) => {
     realtime.showFloor('a')
     await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
     realtime.showFloor('b')
-    while ((await channels()).includes('floor:a') || !(await channels()).includes('floor:b'));
+    await eventually(async () => {
+      const names = await channels()
+      return !names.includes('floor:a') && names.includes('floor:b')
+    })
 
     const floors: string[] = []
     realtime.on('position-batch', ({ floorId }) => void floors.push(floorId))
@@ -124,7 +128,7 @@ t.test('realtime', async (t) => {
     t.same([...realtime.store.positions.keys()], ['T2'], 'and nothing of it is kept')
 
     realtime.showFloor(null)
-    while ((await channels()).includes('floor:b'));
+    await eventually(async () => !(await channels()).includes('floor:b'))
     t.same([...realtime.store.positions.keys()], [])
   })
 
@@ -148,7 +152,10 @@ t.test('realtime', async (t) => {
     realtime.start()
     for (const bad of [7, {}, { type: 'other', data: [] }, { type: 'position-batch', data: [null] }]) {
       const before = realtime.badPayloads
-      while (realtime.badPayloads === before) await publish('floor:a', bad)
+      await eventually(async () => {
+        await publish('floor:a', bad)
+        return realtime.badPayloads > before
+      })
     }
     t.equal(realtime.lastUpdateMs, null)
     t.equal(realtime.store.positions.size, 0)
@@ -206,7 +213,10 @@ t.test('realtime', async (t) => {
     t.equal(realtime.state, 'offline')
     t.equal(realtime.store.positions.size, 0)
     t.equal(clock.waiting, 0)
-    while (relay.stats().clients > 0) await publish('floor:a', positions('a', 2))
+    await eventually(async () => {
+      await publish('floor:a', positions('a', 2))
+      return relay.stats().clients === 0
+    })
     t.equal(realtime.store.positions.size, 0)
 
     realtime.start()
@@ -348,7 +358,7 @@ t.test('a service that is away', async (t) => {
     ] as const) {
       await server.askedTimes(times)
       // It waits for its sweep already; once it waits for its next try too, the answer has arrived.
-      while (clock.waiting < 2) await new Promise((resolve) => setImmediate(resolve))
+      await eventually(() => clock.waiting >= 2)
       clock.pass(delayMs - 1)
       t.equal(server.asked, times)
       clock.pass(1)

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { type Test, t } from 'tap'
 import { type HealthParts, healthRoutes } from '../../../src/gateway/health.js'
@@ -6,6 +5,7 @@ import { DatabaseHealth } from '../../../src/gateway/health-database.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount.js'
 import { probes } from '../../../src/gateway/routes/probes.js'
 import { createLogger } from '../../../src/shared/logger.js'
+import { eventually } from '../../helper/eventually.js'
 import { browse } from '../../helper/exact-http.js'
 import { freePort } from '../../helper/free-port.js'
 import { startGateway } from '../../helper/gateway.js'
@@ -229,7 +229,7 @@ t.test('a gateway', async (t) => {
     t.same(JSON.parse(answer.body), { status: 'down', reason: 'refused' })
     t.same(backend.requests, [])
     // the line about a request comes after its answer
-    while (!logs.some(({ path }) => path === '/api/health/database')) await setImmediate()
+    await eventually(() => logs.some(({ path }) => path === '/api/health/database'))
     t.notMatch(JSON.stringify(logs), /hidden/)
     t.notMatch(JSON.stringify(logs), place)
   })

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import type { TestGateway } from '../../helper/gateway.js'
 import { startBackend } from '../../helper/recording-backend.js'
 import { startRedis } from '../../helper/redis.js'
@@ -41,11 +42,6 @@ const newSession = async (): Promise<{ cookie: string }> => {
   return { cookie: `oidc_session=${visitor.cookie(APP_HOST, 'oidc_session')}` }
 }
 
-/** Resolves when it answers as it should; hearing of an end takes a moment. */
-const until = async (isSo: () => Promise<boolean>): Promise<void> => {
-  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
-}
-
 t.test('two gateways with one Redis', async (t) => {
   t.test('sign in across each other: begun at one, finished at the other', async (t) => {
     const visitor = visitorOf(one)
@@ -76,8 +72,7 @@ t.test('two gateways with one Redis', async (t) => {
     t.equal(await isSignedIn(two, cookie), true)
     await visitor.request(`${APP}/auth/oidc/logout`)
     t.equal(await isSignedIn(one, cookie), false, 'here at once')
-    await until(async () => !(await isSignedIn(two, cookie)))
-    t.pass('and there')
+    await eventually(async () => !(await isSignedIn(two, cookie)))
     t.equal(exchangesIn(backend).length, 1)
     t.equal(await isSignedIn(await startShared(), cookie), false, 'one that has just started knows it at once')
   })

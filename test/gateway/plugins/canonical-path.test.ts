@@ -3,6 +3,7 @@ import t from 'tap'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 import { sendRaw } from '../../helper/http.js'
 import { couldBeStrict } from '../../helper/path-decoders.js'
+import { checkProperty } from '../../helper/property.js'
 
 // Each of these is a strict path to a server that decodes, normalises or ignores letter case. None may reach a backend
 // unchecked.
@@ -232,7 +233,8 @@ t.test('whatever reaches the backend', async (t) => {
   const { backend, url } = await startGateway(t)
 
   t.test('is taken for strict by no decoder, because these callers were not verified', async (t) => {
-    await fc.assert(
+    await checkProperty(
+      t,
       fc.asyncProperty(fc.array(pieces, { maxLength: 8 }), async (parts) => {
         backend.requests.length = 0
         await sendRaw(url, `GET /api/${parts.join('')} HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n`)
@@ -240,6 +242,5 @@ t.test('whatever reaches the backend', async (t) => {
       }),
       { numRuns: 1_500 }
     )
-    t.pass('no counterexample')
   })
 })

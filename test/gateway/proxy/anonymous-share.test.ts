@@ -113,8 +113,8 @@ t.test('BACKEND_ANONYMOUS_PERCENT sets the share', async (t) => {
   const scene = await startScene(t, { BACKEND_ANONYMOUS_PERCENT: '100' })
   await openMany(t, scene, 12, 'GET /api/zones', {})
 
-  await eventually(() => scene.held.length === 12)
-  t.pass('all of them are at the backend')
+  await eventually(() => scene.held.length >= 12)
+  t.equal(scene.held.length, 12)
 })
 
 t.test('anonymous requests that wait leave places for others, and further ones are OVERLOADED', async (t) => {

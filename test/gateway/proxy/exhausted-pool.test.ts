@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { openSocket, sendBytes } from '../../helper/exact-http.js'
 import { freePort } from '../../helper/free-port.js'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
@@ -14,9 +15,9 @@ interface Scene extends TestGateway {
   /** Requests that the backend holds, in the order in which they came. */
   readonly held: { readonly request: IncomingMessage; readonly response: ServerResponse }[]
   /** Settles when so many are held. */
-  holds(count: number): Promise<void>
+  holds(count: number): Promise<unknown>
   /** Settles when so many are on their way or wait. */
-  inFlight(count: number): Promise<void>
+  inFlight(count: number): Promise<unknown>
 }
 
 const startScene = async (t: Test, env: Readonly<Record<string, string>>): Promise<Scene> => {
@@ -26,9 +27,6 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>>): Promi
     held.push({ request, response })
   })
   const gateway = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: PATIENT_MS, ...env } })
-  const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
-    while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
-  }
   const counted = async (): Promise<number> => {
     const { body } = await gateway.send('/metrics')
     return Number(/^gateway_in_flight (\d+)$/m.exec(body)?.[1])
@@ -36,8 +34,8 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>>): Promi
   return {
     ...gateway,
     held,
-    holds: (count) => until(() => held.length >= count),
-    inFlight: (count) => until(async () => (await counted()) === count)
+    holds: (count) => eventually(() => held.length >= count),
+    inFlight: (count) => eventually(async () => (await counted()) === count)
   }
 }
 

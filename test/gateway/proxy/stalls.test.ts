@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { beginning, browse, openSocket } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
@@ -28,7 +29,7 @@ const startScene = async (
   return {
     ...gateway,
     idle: async () => {
-      while (!/^gateway_in_flight 0$/m.test((await gateway.send('/metrics')).body)) await delay(50)
+      await eventually(async () => /^gateway_in_flight 0$/m.test((await gateway.send('/metrics')).body))
     }
   }
 }

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { createAppToken } from '../../../src/shared/app-token.js'
 import { secretKey } from '../../../src/shared/jwt.js'
+import { eventually } from '../../helper/eventually.js'
 import { browse } from '../../helper/exact-http.js'
 import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { Answer } from '../../helper/http.js'
@@ -701,7 +702,7 @@ t.test('signing in and out', async (t) => {
 
       await closed
       t.equal(response.writableFinished, false)
-      while (!(await gateway.send('/metrics')).body.includes('\ngateway_in_flight 0\n'));
+      await eventually(async () => (await gateway.send('/metrics')).body.includes('\ngateway_in_flight 0\n'))
       t.strictSame([...logged(gateway, WARN), ...logged(gateway, ERROR)], [])
       t.notMatch((await gateway.send('/metrics')).body, '\ngateway_backend_errors_total{')
     })
@@ -716,7 +717,7 @@ t.test('signing in and out', async (t) => {
       const message = { method: 'POST', headers: headers() }
       const leaver = browse(gateway.url, path, message).end(body)
       const inFlight = async (count: number): Promise<void> => {
-        while (!(await gateway.send('/metrics')).body.includes(`\ngateway_in_flight ${count}\n`));
+        await eventually(async () => (await gateway.send('/metrics')).body.includes(`\ngateway_in_flight ${count}\n`))
       }
       await inFlight(2)
       leaver.destroy()

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { conflator } from '../../../src/relay/core/conflation.js'
+import { checkProperty } from '../../helper/property.js'
 
 /** Null where either cannot be merged. */
 const mergeBy =
@@ -207,8 +208,9 @@ const written = fc
   .map(([list, indent]) => [list, list.map((one) => JSON.stringify(one, null, indent))] as const)
 
 t.test('any publications', async (t) => {
-  t.test('become what plain parsing makes of them', async () => {
-    fc.assert(
+  t.test('become what plain parsing makes of them', async (t) => {
+    await checkProperty(
+      t,
       fc.property(written, ([list, texts]) => {
         const conflation = conflator('data[].id').begin()
         for (const text of texts) if (!conflation.add(text)) return false
@@ -219,8 +221,9 @@ t.test('any publications', async (t) => {
     )
   })
 
-  t.test('become the same two by two', async () => {
-    fc.assert(
+  t.test('become the same two by two', async (t) => {
+    await checkProperty(
+      t,
       fc.property(written, ([, texts]) => {
         const [first = '', ...rest] = texts
         const merged = rest.reduce((older, newer) => merge(older, newer) ?? 'null', first)
@@ -231,8 +234,9 @@ t.test('any publications', async (t) => {
   })
 })
 
-t.test('any JSON is merged or is not, without an exception', async () => {
-  fc.assert(
+t.test('any JSON is merged or is not, without an exception', async (t) => {
+  await checkProperty(
+    t,
     fc.property(fc.json(), fc.json(), (older, newer) => {
       const merged = merge(older, newer)
       return merged === null || JSON.parse(merged) !== undefined

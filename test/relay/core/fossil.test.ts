@@ -3,6 +3,7 @@ import { Centrifuge } from 'centrifuge'
 import fc from 'fast-check'
 import t from 'tap'
 import { createDelta } from '../../../src/relay/core/delta.js'
+import { checkProperty } from '../../helper/property.js'
 
 // The official client's decoder, through its own door for JSON: where a delta is a text, this is how it is read.
 interface Codec {
@@ -96,31 +97,35 @@ t.test('a delta', async (t) => {
     ['bytes that are within characters', continuation],
     ['texts with shared pieces', relatedTexts]
   ] as const) {
-    t.test(`makes the target of the base: ${name}`, async () => {
-      fc.assert(
+    t.test(`makes the target of the base: ${name}`, async (t) => {
+      await checkProperty(
+        t,
         fc.property(pairs, ([base, target]) => applied(base, createDelta(base, target)).equals(target)),
         { numRuns: 1000 }
       )
     })
   }
 
-  t.test('of texts is a text', async () => {
-    fc.assert(
+  t.test('of texts is a text', async (t) => {
+    await checkProperty(
+      t,
       fc.property(relatedTexts, ([base, target]) => isUtf8(createDelta(base, target))),
       { numRuns: 1000 }
     )
   })
 
-  t.test('is read by the official client', async () => {
+  t.test('is read by the official client', async (t) => {
     const values = fc.json({ maxDepth: 3 }).map((text) => Buffer.from(text))
-    fc.assert(
+    await checkProperty(
+      t,
       fc.property(values, values, (base, target) => appliedAsText(base, createDelta(base, target)).equals(target)),
       { numRuns: 300 }
     )
   })
 
-  t.test('is never much longer than its target', async () => {
-    fc.assert(
+  t.test('is never much longer than its target', async (t) => {
+    await checkProperty(
+      t,
       fc.property(relatedBytes, ([base, target]) => createDelta(base, target).length <= target.length + 24),
       { numRuns: 1000 }
     )

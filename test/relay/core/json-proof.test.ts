@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { INVALID, JsonObject, skipWhitespace, validateValue } from '../../../src/relay/core/json.js'
+import { checkProperty } from '../../helper/property.js'
 
 const isProven = (json: Buffer): boolean => {
   const end = validateValue(json, skipWhitespace(json, 0))
@@ -71,15 +72,16 @@ t.test('a proof of JSON', async (t) => {
   for (const text of BAD)
     t.test(`does not take ${JSON.stringify(text)}`, async (t) => t.notOk(isProven(Buffer.from(text))))
 
-  t.test('agrees with JSON.parse about what every program writes', async (_t) => {
-    fc.assert(
+  t.test('agrees with JSON.parse about what every program writes', async (t) => {
+    await checkProperty(
+      t,
       fc.property(fc.json(), fc.nat(3), (text, indent) =>
         agree(Buffer.from(JSON.stringify(JSON.parse(text), null, indent)))
       )
     )
   })
 
-  t.test('agrees with JSON.parse about nearly JSON', async (_t) => {
+  t.test('agrees with JSON.parse about nearly JSON', async (t) => {
     const unit = fc.constantFrom(
       ...'{}[]",:\\/ \n-+.0123456789eEtrufalsn',
       '\\u00',
@@ -90,14 +92,16 @@ t.test('a proof of JSON', async (t) => {
       'é',
       '\u0000'
     )
-    fc.assert(
+    await checkProperty(
+      t,
       fc.property(fc.string({ unit }), (text) => agree(Buffer.from(text))),
       { numRuns: 20_000 }
     )
   })
 
-  t.test('agrees with JSON.parse about JSON with one byte changed', async (_t) => {
-    fc.assert(
+  t.test('agrees with JSON.parse about JSON with one byte changed', async (t) => {
+    await checkProperty(
+      t,
       fc.property(fc.json(), fc.nat(), fc.nat(255), (text, place, byte) => {
         const json = Buffer.from(text)
         json[place % json.length] = byte
@@ -107,8 +111,9 @@ t.test('a proof of JSON', async (t) => {
     )
   })
 
-  t.test('agrees with JSON.parse about any bytes in a string', async (_t) => {
-    fc.assert(
+  t.test('agrees with JSON.parse about any bytes in a string', async (t) => {
+    await checkProperty(
+      t,
       fc.property(fc.uint8Array(), (bytes) => agree(Buffer.concat([Buffer.from('"'), bytes, Buffer.from('"')]))),
       { numRuns: 5000 }
     )
@@ -125,8 +130,9 @@ t.test('a proof of JSON', async (t) => {
 t.test('an object as it came', async (t) => {
   const read = (text: string): JsonObject | null => JsonObject.at(Buffer.from(text), 0)
 
-  t.test('has the values that JSON.parse finds', async (_t) => {
-    fc.assert(
+  t.test('has the values that JSON.parse finds', async (t) => {
+    await checkProperty(
+      t,
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
         const text = JSON.stringify(object)
         const found = read(text)

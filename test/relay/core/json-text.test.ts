@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { conflator } from '../../../src/relay/core/conflation.js'
 import { fieldText, onOneLine } from '../../../src/relay/core/json.js'
+import { checkProperty } from '../../helper/property.js'
 
 t.test('fieldText', async (t) => {
   const cases: [object: string, text: string | null, why: string][] = [
@@ -22,8 +23,9 @@ t.test('fieldText', async (t) => {
     })
   }
 
-  t.test('finds what JSON.parse finds', async (_t) => {
-    fc.assert(
+  t.test('finds what JSON.parse finds', async (t) => {
+    await checkProperty(
+      t,
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (object, data) => {
         const text = JSON.stringify({ ...object, data, [`z${Object.keys(object)[0] ?? ''}`]: 1 }, null, 1)
         return JSON.stringify(JSON.parse(fieldText(text, 'data') as string)) === JSON.stringify(JSON.parse(text).data)
@@ -35,12 +37,16 @@ t.test('fieldText', async (t) => {
 t.test('what is no JSON', async (t) => {
   const garbage = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', 'data', ':', ',', 'é') })
 
-  t.test('does not keep a search for a field going', async (_t) => {
-    fc.assert(fc.property(garbage, (text) => (fieldText(text, 'data') ?? '').length <= text.length))
+  t.test('does not keep a search for a field going', async (t) => {
+    await checkProperty(
+      t,
+      fc.property(garbage, (text) => (fieldText(text, 'data') ?? '').length <= text.length)
+    )
   })
 
-  t.test('does not end a merge', async (_t) => {
-    fc.assert(
+  t.test('does not end a merge', async (t) => {
+    await checkProperty(
+      t,
       fc.property(garbage, (text) => {
         const conflation = conflator('data[].a').begin()
         conflation.add(`{"data":[{"a":${text}`)

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { HistoryRange, NewPublication, Position, Publication } from '../../../src/relay/core/broker.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { streamRecovery } from '../../../src/relay/core/recovery.js'
+import { checkProperty } from '../../helper/property.js'
 import { Delivered, type EngineUnderTest, KEPT } from './contract.js'
 
 const RESULT_KNOWN_MS = 300_000
@@ -180,8 +181,7 @@ export const engineModel = (
         )
         await broker.unsubscribe(channel)
       }
-      await fc.assert(fc.asyncProperty(steps, run), { numRuns: runs })
-      t.pass()
+      await checkProperty(t, fc.asyncProperty(steps, run), { numRuns: runs })
     })
   })
 }

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
@@ -12,20 +13,19 @@ import {
 } from '../../../src/relay/engine/redis/engine.js'
 import { RedisNames } from '../../../src/relay/engine/redis/names.js'
 import { Ring } from '../../../src/relay/engine/redis/topology.js'
+import { checkProperty } from '../../helper/property.js'
 
 t.test('an envelope', async (t) => {
   const text = fc.json()
   t.test('holds any publication as it was', async (t) => {
-    fc.assert(
+    await checkProperty(
+      t,
       fc.property(text, fc.option(text), fc.option(text), fc.boolean(), fc.nat(), (data, info, tags, delta, time) => {
         const publication = { ...PLAIN_PUBLICATION, data, info, tags, delta }
-        const found = { data, info, tags, delta, time }
-        t.match(decodeMessages(withoutPosition(encodeBody(publication, time)))[0], {
-          kind: 'publication',
-          epoch: '',
-          publication: { ...found, offset: 0 }
-        })
-        t.match(decodeBody(encodeBody(publication, time), 7), { ...found, offset: 7 })
+        const decoded = { data, info, tags, delta, time, version: 0 }
+        const [message] = decodeMessages(withoutPosition(encodeBody(publication, time)))
+        assert.deepEqual(message, { kind: 'publication', epoch: '', publication: { ...decoded, offset: 0 } })
+        assert.deepEqual(decodeBody(encodeBody(publication, time), 7), { ...decoded, offset: 7 })
       }),
       { numRuns: 50 }
     )
@@ -79,13 +79,14 @@ t.test('an envelope', async (t) => {
   }
 
   t.test('is none, and nothing worse, whatever it says', async (t) => {
-    fc.assert(
+    await checkProperty(
+      t,
       fc.property(fc.string({ unit: 'binary' }), (message) => {
         decodeMessages(message)
         decodeMessages(`p1,e,${message.length},${message}`)
         decodeMessages(`p1,e,9,${message}`)
         decodeBody(message, 1)
-        t.equal(parseClusterMessage(message), null)
+        assert.equal(parseClusterMessage(message), null)
       })
     )
   })

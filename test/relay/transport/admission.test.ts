@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { ClientOptions } from 'ws'
 import { originCheck } from '../../../src/relay/transport/admission.js'
+import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { openClient, RawClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
@@ -186,7 +187,7 @@ t.test('the HTTP transports', async (t) => {
     await fetch(`${url}/connection/http_stream`, { method: 'POST', body, signal: abort.signal })
     t.equal(relay.stats().clients, 1)
     abort.abort()
-    while (relay.stats().clients > 0) await new Promise(setImmediate)
+    await eventually(() => relay.stats().clients === 0)
 
     t.equal(relay.context.sessions.size, 0)
   })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
@@ -205,7 +206,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
     const socket = await handshake(t, edge.port)
     socket.write(masked(0x81, Buffer.from(CONNECT), CONNECT.length + 10))
     socket.destroy()
-    while (edge.relay.stats().clients > 0) await new Promise(setImmediate)
+    await eventually(() => edge.relay.stats().clients === 0)
 
     t.same(edge.relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
   })

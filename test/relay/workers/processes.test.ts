@@ -1,5 +1,5 @@
-import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { startProgram } from '../../helper/program.js'
 import { connectedClient, RawClient } from '../../helper/raw-client.js'
@@ -14,10 +14,6 @@ const FILE = {
 }
 const PATIENCE_MS = 60_000
 
-const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await isSo())) await setTimeout(20)
-}
-
 const isAlive = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
@@ -27,8 +23,8 @@ const isAlive = (pid: number): boolean => {
 }
 
 /** All workers serve again. */
-const whole = ({ nodes }: RelayOfWorkers, count: number): Promise<void> =>
-  until(() =>
+const whole = ({ nodes }: RelayOfWorkers, count: number): Promise<unknown> =>
+  eventually(() =>
     nodes().then(
       (all) => all.length === count,
       () => false
@@ -55,7 +51,7 @@ const clientCount = async (): Promise<number> =>
 /** Ends a worker, and waits for the one that takes its place. */
 const replaced = async (pid: number, signal: NodeJS.Signals): Promise<void> => {
   process.kill(pid, signal)
-  await until(() => !isAlive(pid))
+  await eventually(() => !isAlive(pid))
   await whole(relay, 2)
 }
 
@@ -116,13 +112,13 @@ t.test('a worker that is killed', async (t) => {
     const count = async (): Promise<unknown> =>
       (await relay.api('presence_stats', { channel: 'seq:ghosts' })).num_clients
     // A worker tells the owner who is there after it has told the client, and the count is asked through another worker.
-    await until(async () => (await count()) === clients.length)
+    await eventually(async () => (await count()) === clients.length)
     await replaced(steady, 'SIGKILL')
     t.equal(await Promise.race(clients.map(({ closed }) => closed)), '1006')
     const left = clients.filter(({ ws }) => ws.readyState === ws.OPEN)
 
     t.ok(left.length > 0 && left.length < clients.length)
-    await until(async () => (await count()) === left.length)
+    await eventually(async () => (await count()) === left.length)
   })
 
   t.test('by SIGTERM sends its clients away to come back, and is replaced', async (t) => {
@@ -166,7 +162,7 @@ t.test('a relay with workers whose file is read again', async (t) => {
   })
 
   t.test('lets in as many as it says, over all workers together', async (t) => {
-    await until(async () => (await clientCount()) === 0)
+    await eventually(async () => (await clientCount()) === 0)
     const come = (): Promise<number> =>
       new Promise((resolve) => {
         const { ws } = new RawClient(relay.url)
@@ -202,7 +198,7 @@ t.test('a relay with workers whose file is read again', async (t) => {
 })
 
 t.test('a relay with workers that is told to stop, as its workers are', async (t) => {
-  await until(async () => (await clientCount()) === 0)
+  await eventually(async () => (await clientCount()) === 0)
   const pids = relay.workers()
   const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
   // A terminal sends its signals to all processes, and so do some supervisors.
@@ -225,7 +221,7 @@ t.test('a relay whose owner is killed', async (t) => {
 
   t.test('closes its clients and ends as a whole, so that it can be started again', async (t) => {
     t.equal(await client.closed, '3001 shutdown')
-    await until(() => !pids.some(isAlive))
+    await eventually(() => !pids.some(isAlive))
     await t.rejects(send(relay.url, '/health'), { code: 'ECONNREFUSED' })
   })
 })

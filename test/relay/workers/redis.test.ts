@@ -1,4 +1,5 @@
 import t from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { startRedis } from '../../helper/redis.js'
@@ -18,7 +19,7 @@ t.test('workers on one Redis', async (t) => {
 
   t.test('are nodes by themselves, and one relay to clients', async (t) => {
     // They have heard of each other.
-    while ((await relay.nodes()).length < 2) await new Promise((resolve) => setTimeout(resolve, 50))
+    await eventually(async () => (await relay.nodes()).length >= 2)
     const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
     for (const client of clients) await client.ask({ id: 2, subscribe: { channel: 'seq:1' } })
     t.match(await relay.publish('seq:1', 1), { offset: 1 })
