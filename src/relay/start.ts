@@ -55,7 +55,7 @@ const startSingle = async (environment: Environment, initial: RelayConfig, log: 
   const reloadConfig = (): void => {
     const reload = reloadConfigFile(config, environment, new ConfigFileReader().read)
     if (!reload.ok) {
-      log.error({ faults: reload.faults }, 'the new config is refused, the old one stays')
+      log.error({ faults: reload.faults }, 'config reload rejected')
       return
     }
     config = reload.config

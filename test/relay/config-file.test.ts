@@ -147,7 +147,7 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
   ),
   [
     { channel: { private_prefix: '#' } },
-    'channel must have different signs as namespace_boundary, user_boundary and private_prefix'
+    'channel must have different characters as namespace_boundary, user_boundary and private_prefix'
   ],
   [{ channel: { namespace_boundary: '' } }, 'channel.namespace_boundary must be text of 1 to 1 characters'],
   [{ channel: { max_length: 0 } }, 'channel.max_length must be a whole number from 1 to 65535'],

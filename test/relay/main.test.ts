@@ -176,7 +176,7 @@ t.test('a relay whose file is read again', async (t) => {
       const { write, program, url } = await setUp(t)
       write(config)
       program.signal('SIGHUP')
-      const line = await program.waitForLine('the new config is refused')
+      const line = await program.waitForLine('config reload rejected')
 
       t.match(line, fault)
       t.match(await publish(url, 'old:1'), { result: {} })

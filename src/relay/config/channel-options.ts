@@ -1,13 +1,13 @@
 import { parseConflatePath } from '../core/conflation.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
-import type { FileChannelOptions } from './schema.js'
-import { durationMs } from './schema.js'
+import type { ReportError } from './file.js'
+import { durationMs, type FileChannelOptions, type RelayConfigFile } from './schema.js'
 
 const SECOND_MS = 1000
 const HISTORY_META_TTL_MS = 720 * 3600 * SECOND_MS
 
-/** Nothing is open. */
-export const CLOSED: ChannelOptions = Object.freeze({
+/** Denies everything to clients. */
+const CLOSED: ChannelOptions = Object.freeze({
   presence: false,
   joinLeave: false,
   forcePushJoinLeave: false,
@@ -39,8 +39,8 @@ export const CLOSED: ChannelOptions = Object.freeze({
   schema: null
 })
 
-/** Clients only listen; who blinked misses nothing. */
-const LISTENERS: ChannelOptions = Object.freeze({
+/** Clients may only subscribe. Publications that are missed during a short disconnect are recovered. */
+const SUBSCRIBE_ONLY: ChannelOptions = Object.freeze({
   ...CLOSED,
   allowSubscribeForClient: true,
   historySize: 100,
@@ -49,12 +49,12 @@ const LISTENERS: ChannelOptions = Object.freeze({
   forcePositioning: true
 })
 
-/** What holds without a file. */
-export const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
+/** The channels of a relay without a configuration file. */
+const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
   withoutNamespace: CLOSED,
   namespaces: new Map([
-    ['floor', Object.freeze({ ...LISTENERS, conflate: 'data[].transmitterId' })],
-    ['global', LISTENERS]
+    ['floor', Object.freeze({ ...SUBSCRIBE_ONLY, conflate: 'data[].transmitterId' })],
+    ['global', SUBSCRIBE_ONLY]
   ]),
   namespaceBoundary: ':',
   userBoundary: '#',
@@ -62,11 +62,56 @@ export const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
   maxLength: 255
 })
 
-/** What one namespace of the file means; `complain` is told the option and what is wrong with it. */
-export const channelOptions = (
+type ChannelSection = NonNullable<RelayConfigFile['channel']>
+
+/** The channel rules of a configuration file, which replaces the default namespaces completely. */
+export const channelRules = (file: RelayConfigFile | null, report: ReportError): ChannelRules => {
+  if (file === null) return DEFAULT_CHANNELS
+  const channel: ChannelSection = file.channel ?? {}
+  const rules = {
+    namespaceBoundary: channel.namespace_boundary ?? DEFAULT_CHANNELS.namespaceBoundary,
+    userBoundary: channel.user_boundary ?? DEFAULT_CHANNELS.userBoundary,
+    privatePrefix: channel.private_prefix ?? DEFAULT_CHANNELS.privatePrefix,
+    maxLength: channel.max_length ?? DEFAULT_CHANNELS.maxLength
+  }
+  const boundaries = [rules.namespaceBoundary, rules.userBoundary, rules.privatePrefix]
+  if (new Set(boundaries).size < boundaries.length)
+    report('channel', 'must have different characters as namespace_boundary, user_boundary and private_prefix')
+  return Object.freeze({
+    ...rules,
+    withoutNamespace: channelOptions(
+      channel.without_namespace ?? {},
+      channel.history_meta_ttl,
+      reportIn('channel.without_namespace', report)
+    ),
+    namespaces: namespaceOptions(channel, rules.namespaceBoundary, report)
+  })
+}
+
+const namespaceOptions = (
+  { namespaces = [], history_meta_ttl }: ChannelSection,
+  boundary: string,
+  report: ReportError
+): ReadonlyMap<string, ChannelOptions> => {
+  const byName = new Map<string, ChannelOptions>()
+  for (const [index, { name, ...options }] of namespaces.entries()) {
+    const path = `channel.namespaces[${index}]`
+    if (byName.has(name)) report(`${path}.name`, 'is the name of another namespace too')
+    if (name.includes(boundary)) report(`${path}.name`, 'must not contain channel.namespace_boundary')
+    byName.set(name, channelOptions(options, history_meta_ttl, reportIn(path, report)))
+  }
+  return byName
+}
+
+const reportIn =
+  (path: string, report: ReportError): ReportError =>
+  (option, problem) =>
+    report(`${path}.${option}`, problem)
+
+const channelOptions = (
   file: FileChannelOptions,
   defaultMetaTtl: string | undefined,
-  complain: (option: string, what: string) => void
+  report: ReportError
 ): ChannelOptions => {
   const metaTtl = file.history_meta_ttl ?? defaultMetaTtl
   const options: ChannelOptions = {
@@ -96,35 +141,35 @@ export const channelOptions = (
     allowedDeltaTypes: Object.freeze([...(file.allowed_delta_types ?? [])]),
     deltaPublish: file.delta_publish ?? false,
     allowUserLimitedChannels: file.allow_user_limited_channels ?? false,
-    channelRegex: regexOf(file.channel_regex, complain),
+    channelRegex: parseRegex(file.channel_regex, report),
     conflate: file.conflate ?? null,
     schema: file.schema ?? null
   }
-  historyFaults(options, complain)
+  checkHistory(options, report)
   if (options.autoCacheRecover && !(options.forceRecovery && options.recoveryMode === 'cache'))
-    complain('auto_cache_recover', 'needs force_recovery and the force_recovery_mode "cache"')
+    report('auto_cache_recover', 'needs force_recovery and the force_recovery_mode "cache"')
   if (options.conflate !== null && parseConflatePath(options.conflate) === null)
-    complain('conflate', 'must name a list and the key of its entries, such as "data[].transmitterId"')
+    report('conflate', 'must name a list and the key of its entries, such as "data[].transmitterId"')
   return Object.freeze(options)
 }
 
-const historyFaults = (options: ChannelOptions, complain: (option: string, what: string) => void): void => {
+const checkHistory = (options: ChannelOptions, report: ReportError): void => {
   const { historySize, historyTtlMs, historyMetaTtlMs } = options
-  if (historyTtlMs % SECOND_MS !== 0) complain('history_ttl', 'must be whole seconds')
-  else if (historySize > 0 && historyTtlMs === 0) complain('history_ttl', 'is needed together with history_size')
-  if (historyTtlMs > 0 && historySize === 0) complain('history_size', 'is needed together with history_ttl')
-  if (historyMetaTtlMs < historyTtlMs) complain('history_meta_ttl', 'must not be shorter than history_ttl')
+  if (historyTtlMs % SECOND_MS !== 0) report('history_ttl', 'must be whole seconds')
+  else if (historySize > 0 && historyTtlMs === 0) report('history_ttl', 'is needed together with history_size')
+  if (historyTtlMs > 0 && historySize === 0) report('history_size', 'is needed together with history_ttl')
+  if (historyMetaTtlMs < historyTtlMs) report('history_meta_ttl', 'must not be shorter than history_ttl')
   if (historySize > 0 && historyTtlMs > 0) return
-  if (options.forceRecovery) complain('force_recovery', 'needs history_size and history_ttl')
-  if (options.allowRecovery) complain('allow_recovery', 'needs history_size and history_ttl')
+  if (options.forceRecovery) report('force_recovery', 'needs history_size and history_ttl')
+  if (options.allowRecovery) report('allow_recovery', 'needs history_size and history_ttl')
 }
 
-const regexOf = (text: string | undefined, complain: (option: string, what: string) => void): RegExp | null => {
+const parseRegex = (text: string | undefined, report: ReportError): RegExp | null => {
   if (text === undefined) return null
   try {
     return new RegExp(text, 'u')
   } catch {
-    complain('channel_regex', 'must be a regular expression')
+    report('channel_regex', 'must be a regular expression')
     return null
   }
 }

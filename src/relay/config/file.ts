@@ -2,56 +2,63 @@ import type { TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { DURATION_PATTERN, NAMESPACE_PATTERN, type RelayConfigFile, RelayConfigFileSchema } from './schema.js'
 
-/** Text of a file; throws where it cannot be read. */
+/** Returns the text of a file, or throws. */
 export type ReadFile = (path: string) => string
 
-/** How every fault of the file begins. */
-export const FILE_FAULT = 'RELAY_CONFIG:'
+/** Start of every error message about the file. */
+export const FILE_ERROR_PREFIX = 'RELAY_CONFIG:'
 
-/** The file as it is written, or null where `faults` got the reasons. What it means is decided elsewhere. */
-export const readConfigFile = (path: string, readFile: ReadFile, faults: string[]): RelayConfigFile | null => {
-  const value = parse(path, readFile, faults)
+/** Reports a problem with the option at `path`, such as `client.ping_interval`. */
+export type ReportError = (path: string, problem: string) => void
+
+/** Parses the file and checks it against the schema. Returns null after adding to `errors`. */
+export const readConfigFile = (path: string, readFile: ReadFile, errors: string[]): RelayConfigFile | null => {
+  const value = parse(path, readFile, errors)
   if (value === undefined) return null
   if (Value.Check(RelayConfigFileSchema, value)) return value
-  faults.push(...schemaFaults(value))
+  errors.push(...schemaErrors(value))
   return null
 }
 
-const parse = (path: string, readFile: ReadFile, faults: string[]): unknown => {
+const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
   let text: string
   try {
     text = readFile(path)
   } catch (error) {
-    faults.push(`RELAY_CONFIG must name a readable file (${(error as NodeJS.ErrnoException).code ?? 'unreadable'})`)
+    errors.push(`RELAY_CONFIG must name a readable file (${errorCode(error)})`)
     return undefined
   }
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Without the message itself: it quotes the text, which may be a secret.
-    faults.push(`${FILE_FAULT} the file is not JSON${placeOf(error, text)}`)
+    // Without the parser's message, which quotes the text and could contain a secret.
+    errors.push(`${FILE_ERROR_PREFIX} the file is not JSON${locationOf(error, text)}`)
     return undefined
   }
 }
 
-const placeOf = (error: unknown, text: string): string => {
+const errorCode = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
+
+const locationOf = (error: unknown, text: string): string => {
   const position = /at position (\d+)/.exec(String(error))?.[1]
   if (position === undefined) return ''
   const before = text.slice(0, Number(position)).split('\n')
   return `: look at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
 }
 
-/** One line per place, however many rules it breaks. */
-const schemaFaults = (value: unknown): string[] => {
+/** One line per option, even if it violates several rules. */
+const schemaErrors = (value: unknown): string[] => {
   const lines = new Map<string, string>()
   for (const error of Value.Errors(RelayConfigFileSchema, value)) {
-    if (!lines.has(error.path)) lines.set(error.path, `${FILE_FAULT} ${placeName(error.path)} ${complaint(error)}`)
+    if (!lines.has(error.path))
+      lines.set(error.path, `${FILE_ERROR_PREFIX} ${optionPath(error.path)} ${problemOf(error)}`)
   }
   return [...lines.values()]
 }
 
-/** `/channel/namespaces/0/name` as it is said: `channel.namespaces[0].name`. */
-const placeName = (pointer: string): string =>
+/** Converts `/channel/namespaces/0/name` to `channel.namespaces[0].name`. */
+const optionPath = (pointer: string): string =>
   pointer === ''
     ? 'the file'
     : pointer
@@ -60,7 +67,7 @@ const placeName = (pointer: string): string =>
         .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
         .reduce((name, step) => (/^\d+$/.test(step) ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`), '')
 
-const complaint = ({ type, schema }: ValueError): string => {
+const problemOf = ({ type, schema }: ValueError): string => {
   if (type === ValueErrorType.ObjectAdditionalProperties) return 'is not an option that the relay has'
   if (type === ValueErrorType.ObjectRequiredProperty) return 'is missing'
   return `must be ${ruleOf(schema)}`
@@ -71,9 +78,9 @@ const PATTERN_RULES: ReadonlyMap<unknown, string> = new Map([
   [NAMESPACE_PATTERN, 'two or more letters, digits, "-", "_" or "."']
 ])
 
-const MANY_CHOICES = 10
+const MAX_LISTED_CHOICES = 10
 
-/** What a good value looks like. Values themselves are never shown: some are secrets. */
+/** Describes valid values. The given value is never shown, because it may be a secret. */
 const ruleOf = (schema: TSchema): string => {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (Array.isArray(schema.anyOf)) return choiceRule(schema.anyOf.map((choice: TSchema) => choice.const))
@@ -85,6 +92,6 @@ const ruleOf = (schema: TSchema): string => {
 }
 
 const choiceRule = (choices: readonly unknown[]): string =>
-  choices.length > MANY_CHOICES
+  choices.length > MAX_LISTED_CHOICES
     ? 'one of the names in docs/relay-config.schema.json'
     : `one of ${choices.map((choice) => JSON.stringify(choice)).join(', ')}`

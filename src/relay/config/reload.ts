@@ -8,21 +8,21 @@ import type { ReadFile } from './file.js'
 export interface Reloaded {
   readonly ok: true
   readonly config: RelayConfig
-  /** Changed options that a running relay cannot apply. It goes on with the old values. */
+  /** Changed options that take effect after a restart. The relay continues with the old values. */
   readonly needsRestart: readonly string[]
-  /** Changed options that hold for new connections and subscriptions, and not for those that are there. */
+  /** Changed options that apply to new connections and subscriptions only. */
   readonly needsReconnect: readonly string[]
 }
 
 export type Reload = Reloaded | { readonly ok: false; readonly faults: readonly string[] }
 
-type Values = Readonly<Record<string, (config: RelayConfig) => unknown>>
+type OptionReaders = Readonly<Record<string, (config: RelayConfig) => unknown>>
 
-// An option that is in none of these tables takes effect at once, for existing channels and connections too. A test
-// changes every option of the file and holds it to that.
+// An option in none of these tables takes effect at once, also for existing channels and connections. A test changes
+// every option of the file to verify this.
 
 /** Sockets, the engine and processes are set up at start. */
-const NEEDS_RESTART: Values = {
+const NEEDS_RESTART: OptionReaders = {
   'http_server.address': ({ listen }) => listen.host,
   'http_server.port': ({ listen }) => listen.port,
   'engine.type': ({ engine }) => engine,
@@ -32,9 +32,9 @@ const NEEDS_RESTART: Values = {
   RELAY_WORKERS: ({ workers }) => workers
 }
 
-/** Agreed with a client when it connects. */
-const NEEDS_RECONNECT: Values = {
-  // The client was told the interval, and gives up a connection on which no ping comes in time.
+/** Fixed when a client connects. */
+const NEEDS_RECONNECT: OptionReaders = {
+  // The client received the interval and closes a connection without a ping in that time.
   'client.ping_interval': ({ client }) => client.pingIntervalMs,
   'client.subscribe_to_user_personal_channel.enabled': ({ client }) => client.userSubscribeToPersonal,
   'client.subscribe_to_user_personal_channel.personal_channel_namespace': ({ client }) =>
@@ -42,19 +42,19 @@ const NEEDS_RECONNECT: Values = {
   'websocket.message_size_limit': ({ client }) => client.messageSizeLimit
 }
 
-/** Agreed with a client when it subscribes, in every namespace. */
-const NEEDS_RESUBSCRIBE: Readonly<Partial<Record<keyof ChannelOptions, string>>> = {
-  presence: 'presence',
-  joinLeave: 'join_leave',
-  forcePushJoinLeave: 'force_push_join_leave',
-  forceRecovery: 'force_recovery',
-  allowRecovery: 'allow_recovery',
-  forcePositioning: 'force_positioning',
-  allowPositioning: 'allow_positioning',
-  allowedDeltaTypes: 'allowed_delta_types'
-}
+/** Fixed when a client subscribes; in every namespace. */
+const RESUBSCRIBE_OPTIONS: readonly (readonly [name: keyof ChannelOptions, option: string])[] = [
+  ['presence', 'presence'],
+  ['joinLeave', 'join_leave'],
+  ['forcePushJoinLeave', 'force_push_join_leave'],
+  ['forceRecovery', 'force_recovery'],
+  ['allowRecovery', 'allow_recovery'],
+  ['forcePositioning', 'force_positioning'],
+  ['allowPositioning', 'allow_positioning'],
+  ['allowedDeltaTypes', 'allowed_delta_types']
+]
 
-/** Reads the file again. A bad one changes nothing: the caller goes on with the config that it has. */
+/** Reads the file again. An invalid file changes nothing. */
 export const reloadConfigFile = (current: RelayConfig, environment: Environment, readFile: ReadFile): Reload => {
   let next: RelayConfig
   try {
@@ -73,8 +73,8 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
 }
 
 /**
- * Logs the outcome and applies the new log level: first where the old level would hide the line, else afterwards.
- * `unreached` are the numbers of workers that have not applied the config.
+ * Logs the outcome and applies the new log level: before logging if the old level would hide the line, else after it.
+ * `unreached` lists the workers that have not applied the configuration.
  */
 export const logReload = (log: Logger, reloaded: Reloaded, unreached: readonly number[] = []): void => {
   const { config, needsRestart, needsReconnect } = reloaded
@@ -84,12 +84,12 @@ export const logReload = (log: Logger, reloaded: Reloaded, unreached: readonly n
   log.level = config.logLevel
 }
 
-const changed = (values: Values, current: RelayConfig, next: RelayConfig): string[] =>
-  Object.entries(values)
-    .filter(([, of]) => !isDeepStrictEqual(of(current), of(next)))
+const changed = (readers: OptionReaders, current: RelayConfig, next: RelayConfig): string[] =>
+  Object.entries(readers)
+    .filter(([, read]) => !isDeepStrictEqual(read(current), read(next)))
     .map(([option]) => option)
 
-/** A namespace that is new or gone has no subscriptions that could differ from it. */
+/** Added and removed namespaces have no subscriptions that could differ. */
 const changedInChannels = ({ channels: current }: RelayConfig, { channels: next }: RelayConfig): string[] => [
   ...changedOptions('channel.without_namespace', current.withoutNamespace, next.withoutNamespace),
   ...[...next.namespaces].flatMap(([name, options]) => {
@@ -98,21 +98,21 @@ const changedInChannels = ({ channels: current }: RelayConfig, { channels: next 
   })
 ]
 
-const changedOptions = (place: string, before: ChannelOptions, after: ChannelOptions): string[] =>
-  Object.entries(NEEDS_RESUBSCRIBE)
-    .filter(([name]) => !isDeepStrictEqual(before[name as keyof ChannelOptions], after[name as keyof ChannelOptions]))
-    .map(([, option]) => `${place}.${option}`)
+const changedOptions = (path: string, before: ChannelOptions, after: ChannelOptions): string[] =>
+  RESUBSCRIBE_OPTIONS.filter(([name]) => !isDeepStrictEqual(before[name], after[name])).map(
+    ([, option]) => `${path}.${option}`
+  )
 
-/** What follows from the config, made anew when the operator has reloaded it and not for every request. */
-export const cachedPerConfig = <T>(config: () => RelayConfig, make: (config: RelayConfig) => T): (() => T) => {
-  let of = config()
-  let made = make(of)
+/** Caches a value derived from the configuration until the configuration is reloaded. */
+export const cachedPerConfig = <T>(config: () => RelayConfig, derive: (config: RelayConfig) => T): (() => T) => {
+  let source = config()
+  let value = derive(source)
   return () => {
-    const now = config()
-    if (now !== of) {
-      of = now
-      made = make(now)
+    const current = config()
+    if (current !== source) {
+      source = current
+      value = derive(current)
     }
-    return made
+    return value
   }
 }

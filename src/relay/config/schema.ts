@@ -1,24 +1,26 @@
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { schemas } from '../../../schemas/registry.js'
 
-const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
+const UNIT_MS: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000]
+])
 
-/** As in `300s`, `1h30m`, `1.5s`; a bare `0` is written too. */
+/** Durations such as `300s`, `1h30m` and `1.5s`, or `0`. */
 export const DURATION_PATTERN = '^(?:0|(?:\\d{1,9}(?:\\.\\d{1,3})?(?:ms|s|m|h))+)$'
 
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g
 
-/** Milliseconds of a text that matches `DURATION_PATTERN`. */
+/** Converts a text that matches `DURATION_PATTERN`. */
 export const durationMs = (text: string): number =>
   Math.round(
-    [...text.matchAll(PART)].reduce(
-      (sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS],
-      0
-    )
+    [...text.matchAll(PART)].reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS.get(unit) ?? 0), 0)
   )
 
-// The file that RELAY_CONFIG names. Names and nesting are those of Centrifugo 6, so that an existing file can be brought
-// along; what is marked "ours" it does not have. docs/relay-config.schema.json is written from this.
+// The schema of the RELAY_CONFIG file. Names and nesting are those of Centrifugo 6, so that an existing file can be used;
+// options marked "Gatehouse only" are not in Centrifugo. docs/relay-config.schema.json is generated from this file.
 
 const MAX_COUNT = 1_000_000_000
 const GIB = 1024 ** 3
@@ -28,9 +30,9 @@ const section = <P extends TProperties>(description: string, properties: P) =>
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
-/** For what the relay always does: a file that asks for it is right, one that forbids it is not obeyed, so it is refused. */
+/** A feature that cannot be switched off: a file that enables it is valid, one that disables it is rejected. */
 const alwaysOn = (description: string) =>
-  section(description, { enabled: Type.Optional(Type.Literal(true, { description: 'It cannot be switched off.' })) })
+  section(description, { enabled: Type.Optional(Type.Literal(true, { description: 'Cannot be switched off.' })) })
 
 const count = (description: string, minimum = 0, maximum = MAX_COUNT) =>
   Type.Optional(Type.Integer({ description, minimum, maximum }))
@@ -51,152 +53,168 @@ const oneOf = <const Choice extends string>(choices: readonly Choice[], descript
     )
   )
 
-/** What a namespace may be called; without the `:` that ends it. */
+/** A namespace name without the boundary character. */
 export const NAMESPACE_PATTERN = '^[-a-zA-Z0-9_.]{2,}$'
 
 const SCHEMA_NAMES = Object.keys(schemas)
 
 const channelOptions = {
-  presence: flag('Keep a list of who is subscribed.'),
-  join_leave: flag('Make events of clients that come and go.'),
-  force_push_join_leave: flag('Send these events to subscribers that did not ask for them.'),
-  history_size: count('Publications kept per channel; together with history_ttl.', 0, 1_000_000),
-  history_ttl: duration('How long publications are kept, in whole seconds; together with history_size.'),
-  history_meta_ttl: duration('How long epoch and offset outlive the last use of a channel.'),
-  force_recovery: flag('Clients that come back get what they missed.'),
-  allow_recovery: flag('The same for clients that ask for it.'),
-  force_recovery_mode: oneOf(['stream', 'cache'], 'stream: all that was missed, in order; cache: only the newest.'),
-  auto_cache_recover: flag('Who subscribes gets the newest without asking; with force_recovery and the mode cache.'),
-  force_positioning: flag('Notice when a client missed something.'),
-  allow_positioning: flag('The same for clients that ask for it.'),
-  allow_subscribe_for_client: flag('Who is signed in may subscribe.'),
-  allow_subscribe_for_anonymous: flag('And so may others.'),
-  allow_publish_for_client: flag('Who is signed in may publish.'),
+  presence: flag('Keep a list of the subscribed clients.'),
+  join_leave: flag('Generate join and leave events.'),
+  force_push_join_leave: flag('Send join and leave events to all subscribers, not only to those that request them.'),
+  history_size: count('Publications stored per channel; requires history_ttl.', 0, 1_000_000),
+  history_ttl: duration('How long publications are stored, in whole seconds; requires history_size.'),
+  history_meta_ttl: duration('How long the epoch and offset of a channel are stored after its last use.'),
+  force_recovery: flag('Clients that reconnect receive the publications they missed.'),
+  allow_recovery: flag('Clients may request recovery of missed publications.'),
+  force_recovery_mode: oneOf(
+    ['stream', 'cache'],
+    'stream: recover all missed publications in order; cache: recover the latest one only.'
+  ),
+  auto_cache_recover: flag(
+    'Subscribers receive the latest publication without requesting it; requires force_recovery and the cache mode.'
+  ),
+  force_positioning: flag('Detect when a client missed publications.'),
+  allow_positioning: flag('Clients may request the detection of missed publications.'),
+  allow_subscribe_for_client: flag('Clients with a user id may subscribe.'),
+  allow_subscribe_for_anonymous: flag('Anonymous clients may subscribe.'),
+  allow_publish_for_client: flag('Clients with a user id may publish.'),
   allow_publish_for_subscriber: flag('Subscribers may publish.'),
-  allow_publish_for_anonymous: flag('And so may others.'),
-  allow_presence_for_client: flag('Who is signed in may ask who is there.'),
-  allow_presence_for_subscriber: flag('Subscribers may ask who is there.'),
-  allow_presence_for_anonymous: flag('And so may others.'),
-  allow_history_for_client: flag('Who is signed in may read the history.'),
+  allow_publish_for_anonymous: flag('Anonymous clients may publish.'),
+  allow_presence_for_client: flag('Clients with a user id may read the presence.'),
+  allow_presence_for_subscriber: flag('Subscribers may read the presence.'),
+  allow_presence_for_anonymous: flag('Anonymous clients may read the presence.'),
+  allow_history_for_client: flag('Clients with a user id may read the history.'),
   allow_history_for_subscriber: flag('Subscribers may read the history.'),
-  allow_history_for_anonymous: flag('And so may others.'),
+  allow_history_for_anonymous: flag('Anonymous clients may read the history.'),
   allowed_delta_types: Type.Optional(
     Type.Array(Type.Literal('fossil'), {
-      description: 'Kinds of deltas that subscribers may ask for.',
+      description: 'Delta types that subscribers may request.',
       uniqueItems: true
     })
   ),
-  delta_publish: flag('Send deltas of every publication, also of those that were not published for it.'),
-  allow_user_limited_channels: flag('Channels such as room#42,43 are for the users 42 and 43.'),
-  channel_regex: text('What the name behind the namespace must match; without one it must be ASCII.'),
-  conflate: text('Ours: the list in a publication and the key of its entries, such as data[].transmitterId.', 256),
-  schema: oneOf(SCHEMA_NAMES, 'Ours: publications must fit this schema.')
+  delta_publish: flag('Send every publication as a delta, also if its publisher did not set delta.'),
+  allow_user_limited_channels: flag('Channels such as room#42,43 are restricted to the users 42 and 43.'),
+  channel_regex: text('Regular expression for the channel name without its namespace. By default names must be ASCII.'),
+  conflate: text(
+    'Gatehouse only: merge queued publications by the key of the entries of a list, such as data[].transmitterId.',
+    256
+  ),
+  schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.')
 } as const satisfies Record<string, TSchema>
 
 export const ChannelOptionsSchema = Type.Object(channelOptions, { additionalProperties: false })
 export type FileChannelOptions = Static<typeof ChannelOptionsSchema>
 
 const NamespaceSchema = Type.Object(
-  { name: Type.String({ description: 'Stands before the colon.', pattern: NAMESPACE_PATTERN }), ...channelOptions },
+  {
+    name: Type.String({ description: 'The part of a channel name before the colon.', pattern: NAMESPACE_PATTERN }),
+    ...channelOptions
+  },
   { additionalProperties: false }
 )
 
 const channel = {
-  without_namespace: section('What holds on channels without a namespace.', channelOptions),
+  without_namespace: section('Options of channels without a namespace.', channelOptions),
   namespaces: Type.Optional(
-    Type.Array(NamespaceSchema, { description: 'All namespaces there are. What one does not open is closed.' })
+    Type.Array(NamespaceSchema, {
+      description: 'All namespaces. Permissions that a namespace does not grant are denied.'
+    })
   ),
-  history_meta_ttl: duration('For namespaces that do not say it themselves.'),
-  max_length: count('Longest name of a channel, in bytes.', 1, 65_535),
-  private_prefix: text('Channels that begin so need a token of their own.', 1),
-  namespace_boundary: text('What stands between namespace and rest.', 1),
-  user_boundary: text('What stands before the users of a channel.', 1)
+  history_meta_ttl: duration('Default for namespaces without their own history_meta_ttl.'),
+  max_length: count('Maximum length of a channel name, in bytes.', 1, 65_535),
+  private_prefix: text('Channels with this prefix require a subscription token.', 1),
+  namespace_boundary: text('Separates the namespace from the rest of a channel name.', 1),
+  user_boundary: text('Separates a channel name from its list of users.', 1)
 }
 
 const client = {
-  insecure: flag('No tokens, everything allowed: for test suites of clients. Refused in production.'),
+  insecure: flag(
+    'Accept clients without a token and permit everything, for client test suites. Rejected in production.'
+  ),
   allowed_origins: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'Pages that may connect; https://*.example.com stands for one or more labels, * alone for all.',
+      description:
+        'Origins that may connect. In https://*.example.com the * matches one or more labels; * alone allows all origins.',
       examples: [['https://app.example.com', 'https://*.example.com']]
     })
   ),
-  token: section('How connections prove who they are.', {
-    hmac_secret_key: text('As REALTIME_HMAC_SECRET.'),
-    audience: text('What aud must contain.'),
-    issuer: text('What iss must be.'),
-    expiry_required: flag('Ours: whether a connection token must have an expiry; true where not given.')
+  token: section('Connection tokens.', {
+    hmac_secret_key: text('Same as REALTIME_HMAC_SECRET.'),
+    audience: text('Required value in the aud claim.'),
+    issuer: text('Required value of the iss claim.'),
+    expiry_required: flag('Gatehouse only: connection tokens must have an expiry. Default: true.')
   }),
-  subscription_token: section('Another key for subscription tokens.', {
-    enabled: flag('Without it the key of connection tokens is used.'),
+  subscription_token: section('A separate key for subscription tokens.', {
+    enabled: flag('Use the separate key. By default the key of connection tokens is used.'),
     hmac_secret_key: text('Verifies HS256 tokens.')
   }),
-  allow_anonymous_connect_without_token: flag('Clients without a token may connect.'),
-  ping_interval: duration('How often clients are pinged, in whole seconds.'),
-  pong_timeout: duration('How long a client may take to answer; less than ping_interval.'),
-  stale_close_delay: duration('How long a client may take to say who it is.'),
-  expired_close_delay: duration('How long a connection outlives its token.'),
-  expired_sub_close_delay: duration('How long a subscription outlives its token.'),
-  queue_max_size: count('Bytes that may wait for one client.', 1, GIB),
-  channel_limit: count('Subscriptions per connection.', 1, 1_000_000),
-  user_connection_limit: count('Connections per user, at all workers and relays together; 0 is no limit.'),
-  connection_limit: count('Connections in all; 0 is no limit.'),
-  connection_rate_limit: count('New connections per second; 0 is no limit.'),
-  connections_per_address: count('Ours: connections per address; 0 is no limit.'),
-  commands_per_second: count('Ours: commands per second and connection; 0 is no limit.'),
-  channel_position_check_delay: duration('How often positions are compared.'),
-  history_max_publication_limit: count('Publications in one answer to a history command.', 1, 1_000_000),
-  recovery_max_publication_limit: count('Publications that a client may have missed.', 1, 1_000_000),
-  connect_include_server_time: flag("Tell clients the server's time."),
-  subscribe_to_user_personal_channel: section('Subscribe each user to a channel of their own.', {
-    enabled: flag('Whether to do so.'),
-    personal_channel_namespace: text('The namespace of these channels.')
+  allow_anonymous_connect_without_token: flag('Clients may connect without a token.'),
+  ping_interval: duration('Interval between pings, in whole seconds.'),
+  pong_timeout: duration('Maximum time for a client to respond to a ping; less than ping_interval.'),
+  stale_close_delay: duration('Maximum time between opening a connection and the connect command.'),
+  expired_close_delay: duration('Time between the expiry of a connection token and the close of the connection.'),
+  expired_sub_close_delay: duration('Time between the expiry of a subscription token and the end of the subscription.'),
+  queue_max_size: count('Maximum size of the send queue of a client, in bytes.', 1, GIB),
+  channel_limit: count('Maximum subscriptions per connection.', 1, 1_000_000),
+  user_connection_limit: count('Maximum connections per user, over all workers and nodes; 0 means no limit.'),
+  connection_limit: count('Maximum connections; 0 means no limit.'),
+  connection_rate_limit: count('Maximum new connections per second; 0 means no limit.'),
+  connections_per_address: count('Gatehouse only: maximum connections per client address; 0 means no limit.'),
+  commands_per_second: count('Gatehouse only: maximum commands per second and connection; 0 means no limit.'),
+  channel_position_check_delay: duration('Interval at which the positions of channels are compared with the history.'),
+  history_max_publication_limit: count('Maximum publications in one history reply.', 1, 1_000_000),
+  recovery_max_publication_limit: count('Maximum publications that a client can recover.', 1, 1_000_000),
+  connect_include_server_time: flag("Send the server's time in the connect reply."),
+  subscribe_to_user_personal_channel: section('Subscribe each user to a personal channel.', {
+    enabled: flag('Enable personal channels.'),
+    personal_channel_namespace: text('The namespace of personal channels.')
   })
 }
 
-/** Paths that stand in messages are paths in this. */
+/** Error messages name options by their path in this schema. */
 export const RelayConfigFileSchema = Type.Object(
   {
-    $schema: text('For editors.'),
-    http_server: section('Where the relay listens.', {
-      address: text('As RELAY_HOST.'),
-      port: count('As RELAY_PORT.', 0, 65_535)
+    $schema: text('The JSON schema of this file, for editors.'),
+    http_server: section('Listen address.', {
+      address: text('Same as RELAY_HOST.'),
+      port: count('Same as RELAY_PORT.', 0, 65_535)
     }),
-    log: section('What is logged.', {
-      level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'As LOG_LEVEL.')
+    log: section('Logging.', {
+      level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'Same as LOG_LEVEL.')
     }),
-    client: section('Connections.', client),
+    client: section('Client connections.', client),
     channel: section('Channels.', channel),
     http_api: section('The publish API.', {
-      key: text('As REALTIME_API_KEY.'),
-      insecure: flag('No key is needed. Refused in production.'),
-      error_mode: oneOf(['default', 'transport'], 'transport: errors have their own HTTP status.'),
-      max_body_size: count('Ours: largest body, in bytes.', 1, GIB)
+      key: text('Same as REALTIME_API_KEY.'),
+      insecure: flag('Accept requests without a key. Rejected in production.'),
+      error_mode: oneOf(['default', 'transport'], 'transport: respond to errors with an HTTP error status.'),
+      max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB)
     }),
-    websocket: section('WebSocket.', {
-      message_size_limit: count('Largest message from a client, in bytes.', 1, 64 * 1024 * 1024)
+    websocket: section('WebSocket transport.', {
+      message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, 64 * 1024 * 1024)
     }),
-    engine: section('What carries publications between relays.', {
-      type: oneOf(['memory', 'redis'], 'As RELAY_ENGINE.'),
-      redis: section('For the type redis.', {
-        address: text('As REDIS_URL.', 4096),
-        prefix: text('As RELAY_REDIS_PREFIX.', 64),
-        presence_ttl: duration('How long a client of a relay that died is still listed; 60s where not given.')
+    engine: section('The engine, which stores history and presence and connects relay nodes.', {
+      type: oneOf(['memory', 'redis'], 'Same as RELAY_ENGINE.'),
+      redis: section('Options of the Redis engine.', {
+        address: text('Same as REDIS_URL.', 4096),
+        prefix: text('Same as RELAY_REDIS_PREFIX.', 64),
+        presence_ttl: duration('How long the presence of the clients of a crashed relay remains. Default: 60s.')
       })
     }),
-    admin: section("Operators' page.", {
-      enabled: flag('Whether there is one.'),
-      password: text('As RELAY_ADMIN_PASSWORD.')
+    admin: section("The operators' page.", {
+      enabled: flag("Enable the operators' page."),
+      password: text('Same as RELAY_ADMIN_PASSWORD.')
     }),
-    shutdown: section('Leaving.', { timeout: duration('How long clients may take to be gone.') }),
-    sse: alwaysOn('The fallback over server-sent events.'),
-    http_stream: alwaysOn('The fallback over an HTTP stream.'),
-    prometheus: alwaysOn('/metrics'),
-    health: alwaysOn('/health')
+    shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.') }),
+    sse: alwaysOn('The server-sent events transport.'),
+    http_stream: alwaysOn('The HTTP streaming transport.'),
+    prometheus: alwaysOn('Prometheus metrics at /metrics.'),
+    health: alwaysOn('Health check at /health.')
   },
   {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'Configuration file of the relay',
+    title: 'Relay configuration file',
     additionalProperties: false
   }
 )

@@ -3,52 +3,55 @@ import { integer, list, oneOf, secret, text } from '../../shared/setting-kinds.j
 
 const MAX_WORKERS = 256
 const workers = integer(1, MAX_WORKERS, {
-  about: 'processes that share the port on one machine; auto is one per core',
+  about: 'worker processes that share the port; auto: one per core',
   fallback: 1
 })
 
-/** Every setting of the relay. The documentation's table is checked against this one. */
+/** All settings of the relay. The table in the documentation is generated from this list. */
 export const relaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
-    about: 'production asks for strong secrets and refuses the insecure options of the file',
+    about: 'production requires strong secrets and rejects the insecure options of the configuration file',
     fallback: 'development'
   }),
-  RELAY_HOST: text('text', { about: 'address to listen on', fallback: '127.0.0.1' }),
-  RELAY_PORT: integer(0, 65535, { about: 'port to listen on; 0 takes a free one', fallback: 8100 }),
+  RELAY_HOST: text('text', { about: 'listen address', fallback: '127.0.0.1' }),
+  RELAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 8100 }),
   REALTIME_HMAC_SECRET: secret({
-    about: 'verifies relay tokens, as the text that it is; required, in production 64 hex characters',
+    about: 'verifies relay tokens; used as text, not hex-decoded; required, 64 hex characters in production',
     fallback: null
   }),
   REALTIME_API_KEY: secret({
-    about: 'key of the publish API; required, in production 64 hex characters',
+    about: 'key of the publish API; required, 64 hex characters in production',
     fallback: null
   }),
   REALTIME_HMAC_SECRET_PREVIOUS: secret({
-    about: 'a REALTIME_HMAC_SECRET that is being replaced: its tokens are still accepted',
+    about: 'the previous REALTIME_HMAC_SECRET during a rotation; its tokens are still accepted',
     fallback: null
   }),
   REALTIME_API_KEY_PREVIOUS: secret({
-    about: 'a REALTIME_API_KEY that is being replaced: it is still accepted',
+    about: 'the previous REALTIME_API_KEY during a rotation; still accepted',
     fallback: null
   }),
   RELAY_ALLOWED_ORIGINS: list('origin-pattern', {
-    about: 'pages that may connect; where empty, those on the same host; * alone allows all'
+    about: 'origins that may connect; if empty, only the origin of the same host; * alone allows all'
   }),
-  RELAY_CONFIG: text('text', { about: 'JSON file with namespaces, limits and client options', fallback: null }),
+  RELAY_CONFIG: text('text', {
+    about: 'path of the JSON file with namespaces, limits and client options',
+    fallback: null
+  }),
   RELAY_ADMIN_PASSWORD: secret({
-    about: "operators' password, in production at least 12 characters; without one there is no admin page",
+    about: "password of the operators' page, at least 12 characters in production; if unset, the page is disabled",
     fallback: null
   }),
   RELAY_ENGINE: oneOf(['memory', 'redis'], {
-    about: 'redis, with REDIS_URL, lets several relays act as one',
+    about: 'memory, or redis with REDIS_URL to run several relay nodes as one',
     fallback: 'memory'
   }),
   REDIS_URL: text('redis-urls', {
-    about: 'for RELAY_ENGINE=redis: one server, several that share the channels, or some of a Redis Cluster',
+    about: 'for RELAY_ENGINE=redis: one server, several servers that share the channels, or servers of a Redis Cluster',
     fallback: null
   }),
   RELAY_REDIS_PREFIX: text('redis-prefix', {
-    about: 'what all keys and channels in Redis begin with; relays with another one know nothing of each other',
+    about: 'prefix of all keys and channels in Redis; relays with different prefixes are independent of each other',
     fallback: 'gatehouse'
   }),
   RELAY_WORKERS: {
@@ -56,10 +59,10 @@ export const relaySettings = {
     rule: `${workers.rule}, or auto`,
     parse: (text: string) => (text === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : workers.parse(text))
   },
-  TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-For names the client' }),
-  METRICS_ALLOW: list('address-range', { about: 'who may read /metrics beside this machine itself' }),
+  TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-For header is trusted' }),
+  METRICS_ALLOW: list('address-range', { about: 'addresses that may read /metrics in addition to loopback' }),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    about: 'how much is logged',
+    about: 'minimum level of log lines',
     fallback: 'info'
   })
 }

@@ -314,7 +314,7 @@ export const runPrimary = async (parts: PrimaryParts): Promise<Address> => {
   const configure = async (): Promise<void> => {
     const reload = parts.reload(config)
     if (!reload.outcome.ok) {
-      log.error({ faults: reload.outcome.faults }, 'the new config is refused, the old one stays')
+      log.error({ faults: reload.outcome.faults }, 'config reload rejected')
       return
     }
     config = reload.outcome.config

@@ -138,9 +138,9 @@ t.test('a relay with workers whose file is read again', async (t) => {
   t.test('refuses one with a fault once, and goes on by the old rules', async (t) => {
     relay.configure('{')
     relay.program.signal('SIGHUP')
-    await relay.program.waitForLine('the new config is refused', PATIENCE_MS)
+    await relay.program.waitForLine('config reload rejected', PATIENCE_MS)
     t.equal(await refusals('seq:1'), 0)
-    t.equal(relay.program.stdout.split('the new config is refused').length, 2)
+    t.equal(relay.program.stdout.split('config reload rejected').length, 2)
   })
 
   t.test('starts no worker by the faulty one', async (t) => {

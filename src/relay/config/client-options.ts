@@ -1,0 +1,75 @@
+import { isOriginPattern } from '../../shared/origin-pattern.js'
+import type { ChannelRules, ClientOptions } from '../core/options.js'
+import type { ReportError } from './file.js'
+import { durationMs, type RelayConfigFile } from './schema.js'
+
+export type TokenSecrets = Pick<
+  ClientOptions,
+  'tokenHmacSecret' | 'tokenHmacSecretPrevious' | 'subscriptionTokenHmacSecret' | 'subscriptionTokenHmacSecretPrevious'
+>
+
+const SECOND_MS = 1000
+
+/** The client options of a configuration file, with defaults. */
+export const clientOptions = (
+  { client: file = {}, websocket = {} }: RelayConfigFile,
+  secrets: TokenSecrets,
+  namespaces: ChannelRules['namespaces'],
+  report: ReportError
+): ClientOptions => {
+  const personal = file.subscribe_to_user_personal_channel ?? {}
+  const options: ClientOptions = {
+    ...secrets,
+    insecure: file.insecure ?? false,
+    allowAnonymousConnectWithoutToken: file.allow_anonymous_connect_without_token ?? false,
+    tokenExpiryRequired: file.token?.expiry_required ?? true,
+    tokenAudience: file.token?.audience ?? null,
+    tokenIssuer: file.token?.issuer ?? null,
+    pingIntervalMs: durationMs(file.ping_interval ?? '25s'),
+    pongTimeoutMs: durationMs(file.pong_timeout ?? '8s'),
+    staleCloseDelayMs: durationMs(file.stale_close_delay ?? '10s'),
+    expiredCloseDelayMs: durationMs(file.expired_close_delay ?? '25s'),
+    expiredSubCloseDelayMs: durationMs(file.expired_sub_close_delay ?? '25s'),
+    queueMaxBytes: file.queue_max_size ?? 1024 * 1024,
+    channelLimit: file.channel_limit ?? 128,
+    userConnectionLimit: file.user_connection_limit ?? 0,
+    connectionLimit: file.connection_limit ?? 0,
+    connectionsPerAddress: file.connections_per_address ?? 0,
+    connectionRateLimit: file.connection_rate_limit ?? 0,
+    commandsPerSecond: file.commands_per_second ?? 0,
+    positionCheckDelayMs: durationMs(file.channel_position_check_delay ?? '40s'),
+    historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
+    recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,
+    messageSizeLimit: websocket.message_size_limit ?? 65_536,
+    userSubscribeToPersonal: personal.enabled ?? false,
+    personalChannelNamespace: personal.personal_channel_namespace ?? '',
+    includeConnectionTime: file.connect_include_server_time ?? false
+  }
+  checkTimes(options, report)
+  checkOrigins(file.allowed_origins ?? [], report)
+  const namespace = options.personalChannelNamespace
+  if (namespace !== '' && !namespaces.has(namespace))
+    report('client.subscribe_to_user_personal_channel.personal_channel_namespace', 'must be one of the namespaces')
+  return Object.freeze(options)
+}
+
+const checkTimes = (options: ClientOptions, report: ReportError): void => {
+  const { pingIntervalMs, pongTimeoutMs } = options
+  // The connect reply contains the interval in seconds.
+  if (pingIntervalMs === 0 || pingIntervalMs % SECOND_MS !== 0)
+    report('client.ping_interval', 'must be whole seconds, at least one')
+  else if (pongTimeoutMs >= pingIntervalMs) report('client.pong_timeout', 'must be shorter than client.ping_interval')
+  if (pongTimeoutMs === 0) report('client.pong_timeout', 'must be longer than 0')
+  if (options.staleCloseDelayMs === 0) report('client.stale_close_delay', 'must be longer than 0')
+  if (options.positionCheckDelayMs === 0) report('client.channel_position_check_delay', 'must be longer than 0')
+}
+
+const checkOrigins = (origins: readonly string[], report: ReportError): void => {
+  for (const [index, origin] of origins.entries()) {
+    if (!isOriginPattern(origin))
+      report(
+        `client.allowed_origins[${index}]`,
+        'must be an origin such as https://app.example.com or https://*.example.com, or *'
+      )
+  }
+}
