@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the secrets of docker-compose.yml, each once: what is there already stays as it is. Needs nothing but a shell.
+# Creates the secrets of docker-compose.yml. Existing files are not changed. Needs only a shell.
 set -eu
 
-# Compose mounts these files as they are, for users with other numbers than yours: everybody may read the files, and nobody
-# but you can enter the folder.
+# Compose mounts these files for users with other ids than yours. Therefore the files are readable by all, but only you can
+# enter the folder.
 folder=$(dirname "$0")/secrets
 umask 022
 mkdir -p "$folder"
@@ -28,7 +28,7 @@ keep grafana_password "$(random 16)"
 keep postgres_password "$(random 24)"
 keep redis_password "$(random 24)"
 
-# How the two are reached, made of their passwords.
+# Connection URLs, which contain the passwords.
 keep database_url "postgres://gatehouse:$(cat postgres_password)@postgres:5432/gatehouse"
 keep redis_url "redis://:$(cat redis_password)@redis:6379"
 keep redis_conf "requirepass $(cat redis_password)"
