@@ -16,17 +16,19 @@ import type { GatewayConfig } from './config.js'
 import { GatewayError, type GatewayErrorCode } from './errors.js'
 import { backendReachable, healthRoutes } from './health.js'
 import type { DatabaseHealth } from './health-database.js'
+import { MemoryLoginCounter } from './login-counter.js'
 import { backendMetrics, countRequests, GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
+import type { SessionExchange } from './oidc/exchange.js'
 import { apiAuth } from './plugins/api-auth.js'
 import { KnownPaths, MAX_URL_LENGTH, originForm, requireCanonicalPath } from './plugins/canonical-path.js'
 import { csrf } from './plugins/csrf.js'
 import { answerExpectation, answerUnreadable, errorSender, rejectTunnels } from './plugins/error-handling.js'
 import { expectContinue } from './plugins/expect-continue.js'
-import { rateLimit } from './plugins/login-limit.js'
+import { loginLimit } from './plugins/login-limit.js'
 import { answerWatch, logRequests } from './plugins/request-log.js'
 import { securityHeaders, securityHeaderTable } from './plugins/security-headers.js'
-import { type SessionExchange, sessionExchange } from './plugins/session-exchange.js'
+import { sessionExchange } from './plugins/session-exchange.js'
 import { endSlowClients, OpenReplies } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
 import { createForwarder } from './proxy/forward.js'
@@ -37,9 +39,9 @@ import { developmentRoutes } from './routes/development.js'
 import { routeTables } from './routes/index.js'
 import { metricsRoute } from './routes/metrics.js'
 import { mountRoutes } from './routes/mount.js'
+import { sessionRoutes } from './routes/session.js'
 import { SessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
-import { sessionRoutes } from './session/session-routes.js'
 
 export interface GatewayParts {
   readonly log: Logger
@@ -48,6 +50,8 @@ export interface GatewayParts {
   /** What provider sessions take for the time, in milliseconds since 1970. */
   readonly now?: () => number
   readonly monotonicMs?: () => number
+  /** For tests: how long a Redis command may take. */
+  readonly redisCommandTimeoutMs?: number
 }
 
 export interface Gateway {
@@ -59,7 +63,7 @@ export interface Gateway {
 /** What is not configured is not loaded either: libraries for services that nobody uses would be half of its memory. */
 export const buildGateway = async (
   config: GatewayConfig,
-  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs }: GatewayParts
+  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs, redisCommandTimeoutMs }: GatewayParts
 ): Promise<Gateway> => {
   const headerTable = securityHeaderTable(config.headers)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
@@ -72,8 +76,9 @@ export const buildGateway = async (
   const tokens = new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
   const csrfTokens = new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious)
   const cookies = new SessionCookies(config.cookies)
+  const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
   const metrics = new GatewayMetrics({
-    loginKeys: () => loginLimit.size,
+    loginKeys: () => loginCounter.size,
     inFlight: () => backend.capacity.inFlight,
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
@@ -90,6 +95,7 @@ export const buildGateway = async (
           tokens,
           now,
           monotonicMs,
+          redisCommandTimeoutMs,
           count: (result) => metrics.exchanged(result)
         })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
@@ -119,11 +125,11 @@ export const buildGateway = async (
   securityHeaders(app, headerTable)
   const paths = [...declaredPaths(routeTables), '/api/dev-login', ...API_DOCS_PATHS, ...OIDC_PATHS]
   requireCanonicalPath(app, new KnownPaths(paths))
-  const loginLimit = await rateLimit(app, config.loginLimit, log)
+  await loginLimit(app, { config: config.loginLimit, counter: loginCounter, log, redisCommandTimeoutMs })
   csrf(app, config.csrf, csrfTokens)
   apiAuth(app, { config: config.auth, tokens, audit })
   sessionExchange(app, provider ?? oidc?.exchange ?? null)
-  oidc?.watch(app)
+  oidc?.addSessionHook(app)
 
   app.setErrorHandler((error: FastifyError, _request, reply) => sendError(error, reply))
   // Every `/api/` path has a route for each method that is served, so these are paths outside `/api/`.
@@ -141,7 +147,7 @@ export const buildGateway = async (
   })
   apiDocs(app, config.apiDocs ? openApiDocument(routeTables, packageFile) : null)
   developmentRoutes(app, { cookies, tokens, key: developmentKey })
-  oidc?.mount(app)
+  oidc?.addRoutes(app)
   metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
   catchAll(app, config, backend, forward)
   if (config.webRoot !== null) await (await import('./static.js')).webRoot(app, config.webRoot)

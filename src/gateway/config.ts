@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
 import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
-import { oidcConfigOf, oidcFaults } from './oidc/config.js'
+import { oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -140,7 +140,7 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   const faults: string[] = []
   const values = readSettings(gatewaySettings, environment, faults)
   if (values.NODE_ENV === 'production') faults.push(...productionFaults(values, faults))
-  faults.push(...oidcFaults(values, (name) => isNamed(name, faults)))
+  faults.push(...oidcSettingErrors(values, (name) => isNamed(name, faults)))
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) faults.push('TRUST_PROXY must not trust every address')
   if (faults.length > 0) throw new SettingsFault(faults)
   return configOf(values)

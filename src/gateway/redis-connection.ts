@@ -7,62 +7,67 @@ const READY_TIMEOUT_MS = 3_000
 
 const OPTIONS = {
   connectTimeout: CONNECT_TIMEOUT_MS,
-  // Nobody waits for a reconnect: without a connection the command fails at once.
+  // Commands fail at once while there is no connection; they are not queued until a reconnect.
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   retryStrategy: (attempt: number) => Math.min(attempt * 100, 2_000)
 } as const
 
-export interface RedisLinkOptions {
+export interface RedisConnectionOptions {
   readonly url: string
   readonly log: Pick<Logger, 'info' | 'warn'>
-  /** What the log says of an outage, once at its beginning and once at its end. */
-  readonly saidWhenAway: string
-  readonly saidWhenBack: string
+  /** Logged once when an outage begins and once when it ends. */
+  readonly messages: { readonly down: string; readonly up: string }
+  /** For tests on a loaded machine, where a healthy Redis may respond late. */
+  readonly commandTimeoutMs?: number | undefined
 }
 
-/** A connection to Redis for what goes on without it: a Redis that is away or hangs holds nobody up for long. */
-export class RedisLink {
+/** A Redis connection for features with a local fallback: commands fail within half a second and never block requests. */
+export class RedisConnection {
   readonly redis: Redis
-  readonly #options: RedisLinkOptions
-  #away = false
+  readonly #options: RedisConnectionOptions
+  #isDown = false
 
-  constructor(options: RedisLinkOptions) {
+  constructor(options: RedisConnectionOptions) {
     this.#options = options
-    this.redis = quiet(new Redis(options.url, { ...OPTIONS, commandTimeout: COMMAND_TIMEOUT_MS }))
+    const commandTimeout = options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS
+    this.redis = ignoreErrors(new Redis(options.url, { ...OPTIONS, commandTimeout }))
   }
 
-  /** A second connection, for one that listens can do nothing else. */
-  subscriber(): Redis {
-    return quiet(new Redis(this.#options.url, { ...OPTIONS, autoResubscribe: false }))
+  /** A second connection: one in subscriber mode accepts no other commands. */
+  newSubscriber(): Redis {
+    return ignoreErrors(new Redis(this.#options.url, { ...OPTIONS, autoResubscribe: false }))
   }
 
   get isUp(): boolean {
     return this.redis.status === 'ready'
   }
 
-  /** Resolves when Redis is there or has turned out to be away. */
+  /** Resolves when Redis is connected or known to be unavailable. */
   async ready(): Promise<void> {
     if (!this.isUp) {
       await new Promise<unknown>((resolve) => {
         this.redis.once('ready', resolve)
         this.redis.once('close', resolve)
-        // While Redis loads its data it is neither, for minutes perhaps.
+        // A Redis that is loading its data emits neither event, possibly for minutes.
         setTimeout(resolve, READY_TIMEOUT_MS).unref()
       })
     }
-    this.#tell(!this.isUp)
+    this.#logChange(!this.isUp)
   }
 
-  /** What the command says, or something else where Redis does not answer. */
-  async orElse<Result, Other>(command: (redis: Redis) => Promise<Result>, other: Other): Promise<Result | Other> {
+  /** The result of the command, or the fallback if Redis fails or does not respond in time. */
+  async run<Result, Fallback>(
+    command: (redis: Redis) => Promise<Result>,
+    fallback: Fallback
+  ): Promise<Result | Fallback> {
     try {
       const result = await command(this.redis)
-      this.#tell(false)
+      this.#logChange(false)
       return result
     } catch (error) {
-      this.#tell(true, error)
-      return other
+      this.#logChange(true, error)
+      return fallback
     }
   }
 
@@ -70,14 +75,14 @@ export class RedisLink {
     this.redis.disconnect()
   }
 
-  #tell(away: boolean, error?: unknown): void {
-    if (away === this.#away) return
-    this.#away = away
-    const { log, saidWhenAway, saidWhenBack } = this.#options
-    if (away) log.warn({ err: error }, saidWhenAway)
-    else log.info(saidWhenBack)
+  #logChange(isDown: boolean, error?: unknown): void {
+    if (isDown === this.#isDown) return
+    this.#isDown = isDown
+    const { log, messages } = this.#options
+    if (isDown) log.warn({ err: error }, messages.down)
+    else log.info(messages.up)
   }
 }
 
-/** ioredis complains at every attempt to reconnect; the outage itself is told where a command meets it. */
-const quiet = (redis: Redis): Redis => redis.on('error', () => undefined)
+/** ioredis emits an error for every failed reconnect; outages are logged where a command fails. */
+const ignoreErrors = (redis: Redis): Redis => redis.on('error', () => undefined)

@@ -5,7 +5,7 @@ import { normalAddress } from '../shared/address.js'
 import type { AppClaims } from '../shared/app-token.js'
 import { hasTooManyHeaderLines } from '../shared/header-lines.js'
 import { GatewayError, type GatewayErrorCode } from './errors.js'
-import type { SessionCookie } from './session/app-session.js'
+import type { SessionCookie } from './session/credentials.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -58,7 +58,7 @@ t.test('with an identity provider', async (t) => {
     await page.goto('/login')
     await startAtProvider(page)
     await pick(page, 'nobody')
-    await page.getByRole('heading', { name: 'There is no account for you here' }).waitFor()
+    await page.getByRole('heading', { name: 'You do not have an account here' }).waitFor()
     t.match(await page.textContent('main'), 'nobody@example.com')
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.waitForURL('**/login**')

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
-import { canonicalPath, KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
+import { KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
 import { backendRequestHeaders } from '../../src/gateway/proxy/request-headers.js'
+import { canonicalPath } from '../../src/gateway/request-path.js'
 import { routeTables } from '../../src/gateway/routes/index.js'
 
 // Where cost grows with the product of two lengths that a client chooses, it is hundreds of times as high.

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { accessOf } from '../../src/gateway/access.js'
-import { canonicalPath, KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
+import { KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
+import { canonicalPath } from '../../src/gateway/request-path.js'
 import { couldBeStrict } from '../helper/path-decoders.js'
 import { checkProperty } from '../helper/property.js'
 

@@ -34,8 +34,8 @@ t.test('with API_SECRET_PREVIOUS', async (t) => {
     t.equal(await post(new CsrfTokens(OTHER).issue()), 403)
     const issued = JSON.parse((await gateway.send('/api/auth/csrf-token')).body).csrfToken
     t.equal(await post(issued), 200)
-    t.ok(new CsrfTokens(API_SECRET).isGood(issued))
-    t.notOk(new CsrfTokens(PREVIOUS).isGood(issued))
+    t.ok(new CsrfTokens(API_SECRET).isValid(issued))
+    t.notOk(new CsrfTokens(PREVIOUS).isValid(issued))
   })
 })
 

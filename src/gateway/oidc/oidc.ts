@@ -1,28 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
-import type { SessionExchange } from '../plugins/session-exchange.js'
 import type { Backend } from '../proxy/backend.js'
 import type { SessionCookies } from '../session/app-session.js'
-import { discover, ProviderDiscovery } from './client.js'
-import type { OidcConfig } from './config.js'
-import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_PATH, LOGOUT_PATH } from './config.js'
-import type { ExchangeResult } from './exchange.js'
-import { accountLogin, ProviderExchange } from './exchange.js'
-import {
-  backChannelLogout,
-  callbackHandler,
-  LoginTransactions,
-  loginHandler,
-  logoutHandler,
-  MAX_TICKET_CHARACTERS,
-  pageLogout,
-  sessionReplaced
-} from './routes.js'
-import { ProviderSessions, Sealer, watchProviderSessions } from './session.js'
-import { LocalSessionMemory, type SessionMemory } from './session-memory.js'
+import { sessionCookie } from '../session/credentials.js'
+import { accountLogin } from './account-login.js'
+import { addBackChannelLogout } from './back-channel.js'
+import { discoverProvider, ProviderDiscovery } from './client.js'
+import { CALLBACK_PATH, LOGIN_PATH, LOGOUT_PATH, type OidcConfig } from './config.js'
+import { type ExchangeResult, type SessionExchange, TokenExchange } from './exchange.js'
+import { Sealer } from './sealer.js'
+import { isFromProvider, ProviderSessions } from './session.js'
+import { MemorySessionStore, type SessionStore } from './session-store.js'
+import { callbackHandler, LoginTransactions, loginHandler } from './sign-in.js'
+import { logoutHandler, MAX_TICKET_CHARACTERS, pageLogout, sessionReplaced } from './sign-out.js'
 
-export interface OidcParts {
+export interface OidcOptions {
   readonly config: OidcConfig
   readonly cookieConfig: { readonly secure: boolean }
   readonly log: Logger
@@ -32,75 +25,118 @@ export interface OidcParts {
   readonly count: (result: ExchangeResult) => void
   readonly now: () => number
   readonly monotonicMs: () => number
+  readonly redisCommandTimeoutMs?: number | undefined
 }
 
-/** Signing in through an identity provider, as the app uses it. */
+/** Sign-in through an identity provider, as the app uses it. */
 export interface Oidc {
   readonly exchange: SessionExchange
-  /** Hooks that come after the exchange. */
-  watch(app: FastifyInstance): void
-  mount(app: FastifyInstance): void
-  /** What the logout of pages does besides. */
-  logout(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** Somebody has signed in with a password. */
-  replaced(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Registers the hook that ends revoked sessions. It runs after the exchange. */
+  addSessionHook(app: FastifyInstance): void
+  addRoutes(app: FastifyInstance): void
+  /** The provider's part of `POST /api/auth/logout`. */
+  onLogout(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Ends the provider session of a browser that has signed in with a password. */
+  onPasswordLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
-/** Larger than the tokens of any provider; none of it is in a cookie. */
+/** Larger than any provider's tokens. Shared state is not stored in cookies. */
 const MAX_SHARED_CHARACTERS = 256 * 1024
 
-export const openOidc = async (parts: OidcParts): Promise<Oidc> => {
-  const { config, cookieConfig, log, now } = parts
-  const sealer = (purpose: string, maxCharacters?: number): Sealer =>
-    new Sealer({ secrets: config.sessionSecrets, purpose, now, ...(maxCharacters !== undefined && { maxCharacters }) })
+export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
+  const { config, cookieConfig, log, now, cookies } = options
+  const { groupsClaim, sessionSecrets } = config
+  const newSealer = (purpose: string, maxCharacters?: number): Sealer =>
+    new Sealer({ secrets: sessionSecrets, purpose, now, ...(maxCharacters !== undefined && { maxCharacters }) })
 
-  const memory = await openMemory(config, sealer('oidc shared', MAX_SHARED_CHARACTERS), parts)
-  const discovery = new ProviderDiscovery(() => discover(config), log)
-  const sessions = new ProviderSessions({ sealer: sealer('oidc session'), cookies: cookieConfig, now })
-  const transactions = new LoginTransactions({ sealer: sealer('oidc login'), cookies: cookieConfig, now })
-  const exchange = new ProviderExchange({
-    ...parts,
-    ask: accountLogin({ backend: parts.backend, exchangeSecret: config.exchangeSecret, now }),
+  const store = await openSessionStore(options, newSealer('oidc shared', MAX_SHARED_CHARACTERS))
+  const discovery = new ProviderDiscovery(() => discoverProvider(config), log)
+  const sessions = new ProviderSessions({ sealer: newSealer('oidc session'), cookies: cookieConfig, now })
+  const transactions = new LoginTransactions({ sealer: newSealer('oidc login'), cookies: cookieConfig, now })
+  const exchange = new TokenExchange({
+    ...options,
+    accountLogin: accountLogin({ backend: options.backend, exchangeSecret: config.exchangeSecret, now }),
     sessions,
-    memory,
+    store,
     discovery,
-    groupsClaim: config.groupsClaim,
-    secret: config.sessionSecrets[0] as string
+    groupsClaim,
+    secret: sessionSecrets[0] ?? ''
   })
-  const signIn = { log, discovery, transactions, sessions, memory, exchange, groupsClaim: config.groupsClaim }
-  const tickets = sealer('oidc logout', MAX_TICKET_CHARACTERS)
-  const signOut = { log, cookies: parts.cookies, sessions, memory, discovery, tickets }
+  const signIn = { log, discovery, transactions, sessions, store, exchange, groupsClaim }
+  const tickets = newSealer('oidc logout', MAX_TICKET_CHARACTERS)
+  const signOut = { log, cookies, sessions, store, discovery, tickets }
   discovery.start()
 
   return {
     exchange,
-    watch: (app) => watchProviderSessions(app, { sessions, memory, cookies: parts.cookies, log }),
-    mount(app) {
+    addSessionHook: (app) => addSessionHook(app, { sessions, store, cookies, log }),
+    addRoutes(app) {
       app.get(LOGIN_PATH, loginHandler(signIn))
       app.get(CALLBACK_PATH, callbackHandler(signIn))
       app.get(LOGOUT_PATH, logoutHandler(signOut))
-      // Alone, a gateway could not tell the one that the browser asks next.
-      if (config.redisUrl !== null) backChannelLogout(app, BACK_CHANNEL_PATH, { log, config, discovery, memory })
+      // Without Redis, other gateways behind the same address could not be notified of the logout.
+      if (config.redisUrl !== null) addBackChannelLogout(app, { log, config, discovery, store })
       app.addHook('onClose', async () => {
         discovery.close()
-        memory.close()
+        store.close()
       })
     },
-    logout: pageLogout(signOut),
-    replaced: sessionReplaced(signOut)
+    onLogout: pageLogout(signOut),
+    onPasswordLogin: sessionReplaced(signOut)
   }
 }
 
-const openMemory = async (
-  config: OidcConfig,
-  sealer: Sealer,
-  { log, now, monotonicMs }: OidcParts
-): Promise<SessionMemory> => {
-  const local = new LocalSessionMemory(now, monotonicMs)
+const openSessionStore = async (
+  { config, log, now, monotonicMs, redisCommandTimeoutMs }: OidcOptions,
+  sealer: Sealer
+): Promise<SessionStore> => {
+  const local = new MemorySessionStore(now, monotonicMs)
   if (config.redisUrl === null) return local
   const realm = JSON.stringify([config.issuer, config.clientId])
-  const { RedisSessionMemory } = await import('./cluster.js')
-  const shared = new RedisSessionMemory({ url: config.redisUrl, realm, local, sealer, log, now })
+  const { RedisSessionStore } = await import('./cluster.js')
+  const shared = new RedisSessionStore({
+    url: config.redisUrl,
+    realm,
+    local,
+    sealer,
+    log,
+    now,
+    commandTimeoutMs: redisCommandTimeoutMs
+  })
   await shared.ready()
   return shared
+}
+
+interface SessionHookOptions {
+  readonly sessions: ProviderSessions
+  readonly store: SessionStore
+  readonly cookies: SessionCookies
+  readonly log: Logger
+}
+
+/**
+ * For browsers that have an app session: each request extends the provider session, and a revoked provider session ends
+ * the app session that came from it.
+ */
+const addSessionHook = (app: FastifyInstance, { sessions, store, cookies, log }: SessionHookOptions): void => {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (sessionCookie(request).kind === 'absent' || !sessions.hasCookie(request)) done()
+    else checkSession(request, reply).then(() => done(), done)
+  })
+
+  const checkSession = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const session = await sessions.read(request)
+    if (session === null) return sessions.clear(reply)
+    if (!store.isRevoked(session)) return sessions.renew(request, reply)
+    log.info({ requestId: request.id, subject: session.subject }, 'request with revoked provider session')
+    sessions.clear(reply)
+    if (isFromProvider(request)) endAppSession(request, reply)
+  }
+
+  /** The request continues without a token. */
+  const endAppSession = (request: FastifyRequest, reply: FastifyReply): void => {
+    cookies.clear(reply)
+    request.sessionCookie = { kind: 'unusable' }
+    request.auth = null
+  }
 }

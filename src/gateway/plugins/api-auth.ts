@@ -5,7 +5,7 @@ import { type Access, accessOf, isApiPath, MUTATING_METHODS } from '../access.js
 import type { AuditLog } from '../audit.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
-import { sessionCookie } from '../session/app-session.js'
+import { sessionCookie } from '../session/credentials.js'
 import { withoutPathSecret } from './request-log.js'
 
 export interface ApiAuthParts {

@@ -3,45 +3,13 @@ import type { FastifyInstance } from 'fastify'
 import { isApiPath, SERVED_METHODS, STRICT_AREAS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { HOST } from '../request-context.js'
+import { canonicalPath } from '../request-path.js'
 
 // Rules, router, forwarder and backend must all see the same path. They parse it separately, so a path that two parsers
 // could read differently is refused, never repaired: a repaired path is a second string that somebody forgets to use.
 
 /** Longer request targets are refused as such. */
 export const MAX_URL_LENGTH = 8192
-
-// One reading only: no empty segment, no `;`, no backslash, nothing that a URL parser would encode or drop.
-const UNENCODED_PATH = /^(?:\/[A-Za-z0-9\-._~!$&'()*+,=:@]+)*\/?$/
-const ENCODED_PATH = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@]|%[0-9A-Fa-f]{2})+)*\/?$/
-const DOT_SEGMENT = /\/\.{1,2}(?:\/|$)/
-
-// Percent-encoded, these are either needless (letters, digits, `-._~`: an equal spelling exists) or mean something to
-// whoever decodes before splitting.
-const NEVER_ENCODED = /%(?:[01][0-9a-f]|7f|2[35def]|3[0-9bf]|[46][1-9a-f]|[57][0-9a]|5c|5f|7e)/i
-
-// What a decoder that also folds Unicode could make of a look-alike: a slash, a dot, a percent sign, a control character.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const SEPARATOR_LIKE = /[/\\.;%?#\u0000-\u001f\u007f-\u009f\u2028\u2029]/
-
-/** The path of a request target if it has exactly one reading, else null. The query is not looked at. */
-export const canonicalPath = (target: string): string | null => {
-  const query = target.indexOf('?')
-  const path = query === -1 ? target : target.slice(0, query)
-  if (path === '' || DOT_SEGMENT.test(path)) return null
-  if (UNENCODED_PATH.test(path)) return path
-  return ENCODED_PATH.test(path) && !NEVER_ENCODED.test(path) && hasOneDecoding(path) ? path : null
-}
-
-const hasOneDecoding = (path: string): boolean => {
-  const encodedParts = path.match(/(?:%[0-9A-Fa-f]{2})+/g) ?? []
-  try {
-    if (encodedParts.some((part) => SEPARATOR_LIKE.test(decodeURIComponent(part).normalize('NFKC')))) return false
-  } catch {
-    // Not UTF-8: every decoder makes something else of it.
-    return false
-  }
-  return new URL(path, 'http://host').pathname === path
-}
 
 /** Declared and strict paths as a tree of segments. */
 interface PathNode {

@@ -38,7 +38,7 @@ export const csrf = (app: FastifyInstance, config: GatewayConfig['csrf'], tokens
     const header = headers['x-csrf-token']
     // Two empty values are equal, and prove nothing.
     if (!cookie || another !== undefined || typeof header !== 'string' || !sameSecret(cookie, header)) return false
-    return !config.signed || tokens.isGood(cookie)
+    return !config.signed || tokens.isValid(cookie)
   }
 }
 

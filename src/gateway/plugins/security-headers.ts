@@ -3,7 +3,7 @@ import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
 import { SCRIPT, STYLE } from '../api-docs/page-assets.js'
 import type { GatewayConfig } from '../config.js'
-import { OIDC_PAGE_STYLE } from '../oidc/pages.js'
+import { OIDC_PAGE_STYLE } from '../oidc/navigation.js'
 
 /**
  * First: whatever happens to the request later, its answer carries these. They are added when an answer leaves; to those of

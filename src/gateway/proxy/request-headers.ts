@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { browserHost, browserProtocol } from '../request-context.js'
-import { forwardedAuthorization } from '../session/app-session.js'
+import { forwardedAuthorization } from '../session/credentials.js'
 import { jsonMediaType } from './json-body.js'
 
 // Headers of one connection, not of the message (RFC 9110, 7.6.1).

@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
 import { GatewayError } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
-import type { SessionCookies } from '../session/app-session.js'
-import { sessionCookie, sessionOf } from '../session/app-session.js'
+import { readLoginResponse, type SessionCookies } from '../session/app-session.js'
+import { sessionCookie } from '../session/credentials.js'
 import { rejectedRoute } from './mount.js'
 
 const LIFETIME_SECONDS = 8 * 60 * 60
@@ -34,7 +34,7 @@ export const developmentRoutes = (app: FastifyInstance, { cookies, tokens, key }
     const user = { ...STUB_USER, ...emailIn(request.body) }
     const token = createAppToken(user, key, { format: 'jwt', lifetimeSeconds: LIFETIME_SECONDS })
     const answer = { success: true, data: { token, user, expiresIn: LIFETIME_SECONDS } }
-    const session = sessionOf(answer, Date.now())
+    const { session } = readLoginResponse(answer, Date.now())
     if (session !== null) cookies.set(reply, session)
     return reply.header('cache-control', 'no-store').send(answer)
   }

@@ -5,8 +5,8 @@ const LIFETIME_SECONDS = 24 * 60 * 60
 const SHAPE = /^v1\.[A-Za-z0-9_-]{32}\.([0-9a-z]{1,11})\.[A-Za-z0-9_-]{43}$/
 
 /**
- * CSRF tokens: random, dated and signed. The key comes from the secret that all instances share, so a token that one
- * issued is good at every other, and after a restart.
+ * CSRF tokens: random, timestamped and signed. The key is derived from the secret that all instances share, so a token is
+ * valid at every instance and after a restart.
  */
 export class CsrfTokens {
   readonly lifetimeSeconds = LIFETIME_SECONDS
@@ -14,7 +14,7 @@ export class CsrfTokens {
   readonly #previousKey: Uint8Array | null
   readonly #now: () => number
 
-  /** Tokens of the previous secret are still good; none is issued with it. */
+  /** Tokens signed with the previous secret are accepted, but not issued. */
   constructor(apiSecret: string, now: () => number = Date.now, previousSecret: string | null = null) {
     this.#key = tokenKey(apiSecret)
     this.#previousKey = previousSecret === null ? null : tokenKey(previousSecret)
@@ -26,11 +26,11 @@ export class CsrfTokens {
     return `${unsigned}.${signature(unsigned, this.#key)}`
   }
 
-  /** Issued by this service, and not too long ago. */
-  isGood(token: string): boolean {
+  /** Whether the token was issued by this service and has not expired. */
+  isValid(token: string): boolean {
     const issuedAt = Number.parseInt(SHAPE.exec(token)?.[1] ?? '', 36)
     const age = this.#nowSeconds() - issuedAt
-    // Another instance's clock may be a little ahead.
+    // The clock of another instance may be slightly ahead.
     if (!(age > -60 && age < LIFETIME_SECONDS)) return false
     const end = token.lastIndexOf('.')
     const [unsigned, given] = [token.slice(0, end), token.slice(end + 1)]

@@ -65,7 +65,7 @@ t.test('a callback is refused', async (t) => {
     const victim = visitorOf(gateway)
     const page = await victim.request(callback)
     refusedOn(t, victim, page, 400)
-    t.match(page.body, /not begun here/)
+    t.match(page.body, /not started here/)
     t.same(gateway.backend.requests, [])
   })
 
@@ -83,7 +83,7 @@ t.test('a callback is refused', async (t) => {
     await visitor.request(callback)
     const page = await visitor.request(callback)
     t.equal(page.status, 400)
-    t.match(page.body, /not begun here/)
+    t.match(page.body, /not started here/)
   })
 
   t.test('when it is replayed with the cookies it came with: the provider redeems a code once', async (t) => {
@@ -94,7 +94,7 @@ t.test('a callback is refused', async (t) => {
     const thief = visitorOf(gateway)
     const page = await thief.request(callback, { headers: { cookie } })
     refusedOn(t, thief, page, 400)
-    t.match(page.body, /used already/)
+    t.match(page.body, /already been used/)
   })
 
   t.test('when its cookie was planted beside the right one', async (t) => {
@@ -114,7 +114,7 @@ t.test('a callback is refused', async (t) => {
     t.match(cookie, /^__Host-/)
     const page = await visitor.request(callback, { headers: { cookie: `\u00a0${cookie}` } })
     refusedOn(t, visitor, page, 400)
-    t.match(page.body, /not begun here/)
+    t.match(page.body, /not started here/)
   })
 
   t.test('with a page whose style CSP_INLINE=refuse allows', async (t) => {
@@ -214,8 +214,8 @@ t.test('what a provider answers is refused', async (t) => {
       refusedOn(t, visitor, await signIn(visitor, 'ada'), 400)
       t.same(gateway.backend.requests, [], 'the backend was not asked')
       t.match(
-        gateway.logs.find(({ msg }) => msg === 'a sign-in failed'),
-        { level: 40, fault: 'unverified' }
+        gateway.logs.find(({ msg }) => msg === 'sign-in failed'),
+        { level: 40, kind: 'unverified' }
       )
     })
   }
@@ -272,8 +272,8 @@ t.test('an error of the provider', async (t) => {
     ['login_required', 403, /not granted/],
     ['server_error', 503, /cannot be reached/],
     ['temporarily_unavailable', 503, /cannot be reached/],
-    ['invalid_scope', 502, /how the two are set up/],
-    ['<script>alert(1)</script>', 502, /how the two are set up/]
+    ['invalid_scope', 502, /configuration error/],
+    ['<script>alert(1)</script>', 502, /configuration error/]
   ]
   for (const [error, status, text] of ERRORS) {
     t.test(`${error} ends on a page`, async (t) => {

@@ -37,16 +37,16 @@ t.test('groups', async (t) => {
     const many = Array.from({ length: 300 }, (_, index) => `group-${index}`)
     const result = identityOf({ ...ADA, groups: many }, 'groups')
     t.equal(result.identity?.groups.length, 100)
-    t.equal(result.groupsCut, 200)
+    t.equal(result.droppedGroups, 200)
     const long = Array.from({ length: 50 }, (_, index) => `${index}${'ü'.repeat(100)}`)
-    const { identity, groupsCut } = identityOf({ ...ADA, groups: long }, 'groups')
+    const { identity, droppedGroups } = identityOf({ ...ADA, groups: long }, 'groups')
     t.ok(Buffer.byteLength(JSON.stringify(identity)) <= 2700)
-    t.equal(groupsCut + (identity?.groups.length ?? 0), 50)
+    t.equal(droppedGroups + (identity?.groups.length ?? 0), 50)
   })
 })
 
 t.test('somebody', async (t) => {
-  const CASES: readonly (readonly [claims: object, fault: string | null, why: string])[] = [
+  const CASES: readonly (readonly [claims: object, error: string | null, why: string])[] = [
     [ADA, null, 'with an address'],
     [{ ...ADA, email_verified: true }, null, 'with a confirmed address'],
     [{ ...ADA, email: undefined }, 'no-email', 'without an address'],
@@ -65,9 +65,9 @@ t.test('somebody', async (t) => {
     [{ ...ADA, sub: 7 }, 'no-subject', 'with a number for a name'],
     [{ ...ADA, sub: 'a'.repeat(256) }, 'no-subject', 'with a name that no provider may give']
   ]
-  for (const [claims, fault, why] of CASES) {
-    t.test(`${why} is ${fault ?? 'known'}`, async (t) => {
-      t.equal(identityOf(claims as Record<string, unknown>, 'groups').fault, fault)
+  for (const [claims, error, why] of CASES) {
+    t.test(`${why} is ${error ?? 'known'}`, async (t) => {
+      t.equal(identityOf(claims as Record<string, unknown>, 'groups').error, error)
     })
   }
 

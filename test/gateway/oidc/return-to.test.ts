@@ -1,5 +1,5 @@
 import t from 'tap'
-import { returnPath } from '../../../src/gateway/oidc/routes.js'
+import { returnPath } from '../../../src/gateway/oidc/sign-in.js'
 import { APP, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
 
 const PLACES = [

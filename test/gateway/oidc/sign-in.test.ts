@@ -135,7 +135,7 @@ t.test('signing in', async (t) => {
     t.ok((visitor.cookie(APP_HOST, 'oidc_session') ?? '').length < 4000)
     t.ok(visitor.cookie(APP_HOST, 'auth_token'))
 
-    t.ok(gateway.logs.some(({ msg }) => msg === 'groups do not fit into the session'))
+    t.ok(gateway.logs.some(({ msg }) => msg === 'groups exceed session cookie size'))
   })
 
   t.test('asks the userinfo endpoint where the ID token is thin', async (t) => {
@@ -168,7 +168,7 @@ t.test('signing in', async (t) => {
 
 t.test('somebody whom the provider gives no usable address', async (t) => {
   const CASES: readonly (readonly [claims: object, text: RegExp])[] = [
-    [{ name: 'Nemo' }, /did not tell us your email address/],
+    [{ name: 'Nemo' }, /did not send your email address/],
     [{ name: 'Mallory', email: 'ada@example.com', email_verified: false }, /not confirmed/]
   ]
   for (const [claims, text] of CASES) {

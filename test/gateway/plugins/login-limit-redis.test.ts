@@ -7,8 +7,8 @@ import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import type { Answer } from '../../helper/http.js'
 import { startRedis } from '../../helper/redis.js'
 
-const AWAY = /^Redis is away\b/
-const BACK = /^Redis is back\b/
+const AWAY = /^Redis unavailable\b/
+const BACK = /^Redis available\b/
 
 const startWith = (t: Test, redisUrl: string): Promise<TestGateway> =>
   startGateway(t, { env: { REDIS_URL: redisUrl, TRUST_PROXY: 'loopback' } })

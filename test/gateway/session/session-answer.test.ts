@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { AuthUserSchema } from '../../../schemas/session.js'
-import { sessionOf } from '../../../src/gateway/session/app-session.js'
+import { readLoginResponse } from '../../../src/gateway/session/app-session.js'
 import { createAppToken } from '../../../src/shared/app-token.js'
 
 const NOW = Date.parse('2026-05-04T12:00:00.500Z')
@@ -18,13 +18,13 @@ const OPAQUE = 'opaque-token'
 const unsigned = (claims: unknown): string => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
 
 const session = (data: Readonly<Record<string, unknown>> = {}) =>
-  sessionOf({ success: true, data: { token: OPAQUE, user: {}, expiresIn: 60, ...data } }, NOW)
+  readLoginResponse({ success: true, data: { token: OPAQUE, user: {}, expiresIn: 60, ...data } }, NOW).session
 
 t.test('a login answer', async (t) => {
   t.test('is a session', async (t) => {
     const token = tokenFrom(NOW, 'jwt')
     const user = { userId: 7, email: 'ada@example.com', displayName: 'Ada Example', role: 'admin', permissions: ['a'] }
-    t.strictSame(sessionOf({ success: true, data: { token, user, expiresIn: 60 } }, NOW), {
+    t.strictSame(readLoginResponse({ success: true, data: { token, user, expiresIn: 60 } }, NOW).session, {
       token,
       user: { userId: 7, email: 'ada@example.com', displayName: 'Ada Example', role: 'admin' },
       permissions: ['a'],
@@ -53,7 +53,7 @@ t.test('a login answer', async (t) => {
   ]
   for (const [what, answer] of answers) {
     t.test(`is no session where it is ${what}`, async (t) => {
-      t.equal(sessionOf(answer, NOW), null)
+      t.equal(readLoginResponse(answer, NOW).session, null)
     })
   }
 })

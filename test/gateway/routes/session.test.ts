@@ -306,7 +306,7 @@ t.test('the token of a login', async (t) => {
       t.equal(answer.status, 200)
       t.equal(answer.body, body)
       t.equal(cookiesOf(answer).size, fits ? 6 : 0)
-      t.match(logged(gateway, ERROR)[0]?.msg, fits ? /API_SECRET/ : /does not fit into a cookie/)
+      t.match(logged(gateway, ERROR)[0]?.msg, fits ? /API_SECRET/ : /too large for a cookie/)
     })
   }
 
@@ -411,7 +411,7 @@ t.test('permissions', async (t) => {
         maxAge: 0,
         attributes: 'Path=/; Secure; SameSite=Lax'
       })
-      t.match(logged(gateway, WARN), [{ msg: 'permissions do not fit into a cookie', permissions: permissions.length }])
+      t.match(logged(gateway, WARN), [{ msg: 'permissions too large for a cookie', permissions: permissions.length }])
       t.equal(logged(gateway, WARN).length, 1)
     })
   }
@@ -754,7 +754,7 @@ const endsAlone = (t: Test, gateway: TestGateway, answer: Answer): void => {
   t.strictSame(JSON.parse(answer.body), { success: true })
   t.strictSame(answer.headers['set-cookie']?.toSorted(), cleared('Path=/; Secure; SameSite=Lax'))
   t.equal(answer.headers['cache-control'], 'no-store')
-  t.match(logged(gateway, WARN), [{ msg: 'the backend was not told of a logout', requestId: String }])
+  t.match(logged(gateway, WARN), [{ msg: 'backend logout failed', requestId: String }])
 }
 
 t.test('POST /api/auth/logout', async (t) => {

@@ -9,15 +9,20 @@ import { type BackendResponse, createBackendCall } from '../proxy/backend-call.j
 import { isNoContent } from '../proxy/forward.js'
 import { headersObject } from '../proxy/response-headers.js'
 import { isClosed } from '../request-context.js'
-import type { LocalHandler } from '../routes/mount.js'
-import type { SessionCookies } from './app-session.js'
-import { isRefusal, readLoginAnswer, type Session, startSession } from './app-session.js'
-import { cookieOptions, cookieValues, setCookie } from './cookies.js'
-import type { CsrfTokens } from './csrf-tokens.js'
+import {
+  type AppSession,
+  isRejectedLogin,
+  readLoginResponse,
+  type SessionCookies,
+  startSession
+} from '../session/app-session.js'
+import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
+import type { CsrfTokens } from '../session/csrf-tokens.js'
+import type { LocalHandler } from './mount.js'
 
-type ProviderStep = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+type ProviderHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-export interface SessionRouteParts {
+export interface SessionRouteOptions {
   readonly config: GatewayConfig
   readonly log: Logger
   readonly backend: Backend
@@ -25,43 +30,44 @@ export interface SessionRouteParts {
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
-  /** Whose sessions end with a logout too, and where somebody signs in with a password in their place. */
-  readonly provider: Record<'logout' | 'replaced', ProviderStep> | null
+  /** Ends provider sessions at a logout, and at a password login that replaces them. */
+  readonly provider: Record<'onLogout' | 'onPasswordLogin', ProviderHook> | null
 }
 
-/** The routes of `/api/auth/` that are more than forwarded, because they make and end sessions. */
-export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, LocalHandler> => {
-  const { backend, metrics, config } = parts
-  const ask = createBackendCall({ backend, metrics, publicHost: config.publicHost })
+/** The handlers of the `/api/auth/` routes that start and end sessions. */
+export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string, LocalHandler> => {
+  const { backend, metrics, config } = options
+  const callBackend = createBackendCall({ backend, metrics, publicHost: config.publicHost })
 
   const login: LocalHandler = async (request, reply, body) => {
     rejectExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
-    const answer = await ask(reply, body)
-    const session = isSuccess(answer) ? sessionIn(answer, request) : null
-    if (session !== null && startSession(parts, reply, session)) await parts.provider?.replaced(request, reply)
+    const response = await callBackend(reply, body)
+    const session = isSuccess(response) ? sessionIn(response, request) : null
+    if (session !== null && startSession(options, reply, session))
+      await options.provider?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
-    return passOn(reply, omit ? { ...answer, body: withoutToken(answer.body) } : answer)
+    return passOn(reply, omit ? { ...response, body: withoutToken(response.body) } : response)
   }
 
-  const sessionIn = (answer: BackendResponse, { id: requestId }: FastifyRequest): Session | null => {
-    const json = jsonOf(answer)
-    const { session, missing } = readLoginAnswer(json, Date.now())
-    // A backend may refuse a login with status 200.
-    if (session === null && !isRefusal(json))
-      parts.log.warn({ requestId, status: answer.status, missing }, 'login response without a session')
+  const sessionIn = (response: BackendResponse, { id: requestId }: FastifyRequest): AppSession | null => {
+    const json = jsonOf(response)
+    const { session, missing } = readLoginResponse(json, Date.now())
+    // A backend may reject a login with status 200.
+    if (session === null && !isRejectedLogin(json))
+      options.log.warn({ requestId, status: response.status, missing }, 'login response without a session')
     return session
   }
 
   const logout: LocalHandler = async (request, reply, body) => {
-    // Signed out here whatever the backend says, or whether it says anything.
-    parts.cookies.clear(reply)
+    // The browser is signed out even if the backend fails.
+    options.cookies.clear(reply)
     reply.header('cache-control', 'no-store')
-    await parts.provider?.logout(request, reply)
+    await options.provider?.onLogout(request, reply)
     try {
-      return passOn(reply, await ask(reply, body))
+      return passOn(reply, await callBackend(reply, body))
     } catch (error) {
       if (isClosed(reply.raw)) throw error
-      parts.log.warn({ requestId: request.id, err: error }, 'the backend was not told of a logout')
+      options.log.warn({ requestId: request.id, err: error }, 'backend logout failed')
       return { success: true }
     }
   }
@@ -70,15 +76,15 @@ export const sessionRoutes = (parts: SessionRouteParts): ReadonlyMap<string, Loc
     ['POST /api/auth/login', login],
     ['POST /api/auth/backend-login', login],
     ['POST /api/auth/logout', logout],
-    ['GET /api/auth/csrf-token', csrfToken(parts)],
-    ['GET /api/auth/providers', providers(parts)]
+    ['GET /api/auth/csrf-token', csrfToken(options)],
+    ['GET /api/auth/providers', providers(options)]
   ])
 }
 
-// A login that carries these needs no password: it is the gateway's own, for somebody whom the identity provider vouched for.
+// Fields of the gateway's own login for provider sessions, which needs no password.
 const EXCHANGE_FIELDS: ReadonlySet<string> = new Set(['okta', 'groups'])
 
-/** The schema refuses them as they are written; some backends do not mind how they are written. */
+/** The schema rejects the exact names; some backends ignore case and white space in names. */
 const rejectExchangeFields = (names: readonly string[]): void => {
   const details = names
     .filter((name) => EXCHANGE_FIELDS.has(name.trim().toLowerCase()))
@@ -86,33 +92,34 @@ const rejectExchangeFields = (names: readonly string[]): void => {
   if (details.length > 0) throw new GatewayError('VALIDATION_FAILED', { details })
 }
 
-/** Some backends read the query and the body as one. */
+/** Some backends merge the query into the body. */
 const queryNames = ({ raw }: FastifyRequest): string[] => [
   ...new URLSearchParams((raw.url ?? '').split('?').slice(1).join('?')).keys()
 ]
 
-const csrfToken = ({ config, csrfTokens }: SessionRouteParts): LocalHandler => {
+const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler => {
   const options = { ...cookieOptions(config.cookies), maxAge: csrfTokens.lifetimeSeconds }
   return (request, reply) => {
-    // The same token again while it is good, so that tabs do not take each other's away.
-    const [held, another] = cookieValues(request.headers.cookie, 'csrf_token')
-    const token = held !== undefined && another === undefined && csrfTokens.isGood(held) ? held : csrfTokens.issue()
+    // A valid token is kept, so that tabs do not invalidate each other's.
+    const [existing, conflicting] = cookieValues(request.headers.cookie, 'csrf_token')
+    const isReusable = existing !== undefined && conflicting === undefined && csrfTokens.isValid(existing)
+    const token = isReusable ? existing : csrfTokens.issue()
     setCookie(reply, 'csrf_token', token, options)
     return reply.header('cache-control', 'no-store').send({ success: true, csrfToken: token })
   }
 }
 
-/** For login pages: that there is a provider, and where one goes; which it is they learn there. */
-const providers = ({ provider }: SessionRouteParts): LocalHandler => {
+/** For login pages: whether a provider is configured and where its sign-in starts. It does not name the provider. */
+const providers = ({ provider }: SessionRouteOptions): LocalHandler => {
   const data = provider === null ? [] : [{ name: 'oidc', loginAt: LOGIN_PATH }]
   return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 
 const passOn = (reply: FastifyReply, { status, headers, body }: BackendResponse): FastifyReply => {
-  // Sessions are nobody else's, whatever the backend says about keeping its answer.
+  // Session responses are private, whatever caching headers the backend sends.
   reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(headersObject(headers))) {
-    // What was said here since the backend was asked stands too.
+    // Headers set by the gateway take precedence.
     if (name !== 'content-length' && !reply.hasHeader(name)) reply.header(name, value)
   }
   return body.length === 0 && isNoContent(status, 'POST')
@@ -130,7 +137,7 @@ const jsonOf = ({ body }: BackendResponse): unknown => {
   }
 }
 
-/** Only called for a body that was read as a session before. */
+/** Only for a body that `readLoginResponse` has accepted. */
 const withoutToken = (body: Buffer): Buffer => {
   const { data, ...rest } = JSON.parse(body.toString())
   const { token: _token, ...others } = data

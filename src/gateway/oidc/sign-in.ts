@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import type { SerializeOptions } from '@fastify/cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { canonicalPath } from '../request-path.js'
+import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
+import type { LoginTransaction, ProviderDiscovery, ProviderGrant } from './client.js'
+import { HOME_PATH } from './config.js'
+import type { TokenExchange } from './exchange.js'
+import { identityOf } from './identity.js'
+import { type Page, queryOf, redirect, sendPage } from './navigation.js'
+import {
+  backendUnavailablePage,
+  identityErrorPage,
+  noAccountPage,
+  providerErrorPage,
+  strayCallbackPage
+} from './pages.js'
+import { providerErrorFields, providerErrorKind } from './provider-error.js'
+import type { Sealer } from './sealer.js'
+import type { ProviderSessions } from './session.js'
+import type { SessionStore } from './session-store.js'
+
+/** The path is stored in a cookie. */
+const MAX_RETURN_PATH_LENGTH = 1024
+
+/** A sign-in must not return to its own routes. */
+const OIDC_PATH = /^\/auth\/oidc(?:\/|$)/i
+
+const PLACEHOLDER_ORIGIN = 'http://host'
+
+/** The path on this site that a sign-in returns to. Any value that could be read as another site becomes the home path. */
+export const returnPath = (requested: unknown): string => {
+  if (
+    typeof requested !== 'string' ||
+    requested.length > MAX_RETURN_PATH_LENGTH ||
+    !URL.canParse(requested, PLACEHOLDER_ORIGIN)
+  )
+    return HOME_PATH
+  const { origin, pathname, search, hash } = new URL(requested, PLACEHOLDER_ORIGIN)
+  // If parsing changes the text, another parser could read it differently.
+  if (origin !== PLACEHOLDER_ORIGIN || `${pathname}${search}${hash}` !== requested) return HOME_PATH
+  return canonicalPath(pathname) === pathname && !OIDC_PATH.test(pathname) ? requested : HOME_PATH
+}
+
+export interface SignInOptions {
+  readonly log: Logger
+  readonly discovery: ProviderDiscovery
+  readonly transactions: LoginTransactions
+  readonly sessions: ProviderSessions
+  readonly store: SessionStore
+  readonly exchange: TokenExchange
+  readonly groupsClaim: string
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** `GET /auth/oidc/login`: redirects the browser to the provider. */
+export const loginHandler =
+  ({ discovery, transactions }: SignInOptions): Handler =>
+  async (request, reply) => {
+    const returnTo = returnPath(queryOf(request).get('returnTo'))
+    const provider = await discovery.current()
+    if (provider === null) return sendPage(reply, providerErrorPage('unavailable', returnTo))
+    const { url, transaction } = await provider.startSignIn(returnTo)
+    await transactions.add(request, reply, transaction)
+    return redirect(reply, url.href)
+  }
+
+/**
+ * `GET /auth/oidc/callback`: completes the sign-in. Redirects to the requested path or shows an error page; it never
+ * redirects to the provider again, which could loop.
+ */
+export const callbackHandler = (options: SignInOptions): Handler => {
+  const { log, discovery, transactions } = options
+
+  return async (request, reply) => {
+    const transaction = await takeTransaction(request, reply, transactions)
+    if (transaction === null) {
+      log.warn({ requestId: request.id }, 'callback without a matching sign-in')
+      return sendPage(reply, strayCallbackPage())
+    }
+    const provider = await discovery.current()
+    if (provider === null) return sendPage(reply, providerErrorPage('unavailable', transaction.returnTo))
+    let grant: ProviderGrant
+    try {
+      grant = await provider.completeSignIn(queryOf(request).toString(), transaction)
+    } catch (error) {
+      const kind = providerErrorKind(error)
+      log.warn({ requestId: request.id, kind, provider: providerErrorFields(error) }, 'sign-in failed')
+      return sendPage(reply, providerErrorPage(kind, transaction.returnTo))
+    }
+    const errorPage = await startSessions(options, request, reply, grant, transaction.returnTo)
+    return errorPage === null ? redirect(reply, transaction.returnTo) : sendPage(reply, errorPage)
+  }
+}
+
+const takeTransaction = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  transactions: LoginTransactions
+): Promise<LoginTransaction | null> => {
+  const [state, duplicate] = queryOf(request).getAll('state')
+  return state === undefined || duplicate !== undefined ? null : transactions.take(request, reply, state)
+}
+
+/** Starts the provider session and the app session. Resolves to an error page, or to null on success. */
+const startSessions = async (
+  { log, sessions, store, exchange, groupsClaim }: SignInOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { claims, tokens }: ProviderGrant,
+  returnTo: string
+): Promise<Page | null> => {
+  const requestId = request.id
+  const { identity, error, droppedGroups } = identityOf(claims, groupsClaim)
+  if (identity === null) {
+    log.warn({ requestId, error, claims: Object.keys(claims) }, 'provider claims without a usable identity')
+    return identityErrorPage(error)
+  }
+  if (droppedGroups > 0)
+    log.warn({ requestId, subject: identity.subject, droppedGroups }, 'groups exceed session cookie size')
+
+  const session = await sessions.start(reply, identity)
+  await store.saveTokens(session.id, tokens)
+
+  // The next request would make the exchange too; doing it now shows users without an account the reason.
+  const { kind } = await exchange.run(request, reply, session)
+  if (kind === 'no-account') return noAccountPage(identity.email)
+  return kind === 'no-answer' ? backendUnavailablePage(returnTo) : null
+}
+
+/** Long enough for a second factor on a phone. */
+const TRANSACTION_SECONDS = 10 * 60
+
+// Limits for concurrent sign-ins in several tabs. The oldest are removed first: too many cookies would exceed the header
+// size limit and lock the browser out.
+const MAX_TRANSACTIONS = 5
+const MAX_TRANSACTION_CHARACTERS = 5 * 1024
+
+const COOKIE_PREFIX = 'oidc_login_'
+const TRANSACTION_COOKIE = /(?:^|;)[ \t]*((?:__Host-)?oidc_login_[0-9a-z]{1,9}_[A-Za-z0-9_-]{11})=([^;]*)/g
+
+export interface LoginTransactionsOptions {
+  readonly sealer: Sealer
+  readonly cookies: { readonly secure: boolean }
+  readonly now: () => number
+}
+
+/** Stores each sign-in in progress in an encrypted cookie of its own, so that tabs do not overwrite each other's. */
+export class LoginTransactions {
+  readonly #prefix: string
+  readonly #options: SerializeOptions
+  readonly #sealer: Sealer
+  readonly #now: () => number
+
+  constructor({ sealer, cookies, now }: LoginTransactionsOptions) {
+    // The prefix prevents sibling hosts from setting the cookie, and with it an attacker's sign-in (login CSRF).
+    this.#prefix = `${cookies.secure ? '__Host-' : ''}${COOKIE_PREFIX}`
+    this.#options = { ...cookieOptions(cookies), httpOnly: true }
+    this.#sealer = sealer
+    this.#now = now
+  }
+
+  async add(request: FastifyRequest, reply: FastifyReply, transaction: LoginTransaction): Promise<void> {
+    const startedAt = Math.floor(this.#now() / 1000).toString(36)
+    const name = `${this.#prefix}${startedAt}_${stateTag(transaction.state)}`
+    const sealed = await this.#sealer.seal({ ...transaction }, TRANSACTION_SECONDS)
+    this.#removeOldest(request, reply, sealed.length)
+    setCookie(reply, name, sealed, { ...this.#options, maxAge: TRANSACTION_SECONDS })
+  }
+
+  /** Removes and returns the transaction with this state. Null if the browser has none, or it was taken before. */
+  async take(request: FastifyRequest, reply: FastifyReply, state: string): Promise<LoginTransaction | null> {
+    const suffix = `_${stateTag(state)}`
+    const name = this.#cookiesOf(request).find((cookie) => cookie.name.endsWith(suffix))?.name
+    if (name === undefined) return null
+    this.#clear(reply, name)
+    const [sealed, conflicting] = cookieValues(request.headers.cookie, name)
+    if (sealed === undefined || conflicting !== undefined) return null
+    // Only `add` seals content for this purpose, so what decrypts has this shape.
+    const transaction = (await this.#sealer.open(sealed)) as LoginTransaction | null
+    return transaction?.state === state ? transaction : null
+  }
+
+  #removeOldest(request: FastifyRequest, reply: FastifyReply, newCharacters: number): void {
+    let [count, characters] = [1, newCharacters]
+    for (const cookie of this.#cookiesOf(request).toReversed()) {
+      count += 1
+      characters += cookie.characters
+      if (count > MAX_TRANSACTIONS || characters > MAX_TRANSACTION_CHARACTERS) this.#clear(reply, cookie.name)
+    }
+  }
+
+  /** The browser's transaction cookies, oldest first. */
+  #cookiesOf({ headers }: FastifyRequest): { readonly name: string; readonly characters: number }[] {
+    const cookies = [...(headers.cookie ?? '').matchAll(TRANSACTION_COOKIE)]
+      .map(([, name = '', value = '']) => ({ name, characters: value.length }))
+      .filter(({ name }) => name.startsWith(this.#prefix))
+    return cookies.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  #clear(reply: FastifyReply, name: string): void {
+    setCookie(reply, name, '', { ...this.#options, maxAge: 0 })
+  }
+}
+
+const stateTag = (state: string): string => createHash('sha256').update(state).digest('base64url').slice(0, 11)

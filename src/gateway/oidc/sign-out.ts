@@ -1,0 +1,88 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { SessionCookies } from '../session/app-session.js'
+import type { ProviderDiscovery } from './client.js'
+import { LOGOUT_PATH } from './config.js'
+import { queryOf, redirect, sendPage } from './navigation.js'
+import { confirmLogoutPage, signedOutPage } from './pages.js'
+import type { Sealer } from './sealer.js'
+import { isFromProvider, type ProviderSessions } from './session.js'
+import type { SessionStore } from './session-store.js'
+
+export interface SignOutOptions {
+  readonly log: Logger
+  readonly cookies: SessionCookies
+  readonly sessions: ProviderSessions
+  readonly store: SessionStore
+  readonly discovery: ProviderDiscovery
+  /** Encrypts the ID token that a page carries from `/api/auth/logout` to `/auth/oidc/logout`. */
+  readonly tickets: Sealer
+}
+
+/** Response header of `/api/auth/logout`: where the page sends the browser to sign out at the provider. */
+const LOGOUT_HEADER = 'x-logout-at'
+
+const TICKET_SECONDS = 5 * 60
+
+/** Keeps the logout URL below common URL length limits. */
+export const MAX_TICKET_CHARACTERS = 6 * 1024
+
+/** Revokes the browser's provider session and clears its cookie. Resolves to the ID token, if it is still stored. */
+const endSession = async (
+  { log, sessions, store }: SignOutOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<string | null> => {
+  sessions.clear(reply)
+  const session = await sessions.read(request)
+  if (session === null) return null
+  const tokens = await store.loadTokens(session.id)
+  await store
+    .revoke({ kind: 'id', value: session.id })
+    .catch((error) => log.warn({ requestId: request.id, err: error }, 'session revocation not published'))
+  return tokens?.idToken ?? null
+}
+
+// Typed addresses, links of our own pages, and browsers that do not send the header.
+const OWN_SITES: ReadonlySet<unknown> = new Set([undefined, 'none', 'same-origin'])
+
+const isFromOtherSite = ({ headers }: FastifyRequest): boolean => !OWN_SITES.has(headers['sec-fetch-site'])
+
+/** `GET /auth/oidc/logout`: signs out here, and redirects the browser to the provider to sign out there. */
+export const logoutHandler =
+  (options: SignOutOptions) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    if (isFromOtherSite(request)) return sendPage(reply, confirmLogoutPage())
+    options.cookies.clear(reply)
+    const idToken = (await endSession(options, request, reply)) ?? (await idTokenInTicket(options.tickets, request))
+    const provider = await options.discovery.current()
+    const url = provider?.endSessionUrl(idToken) ?? null
+    return url === null ? sendPage(reply, signedOutPage(provider !== null)) : redirect(reply, url.href)
+  }
+
+/** For `POST /api/auth/logout`: ends the provider session too, and names the address that signs out at the provider. */
+export const pageLogout =
+  (options: SignOutOptions) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (!options.sessions.hasCookie(request) && !isFromProvider(request)) return
+    const idToken = await endSession(options, request, reply)
+    const ticket = idToken === null ? '' : await options.tickets.seal({ idToken }, TICKET_SECONDS)
+    const query = ticket === '' || ticket.length > MAX_TICKET_CHARACTERS ? '' : `?ticket=${ticket}`
+    reply.header(LOGOUT_HEADER, `${LOGOUT_PATH}${query}`)
+  }
+
+/**
+ * For password logins: ends the provider session, so that the browser does not switch back to its user when the password
+ * session expires.
+ */
+export const sessionReplaced =
+  (options: SignOutOptions) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (options.sessions.hasCookie(request)) await endSession(options, request, reply)
+  }
+
+const idTokenInTicket = async (tickets: Sealer, request: FastifyRequest): Promise<string | null> => {
+  const ticket = queryOf(request).get('ticket')
+  const content = ticket === null ? null : await tickets.open(ticket)
+  return content === null ? null : String(content.idToken)
+}

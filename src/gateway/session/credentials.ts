@@ -1,0 +1,50 @@
+import type { FastifyRequest } from 'fastify'
+import { cookieValues } from './cookies.js'
+
+/** The content of the `auth_token` cookie. */
+export type SessionCookie =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'token'; readonly token: string }
+  /** Present, but cannot be forwarded: conflicting values or invalid characters. */
+  | { readonly kind: 'unusable' }
+
+const ABSENT: SessionCookie = { kind: 'absent' }
+const UNUSABLE: SessionCookie = { kind: 'unusable' }
+
+// The characters of a Bearer token. They exclude line breaks, which would allow header injection.
+const TOKEN = /^[A-Za-z0-9._~+/=-]+$/
+const BEARER = /^bearer +([A-Za-z0-9._~+/=-]+)$/i
+
+// Clients that lost their token send these words instead.
+const isPlaceholder = (token: string): boolean => /^(?:null|undefined)$/i.test(token)
+
+const isNoToken = (value: string): boolean => value === '' || isPlaceholder(value)
+
+/** Whether a token can be stored in the cookie and sent in a Bearer header. */
+export const isUsableToken = (token: string): boolean => TOKEN.test(token) && !isPlaceholder(token)
+
+/** Read once per request and cached, because several steps of the chain need it. */
+export const sessionCookie = (request: FastifyRequest): SessionCookie => {
+  request.sessionCookie ??= readSessionCookie(request)
+  return request.sessionCookie
+}
+
+const readSessionCookie = (request: FastifyRequest): SessionCookie => {
+  const [value, conflicting] = cookieValues(request.headers.cookie, 'auth_token', isNoToken)
+  if (value === undefined) return ABSENT
+  if (conflicting !== undefined || !isUsableToken(value)) return UNUSABLE
+  return { kind: 'token', token: value }
+}
+
+/**
+ * The Authorization header for the backend: the cookie's token, or without a cookie the client's own Bearer header. An
+ * unusable cookie does not fall back to the header.
+ */
+export const forwardedAuthorization = (request: FastifyRequest): string | undefined => {
+  if (request.exchangedToken !== null) return `Bearer ${request.exchangedToken}`
+  const cookie = sessionCookie(request)
+  if (cookie.kind === 'token') return `Bearer ${cookie.token}`
+  if (cookie.kind === 'unusable') return undefined
+  const token = BEARER.exec(request.headers.authorization ?? '')?.[1]
+  return token === undefined || isPlaceholder(token) ? undefined : `Bearer ${token}`
+}
