@@ -118,7 +118,7 @@ export interface Presence {
  * again later; nobody logs it a second time.
  */
 export class EngineError extends Error {
-  override readonly name: string = 'EngineFault'
+  override readonly name: string = 'EngineError'
 }
 
 /**

@@ -252,7 +252,7 @@ t.test('subscribing a user by the API', async (t) => {
     await setImmediate()
     asked[1]?.refuse(new EngineError('gone'))
 
-    await t.rejects(answer as Promise<unknown>, { name: 'EngineFault' })
+    await t.rejects(answer as Promise<unknown>, { name: 'EngineError' })
     for (const client of clients) t.same(client.heard(), [])
     t.same(relay.stats(), { clients: 2, users: 1, channels: 0, subscriptions: 0 })
   })

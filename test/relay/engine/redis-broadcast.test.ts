@@ -12,7 +12,7 @@ const MB = 1_000_000
 const DATA = JSON.stringify('x'.repeat(MB / 2))
 const TARGETS = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: KEPT }))
 
-/** What Redis has received since it was started. */
+/** Bytes that Redis has received since its start. */
 const received = async (redis: Redis): Promise<number> =>
   Number(/total_net_input_bytes:(\d+)/.exec(await redis.info('stats'))?.[1])
 
@@ -46,11 +46,11 @@ t.test('a broadcast of 0.5 MB to 400 channels is sent once to each Redis server'
   t.same(
     keys.filter((key) => key.includes('body:')),
     [],
-    'nothing but the channels is left'
+    'the stored body is deleted'
   )
 })
 
-t.test('a broadcast of 0.5 MB to 400 channels is sent once to each server of a cluster', async (t) => {
+t.test('a broadcast of 0.5 MB to 400 channels is sent once to each server of a Redis Cluster', async (t) => {
   const cluster = await startRedisCluster(t)
   const { results, bytes, keys } = await broadcastTo(t, cluster.url, cluster.redis as readonly Redis[])
 
@@ -89,7 +89,7 @@ t.test(
   }
 )
 
-t.test('a broadcast while Redis is away answers with an error for each channel', async (t) => {
+t.test('a broadcast while Redis is down has an error for each channel', async (t) => {
   const redis = await startRedis(t)
   const { broker, engine } = redisEngine(t, redis.url)
   await broker.start(new Delivered())

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { SurveyHandlers } from '../../../src/relay/core/survey.js'
-import { hashSlot, hashTag } from '../../../src/relay/engine/redis/names.js'
+import { channelSlot } from '../../../src/relay/engine/redis/keys.js'
 import { eventually } from '../../helper/eventually.js'
 import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
@@ -24,8 +24,8 @@ const twoNodes = async (t: Test, channels: readonly string[]) => {
   await Promise.all(channels.map((channel) => listening.broker.subscribe(channel)))
   const publish = async (channel: string, data: string) =>
     publishing.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, KEPT)
-  /** Until the cluster takes it, as a publisher would that tries again. */
-  const insist = async (channel: string, data: string) => {
+  /** Retries until the cluster accepts the publication. */
+  const publishWithRetries = async (channel: string, data: string) => {
     let published: Awaited<ReturnType<typeof publish>> | undefined
     await eventually(async () => {
       published = await publish(channel, data).catch(() => undefined)
@@ -33,30 +33,30 @@ const twoNodes = async (t: Test, channels: readonly string[]) => {
     })
     return published as NonNullable<typeof published>
   }
-  return { listening, publishing, delivered, publish, insist }
+  return { listening, publishing, delivered, publish, publishWithRetries }
 }
 
-/** A channel that the first of the servers keeps, or another one. */
+/** A channel whose hash slot the server with this index has. */
 const channelAt = (server: number): string => {
   const size = 16_384 / 3
   for (let n = 0; ; n++) {
-    const slot = hashSlot(hashTag(`ns:${n}`))
+    const slot = channelSlot(`ns:${n}`)
     if (slot >= server * size + 1 && slot < (server + 1) * size - 1) return `ns:${n}`
   }
 }
 
-t.test('slots', async (t) => {
-  t.test('are those of every Redis Cluster', async (t) => {
+t.test('hash slots', async (t) => {
+  t.test('the slot of a channel is the one that Redis computes', async (t) => {
     const [redis] = cluster.redis
     for (const channel of ['a', 'floor:7', '}', '{', 'a}b', '{a}', 'é', '']) {
       const key = `x{:${channel}}place`
-      t.equal(hashSlot(hashTag(channel)), await redis?.call('CLUSTER', 'KEYSLOT', key), key)
+      t.equal(channelSlot(channel), await redis?.call('CLUSTER', 'KEYSLOT', key), key)
     }
   })
 })
 
-t.test('channels on all servers of a cluster', async (t) => {
-  t.test('are delivered whole and in order', async (t) => {
+t.test('channels on all servers of a Redis Cluster', async (t) => {
+  t.test('all publications are delivered in order', async (t) => {
     const channels = [0, 1, 2].map(channelAt).concat(Array.from({ length: 40 }, (_, n) => `spread:${n}`))
     const { delivered, publish } = await twoNodes(t, channels)
     await Promise.all(['1', '2', '3'].flatMap((data) => channels.map((channel) => publish(channel, data))))
@@ -73,24 +73,24 @@ t.test('channels on all servers of a cluster', async (t) => {
         ]
       )
     }
-    for (const redis of cluster.redis) t.ok((await redis.dbsize()) > 0, 'every server keeps some')
+    for (const redis of cluster.redis) t.ok((await redis.dbsize()) > 0, 'every server has keys')
   })
 })
 
-t.test('a command is confirmed by every node on a cluster, and applied once at each', async (t) => {
+t.test('a command over a Redis Cluster is confirmed by every node and applied once at each', async (t) => {
   const { listening, publishing } = await twoNodes(t, [])
   const applied: string[] = []
-  const answersOf = (node: string): SurveyHandlers => {
-    const answers = new SurveyHandlers()
-    answers.set('disconnect', () => {
+  const handlersOf = (node: string): SurveyHandlers => {
+    const handlers = new SurveyHandlers()
+    handlers.set('disconnect', () => {
       applied.push(node)
       return null
     })
-    return answers
+    return handlers
   }
   const missed = (): void => void t.fail('no command is missed')
-  await listening.engine.cluster.start('one', answersOf('one'), missed)
-  await publishing.engine.cluster.start('other', answersOf('other'), missed)
+  await listening.engine.cluster.start('one', handlersOf('one'), missed)
+  await publishing.engine.cluster.start('other', handlersOf('other'), missed)
   const target = { user: 'u', client: '', session: '' }
   const params = { target, whitelist: [], code: 3503, reason: 'force disconnect' }
 
@@ -100,10 +100,10 @@ t.test('a command is confirmed by every node on a cluster, and applied once at e
 })
 
 t.test('a slot that moves to another server', async (t) => {
-  t.test('takes its subscribers along, who are told that something may be missing', async (t) => {
+  t.test('its subscriptions move too, and missed publications are checked', async (t) => {
     const channel = channelAt(0)
-    const slot = hashSlot(hashTag(channel))
-    const { delivered, publish, insist } = await twoNodes(t, [channel])
+    const slot = channelSlot(channel)
+    const { delivered, publish, publishWithRetries } = await twoNodes(t, [channel])
     await publish(channel, '1')
     await delivered.until(1)
     const [from, to] = cluster.redis as [Redis, Redis]
@@ -114,22 +114,22 @@ t.test('a slot that moves to another server', async (t) => {
     await from.call('MIGRATE', LOOPBACK, String(cluster.servers[1]?.port), '', 0, 5000, 'KEYS', ...keys)
     for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
 
-    const { offset } = await insist(channel, '2')
+    const { offset } = await publishWithRetries(channel, '2')
     await eventually(() => delivered.missed.includes(channel))
     t.ok(offset > 0)
-    await insist(channel, '3')
+    await publishWithRetries(channel, '3')
     await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
   })
 })
 
-t.test('a broadcast reaches a channel whose slot another server has by now', async (t) => {
+t.test('a broadcast reaches a channel whose slot has moved to another server', async (t) => {
   const channels = Array.from({ length: 200 }, (_, n) => `moving:${n}`)
   const [from, to] = cluster.redis as [Redis, Redis]
   const moved = channels.find((channel) => {
-    const slot = hashSlot(hashTag(channel))
+    const slot = channelSlot(channel)
     return slot > 1 && slot < 16_384 / 3 - 1
   }) as string
-  const slot = hashSlot(hashTag(moved))
+  const slot = channelSlot(moved)
   const { publishing } = await twoNodes(t, [])
   const targets = channels.map((channel) => ({ channel, options: KEPT }))
   const broadcast = async (data: string) => publishing.broker.publishToMany?.(targets, { ...PLAIN_PUBLICATION, data })
@@ -152,8 +152,8 @@ t.test('a broadcast reaches a channel whose slot another server has by now', asy
   }
 })
 
-t.test('a server of the cluster that dies', async (t) => {
-  t.test('is replaced by its replica; what may be missing is told, and a new epoch begins', async (t) => {
+t.test('a master of a Redis Cluster that dies', async (t) => {
+  t.test('after its replica takes over, a new epoch begins and missed publications are checked', async (t) => {
     const busPort = await freePort()
     const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-port', `${busPort}`]
     const replica = await startRedis(t, { args })
@@ -167,17 +167,17 @@ t.test('a server of the cluster that dies', async (t) => {
     await eventually(async () => (await redis.info('replication')).includes('master_link_status:up'))
 
     const channel = channelAt(2)
-    const { listening, delivered, publish, insist } = await twoNodes(t, [channel])
+    const { listening, delivered, publish, publishWithRetries } = await twoNodes(t, [channel])
     const before = await publish(channel, '1')
     await delivered.until(1)
     await cluster.servers[2]?.kill()
     await eventually(() => !listening.engine.isReady)
     await redis.call('CLUSTER', 'FAILOVER', 'TAKEOVER')
 
-    const after = await insist(channel, '2')
+    const after = await publishWithRetries(channel, '2')
     t.not(after.epoch, before.epoch)
     await eventually(() => listening.engine.isReady && delivered.missed.includes(channel))
-    await insist(channel, '3')
+    await publishWithRetries(channel, '3')
     await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
     t.equal(listening.record.lost, 1)
   })

@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Engine, EngineMetrics } from '../../../src/relay/engine/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
-import { CLUSTER_TIMINGS, type ClusterTimings } from '../../../src/relay/engine/redis/cluster.js'
+import { NODE_TIMINGS, type NodeTimings } from '../../../src/relay/engine/redis/nodes.js'
 import type { Teardown } from '../../helper/child.js'
 import type { EngineUnderTest } from './contract.js'
 
-/** Counts what an engine says of itself, and keeps its log. */
+/** Records the metrics and log lines of an engine. */
 export class EngineRecord implements EngineMetrics {
   lost = 0
-  refused = 0
-  strange = 0
+  errorReplies = 0
+  malformed = 0
   readonly lines: string[] = []
 
   engineLost(): void {
@@ -18,20 +18,20 @@ export class EngineRecord implements EngineMetrics {
   }
 
   engineError(): void {
-    this.refused++
+    this.errorReplies++
   }
 
   engineMalformedMessage(): void {
-    this.strange++
+    this.malformed++
   }
 
   readonly log = {
-    info: (facts: object, message: string): void => this.#say(facts, message),
-    warn: (facts: object, message: string): void => this.#say(facts, message),
-    error: (facts: object, message: string): void => this.#say(facts, message)
+    info: (facts: object, message: string): void => this.#record(facts, message),
+    warn: (facts: object, message: string): void => this.#record(facts, message),
+    error: (facts: object, message: string): void => this.#record(facts, message)
   }
 
-  #say(facts: object, message: string): void {
+  #record(facts: object, message: string): void {
     this.lines.push(`${message} ${JSON.stringify(facts)}`)
   }
 }
@@ -46,24 +46,24 @@ export interface RedisEngineUnderTest extends EngineUnderTest {
 export interface RedisEngineOptions {
   readonly prefix?: string
   readonly presenceTtlMs?: number
-  readonly fleetTimes?: ClusterTimings
-  readonly startWithinMs?: number
+  readonly nodeTimings?: NodeTimings
+  readonly startTimeoutMs?: number
 }
 
-/** An engine that has not been started. Those with another prefix know nothing of it. */
+/** An engine that has not been started. Engines with different prefixes share nothing. */
 export const redisEngine = (
   t: Teardown,
   url: string,
   {
     prefix = `test-${randomUUID()}`,
     presenceTtlMs = 60_000,
-    fleetTimes = CLUSTER_TIMINGS,
-    startWithinMs = 10_000
+    nodeTimings = NODE_TIMINGS,
+    startTimeoutMs = 10_000
   }: RedisEngineOptions = {}
 ): RedisEngineUnderTest => {
   const record = new EngineRecord()
   const engine = buildRedisEngine(
-    { url, prefix, presenceTtlMs, clusterTimings: fleetTimes, startWithinMs },
+    { url, prefix, presenceTtlMs, nodeTimings, startTimeoutMs },
     { nowMs: Date.now, log: record.log, metrics: record }
   )
   const close = (): void => {
@@ -85,7 +85,7 @@ export const redisEngine = (
   }
 }
 
-/** Redis has a clock of its own: what has so long to live has less from now on. */
+/** Shortens the TTL of all keys instead of moving the clock of Redis. */
 const passTime = async (url: string, prefix: string, ms: number): Promise<void> => {
   for (const address of url.split(',')) {
     const redis = new Redis(address)

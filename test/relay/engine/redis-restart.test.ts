@@ -38,11 +38,11 @@ const restart = async (redis: TestRedis, nodes: readonly Node[], stop: () => Pro
   await eventually(() => nodes.every(({ engine }) => engine.isReady))
 }
 
-const kept: [how: string, args: readonly string[], stop: (redis: TestRedis) => Promise<void>][] = [
+const KEPT_DATA: [how: string, args: readonly string[], stop: (redis: TestRedis) => Promise<void>][] = [
   ['with an append-only file after a crash', APPEND_ONLY, (redis) => redis.kill()],
   ['with a dump at shutdown', [], (redis) => redis.shutdown()]
 ]
-for (const [how, args, stop] of kept) {
+for (const [how, args, stop] of KEPT_DATA) {
   t.test(`the epoch stays when Redis is restarted ${how}`, async (t) => {
     const redis = await startRedis(t, { args })
     const nodes = [await startNode(t, redis.port), await startNode(t, redis.port)] as const
@@ -56,12 +56,12 @@ for (const [how, args, stop] of kept) {
     t.match(await one.publish('3'), { epoch: before.epoch, offset: 3 })
     for (const { delivered } of nodes) await delivered.until(3)
     await restart(redis, nodes, () => stop(redis))
-    t.match(await other.publish('4'), { epoch: before.epoch, offset: 4 }, 'and the next time too')
+    t.match(await other.publish('4'), { epoch: before.epoch, offset: 4 }, 'after the second restart too')
     for (const { record } of nodes) t.match(record.lines.join('\n'), '"areStreamsKept":true')
   })
 }
 
-t.test('a new epoch begins when Redis comes back with an older dump', async (t) => {
+t.test('a new epoch begins when Redis restarts with an older dump', async (t) => {
   const redis = await startRedis(t)
   const [one, other] = [await startNode(t, redis.port), await startNode(t, redis.port)]
   await one.publish('1')
@@ -70,7 +70,7 @@ t.test('a new epoch begins when Redis comes back with an older dump', async (t) 
   for (const { delivered } of [one, other]) await delivered.until(2)
   await restart(redis, [one, other], () => redis.kill())
 
-  // The node that did not publish is asked first.
+  // The node that did not publish reconnects first.
   const { epoch, offset } = await other.publish('another')
   t.not(epoch, before.epoch)
   t.equal(offset, 1)
@@ -78,25 +78,22 @@ t.test('a new epoch begins when Redis comes back with an older dump', async (t) 
   t.match(one.record.lines.join('\n'), '"areStreamsKept":false')
 })
 
-t.test(
-  'a new epoch begins when Redis comes back with an older dump, even if nothing was published since',
-  async (t) => {
-    const redis = await startRedis(t)
-    const node = await startNode(t, redis.port)
-    const before = await node.publish('1')
-    const client = raw(t, redis)
-    await client.save()
-    // Nobody can know what a relay that is gone has published since; that time has passed shows in the ledger.
-    const seen = async () => (await client.hgetall(`${PREFIX}!{all}ledger`)) as Record<string, string>
-    const then = JSON.stringify(await seen())
-    await eventually(async () => JSON.stringify(await seen()) !== then)
-    await restart(redis, [node], () => redis.kill())
+t.test('a new epoch begins when Redis restarts with an older dump, even if nothing was published since', async (t) => {
+  const redis = await startRedis(t)
+  const node = await startNode(t, redis.port)
+  const before = await node.publish('1')
+  const client = raw(t, redis)
+  await client.save()
+  // A relay that is gone may have published since. The heartbeats in the ledger show that time has passed.
+  const seen = async () => (await client.hgetall(`${PREFIX}!{all}ledger`)) as Record<string, string>
+  const then = JSON.stringify(await seen())
+  await eventually(async () => JSON.stringify(await seen()) !== then)
+  await restart(redis, [node], () => redis.kill())
 
-    t.not((await node.publish('2')).epoch, before.epoch)
-  }
-)
+  t.not((await node.publish('2')).epoch, before.epoch)
+})
 
-t.test('a new epoch begins when Redis comes back empty', async (t) => {
+t.test('a new epoch begins when Redis restarts empty', async (t) => {
   const redis = await startRedis(t)
   const node = await startNode(t, redis.port)
   const before = await node.publish('1')
@@ -105,35 +102,35 @@ t.test('a new epoch begins when Redis comes back empty', async (t) => {
   t.not((await node.publish('2')).epoch, before.epoch)
 })
 
-t.test('a new epoch begins when a stream lacks what was delivered from it', async (t) => {
+t.test('a new epoch begins when a stream lacks delivered publications', async (t) => {
   const redis = await startRedis(t, { args: APPEND_ONLY })
   const proxy = await startTcpProxy(t, redis.port)
   const node = await startNode(t, proxy.port)
   const before = await node.publish('1')
   await node.publish('2')
   await node.delivered.until(2)
-  const mend = proxy.cut('gatehouse-relay-')
+  const restore = proxy.cut('gatehouse-relay-')
   await redis.kill()
   await redis.restart()
   await raw(t, redis).hset(`${PREFIX}{:ns:1}place`, 'o', '1')
-  mend()
+  restore()
   await eventually(() => node.engine.isReady)
 
   t.not((await node.publish('3')).epoch, before.epoch)
 })
 
-t.test('a relay that starts after Redis was restarted waits for those that can vouch for its data', async (t) => {
+t.test('a relay that starts after a Redis restart waits for nodes that can confirm the data', async (t) => {
   const redis = await startRedis(t, { args: APPEND_ONLY })
   const proxy = await startTcpProxy(t, redis.port)
   const witness = await startNode(t, proxy.port)
   const before = await witness.publish('1')
-  const mend = proxy.cut('gatehouse-relay-')
+  const restore = proxy.cut('gatehouse-relay-')
   await redis.kill()
   await redis.restart()
   const starting = startNode(t, redis.port)
   const ledger = raw(t, redis)
   t.ok(await ledger.exists(`${PREFIX}!{all}ledger`))
-  mend()
+  restore()
   const fresh = await starting
 
   t.match(await fresh.publish('2'), { epoch: before.epoch, offset: 2 })
@@ -144,17 +141,21 @@ t.test('a new epoch begins when a relay that wrote is missing after the restart'
   const proxy = await startTcpProxy(t, redis.port)
   const [node, missing] = [await startNode(t, redis.port), await startNode(t, proxy.port)]
   const before = await missing.publish('1')
-  const mend = proxy.cut('gatehouse-relay-')
+  const restore = proxy.cut('gatehouse-relay-')
   await restart(redis, [node], () => redis.kill())
   const after = await node.publish('2')
   t.not(after.epoch, before.epoch)
-  mend()
+  restore()
   await eventually(() => missing.engine.isReady)
 
-  t.match(await missing.publish('3'), { epoch: after.epoch, offset: 2 }, 'and it goes on with that when it comes back')
+  t.match(
+    await missing.publish('3'),
+    { epoch: after.epoch, offset: 2 },
+    'it continues with the new epoch after reconnecting'
+  )
 })
 
-t.test('a new epoch begins when no relay of before is left', async (t) => {
+t.test('a new epoch begins when no relay from before the restart is left', async (t) => {
   const redis = await startRedis(t, { args: APPEND_ONLY })
   const gone = await startNode(t, redis.port)
   const before = await gone.publish('1')

@@ -1,4 +1,4 @@
-/** One Redis server, as it is dialled. */
+/** The address of one Redis server. */
 export interface RedisAddress {
   readonly host: string
   readonly port: number
@@ -10,7 +10,7 @@ export interface RedisAddress {
 
 const DEFAULT_PORT = 6379
 
-/** Of a comma list whose entries are known to be addresses. */
+/** Parses a comma-separated list of Redis URLs that has been validated before. */
 export const redisAddresses = (list: string): readonly RedisAddress[] =>
   list
     .split(',')
@@ -19,7 +19,7 @@ export const redisAddresses = (list: string): readonly RedisAddress[] =>
     .map((entry) => {
       const { protocol, hostname, port, username, password, pathname } = new URL(entry)
       return {
-        // An IPv6 address stands in brackets in a URL, and nowhere else.
+        // An IPv6 address has brackets in a URL only.
         host: hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1',
         port: port === '' ? DEFAULT_PORT : Number(port),
         username: decodeURIComponent(username),
@@ -30,10 +30,10 @@ export const redisAddresses = (list: string): readonly RedisAddress[] =>
     })
 
 /**
- * What ends the names of all messages there. Redis keeps databases apart for keys only: a message reaches the subscribers of
- * all of them.
+ * Suffix of every pub/sub topic on the server. Redis separates databases for keys only: a message reaches the subscribers of all
+ * databases, so the database number is part of the topic.
  */
-export const topicEnd = ({ db }: RedisAddress): string => (db === 0 ? '' : `/${db}`)
+export const topicSuffix = ({ db }: RedisAddress): string => (db === 0 ? '' : `/${db}`)
 
-/** Without what is secret: for logs, and for telling servers apart. */
+/** Identifies a server in logs and in the hash ring. Contains no secrets. */
 export const addressName = ({ host, port, db }: RedisAddress): string => `${host}:${port}${db === 0 ? '' : `/${db}`}`

@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { EngineError } from '../../core/broker.js'
 import { TimeSlice } from '../../core/time-slice.js'
-import { type CommandLink, Moved } from './command-link.js'
-import { inBatches } from './engine.js'
+import { chunks } from './batching.js'
+import type { CommandConnection } from './command-connection.js'
+import { SlotMovedError, stringListReply } from './connection.js'
 import { PUBLISH_TO_MANY } from './scripts.js'
 import type { Shard } from './shard.js'
 
-// More at once would keep Redis from its other work for too long, and fill what it holds for subscribers: by default it
-// disconnects one that is 32 MB behind.
-const MAX_CHANNELS_AT_ONCE = 128
-const MAX_CHARACTERS_AT_ONCE = 4 * 1024 * 1024
+// Limits of one script call. Longer calls would block Redis for other commands and fill its buffers for subscribers: by default
+// Redis disconnects a subscriber that is 32 MB behind.
+const MAX_CHANNELS_PER_SCRIPT = 128
+const MAX_CHARACTERS_PER_SCRIPT = 4 * 1024 * 1024
 
-/** For as long as no broadcast takes. */
-const BODY_KEPT_MS = 60_000
+/** Longer than any broadcast takes. */
+const BODY_TTL_MS = 60_000
 
 export interface BroadcastTarget {
-  /** The channel as it is called in Redis. */
-  readonly name: string
-  /** What the script is told about it, behind its name. */
-  readonly channelArguments: readonly string[]
+  readonly topic: string
+  /** Script arguments that describe the channel's history. */
+  readonly historyArguments: readonly string[]
 }
 
 export interface BroadcastBody {
@@ -29,35 +29,38 @@ export interface BroadcastBody {
 }
 
 /**
- * Publishes to channels of one server: the body travels once, however many channels there are. Answers for each as
- * `PUBLISH_TO_MANY` does, or with an error. `Moved` says that nothing was published and the channel may be elsewhere.
+ * Publishes to channels of one server and sends the body once, however many channels there are. The outcome of each channel is
+ * the reply of `PUBLISH_TO_MANY` or an error. After `SlotMovedError` nothing was published to that channel.
  */
-export const broadcastAt = async (
+export const broadcastToShard = async (
   shard: Shard,
   targets: readonly BroadcastTarget[],
   body: BroadcastBody
 ): Promise<readonly (string | EngineError)[]> => {
-  const perCall = Math.min(MAX_CHANNELS_AT_ONCE, Math.max(1, Math.floor(MAX_CHARACTERS_AT_ONCE / body.body.length)))
+  const perScript = Math.min(
+    MAX_CHANNELS_PER_SCRIPT,
+    Math.max(1, Math.floor(MAX_CHARACTERS_PER_SCRIPT / body.body.length))
+  )
   const { commands } = shard
-  if (targets.length <= perCall) return publishAtOnce(shard, targets, body, '')
-  // Named after a channel of this server, so that the key is there too.
-  const bodyKey = `${targets[0]?.name}body:${randomUUID()}`
+  if (targets.length <= perScript) return runBroadcastScript(shard, targets, body, '')
+  // With the name of a channel of this server as prefix, so that the key is on the same server.
+  const bodyKey = `${targets[0]?.topic}body:${randomUUID()}`
   try {
-    await commands.send('set', [bodyKey, body.body, 'PX', String(BODY_KEPT_MS)])
+    await commands.send('set', [bodyKey, body.body, 'PX', String(BODY_TTL_MS)])
   } catch (error) {
-    const fault = faultOf(error)
-    return targets.map(() => fault)
+    const engineError = toEngineError(error)
+    return targets.map(() => engineError)
   }
-  const answers: (string | EngineError)[] = []
-  // One after the other: subscribers read what was published before, and other commands get their turn.
-  for (const batch of inBatches(targets, perCall)) {
-    for (const answer of await publishAtOnce(shard, batch, body, bodyKey)) answers.push(answer)
+  const outcomes: (string | EngineError)[] = []
+  // One call after the other, so that subscribers and other commands are served in between.
+  for (const batch of chunks(targets, perScript)) {
+    for (const outcome of await runBroadcastScript(shard, batch, body, bodyKey)) outcomes.push(outcome)
   }
   await deleteKey(commands, bodyKey)
-  return answers
+  return outcomes
 }
 
-const publishAtOnce = async (
+const runBroadcastScript = async (
   { commands }: Shard,
   targets: readonly BroadcastTarget[],
   { body, version, versionEpoch, idempotencyKey }: BroadcastBody,
@@ -67,29 +70,29 @@ const publishAtOnce = async (
     ...[bodyKey, bodyKey === '' ? body : ''],
     ...[String(body.length), String(version), versionEpoch, idempotencyKey]
   ]
-  for (const { name, channelArguments } of targets) args.push(name, ...channelArguments)
+  for (const { topic, historyArguments } of targets) args.push(topic, ...historyArguments)
   try {
-    const answers = (await commands.runPublishScript(PUBLISH_TO_MANY, [], args)) as readonly string[]
-    return answers.map((answer) => (answer.startsWith('e') ? scriptFault(answer.slice(1)) : answer))
+    const replies = stringListReply(await commands.runPublishScript(PUBLISH_TO_MANY, [], args))
+    return replies.map((reply) => (reply.startsWith('e') ? scriptError(reply.slice(1)) : reply))
   } catch (error) {
-    const fault = faultOf(error)
-    return targets.map(() => fault)
+    const engineError = toEngineError(error)
+    return targets.map(() => engineError)
   }
 }
 
-/** Redis says so of a key whose slot is elsewhere, or on its way. */
-const NOT_HERE = /non local key|MOVED|ASK|CLUSTERDOWN|TRYAGAIN/
+/** Error texts of Redis for a key whose hash slot is at another server or being migrated. */
+const SLOT_MOVED = /non local key|MOVED|ASK|CLUSTERDOWN|TRYAGAIN/
 
-const scriptFault = (message: string): EngineError =>
-  NOT_HERE.test(message) ? new Moved(message) : new EngineError(message)
+const scriptError = (message: string): EngineError =>
+  SLOT_MOVED.test(message) ? new SlotMovedError(message) : new EngineError(message)
 
-const faultOf = (error: unknown): EngineError => {
+const toEngineError = (error: unknown): EngineError => {
   if (!(error instanceof EngineError)) throw error
-  return NOT_HERE.test(error.message) ? new Moved(error.message) : error
+  return SLOT_MOVED.test(error.message) ? new SlotMovedError(error.message) : error
 }
 
-/** It ends by itself, where it cannot be deleted. */
-const deleteKey = async (commands: CommandLink, key: string): Promise<void> => {
+/** A failure is ignored: the key expires. */
+const deleteKey = async (commands: CommandConnection, key: string): Promise<void> => {
   try {
     await commands.send('del', [key])
   } catch (error) {
@@ -97,24 +100,24 @@ const deleteKey = async (commands: CommandLink, key: string): Promise<void> => {
   }
 }
 
-/** The indexes of channels by the server that keeps them; a fault for those that no server keeps. */
-export const byShard = async (
-  channels: readonly string[],
+/** Groups targets by server, with their indexes. Calls `rejected` for a channel whose hash slot has no server. */
+export const groupByShard = async <T extends { readonly channel: string }>(
+  targets: readonly T[],
   shardOf: (channel: string) => Shard,
-  refused: (index: number, fault: EngineError) => void
-): Promise<ReadonlyMap<Shard, readonly number[]>> => {
-  const shards = new Map<Shard, number[]>()
+  rejected: (index: number, error: EngineError) => void
+): Promise<ReadonlyMap<Shard, ReadonlyMap<number, T>>> => {
+  const groups = new Map<Shard, Map<number, T>>()
   const slice = new TimeSlice()
-  for (const [index, channel] of channels.entries()) {
+  for (const [index, target] of targets.entries()) {
     if (slice.isOverAfterStep) await slice.next()
     try {
-      const shard = shardOf(channel)
-      const known = shards.get(shard)
-      if (known === undefined) shards.set(shard, [index])
-      else known.push(index)
+      const shard = shardOf(target.channel)
+      const group = groups.get(shard)
+      if (group === undefined) groups.set(shard, new Map([[index, target]]))
+      else group.set(index, target)
     } catch (error) {
-      refused(index, faultOf(error))
+      rejected(index, toEngineError(error))
     }
   }
-  return shards
+  return groups
 }

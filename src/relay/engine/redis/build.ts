@@ -1,52 +1,46 @@
 import type { Engine, EngineDependencies } from '../engine.js'
 import { redisAddresses } from './address.js'
-import { RedisBus } from './bus.js'
-import { CLUSTER_TIMINGS, type ClusterTimings, RedisCluster } from './cluster.js'
 import { RedisEngine } from './engine.js'
-import { RedisNames } from './names.js'
+import { RedisKeys } from './keys.js'
+import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
+import { ShardRouter } from './shard-router.js'
 import { RedisUserConnections } from './user-connections.js'
 
-/** A Redis that is started together with the relay may take a while. */
-const START_WITHIN_MS = 10_000
+/** Long enough for a Redis that is started together with the relay. */
+const START_TIMEOUT_MS = 10_000
 
 export interface RedisOptions {
-  /** A comma list. */
+  /** A comma-separated list. */
   readonly url: string
   readonly prefix: string
   readonly presenceTtlMs: number
-  readonly clusterTimings?: ClusterTimings
-  readonly startWithinMs?: number
+  readonly nodeTimings?: NodeTimings
+  readonly startTimeoutMs?: number
 }
 
 export const buildRedisEngine = (
-  {
-    url,
-    prefix,
-    presenceTtlMs,
-    clusterTimings: fleetTimes = CLUSTER_TIMINGS,
-    startWithinMs = START_WITHIN_MS
-  }: RedisOptions,
+  { url, prefix, presenceTtlMs, nodeTimings = NODE_TIMINGS, startTimeoutMs = START_TIMEOUT_MS }: RedisOptions,
   { nowMs, log, metrics }: EngineDependencies
 ): Engine => {
-  const bus = new RedisBus({
+  const router = new ShardRouter({
     addresses: redisAddresses(url),
-    names: new RedisNames(prefix),
+    keys: new RedisKeys(prefix),
     log,
-    watch: metrics,
-    startWithinMs
+    metrics,
+    startTimeoutMs
   })
-  const engine = new RedisEngine(bus, nowMs)
-  const presence = new RedisPresence(bus, presenceTtlMs)
-  const userConnections = new RedisUserConnections(bus)
+  const engine = new RedisEngine(router, nowMs)
+  const presence = new RedisPresence(router, presenceTtlMs)
+  const userConnections = new RedisUserConnections(router)
   return {
     broker: engine,
     history: engine,
     presence,
-    cluster: new RedisCluster(bus, log, fleetTimes),
+    cluster: new RedisNodeCluster(router, log, nodeTimings),
     userConnections,
     get isReady() {
-      return bus.isReady
+      return router.isReady
     },
     sweep: () => undefined,
     close: () => {

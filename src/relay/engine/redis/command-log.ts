@@ -1,152 +1,157 @@
 import { randomUUID } from 'node:crypto'
-import type { RedisBus } from './bus.js'
-import { LOG_COMMAND, READ_COMMANDS } from './scripts.js'
+import { listReply, stringListReply } from './connection.js'
+import { APPEND_COMMAND, READ_COMMANDS } from './scripts.js'
 import type { Shard } from './shard.js'
+import type { ShardRouter } from './shard-router.js'
 
-/** How much is kept for nodes that are away: far more than an operator does within an hour. */
+/** Enough for nodes that were disconnected for an hour. */
 const MAX_COMMANDS = 10_000
 const MAX_BYTES = 16 * 1024 * 1024
 const STREAM_TTL_MS = 24 * 60 * 60 * 1000
-/** Longer than that of the stream: a node that comes back to an empty stream finds by the number that it has missed something. */
+/** Longer than that of the stream: a node that finds an empty stream can tell from the number that it missed commands. */
 const LOG_TTL_MS = 30 * STREAM_TTL_MS
-const READ_AT_ONCE = 500
+const COMMANDS_PER_READ = 500
 
 const LOG = 'commands'
 const STREAM = 'commands:stream'
 const NODES = 'nodes'
 
-export interface LogReading {
-  /** In their order; some may have been applied already. */
+export interface CommandBatch {
+  /** In order. Some may have been applied already. */
   readonly commands: readonly string[]
-  /** Those whose lease has not ended, this one included. */
+  /** The nodes with a lease, including this one. */
   readonly nodes: readonly string[]
-  /** Commands were dropped that this node has not read. */
+  /** Commands that this node has not read were dropped from the log. */
   readonly hasGap: boolean
-  /** The log is not the one of before: Redis was emptied, or came back with an older file. */
+  /** The log is not the one of the last read: Redis was emptied, or restarted with an older file. */
   readonly isReplaced: boolean
-  /** There are more to be read. */
   readonly hasMore: boolean
 }
 
 /** How far a log has been read. */
 interface Cursor {
-  /** Its last number when this node started: what is before concerns no client of this node. */
+  /** The last number when this node started. Earlier commands concern no client of this node. */
   readonly startedAt: number
   number: number
 }
 
 /**
- * Commands to all nodes, kept on every service shard, and the leases of the nodes. A node reads the log once a second over the
- * connection for commands: one that hears no messages, or was frozen for longer than its lease, still applies every command.
+ * The commands to all nodes, stored on every control shard, and the leases of the nodes. Each node reads the log once a second
+ * over its command connection, so that a node without subscriptions, or suspended for longer than its lease, applies every command.
  */
 export class CommandLog {
-  readonly #bus: RedisBus
+  readonly #router: ShardRouter
   readonly #topic: string
   readonly #leaseMs: number
   #node = ''
   /** By id of the log. */
   readonly #cursors = new Map<string, Cursor>()
-  readonly #idAt = new Map<Shard, string>()
-  /** By the clock of Redis, for a log that was not there at the start. */
+  readonly #logIds = new Map<Shard, string>()
+  /** Time of the Redis server, for a log that did not exist at start. */
   #startedAtMs = 0
 
-  constructor(bus: RedisBus, topic: string, leaseMs: number) {
-    this.#bus = bus
+  constructor(router: ShardRouter, topic: string, leaseMs: number) {
+    this.#router = router
     this.#topic = topic
     this.#leaseMs = leaseMs
   }
 
   get shards(): readonly Shard[] {
-    return this.#bus.serviceShards
+    return this.#router.controlShards
   }
 
   async start(node: string): Promise<void> {
     this.#node = node
     for (const shard of this.shards) {
-      const { now, id, top } = await this.#read(shard)
+      const { now, logId, lastNumber } = await this.#read(shard)
       this.#startedAtMs = Math.max(this.#startedAtMs, now)
-      this.#idAt.set(shard, id)
-      if (id !== '') this.#cursors.set(id, { startedAt: top, number: top })
+      this.#logIds.set(shard, logId)
+      if (logId !== '') this.#cursors.set(logId, { startedAt: lastNumber, number: lastNumber })
     }
   }
 
-  /** Sends the command to all nodes that listen, and keeps it for the others; answers with the live nodes. */
+  /** Publishes the command to the subscribed nodes and stores it for the others. Returns the nodes with a lease. */
   async append(shard: Shard, command: string): Promise<readonly string[]> {
-    const { publishCommand, topicEnd } = shard
+    const { publishCommand, topicSuffix } = shard
     const limits = [MAX_COMMANDS, MAX_BYTES, STREAM_TTL_MS, LOG_TTL_MS].map(String)
-    const args = [command, randomUUID(), publishCommand, topicEnd, ...limits]
-    const nodes = await this.#bus.runServiceScript(shard, LOG_COMMAND, [LOG, STREAM, NODES, this.#topic], args)
-    return nodes as readonly string[]
+    const args = [command, randomUUID(), publishCommand, topicSuffix, ...limits]
+    const names = [LOG, STREAM, NODES, this.#topic]
+    return stringListReply(await this.#router.runControlScript(shard, APPEND_COMMAND, names, args))
   }
 
-  /** Renews the lease, and reads what has been appended since the last time. */
-  async read(shard: Shard): Promise<LogReading> {
-    const { id, top, from, entries, nodes } = await this.#read(shard)
-    const known = this.#idAt.get(shard)
-    const cursor = this.#cursors.get(id)
-    const isReplaced = (!!known && id !== known) || (cursor !== undefined && from < cursor.number)
-    // A log that was begun since the last reading is to be read from its first command on.
-    const isFollowed = !isReplaced && (cursor !== undefined || known === '')
-    const first = entries[0]?.number ?? top + 1
-    const last = entries.length < READ_AT_ONCE ? top : (entries.at(-1)?.number ?? top)
-    this.#idAt.set(shard, id)
-    if (known !== undefined && known !== id) this.#cursors.delete(known)
-    if (id !== '') this.#cursors.set(id, { startedAt: cursor?.startedAt ?? 0, number: last })
-    const isOurs = ({ number, time }: Entry): boolean =>
+  /** Renews the lease and reads the commands appended since the last read. */
+  async read(shard: Shard): Promise<CommandBatch> {
+    const { logId, lastNumber, after, entries, nodes } = await this.#read(shard)
+    const knownId = this.#logIds.get(shard)
+    const cursor = this.#cursors.get(logId)
+    const isReplaced = (!!knownId && logId !== knownId) || (cursor !== undefined && after < cursor.number)
+    // A log that was created since the last read is read from its first command.
+    const isContinued = !isReplaced && (cursor !== undefined || knownId === '')
+    const first = entries[0]?.number ?? lastNumber + 1
+    const last = entries.length < COMMANDS_PER_READ ? lastNumber : (entries.at(-1)?.number ?? lastNumber)
+    this.#logIds.set(shard, logId)
+    if (knownId !== undefined && knownId !== logId) this.#cursors.delete(knownId)
+    if (logId !== '') this.#cursors.set(logId, { startedAt: cursor?.startedAt ?? 0, number: last })
+    const isAfterStart = ({ number, time }: LogEntry): boolean =>
       cursor === undefined ? time >= this.#startedAtMs : number > cursor.startedAt
     return {
-      commands: entries.filter(isOurs).map(({ command }) => command),
+      commands: entries.filter(isAfterStart).map(({ command }) => command),
       nodes,
-      hasGap: isFollowed && first > from + 1,
+      hasGap: isContinued && first > after + 1,
       isReplaced,
-      hasMore: last < top
+      hasMore: last < lastNumber
     }
   }
 
-  /** This node is gone: nobody waits for it. */
+  /** Ends the lease of this node, so that no command waits for it. */
   async leave(): Promise<void> {
-    const key = this.#bus.names.service(NODES)
+    const key = this.#router.keys.control(NODES)
     await Promise.all(this.shards.map(({ commands }) => commands.send('zrem', [key, this.#node])))
   }
 
-  async #read(shard: Shard): Promise<Reading> {
-    const known = [...this.#cursors].flatMap(([id, { number }]) => [id, String(number)])
-    const args = [this.#node, String(this.#leaseMs), String(READ_AT_ONCE), ...known]
-    const answer = await this.#bus.runServiceScript(shard, READ_COMMANDS, [LOG, STREAM, NODES], args)
-    const [now, id, top, from, entries, nodes] = answer as RawReading
-    return { now, id, top, from, entries: entries.map(entryOf), nodes }
+  async #read(shard: Shard): Promise<LogReply> {
+    const cursors = [...this.#cursors].flatMap(([id, { number }]) => [id, String(number)])
+    const args = [this.#node, String(this.#leaseMs), String(COMMANDS_PER_READ), ...cursors]
+    const reply = await this.#router.runControlScript(shard, READ_COMMANDS, [LOG, STREAM, NODES], args)
+    const [now, logId, lastNumber, after, entries, nodes] = listReply(reply)
+    return {
+      now: Number(now),
+      logId: String(logId),
+      lastNumber: Number(lastNumber),
+      after: Number(after),
+      entries: listReply(entries).map(parseEntry),
+      nodes: stringListReply(nodes)
+    }
   }
 }
 
-interface Entry {
+interface LogEntry {
   readonly number: number
   readonly command: string
   readonly time: number
 }
 
-interface Reading {
+interface LogReply {
   readonly now: number
-  readonly id: string
-  readonly top: number
-  /** The entries follow this number. */
-  readonly from: number
-  readonly entries: readonly Entry[]
+  readonly logId: string
+  readonly lastNumber: number
+  /** The entries start after this number. */
+  readonly after: number
+  readonly entries: readonly LogEntry[]
   readonly nodes: readonly string[]
 }
 
-type RawEntry = readonly [id: string, fields: readonly string[]]
-type RawReading = [number, string, number, number, readonly RawEntry[], readonly string[]]
+/** A stream entry is its id and its fields: `c`, the command, `t`, the time. */
+const parseEntry = (entry: unknown): LogEntry => {
+  const [id, fields] = listReply(entry)
+  const [, command = '', , time] = stringListReply(fields)
+  return { number: Number.parseInt(String(id), 10), command, time: Number(time) }
+}
 
-const entryOf = ([id, [, command = '', , time]]: RawEntry): Entry => ({
-  number: Number.parseInt(id, 10),
-  command,
-  time: Number(time)
-})
+/** More than the command log stores, so that reading a log again applies nothing twice. */
+const MAX_REMEMBERED = 20_000
 
-/** More than the command log keeps, so that a log that is read again repeats nothing. */
-const MAX_KNOWN = 20_000
-
-/** The commands that this node has applied. Each arrives as a message and in the log, and again if its answer was lost. */
+/** The commands that this node has applied. Each arrives as a message and in the log, and again if its reply was lost. */
 export class AppliedCommands<Result> {
   readonly #results = new Map<string, Promise<Result | null>>()
 
@@ -154,7 +159,7 @@ export class AppliedCommands<Result> {
     return this.#results.has(id)
   }
 
-  /** Applies it once, however often it is called. Null means that it failed: the next call tries again. */
+  /** Applies a command once, however often it is called. Null means that it failed: the next call tries again. */
   once(id: string, apply: () => Promise<Result | null>): Promise<Result | null> {
     const known = this.#results.get(id)
     if (known !== undefined) return known
@@ -164,7 +169,7 @@ export class AppliedCommands<Result> {
     })
     this.#results.set(id, applying)
     const [oldest] = this.#results.keys()
-    if (this.#results.size > MAX_KNOWN && oldest !== undefined) this.#results.delete(oldest)
+    if (this.#results.size > MAX_REMEMBERED && oldest !== undefined) this.#results.delete(oldest)
     return applying
   }
 }

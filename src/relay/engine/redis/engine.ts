@@ -17,97 +17,39 @@ import {
 import { hasHistory } from '../../core/channels.js'
 import type { HistoryOptions } from '../../core/options.js'
 import { TimeSlice } from '../../core/time-slice.js'
-import type { ChannelTarget, RedisBus } from './bus.js'
-import { Moved } from './command-link.js'
-import { IDEMPOTENT_RESULT_TTL_MS, MAX_AT_ONCE, PUBLISH_IDEMPOTENT, READ } from './scripts.js'
+import {
+  decodeBody,
+  decodeMessages,
+  encodeBody,
+  encodeJoinOrLeave,
+  encodeWithoutPosition,
+  parsePublished
+} from './codec.js'
+import { listReply, SlotMovedError } from './connection.js'
+import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, READ_HISTORY } from './scripts.js'
+import type { ChannelTarget, ShardRouter } from './shard-router.js'
 
-// How publications stand in Redis: a line of numbers, then the texts one after the other, just as they came. Nothing is
-// escaped or written anew, and nothing of it is parsed but the numbers.
-//
-//   kept in the stream       time,delta,length of info,length of tags\n info tags data
-//                            with a version behind the lengths where the publication has one
-//   sent to subscribers     p offset,epoch,length,  and the same, once or more
-//   joins and leaves        j info, l info
+/** TTL of a position without publications, so that requests for invented channels do not fill Redis. */
+const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 
-/** Null means none, and has a length of its own, because a text may be empty. */
-const NONE = -1
+/** As many as the history arguments of a channel with history. */
+const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
 
-/** What is kept of a publication; its offset is its place in the stream. */
-export const encodeBody = ({ data, info, tags, delta, version }: NewPublication, time: number): string =>
-  `${time},${delta ? 1 : 0},${info === null ? NONE : info.length},${tags === null ? NONE : tags.length}${
-    version > 0 ? `,${version}` : ''
-  }\n${info ?? ''}${tags ?? ''}${data}`
-
-/** Without history there is nothing to be found it by. */
-export const withoutPosition = (body: string): string => `p0,,${body.length},${body}`
-
-export const encodeJoinOrLeave = (kind: JoinOrLeave, info: string): string => `${kind === 'join' ? 'j' : 'l'}${info}`
-
-export type Message =
-  | { readonly kind: 'publication'; readonly publication: Publication; readonly epoch: string }
-  | { readonly kind: JoinOrLeave; readonly info: string }
-
-/** None where it is not ours: anybody who may use the Redis can write anything. */
-export const decodeMessages = (text: string): readonly Message[] => {
-  if (text.startsWith('j{')) return [{ kind: 'join', info: text.slice(1) }]
-  if (text.startsWith('l{')) return [{ kind: 'leave', info: text.slice(1) }]
-  const messages: Message[] = []
-  for (let at = 0; at < text.length; ) {
-    HEAD.lastIndex = at
-    const [head, offset, epoch = '', length] = HEAD.exec(text) ?? []
-    if (head === undefined) return []
-    const start = at + head.length
-    at = start + Number(length)
-    const publication = decodeBody(text.slice(start, at), Number(offset))
-    if (publication === null || at > text.length) return []
-    messages.push({ kind: 'publication', publication, epoch })
-  }
-  return messages
-}
-
-export const decodeBody = (text: string, offset: number): Publication | null => {
-  const [head, time, delta, infoText, tagsText, version = '0'] = BODY_HEAD.exec(text) ?? []
-  if (head === undefined) return null
-  const infoLength = Number(infoText)
-  const tagsLength = Number(tagsText)
-  const infoEnd = head.length + Math.max(0, infoLength)
-  const tagsEnd = infoEnd + Math.max(0, tagsLength)
-  // Data is JSON, which has at least one character.
-  if (text.length <= tagsEnd) return null
-  return {
-    data: text.slice(tagsEnd),
-    offset,
-    info: infoLength === NONE ? null : text.slice(head.length, infoEnd),
-    tags: tagsLength === NONE ? null : text.slice(infoEnd, tagsEnd),
-    time: Number(time),
-    delta: delta === '1',
-    version: Number(version)
-  }
-}
-
-const HEAD = /p(\d{1,15}),([\w-]{0,64}),(\d{1,9}),/y
-const BODY_HEAD = /^(\d{1,15}),([01]),(-1|\d{1,9}),(-1|\d{1,9})(?:,(\d{1,16}))?\n/
-
-/** A place that nothing was ever published behind: who asks for made-up channels must not fill Redis with them. */
-const UNUSED_MS = 10 * 60 * 1000
-
-const WITHOUT_HISTORY: readonly string[] = ['', '', '', '']
-
-/** Publications and their history in Redis, for any number of relays. */
+/** Publications and history in Redis, shared by any number of relay nodes. */
 export class RedisEngine implements Broker, History {
-  readonly #bus: RedisBus
+  readonly #router: ShardRouter
   readonly #nowMs: () => number
-  /** Epochs begin so: no two relays make the same. */
-  readonly #epochs = randomBytes(6).toString('base64url')
+  /** Makes the epochs of this node different from those of all other nodes. */
+  readonly #epochPrefix = randomBytes(6).toString('base64url')
   #epochCount = 0
 
-  constructor(bus: RedisBus, nowMs: () => number) {
-    this.#bus = bus
+  constructor(router: ShardRouter, nowMs: () => number) {
+    this.#router = router
     this.#nowMs = nowMs
   }
 
   start(delivery: Delivery): Promise<void> {
-    this.#bus.listen({
+    this.#router.listen({
       message: (channel, text) => {
         const messages = decodeMessages(text)
         for (const message of messages) {
@@ -119,43 +61,46 @@ export class RedisEngine implements Broker, History {
       mayHaveMissed: (channel) => delivery.mayHaveMissed(channel),
       positions: () => delivery.positions()
     })
-    return this.#bus.start()
+    return this.#router.start()
   }
 
   subscribe(channel: string): MaybePromise<void> {
-    return this.#bus.subscribe(channel)
+    return this.#router.subscribe(channel)
   }
 
   unsubscribe(channel: string): void {
-    this.#bus.unsubscribe(channel)
+    this.#router.unsubscribe(channel)
   }
 
   isDelivering(channel: string): boolean {
-    return this.#bus.isDelivering(channel)
+    return this.#router.isDelivering(channel)
   }
 
   async publish(channel: string, publication: NewPublication, options: HistoryOptions): Promise<Published> {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = encodeBody(publication, this.#nowMs())
-    const name = this.#bus.names.channel(channel)
-    const resultKey = idempotencyKey === '' ? '' : `${name}result:${idempotencyKey}`
+    const topic = this.#router.keys.channel(channel)
+    const resultKey = idempotencyKey === '' ? '' : `${topic}result:${idempotencyKey}`
     if (hasHistory(options) && !skipHistory) {
-      const kept = { body, version, versionEpoch, resultKey }
-      return publishedAt(await this.#bus.publishKept(channel, this.#channelArguments(options), kept))
+      const stored = { body, version, versionEpoch, resultKey }
+      return parsePublished(await this.#router.publishWithHistory(channel, this.#historyArguments(options), stored))
     }
     if (idempotencyKey === '') {
-      await this.#bus.publish(channel, withoutPosition(body))
+      await this.#router.publish(channel, encodeWithoutPosition(body))
       return { ...NO_POSITION, suppressedBy: null }
     }
-    const keys = [name, resultKey]
-    return publishedAt(
-      await this.#bus.runScript(channel, PUBLISH_IDEMPOTENT, keys, ({ publishCommand, topicEnd }) => [
-        withoutPosition(body),
+    const reply = await this.#router.runScript(
+      channel,
+      PUBLISH_IDEMPOTENT,
+      [topic, resultKey],
+      ({ publishCommand, topicSuffix }) => [
+        encodeWithoutPosition(body),
         publishCommand,
         IDEMPOTENT_RESULT_TTL_MS,
-        topicEnd
-      ])
+        topicSuffix
+      ]
     )
+    return parsePublished(String(reply))
   }
 
   async publishToMany(
@@ -165,59 +110,66 @@ export class RedisEngine implements Broker, History {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = { body: encodeBody(publication, this.#nowMs()), version, versionEpoch, idempotencyKey }
     const slice = new TimeSlice()
-    const here: ChannelTarget[] = []
+    const channelTargets: ChannelTarget[] = []
     for (const { channel, options } of targets) {
       if (slice.isOverAfterStep) await slice.next()
-      const channelArguments = hasHistory(options) && !skipHistory ? this.#channelArguments(options) : WITHOUT_HISTORY
-      here.push({ channel, name: this.#bus.names.channel(channel), channelArguments })
+      const isStored = hasHistory(options) && !skipHistory
+      const historyArguments = isStored ? this.#historyArguments(options) : NO_HISTORY_ARGUMENTS
+      channelTargets.push({ channel, topic: this.#router.keys.channel(channel), historyArguments })
     }
     const outcomes: (Published | EngineError)[] = []
-    for (const [index, answer] of (await this.#bus.publishToMany(here, body)).entries()) {
+    for (const [index, outcome] of (await this.#router.publishToMany(channelTargets, body)).entries()) {
       if (slice.isOverAfterStep) await slice.next()
-      if (!(answer instanceof EngineError)) outcomes.push(publishedAt(answer))
-      else
-        outcomes.push(answer instanceof Moved ? await this.#publishMoved(targets[index], publication, answer) : answer)
+      if (!(outcome instanceof EngineError)) outcomes.push(parsePublished(outcome))
+      else if (outcome instanceof SlotMovedError)
+        outcomes.push(await this.#publishAgain(targets[index], publication, outcome))
+      else outcomes.push(outcome)
     }
     return outcomes
   }
 
   async joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void> {
-    await this.#bus.publish(channel, encodeJoinOrLeave(kind, info))
+    await this.#router.publish(channel, encodeJoinOrLeave(kind, info))
   }
 
   async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
-    const name = this.#bus.names.channel(channel)
+    const topic = this.#router.keys.channel(channel)
     const { historyMetaTtlMs } = options
-    const unusedMs = historyMetaTtlMs > 0 ? Math.min(historyMetaTtlMs, UNUSED_MS) : UNUSED_MS
-    const [epoch, offset, entries] = (await this.#bus.runScript(
+    const unusedTtlMs =
+      historyMetaTtlMs > 0 ? Math.min(historyMetaTtlMs, UNUSED_POSITION_TTL_MS) : UNUSED_POSITION_TTL_MS
+    const reply = await this.#router.runScript(
       channel,
-      READ,
-      [`${name}place`, `${name}stream`, ...this.#bus.ledgerKeys],
+      READ_HISTORY,
+      [`${topic}place`, `${topic}stream`, ...this.#router.ledgerKeys],
       ({ commands }) => [
         this.#newEpoch(),
-        commands.run,
+        commands.runId,
         String(historyMetaTtlMs),
-        String(unusedMs),
+        String(unusedTtlMs),
         ...rangeArguments(range)
       ]
-    )) as [string, number, readonly Entry[]]
-    return { epoch, offset, publications: entries.map(publicationOf).filter((each) => each !== null) }
+    )
+    const [epoch, offset, entries] = listReply(reply)
+    const publications = listReply(entries)
+      .map(decodeEntry)
+      .filter((publication) => publication !== null)
+    return { epoch: String(epoch), offset: Number(offset), publications }
   }
 
-  /** The place stays: offsets go on from where they were. */
+  /** Deletes the publications. The position stays, so that offsets continue. */
   async remove(channel: string): Promise<void> {
-    await this.#bus.send(channel, 'del', [`${this.#bus.names.channel(channel)}stream`])
+    await this.#router.send(channel, 'del', [`${this.#router.keys.channel(channel)}stream`])
   }
 
   close(): void {
-    this.#bus.close()
+    this.#router.close()
   }
 
-  /** A channel that moved to another server meanwhile is published to by itself. */
-  async #publishMoved(
+  /** Publishes on its own to a channel whose hash slot moved during a broadcast. */
+  async #publishAgain(
     target: PublishTarget | undefined,
     publication: NewPublication,
-    moved: Moved
+    moved: SlotMovedError
   ): Promise<Published | EngineError> {
     if (target === undefined) return moved
     try {
@@ -228,134 +180,28 @@ export class RedisEngine implements Broker, History {
     }
   }
 
-  #channelArguments({ historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): readonly string[] {
-    const placeTtlMs = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
-    return [this.#newEpoch(), String(historySize), String(historyTtlMs), String(placeTtlMs)]
+  #historyArguments({ historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): readonly string[] {
+    const positionTtlMs = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
+    return [this.#newEpoch(), String(historySize), String(historyTtlMs), String(positionTtlMs)]
   }
 
   #newEpoch(): string {
-    return `${this.#epochs}${(++this.#epochCount).toString(36)}`
+    return `${this.#epochPrefix}${(++this.#epochCount).toString(36)}`
   }
 }
 
-type Entry = readonly [id: string, fields: readonly string[]]
+/** A stream entry is its id and its fields. Null for a malformed entry; a recovering client notices the missing offset. */
+const decodeEntry = (entry: unknown): Publication | null => {
+  const [id, fields] = listReply(entry)
+  const [field, body] = listReply(fields)
+  return field === 'd' ? decodeBody(String(body), Number.parseInt(String(id), 10)) : null
+}
 
-/** Null for what nobody of us has written; it is missing then, which whoever recovers will notice. */
-const publicationOf = ([id, [field, body = '']]: Entry): Publication | null =>
-  field === 'd' ? decodeBody(body, Number.parseInt(id, 10)) : null
-
-/** Command, from, to, how many. An offset alone stands for all entries that begin with it, of which there is one. */
+/** Range command, from, to, count. An id without a sequence number matches the one entry with that offset. */
 const rangeArguments = ({ since, limit, reverse }: HistoryRange): readonly string[] => {
   const count = limit < 0 ? '' : String(limit)
   if (!reverse) return ['XRANGE', since === null ? '-' : String(since.offset + 1), '+', count]
-  // Nothing is before the first.
+  // No entry comes before offset 1.
   if (since?.offset === 0) return ['XREVRANGE', '+', '-', '0']
   return ['XREVRANGE', since === null ? '+' : String(since.offset - 1), '-', count]
 }
-
-const SUPPRESSED = { p: null, i: 'idempotency', v: 'version' } as const
-
-/** `p42,epoch`, as the scripts answer. */
-const publishedAt = (answer: unknown): Published => {
-  const text = String(answer)
-  const comma = text.indexOf(',')
-  const suppressedBy = SUPPRESSED[text[0] as keyof typeof SUPPRESSED]
-  return { offset: Number(text.slice(1, comma)), epoch: text.slice(comma + 1), suppressedBy }
-}
-
-/** Of all bodies of a burst; a body that is longer goes alone. */
-const MAX_CHARACTERS = 256 * 1024
-
-export interface StoredPublication {
-  readonly body: string
-  readonly version: number
-  readonly versionEpoch: string
-  /** Where its result is found by others with the same idempotency key; '' for nowhere. */
-  readonly resultKey: string
-}
-
-interface PublishBatch {
-  readonly name: string
-  /** What the script is told about the channel. */
-  readonly channelArguments: readonly string[]
-  readonly calls: Call[]
-  characters: number
-}
-
-interface Call {
-  readonly publication: StoredPublication
-  readonly done: (answer: string) => void
-  readonly failed: (error: Error) => void
-}
-
-/**
- * Gathers what is published to a channel within one turn of the event loop, so that a burst is one command to Redis and one
- * answer: finding its place, writing and answering cost both sides more than the publications do.
- */
-export class PublishBatcher {
-  readonly #run: (keys: readonly string[], args: readonly string[]) => Promise<unknown>
-  readonly #sharedKeys: readonly string[]
-  #bursts = new Map<string, PublishBatch>()
-
-  /** `run` makes the publications of a burst, in their order, and answers for each. `sharedKeys` are for every script. */
-  constructor(
-    sharedKeys: readonly string[],
-    run: (keys: readonly string[], args: readonly string[]) => Promise<unknown>
-  ) {
-    this.#sharedKeys = sharedKeys
-    this.#run = run
-  }
-
-  add(name: string, channelArguments: readonly string[], publication: StoredPublication): Promise<string> {
-    let burst = this.#bursts.get(name)
-    if (burst !== undefined && isFull(burst, publication)) {
-      this.#bursts.delete(name)
-      this.#send(burst)
-      burst = undefined
-    }
-    if (burst === undefined) {
-      burst = { name, channelArguments, calls: [], characters: 0 }
-      this.#bursts.set(name, burst)
-    }
-    const { calls } = burst
-    burst.characters += publication.body.length
-    return new Promise((done, failed) => {
-      calls.push({ publication, done, failed })
-    })
-  }
-
-  /** To be called at the end of the turn, and before anything is sent that must not overtake what was published. */
-  leave(): void {
-    if (this.#bursts.size === 0) return
-    const bursts = this.#bursts
-    // Not cleared: what a cleared map held is kept from the garbage collector by those that were cleared before.
-    this.#bursts = new Map()
-    for (const burst of bursts.values()) this.#send(burst)
-  }
-
-  #send({ name, channelArguments, calls }: PublishBatch): void {
-    const keys = [`${name}place`, `${name}stream`, name, ...this.#sharedKeys]
-    const args = [...channelArguments]
-    for (const { publication } of calls) {
-      const { body, version, versionEpoch, resultKey } = publication
-      const isResultKept = resultKey !== ''
-      if (isResultKept) keys.push(resultKey)
-      args.push(body, String(body.length), String(version), versionEpoch, isResultKept ? String(keys.length) : '')
-    }
-    this.#run(keys, args).then(
-      (answers) => {
-        for (const [index, { done }] of calls.entries()) done((answers as readonly string[])[index] as string)
-      },
-      (error: Error) => {
-        for (const { failed } of calls) failed(error)
-      }
-    )
-  }
-}
-
-const isFull = ({ calls, characters }: PublishBatch, { body }: StoredPublication): boolean =>
-  calls.length === MAX_AT_ONCE || characters + body.length > MAX_CHARACTERS
-
-/** The list in pieces of so many. */
-export const inBatches = <T>(all: readonly T[], size: number): (readonly T[])[] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))

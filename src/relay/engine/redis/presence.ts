@@ -1,27 +1,28 @@
 import type { Presence } from '../../core/broker.js'
-import type { RedisBus } from './bus.js'
-import { inBatches } from './engine.js'
+import { chunks } from './batching.js'
+import { listReply, stringListReply } from './connection.js'
 import { PRESENCE_ADD, PRESENCE_COUNT, PRESENCE_READ, PRESENCE_REMOVE } from './scripts.js'
+import type { ShardRouter } from './shard-router.js'
 
-/** Twice within a lease, and some more: one that fails is made up for by the next. */
+/** A little more than two, so that one failed renewal does not end the lease. */
 const RENEWALS_PER_LEASE = 60 / 27
-const CLIENTS_PER_RENEWAL = 500
+const CLIENTS_PER_SCRIPT = 500
 
-/** Who listens, on all nodes. Every entry has a lease that its node renews, so that a node that dies leaves no ghosts. */
+/** Presence of all nodes. Each entry has a lease that its node renews, so that the entries of a dead node expire. */
 export class RedisPresence implements Presence {
-  readonly #bus: RedisBus
+  readonly #router: ShardRouter
   readonly #leaseMs: number
-  /** Those of this node: entries by client, by channel. */
+  /** The entries of this node by client, by channel. */
   readonly #own = new Map<string, Map<string, string>>()
-  readonly #renewing: NodeJS.Timeout
+  readonly #renewTimer: NodeJS.Timeout
 
-  constructor(bus: RedisBus, leaseMs: number) {
-    this.#bus = bus
+  constructor(router: ShardRouter, leaseMs: number) {
+    this.#router = router
     this.#leaseMs = leaseMs
-    this.#renewing = setInterval(() => this.#renew(), leaseMs / RENEWALS_PER_LEASE).unref()
-    // Who was away for long, or has forgotten everything, is told at once.
-    bus.whenChanged(() => {
-      if (bus.isReady) this.#renew()
+    this.#renewTimer = setInterval(() => this.#renew(), leaseMs / RENEWALS_PER_LEASE).unref()
+    // After a connection loss the leases may have ended, or Redis may be empty.
+    router.onReadinessChange(() => {
+      if (router.isReady) this.#renew()
     })
   }
 
@@ -37,42 +38,40 @@ export class RedisPresence implements Presence {
     const entries = this.#own.get(channel)
     entries?.delete(client)
     if (entries?.size === 0) this.#own.delete(channel)
-    await this.#bus.runScript(channel, PRESENCE_REMOVE, this.#keys(channel), () => [client])
+    await this.#router.runScript(channel, PRESENCE_REMOVE, this.#keys(channel), () => [client])
   }
 
   async read(channel: string): Promise<ReadonlyMap<string, string>> {
-    const answer = await this.#bus.runScript(channel, PRESENCE_READ, this.#keys(channel), () => [])
-    return new Map(
-      inBatches(answer as readonly string[], 2).map(([client = '', entry = '']) => [client, infoOf(entry)])
-    )
+    const reply = await this.#router.runScript(channel, PRESENCE_READ, this.#keys(channel), () => [])
+    return new Map(chunks(stringListReply(reply), 2).map(([client = '', entry = '']) => [client, infoOf(entry)]))
   }
 
   async count(channel: string): Promise<{ readonly clients: number; readonly users: number }> {
-    const answer = await this.#bus.runScript(channel, PRESENCE_COUNT, this.#keys(channel), () => [])
-    const [clients, users] = answer as [number, number]
-    return { clients, users }
+    const reply = await this.#router.runScript(channel, PRESENCE_COUNT, this.#keys(channel), () => [])
+    const [clients, users] = listReply(reply)
+    return { clients: Number(clients), users: Number(users) }
   }
 
   close(): void {
-    clearInterval(this.#renewing)
+    clearInterval(this.#renewTimer)
   }
 
   #renew(): void {
     for (const [channel, entries] of this.#own) {
-      for (const batch of inBatches([...entries], CLIENTS_PER_RENEWAL)) {
-        // One that fails is renewed the next time; the engine has told why.
+      for (const batch of chunks([...entries], CLIENTS_PER_SCRIPT)) {
+        // A failed renewal is repeated with the next one; the shard has logged the error.
         this.#add(channel, batch.flat()).catch(() => undefined)
       }
     }
   }
 
   #add(channel: string, entries: readonly string[]): Promise<unknown> {
-    return this.#bus.runScript(channel, PRESENCE_ADD, this.#keys(channel), () => [String(this.#leaseMs), ...entries])
+    return this.#router.runScript(channel, PRESENCE_ADD, this.#keys(channel), () => [String(this.#leaseMs), ...entries])
   }
 
   #keys(channel: string): readonly string[] {
-    const name = this.#bus.names.channel(channel)
-    return [`${name}presence`, `${name}leases`]
+    const topic = this.#router.keys.channel(channel)
+    return [`${topic}presence`, `${topic}leases`]
   }
 }
 

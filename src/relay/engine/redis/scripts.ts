@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A script, and the name by which Redis knows it once it has been loaded. */
+/** A Lua script and its SHA-1 digest, the argument of EVALSHA. */
 export interface Script {
   readonly text: string
   readonly sha: string
@@ -8,72 +8,76 @@ export interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
-// Every script that places something begins so. The place of a channel is a hash: e(poch), o(ffset), r (its generation),
-// v(ersion), w (the version's epoch). A server that was restarted from an older file, or a replica that took over, may have lost the
-// latest publications, and would give their offsets to others. A generation begins with each such loss, and is named by the run of the
-// server that it began with. A place of another generation begins a new epoch, and clients learn that they cannot recover, where
-// they would otherwise miss something without knowing.
+// The position of a channel is a hash at the key `place`: e (epoch), o (offset), r (generation), v (version), w (epoch of the
+// version). A server that was restarted from an older file, or a replica that took over, may have lost the latest publications
+// and would assign their offsets again. Each such loss begins a generation, named by the `run_id` of the server. A position of
+// another generation begins a new epoch, so that clients learn that they cannot recover.
 //
-// The ledger of a server is a hash: r (the run that the nodes agreed on last), g(eneration), s:<node> (the number of its last write),
-// t:<node> (when it was last there), v:<node> (the run that it vouches for). In a cluster there is none, because a script reaches one slot only:
-// every run is a generation there.
+// The ledger of a server is a hash: r (the run_id that the nodes have confirmed), g (generation), s:<node> (number of the node's
+// last write), t:<node> (time of its last heartbeat), v:<node> (the run_id that the node has confirmed). A Redis Cluster has no
+// ledger, because a script can access one hash slot only: every run_id is a generation there.
 const WRITE_NUMBER = `
--- A script that Redis did not know is sent again, behind later ones: the number never falls.
+-- A script that was not cached is sent again after later ones, so the number must never decrease.
 local function writeNumber(ledger, node, number)
   local field = 's:' .. node
   local known = redis.call('HGET', ledger, field)
   if not known or tonumber(known) < tonumber(number) then redis.call('HSET', ledger, field, number) end
 end
 `
-const POSITION = `${WRITE_NUMBER}
-local function generationOf(ledger, run)
+const POSITION_FUNCTIONS = `${WRITE_NUMBER}
+local function generationOf(ledger, runId)
   local generation = redis.call('HGET', ledger, 'g')
   if generation then return generation end
-  redis.call('HSET', ledger, 'r', run, 'g', run)
-  return run
+  redis.call('HSET', ledger, 'r', runId, 'g', runId)
+  return runId
 end
-local function placeOf(key, stream, newEpoch, generation)
-  local place = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w')
-  if place[1] and place[2] == generation then return place end
+local function positionOf(key, stream, newEpoch, generation)
+  local position = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w')
+  if position[1] and position[2] == generation then return position end
   redis.call('DEL', key, stream)
   redis.call('HSET', key, 'e', newEpoch, 'r', generation)
   return { newEpoch, generation }
 end
-local function keep(key, ms)
+local function setTtl(key, ms)
   if ms == '0' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ms) end
 end
 `
 
-/** How long the result of a publication with an idempotency key is known. */
+/** How long the result of a publication with an idempotency key is stored. */
 export const IDEMPOTENT_RESULT_TTL_MS = String(5 * 60 * 1000)
 
-/** How many publications are made at once at most: more would keep Redis from its other work for too long. */
-export const MAX_AT_ONCE = 16
+/** More publications in one script would block Redis for other commands. */
+export const MAX_PUBLICATIONS_PER_SCRIPT = 16
 
-// One expression, because each text that Lua makes on its way to a longer one costs a look at every character of it.
-const JOINED = Array.from({ length: 2 * MAX_AT_ONCE }, (_, index) => `(pieces[${index + 1}] or '')`).join(' .. ')
+// One expression, because Lua hashes every intermediate string.
+const JOINED_PIECES = Array.from(
+  { length: 2 * MAX_PUBLICATIONS_PER_SCRIPT },
+  (_, index) => `(pieces[${index + 1}] or '')`
+).join(' .. ')
 
-// Appends and publishes in one step, so that the order of the history and of the messages is the same for ever. Several
-// publications at once look for their place once, and leave in one message. Every script with it has as its first arguments: node,
-// number of its write, ledger (all three '' in a cluster), run, command that publishes, end of the channel's name, how long results
-// are known; and it ends with `written`. A publication is five arguments: body and its length as its readers count, version, epoch of
-// the version, and what `keyOf` finds the key for its result by, or ''. Answers for each with p, i or v (made; suppressed by its key; by its version), offset, epoch.
-const PUBLISHING = `${POSITION}
-local node, number, ledger, run, command, topicEnd, knownMs = unpack(ARGV, 1, 7)
-local generation = ledger == '' and run or generationOf(ledger, run)
+// Appends to the stream and publishes in one step, so that history and messages have the same order. Several publications read
+// the position once and are sent as one message. The first arguments of every script that includes this: node, number of the
+// write, ledger (all three '' in a Redis Cluster), run_id, publish command, topic suffix, lifetime of idempotency results. The
+// script returns through `recordWrite`. A publication is five arguments: body, its length in UTF-16 units, version, epoch of the
+// version, and a value that `keyOf` converts to the key of its idempotency result, or ''. The reply for each is a letter
+// (p published, i suppressed by idempotency key, v suppressed by version), the offset, a comma and the epoch.
+const PUBLISH_FUNCTIONS = `${POSITION_FUNCTIONS}
+local node, number, ledger, runId, command, topicSuffix, resultTtl = unpack(ARGV, 1, 7)
+local generation = ledger == '' and runId or generationOf(ledger, runId)
 
-local function written(answers)
+local function recordWrite(replies)
   if ledger ~= '' then writeNumber(ledger, node, number) end
-  return answers
+  return replies
 end
 
-local function publishKept(placeKey, streamKey, topic, newEpoch, size, ttl, placeTtl, publications, from, keyOf)
-  local place = placeOf(placeKey, streamKey, newEpoch, generation)
-  local epoch, offset, lastVersion, lastVersionEpoch = place[1], tonumber(place[3] or 0), place[4] or 0, place[5] or ''
-  local answers, pieces = {}, {}
+local function publishWithHistory(positionKey, streamKey, topic, newEpoch, size, ttl, positionTtl, publications, from, keyOf)
+  local position = positionOf(positionKey, streamKey, newEpoch, generation)
+  local epoch, offset = position[1], tonumber(position[3] or 0)
+  local lastVersion, lastVersionEpoch = position[4] or 0, position[5] or ''
+  local replies, pieces = {}, {}
 
   local function append(body, length, version, versionEpoch, resultKey)
-    -- Not GET, which would fail at a key that somebody else made, when others have been appended already.
+    -- Not GET, which fails for a key of another type after earlier publications were appended.
     local known = resultKey and redis.call('MGET', resultKey)[1]
     if known then return 'i' .. known end
     if version ~= '0' then
@@ -84,7 +88,7 @@ local function publishKept(placeKey, streamKey, topic, newEpoch, size, ttl, plac
     offset = offset + 1
     local result = offset .. ',' .. epoch
     redis.call('XADD', streamKey, 'MAXLEN', size, offset .. '-0', 'd', body)
-    if resultKey then redis.call('SET', resultKey, result, 'PX', knownMs) end
+    if resultKey then redis.call('SET', resultKey, result, 'PX', resultTtl) end
     table.insert(pieces, 'p' .. result .. ',' .. length .. ',')
     table.insert(pieces, body)
     return 'p' .. result
@@ -92,66 +96,66 @@ local function publishKept(placeKey, streamKey, topic, newEpoch, size, ttl, plac
 
   for at = from, #publications, 5 do
     local body, length, version, versionEpoch, resultKey = unpack(publications, at, at + 4)
-    table.insert(answers, append(body, length, version, versionEpoch, keyOf(resultKey)))
+    table.insert(replies, append(body, length, version, versionEpoch, keyOf(resultKey)))
   end
   if pieces[1] then
-    redis.call('HSET', placeKey, 'o', offset, 'v', lastVersion, 'w', lastVersionEpoch)
+    redis.call('HSET', positionKey, 'o', offset, 'v', lastVersion, 'w', lastVersionEpoch)
     redis.call('PEXPIRE', streamKey, ttl)
-    redis.call(command, topic .. topicEnd, #pieces == 2 and pieces[1] .. pieces[2] or ${JOINED})
+    redis.call(command, topic .. topicSuffix, #pieces == 2 and pieces[1] .. pieces[2] or ${JOINED_PIECES})
   end
-  keep(placeKey, placeTtl)
-  return answers
+  setTtl(positionKey, positionTtl)
+  return replies
 end
 `
 
 /**
- * Keys: place, stream, channel, ledger where there is one, then those for the results of publications with an idempotency key.
- * Arguments behind the first seven: epoch to begin with, size and time to live of the stream, time to live of the place, then the
- * publications, which name the key for their result by its number.
+ * Keys: position, stream, topic, the ledger if there is one, then the keys of idempotency results. Arguments after the first
+ * seven: epoch for a new position, size and TTL of the stream, TTL of the position, then the publications, each with the index
+ * of its result key.
  */
-export const PUBLISH_WITH_HISTORY = script(`${PUBLISHING}
-local newEpoch, size, ttl, placeTtl = unpack(ARGV, 8, 11)
-local function keyOf(number) return KEYS[tonumber(number)] end
-return written(publishKept(KEYS[1], KEYS[2], KEYS[3], newEpoch, size, ttl, placeTtl, ARGV, 12, keyOf))
+export const PUBLISH_WITH_HISTORY = script(`${PUBLISH_FUNCTIONS}
+local newEpoch, size, ttl, positionTtl = unpack(ARGV, 8, 11)
+local function keyOf(index) return KEYS[tonumber(index)] end
+return recordWrite(publishWithHistory(KEYS[1], KEYS[2], KEYS[3], newEpoch, size, ttl, positionTtl, ARGV, 12, keyOf))
 `)
 
 /**
- * One publication on many channels of one server. Their keys are in different slots of a cluster, so they are not declared;
- * all of them are at this server. Arguments behind the first seven: key of the body or '', body where there is no key, length,
- * version, epoch of the version, idempotency key or ''. Then for each channel: name, epoch to begin with, size ('' without
- * history) and time to live of the stream, time to live of the place. Answers for each as the others do, or with e and an error:
- * then nothing was published there.
+ * Publishes to many channels of one server. In a Redis Cluster their keys are in different hash slots of this server, so they
+ * are not declared as KEYS. Arguments after the first seven: key of the body or '', the body if there is no key, length,
+ * version, epoch of the version, idempotency key or ''. Then for each channel: topic, epoch for a new position, size ('' without
+ * history) and TTL of the stream, TTL of the position. A channel to which nothing was published has the reply e and an error.
  */
-export const PUBLISH_TO_MANY = script(`${PUBLISHING}
+export const PUBLISH_TO_MANY = script(`${PUBLISH_FUNCTIONS}
 local bodyKey, body, length, version, versionEpoch, idempotencyKey = unpack(ARGV, 8, 13)
 if bodyKey ~= '' then body = redis.call('GET', bodyKey) end
 if not body then return redis.error_reply('BODYGONE the body of a broadcast has been deleted') end
-local function itself(key) return key end
+local function identity(key) return key end
 
-local function publish(name, newEpoch, size, ttl, placeTtl)
-  local resultKey = idempotencyKey ~= '' and name .. 'result:' .. idempotencyKey
+local function publish(topic, newEpoch, size, ttl, positionTtl)
+  local resultKey = idempotencyKey ~= '' and topic .. 'result:' .. idempotencyKey
   if size ~= '' then
     local publication = { body, length, version, versionEpoch, resultKey }
-    return publishKept(name .. 'place', name .. 'stream', name, newEpoch, size, ttl, placeTtl, publication, 1, itself)[1]
+    local keys = { topic .. 'place', topic .. 'stream' }
+    return publishWithHistory(keys[1], keys[2], topic, newEpoch, size, ttl, positionTtl, publication, 1, identity)[1]
   end
   local known = resultKey and redis.call('MGET', resultKey)[1]
   if known then return 'i' .. known end
-  if resultKey then redis.call('SET', resultKey, '0,', 'PX', knownMs) end
-  redis.call(command, name .. topicEnd, 'p0,,' .. length .. ',' .. body)
+  if resultKey then redis.call('SET', resultKey, '0,', 'PX', resultTtl) end
+  redis.call(command, topic .. topicSuffix, 'p0,,' .. length .. ',' .. body)
   return 'p0,'
 end
 
-local answers = {}
+local replies = {}
 for at = 14, #ARGV, 5 do
-  local isDone, answer = pcall(publish, unpack(ARGV, at, at + 4))
-  -- Older versions of Redis fail with a text.
-  if not isDone then answer = 'e' .. (type(answer) == 'table' and answer.err or tostring(answer)) end
-  table.insert(answers, answer)
+  local isPublished, reply = pcall(publish, unpack(ARGV, at, at + 4))
+  -- The error is a table, and a string before Redis 7.
+  if not isPublished then reply = 'e' .. (type(reply) == 'table' and reply.err or tostring(reply)) end
+  table.insert(replies, reply)
 end
-return written(answers)
+return recordWrite(replies)
 `)
 
-/** Keys: channel, result. Arguments: message, command that publishes, how long the result is known, end of the channel's name. */
+/** Keys: topic, idempotency result. Arguments: message, publish command, TTL of the result, topic suffix. */
 export const PUBLISH_IDEMPOTENT = script(`
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'i' .. redis.call('GET', KEYS[2]) end
 redis.call('SET', KEYS[2], '0,', 'PX', ARGV[3])
@@ -160,34 +164,35 @@ return 'p0,'
 `)
 
 /**
- * Keys: place, stream, ledger where there is one. Arguments: epoch to begin with, run, time to live of the place, of one that nothing
- * was published at, command that reads, from, to, how many ('' for all, '0' for none). Answers with epoch, offset, entries.
+ * Keys: position, stream, the ledger if there is one. Arguments: epoch for a new position, run_id, TTL of the position, TTL of a
+ * position at offset 0, range command, from, to, count ('' for all, '0' for none). Reply: epoch, offset, stream entries.
  */
-export const READ = script(`${POSITION}
-local place = placeOf(KEYS[1], KEYS[2], ARGV[1], KEYS[3] and generationOf(KEYS[3], ARGV[2]) or ARGV[2])
-local epoch, offset = place[1], tonumber(place[3] or 0)
-keep(KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
+export const READ_HISTORY = script(`${POSITION_FUNCTIONS}
+local generation = KEYS[3] and generationOf(KEYS[3], ARGV[2]) or ARGV[2]
+local position = positionOf(KEYS[1], KEYS[2], ARGV[1], generation)
+local epoch, offset = position[1], tonumber(position[3] or 0)
+setTtl(KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
 if ARGV[8] == '0' then return { epoch, offset, {} } end
 if ARGV[8] == '' then return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7]) } end
 return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7], 'COUNT', ARGV[8]) }
 `)
 
-// Presence is a hash of client to user and info, and a sorted set of client to the time when its lease ends, by the clock of
-// Redis, so that nodes need not agree on the time.
+// Presence is a hash of client to user and info, and a sorted set of client to the end of its lease. Leases use the clock of
+// Redis, because the clocks of the nodes may differ.
 const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
-const PURGE = `
-local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)
-for from = 1, #gone, 1000 do
-  redis.call('HDEL', KEYS[1], unpack(gone, from, math.min(from + 999, #gone)))
+const REMOVE_EXPIRED = `
+local expired = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)
+for from = 1, #expired, 1000 do
+  redis.call('HDEL', KEYS[1], unpack(expired, from, math.min(from + 999, #expired)))
 end
-if #gone > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now) end
+if #expired > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now) end
 `
 
-/** Keys: entries, leases. Arguments: lease, then client and entry in turns. For who is new and who is still there. */
-export const PRESENCE_ADD = script(`${NOW}${PURGE}
+/** Adds entries or renews their leases. Keys: entries, leases. Arguments: lease, then alternately client and entry. */
+export const PRESENCE_ADD = script(`${NOW}${REMOVE_EXPIRED}
 for at = 2, #ARGV, 2 do
   redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
   redis.call('ZADD', KEYS[2], now + ARGV[1], ARGV[at])
@@ -196,19 +201,19 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[1])
 `)
 
-/** Keys: entries, leases. Arguments: client. */
+/** Keys: entries, leases. Argument: client. */
 export const PRESENCE_REMOVE = script(`
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 `)
 
-/** Keys: entries, leases. Answers with client and entry in turns. */
-export const PRESENCE_READ = script(`${NOW}${PURGE}
+/** Keys: entries, leases. Reply: alternately client and entry. */
+export const PRESENCE_READ = script(`${NOW}${REMOVE_EXPIRED}
 return redis.call('HGETALL', KEYS[1])
 `)
 
-/** Keys: entries, leases. Answers with clients and users; an entry begins with its user. */
-export const PRESENCE_COUNT = script(`${NOW}${PURGE}
+/** Keys: entries, leases. Reply: number of clients, number of users. An entry begins with its user. */
+export const PRESENCE_COUNT = script(`${NOW}${REMOVE_EXPIRED}
 local seen, users = {}, 0
 for _, entry in ipairs(redis.call('HVALS', KEYS[1])) do
   local user = string.match(entry, '^[^\\n]*')
@@ -220,20 +225,20 @@ end
 return { redis.call('HLEN', KEYS[1]), users }
 `)
 
-/** Keys: places. Arguments: epoch and offset of each, in turns. 1 if one of them is behind, or has another epoch. */
+/** Keys: positions. Arguments: epoch and offset expected for each. Reply: 1 if one is behind or has another epoch. */
 export const FIND_ROLLBACK = script(`
 for at, key in ipairs(KEYS) do
-  -- A key that somebody else made says nothing.
-  local place = redis.pcall('HMGET', key, 'e', 'o')
+  -- pcall, because the key may have another type.
+  local position = redis.pcall('HMGET', key, 'e', 'o')
   local epoch, offset = ARGV[2 * at - 1], tonumber(ARGV[2 * at])
-  if place[1] and (place[1] ~= epoch or tonumber(place[2] or 0) < offset) then return 1 end
+  if position[1] and (position[1] ~= epoch or tonumber(position[2] or 0) < offset) then return 1 end
 end
 return 0
 `)
 
-/** Keys: ledger, topic. Arguments: node, number of this write, lease, time to live of the ledger, command that publishes, end of the topic's name. */
-export const BEAT = script(`${NOW}${WRITE_NUMBER}
-local node, number, lease, ttl, publish, topicEnd = unpack(ARGV)
+/** Keys: ledger, topic. Arguments: node, number of this write, lease of a node, TTL of the ledger, publish command, topic suffix. */
+export const HEARTBEAT = script(`${NOW}${WRITE_NUMBER}
+local node, number, lease, ttl, publish, topicSuffix = unpack(ARGV)
 writeNumber(KEYS[1], node, number)
 redis.call('HSET', KEYS[1], 't:' .. node, now)
 local fields = redis.call('HGETALL', KEYS[1])
@@ -244,39 +249,39 @@ for at = 1, #fields, 2 do
   end
 end
 redis.call('PEXPIRE', KEYS[1], ttl)
-redis.call(publish, KEYS[2] .. topicEnd, '')
+redis.call(publish, KEYS[2] .. topicSuffix, '')
 `)
 
 /**
- * Keys: ledger. Arguments: run of the server, node, the last number that was acknowledged to it, the run that it knew, '1' if it found
- * something missing, '1' to wait no longer, time to live of the ledger. Answers with the generation, or with wait where other nodes have yet to
- * vouch.
+ * Confirms a run_id. Keys: ledger. Arguments: run_id, node, the last write number acknowledged to the node, the run_id that it
+ * knew before, '1' if it found a rollback, '1' to stop waiting, TTL of the ledger. Reply: the generation, or `wait` if other
+ * nodes have not confirmed the run_id yet.
  */
-export const ADOPT_RUN = script(`${NOW}
-local run, node, acknowledged, knownRun, hasLost, isLate, ttl = unpack(ARGV)
+export const CONFIRM_RUN = script(`${NOW}
+local runId, node, acknowledged, knownRunId, hasRollback, isTimedOut, ttl = unpack(ARGV)
 local known = redis.call('HMGET', KEYS[1], 'r', 'g', 's:' .. node)
-local function enter(number)
+local function register(number)
   redis.call('HSET', KEYS[1], 's:' .. node, number, 't:' .. node, now)
   redis.call('PEXPIRE', KEYS[1], ttl)
 end
-local function begin()
+local function newGeneration()
   redis.call('DEL', KEYS[1])
-  redis.call('HSET', KEYS[1], 'r', run, 'g', run)
-  enter(acknowledged)
-  return run
+  redis.call('HSET', KEYS[1], 'r', runId, 'g', runId)
+  register(acknowledged)
+  return runId
 end
-if not known[1] or not known[2] then return begin() end
-local isBehind = hasLost == '1' or tonumber(known[3] or 0) < tonumber(acknowledged)
-if known[1] == run then
-  -- A node that the others did not know of when they agreed on this run.
-  if isBehind and knownRun ~= run and knownRun ~= '' and known[2] ~= run then return begin() end
-  enter(math.max(tonumber(known[3] or 0), tonumber(acknowledged)))
+if not known[1] or not known[2] then return newGeneration() end
+local isBehind = hasRollback == '1' or tonumber(known[3] or 0) < tonumber(acknowledged)
+if known[1] == runId then
+  -- The other nodes confirmed this run without waiting for this node.
+  if isBehind and knownRunId ~= runId and knownRunId ~= '' and known[2] ~= runId then return newGeneration() end
+  register(math.max(tonumber(known[3] or 0), tonumber(acknowledged)))
   return known[2]
 end
-if isBehind or isLate == '1' then return begin() end
--- A node to which no write was acknowledged agrees, but is no witness.
+if isBehind or isTimedOut == '1' then return newGeneration() end
+-- A node without acknowledged writes confirms the run, but cannot know whether writes are missing.
 local isWitness = tonumber(acknowledged) > 0
-if isWitness or known[3] then redis.call('HSET', KEYS[1], 'v:' .. node, isWitness and run or run .. '-') end
+if isWitness or known[3] then redis.call('HSET', KEYS[1], 'v:' .. node, isWitness and runId or runId .. '-') end
 local ledger = {}
 local fields = redis.call('HGETALL', KEYS[1])
 for at = 1, #fields, 2 do ledger[fields[at]] = fields[at + 1] end
@@ -284,29 +289,29 @@ local nodes, witnesses = {}, 0
 for field in pairs(ledger) do
   local other = string.match(field, '^s:(.*)')
   if other then
-    local vouchedFor = ledger['v:' .. other]
-    if vouchedFor == run then witnesses = witnesses + 1 elseif vouchedFor ~= run .. '-' then return 'wait' end
+    local confirmed = ledger['v:' .. other]
+    if confirmed == runId then witnesses = witnesses + 1 elseif confirmed ~= runId .. '-' then return 'wait' end
     table.insert(nodes, other)
   end
 end
--- Nobody is left who could know of a loss.
-if witnesses == 0 then return begin() end
-redis.call('HSET', KEYS[1], 'r', run)
+-- No node is left that could detect a loss.
+if witnesses == 0 then return newGeneration() end
+redis.call('HSET', KEYS[1], 'r', runId)
 for _, other in ipairs(nodes) do redis.call('HSET', KEYS[1], 't:' .. other, now) end
-if not known[3] then enter(acknowledged) end
+if not known[3] then register(acknowledged) end
 return known[2]
 `)
 
-// Commands to all nodes stand in a log as well as in a message, so that a node that did not hear the message applies them
-// later. The log is a stream numbered from 1 and a hash: e (the log's id), n (last number), b (bytes in the stream). Nodes are
-// a sorted set of node to the time when its lease ends.
+// A command to all nodes is published and also appended to a log, so that a node that missed the message applies it later. The
+// log is a stream numbered from 1 and a hash: e (id of the log), n (last number), b (bytes in the stream). The leases of the
+// nodes are a sorted set of node to the end of its lease.
 
 /**
- * Keys: log, stream, nodes, topic. Arguments: command, id of a log to begin, command that publishes, end of the topic's name, how many
- * commands and bytes are kept, time to live of the stream and of the log. Answers with the live nodes.
+ * Keys: log, stream, nodes, topic. Arguments: command, id for a new log, publish command, topic suffix, maximum number and bytes
+ * of stored commands, TTL of the stream and of the log. Reply: the nodes with a lease.
  */
-export const LOG_COMMAND = script(`${NOW}
-local body, newLog, publish, topicEnd, maxCount, maxBytes, streamTtl, logTtl = unpack(ARGV)
+export const APPEND_COMMAND = script(`${NOW}
+local body, newLog, publish, topicSuffix, maxCount, maxBytes, streamTtl, logTtl = unpack(ARGV)
 local log = redis.call('HMGET', KEYS[1], 'e', 'n', 'b')
 local id, number, bytes = log[1], tonumber(log[2] or 0), tonumber(log[3] or 0)
 if not id then
@@ -325,15 +330,15 @@ end
 redis.call('HSET', KEYS[1], 'e', id, 'n', number, 'b', bytes)
 redis.call('PEXPIRE', KEYS[2], streamTtl)
 redis.call('PEXPIRE', KEYS[1], logTtl)
-redis.call(publish, KEYS[4] .. topicEnd, body)
+redis.call(publish, KEYS[4] .. topicSuffix, body)
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
 return redis.call('ZRANGE', KEYS[3], 0, -1)
 `)
 
 /**
- * Renews the lease of a node, and reads what it has not read yet. Keys: log, stream, nodes. Arguments: node, lease, how many at most,
- * then id and last number of the logs that the node has read. Answers with the time, the log's id ('' where there is none), its
- * last number, the number that the reading began behind, the entries, the live nodes.
+ * Renews the lease of a node and reads the commands that it has not read yet. Keys: log, stream, nodes. Arguments: node, lease,
+ * maximum number of commands, then alternately id and last read number of each log that the node has read. Reply: time, id of the
+ * log ('' without a log), its last number, the number after which the entries start, the entries, the nodes with a lease.
  */
 export const READ_COMMANDS = script(`${NOW}
 redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])
@@ -346,14 +351,14 @@ local top, from = tonumber(log[2]), 0
 for at = 4, #ARGV, 2 do
   if ARGV[at] == log[1] then from = tonumber(ARGV[at + 1]) end
 end
--- A Redis that came back with an older file.
+-- Redis was restarted with an older file.
 if from > top then from = 0 end
 return { now, log[1], top, from, redis.call('XRANGE', KEYS[2], from + 1, '+', 'COUNT', ARGV[3]), nodes }
 `)
 
 /**
- * Keys: the connections of a user, with the times when their leases end. Arguments: lease, limit or '' for none, connection. Answers with the
- * connections that fill the limit; with none where this one is counted.
+ * Keys: sorted set of a user's connections to the end of their leases. Arguments: lease, limit or '' for none, connection. Reply:
+ * the connections that use up the limit, or an empty list if this one was added.
  */
 export const USER_CONNECTION_ADD = script(`${NOW}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
@@ -366,17 +371,18 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return {}
 `)
 
+/** Loaded on every new connection. */
 export const SCRIPTS: readonly Script[] = [
   FIND_ROLLBACK,
-  BEAT,
-  ADOPT_RUN,
+  HEARTBEAT,
+  CONFIRM_RUN,
   USER_CONNECTION_ADD,
-  LOG_COMMAND,
+  APPEND_COMMAND,
   READ_COMMANDS,
   PUBLISH_WITH_HISTORY,
   PUBLISH_TO_MANY,
   PUBLISH_IDEMPOTENT,
-  READ,
+  READ_HISTORY,
   PRESENCE_ADD,
   PRESENCE_REMOVE,
   PRESENCE_READ,

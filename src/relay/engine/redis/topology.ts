@@ -1,64 +1,64 @@
 import { setTimeout } from 'node:timers/promises'
-import { Command } from 'ioredis'
 import { EngineError } from '../../core/broker.js'
 import { addressName, type RedisAddress } from './address.js'
-import { hashSlot, hashTag, SERVICE_TAG, SLOTS } from './names.js'
-import { faultText, openConnection, type Shard, serverInfo } from './shard.js'
+import { errorText, listReply, openConnection, parseServerInfo, sendCommand } from './connection.js'
+import { CONTROL_TAG, channelSlot, HASH_SLOTS, tagSlot } from './keys.js'
+import type { Shard } from './shard.js'
 
-/** Which server keeps which channel. */
-export interface Placement {
-  /** Throws `EngineFault` where nobody knows. */
+/** Assigns channels to Redis servers. */
+export interface Topology {
+  /** Throws `EngineError` if no server has the channel's hash slot. */
   shardOf(channel: string): Shard
-  /** Where to listen for what nodes tell each other. It is told at the first of them that works. */
-  readonly serviceShards: readonly Shard[]
-  /** All servers work. */
+  /** The servers whose control topics are subscribed. A control message is published to the first that is ready. */
+  readonly controlShards: readonly Shard[]
+  /** Whether all servers are ready. */
   readonly isReady: boolean
-  /** Why it is not. */
-  readonly fault: string
-  /** Looks again who keeps what, and settles when that is known. */
+  /** Why it is not ready. */
+  readonly error: string
+  /** Reads the slot table again. */
   refresh(): Promise<void>
   close(): void
 }
 
-/** `pulseTag`: with what tag a name belongs to this server. */
-export type OpenShard = (address: RedisAddress, isSharded: boolean, pulseTag: () => string | null) => Shard
+/** `heartbeatTag`: a hash tag whose slot this server has. */
+export type OpenShard = (address: RedisAddress, usesShardedPubSub: boolean, heartbeatTag: () => string | null) => Shard
 
-/** So many places for each server: the shares differ by less than a tenth or so. */
-const POINTS_EACH = 160
+/** With 160 points per server the shares of the servers differ by about a tenth. */
+const POINTS_PER_SERVER = 160
 
 /**
- * Consistent hashing: of n servers one that is added or removed changes the place of one channel in n. It depends on the
- * servers' names alone, so all relays agree, in whatever order they list them.
+ * Consistent hashing: adding or removing one of n servers moves one channel in n. It depends on the names of the servers only,
+ * not on the order in which a relay lists them.
  */
-export class Ring<T extends { readonly name: string }> {
-  readonly #hashes: Uint32Array
-  readonly #owners: readonly T[]
+export class HashRing<T extends { readonly name: string }> {
+  readonly #points: readonly { readonly hash: number; readonly server: T }[]
 
   constructor(servers: readonly T[]) {
-    const points = servers
+    this.#points = servers
       .flatMap((server) =>
-        Array.from({ length: POINTS_EACH }, (_, index) => ({ hash: hashOf(`${server.name}#${index}`), server }))
+        Array.from({ length: POINTS_PER_SERVER }, (_, index) => ({ hash: hashOf(`${server.name}#${index}`), server }))
       )
       .sort((a, b) => a.hash - b.hash || (a.server.name < b.server.name ? -1 : 1))
-    this.#hashes = Uint32Array.from(points, ({ hash }) => hash)
-    this.#owners = points.map(({ server }) => server)
   }
 
-  /** The first at or behind the name's hash; behind the last comes the first. */
-  ownerOf(name: string): T {
+  /** The server of the first point at or after the hash of the name; after the last point follows the first. */
+  serverOf(name: string): T {
     const hash = hashOf(name)
     let low = 0
-    let high = this.#hashes.length
+    let high = this.#points.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((this.#hashes[middle] as number) < hash) low = middle + 1
+      const point = this.#points[middle]
+      if (point !== undefined && point.hash < hash) low = middle + 1
       else high = middle
     }
-    return this.#owners[low % this.#owners.length] as T
+    const point = this.#points[low % this.#points.length]
+    if (point === undefined) throw new EngineError('no Redis server is configured')
+    return point.server
   }
 }
 
-/** FNV-1a, and a last stir, because names that differ in their last letter would lie side by side. */
+/** FNV-1a with a final mix, because names that differ only in their last character would get neighbouring hashes. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
@@ -67,42 +67,43 @@ const hashOf = (text: string): number => {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-/** One Redis, or several that know nothing of each other, each with its share of the channels. */
-export class IndependentServers implements Placement {
-  readonly serviceShards: readonly Shard[]
-  readonly #ring: Ring<Shard>
-  readonly #only: Shard | null
+/** One Redis server, or several independent servers, each with its share of the channels. */
+export class StandaloneTopology implements Topology {
+  readonly controlShards: readonly Shard[]
+  readonly #ring: HashRing<Shard>
+  readonly #onlyShard: Shard | null
 
   constructor(addresses: readonly RedisAddress[], open: OpenShard) {
-    this.serviceShards = addresses.map((address) => open(address, false, () => SERVICE_TAG))
-    this.#ring = new Ring(this.serviceShards)
-    this.#only = this.serviceShards.length === 1 ? (this.serviceShards[0] as Shard) : null
+    this.controlShards = addresses.map((address) => open(address, false, () => CONTROL_TAG))
+    this.#ring = new HashRing(this.controlShards)
+    const [first, ...others] = this.controlShards
+    this.#onlyShard = first !== undefined && others.length === 0 ? first : null
   }
 
   get isReady(): boolean {
-    return this.serviceShards.every(({ isReady }) => isReady)
+    return this.controlShards.every(({ isReady }) => isReady)
   }
 
-  get fault(): string {
-    const away = this.serviceShards.find(({ isReady }) => !isReady)
-    return away === undefined ? '' : faultText(away.address, away.fault ?? new Error('no answer'))
+  get error(): string {
+    const unready = this.controlShards.find(({ isReady }) => !isReady)
+    return unready === undefined ? '' : errorText(unready.address, unready.error ?? new Error('no answer'))
   }
 
   shardOf(channel: string): Shard {
-    return this.#only ?? this.#ring.ownerOf(channel)
+    return this.#onlyShard ?? this.#ring.serverOf(channel)
   }
 
   async refresh(): Promise<void> {}
 
   close(): void {
-    for (const shard of this.serviceShards) shard.close()
+    for (const shard of this.controlShards) shard.close()
   }
 }
 
-const AGAIN_MS = 200
+const DISCOVERY_RETRY_MS = 200
 
-/** One question over a connection of its own, to a server of which nothing is known yet. */
-export const askServer = async (address: RedisAddress, name: string, args: readonly string[]): Promise<unknown> => {
+/** Sends one command over a connection of its own. */
+const sendOnce = async (address: RedisAddress, name: string, args: readonly string[]): Promise<unknown> => {
   const redis = openConnection(address, 'discovery')
   try {
     await new Promise((resolve, reject) => {
@@ -113,117 +114,117 @@ export const askServer = async (address: RedisAddress, name: string, args: reado
       })
       redis.once('close', () => reject(cause ?? new Error('the connection was closed')))
     })
-    return await redis.sendCommand(new Command(name, [...args], { replyEncoding: 'utf8' }))
+    return await sendCommand(redis, name, args)
   } finally {
     redis.disconnect()
   }
 }
 
-/** Whether the addresses are those of a cluster, as the first that answers says. Throws the fault that is hopeless. */
-export const isClusterAt = async (
+/** Whether the first server that responds belongs to a Redis Cluster. Throws an error for which `isFinal` is true. */
+export const isRedisCluster = async (
   addresses: readonly RedisAddress[],
-  isHopeless: (fault: string) => boolean
+  isFinal: (error: string) => boolean
 ): Promise<boolean> => {
   for (;;) {
     for (const address of addresses) {
       try {
-        return serverInfo(String(await askServer(address, 'info', []))).isCluster
+        return parseServerInfo(String(await sendOnce(address, 'info', []))).isCluster
       } catch (error) {
-        const fault = faultText(address, error)
-        if (isHopeless(fault)) throw new Error(fault)
+        const text = errorText(address, error)
+        if (isFinal(text)) throw new Error(text)
       }
     }
-    await setTimeout(AGAIN_MS)
+    await setTimeout(DISCOVERY_RETRY_MS)
   }
 }
 
-/** How often to look while something is amiss, and otherwise. */
-const LOOK_MS = 500
-const LOOK_AT_EASE_MS = 10_000
+/** How often the slot table is read while the cluster is not ready, and while it is. */
+const REFRESH_MS = 500
+const REFRESH_WHEN_READY_MS = 10_000
 
-/** The servers of one Redis Cluster that keep something: each has slots, and a channel is in the slot of its name. */
-export class ClusterServers implements Placement {
+/** The masters of one Redis Cluster. A channel belongs to the server that has its hash slot. */
+export class RedisClusterTopology implements Topology {
   readonly #seeds: readonly RedisAddress[]
   readonly #open: OpenShard
-  readonly #moved: () => void
+  readonly #slotsMoved: () => void
   readonly #shards = new Map<string, Shard>()
-  #owners: (Shard | undefined)[] = []
+  /** The server of each hash slot. */
+  #slots: (Shard | undefined)[] = []
   #refreshing: Promise<void> | null = null
-  #lookedAt = 0
-  #fault = 'the cluster has not answered'
-  readonly #looking: NodeJS.Timeout
+  #refreshedAt = 0
+  #error = 'the cluster has not answered'
+  readonly #refreshTimer: NodeJS.Timeout
 
-  /** `moved` is called when slots have other owners than before. */
-  constructor(seeds: readonly RedisAddress[], open: OpenShard, moved: () => void) {
+  constructor(seeds: readonly RedisAddress[], open: OpenShard, slotsMoved: () => void) {
     this.#seeds = seeds
     this.#open = open
-    this.#moved = moved
-    this.#looking = setInterval(() => {
-      if (!this.isReady || performance.now() - this.#lookedAt > LOOK_AT_EASE_MS) void this.refresh()
-    }, LOOK_MS).unref()
+    this.#slotsMoved = slotsMoved
+    this.#refreshTimer = setInterval(() => {
+      if (!this.isReady || performance.now() - this.#refreshedAt > REFRESH_WHEN_READY_MS) void this.refresh()
+    }, REFRESH_MS).unref()
     void this.refresh()
   }
 
   get isReady(): boolean {
-    if (this.#owners.length !== SLOTS || this.#owners.includes(undefined)) return false
+    if (this.#slots.length !== HASH_SLOTS || this.#slots.includes(undefined)) return false
     for (const shard of this.#shards.values()) if (!shard.isReady) return false
     return true
   }
 
-  get fault(): string {
-    for (const { isReady, address, fault } of this.#shards.values()) {
-      if (!isReady && fault !== null) return faultText(address, fault)
+  get error(): string {
+    for (const { isReady, address, error } of this.#shards.values()) {
+      if (!isReady && error !== null) return errorText(address, error)
     }
-    return this.#fault
+    return this.#error
   }
 
-  get serviceShards(): readonly Shard[] {
-    const primary = this.#owners[hashSlot(SERVICE_TAG)]
-    return primary === undefined ? [] : [primary]
+  get controlShards(): readonly Shard[] {
+    const shard = this.#slots[tagSlot(CONTROL_TAG)]
+    return shard === undefined ? [] : [shard]
   }
 
   shardOf(channel: string): Shard {
-    const primary = this.#owners[hashSlot(hashTag(channel))]
-    if (primary === undefined) throw new EngineError('no server of the cluster has the slot')
-    return primary
+    const shard = this.#slots[channelSlot(channel)]
+    if (shard === undefined) throw new EngineError('no server of the cluster has the slot')
+    return shard
   }
 
-  /** Several who ask at the same time get the same look. */
+  /** Concurrent calls share one refresh. */
   refresh(): Promise<void> {
-    this.#refreshing ??= this.#look().finally(() => {
+    this.#refreshing ??= this.#readSlotTable().finally(() => {
       this.#refreshing = null
     })
     return this.#refreshing
   }
 
   close(): void {
-    clearInterval(this.#looking)
+    clearInterval(this.#refreshTimer)
     for (const shard of this.#shards.values()) shard.close()
     this.#shards.clear()
   }
 
-  async #look(): Promise<void> {
-    this.#lookedAt = performance.now()
+  async #readSlotTable(): Promise<void> {
+    this.#refreshedAt = performance.now()
     const known = [...this.#shards.values()].sort((a, b) => Number(b.isReady) - Number(a.isReady))
     for (const address of [...known.map(({ address }) => address), ...this.#seeds]) {
       try {
-        this.#arrange(readSlots(await askServer(address, 'cluster', ['SLOTS']), address))
+        this.#assignSlots(parseSlotTable(await sendOnce(address, 'cluster', ['SLOTS']), address))
         return
       } catch (error) {
-        this.#fault = faultText(address, error)
+        this.#error = errorText(address, error)
       }
     }
   }
 
-  #arrange(ranges: readonly SlotRange[]): void {
-    const owners: (Shard | undefined)[] = new Array(SLOTS).fill(undefined)
-    for (const { from, to, address } of ranges) owners.fill(this.#shardAt(address), from, to + 1)
-    const isSame = owners.every((primary, slot) => primary === this.#owners[slot])
-    this.#owners = owners
-    if (isSame) return
-    // Names leave a server before it is closed, and with it what it was subscribed to.
-    this.#moved()
-    const used = new Set(owners)
+  #assignSlots(ranges: readonly SlotRange[]): void {
+    const slots: (Shard | undefined)[] = new Array(HASH_SLOTS).fill(undefined)
+    for (const { from, to, address } of ranges) slots.fill(this.#shardAt(address), from, to + 1)
+    const isUnchanged = slots.every((shard, slot) => shard === this.#slots[slot])
+    this.#slots = slots
+    if (isUnchanged) return
+    // Subscriptions move to other servers before the servers without slots are closed.
+    this.#slotsMoved()
+    const used = new Set(slots)
     for (const [name, shard] of this.#shards) {
       if (used.has(shard)) continue
       this.#shards.delete(name)
@@ -235,14 +236,14 @@ export class ClusterServers implements Placement {
     const name = addressName(address)
     const known = this.#shards.get(name)
     if (known !== undefined) return known
-    const shard: Shard = this.#open(address, true, () => this.#tagAt(shard))
+    const shard: Shard = this.#open(address, true, () => this.#hashTagOf(shard))
     this.#shards.set(name, shard)
     return shard
   }
 
-  /** Any tag whose slot this server has. */
-  #tagAt(shard: Shard): string | null {
-    for (let tag = 0; tag < SLOTS; tag++) if (this.#owners[hashSlot(String(tag))] === shard) return String(tag)
+  /** Any hash tag whose slot this server has. */
+  #hashTagOf(shard: Shard): string | null {
+    for (let tag = 0; tag < HASH_SLOTS; tag++) if (this.#slots[tagSlot(String(tag))] === shard) return String(tag)
     return null
   }
 }
@@ -253,11 +254,16 @@ interface SlotRange {
   readonly address: RedisAddress
 }
 
-/** Ranges with the server that has them; replicas follow it in the answer. */
-const readSlots = (answer: unknown, asked: RedisAddress): readonly SlotRange[] =>
-  (answer as readonly [number, number, readonly [string | null, number]][]).map(([from, to, [host, port]]) => ({
-    from,
-    to,
-    // Secrets are the same for all; who does not know its own name has the one that it was asked by.
-    address: { ...asked, host: host || asked.host, port }
-  }))
+/** Reply of CLUSTER SLOTS: ranges, each followed by its master as host and port; replicas come after it. */
+const parseSlotTable = (reply: unknown, source: RedisAddress): readonly SlotRange[] =>
+  listReply(reply).map((range) => {
+    const [from, to, master] = listReply(range)
+    const [host, port] = listReply(master)
+    // All servers have the same credentials. A server that does not know its own host name has the one that was used to reach it.
+    const address = {
+      ...source,
+      host: typeof host === 'string' && host !== '' ? host : source.host,
+      port: Number(port)
+    }
+    return { from: Number(from), to: Number(to), address }
+  })

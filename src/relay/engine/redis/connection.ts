@@ -1,0 +1,86 @@
+import { isIP } from 'node:net'
+import { Command, Redis } from 'ioredis'
+import { EngineError } from '../../core/broker.js'
+import { addressName, type RedisAddress } from './address.js'
+
+/** A server that has not replied for this long counts as down: its pending commands fail and the connection is opened again. */
+const REPLY_TIMEOUT_MS = 2_000
+const CONNECT_TIMEOUT_MS = 2_000
+const RETRY_MS = 100
+const MAX_RETRY_MS = 1_000
+
+/** A connection without ioredis' offline queue, resending and resubscribing: the engine handles connection loss itself. */
+export const openConnection = (address: RedisAddress, purpose: string): Redis => {
+  const { host, port, username, password, db, isTls } = address
+  return new Redis({
+    host,
+    port,
+    db,
+    ...(username === '' ? {} : { username }),
+    ...(password === '' ? {} : { password }),
+    // SNI is for host names only.
+    ...(isTls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
+    connectionName: `gatehouse-relay-${purpose}`,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: REPLY_TIMEOUT_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    // With jitter, so that many relays do not reconnect to a restarted Redis at the same moment.
+    retryStrategy: (attempt) => Math.min(attempt * RETRY_MS, MAX_RETRY_MS) * (0.5 + Math.random() / 2)
+  })
+}
+
+export const sendCommand = async (redis: Redis, name: string, args: readonly string[]): Promise<unknown> =>
+  redis.sendCommand(new Command(name, [...args], { replyEncoding: 'utf8' }))
+
+/** Contains neither the password nor the command. */
+export const errorText = (address: RedisAddress, error: unknown): string =>
+  `Redis at ${addressName(address)}: ${error instanceof Error ? error.message : String(error)}`
+
+/** The connection to the server is down. */
+export const disconnectedError = (address: RedisAddress): EngineError =>
+  new EngineError(`Redis at ${addressName(address)} is away`)
+
+/** Redis Cluster moved the hash slot to another server: the caller refreshes the slot table and tries again. */
+export class SlotMovedError extends EngineError {
+  override readonly name = 'SlotMovedError'
+}
+
+/** The part of the INFO reply that the engine needs. */
+export interface ServerInfo {
+  /** Redis' `run_id`: a new one each time the server starts. */
+  readonly runId: string
+  readonly isCluster: boolean
+  /** Why the engine cannot use the server; '' if it can. */
+  readonly unusableReason: string
+}
+
+export const parseServerInfo = (text: string): ServerInfo => {
+  const fields = new Map(
+    text.split('\r\n').map((line): [string, string] => {
+      const [name = '', value = ''] = line.split(':', 2)
+      return [name, value]
+    })
+  )
+  return {
+    runId: fields.get('run_id') ?? '',
+    isCluster: fields.get('redis_mode') === 'cluster' || fields.get('cluster_enabled') === '1',
+    unusableReason:
+      fields.get('loading') === '1'
+        ? 'it is still loading its data'
+        : fields.get('role') === 'slave'
+          ? 'it is a replica, which takes no publications'
+          : ''
+  }
+}
+
+/** A reply that is a list. Throws for any other reply, which a server that is not Redis might send. */
+export const listReply = (reply: unknown): readonly unknown[] => {
+  if (!Array.isArray(reply)) throw new EngineError(`unexpected reply of Redis: ${typeof reply}`)
+  return reply
+}
+
+export const stringListReply = (reply: unknown): readonly string[] => listReply(reply).map(String)

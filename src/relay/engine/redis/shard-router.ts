@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { MaybePromise, Position } from '../../core/broker.js'
+import { EngineError } from '../../core/broker.js'
+import type { Log } from '../../core/relay.js'
+import type { EngineMetrics } from '../engine.js'
+import type { RedisAddress } from './address.js'
+import type { StoredPublication } from './batching.js'
+import { type BroadcastBody, type BroadcastTarget, broadcastToShard, groupByShard } from './broadcast.js'
+import { SlotMovedError } from './connection.js'
+import { DataLossDetector } from './data-loss-detector.js'
+import type { RedisKeys } from './keys.js'
+import type { Script } from './scripts.js'
+import { Shard } from './shard.js'
+import { TopicSubscriptions } from './topic-subscriptions.js'
+import { isRedisCluster, type OpenShard, RedisClusterTopology, StandaloneTopology, type Topology } from './topology.js'
+
+const START_POLL_MS = 20
+const LEDGER = 'ledger'
+const NON_RETRYABLE_ERRORS = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
+
+export interface ShardRouterDependencies {
+  readonly addresses: readonly RedisAddress[]
+  readonly keys: RedisKeys
+  readonly log: Log
+  readonly metrics: EngineMetrics
+  /** How long the servers may take to become ready at start. */
+  readonly startTimeoutMs: number
+}
+
+export interface MessageListener {
+  /** Returns false for a malformed message. */
+  message(channel: string, message: string): boolean
+  mayHaveMissed(channel: string): void
+  /** The delivered positions of all subscribed channels. */
+  positions(): Iterable<readonly [channel: string, position: Position]>
+}
+
+export interface ChannelTarget extends BroadcastTarget {
+  readonly channel: string
+}
+
+/** Sends commands and subscriptions to the Redis server that has the channel, again after its hash slot has moved. */
+export class ShardRouter {
+  readonly keys: RedisKeys
+  readonly #dependencies: ShardRouterDependencies
+  readonly #id = randomUUID()
+  readonly #subscriptions: TopicSubscriptions
+  #topology: Topology | null = null
+  #ledgerKeys: readonly string[] = []
+  #listener: MessageListener | null = null
+  readonly #controlListeners = new Map<string, (message: string) => void>()
+  readonly #readinessListeners = new Set<() => void>()
+
+  constructor(dependencies: ShardRouterDependencies) {
+    this.keys = dependencies.keys
+    this.#dependencies = dependencies
+    this.#subscriptions = new TopicSubscriptions({
+      shardsOf: (topic) => this.#shardsOf(topic),
+      mayHaveMissed: (topic) => this.#mayHaveMissed(topic)
+    })
+  }
+
+  /** Additional keys of scripts that read or write streams. Empty in a Redis Cluster. */
+  get ledgerKeys(): readonly string[] {
+    return this.#ledgerKeys
+  }
+
+  get isReady(): boolean {
+    return this.#topology?.isReady ?? false
+  }
+
+  /** Called once, before `start`. */
+  listen(listener: MessageListener): void {
+    this.#listener = listener
+  }
+
+  /** Calls the listener each time a server becomes ready or is lost. */
+  onReadinessChange(listener: () => void): void {
+    this.#readinessListeners.add(listener)
+  }
+
+  /** Resolves when all servers are ready. Fails after the timeout, or at once for a non-retryable error. */
+  async start(): Promise<void> {
+    const { addresses, startTimeoutMs } = this.#dependencies
+    const deadline = performance.now() + startTimeoutMs
+    const isFinal = (error: string): boolean => NON_RETRYABLE_ERRORS.test(error) || performance.now() > deadline
+    const isCluster = await isRedisCluster(addresses, isFinal)
+    const topology: Topology = isCluster
+      ? new RedisClusterTopology(addresses, this.#openShard, () => this.#subscriptions.followSlots())
+      : new StandaloneTopology(addresses, this.#openShard)
+    this.#topology = topology
+    this.#ledgerKeys = isCluster ? [] : [this.keys.control(LEDGER)]
+    while (!topology.isReady) {
+      const { error } = topology
+      if (isFinal(error)) {
+        this.close()
+        throw new Error(error)
+      }
+      await setTimeout(START_POLL_MS)
+    }
+  }
+
+  subscribe(channel: string): MaybePromise<void> {
+    return this.#subscriptions.subscribe(this.keys.channel(channel))
+  }
+
+  unsubscribe(channel: string): void {
+    this.#subscriptions.unsubscribe(this.keys.channel(channel))
+  }
+
+  isDelivering(channel: string): boolean {
+    return this.#subscriptions.isDelivering(this.keys.channel(channel))
+  }
+
+  /** The arguments may depend on the shard that has the channel. */
+  async runScript(
+    channel: string,
+    script: Script,
+    keys: readonly string[],
+    args: (shard: Shard) => readonly string[]
+  ): Promise<unknown> {
+    return this.#withShard(channel, (shard) => shard.commands.runScript(script, keys, args(shard)))
+  }
+
+  publishWithHistory(
+    channel: string,
+    historyArguments: readonly string[],
+    publication: StoredPublication
+  ): Promise<string> {
+    const topic = this.keys.channel(channel)
+    return this.#withShard(channel, ({ commands }) => commands.publishWithHistory(topic, historyArguments, publication))
+  }
+
+  /** Sends one publication for many channels once to each server. Returns an outcome for each channel, in their order. */
+  async publishToMany(
+    targets: readonly ChannelTarget[],
+    body: BroadcastBody
+  ): Promise<readonly (string | EngineError)[]> {
+    const outcomes: (string | EngineError)[] = []
+    const shards = await groupByShard(
+      targets,
+      (channel) => this.#shardOf(channel),
+      (index, error) => {
+        outcomes[index] = error
+      }
+    )
+    const publish = async ([shard, group]: readonly [Shard, ReadonlyMap<number, ChannelTarget>]): Promise<void> => {
+      const indexes = [...group.keys()]
+      for (const [at, outcome] of (await broadcastToShard(shard, [...group.values()], body)).entries()) {
+        const index = indexes[at]
+        if (index !== undefined) outcomes[index] = outcome
+      }
+    }
+    await Promise.all([...shards].map(publish))
+    return outcomes
+  }
+
+  send(channel: string, command: string, args: readonly string[]): Promise<unknown> {
+    return this.#withShard(channel, ({ commands }) => commands.send(command, args))
+  }
+
+  publish(channel: string, message: string): Promise<unknown> {
+    const topic = this.keys.channel(channel)
+    return this.#withShard(channel, (shard) => shard.publish(topic, message))
+  }
+
+  /** Subscribes to messages between nodes. */
+  subscribeControl(name: string, listener: (message: string) => void): MaybePromise<void> {
+    const topic = this.keys.control(name)
+    this.#controlListeners.set(topic, listener)
+    return this.#subscriptions.subscribe(topic)
+  }
+
+  /** Whether this node can send control messages. Its subscriptions may be down all the same. */
+  get canPublishControl(): boolean {
+    return this.controlShards.some(({ commands }) => commands.isOpen)
+  }
+
+  /** The servers with the control keys. Empty while the control hash slot has no server. */
+  get controlShards(): readonly Shard[] {
+    return this.#topology?.controlShards ?? []
+  }
+
+  /** Runs a script on one of the control shards. */
+  async runControlScript(
+    shard: Shard,
+    script: Script,
+    names: readonly string[],
+    args: readonly string[]
+  ): Promise<unknown> {
+    const keys = names.map((name) => this.keys.control(name))
+    try {
+      return await shard.commands.runScript(script, keys, args)
+    } catch (error) {
+      if (error instanceof SlotMovedError) void this.#topology?.refresh()
+      throw error
+    }
+  }
+
+  async publishControl(name: string, message: string): Promise<void> {
+    const shards = this.controlShards
+    const shard = shards.find(({ isReady }) => isReady) ?? shards.find(({ commands }) => commands.isOpen)
+    if (shard === undefined) throw new EngineError('no Redis server is connected')
+    await shard.publish(this.keys.control(name), message)
+  }
+
+  /** Counts a message that no relay has sent. */
+  malformedMessage(): void {
+    this.#dependencies.metrics.engineMalformedMessage()
+  }
+
+  close(): void {
+    this.#listener = null
+    this.#subscriptions.close()
+    this.#topology?.close()
+  }
+
+  async #withShard<T>(channel: string, work: (shard: Shard) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.#shardOf(channel))
+    } catch (error) {
+      if (!(error instanceof SlotMovedError)) throw error
+      await this.#topology?.refresh()
+      return work(this.#shardOf(channel))
+    }
+  }
+
+  #shardOf(channel: string): Shard {
+    if (this.#topology === null) throw new EngineError('the engine has not been started')
+    return this.#topology.shardOf(channel)
+  }
+
+  #shardsOf(topic: string): readonly Shard[] {
+    if (this.#topology === null) return []
+    const channel = this.keys.channelOf(topic)
+    return channel === null ? this.#topology.controlShards : [this.#topology.shardOf(channel)]
+  }
+
+  #mayHaveMissed(topic: string): void {
+    const channel = this.keys.channelOf(topic)
+    if (channel !== null) this.#listener?.mayHaveMissed(channel)
+  }
+
+  readonly #openShard: OpenShard = (address, usesShardedPubSub, heartbeatTag) => {
+    const positions = (): Iterable<readonly [string, Position]> => this.#positionsOf(shard)
+    const lossDetector = new DataLossDetector({ ledgerKey: this.keys.control(LEDGER), node: this.#id, positions })
+    const shard: Shard = new Shard({
+      address,
+      usesShardedPubSub,
+      lossDetector: usesShardedPubSub ? null : lossDetector,
+      log: this.#dependencies.log,
+      metrics: this.#dependencies.metrics,
+      heartbeatTopic: () => {
+        const tag = heartbeatTag()
+        return tag === null ? null : this.keys.control(`pulse:${this.#id}`, tag)
+      },
+      message: (topic, message) => this.#receive(topic, message),
+      restored: (topics) => {
+        for (const topic of topics) this.#mayHaveMissed(topic)
+      },
+      slotsMoved: () => void this.#topology?.refresh(),
+      readinessChanged: () => {
+        for (const listener of this.#readinessListeners) listener()
+      }
+    })
+    return shard
+  };
+
+  *#positionsOf(shard: Shard): Iterable<readonly [key: string, position: Position]> {
+    for (const [channel, position] of this.#listener?.positions() ?? []) {
+      if (this.#topology?.shardOf(channel) === shard) yield [`${this.keys.channel(channel)}place`, position]
+    }
+  }
+
+  #receive(topic: string, message: string): void {
+    const channel = this.keys.channelOf(topic)
+    if (channel === null) this.#controlListeners.get(topic)?.(message)
+    else if (this.#listener !== null && !this.#listener.message(channel, message)) this.malformedMessage()
+  }
+}

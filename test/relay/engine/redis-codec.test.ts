@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import {
+  decodeBody,
+  decodeMessages,
+  encodeBody,
+  encodeJoinOrLeave,
+  encodeWithoutPosition
+} from '../../../src/relay/engine/redis/codec.js'
+import { checkProperty } from '../../helper/property.js'
+
+t.test('the codec of messages and stream entries', async (t) => {
+  const text = fc.json()
+  t.test('any publication is decoded as it was encoded', async (t) => {
+    await checkProperty(
+      t,
+      fc.property(text, fc.option(text), fc.option(text), fc.boolean(), fc.nat(), (data, info, tags, delta, time) => {
+        const publication = { ...PLAIN_PUBLICATION, data, info, tags, delta }
+        const decoded = { data, info, tags, delta, time, version: 0 }
+        const [message] = decodeMessages(encodeWithoutPosition(encodeBody(publication, time)))
+        assert.deepEqual(message, { kind: 'publication', epoch: '', publication: { ...decoded, offset: 0 } })
+        assert.deepEqual(decodeBody(encodeBody(publication, time), 7), { ...decoded, offset: 7 })
+      }),
+      { numRuns: 50 }
+    )
+  })
+
+  t.test('a message with several publications is decoded in order', async (t) => {
+    const bodies = ['"é"', '"\u{1f6aa}"', '1'].map((data, index) =>
+      encodeBody({ ...PLAIN_PUBLICATION, data, info: index === 1 ? '{"ü":1}' : null }, 5)
+    )
+    const text = bodies.map((body, index) => `p${index + 7},e,${body.length},${body}`).join('')
+    t.match(decodeMessages(text), [
+      { kind: 'publication', epoch: 'e', publication: { data: '"é"', offset: 7, info: null } },
+      { kind: 'publication', epoch: 'e', publication: { data: '"\u{1f6aa}"', offset: 8, info: '{"ü":1}' } },
+      { kind: 'publication', epoch: 'e', publication: { data: '1', offset: 9 } }
+    ])
+    t.same(decodeMessages(text.slice(0, -1)), [], 'a truncated message has no publications')
+  })
+
+  t.test('joins and leaves are decoded as they were encoded', async (t) => {
+    t.same(decodeMessages(encodeJoinOrLeave('join', '{"user":"é"}')), [{ kind: 'join', info: '{"user":"é"}' }])
+    t.same(decodeMessages(encodeJoinOrLeave('leave', '{}')), [{ kind: 'leave', info: '{}' }])
+  })
+
+  const malformed = [
+    '',
+    'hello',
+    '{"data":1}',
+    'p',
+    'p1,e,',
+    'p1,e,0,',
+    'p1,e,10,1,0,-1,-1\n',
+    'p1,e,12,1,0,5,-1\n"a"',
+    'p1,e,11,1,0,-2,-1\n1',
+    'p1,e,11,1,2,-1,-1\n1',
+    'p1,e,10,1,0,-1,-1\n1',
+    'p1,e,12,1,0,-1,-1\n1',
+    'p1,e,11,1,0,-1,-1\n1p2,e,11,1,0,-1,-1\n',
+    'p1,e,11,1,0,-1,-1\n1x',
+    'p-1,e,11,1,0,-1,-1\n1',
+    `p1,${'e'.repeat(100)},11,1,0,-1,-1\n1`,
+    `p${'9'.repeat(40)},e,11,1,0,-1,-1\n1`,
+    'j',
+    'jx',
+    'l[1]',
+    '__p1:1:x__\u0000'
+  ]
+  for (const message of malformed) {
+    t.test(`a malformed message is not decoded: ${JSON.stringify(message.slice(0, 30))}`, async (t) => {
+      t.same(decodeMessages(message), [])
+    })
+  }
+
+  t.test('decoding an arbitrary message never throws', async (t) => {
+    await checkProperty(
+      t,
+      fc.property(fc.string({ unit: 'binary' }), (message) => {
+        decodeMessages(message)
+        decodeMessages(`p1,e,${message.length},${message}`)
+        decodeMessages(`p1,e,9,${message}`)
+        decodeBody(message, 1)
+      })
+    )
+  })
+})
