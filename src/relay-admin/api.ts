@@ -1,7 +1,7 @@
 import type { Problem, Session } from '../relay/admin/contract.js'
 
-/** What the relay did not want, or could not. */
-export class Refused extends Error {
+/** An error response of the relay, or no response. */
+export class ApiError extends Error {
   readonly status: number
   readonly code: string
   readonly retryAfterSeconds: number | null
@@ -15,83 +15,79 @@ export class Refused extends Error {
 }
 
 export const messageOf = (cause: unknown): string => {
-  if (cause instanceof Refused) return cause.message
+  if (cause instanceof ApiError) return cause.message
   throw cause
 }
 
-export interface Question {
+export interface GetOptions {
   readonly query?: Readonly<Record<string, string | number>>
   readonly signal?: AbortSignal
-  /** Nobody asked for it but the page: it keeps nobody signed in. */
-  readonly isByItself?: boolean
+  /** The page refreshes by itself; the request does not extend the session. */
+  readonly isAutomatic?: boolean
 }
 
-/** Sent with everything that changes something; known once somebody has signed in. */
+/** Sent with every POST; known after sign-in. */
 let csrf = ''
 let signedOut = (): void => undefined
-let askedAtMs = Date.now()
+let requestedAtMs = Date.now()
 
-export const rememberCsrf = (token: string): void => {
+export const setCsrfToken = (token: string): void => {
   csrf = token
 }
 
-/** Called when the relay says that there is no session. */
-export const onSignedOut = (then: () => void): void => {
-  signedOut = then
+/** Registers the callback for a 401 response. */
+export const onSignedOut = (callback: () => void): void => {
+  signedOut = callback
 }
 
-/** The relay ends a session that asks nothing for long. */
-export const lastAskedAtMs = (): number => askedAtMs
+/** Time of the last request that extends the session. */
+export const lastRequestAtMs = (): number => requestedAtMs
 
-export const get = async <Answer>(path: string, survey: Question = {}): Promise<Answer> => {
-  const { query = {}, signal = null, isByItself = false } = survey
-  if (!isByItself) askedAtMs = Date.now()
-  const headers: Record<string, string> = isByItself ? { 'x-admin-refresh': '1' } : {}
-  return (await exchange(addressOf(path, query), { headers, signal })).json()
+export const get = async <Result>(path: string, options: GetOptions = {}): Promise<Result> => {
+  const { query = {}, signal = null, isAutomatic = false } = options
+  if (!isAutomatic) requestedAtMs = Date.now()
+  const headers: Record<string, string> = isAutomatic ? { 'x-admin-refresh': '1' } : {}
+  return (await request(addressOf(path, query), { headers, signal })).json()
 }
 
 export const post = async (path: string, body: unknown = {}): Promise<Response> => {
   try {
     return await postOnce(path, body)
   } catch (cause) {
-    if (!(cause instanceof Refused) || cause.code !== 'CSRF_MISMATCH') throw cause
-    // Somebody has signed in anew in another tab, and the browser has that session's cookie now.
-    rememberCsrf((await get<Session>('session')).csrf)
+    if (!(cause instanceof ApiError) || cause.code !== 'CSRF_MISMATCH') throw cause
+    // A new sign-in in another tab has replaced the session cookie.
+    setCsrfToken((await get<Session>('session')).csrf)
     return postOnce(path, body)
   }
 }
 
 const postOnce = (path: string, body: unknown): Promise<Response> => {
-  askedAtMs = Date.now()
+  requestedAtMs = Date.now()
   const headers = { 'content-type': 'application/json', 'x-admin-csrf': csrf }
-  return exchange(addressOf(path), { method: 'POST', headers, body: JSON.stringify(body) })
+  return request(addressOf(path), { method: 'POST', headers, body: JSON.stringify(body) })
 }
 
-export const addressOf = (path: string, query: Question['query'] = {}): string => {
+export const addressOf = (path: string, query: GetOptions['query'] = {}): string => {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) search.set(name, String(value))
   return `${import.meta.env.BASE_URL}api/${path}${search.size > 0 ? `?${search}` : ''}`
 }
 
-const exchange = async (address: string, init: RequestInit): Promise<Response> => {
+const request = async (address: string, init: RequestInit): Promise<Response> => {
   const response = await fetch(address, init).catch((cause: unknown) => {
     if (init.signal?.aborted) throw cause
-    throw new Refused(0, { code: 'UNREACHABLE', message: 'The relay does not answer.' })
+    throw new ApiError(0, { code: 'UNREACHABLE', message: 'The relay does not respond.' })
   })
   if (response.ok) return response
-  const refused = new Refused(
-    response.status,
-    await problemOf(response),
-    secondsOf(response.headers.get('retry-after'))
-  )
+  const error = new ApiError(response.status, await problemOf(response), secondsOf(response.headers.get('retry-after')))
   if (response.status === 401) signedOut()
-  throw refused
+  throw error
 }
 
-/** A proxy in between answers in its own words. */
+/** A proxy may respond with a body of its own. */
 const problemOf = async (response: Response): Promise<Problem['error']> => {
   const body: Partial<Problem> | null = await response.json().catch(() => null)
-  return body?.error ?? { code: 'UNKNOWN', message: `The relay answered with ${response.status}.` }
+  return body?.error ?? { code: 'UNKNOWN', message: `The relay responded with ${response.status}.` }
 }
 
 const secondsOf = (header: string | null): number | null => {

@@ -1,10 +1,10 @@
-/** One value of the config: `historySize` is `10`. */
+/** One option, such as `historySize` with the value `10`. */
 export interface ConfigLine {
   readonly name: string
   readonly value: string
 }
 
-/** What stands under one name: `channels.namespaces.floor`. */
+/** The options below one path, such as `channels.namespaces.chat`. */
 export interface ConfigSection {
   readonly name: string
   readonly lines: readonly ConfigLine[]
@@ -12,7 +12,7 @@ export interface ConfigSection {
 
 const ROOT = 'general'
 
-/** The config as sections, in the order in which it came: its plain values first, then what is nested in it. */
+/** Splits the configuration into sections: plain values first, then nested objects, each in the given order. */
 export const configSections = (config: unknown, name = ''): readonly ConfigSection[] => {
   const entries = Object.entries(isObject(config) ? config : { value: config })
   const plain = entries.filter(([, value]) => !isObject(value))

@@ -13,9 +13,9 @@ export interface FigureKind {
   readonly about: string
   readonly lines: readonly Line[]
   readonly text: (value: number) => string
-  /** The same in a place as narrow as an axis. */
+  /** A short form for the axis. */
   readonly short: (value: number) => string
-  /** Where the axis ends. */
+  /** The upper end of the axis. */
   readonly top: (value: number) => number
 }
 
@@ -23,12 +23,12 @@ const WHOLE = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 })
 const TENTHS = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 })
 
 export const countText = (value: number): string => WHOLE.format(value)
-/** Tenths matter where little happens, and only there. */
+/** Small rates have one decimal place. */
 export const rateText = (value: number): string => (value < 10 ? TENTHS : WHOLE).format(value)
 const COMPACT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 })
 const counted = { short: COMPACT.format, top: (value: number) => niceMax(Math.max(value, 2)) }
 
-/** 512 MB is a round number of bytes, 500,000,000 is not. */
+/** Rounds up to a multiple of a binary unit. */
 const bytesTop = (value: number): number => {
   const unit = 1024 ** Math.floor(Math.log(Math.max(value, 1024)) / Math.log(1024))
   return niceMax(Math.max(value, 1024) / unit) * unit
@@ -40,49 +40,49 @@ const millisecondsText = (value: number): string => `${rateText(value)} ms`
 export const FIGURE_KINDS: readonly FigureKind[] = [
   {
     title: 'Connections',
-    about: 'clients that are connected',
+    about: 'connected clients',
     lines: [{ key: 'connections', label: '' }],
     text: countText,
     ...counted
   },
   {
     title: 'Subscriptions',
-    about: 'clients on channels, each channel counted',
+    about: 'subscriptions of all clients',
     lines: [{ key: 'subscriptions', label: '' }],
     text: countText,
     ...counted
   },
   {
     title: 'Publishes per second',
-    about: 'messages that came in',
+    about: 'publications received',
     lines: [{ key: 'publishesPerSecond', label: '' }],
     text: rateText,
     ...counted
   },
   {
     title: 'Deliveries per second',
-    about: 'messages that went out to clients',
+    about: 'messages sent to clients',
     lines: [{ key: 'deliveriesPerSecond', label: '' }],
     text: rateText,
     ...counted
   },
   {
     title: 'Bytes per second',
-    about: 'written to clients',
+    about: 'sent to clients',
     lines: [{ key: 'bytesPerSecond', label: '' }],
     text: (value) => `${bytesText(Math.round(value))}/s`,
     ...inBytes
   },
   {
     title: 'Queue depth',
-    about: 'bytes that wait for readers',
+    about: 'bytes queued for clients',
     lines: [{ key: 'queuedBytes', label: '' }],
     text: bytesText,
     ...inBytes
   },
   {
-    title: 'Readers behind',
-    about: 'slow · conflated (dashed): theirs are merged',
+    title: 'Slow clients',
+    about: 'with queued data · with merged data (dashed)',
     lines: [
       { key: 'slowReaders', label: 'slow' },
       { key: 'conflatedReaders', label: 'conflated' }
@@ -92,7 +92,7 @@ export const FIGURE_KINDS: readonly FigureKind[] = [
   },
   {
     title: 'Event-loop delay',
-    about: 'how late timers are',
+    about: 'maximum per second',
     lines: [{ key: 'eventLoopDelayMs', label: '' }],
     text: millisecondsText,
     short: (value) => `${COMPACT.format(value)} ms`,
@@ -100,7 +100,7 @@ export const FIGURE_KINDS: readonly FigureKind[] = [
   },
   {
     title: 'Memory',
-    about: 'of the process',
+    about: 'resident memory of the process',
     lines: [{ key: 'memoryBytes', label: '' }],
     text: bytesText,
     ...inBytes

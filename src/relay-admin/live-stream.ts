@@ -3,73 +3,82 @@ import type { LiveEvents } from '../relay/admin/contract.js'
 export type StreamState = 'connecting' | 'live' | 'lost'
 
 export interface LiveStreamOptions {
-  /** The address of the stream, with or without a channel's publications. */
+  /** The URL of the stream; '' for no channel. */
   readonly addressOf: (channel: string) => string
   readonly on: { readonly [Name in keyof LiveEvents]: (data: LiveEvents[Name]) => void }
   readonly onState: (state: StreamState) => void
-  /** A stream that was refused says nothing of why: somebody has to ask whether the session still is. */
-  readonly onRefused: () => void
+  /** The stream was rejected. An EventSource gives no reason, so the session must be checked. */
+  readonly onRejected: () => void
 }
 
-const SILENT_MS = 5000
-const DEAD_MS = 12_000
-const AGAIN_AFTER_MS = 3000
-const LOOK_EVERY_MS = 1000
+const EVENT_NAMES = [
+  'history',
+  'frame',
+  'checks',
+  'publication',
+  'end'
+] as const satisfies readonly (keyof LiveEvents)[]
 
-/** The one stream that everything on the page lives on. It comes back by itself, until it is closed. */
+const LOST_AFTER_MS = 5000
+const REOPEN_AFTER_SILENCE_MS = 12_000
+const RETRY_AFTER_MS = 3000
+const CHECK_INTERVAL_MS = 1000
+
+/** The stream of server-sent events behind the whole page. It reconnects until it is closed. */
 export class LiveStream {
   readonly #options: LiveStreamOptions
   #source: EventSource | null = null
   #channel = ''
-  #heardAtMs = 0
-  #openAgainAtMs = Number.POSITIVE_INFINITY
-  #looking: ReturnType<typeof setInterval> | undefined
+  #lastEventAtMs = 0
+  #reopenAtMs = Number.POSITIVE_INFINITY
+  #checkTimer: ReturnType<typeof setInterval> | undefined
 
   constructor(options: LiveStreamOptions) {
     this.#options = options
   }
 
-  /** Brings the channel's publications too, '' for none; a stream that is closed stays so. */
-  listenTo(channel: string): void {
+  /** Adds the publications of a channel, or '' for none. Does not open a closed stream. */
+  selectChannel(channel: string): void {
     this.#channel = channel
     if (this.#source !== null) this.open()
   }
 
   open(): void {
     this.#source?.close()
-    this.#openAgainAtMs = Number.POSITIVE_INFINITY
-    this.#heardAtMs = Date.now()
-    this.#looking ??= setInterval(() => this.#look(), LOOK_EVERY_MS)
+    this.#reopenAtMs = Number.POSITIVE_INFINITY
+    this.#lastEventAtMs = Date.now()
+    this.#checkTimer ??= setInterval(() => this.#check(), CHECK_INTERVAL_MS)
     const source = new EventSource(this.#options.addressOf(this.#channel))
     this.#source = source
-    for (const name of Object.keys(this.#options.on) as (keyof LiveEvents)[]) {
-      source.addEventListener(name, ({ data }: MessageEvent<string>) => this.#hear(name, data))
+    for (const name of EVENT_NAMES) {
+      source.addEventListener(name, ({ data }: MessageEvent<string>) => this.#receive(name, data))
     }
     source.addEventListener('error', () => {
       this.#options.onState('lost')
       if (source.readyState !== EventSource.CLOSED) return
-      this.#options.onRefused()
-      this.#openAgainAtMs = Date.now() + AGAIN_AFTER_MS
+      this.#options.onRejected()
+      this.#reopenAtMs = Date.now() + RETRY_AFTER_MS
     })
   }
 
   close(): void {
-    clearInterval(this.#looking)
-    this.#looking = undefined
+    clearInterval(this.#checkTimer)
+    this.#checkTimer = undefined
     this.#source?.close()
     this.#source = null
   }
 
-  #hear<Name extends keyof LiveEvents>(name: Name, data: string): void {
-    this.#heardAtMs = Date.now()
+  #receive<Name extends keyof LiveEvents>(name: Name, data: string): void {
+    this.#lastEventAtMs = Date.now()
     this.#options.onState('live')
+    // The relay is the only sender, and its events have these types.
     this.#options.on[name](JSON.parse(data) as LiveEvents[Name])
   }
 
-  /** A connection that breaks without a word (a laptop that slept, a proxy) is noticed by its silence. */
-  #look(): void {
-    const silentMs = Date.now() - this.#heardAtMs
-    if (silentMs > SILENT_MS) this.#options.onState('lost')
-    if (silentMs > DEAD_MS || Date.now() >= this.#openAgainAtMs) this.open()
+  /** Detects connections that broke without an error, such as after standby. */
+  #check(): void {
+    const silentMs = Date.now() - this.#lastEventAtMs
+    if (silentMs > LOST_AFTER_MS) this.#options.onState('lost')
+    if (silentMs > REOPEN_AFTER_SILENCE_MS || Date.now() >= this.#reopenAtMs) this.open()
   }
 }

@@ -1,4 +1,4 @@
-// Where the page is, in the part of the address behind `#`: `#/channel?name=floor:3`. The server never sees it.
+// The current view is in the fragment of the URL, such as `#/channel?name=chat:3`.
 
 export const VIEWS = ['overview', 'checks', 'channels', 'channel', 'connections', 'config'] as const
 export type View = (typeof VIEWS)[number]
@@ -8,7 +8,7 @@ export interface Route {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** What is not known leads to the overview. */
+/** Unknown views become the overview. */
 export const parseRoute = (hash: string): Route => {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s)
   const view = VIEWS.find((known) => known === path)

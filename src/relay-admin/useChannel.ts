@@ -1,50 +1,50 @@
 import { onScopeDispose, shallowRef, watch } from 'vue'
 import type { ChannelDetail, LivePublication } from '../relay/admin/contract.js'
-import { useAnswer } from './useAnswer.js'
+import { useApi } from './useApi.js'
 import { useLive } from './useLive.js'
 
-const KEPT = 50
-const SHOW_EVERY_MS = 250
+const MAX_PUBLICATIONS = 50
+const RENDER_INTERVAL_MS = 250
 
-/** Told apart by when it was heard of: without a history, offsets do not tell, and a millisecond has room for many. */
-export interface HeardPublication extends LivePublication {
-  readonly heardAs: number
+/** A publication with a unique key: without history all offsets are 0, and times may be equal. */
+export interface KeyedPublication extends LivePublication {
+  readonly key: number
 }
 
-let heard = 0
-const hear = (publication: LivePublication): HeardPublication => ({ ...publication, heardAs: heard++ })
+let nextKey = 0
+const withKey = (publication: LivePublication): KeyedPublication => ({ ...publication, key: nextKey++ })
 
-/** One channel: what is known of it, and its publications as they come in, newest first. */
+/** The details of a channel and its publications, newest first, updated live. */
 export const useChannel = (name: string) => {
-  const { data, error } = useAnswer<ChannelDetail>('channel', () => ({ name }))
-  const publications = shallowRef<readonly HeardPublication[]>([])
-  let fresh: HeardPublication[] = []
+  const { data, error } = useApi<ChannelDetail>('channel', () => ({ name }))
+  const publications = shallowRef<readonly KeyedPublication[]>([])
+  let pending: KeyedPublication[] = []
 
-  // A busy channel brings hundreds in a second; the page is drawn a few times.
-  const show = (): void => {
-    if (fresh.length === 0) return
-    publications.value = [...fresh.reverse(), ...publications.value].slice(0, KEPT)
-    fresh = []
+  // A busy channel receives hundreds of publications per second; the page renders them in batches.
+  const render = (): void => {
+    if (pending.length === 0) return
+    publications.value = [...pending.reverse(), ...publications.value].slice(0, MAX_PUBLICATIONS)
+    pending = []
   }
-  const timer = setInterval(show, SHOW_EVERY_MS)
+  const timer = setInterval(render, RENDER_INTERVAL_MS)
   const stop = useLive().follow(name, (publication) => {
-    fresh.push(hear(publication))
-    if (fresh.length > KEPT) fresh.shift()
+    pending.push(withKey(publication))
+    if (pending.length > MAX_PUBLICATIONS) pending.shift()
   })
   onScopeDispose(() => {
     clearInterval(timer)
     stop()
   })
 
-  // What was kept from before comes under what has come in since.
+  // Publications from the history are added below those received live.
   watch(data, (detail, before) => {
     if (detail === null || before !== null) return
-    const newestKnown = publications.value.at(-1)?.time ?? fresh[0]?.time ?? Number.POSITIVE_INFINITY
-    const kept = detail.publications
-      .filter(({ time }) => time < newestKnown)
+    const oldestLive = publications.value.at(-1)?.time ?? pending[0]?.time ?? Number.POSITIVE_INFINITY
+    const earlier = detail.publications
+      .filter(({ time }) => time < oldestLive)
       .sort((one, other) => other.time - one.time)
-      .map(hear)
-    publications.value = [...publications.value, ...kept].slice(0, KEPT)
+      .map(withKey)
+    publications.value = [...publications.value, ...earlier].slice(0, MAX_PUBLICATIONS)
   })
 
   return { detail: data, error, publications }

@@ -1,25 +1,25 @@
 import { computed, ref, watch } from 'vue'
 import type { Page } from '../relay/admin/contract.js'
 import type { View } from './route.js'
-import { useAnswer } from './useAnswer.js'
+import { useApi } from './useApi.js'
 import { useRoute } from './useRoute.js'
 
 const SIZE = 50
-const ASK_AFTER_MS = 200
+const DEBOUNCE_MS = 200
 
 export type Order = 'asc' | 'desc'
 
-/** A long list that the relay searches, sorts and cuts into pages. Its state is in the address: a reload changes nothing. */
+/** A list that the relay searches, sorts and pages. Its state is in the URL, so that it survives a reload. */
 export const useList = <Row, Sort extends string>(
   view: View & string,
-  first: { readonly sort: Sort; readonly order: Order }
+  initial: { readonly sort: Sort; readonly order: Order }
 ) => {
-  const { route, remember } = useRoute()
-  const { query: before } = route.value
-  const search = ref(before.search ?? '')
-  const sort = ref<string>(before.sort ?? first.sort)
-  const order = ref<Order>(before.order === 'asc' || before.order === 'desc' ? before.order : first.order)
-  const offset = ref(Math.max(Number(before.page) || 0, 0) * SIZE)
+  const { route, replaceQuery } = useRoute()
+  const { query: saved } = route.value
+  const search = ref(saved.search ?? '')
+  const sort = ref<string>(saved.sort ?? initial.sort)
+  const order = ref<Order>(saved.order === 'asc' || saved.order === 'desc' ? saved.order : initial.order)
+  const offset = ref(Math.max(Number(saved.page) || 0, 0) * SIZE)
 
   const query = computed(() => ({
     search: search.value.trim(),
@@ -27,31 +27,31 @@ export const useList = <Row, Sort extends string>(
     order: order.value,
     page: Math.floor(offset.value / SIZE)
   }))
-  const { data, error, isLoading, load } = useAnswer<Page<Row>>(view, () => ({ ...query.value, size: SIZE }))
+  const { data, error, isLoading, load } = useApi<Page<Row>>(view, () => ({ ...query.value, size: SIZE }))
 
   watch([search, sort, order], () => {
     offset.value = 0
   })
-  // The list may have become shorter than the way to this page.
+  // The list may have become shorter than the offset of this page.
   watch(data, (page) => {
     if (page !== null && offset.value > 0 && offset.value >= page.total) offset.value = 0
   })
   watch(query, (_new, _old, onCleanup) => {
-    remember(view, query.value)
-    const timer = setTimeout(() => void load(), ASK_AFTER_MS)
+    replaceQuery(view, query.value)
+    const timer = setTimeout(() => void load(), DEBOUNCE_MS)
     onCleanup(() => clearTimeout(timer))
   })
 
   return {
     rows: computed(() => data.value?.rows ?? []),
-    /** Null while nothing is known. */
+    /** Null before the first response. */
     total: computed(() => data.value?.total ?? null),
     size: SIZE,
     search,
     offset,
     sort,
     order,
-    /** The column that is sorted already turns round. */
+    /** Selecting the sorted column again reverses the order. */
     sortBy: (by: Sort, firstOrder: Order): void => {
       order.value = sort.value === by ? (order.value === 'asc' ? 'desc' : 'asc') : firstOrder
       sort.value = by

@@ -5,18 +5,18 @@ import { LiveStream, type StreamState } from './live-stream.js'
 import { withFrame } from './series.js'
 import { useSession } from './useSession.js'
 
-const { ask, end, keepAlive } = useSession()
+const { loadSession, end, keepAlive } = useSession()
 
 const frames = shallowRef<readonly Frame[]>([])
 const checks = shallowRef<readonly Check[]>([])
 const streamState = ref<StreamState>('connecting')
-let hear = (_publication: LivePublication): void => undefined
+let onPublication = (_publication: LivePublication): void => undefined
 
 const stream = new LiveStream({
   addressOf: (channel) => addressOf('live', channel === '' ? {} : { channel }),
   on: {
-    history: (known) => {
-      frames.value = known
+    history: (earlier) => {
+      frames.value = earlier
     },
     frame: (frame) => {
       frames.value = withFrame(frames.value, frame)
@@ -25,25 +25,25 @@ const stream = new LiveStream({
     checks: (current) => {
       checks.value = current
     },
-    publication: (publication) => hear(publication),
+    publication: (publication) => onPublication(publication),
     end
   },
   onState: (state) => {
     streamState.value = state
   },
-  onRefused: () => void ask(true)
+  onRejected: () => void loadSession(true)
 })
 
-const stateOf = (wanted: CheckState): readonly Check[] => checks.value.filter(({ state }) => state === wanted)
+const checksIn = (wanted: CheckState): readonly Check[] => checks.value.filter(({ state }) => state === wanted)
 
-/** Everything that comes over the stream. */
+/** The data of the live stream. */
 export const useLive = () => ({
   frames,
-  /** The newest one. */
+  /** The latest frame. */
   frame: computed(() => frames.value.at(-1) ?? null),
   checks,
-  reds: computed(() => stateOf('red')),
-  ambers: computed(() => stateOf('amber')),
+  reds: computed(() => checksIn('red')),
+  ambers: computed(() => checksIn('amber')),
   streamState,
   open: (): void => {
     streamState.value = 'connecting'
@@ -54,15 +54,15 @@ export const useLive = () => ({
     frames.value = []
     checks.value = []
   },
-  /** Its publications come with the rest until the returned function is called. */
-  follow: (channel: string, then: (publication: LivePublication) => void): (() => void) => {
-    hear = (publication) => {
-      if (publication.channel === channel) then(publication)
+  /** Calls back for every publication of the channel, until the returned function is called. */
+  follow: (channel: string, callback: (publication: LivePublication) => void): (() => void) => {
+    onPublication = (publication) => {
+      if (publication.channel === channel) callback(publication)
     }
-    stream.listenTo(channel)
+    stream.selectChannel(channel)
     return () => {
-      hear = () => undefined
-      stream.listenTo('')
+      onPublication = () => undefined
+      stream.selectChannel('')
     }
   }
 })

@@ -2,7 +2,7 @@ import { ref, shallowRef } from 'vue'
 import { hashOf, parseRoute, type View } from './route.js'
 
 const route = shallowRef(parseRoute(location.hash))
-/** Counts navigations: each one draws its view anew. */
+/** Counts navigations; every navigation renders its view again. */
 const visits = ref(0)
 addEventListener('hashchange', () => {
   route.value = parseRoute(location.hash)
@@ -12,8 +12,8 @@ addEventListener('hashchange', () => {
 export const useRoute = () => ({
   route,
   visits,
-  /** The same view with another search or page: no step in the browser's history, nothing is drawn anew. */
-  remember: (view: View, query: Readonly<Record<string, string | number>>): void => {
+  /** Changes the query of the current view without a history entry and without rendering it again. */
+  replaceQuery: (view: View, query: Readonly<Record<string, string | number>>): void => {
     history.replaceState(history.state, '', hashOf(view, query))
   }
 })

@@ -1,43 +1,44 @@
 import { shallowRef } from 'vue'
 import type { Session } from '../relay/admin/contract.js'
-import { get, lastAskedAtMs, onSignedOut, post, Refused, rememberCsrf } from './api.js'
+import { ApiError, get, lastRequestAtMs, onSignedOut, post, setCsrfToken } from './api.js'
 
 export type SignedIn =
-  | { readonly state: 'asking' }
+  | { readonly state: 'loading' }
   | { readonly state: 'in'; readonly session: Session }
-  /** `hasEnded`: somebody was signed in before, and did not leave on their own. */
+  /** `hasEnded`: the session expired or was ended elsewhere. */
   | { readonly state: 'out'; readonly hasEnded: boolean }
   | { readonly state: 'unreachable' }
 
-const KEEP_AFTER_MS = 60_000
-const signedIn = shallowRef<SignedIn>({ state: 'asking' })
+const KEEP_ALIVE_MS = 60_000
+const signedIn = shallowRef<SignedIn>({ state: 'loading' })
 let inputAtMs = Date.now()
 
-const notice = (): void => {
+const recordInput = (): void => {
   inputAtMs = Date.now()
 }
-for (const name of ['pointerdown', 'pointermove', 'keydown', 'wheel']) addEventListener(name, notice, { passive: true })
+for (const name of ['pointerdown', 'pointermove', 'keydown', 'wheel'])
+  addEventListener(name, recordInput, { passive: true })
 
 const end = (): void => {
   if (signedIn.value.state !== 'out') signedIn.value = { state: 'out', hasEnded: signedIn.value.state === 'in' }
 }
 onSignedOut(end)
 
-/** Asks who we are; a relay that does not answer leaves what is known. */
-const ask = async (isByItself = false): Promise<void> => {
+/** Loads the session. If the relay does not respond, the state is unchanged. */
+const loadSession = async (isAutomatic = false): Promise<void> => {
   try {
-    const session = await get<Session>('session', { isByItself })
-    rememberCsrf(session.csrf)
+    const session = await get<Session>('session', { isAutomatic })
+    setCsrfToken(session.csrf)
     signedIn.value = { state: 'in', session }
   } catch (cause) {
-    if (!(cause instanceof Refused)) throw cause
-    if (signedIn.value.state === 'asking') signedIn.value = { state: 'unreachable' }
+    if (!(cause instanceof ApiError)) throw cause
+    if (signedIn.value.state === 'loading') signedIn.value = { state: 'unreachable' }
   }
 }
 
 const signIn = async (password: string): Promise<void> => {
   await post('sign-in', { password })
-  await ask()
+  await loadSession()
 }
 
 const signOut = async (): Promise<void> => {
@@ -45,10 +46,10 @@ const signOut = async (): Promise<void> => {
   signedIn.value = { state: 'out', hasEnded: false }
 }
 
-/** Who moves the mouse over charts asks for nothing, and is not idle. */
+/** Extends the session of an operator who uses the page without causing requests. */
 const keepAlive = (): void => {
-  const isDue = Date.now() - lastAskedAtMs() > KEEP_AFTER_MS
-  if (signedIn.value.state === 'in' && isDue && inputAtMs > lastAskedAtMs()) void ask()
+  const isDue = Date.now() - lastRequestAtMs() > KEEP_ALIVE_MS
+  if (signedIn.value.state === 'in' && isDue && inputAtMs > lastRequestAtMs()) void loadSession()
 }
 
-export const useSession = () => ({ signedIn, ask, signIn, signOut, end, keepAlive })
+export const useSession = () => ({ signedIn, loadSession, signIn, signOut, end, keepAlive })

@@ -12,9 +12,9 @@ export default defineConfig({
     outDir: here('../../dist/relay-admin'),
     emptyOutDir: true,
     target: 'es2022',
-    // The page's policy knows no data: addresses.
+    // The Content-Security-Policy does not allow data: URLs.
     assetsInlineLimit: 0
   },
-  // `npx vite src/relay-admin` for work on the page: everything else is the running relay's.
+  // `npx vite src/relay-admin` serves the page with hot reload; API requests go to a running relay.
   server: { port: 5174, proxy: { '/admin/api': 'http://localhost:8100' } }
 })

@@ -8,7 +8,7 @@ import { collect, event, officialClient, startRelay } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
 import { openWindow } from '../helper/window.js'
 
-// One relay and one browser for all of them; each test has a window, users and channels of its own.
+// All tests share one relay and one browser; each test has its own window, users and channels.
 t.setTimeout(300_000)
 const NAMESPACES = [
   { name: 'floor', allow_subscribe_for_client: true, history_size: 10, history_ttl: '300s' },
@@ -25,26 +25,26 @@ const NAMESPACES = [
 const relay = await startRelay(t, { channel: { namespaces: NAMESPACES } }, ADMIN_ENV)
 const browser = await startBrowser(t)
 
-const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/
+const CLIENT_ERROR = /Failed to load resource: the server responded with a status of 4\d\d/
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 const VIEWS = ['overview', 'checks', 'channels', 'connections', 'config', 'channel?name=checked:a'] as const
 
-/** The official client, on a channel. */
-const listener = async (t: Test, user: string, channel: string) => {
+/** The official client, subscribed to a channel. */
+const subscribedClient = async (t: Test, user: string, channel: string) => {
   const client = officialClient(t, relay, 'websocket', { getToken: async () => relayToken({ sub: user }) })
   const subscription = client.newSubscription(channel)
-  const heard = collect(subscription)
+  const received = collect(subscription)
   const subscribed = event(subscription, 'subscribed')
   subscription.subscribe()
   client.connect()
   await subscribed
-  return { client, heard }
+  return { client, received }
 }
-const isGone = (client: Centrifuge): Promise<unknown> => event(client, 'disconnected')
+const disconnected = (client: Centrifuge): Promise<unknown> => event(client, 'disconnected')
 
 t.test("the operators' page", async (t) => {
-  t.test('asks for the password, and locks out who guesses', async (t) => {
-    const { page, complaints } = await openWindow(t, browser, relay.url, { expected: REFUSED })
+  t.test('the page rejects a wrong password and locks out an address after five attempts', async (t) => {
+    const { page, complaints } = await openWindow(t, browser, relay.url, { expected: CLIENT_ERROR })
     const attempt = async (password: string): Promise<void> => {
       const answered = page.waitForResponse('**/sign-in')
       await page.getByLabel('Password').fill(password)
@@ -53,7 +53,7 @@ t.test("the operators' page", async (t) => {
     }
     await page.goto('/admin#/channels')
     await attempt('a guess')
-    await page.getByText('That is not the password.').waitFor()
+    await page.getByText('Wrong password.').waitFor()
     await attempt(ADMIN_PASSWORD)
     await page.getByRole('heading', { name: 'Channels' }).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -65,7 +65,7 @@ t.test("the operators' page", async (t) => {
     t.same(complaints, [])
   })
 
-  t.test('shows figures that move when traffic moves, and draws them', async (t) => {
+  t.test('the overview shows and draws figures that change with the traffic', async (t) => {
     const opened = await openAdminPage(t, browser, relay)
     const { page, complaints } = opened
     const picture = (): Promise<string> =>
@@ -74,8 +74,8 @@ t.test("the operators' page", async (t) => {
     await figure(opened, 'Connections').getByText('0', { exact: true }).waitFor()
     const before = await picture()
 
-    await listener(t, 'ada', 'floor:1')
-    await listener(t, 'bo', 'floor:1')
+    await subscribedClient(t, 'ada', 'floor:1')
+    await subscribedClient(t, 'bo', 'floor:1')
     await figure(opened, 'Connections').getByText('2', { exact: true }).waitFor()
     await figure(opened, 'Subscriptions').getByText('2', { exact: true }).waitFor()
     for (const title of ['Publishes per second', 'Deliveries per second', 'Bytes per second']) {
@@ -88,20 +88,20 @@ t.test("the operators' page", async (t) => {
     await figure(opened, 'Memory').getByText('MB').waitFor()
     await page.getByRole('img', { name: /^Connections over the last 15 minutes: now 2, between 0 and 2$/ }).waitFor()
     await eventually(async () => (await picture()) !== before)
-    t.equal(await page.getByLabel('Show').count(), 0, 'nothing to choose from')
+    t.equal(await page.getByLabel('Show').count(), 0, 'no node selection for one node')
     t.same(complaints, [])
   })
 
-  t.test('finds one of 50,000 channels', async (t) => {
+  t.test('the channel list finds one of 50,000 channels', async (t) => {
     const names = Array.from({ length: 50_000 }, (_, index) => `floor:room-${index}`)
     for (let from = 0; from < names.length; from += 5000) {
       await relay.api('broadcast', { channels: names.slice(from, from + 5000), data: {} })
     }
     const { page, complaints } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/channels')
-    await page.getByText(/^50,\d\d\d in all$/).waitFor()
+    await page.getByText(/^50,\d\d\d in total$/).waitFor()
     const rows = page.getByRole('region', { name: 'Channels' }).locator('tbody tr')
-    t.equal(await rows.count(), 50, 'the browser gets one page')
+    t.equal(await rows.count(), 50, 'the browser receives one page')
     await page.getByRole('button', { name: 'Next' }).click()
     await page.getByText(/^51–100 of 50\d\d\d$/).waitFor()
 
@@ -120,11 +120,11 @@ t.test("the operators' page", async (t) => {
     t.same(complaints, [])
   })
 
-  t.test('publishes a test message that a client gets, and says what the schema refuses', async (t) => {
-    const { heard } = await listener(t, 'cy', 'checked:1')
-    const { page, complaints } = await openAdminPage(t, browser, relay, { expected: REFUSED })
+  t.test('the channel page publishes a test message and shows schema errors', async (t) => {
+    const { received } = await subscribedClient(t, 'cy', 'checked:1')
+    const { page, complaints } = await openAdminPage(t, browser, relay, { expected: CLIENT_ERROR })
     await page.goto('/admin#/channel?name=checked:1')
-    await page.getByText('It must fit PositionBatch').waitFor()
+    await page.getByText('Must match PositionBatch').waitFor()
     await page.getByRole('listitem').filter({ hasText: 'cy' }).waitFor()
 
     const data = page.getByLabel('Data, as JSON')
@@ -133,31 +133,31 @@ t.test("the operators' page", async (t) => {
       await page.getByRole('button', { name: 'Publish' }).click()
     }
     await publish('{"type":')
-    await page.getByText(/^This is not JSON/).waitFor()
+    await page.getByText(/^Invalid JSON/).waitFor()
     await publish('{"type":"position-batch","data":"none"}')
     await data.and(page.locator('[aria-invalid=true]')).waitFor()
     await page.getByText(/data.*array/i).waitFor()
-    t.same(heard.data, [])
+    t.same(received.data, [])
 
     const batch = { type: 'position-batch', data: [] }
     await publish(JSON.stringify(batch))
     await page.getByText('Published at offset 1.').waitFor()
-    await heard.until(({ length }) => length === 1)
-    t.same(heard.data, [batch])
+    await received.until(({ length }) => length === 1)
+    t.same(received.data, [batch])
     await page
-      .getByRole('list', { name: /The last publications/ })
+      .getByRole('list', { name: /Latest publications/ })
       .getByText(JSON.stringify(batch))
       .waitFor()
     t.same(complaints, [])
   })
 
-  t.test('shows the last fifty of publications that nothing tells apart', async (t) => {
+  t.test('the channel page shows the last fifty of identical publications', async (t) => {
     const { page, complaints } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/channel?name=loose:1')
     await page.getByText('Live', { exact: true }).waitFor()
     const shown = page.locator('ol li')
     let round = 0
-    // All within a millisecond.
+    // All publications of a batch have the same time.
     const publish = async (): Promise<boolean> => {
       const command = { publish: { channel: 'loose:1', data: { round: ++round } } }
       await relay.api('batch', { commands: Array.from({ length: 20 }, () => command) })
@@ -173,8 +173,8 @@ t.test("the operators' page", async (t) => {
     t.same(complaints, [])
   })
 
-  t.test('goes on where somebody has signed in anew in another tab', async (t) => {
-    const { page, context } = await openAdminPage(t, browser, relay, { expected: REFUSED })
+  t.test('the page continues with the new session after a sign-in in another tab', async (t) => {
+    const { page, context } = await openAdminPage(t, browser, relay, { expected: CLIENT_ERROR })
     await page.goto('/admin')
     await page.getByText('Live', { exact: true }).waitFor()
     await context.request.post('/admin/api/sign-in', { data: { password: ADMIN_PASSWORD } })
@@ -183,12 +183,12 @@ t.test("the operators' page", async (t) => {
     t.equal((await context.request.get('/admin/api/session')).status(), 401)
   })
 
-  t.test('disconnects one connection, or all of a user', async (t) => {
-    const dov = await Promise.all([1, 2, 3].map(() => listener(t, 'dov', 'floor:2')))
-    const { client: other } = await listener(t, 'eve', 'floor:2')
-    const gone = dov.map(({ client }) => isGone(client))
+  t.test('the connection list disconnects one connection or all connections of a user', async (t) => {
+    const dov = await Promise.all([1, 2, 3].map(() => subscribedClient(t, 'dov', 'floor:2')))
+    const { client: other } = await subscribedClient(t, 'eve', 'floor:2')
+    const allDisconnected = dov.map(({ client }) => disconnected(client))
     const { page, complaints } = await openAdminPage(t, browser, relay)
-    // No part of a client's number, which is found as well.
+    // The search also matches client ids; 'dov' cannot be part of one.
     await page.goto('/admin#/connections?search=dov')
     await page.getByText('3 found').waitFor()
     const first = page.getByRole('button', { name: 'Disconnect dov' }).first()
@@ -196,24 +196,28 @@ t.test("the operators' page", async (t) => {
     await first.click()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
-    t.equal(dov.filter(({ client }) => client.state === 'connected').length, 3, 'asked before it is done')
+    t.equal(
+      dov.filter(({ client }) => client.state === 'connected').length,
+      3,
+      'nothing is disconnected before the confirmation'
+    )
 
     await first.click()
     await page.getByRole('button', { name: 'This connection' }).click()
-    await Promise.race(gone)
+    await Promise.race(allDisconnected)
     await page.getByText('2 found').waitFor()
     await first.click()
-    await page.getByRole('button', { name: 'All of this user' }).click()
-    await Promise.all(gone)
-    await page.getByText('Nobody is called that.').waitFor()
+    await page.getByRole('button', { name: 'All connections of this user' }).click()
+    await Promise.all(allDisconnected)
+    await page.getByText('No matching connections.').waitFor()
     t.equal(other.state, 'connected')
     t.same(complaints, [])
   })
 
-  t.test('shows names made of HTML as they are', async (t) => {
+  t.test('the page shows HTML in names as text', async (t) => {
     const name = 'floor:<img src=x onerror="document.body.remove()">'
     const user = '<script>document.body.remove()</script>'
-    await listener(t, user, name)
+    await subscribedClient(t, user, name)
     await relay.publish(name, { text: '<b>bold</b>' })
     const { page, complaints } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/connections')
@@ -225,28 +229,28 @@ t.test("the operators' page", async (t) => {
     t.same(complaints, [])
   })
 
-  t.test('shows the config in force, and no secret', async (t) => {
+  t.test('the configuration page shows the active configuration without secrets', async (t) => {
     const { page } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/config')
     await page.getByRole('region', { name: 'channels.namespaces.checked' }).getByText('PositionBatch').waitFor()
-    await page.getByText('not reloaded since').waitFor()
+    await page.getByText('not reloaded').waitFor()
     const text = await page.locator('main').innerText()
     t.match(text, '(hidden)')
     for (const secret of [ADMIN_PASSWORD, API_KEY, HMAC_SECRET]) t.notMatch(text, secret)
   })
 
-  t.test('says that the stream was lost, and takes it up again', async (t) => {
+  t.test('the page shows a lost stream and reconnects', async (t) => {
     const { page, complaints } = await openAdminPage(t, browser, relay, { expected: /net::ERR/ })
     await page.goto('/admin')
     await page.getByText('Live', { exact: true }).waitFor()
     relay.running.server.closeAllConnections()
-    await page.getByText(/^(Lost at|No answer)/).waitFor()
+    await page.getByText(/^(Disconnected at|No response)/).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
     t.same(complaints, [])
   })
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    t.test(`can be used by everybody in the ${colorScheme} theme`, async (t) => {
+    t.test(`all views are accessible in the ${colorScheme} theme`, async (t) => {
       const { page, complaints, findings } = await openAdminPage(t, browser, relay, { colorScheme })
       for (const view of VIEWS) {
         await page.goto(`/admin#/${view}`)
@@ -261,7 +265,7 @@ t.test("the operators' page", async (t) => {
     })
   }
 
-  t.test('fits a phone', async (t) => {
+  t.test('all views fit the width of a phone', async (t) => {
     const opened = await openAdminPage(t, browser, relay, PHONE)
     const { page, complaints, findings } = opened
     for (const view of VIEWS) {
@@ -270,20 +274,20 @@ t.test("the operators' page", async (t) => {
       await page.getByText('Live', { exact: true }).waitFor()
       t.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, view)
     }
-    await page.getByRole('link', { name: 'First checks' }).tap()
+    await page.getByRole('link', { name: 'Checks' }).tap()
     await check(opened, 'engine', 'green').waitFor()
     t.same(await findings(), [])
     t.same(complaints, [])
   })
 
-  t.test('is reached with the keyboard alone', async (t) => {
-    await listener(t, 'fay', 'floor:3')
+  t.test('the connection list can be used with the keyboard', async (t) => {
+    await subscribedClient(t, 'fay', 'floor:3')
     const { page } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/connections?search=fay')
     const disconnect = page.getByRole('button', { name: 'Disconnect fay' })
     await disconnect.waitFor()
     await page.keyboard.press('Tab')
-    t.equal(await page.locator(':focus').innerText(), 'Skip to the content')
+    t.equal(await page.locator(':focus').innerText(), 'Skip to content')
     await page.keyboard.press('Enter')
     await page.keyboard.press('Tab')
     await page.getByRole('searchbox').and(page.locator(':focus')).waitFor()

@@ -3,10 +3,10 @@ import type { Test } from 'tap'
 import { ADMIN_PASSWORD } from './admin.js'
 import { type BrowserWindow, openWindow, type WindowOptions } from './window.js'
 
-/** What a relay needs for the operators' page; windows have addresses of their own. */
+/** Enables the operators' page and lets every browser window have its own client address. */
 export const ADMIN_ENV = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, TRUST_PROXY: 'loopback' } as const
 
-/** A window in front of the operators' page, signed in. */
+/** Opens a browser window that is signed in to the operators' page. */
 export const openAdminPage = async (
   t: Test,
   browser: Browser,
@@ -14,15 +14,15 @@ export const openAdminPage = async (
   options: WindowOptions = {}
 ): Promise<BrowserWindow> => {
   const opened = await openWindow(t, browser, url, options)
-  const answer = await opened.context.request.post('/admin/api/sign-in', { data: { password: ADMIN_PASSWORD } })
-  if (!answer.ok()) throw new Error(`signing in was answered with ${answer.status()}`)
+  const response = await opened.context.request.post('/admin/api/sign-in', { data: { password: ADMIN_PASSWORD } })
+  if (!response.ok()) throw new Error(`sign-in failed with ${response.status()}`)
   return opened
 }
 
-/** The newest value of a figure. */
+/** The latest value of a figure. */
 export const figure = ({ page }: BrowserWindow, title: string): Locator =>
   page.getByRole('region', { name: title, exact: true }).locator('.value')
 
-/** One of the first checks, in this state. */
+/** A check in the given state. */
 export const check = ({ page }: BrowserWindow, id: string, state: 'green' | 'amber' | 'red'): Locator =>
   page.locator(`[data-check="${id}"]:has([data-state="${state}"])`)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { configSections } from '../../src/relay-admin/config-lines.js'
 
-t.test('the config is shown', async (t) => {
-  t.test('in sections, what stands alone first', async (t) => {
+t.test('configuration sections', async (t) => {
+  t.test('plain values come before nested sections', async (t) => {
     const config = { client: { token: { key: '(hidden)' }, ttl: null }, engine: 'memory', rooms: {} }
     t.same(configSections(config), [
       { name: 'general', lines: [{ name: 'engine', value: 'memory' }] },
@@ -21,7 +21,7 @@ t.test('the config is shown', async (t) => {
     [[{ name: 'floor' }], '{"name":"floor"}']
   ]
   for (const [value, text] of VALUES) {
-    t.test(`with ${JSON.stringify(value)} as "${text}"`, async (t) => {
+    t.test(`${JSON.stringify(value)} is shown as "${text}"`, async (t) => {
       t.equal(configSections({ value })[0]?.lines[0]?.value, text)
     })
   }

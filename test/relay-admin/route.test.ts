@@ -1,9 +1,9 @@
 import t from 'tap'
 import { hashOf, parseRoute } from '../../src/relay-admin/route.js'
 
-t.test('the address of a view', async (t) => {
+t.test('the fragment of a view', async (t) => {
   for (const name of ['floor:3', '<b>&amp;</b>', 'a?b#c&d=e', 'über 100%', 'x=y']) {
-    t.test(`brings ${name} back as it was`, async (t) => {
+    t.test(`the channel name ${name} survives a round trip`, async (t) => {
       t.same(parseRoute(hashOf('channel', { name })), { view: 'channel', query: { name } })
     })
   }
@@ -12,7 +12,7 @@ t.test('the address of a view', async (t) => {
     t.test(`"${hash}" is the overview`, async (t) => t.same(parseRoute(hash), { view: 'overview', query: {} }))
   }
 
-  t.test('leaves out what says nothing', async (t) => {
+  t.test('empty query values are omitted', async (t) => {
     t.equal(hashOf('channels', { search: '', page: 0 }), '#/channels?page=0')
     t.equal(hashOf('config'), '#/config')
   })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { ROOT } from '../../scripts/root.js'
 
 const MAX_BYTES = 150 * 1024
-/** `npm run build` makes it. */
+/** Built by `npm run build`. */
 const built = join(ROOT, 'dist/relay-admin')
 
 t.test("the operators' page", async (t) => {
@@ -14,16 +14,16 @@ t.test("the operators' page", async (t) => {
   )
   const text = (name: string): string => readFileSync(join(built, name), 'utf8')
 
-  t.test('is small', async (t) => {
+  t.test('the page is smaller than 150 KiB compressed', async (t) => {
     const bytes = files.reduce((sum, name) => sum + gzipSync(text(name)).length, 0)
     t.ok(bytes < MAX_BYTES, `${bytes} bytes compressed`)
   })
 
-  t.test('is one page and hashed files beside it', async (t) => {
+  t.test('all assets have a content hash in their name', async (t) => {
     for (const name of files) t.match(name, /^(index\.html|assets\/[\w-]+-[\w-]{8}\.(js|css|svg))$/)
   })
 
-  t.test('asks no other host for anything, and has nothing that its policy refuses', async (t) => {
+  t.test('the page loads nothing from other hosts and complies with its Content-Security-Policy', async (t) => {
     const page = text('index.html')
     t.notMatch(page, /<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc="\/admin\/assets\/)/)
     t.notMatch(page, /(?:src|href)="(?!\/admin\/assets\/)/)

@@ -7,9 +7,9 @@
 //   GET  /admin/api/channels?search=&sort=&order=&page=&size=      Page<ChannelRow>
 //   GET  /admin/api/channel?name=                ChannelDetail
 //   GET  /admin/api/connections?search=&sort=&order=&page=&size=   Page<ConnectionRow>
-//   GET  /admin/api/config                       ConfigInForce
+//   GET  /admin/api/config                       ActiveConfig
 //   POST /admin/api/publish      TestPublish     TestPublished, or Problem
-//   POST /admin/api/disconnect   DisconnectOrder 204
+//   POST /admin/api/disconnect   DisconnectRequest 204
 //
 // Everything that changes something carries the session's token in `X-Admin-CSRF`, and a body has the type
 // `application/json`. What is refused is a `Problem`: 401 without a session, 403 without the token, 404, 405, 413, 415.
@@ -150,13 +150,13 @@ export interface TestPublished {
   readonly epoch: string
 }
 
-export interface DisconnectOrder {
+export interface DisconnectRequest {
   readonly user: string
   /** '' for all of the user's. */
   readonly client: string
 }
 
-export interface ConfigInForce {
+export interface ActiveConfig {
   /** Secrets are shown as `(hidden)`. */
   readonly config: unknown
   /** In milliseconds since 1970. */

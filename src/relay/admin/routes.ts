@@ -8,7 +8,7 @@ import type { AdminParts } from './admin.js'
 import { allChannels, CHANNEL_SORTS, channelDetail, channelOrder } from './channels.js'
 import { configView } from './config-view.js'
 import { allConnections, CONNECTION_SORTS, connectionOrder } from './connections.js'
-import type { ConfigInForce, Session, TestPublished } from './contract.js'
+import type { ActiveConfig, Session, TestPublished } from './contract.js'
 import { type AdminCall, CLEAR_SESSION_COOKIE } from './guard.js'
 import { Listing, parsePageQuery } from './listing.js'
 import type { LiveStreams } from './live.js'
@@ -137,7 +137,7 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       method: 'GET',
       access: 'session',
       handle: (call) => {
-        const inForce: ConfigInForce = { config: configView(config()), ...configTimes }
+        const inForce: ActiveConfig = { config: configView(config()), ...configTimes }
         call.json(inForce)
       }
     },
