@@ -8,14 +8,14 @@ const fileFaults = (file: unknown, environment = {}) =>
 
 const namespace = (options: object) => ({ channel: { namespaces: [{ name: 'room', ...options }] } })
 
-t.test('a file that is none', async (t) => {
+t.test('an unreadable configuration file', async (t) => {
   const NOT_READ: readonly (readonly [error: object, fault: string])[] = [
     [{ code: 'ENOENT' }, 'RELAY_CONFIG must name a readable file (ENOENT)'],
     [{ code: 'EISDIR' }, 'RELAY_CONFIG must name a readable file (EISDIR)'],
     [{}, 'RELAY_CONFIG must name a readable file (unreadable)']
   ]
   for (const [properties, fault] of NOT_READ) {
-    t.test(`is told: ${fault}`, async (t) => {
+    t.test(`an unreadable file is reported as: ${fault}`, async (t) => {
       const readFile = (): string => {
         throw Object.assign(new Error('no'), properties)
       }
@@ -27,7 +27,7 @@ t.test('a file that is none', async (t) => {
   }
 
   for (const text of ['', '{', '{"client":{"token":{"hmac_secret_key":"hunter2"}', '{"a":1,}', 'hunter2', '{} {}']) {
-    t.test(`is told without quoting it: ${JSON.stringify(text)}`, async (t) => {
+    t.test(`invalid JSON is reported without quoting it: ${JSON.stringify(text)}`, async (t) => {
       const faults = faultsOf(() => configWith(text))
 
       t.equal(faults.length, 1)
@@ -35,17 +35,17 @@ t.test('a file that is none', async (t) => {
     })
   }
 
-  t.test('has its place named where that is known', async (t) => {
+  t.test('a JSON error is reported with line and column', async (t) => {
     t.same(fileFaults('{\n  "client": {},\n  "a": 1,\n}'), ['the file is not JSON: look at line 4, column 1'])
   })
 
   for (const value of [[], null, 1, 'text', true]) {
-    t.test(`is told where it is ${JSON.stringify(value)}`, async (t) => {
+    t.test(`the file ${JSON.stringify(value)} is rejected because it is not an object`, async (t) => {
       t.same(fileFaults(JSON.stringify(value)), ['the file must be an object'])
     })
   }
 
-  t.test('is told together with the faults of the environment', async (t) => {
+  t.test('errors of the file are reported together with errors of the environment', async (t) => {
     t.same(
       faultsOf(() => configWith('{', { ...SECRETS, RELAY_PORT: 'http' })).map((fault) => fault.split(' ', 1).join()),
       ['RELAY_PORT', 'RELAY_CONFIG:']
@@ -196,16 +196,16 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
   ]
 ]
 
-t.test('a fault in the file', async (t) => {
+t.test('errors in the configuration file', async (t) => {
   for (const [file, ...faults] of FAULTS) {
-    t.test(`is told by its place: ${JSON.stringify(file)}`, async (t) => {
+    t.test(`errors name the path of the option: ${JSON.stringify(file)}`, async (t) => {
       t.same(fileFaults(file).toSorted(), faults.toSorted())
     })
   }
 })
 
-t.test('production', async (t) => {
-  t.test('refuses what is insecure', async (t) => {
+t.test('the configuration file in production', async (t) => {
+  t.test('insecure options are rejected in production', async (t) => {
     const file = { client: { insecure: true }, http_api: { insecure: true } }
 
     t.same(fileFaults(file, PRODUCTION), [
@@ -215,7 +215,7 @@ t.test('production', async (t) => {
     t.same(fileFaults(file), [], 'nobody else does')
   })
 
-  t.test('judges the secrets of the file as any other', async (t) => {
+  t.test('weak secrets in the file are rejected in production', async (t) => {
     const file = {
       client: { token: { hmac_secret_key: 'hunter2' }, subscription_token: { enabled: true, hmac_secret_key: 'x' } },
       http_api: { key: 'a'.repeat(64) }
@@ -232,7 +232,7 @@ t.test('production', async (t) => {
   })
 })
 
-t.test('insecure options need no secrets, and make up ones that nobody knows', async (t) => {
+t.test('with the insecure options no secrets are required and random ones are used', async (t) => {
   const file = { client: { insecure: true }, http_api: { insecure: true } }
   const { client, api } = configWith(file, {})
 
@@ -366,15 +366,15 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [namespace({ schema: 'PositionBatch' }), (config) => room(config)?.schema, 'PositionBatch']
 ]
 
-t.test('an option', async (t) => {
+t.test('options of the configuration file', async (t) => {
   for (const [file, of, value] of EFFECTS) {
-    t.test(`has its effect: ${JSON.stringify(file)}`, async (t) => {
+    t.test(`the option takes effect: ${JSON.stringify(file)}`, async (t) => {
       t.same(of(configWith(file)), value)
       t.notSame(of(configWith(namespace({}))), value, 'which is not the default')
     })
   }
 
-  t.test('of a namespace opens nothing in another', async (t) => {
+  t.test('an option of one namespace does not apply to another', async (t) => {
     const { channels } = configWith({
       channel: { namespaces: [{ name: 'room', presence: true }, { name: 'hall' }] }
     })
@@ -383,14 +383,14 @@ t.test('an option', async (t) => {
     t.equal(channels.withoutNamespace.presence, false)
   })
 
-  t.test('that asks for what there always is changes nothing', async (t) => {
+  t.test('enabling a feature that is always on changes nothing', async (t) => {
     const always = { enabled: true }
     const file = { sse: always, http_stream: always, prometheus: always, health: always }
 
     t.same(configWith(file), configWith({}))
   })
 
-  t.test('of an admin page without enabled opens none', async (t) => {
+  t.test('admin.password without admin.enabled does not enable the admin page', async (t) => {
     t.equal(configWith({ admin: { password: 'sesame' } }).adminPassword, null)
   })
 })

@@ -6,15 +6,15 @@ const environment = { ...SECRETS, RELAY_CONFIG: '/etc/relay.json' }
 const reload = (before: object, after: unknown) =>
   reloadConfigFile(configWith(before), environment, () => (typeof after === 'string' ? after : JSON.stringify(after)))
 
-t.test('a reload', async (t) => {
-  t.test('has what the file says now', async (t) => {
+t.test('reloading the configuration file', async (t) => {
+  t.test('a reload applies the new content of the file', async (t) => {
     const result = reload({}, { client: { channel_limit: 7 }, channel: { namespaces: [{ name: 'room' }] } })
 
     t.match(result, { ok: true, needsRestart: [], config: { client: { channelLimit: 7 } } })
     t.same(result.ok && [...result.config.channels.namespaces.keys()], ['room'])
   })
 
-  t.test('keeps what a running relay cannot change, and names it', async (t) => {
+  t.test('a reload keeps options that need a restart, and lists them', async (t) => {
     const result = reload(
       { http_server: { port: 8101 } },
       { http_server: { port: 8102 }, engine: { type: 'redis', redis: { address: 'redis://cache' } } }
@@ -31,12 +31,12 @@ t.test('a reload', async (t) => {
     ['{', 'RELAY_CONFIG: the file is not JSON: look at line 1, column 2'],
     [{ client: { channel_limit: 'x' } }, 'RELAY_CONFIG: client.channel_limit must be a whole number from 1 to 1000000']
   ] as const) {
-    t.test(`of a bad file is told: ${fault}`, async (t) => {
+    t.test(`a reload of an invalid file is rejected with: ${fault}`, async (t) => {
       t.same(reload({}, file), { ok: false, faults: [fault] })
     })
   }
 
-  t.test('of a file that is gone is told', async (t) => {
+  t.test('a reload of a missing file is rejected', async (t) => {
     const readFile = (): string => {
       throw Object.assign(new Error('gone'), { code: 'ENOENT' })
     }

@@ -53,40 +53,40 @@ const FREE_TEXT = [
   'RELAY_ADMIN_PASSWORD'
 ]
 
-t.test('a malformed setting', async (t) => {
-  t.test('has its cases here, whichever it is', async (t) => {
+t.test('malformed settings', async (t) => {
+  t.test('every setting has test cases for malformed values', async (t) => {
     t.same([...Object.keys(FAULTS), ...FREE_TEXT].sort(), Object.keys(relaySettings).sort())
   })
 
   for (const [name, texts] of Object.entries(FAULTS)) {
     for (const text of texts) {
-      t.test(`is named where ${name} is ${JSON.stringify(text)}`, async (t) => {
+      t.test(`the error names ${name} if it is ${JSON.stringify(text)}`, async (t) => {
         t.same(namesIn(environmentFaults({ ...SECRETS, [name]: text })), [name], 'in development')
         t.same(namesIn(environmentFaults({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
         t.notMatch(environmentFaults({ ...SECRETS, [name]: text }).join(), 'hunter2', 'no password is shown')
       })
     }
 
-    t.test(`is none where ${name} is empty`, async (t) => {
+    t.test(`an empty ${name} counts as unset`, async (t) => {
       t.same(environmentFaults({ ...SECRETS, [name]: '' }), [])
     })
   }
 
-  t.test('does not hide another', async (t) => {
+  t.test('all malformed settings are reported together', async (t) => {
     const environment = Object.fromEntries(Object.entries(FAULTS).map(([name, [text]]) => [name, text]))
 
     t.same(namesIn(environmentFaults({ ...SECRETS, ...environment })).sort(), Object.keys(FAULTS).sort())
   })
 })
 
-t.test('secrets', async (t) => {
+t.test('secrets of the relay', async (t) => {
   for (const NODE_ENV of [undefined, 'development', 'test', 'production']) {
-    t.test(`are required where NODE_ENV is ${NODE_ENV ?? 'not set'}`, async (t) => {
+    t.test(`secrets are required if NODE_ENV is ${NODE_ENV ?? 'not set'}`, async (t) => {
       t.same(environmentFaults({ NODE_ENV }), ['REALTIME_HMAC_SECRET is required', 'REALTIME_API_KEY is required'])
     })
   }
 
-  t.test('may be any text in development, and are used as the text that they are', async (t) => {
+  t.test('in development a secret may be any text, which is not decoded', async (t) => {
     const { client, api } = configOf({ REALTIME_HMAC_SECRET: 'c0ffee', REALTIME_API_KEY: 'k' })
 
     t.match({ client, api }, { client: { tokenHmacSecret: 'c0ffee' }, api: { key: 'k' } })
@@ -110,7 +110,7 @@ t.test('secrets', async (t) => {
       'REALTIME_API_KEY',
       'REALTIME_API_KEY_PREVIOUS'
     ]) {
-      t.test(`${name}: production ${complaint === null ? 'takes' : 'refuses'} ${secret.slice(0, 20)}…`, async (t) => {
+      t.test(`${name}: production ${complaint === null ? 'accepts' : 'rejects'} ${secret.slice(0, 20)}…`, async (t) => {
         const faults = environmentFaults({ ...PRODUCTION, [name]: secret })
 
         t.same(faults, complaint === null ? [] : [`${name} ${complaint}`])
@@ -118,7 +118,7 @@ t.test('secrets', async (t) => {
     }
   }
 
-  t.test('an admin password of fewer than 12 characters is refused in production, wherever it stands', async (t) => {
+  t.test('an admin password of fewer than 12 characters is rejected in production, from any source', async (t) => {
     const fault = 'must have at least 12 characters in production'
     t.same(environmentFaults({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'elevenchars' }), [`RELAY_ADMIN_PASSWORD ${fault}`])
     t.same(environmentFaults({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'twelve chars' }), [])
@@ -130,7 +130,7 @@ t.test('secrets', async (t) => {
     )
   })
 
-  t.test('can come from files', async (t) => {
+  t.test('secrets can be read from files', async (t) => {
     const folder = t.testdir({ hmac: `${PRODUCTION.REALTIME_HMAC_SECRET}\n`, key: PRODUCTION.REALTIME_API_KEY })
     const config = configOf({
       NODE_ENV: 'production',
@@ -142,7 +142,7 @@ t.test('secrets', async (t) => {
     t.equal(config.api.key, PRODUCTION.REALTIME_API_KEY)
   })
 
-  t.test('are named once where their file cannot be read', async (t) => {
+  t.test('an unreadable secret file is reported once', async (t) => {
     const { REALTIME_API_KEY } = SECRETS
     const REALTIME_HMAC_SECRET_FILE = join(t.testdir(), 'missing')
 
@@ -151,7 +151,7 @@ t.test('secrets', async (t) => {
     ])
   })
 
-  t.test('are required where their file is empty: nobody would know the one that is made up', async (t) => {
+  t.test('an empty secret file is reported as a missing secret', async (t) => {
     const empty = join(t.testdir({ empty: '\n' }), 'empty')
 
     t.same(environmentFaults({ REALTIME_API_KEY_FILE: empty, REALTIME_HMAC_SECRET_FILE: empty }).toSorted(), [
@@ -161,7 +161,7 @@ t.test('secrets', async (t) => {
   })
 })
 
-t.test('any setting can come from a file', async (t) => {
+t.test('any setting can be read from a file', async (t) => {
   const folder = t.testdir({ port: '8200\n', origins: 'https://a.example, https://b.example\n', empty: '' })
   const port = (environment: Environment) =>
     configWith({ http_server: { port: 8300 } }, { ...SECRETS, ...environment }).listen.port
@@ -174,7 +174,7 @@ t.test('any setting can come from a file', async (t) => {
   ])
 })
 
-t.test('the redis engine needs an address', async (t) => {
+t.test('the redis engine requires REDIS_URL', async (t) => {
   t.same(environmentFaults({ ...SECRETS, RELAY_ENGINE: 'redis' }), ['REDIS_URL is required with RELAY_ENGINE=redis'])
   t.match(configOf({ ...SECRETS, RELAY_ENGINE: 'redis', REDIS_URL: 'redis://cache' }), {
     engine: 'redis',
@@ -280,23 +280,23 @@ const DEFAULTS = {
   shutdownMs: 5_000
 }
 
-t.test('the defaults', async (t) => {
-  t.test('are these', async (t) => {
+t.test('default configuration', async (t) => {
+  t.test('a configuration without settings has the documented defaults', async (t) => {
     t.strictSame(configOf(SECRETS), DEFAULTS)
   })
 
-  t.test('are these with an empty file too, but for the channels: a file has the whole say there', async (t) => {
+  t.test('an empty file gives the defaults without the default namespaces', async (t) => {
     t.strictSame(configWith({}), { ...DEFAULTS, channels: { ...DEFAULTS.channels, namespaces: new Map() } })
   })
 
-  t.test('are the same in production', async (t) => {
+  t.test('production has the same defaults', async (t) => {
     t.strictSame(configOf({ ...SECRETS, ...PRODUCTION, ...SECRETS, NODE_ENV: 'test' }), DEFAULTS)
     const { client, api, ...rest } = configOf(PRODUCTION)
     t.match({ ...rest }, { engine: 'memory', workers: 1, allowedOrigins: [], adminPassword: null })
     t.equal(client.insecure || api.insecure, false)
   })
 
-  t.test('cannot be changed by anybody', async (t) => {
+  t.test('the configuration is frozen', async (t) => {
     const { client, channels, api, listen, allowedOrigins } = configOf(SECRETS)
 
     for (const part of [configOf(SECRETS), client, channels, channels.withoutNamespace, api, listen, allowedOrigins])
@@ -334,9 +334,9 @@ const EFFECTS: readonly (readonly [
   ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent']
 ]
 
-t.test('a setting', async (t) => {
+t.test('effects of settings', async (t) => {
   for (const [name, text, of, value] of EFFECTS) {
-    t.test(`${name}=${text} has its effect`, async (t) => {
+    t.test(`${name}=${text} takes effect`, async (t) => {
       t.same(of(configOf({ ...SECRETS, [name]: text })), value)
       t.notSame(of(configOf(SECRETS)), value, 'which is not the default')
     })

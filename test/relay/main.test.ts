@@ -21,7 +21,7 @@ interface RunningProgram {
   readonly url: string
 }
 
-/** The relay as it is deployed: a process of its own, in production. */
+/** Starts the built relay as a production process. */
 const runRelay = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<RunningProgram> => {
   const program = await startProgram(t, PROGRAM, {
     NODE_ENV: 'production',
@@ -53,8 +53,8 @@ const publish = async (url: string, channel: string): Promise<unknown> =>
     ).body
   )
 
-t.test('a relay that cannot start', async (t) => {
-  t.test('says every fault on a line of its own, and leaves with 1', async (t) => {
+t.test('a relay with an invalid configuration', async (t) => {
+  t.test('the relay prints one line per error and exits with 1', async (t) => {
     const program = await startProgram(t, PROGRAM, {
       NODE_ENV: 'production',
       RELAY_PORT: 'http',
@@ -69,7 +69,7 @@ t.test('a relay that cannot start', async (t) => {
   })
 
   for (const workers of ['1', '2']) {
-    t.test(`names RELAY_PORT when its port is taken, with ${workers} worker(s)`, async (t) => {
+    t.test(`the relay with ${workers} worker(s) names RELAY_PORT if the port is in use`, async (t) => {
       const { url } = await runRelay(t)
       const program = await startProgram(t, PROGRAM, {
         RELAY_PORT: new URL(url).port,
@@ -83,7 +83,7 @@ t.test('a relay that cannot start', async (t) => {
     })
   }
 
-  t.test('says which variable may be a misspelled setting', async (t) => {
+  t.test('the relay names the setting that an unknown variable resembles', async (t) => {
     const program = await startProgram(t, PROGRAM, { REALTIME_HMAC_SECRET: SECRET, REALTIME_APIKEY: KEY })
 
     t.same(await program.exited, { code: 1, signal: null })
@@ -94,16 +94,16 @@ t.test('a relay that cannot start', async (t) => {
   })
 })
 
-t.test('a relay warns about variables that resemble a setting, and names the setting', async (t) => {
+t.test('a started relay logs a warning for variables that resemble a setting', async (t) => {
   const { program } = await runRelay(t, { TRUST_PROXIES: '10.0.0.1', RELAY_WORKRES: '2' })
 
   t.match(await program.waitForLine('TRUST_PROXIES'), /"resembles":"TRUST_PROXY","msg":"unknown setting"/)
   t.match(await program.waitForLine('RELAY_WORKRES'), /"resembles":"RELAY_WORKERS","msg":"unknown setting"/)
 })
 
-t.test('a relay that is told to stop', async (t) => {
+t.test('shutdown of the relay by a signal', async (t) => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    t.test(`by ${signal} sends its clients away to come back, and leaves with 0`, async (t) => {
+    t.test(`on ${signal} the relay closes its clients with 3001 and exits with 0`, async (t) => {
       const { program, url } = await runRelay(t)
       const [live, silent] = [await connected(t, url), await openClient(t, url)]
       t.equal((await send(url, '/health')).status, 200)
@@ -116,7 +116,7 @@ t.test('a relay that is told to stop', async (t) => {
     })
   }
 
-  t.test('ends streams with the reason', async (t) => {
+  t.test('on SIGTERM the relay ends HTTP streams with a disconnect push', async (t) => {
     const { program, url } = await runRelay(t)
     const response = await fetch(`${url}/connection/http_stream`, {
       method: 'POST',
@@ -128,7 +128,7 @@ t.test('a relay that is told to stop', async (t) => {
     t.same(await program.exited, { code: 0, signal: null })
   })
 
-  t.test('spreads many clients over a while, and takes nobody new', async (t) => {
+  t.test('a relay that shuts down closes 200 clients and accepts no new connections', async (t) => {
     const { program, url } = await runRelay(t)
     const clients = await Promise.all(Array.from({ length: 200 }, () => connected(t, url)))
     const closed = clients.map(async (client) => {
@@ -143,7 +143,7 @@ t.test('a relay that is told to stop', async (t) => {
   })
 })
 
-t.test('a relay whose file is read again', async (t) => {
+t.test('SIGHUP to a running relay', async (t) => {
   const setUp = async (t: Test) => {
     const file = join(t.testdir(), 'relay.json')
     const write = (config: unknown): void =>
@@ -152,7 +152,7 @@ t.test('a relay whose file is read again', async (t) => {
     return { write, ...(await runRelay(t, { RELAY_CONFIG: file })) }
   }
 
-  t.test('goes on by the new rules, and keeps who is connected', async (t) => {
+  t.test('after SIGHUP the new namespaces apply to connected clients', async (t) => {
     const { write, program, url } = await setUp(t)
     const client = await connected(t, url)
     t.match(await client.ask({ id: 2, subscribe: { channel: 'new:1' } }), { error: { code: 102 } })
@@ -167,12 +167,12 @@ t.test('a relay whose file is read again', async (t) => {
   })
 
   const bad: [why: string, config: unknown, fault: string][] = [
-    ['is no JSON', '{', 'not JSON'],
-    ['has an option that we do not have', { client: { dance: true } }, 'dance'],
-    ['breaks a rule', { channel: { namespaces: [{ name: 'x', history_size: 5 }] } }, 'name']
+    ['is not JSON', '{', 'not JSON'],
+    ['has an unknown option', { client: { dance: true } }, 'dance'],
+    ['violates a rule', { channel: { namespaces: [{ name: 'x', history_size: 5 }] } }, 'name']
   ]
   for (const [why, config, fault] of bad) {
-    t.test(`refuses one that ${why}, says so, and goes on by the old rules`, async (t) => {
+    t.test(`on SIGHUP a file that ${why} is rejected and the old configuration stays active`, async (t) => {
       const { write, program, url } = await setUp(t)
       write(config)
       program.signal('SIGHUP')
@@ -186,32 +186,35 @@ t.test('a relay whose file is read again', async (t) => {
 
 t.test('SIGHUP during start-up', async (t) => {
   for (const workers of ['1', '2']) {
-    t.test(`does not end a relay with ${workers} worker(s), which reads the file again once it listens`, async (t) => {
-      const folder = t.testdir({ 'new.json': JSON.stringify({ channel: { namespaces: [{ name: 'new' }] } }) })
-      const file = join(folder, 'relay.json')
-      execFileSync('mkfifo', [file])
-      const program = await startProgram(t, PROGRAM, {
-        RELAY_PORT: '0',
-        RELAY_WORKERS: workers,
-        RELAY_CONFIG: file,
-        REALTIME_HMAC_SECRET: SECRET,
-        REALTIME_API_KEY: KEY
-      })
-      // Opens when the relay reads the file, which then waits for the text.
-      const pipe = await open(file, 'w')
-      renameSync(join(folder, 'new.json'), file)
-      program.signal('SIGHUP')
-      await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: 'old' }] } }))
-      await pipe.close()
+    t.test(
+      `a relay with ${workers} worker(s) that receives SIGHUP during start-up reloads the file when it listens`,
+      async (t) => {
+        const folder = t.testdir({ 'new.json': JSON.stringify({ channel: { namespaces: [{ name: 'new' }] } }) })
+        const file = join(folder, 'relay.json')
+        execFileSync('mkfifo', [file])
+        const program = await startProgram(t, PROGRAM, {
+          RELAY_PORT: '0',
+          RELAY_WORKERS: workers,
+          RELAY_CONFIG: file,
+          REALTIME_HMAC_SECRET: SECRET,
+          REALTIME_API_KEY: KEY
+        })
+        // Opening a FIFO for writing waits until the relay reads it; the relay then waits for the text.
+        const pipe = await open(file, 'w')
+        renameSync(join(folder, 'new.json'), file)
+        program.signal('SIGHUP')
+        await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: 'old' }] } }))
+        await pipe.close()
 
-      const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
-      await program.waitForLine('config reloaded', 60_000)
-      t.match(await publish(url, 'new:1'), { result: {} })
-      t.match(await publish(url, 'old:1'), { error: { code: 102 } })
-    })
+        const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
+        await program.waitForLine('config reloaded', 60_000)
+        t.match(await publish(url, 'new:1'), { result: {} })
+        t.match(await publish(url, 'old:1'), { error: { code: 102 } })
+      }
+    )
   }
 
-  t.test('does not end a relay whose workers are killed by it before they can listen for it', async (t) => {
+  t.test('a relay starts although SIGHUP kills its workers during their start-up', async (t) => {
     const program = await startProgram(t, PROGRAM, {
       RELAY_PORT: '0',
       RELAY_WORKERS: '2',
@@ -232,8 +235,8 @@ t.test('SIGHUP during start-up', async (t) => {
   })
 })
 
-t.test('a relay that gets a second signal', async (t) => {
-  t.test('right after the first sends its clients away all the same', async (t) => {
+t.test('a second signal during shutdown', async (t) => {
+  t.test('a second SIGINT right after the first is ignored', async (t) => {
     const { program, url } = await runRelay(t)
     const client = await connected(t, url)
     program.signal('SIGINT')
@@ -243,10 +246,10 @@ t.test('a relay that gets a second signal', async (t) => {
     t.same(await program.exited, { code: 0, signal: null })
   })
 
-  t.test('after two seconds ends at once, with 1', async (t) => {
+  t.test('a second SIGTERM after two seconds ends the relay at once with 1', async (t) => {
     const { program, url } = await runRelay(t)
     const client = await openClient(t, url)
-    // Does not answer the close, so that the relay waits for it.
+    // Does not complete the close handshake, so that the relay keeps waiting.
     client.ws.pause()
     program.signal('SIGTERM')
     await program.waitForLine('stopping')
@@ -257,10 +260,10 @@ t.test('a relay that gets a second signal', async (t) => {
   })
 })
 
-t.test('a running relay', async (t) => {
+t.test('a relay in production', async (t) => {
   const { program, url } = await runRelay(t)
 
-  t.test('answers probes, and its numbers to this machine only', async (t) => {
+  t.test('/health and /metrics respond to loopback requests, /metrics not to proxied ones', async (t) => {
     const client = await connected(t, url)
     t.match(await client.ask({ id: 2, subscribe: { channel: 'floor:1' } }), { subscribe: { recoverable: true } })
     await publish(url, 'floor:1')
@@ -278,7 +281,7 @@ t.test('a running relay', async (t) => {
     t.equal((await send(url, '/metrics', { headers: { 'x-forwarded-for': '10.0.0.1' } })).status, 404)
   })
 
-  t.test('refuses the tokens of another secret', async (t) => {
+  t.test('a token of another secret is rejected with 3500', async (t) => {
     const client = await openClient(t, url)
     client.say({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
 

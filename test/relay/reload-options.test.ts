@@ -808,7 +808,7 @@ const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
 const reloadOf = (before: ConfigFile, after: ConfigFile) =>
   reloadConfigFile(configOf(before, NO_ENVIRONMENT), { RELAY_CONFIG: 'relay.json' }, () => JSON.stringify(after))
 
-t.test('every option of the config file has a row here', async (t) => {
+t.test('every option of the configuration file has a test case', async (t) => {
   t.same(Object.keys(OPTIONS).toSorted(), optionPaths(RelayConfigFileSchema).toSorted())
 })
 
@@ -835,7 +835,7 @@ for (const [path, row] of Object.entries(OPTIONS)) {
     continue
   }
 
-  t.test(`a reload with another ${path} takes effect for what is there`, async (t) => {
+  t.test(`a reload with another ${path} takes effect for existing connections and channels`, async (t) => {
     t.match(reloadOf(before, after), { ok: true, needsRestart: [], needsReconnect: [] })
     const unchanged = await row.see(await startWorld(t, before))
     t.same(await unchanged(), row.was, 'without the reload')
@@ -847,7 +847,7 @@ for (const [path, row] of Object.entries(OPTIONS)) {
   })
 }
 
-t.test('a reload keeps the ping interval that a client was told', async (t) => {
+t.test('a reload keeps the ping interval of connected clients', async (t) => {
   const file = (interval: string): ConfigFile => merged(BASE, { client: { ping_interval: interval } })
   const world = await startWorld(t, file('10s'))
   const existing = await connected(world)
@@ -861,7 +861,7 @@ t.test('a reload keeps the ping interval that a client was told', async (t) => {
   }
 })
 
-t.test('a reload with another conflate loses nothing of what waits for a slow client', async (t) => {
+t.test('a reload with another conflate loses no queued publications of a slow client', async (t) => {
   const file = (conflate: Json): ConfigFile =>
     merged(merged(BASE, room({ allow_subscribe_for_client: true, ...conflate })), {
       client: { queue_max_size: 64 * 1024 * 1024 }
@@ -883,7 +883,7 @@ t.test('a reload with another conflate loses nothing of what waits for a slow cl
 
 for (const workers of [1, 2]) {
   t.test(
-    `SIGHUP to a relay with ${workers} worker(s) logs what needs more than a reload, and changes the log level`,
+    `SIGHUP to a relay with ${workers} worker(s) logs the options that need a restart or reconnect, and changes the log level`,
     async (t) => {
       const rows = Object.entries(OPTIONS).flatMap(([path, row]) =>
         typeof row === 'object' && 'listed' in row && !path.startsWith('channel.without_namespace')

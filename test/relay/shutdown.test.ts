@@ -24,7 +24,7 @@ const runRelay = async (t: Test, workers: number): Promise<{ program: Child; url
 
 interface RawConnection {
   readonly socket: Socket
-  /** All that the relay sent, once it has closed the connection. */
+  /** The data sent by the relay; resolves when it has closed the connection. */
   readonly received: Promise<string>
 }
 
@@ -63,7 +63,7 @@ for (const workers of [1, 2]) {
       const { program, url } = await runRelay(t, workers)
       const open = await Promise.all(Object.values(UNFINISHED).map((text) => rawConnection(t, url, text)))
       const client = await connectedClient(t, url)
-      // The relay accepts in order: it has the others when it answers these.
+      // The relay accepts connections in order, so it has accepted the others when it responds to these.
       for (let worker = 0; worker < workers; worker++) await send(url, '/health')
       program.signal('SIGTERM')
 
@@ -75,7 +75,7 @@ for (const workers of [1, 2]) {
   )
 }
 
-t.test('all forms of the API answer 503 to requests that a draining relay has not read to their end', async (t) => {
+t.test('all API paths respond with 503 to requests that are incomplete when the relay shuts down', async (t) => {
   const { program, url } = await runRelay(t, 1)
   const paths = ['/api', '/api/publish', '/api/broadcast', '/api/batch', '/api/info']
   const open = await Promise.all(paths.map((path) => rawConnection(t, url, post(path, '{', 100))))
@@ -88,12 +88,12 @@ t.test('all forms of the API answer 503 to requests that a draining relay has no
   t.same(await program.exited, { code: 0, signal: null })
 })
 
-t.test('all forms of the API answer 503 to requests that arrive while the relay drains', async (t) => {
+t.test('all API paths respond with 503 to requests that arrive during shutdown', async (t) => {
   const relay = await startRelay(t)
-  // A client that does not answer the close keeps the relay draining.
+  // A client that does not complete the close handshake keeps the relay draining.
   const client = await connectedClient(t, relay.url)
   client.ws.pause()
-  // Requests behind one that is being read arrive on a connection that is not idle.
+  // A connection that has served a request is not idle when the next request arrives.
   const open = await Promise.all(
     ['/api', '/api/publish', '/api/batch'].map(async (path) => {
       const connection = await rawConnection(t, relay.url, post('/api/info', '{}', 2))
@@ -115,7 +115,7 @@ t.test('all forms of the API answer 503 to requests that arrive while the relay 
 })
 
 for (const transport of TRANSPORTS) {
-  t.test(`clients that are left when time is up receive 3001 over ${transport}`, async (t) => {
+  t.test(`closeConnections closes clients over ${transport} with 3001`, async (t) => {
     const relay = await startRelay(t)
     const client = officialClient(t, relay, transport, { minReconnectDelay: 60_000, maxReconnectDelay: 60_000 })
     const connected = new Promise((resolve) => client.once('connected', resolve))

@@ -33,12 +33,12 @@ const webSocketStatus = async (relay: EdgeRelay, origin: string): Promise<number
     })
   ).status
 
-t.test('first checks', async (t) => {
+t.test("checks of the operators' page", async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
   const live = await one.live(t)
 
-  t.test('are green, or amber where nothing has happened yet', async (t) => {
+  t.test('checks are green or amber after start', async (t) => {
     const checks = live.last.checks ?? (await live.next('checks'))
     t.same(
       checks.map(({ id, state }) => `${id} ${state}`),
@@ -56,7 +56,7 @@ t.test('first checks', async (t) => {
     for (const { sentence, title } of checks) t.match(`${title}: ${sentence}`, /^.+: [A-Za-z].+\.$/)
   })
 
-  t.test('know a silent publisher', async (t) => {
+  t.test('the floors check turns amber and red when publications stop', async (t) => {
     relay.pass(2 * MINUTE_MS)
     t.ok(await until(live, 'floors', 'red', /Nothing has been published/))
     await relay.publish('floor:1', BATCH)
@@ -69,7 +69,7 @@ t.test('first checks', async (t) => {
     t.ok(await until(live, 'floors', 'green'))
   })
 
-  t.test('know whether global:all is alive', async (t) => {
+  t.test('the global check depends on the last publication to global:all', async (t) => {
     await relay.publish('global:other', 1)
     t.ok(await until(live, 'global', 'amber', /yet/))
     await relay.publish('global:all', { type: 'ambient-batch', data: [] })
@@ -83,7 +83,7 @@ t.test('first checks', async (t) => {
     t.ok(await until(live, 'global', 'red', /1 h ago/))
   })
 
-  t.test('name the origins that are refused', async (t) => {
+  t.test('the origins check lists rejected origins', async (t) => {
     const red = until(live, 'origins', 'red', /evil\.example.*RELAY_ALLOWED_ORIGINS/)
     for (let count = 0; count < 3; count++) t.equal(await webSocketStatus(relay, 'https://evil.example'), 403)
     await send(relay.url, '/connection/sse', { headers: { origin: 'https://<b>.example' } })
@@ -95,7 +95,7 @@ t.test('first checks', async (t) => {
     ])
   })
 
-  t.test('stay small whatever strangers send', async (t) => {
+  t.test('the details of a check are limited in number and length', async (t) => {
     for (let count = 0; count < 200; count++) {
       await send(relay.url, '/connection/sse', { headers: { origin: `https://${count}.example/${'x'.repeat(1000)}` } })
     }
@@ -116,7 +116,7 @@ t.test('first checks', async (t) => {
     ['bad-claims', relayToken({ sub: '42', channel: 'floor:1' }, LONG)]
   ]
   for (const [why, token] of TOKENS) {
-    t.test(`say that tokens fail: ${why}`, async (t) => {
+    t.test(`the tokens check gives advice for: ${why}`, async (t) => {
       const red = live.next('checks', (checks) =>
         checks.some(
           ({ id, state, details }) => id === 'tokens' && state === 'red' && details.some(({ what }) => what === why)
@@ -132,7 +132,7 @@ t.test('first checks', async (t) => {
     })
   }
 
-  t.test('know that a wrong key is used, and that the right one came after it', async (t) => {
+  t.test('the key check is red until a publication with the right key', async (t) => {
     const red = until(live, 'key', 'red', /REALTIME_API_KEY/)
     t.equal((await relay.api('publish', {}, { headers: { 'x-api-key': 'wrong' } })).status, 401)
     t.same((await red).details, [{ what: '127.0.0.1', count: 1 }])
@@ -141,13 +141,13 @@ t.test('first checks', async (t) => {
     t.ok(await until(live, 'key', 'amber'))
   })
 
-  t.test('know a proxy that does not upgrade', async (t) => {
+  t.test('the upgrade check detects requests without an upgrade', async (t) => {
     const red = until(live, 'upgrade', 'red', /Upgrade/)
     t.equal((await send(relay.url, '/connection/websocket')).status, 426)
     await red
   })
 
-  t.test('are amber where others get through all the same', async (t) => {
+  t.test('checks for rejections are amber while clients are connected', async (t) => {
     const amber = Promise.all(['origins', 'upgrade'].map((id) => until(live, id, 'amber')))
     await webSocketStatus(relay, 'https://evil.example')
     await send(relay.url, '/connection/websocket')
@@ -157,14 +157,14 @@ t.test('first checks', async (t) => {
     t.ok(await until(live, 'clients', 'green'))
   })
 
-  t.test('become green again when it is over', async (t) => {
+  t.test('checks for rejections turn green after ten minutes', async (t) => {
     await one.get('session')
     relay.pass(11 * MINUTE_MS)
     t.ok(await Promise.all(['origins', 'tokens', 'key', 'upgrade'].map((id) => until(live, id, 'green'))))
   })
 })
 
-t.test('the check of the engine is red while Redis is stopped', async (t) => {
+t.test('the engine check is red while Redis is stopped', async (t) => {
   const redis = await startRedis(t)
   const relay = await startRelay(t, undefined, { ...ON, RELAY_ENGINE: 'redis', REDIS_URL: redis.url })
   const live = await (await operator(relay)).live(t)

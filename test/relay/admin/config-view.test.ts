@@ -15,7 +15,7 @@ const FILE = {
   channel: { namespaces: [{ name: 'floor', channel_regex: '^[0-9]+$', history_size: 5, history_ttl: '10s' }] }
 }
 
-t.test('the config in force shows no secret', async (t) => {
+t.test('the configuration view shows no secrets', async (t) => {
   const shown = JSON.stringify(configView(configOf(FILE, SECRETS)))
   for (const secret of [
     HMAC_SECRET,
@@ -37,14 +37,14 @@ t.test('the config in force shows no secret', async (t) => {
   })
 })
 
-t.test('an option that nobody has named is not shown', async (t) => {
+t.test('the configuration view contains listed options only', async (t) => {
   const config = configOf(undefined, { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD })
   const { client, api } = config
   const grown = { ...config, token: 'SECRET', client: { ...client, more: 'SECRET' }, api: { ...api, more: 'SECRET' } }
   t.notMatch(JSON.stringify(configView(grown)), 'SECRET')
 })
 
-t.test('the config in force is the one that was reloaded last', async (t) => {
+t.test('the configuration view shows the reloaded configuration', async (t) => {
   const on = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD }
   const relay = await startRelay(t, FILE, on)
   const one = await operator(relay)

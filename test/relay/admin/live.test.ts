@@ -37,11 +37,11 @@ const countAsked = (relay: Awaited<ReturnType<typeof startRelay>>) => {
   return counter
 }
 
-t.test('the live stream', async (t) => {
+t.test('live stream', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
 
-  t.test('has figures that move when traffic moves', async (t) => {
+  t.test('the live stream sends figures that change with the traffic', async (t) => {
     const live = await one.live(t)
     t.equal(live.status, 200)
     t.match(live.response.headers, {
@@ -69,7 +69,7 @@ t.test('the live stream', async (t) => {
     await gone
   })
 
-  t.test('begins with the last minutes', async (t) => {
+  t.test('the live stream starts with the history of figures', async (t) => {
     const history = await (await one.live(t)).next('history')
     t.ok(history.length > 0)
     t.match(history[0], { nodes: [{ name: 'relay' }] })
@@ -82,7 +82,7 @@ t.test('the live stream', async (t) => {
     )
   })
 
-  t.test('has the publications of a channel that nobody listens to, and of no other', async (t) => {
+  t.test('the live stream sends the publications of the selected channel without subscribers', async (t) => {
     const live = await one.live(t, '?channel=floor:seen')
     await live.next('history')
     const publication = live.next('publication')
@@ -98,7 +98,7 @@ t.test('the live stream', async (t) => {
     await eventually(() => relay.relay.context.hub.channels.size === 0)
   })
 
-  t.test('goes on for subscribers when a page stops listening to their channel', async (t) => {
+  t.test('subscribers still receive publications after a page stops observing their channel', async (t) => {
     const live = await one.live(t, '?channel=floor:both')
     await live.next('history')
     const client = await connectedClient(t, relay.url)
@@ -109,7 +109,7 @@ t.test('the live stream', async (t) => {
     t.match(await client.next(), { push: { channel: 'floor:both' } })
   })
 
-  t.test('takes any name for a channel', async (t) => {
+  t.test('the live stream accepts any channel name', async (t) => {
     for (const name of ['nonsense:x', '', '%00', 'x'.repeat(1000), '<script>']) {
       const live = await one.live(t, `?channel=${encodeURIComponent(name)}`)
       t.equal(live.status, 200)
@@ -122,13 +122,13 @@ t.test('the live stream', async (t) => {
 /** Timers that would keep the program alive. */
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
-t.test('gathering', async (t) => {
+t.test('collecting figures', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
   const counter = countAsked(relay)
   const timersBefore = timers()
 
-  t.test('happens once a second however many look', async (t) => {
+  t.test('figures are collected once per second for any number of pages', async (t) => {
     t.equal(counter.asked, 0, 'and before that not at all')
     const pages = await Promise.all(Array.from({ length: 10 }, () => one.live(t)))
     const heard = await Promise.all(
@@ -144,7 +144,7 @@ t.test('gathering', async (t) => {
     for (const page of pages) page.close()
   })
 
-  t.test('ends when the last has gone', async (t) => {
+  t.test('figures are not collected after the last page is closed', async (t) => {
     // Not eventually: it holds a timer itself.
     while (timers() > timersBefore) await new Promise(setImmediate)
     const { asked } = counter
@@ -169,13 +169,13 @@ const unread = (t: Test): Promise<ServerResponse> =>
     })
   })
 
-t.test('a page that does not read', async (t) => {
+t.test('a page that does not read its stream', async (t) => {
   let nowMs = 0
   const response = await unread(t)
   const stream = new EventStream(response, [], () => nowMs)
   const event = `data: ${'x'.repeat(64 * 1024)}\n\n`
 
-  t.test('fills no memory', async (t) => {
+  t.test('a stream that is not read has a limited queue', async (t) => {
     let most = 0
     for (let events = 0; events < 1000; events++) {
       stream.send(event)
@@ -186,7 +186,7 @@ t.test('a page that does not read', async (t) => {
     t.ok(most < 512 * 1024)
   })
 
-  t.test('is closed when it has not read for half a minute', async (t) => {
+  t.test('a stream that is not read for 30 s is closed', async (t) => {
     nowMs += 29_000
     stream.send(event)
     t.notOk(response.destroyed)
@@ -195,7 +195,7 @@ t.test('a page that does not read', async (t) => {
     t.ok(response.destroyed)
   })
 
-  t.test('does not keep open what has ended', async (t) => {
+  t.test('an ended stream that is not read is closed', async (t) => {
     const response = await unread(t)
     const ended = new EventStream(response, [], () => nowMs)
     while (response.writableLength === 0) ended.send(event)
@@ -206,7 +206,7 @@ t.test('a page that does not read', async (t) => {
   })
 })
 
-t.test('checks that a page could not take are told again, until it has them', async (t) => {
+t.test('checks that could not be sent to a page are sent again', async (t) => {
   const cluster = Object.assign(new SingleNodeCluster(), {
     survey: async () => [
       { node: 'one', answer: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, symptoms: SYMPTOMS } }

@@ -22,7 +22,7 @@ t.test('two relays on one Redis', async (t) => {
   there.csrf = here.csrf
   await eventually(() => one.relay.context.cluster.size === 2 && other.relay.context.cluster.size === 2)
 
-  t.test('are one page, whichever answers', async (t) => {
+  t.test('each of two relays shows the figures of both', async (t) => {
     const client = await connectedClient(t, other.url, 'ada')
     await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
     await one.publish('floor:1', BATCH)
@@ -51,14 +51,14 @@ t.test('two relays on one Redis', async (t) => {
     t.equal(await client.closed, '3503 force disconnect')
   })
 
-  t.test('count attempts together', async (t) => {
+  t.test('sign-in attempts are counted over all relays', async (t) => {
     const headers = { 'x-forwarded-for': '192.0.2.9' }
     for (let count = 0; count < 5; count++) await new Operator(one).signIn('a guess', { headers })
     await eventually(async () => (await new Operator(other).signIn('a guess', { headers })).status === 429)
     t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, { headers })).status, 429)
   })
 
-  t.test('know together from where operators come', async (t) => {
+  t.test('addresses of earlier sign-ins are known to all relays', async (t) => {
     const headers = { 'x-forwarded-for': '192.0.2.10' }
     const stranger = (count: number) => ({ headers: { 'x-forwarded-for': `198.51.100.${count}` } })
     await new Operator(one).signIn(ADMIN_PASSWORD, { headers })
@@ -67,7 +67,7 @@ t.test('two relays on one Redis', async (t) => {
     t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, { headers })).status, 204)
   })
 
-  t.test('sign out together', async (t) => {
+  t.test('sign-out at one relay ends the session at all relays', async (t) => {
     const live = await there.live(t)
     await live.next('history')
     const ended = live.next('end')
@@ -77,12 +77,12 @@ t.test('two relays on one Redis', async (t) => {
   })
 })
 
-t.test('workers of one relay', async (t) => {
+t.test('two workers of one relay', async (t) => {
   const LISTENERS = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s' }
   const relay = await startWorkers(t, 2, { channel: { namespaces: [{ name: 'floor', ...LISTENERS }] } }, ON)
   const one = await operator(relay)
 
-  t.test('are one page, whichever answers', async (t) => {
+  t.test('each of two workers shows the figures of both', async (t) => {
     const clients = await Promise.all(['a', 'b', 'c', 'd'].map((user) => connectedClient(t, relay.url, user)))
     for (const client of clients) await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
     const live = await one.live(t)
@@ -98,7 +98,7 @@ t.test('workers of one relay', async (t) => {
     t.equal(await first?.closed, '3503 force disconnect')
   })
 
-  t.test('sign out together', async (t) => {
+  t.test('sign-out at one worker ends the session at all workers', async (t) => {
     const { cookie } = one
     t.equal((await one.post('sign-out')).status, 204)
     one.cookie = cookie

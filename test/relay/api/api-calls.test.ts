@@ -8,7 +8,7 @@ import { coreRelay } from '../../helper/relay-core.js'
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const UNWATCHED = { apiReplied: () => undefined, apiError: () => undefined, unexpectedError: () => undefined }
 
-t.test('a broadcast answers for each channel, where the servers of some are away', async (t) => {
+t.test('a broadcast has a result or an error for each channel if some engine calls fail', async (t) => {
   const { engine } = coreRelay()
   const broker = Object.assign(Object.create(engine), {
     start: () => undefined,
@@ -26,7 +26,7 @@ t.test('a broadcast answers for each channel, where the servers of some are away
   ])
 })
 
-t.test('a command that a node has not confirmed is answered with error 100', async (t) => {
+t.test('a command that not all nodes confirm receives error 100', async (t) => {
   class Cut extends SingleNodeCluster {
     override apply<C extends Command>(): CommandResult<C> {
       return { answers: [], isConfirmed: false }
@@ -43,7 +43,7 @@ t.test('a command that a node has not confirmed is answered with error 100', asy
   t.match(await calls.runMethod('info', Buffer.from('{}')), /"nodes":/, 'what is known here is told')
 })
 
-t.test('a broadcast is looked at once by each schema, however many channels it goes to', async (t) => {
+t.test('a broadcast is validated once per schema', async (t) => {
   const asked: [schema: string, data: unknown][] = []
   const schemaFault = (schema: string, data: unknown) => {
     asked.push([schema, data])
@@ -66,7 +66,7 @@ t.test('a broadcast is looked at once by each schema, however many channels it g
   t.same(JSON.parse(String(reply)).result.responses, [{ result: {} }, refused, { result: {} }, refused])
 })
 
-t.test('a command whose method is neither a name nor a number is answered, whatever it is', async (t) => {
+t.test('a command with a malformed method receives error 104', async (t) => {
   const calls = new ApiDispatcher(coreRelay().relay, UNWATCHED, SILENT)
   const DEPTH = 100_000
   const methods = [
@@ -88,7 +88,7 @@ t.test('a command whose method is neither a name nor a number is answered, whate
   t.match(await calls.runCommands(Buffer.from('{"method":9,"params":null}')), /"nodes":/, 'a number names one')
 })
 
-t.test('what is there twice where it counts once is refused by its name', async (t) => {
+t.test('a duplicate field is rejected by name', async (t) => {
   const calls = new ApiDispatcher(coreRelay().relay, UNWATCHED, SILENT)
   const refused = (name: string) => ({ error: { code: 107, message: `bad request: ${name} must be there once` } })
 
@@ -100,7 +100,7 @@ t.test('what is there twice where it counts once is refused by its name', async 
   t.match(await calls.runMethod('batch', Buffer.from('{"commands":[],"commands":[]}')), error)
 })
 
-t.test('a body of more commands than anybody sends is refused, and none of them is run', async (t) => {
+t.test('a body with more than 10,000 commands is rejected and no command runs', async (t) => {
   const { relay } = coreRelay()
   const calls = new ApiDispatcher(relay, UNWATCHED, SILENT)
   const refused = { code: 107, message: 'bad request: commands must be at most 10000' }

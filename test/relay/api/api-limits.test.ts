@@ -33,7 +33,7 @@ const fill = async ({ api }: EdgeRelay, channel: string, count: number, length: 
   for (let index = 0; index < count; index++) await api('publish', { channel, data })
 }
 
-t.test('5,600 history commands get the responses that fit and an error for each of the others', async (t) => {
+t.test('history commands receive error 106 once their responses exceed 16 MiB', async (t) => {
   const edge = await startRelay(t, FILE)
   await fill(edge, 'kept:1', 100, 45_000)
   const history = { method: 'history', params: { channel: 'kept:1', limit: -1 } }
@@ -50,7 +50,7 @@ t.test('5,600 history commands get the responses that fit and an error for each 
   t.match(await edge.publish('kept:3', 1), { offset: 1 }, 'the relay goes on')
 })
 
-t.test('a history longer than a response may be is refused with error 106', async (t) => {
+t.test('a history that exceeds the response limit receives error 106', async (t) => {
   const edge = await startRelay(t, FILE)
   await fill(edge, 'kept:1', 40, 500_000)
   const request = { channel: 'kept:1', limit: -1 }
@@ -63,7 +63,7 @@ t.test('a history longer than a response may be is refused with error 106', asyn
   t.equal(page.result.publications.length, 20, 'a part of it is served')
 })
 
-t.test('a long response has every character of its publications', async (t) => {
+t.test('a long response contains multi-byte characters unchanged', async (t) => {
   const edge = await startRelay(t, FILE)
   // One character of four bytes at every possible distance from where a part of the text ends.
   const data = list(40, (index) => `${'é'.repeat(index)}${'𝄞'.repeat(40_000)}`)
@@ -76,7 +76,7 @@ t.test('a long response has every character of its publications', async (t) => {
   )
 })
 
-t.test('a pattern longer than any channel name is refused', async (t) => {
+t.test('a pattern that is longer than a channel name is rejected', async (t) => {
   const { api } = await startRelay(t, FILE)
 
   t.match(JSON.parse((await api('channels', { pattern: '*'.repeat(1_000_000) })).body), {
@@ -84,7 +84,7 @@ t.test('a pattern longer than any channel name is refused', async (t) => {
   })
 })
 
-t.test('several stars in a row match what one star matches', (t) => {
+t.test('several consecutive stars in a pattern match like one star', (t) => {
   for (const pattern of ['*', '**', 'floor:**7', '**:**', 'a**b', '***?']) {
     const [several, one] = [globTest(pattern), globTest(pattern.replace(/\*+/g, '*'))]
     for (const name of ['', 'a', 'ab', 'axb', 'floor:7', 'floor:17', 'floor:8', 'plain']) {
@@ -95,7 +95,7 @@ t.test('several stars in a row match what one star matches', (t) => {
   t.end()
 })
 
-t.test('channels lists every channel of a node that has more than one message holds', async (t) => {
+t.test('channels lists all channels of a node with more than one page of them', async (t) => {
   const { relay } = coreRelay(FILE)
   const kind = resolveChannel('plain:1', relay.context.channelRules)
   if (kind instanceof ReplyError) throw new Error(kind.message)
@@ -137,7 +137,7 @@ t.test('data with more than 50,000 objects and lists is not parsed for a schema'
   )
 })
 
-t.test('what does not fit a schema is named in few words, however long its name is', (t) => {
+t.test('a schema error truncates long field names', (t) => {
   const fault = schemaError('PositionBatch', { type: 'position-batch', data: [], [`x${'y'.repeat(100_000)}`]: 1 })
 
   t.ok((fault ?? '').length < 400)
@@ -178,7 +178,7 @@ const turnsDuring = async (run: () => Promise<unknown>): Promise<number> => {
   return turns
 }
 
-t.test('a long API call lets everybody else be served in between', async (t) => {
+t.test('other requests are served during a long API call', async (t) => {
   const { relay } = coreRelay(FILE)
   const calls = new ApiDispatcher(relay, new Counts(), SILENT)
   await calls.runMethod('publish', Buffer.from(JSON.stringify({ channel: 'kept:1', data: 'x'.repeat(1000) })))
@@ -205,7 +205,7 @@ t.test('a long API call lets everybody else be served in between', async (t) => 
   for (const [what, run] of bodies) t.ok((await turnsDuring(run)) > 2, what)
 })
 
-t.test('publications of one request to a channel keep their order, however long a broadcast takes', async (t) => {
+t.test('publications of one request keep their order around a long broadcast', async (t) => {
   const published: string[] = []
   const { engine } = coreRelay()
   const note = (channel: string, { data }: NewPublication) => {
@@ -238,7 +238,7 @@ t.test('publications of one request to a channel keep their order, however long 
   )
 })
 
-t.test('a broadcast to many channels answers for each of them in their order', async (t) => {
+t.test('a broadcast to many channels has results in the order of the channels', async (t) => {
   const { api } = await startRelay(t, FILE)
   const channels = list(300, (index) => ['plain:1', 'nope:1', '', 'typed:1', `kept:${index}`][index % 5])
   const { responses } = JSON.parse((await api('broadcast', { channels, data: 7 })).body).result
@@ -306,7 +306,7 @@ t.test('an unexpected error in an API call fails that call with error 100, is lo
   }
 })
 
-t.test('a request whose reply cannot be written is answered with error 100', async (t) => {
+t.test('a request whose reply cannot be written receives error 100', async (t) => {
   class Broken extends ApiDispatcher {
     override runMethod(): never {
       throw new RangeError('Invalid string length')

@@ -17,7 +17,7 @@ const FILE = {
   }
 }
 
-t.test('the key', async (t) => {
+t.test('the API key', async (t) => {
   const { url } = await startRelay(t, FILE)
   const call = (path: string, headers: Record<string, string>) =>
     send(url, path, { method: 'POST', body: '{"channel":"kept:1","data":1}', headers })
@@ -47,14 +47,14 @@ t.test('the key', async (t) => {
     })
   }
 
-  t.test('is not asked for where the operator says so', async (t) => {
+  t.test('with http_api.insecure no key is required', async (t) => {
     const { url } = await startRelay(t, { ...FILE, http_api: { insecure: true } })
 
     t.equal((await send(url, '/api/publish', { method: 'POST', body: '{"channel":"plain:1","data":1}' })).status, 200)
   })
 })
 
-t.test('a call', async (t) => {
+t.test('API calls', async (t) => {
   const { api, url } = await startRelay(t, FILE)
   const EPOCH = /^[0-9a-f]{8}$/
 
@@ -193,14 +193,14 @@ t.test('a call', async (t) => {
     ['a body over the limit', '/api/publish', { body: 'x'.repeat(1024 * 1024 + 1) }, 413]
   ]
   for (const [why, path, message, status] of malformed) {
-    t.test(`with ${why} is ${status}`, async (t) => {
+    t.test(`a call with ${why} receives ${status}`, async (t) => {
       const answer = await send(url, path, { method: 'POST', ...message, headers: { 'x-api-key': API_KEY } })
 
       t.equal(answer.status, status)
     })
   }
 
-  t.test('with a body over the limit that does not say how long it is is 413', async (t) => {
+  t.test('a chunked body above the limit receives 413', async (t) => {
     const answer = await send(url, '/api/publish', {
       method: 'POST',
       body: 'x'.repeat(3 * 1024 * 1024),
@@ -210,7 +210,7 @@ t.test('a call', async (t) => {
     t.equal(answer.status, 413)
   })
 
-  t.test('with data nested as deeply as a body allows goes through', async (t) => {
+  t.test('deeply nested data is published', async (t) => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const answer = await api('publish', `{"channel":"kept:deep","data":${deep}}`)
 
@@ -218,7 +218,7 @@ t.test('a call', async (t) => {
     t.ok((await api('history', { channel: 'kept:deep', limit: 1 })).body.includes(deep))
   })
 
-  t.test('that fails is a status for those who want it so', async (t) => {
+  t.test('with the transport error mode errors are HTTP statuses', async (t) => {
     const statuses: [method: string, request: unknown, status: number][] = [
       ['publish', { channel: 'nope:1', data: 1 }, 404],
       ['publish', {}, 400],
@@ -234,10 +234,10 @@ t.test('a call', async (t) => {
   })
 })
 
-t.test('commands that name their method', async (t) => {
+t.test('commands of POST /api', async (t) => {
   const { api } = await startRelay(t, FILE)
 
-  t.test('are answered line by line, in order', async (t) => {
+  t.test('commands receive one line each, in order', async (t) => {
     const body = [
       '{"method":"publish","params":{"channel":"kept:1","data":{"a": 1}}}',
       '{"id":7,"method":"PRESENCE_STATS","params":{"channel":"kept:1"}}',
@@ -255,7 +255,7 @@ t.test('commands that name their method', async (t) => {
     ])
   })
 
-  t.test('publish the bytes that were sent', async (t) => {
+  t.test('commands publish data without changing its bytes', async (t) => {
     const { api, url } = await startRelay(t, FILE)
     const client = await connectedClient(t, url)
     await client.ask({ id: 2, subscribe: { channel: 'plain:1' } })
@@ -269,8 +269,8 @@ t.test('commands that name their method', async (t) => {
   })
 })
 
-t.test('publish', async (t) => {
-  t.test('with the same idempotency key is made once', async (t) => {
+t.test('the publish method', async (t) => {
+  t.test('publications with the same idempotency key are published once', async (t) => {
     const { api, pass } = await startRelay(t, FILE)
     const twice = { channel: 'kept:1', data: 1, idempotency_key: 'k' }
     const results = [await api('publish', twice), await api('publish', twice)].map(({ body }) => JSON.parse(body))
@@ -282,7 +282,7 @@ t.test('publish', async (t) => {
     t.match(JSON.parse((await api('publish', twice)).body), { result: { offset: 2 } })
   })
 
-  t.test('of an older version is not made', async (t) => {
+  t.test('a publication with an older version is not published', async (t) => {
     const { api } = await startRelay(t, FILE)
     const offsets: unknown[] = []
     for (const [version, version_epoch] of [
@@ -301,7 +301,7 @@ t.test('publish', async (t) => {
     t.same(offsets, [1, 1, 1, 2, 3, 3])
   })
 
-  t.test('carries tags', async (t) => {
+  t.test('a publication contains its tags', async (t) => {
     const { api, url } = await startRelay(t, FILE)
     const client = await connectedClient(t, url)
     await client.ask({ id: 2, subscribe: { channel: 'plain:1' } })
@@ -310,7 +310,7 @@ t.test('publish', async (t) => {
     t.same(await client.next(), { push: { channel: 'plain:1', pub: { data: 1, tags: { cell: '12' } } } })
   })
 
-  t.test('that does not fit the schema of its namespace is refused by the name of the field', async (t) => {
+  t.test('a publication that does not match the schema is rejected with the name of the field', async (t) => {
     const { api } = await startRelay(t, FILE)
     const entry = { transmitterId: 't1', position: { x: 1, y: 2 }, positionMethod: 'trilateration', floorId: 'f' }
     const good = { type: 'position-batch', data: [entry] }
@@ -328,8 +328,8 @@ t.test('publish', async (t) => {
   })
 })
 
-t.test('history and channels', async (t) => {
-  t.test('show what there is', async (t) => {
+t.test('the history and channels methods', async (t) => {
+  t.test('history, presence and channels return the current state', async (t) => {
     const { api, url, publish } = await startRelay(t, FILE)
     const client = await connectedClient(t, url)
     await client.ask({ id: 2, subscribe: { channel: 'kept:1' } })
@@ -356,8 +356,8 @@ t.test('history and channels', async (t) => {
   })
 })
 
-t.test('disconnect', async (t) => {
-  t.test('spares those on the list, and takes only the user that is named', async (t) => {
+t.test('the disconnect method', async (t) => {
+  t.test('disconnect closes the clients of one user except for the whitelist', async (t) => {
     const { api, url, relay } = await startRelay(t, FILE)
     const [first, second, other] = [
       await connectedClient(t, url, '1'),

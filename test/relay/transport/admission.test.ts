@@ -8,7 +8,7 @@ import { openClient, RawClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
 
-t.test('an origin', async (t) => {
+t.test('allowed origins', async (t) => {
   const HOST = 'relay.example.com'
   const cases: [allowed: string[], origin: string | undefined, isAllowed: boolean, why: string][] = [
     [[], undefined, true, 'programs send none'],
@@ -57,8 +57,8 @@ const upgradeStatus = async (t: Test, url: string, options: ClientOptions = {}, 
   })
 }
 
-t.test('an upgrade', async (t) => {
-  t.test('from a foreign page is refused before it happens', async (t) => {
+t.test('WebSocket upgrades', async (t) => {
+  t.test('an upgrade from a foreign origin is rejected with 403', async (t) => {
     const { url, relay } = await startRelay(t, undefined, {
       RELAY_ALLOWED_ORIGINS: 'https://app.example.com,https://*.example.org'
     })
@@ -70,7 +70,7 @@ t.test('an upgrade', async (t) => {
     t.equal(relay.stats().clients, 3)
   })
 
-  t.test('that asks for protobuf is refused', async (t) => {
+  t.test('an upgrade that requests protobuf is rejected with 400', async (t) => {
     const { url } = await startRelay(t)
 
     t.equal(await upgradeStatus(t, `${url}/connection/websocket?format=protobuf`), 400)
@@ -93,21 +93,21 @@ t.test('an upgrade', async (t) => {
     t.equal((await send(url, '/connection/sse?format=protobuf&cf_connect={}')).status, 400)
   })
 
-  t.test('of another path is answered as an ordinary request', async (t) => {
+  t.test('an upgrade on another path is handled as an ordinary request', async (t) => {
     const { url } = await startRelay(t)
 
     t.equal(await upgradeStatus(t, `${url}/api`), 401)
     t.equal(await upgradeStatus(t, `${url}/unknown`), 404)
   })
 
-  t.test('with an empty Sec-WebSocket-Protocol header succeeds', async (t) => {
+  t.test('an upgrade with an empty Sec-WebSocket-Protocol header succeeds', async (t) => {
     const { url } = await startRelay(t)
 
     t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': '' } }), 101)
     t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': ' ' } }), 101)
   })
 
-  t.test('beyond the limits is refused, and who leaves makes room', async (t) => {
+  t.test('upgrades above the connection limits are rejected until a connection closes', async (t) => {
     // Stands still, so that no time goes by however slow the machine is.
     const clock = { monotonicMs: 5000 }
     const { url } = await startRelay(
@@ -133,8 +133,8 @@ t.test('an upgrade', async (t) => {
   })
 })
 
-t.test('the HTTP transports', async (t) => {
-  t.test('refuse foreign pages and limits like the WebSocket', async (t) => {
+t.test('HTTP transports', async (t) => {
+  t.test('HTTP transports check origins and limits like WebSocket', async (t) => {
     const { url } = await startRelay(t, {
       client: { connection_limit: 1, allowed_origins: ['https://app.example.com'] }
     })
@@ -148,7 +148,7 @@ t.test('the HTTP transports', async (t) => {
     t.equal((await send(url, '/connection/sse', { method: 'POST', body: '{}' })).status, 503)
   })
 
-  t.test('tell browsers that the page may read the answer', async (t) => {
+  t.test('HTTP transports send CORS headers for allowed origins', async (t) => {
     const { url } = await startRelay(t, { client: { allowed_origins: ['https://app.example.com'] } })
     const headers = { origin: 'https://app.example.com', 'access-control-request-headers': 'content-type' }
 
@@ -167,7 +167,7 @@ t.test('the HTTP transports', async (t) => {
     }
   })
 
-  t.test('send lines that are not held back', async (t) => {
+  t.test('HTTP transports disable caching and proxy buffering', async (t) => {
     const { url } = await startRelay(t)
     const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
     const response = await fetch(`${url}/connection/http_stream`, { method: 'POST', body })
@@ -180,7 +180,7 @@ t.test('the HTTP transports', async (t) => {
     t.match(JSON.parse(Buffer.from(value as Uint8Array).toString()), { id: 1, connect: { session: /./, node: /./ } })
   })
 
-  t.test('forget a client whose request ends', async (t) => {
+  t.test('a client whose HTTP request ends is removed', async (t) => {
     const { url, relay } = await startRelay(t)
     const abort = new AbortController()
     const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })

@@ -18,7 +18,7 @@ const stillServes = async (t: Test, { url, publish }: EdgeRelay): Promise<void> 
 
 const CONNECT = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
 
-t.test('a client that is not polite', async (t) => {
+t.test('hostile clients', async (t) => {
   const edge = await startRelay(t)
 
   const messages: [what: string, message: string | Buffer, closed: RegExp][] = [
@@ -39,7 +39,7 @@ t.test('a client that is not polite', async (t) => {
     ['a token as long as a message', `{"id":1,"connect":{"token":"${'x.'.repeat(30_000)}"}}`, /^3500 invalid token$/]
   ]
   for (const [what, message, closed] of messages) {
-    t.test(`is closed for ${what}`, async (t) => {
+    t.test(`a client is closed for ${what}`, async (t) => {
       const client = await openClient(t, edge.url)
       client.ws.send(message, { binary: Buffer.isBuffer(message) })
 
@@ -48,7 +48,7 @@ t.test('a client that is not polite', async (t) => {
     })
   }
 
-  t.test('that says nothing is closed', async (t) => {
+  t.test('a client that sends no connect command is closed', async (t) => {
     const edge = await startRelay(t)
     const client = await openClient(t, edge.url)
     edge.pass(10_000)
@@ -56,7 +56,7 @@ t.test('a client that is not polite', async (t) => {
     t.equal(await client.closed, '3502 stale')
   })
 
-  t.test('that does not answer pings is closed', async (t) => {
+  t.test('a client that does not respond to pings is closed', async (t) => {
     const edge = await startRelay(t)
     const client = await connectedClient(t, edge.url)
     edge.pass(25_000)
@@ -66,7 +66,7 @@ t.test('a client that is not polite', async (t) => {
     t.equal(await client.closed, '3012 no pong')
   })
 
-  t.test('that answers WebSocket pings where it asked for them stays', async (t) => {
+  t.test('a client that requested WebSocket pings and responds to them stays connected', async (t) => {
     const edge = await startRelay(t)
     const client = await openClient(t, `${edge.url}/connection/websocket?cf_ws_frame_ping_pong=true`)
     t.notMatch(await client.ask(JSON.parse(CONNECT)), { connect: { ping: Number } })
@@ -80,7 +80,7 @@ t.test('a client that is not polite', async (t) => {
     t.equal(edge.relay.stats().clients, 1)
   })
 
-  t.test('that floods is closed, and others are not', async (t) => {
+  t.test('a client that exceeds commands_per_second is closed, others are not', async (t) => {
     const edge = await startRelay(t, {
       client: { commands_per_second: 100 },
       channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
@@ -92,7 +92,7 @@ t.test('a client that is not polite', async (t) => {
     await stillServes(t, edge)
   })
 
-  t.test('that puts a flood into one message is closed too', async (t) => {
+  t.test('a client that exceeds commands_per_second within one message is closed', async (t) => {
     const edge = await startRelay(t, {
       client: { commands_per_second: 100 },
       channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
@@ -104,7 +104,7 @@ t.test('a client that is not polite', async (t) => {
     await stillServes(t, edge)
   })
 
-  t.test('that subscribes to more than it may is told so', async (t) => {
+  t.test('a client that exceeds channel_limit receives an error', async (t) => {
     const client = await connectedClient(t, edge.url)
     for (let id = 2; id < 130; id++)
       t.match(await client.ask({ id, subscribe: { channel: `floor:${id}` } }), { subscribe: {} })
@@ -113,7 +113,7 @@ t.test('a client that is not polite', async (t) => {
   })
 })
 
-t.test('a client that sends JSON in binary frames is served like any other', async (t) => {
+t.test('a client that sends JSON in binary frames is served', async (t) => {
   const { url, publish } = await startRelay(t)
   const client = await openClient(t, url)
   client.ws.send(Buffer.from(CONNECT))
@@ -165,7 +165,7 @@ const closeCode = async (socket: Socket): Promise<number> => {
   return at === -1 ? 0 : bytes.readUInt16BE(at + 2)
 }
 
-t.test('a socket that breaks the rules of WebSocket', async (t) => {
+t.test('WebSocket protocol violations', async (t) => {
   const edge = await startRelay(t)
 
   const frames: [what: string, bytes: Buffer, code: number][] = [
@@ -178,7 +178,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
     ['a message that says it is huge', Buffer.from([0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4]), 1009]
   ]
   for (const [what, bytes, code] of frames) {
-    t.test(`is closed for ${what}`, async (t) => {
+    t.test(`a WebSocket is closed for ${what}`, async (t) => {
       const socket = await handshake(t, edge.port)
       const closed = closeCode(socket)
       socket.write(bytes)
@@ -188,7 +188,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
     })
   }
 
-  t.test('may send a message in pieces, byte by byte', async (t) => {
+  t.test('a WebSocket message may arrive byte by byte', async (t) => {
     const socket = await handshake(t, edge.port)
     for (const byte of Buffer.concat([
       masked(0x01, Buffer.from(CONNECT.slice(0, 50))),
@@ -201,7 +201,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
     t.match(reply.toString(), '"connect":{"client"')
   })
 
-  t.test('that ends in the middle of a frame leaves nothing behind', async (t) => {
+  t.test('a socket that ends within a frame is removed', async (t) => {
     const edge = await startRelay(t)
     const socket = await handshake(t, edge.port)
     socket.write(masked(0x81, Buffer.from(CONNECT), CONNECT.length + 10))
@@ -211,7 +211,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
     t.same(edge.relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
   })
 
-  t.test('that pings is answered', async (t) => {
+  t.test('a WebSocket ping receives a pong', async (t) => {
     const socket = await handshake(t, edge.port)
     socket.write(masked(0x89, Buffer.from('hi')))
     const [reply] = (await once(socket, 'data')) as [Buffer]
@@ -219,7 +219,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
     t.same(reply, Buffer.from([0x8a, 2, 0x68, 0x69]))
   })
 
-  t.test('that pings and never reads piles up no pongs', async (t) => {
+  t.test('pongs for a client that does not read are not queued without limit', async (t) => {
     const edge = await startRelay(t)
     const socket = await handshake(t, edge.port)
     socket.pause()
@@ -235,7 +235,7 @@ t.test('a socket that breaks the rules of WebSocket', async (t) => {
   })
 })
 
-t.test('an HTTP client that is not polite', async (t) => {
+t.test('malformed HTTP requests', async (t) => {
   const edge = await startRelay(t)
 
   const requests: [what: string, path: string, message: Parameters<typeof send>[2], status: number][] = [
@@ -258,27 +258,27 @@ t.test('an HTTP client that is not polite', async (t) => {
     ['health by POST', '/health', { method: 'POST', body: '' }, 405]
   ]
   for (const [what, path, message, status] of requests) {
-    t.test(`is answered ${status} for ${what}`, async (t) => {
+    t.test(`the relay responds with ${status} to ${what}`, async (t) => {
       t.equal((await send(edge.url, path, message)).status, status)
       await stillServes(t, edge)
     })
   }
 
-  t.test('that connects a stream with garbage is told, and the stream ends', async (t) => {
+  t.test('an HTTP stream with a malformed connect command ends with a disconnect push', async (t) => {
     const { body, status } = await send(edge.url, '/connection/http_stream', { method: 'POST', body: 'garbage' })
 
     t.equal(status, 200)
     t.equal(body, '{"push":{"disconnect":{"code":3501,"reason":"bad request"}}}\n')
   })
 
-  t.test('that asks for events without connecting is told, and the events end', async (t) => {
+  t.test('a server-sent event stream without a connect command ends with a disconnect push', async (t) => {
     const { body, headers } = await send(edge.url, '/connection/sse')
 
     t.equal(headers['content-type'], 'text/event-stream')
     t.equal(body, '\r\ndata: {"push":{"disconnect":{"code":3501,"reason":"bad request"}}}\n\n')
   })
 
-  t.test('that sends what is no HTTP gets 400', async (t) => {
+  t.test('a connection that does not send HTTP receives 400', async (t) => {
     const socket = connect(edge.port, '127.0.0.1')
     socket.write('hello\r\n\r\n')
     const [reply] = (await once(socket, 'data')) as [Buffer]
@@ -287,7 +287,7 @@ t.test('an HTTP client that is not polite', async (t) => {
     socket.destroy()
   })
 
-  t.test('that sends what is no HTTP and does not hang up is hung up on', async (t) => {
+  t.test('a connection that does not send HTTP is closed', async (t) => {
     const edge = await startRelay(t)
     const accepted = once(edge.running.server, 'connection')
     const socket = connect({ port: edge.port, host: '127.0.0.1', allowHalfOpen: true })

@@ -18,11 +18,11 @@ const beginBody = async (url: string, path: string): Promise<Socket> => {
 }
 
 for (const path of ['/connection/http_stream', '/connection/sse']) {
-  t.test(`a request to ${path} whose body is incomplete`, async (t) => {
+  t.test(`incomplete bodies of ${path}`, async (t) => {
     const isFull = async (url: string): Promise<boolean> =>
       (await send(url, path, { method: 'POST', body: 'no command' })).status === 503
 
-    t.test(`counts against connection_limit (${path})`, async (t) => {
+    t.test(`an incomplete request to ${path} counts against connection_limit`, async (t) => {
       const { url } = await startRelay(t, { client: { connection_limit: 1 } })
       const socket = await beginBody(url, path)
       t.teardown(() => socket.destroy())
@@ -33,7 +33,7 @@ for (const path of ['/connection/http_stream', '/connection/sse']) {
       t.match(reply.toString(), /^HTTP\/1\.1 200 /)
     })
 
-    t.test(`counts against connections_per_address (${path})`, async (t) => {
+    t.test(`an incomplete request to ${path} counts against connections_per_address`, async (t) => {
       const { url } = await startRelay(t, { client: { connections_per_address: 1 } })
       const socket = await beginBody(url, path)
       t.teardown(() => socket.destroy())
@@ -43,7 +43,7 @@ for (const path of ['/connection/http_stream', '/connection/sse']) {
       t.equal((await next()).status, 429)
     })
 
-    t.test(`makes room when its client goes away (${path})`, async (t) => {
+    t.test(`an aborted request to ${path} no longer counts against the limits`, async (t) => {
       const { url } = await startRelay(t, { client: { connection_limit: 1 } })
       const socket = await beginBody(url, path)
       await eventually(() => isFull(url))
@@ -53,7 +53,7 @@ for (const path of ['/connection/http_stream', '/connection/sse']) {
       t.equal(await isFull(url), false)
     })
 
-    t.test(`receives 408 in time and makes room (${path})`, async (t) => {
+    t.test(`an incomplete request to ${path} receives 408 after stale_close_delay`, async (t) => {
       const { url } = await startRelay(t, { client: { connection_limit: 1, stale_close_delay: '300ms' } })
       const reply = await text(await beginBody(url, path))
 
@@ -69,7 +69,7 @@ t.test('a body of /emulation that is incomplete for 10 s receives 408', async (t
   t.match(await text(await beginBody(url, '/emulation')), /^HTTP\/1\.1 408 /)
 })
 
-t.test('a body of http_stream that is incomplete for 10 s receives 408 whatever stale_close_delay is', async (t) => {
+t.test('a body of http_stream that is incomplete for 10 s receives 408 for any stale_close_delay', async (t) => {
   const { url } = await startRelay(t, { client: { stale_close_delay: '60s' } })
 
   t.match(await text(await beginBody(url, '/connection/http_stream')), /^HTTP\/1\.1 408 /)

@@ -10,7 +10,7 @@ import { API_KEY, relayToken } from '../../helper/relay-rules.js'
 
 type Line = Readonly<Record<string, unknown>>
 
-/** A logger whose lines are kept. */
+/** A logger that records its lines. */
 const recordedLog = () => {
   const lines: Line[] = []
   const stream = new Writable({
@@ -142,7 +142,6 @@ t.test('the number of suppressed lines is logged when a period ends, without ano
     { count: 1, suppressed: 0, message: 'rejected' },
     { suppressed: 0, message: 'other' }
   ])
-  // Its timer keeps no process alive.
   await eventually(() => lines.length === 3)
   t.same(lines[2], { count: 5, suppressed: 3, message: 'rejected' })
 })

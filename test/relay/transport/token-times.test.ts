@@ -17,7 +17,7 @@ const wholeSeconds = (): number => Math.floor(nowSeconds())
 /** Longer than a slow machine needs between making a token and its use. */
 const HOUR = 3600
 
-t.test('a connection token', async (t) => {
+t.test('times in connection tokens', async (t) => {
   const { url } = await startRelay(t)
   const connect = async (token: string) => {
     const client = await openClient(t, url)
@@ -72,7 +72,7 @@ t.test('a connection token', async (t) => {
   }
 })
 
-t.test('every other ttl is a whole number within uint32', async (t) => {
+t.test('the ttl of refresh and subscribe replies is a whole number within uint32', async (t) => {
   const { url, api } = await startRelay(t)
   const client = await openClient(t, url)
   const far = { exp: wholeSeconds() + HOUR + 0.5, expire_at: 9e15 }
@@ -86,7 +86,7 @@ t.test('every other ttl is a whole number within uint32', async (t) => {
   t.match(await client.next(), { push: { refresh: { ttl: 0xffffffff } } })
 })
 
-t.test('the official client asks for a new token where the clock of the first issuer is an hour ahead', async (t) => {
+t.test("the official client requests a new token if the first issuer's clock is an hour ahead", async (t) => {
   const edge = await startRelay(t)
   const tokens = [
     tokenOf({ exp: wholeSeconds() + 2 * HOUR, iat: nowSeconds() + HOUR }),

@@ -19,7 +19,7 @@ const FILE = {
 }
 const BATCH = { type: 'position-batch', data: [] }
 
-t.test('channels', async (t) => {
+t.test('the channel list', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
   const COUNT = 100_000
@@ -29,7 +29,7 @@ t.test('channels', async (t) => {
   const channels = (query: string) => one.read<Page<ChannelRow>>(`channels?${query}`)
   const names = ({ rows }: Page<ChannelRow>): string[] => rows.map((row) => row.name)
 
-  t.test('come in pages from a hundred thousand', async (t) => {
+  t.test('the channel list pages 100,000 channels', async (t) => {
     const first = await channels('size=3')
     t.match(first, { total: COUNT, page: 0, size: 3 })
     t.same(names(first), [name(0), name(1), name(2)])
@@ -40,12 +40,12 @@ t.test('channels', async (t) => {
     t.equal((await channels('')).rows.length, 50)
   })
 
-  t.test('are found by a part of their name', async (t) => {
+  t.test('the channel list finds channels by a part of the name', async (t) => {
     t.match(await channels('search=OOR:0001&size=1'), { total: 100, rows: [{ name: name(100) }] })
     t.match(await channels('search=nothing'), { total: 0, rows: [] })
   })
 
-  t.test('can be sorted by what they do', async (t) => {
+  t.test('the channel list sorts by every column', async (t) => {
     const client = await connectedClient(t, relay.url)
     await client.ask({ id: 2, subscribe: { channel: name(77) } })
     for (let count = 0; count < 10; count++) await relay.publish(name(78), BATCH)
@@ -59,7 +59,7 @@ t.test('channels', async (t) => {
     t.match(await top('lastPublish'), { name: name(79) })
   })
 
-  t.test('keep nobody waiting for long', async (t) => {
+  t.test('clients are served while a long channel list is built', async (t) => {
     // The clock makes the lists old, so that they are made anew.
     relay.pass(2000)
     let turns = 0
@@ -73,7 +73,7 @@ t.test('channels', async (t) => {
     t.ok(turns > 100, `others had ${turns} turns meanwhile`)
   })
 
-  t.test('without subscribers are forgotten an hour after their last publication', async (t) => {
+  t.test('a channel without subscribers is listed for an hour after its last publication', async (t) => {
     relay.pass(61 * 60_000)
     await one.signIn()
     await relay.publish(name(1), BATCH)
@@ -91,19 +91,19 @@ t.test('channels', async (t) => {
     `search=${'x'.repeat(300)}`
   ]
   for (const query of REFUSED) {
-    t.test(`refuses ${query.slice(0, 20)}`, async (t) => {
+    t.test(`the channel list rejects the query ${query.slice(0, 20)}`, async (t) => {
       t.match(await one.get(`channels?${query}`), { status: 400, body: /must/ })
       t.match(await one.get(`connections?${query}`), { status: 400, body: /must/ })
     })
   }
 })
 
-t.test('one channel', async (t) => {
+t.test('channel details', async (t) => {
   const relay = await startRelay(t, FILE, ON)
   const one = await operator(relay)
   const detail = (name: string) => one.read<ChannelDetail>(`channel?name=${encodeURIComponent(name)}`)
 
-  t.test('has its last publications and who is there', async (t) => {
+  t.test('channel details contain the last publications and the presence', async (t) => {
     const client = await connectedClient(t, relay.url, 'ada')
     await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
     for (let count = 1; count <= 5; count++) await relay.publish('floor:1', BATCH)
@@ -123,12 +123,12 @@ t.test('one channel', async (t) => {
     t.ok((shown.lastPublish ?? 0) >= (shown.publications[0]?.time ?? Number.NaN))
   })
 
-  t.test('forgets its history when that is removed', async (t) => {
+  t.test('channel details have an empty history after history_remove', async (t) => {
     await relay.api('history_remove', { channel: 'floor:1' })
     t.match(await detail('floor:1'), { historyLength: 0, publications: [] })
   })
 
-  t.test('has only what its namespace keeps', async (t) => {
+  t.test('channel details omit history and presence that the namespace does not have', async (t) => {
     t.match(await detail('bare:1'), {
       historyLength: null,
       presence: null,
@@ -141,7 +141,7 @@ t.test('one channel', async (t) => {
     t.match(await one.get(`channel?name=floor:${'x'.repeat(1000)}`), { status: 400 })
   })
 
-  t.test('may have a name made of HTML, which is text in every answer', async (t) => {
+  t.test('a channel name with HTML is returned unchanged', async (t) => {
     await relay.publish(HTML, BATCH)
     const listed = await one.get('channels')
     t.match(listed.headers, { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' })
@@ -150,11 +150,11 @@ t.test('one channel', async (t) => {
   })
 })
 
-t.test('publishing a test message', async (t) => {
+t.test('test publications', async (t) => {
   const relay = await startRelay(t, FILE, ON)
   const one = await operator(relay)
 
-  t.test('reaches clients as the very text that was sent', async (t) => {
+  t.test('a test publication reaches clients with unchanged bytes', async (t) => {
     const client = officialClient(t, relay, 'websocket')
     const subscription = client.newSubscription('bare:1')
     const collected = collect(subscription)
@@ -167,7 +167,7 @@ t.test('publishing a test message', async (t) => {
     t.same(collected.data, [{ a: 1, b: 'é' }])
   })
 
-  t.test('is checked against the schema', async (t) => {
+  t.test('a test publication is checked against the schema', async (t) => {
     const good = await one.post('publish', { channel: 'floor:1', data: BATCH })
     t.match({ status: good.status, body: JSON.parse(good.body) }, { status: 200, body: { offset: 1 } })
     const bad = await one.post('publish', { channel: 'floor:1', data: { type: 'position-batch' } })
@@ -184,21 +184,21 @@ t.test('publishing a test message', async (t) => {
     ['a long body', `{"channel":"bare:1","data":"${'x'.repeat(70_000)}"}`, 413]
   ]
   for (const [name, body, status] of REFUSED) {
-    t.test(`refuses ${name}`, async (t) => {
+    t.test(`a test publication rejects ${name}`, async (t) => {
       const answer = await one.post('publish', body)
       t.equal(answer.status, status)
       t.type(JSON.parse(answer.body).error.message, 'string')
     })
   }
 
-  t.test('refuses a body that grows too long on its way', async (t) => {
+  t.test('a test publication rejects a chunked body above the limit', async (t) => {
     const headers = { 'transfer-encoding': 'chunked' }
     const body = `{"channel":"bare:1","data":"${'x'.repeat(70_000)}"}`
     t.equal((await one.post('publish', body, { headers })).status, 413)
   })
 })
 
-t.test('connections', async (t) => {
+t.test('the connection list', async (t) => {
   const relay = await startRelay(t, FILE, ON)
   const one = await operator(relay)
   const connections = (query = '') => one.read<Page<ConnectionRow>>(`connections?${query}`)
@@ -210,7 +210,7 @@ t.test('connections', async (t) => {
   bob.connect()
   await event(bob, 'connected')
 
-  t.test('are listed with who, from where and how', async (t) => {
+  t.test('the connection list contains user, address and transport', async (t) => {
     const { rows, total } = await connections('sort=address')
     t.equal(total, 3)
     t.match(rows, [
@@ -221,7 +221,7 @@ t.test('connections', async (t) => {
     t.ok(rows.every(({ since }) => since <= Date.now() && since > Date.now() - 600_000))
   })
 
-  t.test('are found by user, address and client', async (t) => {
+  t.test('the connection list finds connections by user, address and client', async (t) => {
     t.equal((await connections('search=ADA')).total, 2)
     const found = await connections('search=192.0.2.2')
     t.equal(found.total, 1)
@@ -229,7 +229,7 @@ t.test('connections', async (t) => {
     t.equal((await connections('search=nobody')).total, 0)
   })
 
-  t.test('are ended one by one, or all of a user', async (t) => {
+  t.test('disconnect closes one connection or all connections of a user', async (t) => {
     const { rows } = await connections('search=192.0.2.1')
     const [first] = rows
     t.equal((await one.post('disconnect', { user: 'bob', client: first?.client })).status, 204, 'of another user: none')

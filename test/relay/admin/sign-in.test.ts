@@ -31,10 +31,10 @@ t.test('without a password there is no admin page', async (t) => {
   t.equal((await new Operator(relay).signIn('')).status, 404, 'no password is not an empty one')
 })
 
-t.test('signing in', async (t) => {
+t.test('sign-in', async (t) => {
   const relay = await startRelay(t, undefined, ON)
 
-  t.test('gives a cookie that scripts and other sites cannot use', async (t) => {
+  t.test('sign-in sets an HttpOnly SameSite=Strict cookie', async (t) => {
     const { status, headers, body } = await new Operator(relay).signIn()
     t.match({ status, body }, { status: 204, body: '' })
     t.match(
@@ -49,7 +49,7 @@ t.test('signing in', async (t) => {
     ['the page is on https', { origin: 'https://relay.example.com', host: 'relay.example.com' }, true]
   ]
   for (const [name, headers, isSecure] of SECURE) {
-    t.test(`${isSecure ? 'keeps' : 'does not keep'} the cookie to https where ${name}`, async (t) => {
+    t.test(`the cookie is ${isSecure ? '' : 'not '}Secure if ${name}`, async (t) => {
       const one = new Operator(relay)
       const [cookie = ''] = (await one.signIn(ADMIN_PASSWORD, { headers })).headers['set-cookie'] ?? []
       t.equal(cookie.includes('; Secure'), isSecure)
@@ -71,7 +71,7 @@ t.test('signing in', async (t) => {
     ['a neighbour', JSON.stringify({ password: ADMIN_PASSWORD }), { 'sec-fetch-site': 'same-site' }, 403]
   ]
   for (const [name, body, headers, status] of REFUSED) {
-    t.test(`refuses ${name}`, async (t) => {
+    t.test(`sign-in rejects ${name}`, async (t) => {
       const answer = await new Operator(relay).post('sign-in', body, { headers })
       t.equal(answer.status, status)
       t.notOk(answer.headers['set-cookie'])
@@ -79,7 +79,7 @@ t.test('signing in', async (t) => {
     })
   }
 
-  t.test('is limited by address, and says for how long', async (t) => {
+  t.test('sign-in is limited per address with Retry-After', async (t) => {
     const headers = { 'x-forwarded-for': '192.0.2.7' }
     for (let attempt = 1; attempt <= 5; attempt++) {
       t.match(await new Operator(relay).signIn('a guess', { headers }), { status: 401 })
@@ -93,7 +93,7 @@ t.test('signing in', async (t) => {
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, { headers })).status, 204, 'and later this one too')
   })
 
-  t.test('is limited by network where addresses are plenty', async (t) => {
+  t.test('sign-in is limited per /64 network for IPv6', async (t) => {
     const attempt = async (address: string, password: string): Promise<number> =>
       (await new Operator(relay).signIn(password, { headers: { 'x-forwarded-for': address } })).status
     const NEIGHBOURS = ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:a:b:c:d', '2001:DB8:0::ffff', '2001:db8::']
@@ -102,7 +102,7 @@ t.test('signing in', async (t) => {
     t.equal(await attempt('2001:db8:0:1::6', ADMIN_PASSWORD), 204)
   })
 
-  t.test('is limited overall, but not for those who have signed in before', async (t) => {
+  t.test('sign-in is limited overall, except for addresses of earlier sign-ins', async (t) => {
     relay.pass(15 * MINUTE_MS)
     const guess = (address: string) =>
       new Operator(relay).signIn('a guess', { headers: { 'x-forwarded-for': address } })
@@ -118,10 +118,10 @@ t.test('signing in', async (t) => {
   })
 })
 
-t.test('a session', async (t) => {
+t.test('sessions', async (t) => {
   const relay = await startRelay(t, undefined, ON)
 
-  t.test('is asked for everywhere', async (t) => {
+  t.test('every route requires a session', async (t) => {
     for (const [method, path] of API) {
       const answer = await send(relay.url, `/admin/api/${path}`, {
         method,
@@ -132,7 +132,7 @@ t.test('a session', async (t) => {
     }
   })
 
-  t.test('cannot be made up or changed', async (t) => {
+  t.test('a forged or changed cookie is rejected', async (t) => {
     const { cookie } = await operator(relay)
     const other = await startRelay(t, undefined, { ...ON, REALTIME_API_KEY: 'the key of another relay' })
     const foreign = await operator(other)
@@ -159,7 +159,7 @@ t.test('a session', async (t) => {
     t.equal((await send(relay.url, '/admin/api/session', { headers: { cookie } })).status, 200, 'the real one is good')
   })
 
-  t.test('ends after idling, which neither the stream nor refreshing prevents', async (t) => {
+  t.test('a session ends after 30 idle minutes despite the live stream and automatic refreshes', async (t) => {
     const idle = await operator(relay)
     const busy = await operator(relay)
     const live = await idle.live(t)
@@ -179,7 +179,7 @@ t.test('a session', async (t) => {
     t.equal((await busy.get('session')).status, 401, 'and after half a day in any case')
   })
 
-  t.test('ends with signing out, for a copy of the cookie too', async (t) => {
+  t.test('sign-out invalidates copies of the cookie', async (t) => {
     const one = await operator(relay)
     const copy = new Operator(relay)
     copy.cookie = one.cookie
@@ -192,7 +192,7 @@ t.test('a session', async (t) => {
     await ended
   })
 
-  t.test('ends with the password', async (t) => {
+  t.test('a changed password ends the session', async (t) => {
     const one = await operator(relay)
     const live = await one.live(t)
     relay.running.configure(configOf(undefined, ON))
@@ -207,7 +207,7 @@ t.test('a session', async (t) => {
   })
 })
 
-t.test('what changes something needs the token of the session', async (t) => {
+t.test('POST requests require the CSRF token of the session', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
   const another = await operator(relay)
@@ -234,7 +234,7 @@ t.test('what changes something needs the token of the session', async (t) => {
   t.equal((await one.post('sign-out', {}, { headers: { origin: relay.url } })).status, 204)
 })
 
-t.test('what fails inside is answered, and ends nothing but the call', async (t) => {
+t.test('an unexpected error receives 500 and fails that request only', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
   relay.relay.context.cluster.apply = () => Promise.reject(new Error('broken'))
@@ -243,7 +243,7 @@ t.test('what fails inside is answered, and ends nothing but the call', async (t)
   t.notMatch(body, 'broken')
 })
 
-t.test('paths', async (t) => {
+t.test("paths of the operators' page", async (t) => {
   const folder = t.testdir()
   await mkdir(join(folder, 'page/assets'), { recursive: true })
   await writeFile(join(folder, 'secret.txt'), 'nobody sees this')
@@ -252,7 +252,7 @@ t.test('paths', async (t) => {
   const relay = await startRelay(t, undefined, ON, { adminPage: join(folder, 'page') })
   const one = await operator(relay)
 
-  t.test('serves the built page to everybody, with a policy of its own', async (t) => {
+  t.test('the built page is public and has a Content-Security-Policy', async (t) => {
     const { status, headers, body } = await send(relay.url, '/admin')
     t.match({ status, body }, { status: 200, body: /<title>Relay/ })
     t.match(headers, {
@@ -273,7 +273,7 @@ t.test('paths', async (t) => {
     t.equal((await send(relay.url, '/admin', { method: 'HEAD' })).body, '')
   })
 
-  t.test('lets what is named by its content be kept, and compresses it', async (t) => {
+  t.test('hashed assets are cacheable and compressed', async (t) => {
     const plain = await send(relay.url, '/admin/assets/index-AbCd1234.js')
     t.match(plain.headers, {
       'cache-control': 'public, max-age=31536000, immutable',
@@ -325,7 +325,7 @@ t.test('paths', async (t) => {
     '/admin/api/session;x',
     '/admin#/api/session'
   ]
-  t.test('are those of a table and no others', async (t) => {
+  t.test('unknown paths receive 404', async (t) => {
     for (const path of NOTHING) {
       const { status, body } = await sendRaw(
         relay.url,
@@ -336,7 +336,7 @@ t.test('paths', async (t) => {
     }
   })
 
-  t.test('have one method each', async (t) => {
+  t.test('other methods receive 405 with Allow', async (t) => {
     for (const [method, path] of [...API, ['POST', 'sign-in'] as const]) {
       for (const other of ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'].filter((each) => each !== method)) {
         const answer = await send(relay.url, `/admin/api/${path}`, { method: other, headers: one.headers })
@@ -350,7 +350,7 @@ t.test('paths', async (t) => {
     t.equal((await send(relay.url, '/admin', { method: 'POST' })).status, 405)
   })
 
-  t.test('say when the page cannot be read, and read it once it can', async (t) => {
+  t.test('an unreadable page folder receives 500 until it becomes readable', async (t) => {
     const place = join(folder, 'later')
     await writeFile(place, 'no folder')
     const late = await startRelay(t, undefined, ON, { adminPage: place })
@@ -361,7 +361,7 @@ t.test('paths', async (t) => {
     t.equal((await send(late.url, '/admin')).status, 200)
   })
 
-  t.test('say when the page was not built', async (t) => {
+  t.test('a page that was not built receives 503', async (t) => {
     const bare = await startRelay(t, undefined, ON, { adminPage: join(folder, 'nothing') })
     t.match(await send(bare.url, '/admin'), { status: 503, body: /was not built/ })
     t.equal((await send(bare.url, '/admin/assets/x.js')).status, 404)
