@@ -1,6 +1,6 @@
 import t from 'tap'
 import { configView } from '../../../src/relay/admin/config-view.js'
-import type { ConfigInForce } from '../../../src/relay/admin/contract.js'
+import type { ActiveConfig } from '../../../src/relay/admin/contract.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { startRelay } from '../../helper/relay.js'
 import { API_KEY, configOf, HMAC_SECRET } from '../../helper/relay-rules.js'
@@ -48,10 +48,10 @@ t.test('the configuration view shows the reloaded configuration', async (t) => {
   const on = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD }
   const relay = await startRelay(t, FILE, on)
   const one = await operator(relay)
-  const before = await one.read<ConfigInForce>('config')
+  const before = await one.read<ActiveConfig>('config')
   t.match(before, { reloadedAt: null, config: { channels: { namespaces: { floor: { historySize: 5 } } } } })
   relay.running.configure(configOf({ channel: { namespaces: [{ name: 'other' }] } }, on))
-  const { config, startedAt, reloadedAt } = await one.read<ConfigInForce>('config')
+  const { config, startedAt, reloadedAt } = await one.read<ActiveConfig>('config')
   t.match(config, { channels: { namespaces: { other: {} } } })
   t.notMatch(config, { channels: { namespaces: { floor: {} } } })
   t.equal(startedAt, before.startedAt)
