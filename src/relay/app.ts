@@ -104,15 +104,16 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
       random: Math.random,
       newId: randomUUID,
       schemaError,
+      conflator,
       delayPushAfterReply: delayPushAfterReply(),
       atEndOfTurn: setImmediate,
+      processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() }),
       log,
       metrics,
       name,
       version
     },
-    initial,
-    conflator
+    initial
   )
 
   const connectionCounter = dependencies.admission ?? new LocalConnectionCounter(monotonicMs)
@@ -138,7 +139,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
     totals: () => metrics.totals(),
     rejections,
     // Nodes on different machines may have the same name.
-    nodeName: config.engine === 'redis' ? `${name} at ${hostname()} ${relay.context.node.slice(0, 4)}` : name,
+    nodeName: config.engine === 'redis' ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}` : name,
     isEngineConnected: () => (config.engine === 'redis' ? engine.isReady : null),
     unexpectedError: () => metrics.unexpectedError('admin'),
     pageFolder: adminPage,
@@ -151,6 +152,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
   await relay.start()
   const { server, drain } = buildServer({
     relay,
+    failures: { log, metrics },
     admission,
     rejections,
     routes: {
@@ -189,7 +191,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
       await engine.close()
     },
     closeConnections: () => {
-      relay.endSome(Number.POSITIVE_INFINITY, DISCONNECT_SHUTDOWN)
+      relay.closeClients(Number.POSITIVE_INFINITY, DISCONNECT_SHUTDOWN)
       server.closeAllConnections()
     }
   }
@@ -218,7 +220,7 @@ const closeClients = async (relay: Relay, withinMs: number): Promise<void> => {
   let closed = 0
   for (;;) {
     const due = Math.ceil((performance.now() - startedAt + CLOSE_STEP_MS) * perMs)
-    if (relay.endSome(due - closed, DISCONNECT_SHUTDOWN) === 0) return
+    if (relay.closeClients(due - closed, DISCONNECT_SHUTDOWN) === 0) return
     closed = due
     await delay(CLOSE_STEP_MS)
   }

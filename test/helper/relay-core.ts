@@ -1,11 +1,13 @@
-import type { ClientTransport } from '../../src/relay/core/client.js'
+import type { Delivery } from '../../src/relay/core/broker.js'
+import type { Client } from '../../src/relay/core/client.js'
 import type { Disconnect } from '../../src/relay/core/codes.js'
-import type { CommandQueue } from '../../src/relay/core/commands.js'
 import { conflator } from '../../src/relay/core/conflation.js'
+import type { RelayDependencies } from '../../src/relay/core/context.js'
+import { DeltaPatches } from '../../src/relay/core/delta.js'
 import { NO_METRICS } from '../../src/relay/core/metrics.js'
 import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
-import type { RelayDependencies } from '../../src/relay/core/relay.js'
 import { Relay } from '../../src/relay/core/relay.js'
+import type { ClientTransport, Framing } from '../../src/relay/core/transport.js'
 import {
   MemoryEngine,
   MemoryPresence,
@@ -19,7 +21,7 @@ export const START_MS = 1_893_456_000_000
 
 export type Message = Readonly<Record<string, unknown>>
 
-const plainText = (payload: string): Buffer => Buffer.from(payload)
+const plainText: Framing = { frame: (message) => Buffer.from(message) }
 
 /** A client without a network: what it is sent is kept, and it takes as much as the test lets it. */
 export class FakeSink implements ClientTransport {
@@ -28,7 +30,7 @@ export class FakeSink implements ClientTransport {
   readonly framing = plainText
   readonly pingBytes = Buffer.from('{}')
   readonly address = '192.0.2.1'
-  readonly pingsItself = false
+  readonly hasOwnPings = false
   readonly isEmulated: boolean
   /** One entry per write. */
   readonly writes: string[] = []
@@ -73,7 +75,7 @@ export class FakeSink implements ClientTransport {
 
 export interface FakeClient {
   readonly sink: FakeSink
-  readonly line: CommandQueue
+  readonly client: Client
   /** Sends commands in one message, and takes what has come since the last time. */
   say(...commands: readonly (Message | string)[]): Message[]
   /** What has come since the last time. */
@@ -85,6 +87,9 @@ export interface FakeClient {
 export interface TestRelay {
   readonly relay: Relay
   readonly engine: MemoryEngine
+  readonly patches: DeltaPatches
+  /** The hub, as an engine sees it. */
+  readonly delivery: Delivery
   readonly clock: { nowMs: number }
   client(transport?: FakeSink): FakeClient
   /** One that is connected as this user. */
@@ -109,6 +114,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
   let epochs = 0
   let ids = 0
   const tasks: (() => void)[] = []
+  const patches = new DeltaPatches()
   const engine = new MemoryEngine({ nowMs, monotonicMs, newEpoch: () => `epoch${++epochs}` })
   const relay = new Relay(
     {
@@ -124,18 +130,27 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       random: () => 0.5,
       newId: () => `id-${++ids}`,
       schemaError: () => null,
+      conflator,
       delayPushAfterReply: (task) => task(),
       tokenRejected: () => undefined,
       atEndOfTurn: (task) => void tasks.push(task),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       metrics: NO_METRICS,
+      processStats: () => ({ uptimeSeconds: 0, memoryBytes: 0 }),
       name: 'relay',
       version: 'test',
       ...parts
     },
     config,
-    conflator
+    patches
   )
+  const { broker = engine } = parts
+  let delivery: Delivery | null = null
+  const startBroker = broker.start.bind(broker)
+  broker.start = (to) => {
+    delivery = to
+    return startBroker(to)
+  }
   void relay.start()
 
   const endTurn = (): void => {
@@ -145,7 +160,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     relayToken(claims, { nowMs: clock.nowMs, lifetimeSeconds })
 
   const client = (transport = new FakeSink()): FakeClient => {
-    const line = relay.attach(transport)
+    const connection = relay.connect(transport)
     let read = 0
     const heard = (): Message[] => {
       endTurn()
@@ -155,10 +170,12 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     }
     return {
       sink: transport,
-      line,
+      client: connection,
       heard,
       say: (...commands) => {
-        line.receive(commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n'))
+        connection.handleFrame(
+          commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n')
+        )
         return heard()
       },
       get closed() {
@@ -170,6 +187,11 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
   return {
     relay,
     engine,
+    patches,
+    get delivery() {
+      if (delivery === null) throw new Error('the relay has not started its broker')
+      return delivery
+    },
     clock,
     client,
     connected: (user, claims = {}) => {

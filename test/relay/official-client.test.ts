@@ -295,7 +295,7 @@ for (const transport of TRANSPORTS) {
     t.test('answers pings', async (t) => {
       const { port, pass, relay } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
-      const [connection] = relay.context.clients.all
+      const [connection] = relay.clients
       pass(25_000)
       // The pong has come when what the client says after it is answered.
       await t.rejects(client.rpc('x', {}), { code: 108 })

@@ -40,8 +40,7 @@ for (const [transport, delta] of [...TRANSPORTS.map((name) => [name, false] as c
       for (let cut = 0; cut < CUTS; cut++) {
         const back = event(subscription, 'subscribed')
         // A client that closes by itself is cut here; the server cuts it off in the middle of what it writes.
-        for (const { transport: sink } of edge.relay.context.clients.all)
-          sink.close({ code: 3011, reason: 'force reconnect' })
+        for (const { transport: sink } of edge.relay.clients) sink.close({ code: 3011, reason: 'force reconnect' })
         await back
         const at = published
         await heard.until((publications) => (publications.at(-1)?.data.n ?? 0) > at)

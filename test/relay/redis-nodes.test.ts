@@ -103,10 +103,7 @@ t.test('two relays on one Redis', async (t) => {
     for (const edge of [one, other]) {
       t.match(await result(edge, 'channels', { pattern: 'chat:4' }), { channels: { 'chat:4': { num_clients: 2 } } })
       const { nodes } = await result(edge, 'info', {})
-      t.same(
-        nodes.map(({ uid }: { uid: string }) => uid).sort(),
-        [one, other].map(({ relay }) => relay.context.node).sort()
-      )
+      t.same(nodes.map(({ uid }: { uid: string }) => uid).sort(), [one, other].map(({ relay }) => relay.node).sort())
       t.match((await send(edge.url, '/metrics')).body, /^centrifugo_node_num_nodes 2$/m)
     }
   })

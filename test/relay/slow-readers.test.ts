@@ -66,7 +66,7 @@ t.test('a reader that stops', async (t) => {
     let most = 0
     for (let n = 1; n <= BATCHES; n++) {
       await edge.publish('floor:7', batch(n))
-      for (const { outbox, subscriptions } of edge.relay.context.clients.all) {
+      for (const { outbox, subscriptions } of edge.relay.clients) {
         most = Math.max(most, outbox.unsentBytes + (subscriptions.get('floor:7')?.backlog?.length ?? 0))
       }
     }

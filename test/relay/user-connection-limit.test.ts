@@ -76,10 +76,9 @@ t.test('connections of a relay that died do not count', async (t) => {
   const [one, dying] = await twoRelays(t, redis.url)
   await connectMany(t, Array(LIMIT).fill(dying.url))
   t.equal((await connect(t, one.url)).outcome, REFUSED)
-  // As a crash looks from outside: it says no farewell, and answers nothing.
-  const { cluster, userConnections } = dying.relay.context
-  cluster.close = () => undefined
-  userConnections.remove = () => undefined
+  // Simulates a crash: the node neither leaves the cluster nor removes its connections from the count.
+  dying.relay.cluster.close = () => undefined
+  for (const client of dying.relay.clients) client.isUserCounted = false
   await dying.running.close()
   const { connected } = await connectMany(t, Array(2 * LIMIT).fill(one.url))
 
@@ -107,7 +106,7 @@ t.test('each relay counts for itself while Redis is away, and all together when 
 t.test('a limit that comes with a reload counts those who are connected already', async (t) => {
   const edge = await startRelay(t, {})
   await connectMany(t, Array(LIMIT).fill(edge.url))
-  const { clientOptions: client, channelRules: channels } = edge.relay.context
+  const { clientOptions: client, channelRules: channels } = edge.relay
   edge.relay.configure({ client: { ...client, userConnectionLimit: LIMIT }, channels })
 
   t.equal((await connect(t, edge.url)).outcome, REFUSED)

@@ -43,7 +43,8 @@ export interface Admin {
 /** The operators' page: `/admin` and all below it. Without a password there is no such path. */
 export const buildAdmin = (parts: AdminParts): Admin => {
   const { relay, config, log } = parts
-  const { cluster, nowMs, monotonicMs, node } = relay.context
+  const { cluster, node } = relay
+  const { nowMs, monotonicMs } = relay.clocks
   const keys = cachedPerConfig(
     config,
     // Where nobody needs the key, each process has made one up.
@@ -54,7 +55,7 @@ export const buildAdmin = (parts: AdminParts): Admin => {
   const sessions = new Sessions({ keys, nowMs, monotonicMs, tell: (news) => cluster.survey('adminSession', news) })
   const collector = new SnapshotCollector({ fleet: cluster, nowMs, log })
   const answers = adminSurveyHandlers({ ...parts, sessions, attempts, gatherer: collector })
-  const streams = new LiveStreams(relay.context, sessions, collector)
+  const streams = new LiveStreams(relay, sessions, collector)
   const page = servePage(parts.pageFolder)
   const enter = signIn({
     sessions,

@@ -3,10 +3,10 @@ import { wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
 import type { ChannelRules } from '../core/options.js'
 import { isObject } from '../core/protocol.js'
-import type { RelayContext } from '../core/relay.js'
+import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices } from '../core/time-slice.js'
-import type { ChannelDetail, ChannelRow, ChannelSort, LivePublication } from './contract.js'
+import type { ChannelDetail, ChannelRow, ChannelSort } from './contract.js'
 import { rowsOfAll } from './listing.js'
 import { shownPublication } from './live.js'
 
@@ -22,21 +22,21 @@ export type ChannelTotals = readonly [
 /** A channel without subscribers is listed for so long after its last publication. */
 const QUIET_MS = 60 * 60 * 1000
 
-export const nodeChannels = async (context: RelayContext, search: string): Promise<ChannelTotals[]> => {
-  const { hub, activity, monotonicMs } = context
+export const nodeChannels = async (relay: Relay, search: string): Promise<ChannelTotals[]> => {
+  const { openChannels, activity, clocks } = relay
   const fits = searchTest(search)
-  const now = monotonicMs()
+  const now = clocks.monotonicMs()
   const totals: ChannelTotals[] = []
   const add = (name: string, subscribers: number): void => {
     if (!fits(name)) return
     const active = activity.channels.get(name)
     const rate = active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10
-    const lastPublish = active === undefined ? 0 : wallTimeOf(active.lastAt, context)
-    totals.push([name, subscribers, rate, lastPublish, active?.kept(now) ?? 0])
+    const lastPublish = active === undefined ? 0 : wallTimeOf(active.lastAt, clocks)
+    totals.push([name, subscribers, rate, lastPublish, active?.stored(now) ?? 0])
   }
-  await forEachInSlices(hub.channels.values(), ({ name, size }) => add(name, size))
+  await forEachInSlices(openChannels.values(), ({ name, size }) => add(name, size))
   await forEachInSlices(activity.channels.keys(), (name) => {
-    if (!hub.channels.has(name)) add(name, 0)
+    if (!openChannels.has(name)) add(name, 0)
   })
   return totals
 }
@@ -116,17 +116,13 @@ const PUBLICATIONS = 50
 const MAX_PRESENCE = 1000
 
 /** One channel as all nodes and the engine know it. */
-export const channelDetail = async (
-  context: RelayContext,
-  name: string,
-  kind: ResolvedChannel
-): Promise<ChannelDetail> => {
-  const { cluster, channelRules: channels, nowMs } = context
-  const [rows, publications, presence] = await Promise.all([
-    allChannels(cluster, channels, nowMs, name),
-    lastPublications(context, name, kind),
-    presenceOf(context, name, kind)
+export const channelDetail = async (relay: Relay, name: string, kind: ResolvedChannel): Promise<ChannelDetail> => {
+  const { cluster, channelRules: channels, clocks } = relay
+  const [rows, content] = await Promise.all([
+    allChannels(cluster, channels, clocks.nowMs, name),
+    relay.readChannel(name, kind, PUBLICATIONS)
   ])
+  const publications = content.publications.map((publication) => shownPublication(name, publication))
   const row = rows.find((each) => each.name === name) ?? rowOf([name, 0, 0, 0, 0], channels)
   return {
     ...row,
@@ -136,33 +132,15 @@ export const channelDetail = async (
     namespace: kind.namespace,
     schema: kind.options.schema,
     publications,
-    presence
+    presence: content.presence === null ? null : presenceRows(content.presence)
   }
 }
 
 /** What was read to its end needs no counting. */
 const historyLength = (counted: number, read: number): number => (read < PUBLICATIONS ? read : Math.max(counted, read))
 
-/** The newest first. */
-const lastPublications = async (
-  { history }: RelayContext,
-  name: string,
-  { options }: ResolvedChannel
-): Promise<readonly LivePublication[]> => {
-  if (!hasHistory(options)) return []
-  const page = await history.read(name, { since: null, limit: PUBLICATIONS, reverse: true }, options)
-  return page.publications.map((publication) => shownPublication(name, publication))
-}
-
-const presenceOf = async (
-  { presence }: RelayContext,
-  name: string,
-  { options }: ResolvedChannel
-): Promise<ChannelDetail['presence']> => {
-  if (!options.presence) return null
-  const entries = await presence.read(name)
-  return [...entries].slice(0, MAX_PRESENCE).map(([client, info]) => ({ client, user: userOf(info) }))
-}
+const presenceRows = (presence: ReadonlyMap<string, string>): ChannelDetail['presence'] =>
+  [...presence].slice(0, MAX_PRESENCE).map(([client, info]) => ({ client, user: userOf(info) }))
 
 const userOf = (info: string): string => {
   const parsed: unknown = JSON.parse(info)

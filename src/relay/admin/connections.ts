@@ -1,22 +1,17 @@
-import type { RelayContext } from '../core/relay.js'
+import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices } from '../core/time-slice.js'
 import { byText, searchTest } from './channels.js'
 import type { ConnectionRow, ConnectionSort } from './contract.js'
-import { waitingBytes } from './figures.js'
 import { rowsOfAll } from './listing.js'
 
-export const nodeConnections = async (
-  { clients }: RelayContext,
-  node: string,
-  search: string
-): Promise<ConnectionRow[]> => {
+export const nodeConnections = async (relay: Relay, node: string, search: string): Promise<ConnectionRow[]> => {
   const fits = searchTest(search)
   const rows: ConnectionRow[] = []
   // A copy: the list itself is shuffled whenever one goes.
-  await forEachInSlices([...clients.all], (connection) => {
-    const { id: client, user, state, since, transport: sink, outbox, subscriptions } = connection
-    const { address, name: transport } = sink
+  await forEachInSlices([...relay.clients], (connection) => {
+    const { id: client, user, state, connectedAt: since, subscriptions, waitingBytes, isBehind } = connection
+    const { address, name: transport } = connection.transport
     if (state !== 'live' || !(fits(user) || fits(address) || fits(client))) return
     rows.push({
       client,
@@ -26,8 +21,8 @@ export const nodeConnections = async (
       node,
       since,
       channels: subscriptions.size,
-      queuedBytes: waitingBytes(connection),
-      isBehind: outbox.isBehind
+      queuedBytes: waitingBytes,
+      isBehind
     })
   })
   return rows

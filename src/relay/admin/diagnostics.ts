@@ -32,13 +32,12 @@ export const nodeDiagnostics = ({
   startedAt,
   isEngineConnected
 }: DiagnosticsDependencies): Diagnostics => {
-  const { context } = relay
-  const { activity, clients } = context
+  const { activity, clients, clocks } = relay
   const wallTime = (monotonicMs: number | null): number | null =>
-    monotonicMs === null ? null : wallTimeOf(monotonicMs, context)
+    monotonicMs === null ? null : wallTimeOf(monotonicMs, clocks)
   return {
-    startedAt: wallTimeOf(startedAt, context),
-    clients: clients.all.length,
+    startedAt: wallTimeOf(startedAt, clocks),
+    clients: clients.length,
     lastFloor: wallTime(activity.lastIn(FLOOR)),
     lastGlobal: wallTime(activity.channels.get(GLOBAL)?.lastAt ?? null),
     lastPublish: wallTime(activity.last),

@@ -1,5 +1,4 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Client } from '../core/client.js'
 import type { Relay } from '../core/relay.js'
 import type { Totals } from '../metrics/metrics.js'
 import type { Figures, NodeFigures } from './contract.js'
@@ -15,21 +14,20 @@ export interface NodeCounts
 
 /** One walk over the connections, which looks closer at those that are behind. */
 export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: LoopDelay): NodeCounts => {
-  const { clients: roster, monotonicMs } = relay.context
   const { clients, subscriptions, channels } = relay.stats()
   let queuedBytes = 0
   let slowReaders = 0
   let conflatedReaders = 0
-  for (const client of roster.all) {
-    if (!client.outbox.isBehind) continue
+  for (const client of relay.clients) {
+    if (!client.isBehind) continue
     slowReaders++
-    queuedBytes += waitingBytes(client)
-    if (hasBacklog(client)) conflatedReaders++
+    queuedBytes += client.waitingBytes
+    if (client.hasBacklog) conflatedReaders++
   }
   return {
     ...totals,
     name,
-    atMs: monotonicMs(),
+    atMs: relay.clocks.monotonicMs(),
     connections: clients,
     subscriptions,
     channels,
@@ -39,19 +37,6 @@ export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: Lo
     eventLoopDelayMs: rounded(delay.worst()),
     memoryBytes: process.memoryUsage.rss()
   }
-}
-
-const hasBacklog = ({ subscriptions }: Client): boolean => {
-  for (const { backlog } of subscriptions.values()) if (backlog !== null) return true
-  return false
-}
-
-/** On its way to the client, and merged for it meanwhile. */
-export const waitingBytes = ({ outbox, subscriptions }: Client): number => {
-  let bytes = outbox.unsentBytes
-  if (!outbox.isBehind) return bytes
-  for (const { backlog } of subscriptions.values()) bytes += backlog?.length ?? 0
-  return bytes
 }
 
 /** What happened between two looks at a node, as rates. */

@@ -60,7 +60,7 @@ export const rowsOfAll = async <Q extends RowQuestion>(
 ): Promise<readonly (readonly RowOf<Q>[])[]> => {
   const firsts = await cluster.survey(survey, { search, snapshot: null, from: 0 })
   return Promise.all(
-    firsts.map(async ({ node, answer: first }) => {
+    firsts.map(async ({ node, result: first }) => {
       if (!first.hasMore) return first.rows
       const rows: RowOf<Q>[] = [...first.rows]
       for (let hasMore: boolean = first.hasMore; hasMore; ) {

@@ -1,8 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Publication } from '../core/broker.js'
-import { isTooLong, resolveChannel } from '../core/channels.js'
-import { ReplyError } from '../core/codes.js'
-import { observeChannel, type RelayContext } from '../core/relay.js'
+import type { Relay } from '../core/relay.js'
 import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
 import type { LiveEvents, LivePublication } from './contract.js'
 import { type AdminCall, SECURITY_HEADERS, sessionCookie } from './guard.js'
@@ -88,14 +86,14 @@ interface Live {
 
 /** The streams of all pages that are open. */
 export class LiveStreams {
-  readonly #context: RelayContext
+  readonly #relay: Relay
   readonly #sessions: Sessions
   readonly #collector: SnapshotCollector
   readonly #streams = new Set<Live>()
   #looking: NodeJS.Timeout | null = null
 
-  constructor(context: RelayContext, sessions: Sessions, collector: SnapshotCollector) {
-    this.#context = context
+  constructor(relay: Relay, sessions: Sessions, collector: SnapshotCollector) {
+    this.#relay = relay
     this.#sessions = sessions
     this.#collector = collector
   }
@@ -109,7 +107,7 @@ export class LiveStreams {
     const { response } = call
     const live: Live = {
       cookie: sessionCookie(call.request) ?? '',
-      stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#context.monotonicMs),
+      stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#relay.clocks.monotonicMs),
       room: PUBLICATIONS_PER_SECOND
     }
     const leave = this.#collector.add(live.stream)
@@ -143,10 +141,7 @@ export class LiveStreams {
   }
 
   #tap(channel: string, live: Live): (() => void) | null {
-    const context = this.#context
-    const kind = resolveChannel(channel, context.channelRules)
-    if (kind instanceof ReplyError || isTooLong(channel, context.channelRules)) return null
-    return observeChannel(context, channel, kind, (publication) => {
+    return this.#relay.observeChannel(channel, (publication) => {
       if (live.room-- > 0) live.stream.send(eventText('publication', shownPublication(channel, publication)))
     })
   }

@@ -75,10 +75,10 @@ export interface RoutesParts extends AdminParts {
 /** The whole API of the page on one screen. */
 export const adminRoutes = (parts: RoutesParts): RouteTable => {
   const { relay, config, configTimes, dispatcher, keys, sessions, streams, log } = parts
-  const { context } = relay
-  const { cluster, nowMs, monotonicMs } = context
+  const { cluster } = relay
+  const { nowMs, monotonicMs } = relay.clocks
   const channels = new Listing(
-    (search) => allChannels(cluster, context.channelRules, nowMs, search),
+    (search) => allChannels(cluster, relay.channelRules, nowMs, search),
     channelOrder,
     monotonicMs
   )
@@ -99,7 +99,7 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       method: 'GET',
       access: 'session',
       handle: (call, { id }) => {
-        const session: Session = { csrf: keys().csrfToken(id), version: context.version, idleMs: IDLE_MS }
+        const session: Session = { csrf: keys().csrfToken(id), version: relay.version, idleMs: IDLE_MS }
         call.json(session)
       }
     },
@@ -118,10 +118,10 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       access: 'session',
       handle: async (call) => {
         const name = call.query.get('name') ?? ''
-        const kind = resolveChannel(name, context.channelRules)
-        if (name === '' || isTooLong(name, context.channelRules)) call.refuse(400, 'BAD_REQUEST', 'name is no channel')
+        const kind = resolveChannel(name, relay.channelRules)
+        if (name === '' || isTooLong(name, relay.channelRules)) call.refuse(400, 'BAD_REQUEST', 'name is no channel')
         else if (kind instanceof ReplyError) call.refuse(404, 'UNKNOWN_CHANNEL', 'There is no such namespace.')
-        else call.json(await channelDetail(context, name, kind))
+        else call.json(await channelDetail(relay, name, kind))
       }
     },
     '/admin/api/connections': {

@@ -1,5 +1,5 @@
 import { after, type MaybePromise } from '../core/broker.js'
-import type { Log } from '../core/relay.js'
+import type { Log } from '../core/context.js'
 import type { Cluster } from '../core/survey.js'
 import type { Frame, NodeFigures } from './contract.js'
 import { checksOf } from './diagnostics.js'
@@ -101,7 +101,7 @@ export class SnapshotCollector {
   async #catchUp(): Promise<void> {
     try {
       const answers = await this.#parts.fleet.survey('adminFrames', null)
-      this.#history.merge(answers.flatMap(({ answer }) => answer))
+      this.#history.merge(answers.flatMap(({ result }) => result))
     } catch (error) {
       // Every onlooker waits for this, and none of them looks at an error.
       this.#parts.log.error({ err: error }, 'figures of other nodes not available')
@@ -137,14 +137,14 @@ export class SnapshotCollector {
     const time = nowMs()
     const nodes: NodeFigures[] = []
     const now = new Map<string, NodeCounts>()
-    for (const { node, answer } of answers) {
+    for (const { node, result } of answers) {
       const before = this.#before.get(node)
-      now.set(node, answer.counts)
-      if (before !== undefined) nodes.push(figuresBetween(node, before, answer.counts))
+      now.set(node, result.counts)
+      if (before !== undefined) nodes.push(figuresBetween(node, before, result.counts))
     }
     this.#before = now
     if (nodes.length > 0) this.#tell({ time, nodes })
-    const diagnostics = answers.map(({ answer }) => answer.symptoms)
+    const diagnostics = answers.map(({ result }) => result.symptoms)
     this.#checks = eventText('checks', checksOf(diagnostics, time))
     this.#tellChecks()
   }

@@ -15,16 +15,16 @@ declare module '../core/survey.js' {
   interface Surveys {
     readonly adminFigures: {
       readonly params: null
-      readonly answer: { readonly counts: NodeCounts; readonly symptoms: Diagnostics }
+      readonly result: { readonly counts: NodeCounts; readonly symptoms: Diagnostics }
     }
-    readonly adminFrames: { readonly params: null; readonly answer: readonly Frame[] }
-    readonly adminChannels: { readonly params: RowsWanted; readonly answer: RowChunk<ChannelTotals> }
-    readonly adminConnections: { readonly params: RowsWanted; readonly answer: RowChunk<ConnectionRow> }
-    readonly adminSession: { readonly params: SessionNews; readonly answer: null }
+    readonly adminFrames: { readonly params: null; readonly result: readonly Frame[] }
+    readonly adminChannels: { readonly params: RowsWanted; readonly result: RowChunk<ChannelTotals> }
+    readonly adminConnections: { readonly params: RowsWanted; readonly result: RowChunk<ConnectionRow> }
+    readonly adminSession: { readonly params: SessionNews; readonly result: null }
     /** Somebody tried to sign in at the node. */
     readonly adminAttempt: {
       readonly params: { readonly node: string; readonly attempt: Attempt }
-      readonly answer: null
+      readonly result: null
     }
   }
 }
@@ -41,30 +41,31 @@ const SAME_SECOND_MS = 500
 /** What this node tells the pages of all nodes. Nothing is measured or kept before somebody asks. */
 export const adminSurveyHandlers = (parts: AdminSurveyDependencies) => {
   const { relay, nodeName, totals, sessions, attempts, gatherer } = parts
-  const { context, answers } = relay
-  const startedAt = context.monotonicMs()
+  const { surveyHandlers } = relay
+  const { monotonicMs } = relay.clocks
+  const startedAt = monotonicMs()
   const delay = new LoopDelay()
-  const channels = new RowSource((search) => nodeChannels(context, search), context.monotonicMs)
-  const connections = new RowSource((search) => nodeConnections(context, nodeName, search), context.monotonicMs)
+  const channels = new RowSource((search) => nodeChannels(relay, search), monotonicMs)
+  const connections = new RowSource((search) => nodeConnections(relay, nodeName, search), monotonicMs)
   let figures: SurveyResult<'adminFigures'> | null = null
-  answers.set('adminFigures', () => {
+  surveyHandlers.set('adminFigures', () => {
     // Operators at several nodes ask for the same second.
-    if (figures !== null && context.monotonicMs() - figures.counts.atMs < SAME_SECOND_MS) return figures
+    if (figures !== null && monotonicMs() - figures.counts.atMs < SAME_SECOND_MS) return figures
     figures = {
       counts: nodeCounts(relay, nodeName, totals(), delay),
       symptoms: nodeDiagnostics({ ...parts, startedAt })
     }
     return figures
   })
-  answers.set('adminFrames', () => gatherer.frames())
-  answers.set('adminChannels', (wanted) => channels.chunk(wanted))
-  answers.set('adminConnections', (wanted) => connections.chunk(wanted))
-  answers.set('adminSession', (news) => {
+  surveyHandlers.set('adminFrames', () => gatherer.frames())
+  surveyHandlers.set('adminChannels', (wanted) => channels.chunk(wanted))
+  surveyHandlers.set('adminConnections', (wanted) => connections.chunk(wanted))
+  surveyHandlers.set('adminSession', (news) => {
     sessions.hear(news)
     return null
   })
-  answers.set('adminAttempt', ({ node, attempt }) => {
-    if (node !== context.node) attempts.count(attempt)
+  surveyHandlers.set('adminAttempt', ({ node, attempt }) => {
+    if (node !== relay.node) attempts.count(attempt)
     return null
   })
   return {

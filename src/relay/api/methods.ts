@@ -1,9 +1,7 @@
-import { EMPTY_CHANNEL, broadcast as publishToMany } from '../core/broadcast.js'
+import { EMPTY_CHANNEL } from '../core/broadcast.js'
 import type { NewPublication, Position } from '../core/broker.js'
 import { after, EngineError, type MaybePromise } from '../core/broker.js'
-import { hasHistory, type ResolvedChannel, resolveChannel } from '../core/channels.js'
-import { DISCONNECT_FORCED, Disconnect, ERROR_INTERNAL, ERROR_NOT_AVAILABLE, ReplyError } from '../core/codes.js'
-import type { Action } from '../core/metrics.js'
+import { DISCONNECT_FORCED, Disconnect, ERROR_INTERNAL, ReplyError } from '../core/codes.js'
 import {
   historyLength,
   historyText,
@@ -14,11 +12,9 @@ import {
   presenceStatsText,
   quote
 } from '../core/protocol.js'
-import { cachedSchemaCheck } from '../core/publish.js'
-import { readHistory } from '../core/recovery.js'
 import type { Relay } from '../core/relay.js'
-import type { ChannelPage, Command, SurveyParams, SurveyResult, UserSelector } from '../core/survey.js'
-import { forEachInSlices, joinInSlices } from '../core/time-slice.js'
+import type { UserSelector } from '../core/survey.js'
+import { joinInSlices } from '../core/time-slice.js'
 import { type ApiBudget, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
 import { type ApiRequest, InvalidField } from './request.js'
 
@@ -72,10 +68,10 @@ const broadcast: ApiMethod = (relay, request, work) => {
     work.barrier = responses.catch(() => undefined)
     return responses
   }
-  const findFault = cachedSchemaCheck(relay.context, publication)
+  const schemaCheck = relay.schemaCheck(publication)
   const responses = channels.map((channel) => {
     if (channel === '') return outcomeJson(EMPTY_CHANNEL)
-    const answer = after(relay.publish(channel, publication, findFault), outcomeJson)
+    const answer = after(relay.publish(channel, publication, schemaCheck), outcomeJson)
     return answer instanceof Promise ? answer.catch(engineFaultJson) : answer
   })
   const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
@@ -88,12 +84,12 @@ const outcomeJson = (outcome: Position | ReplyError): string =>
   outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
 
 const broadcastToMany = async (
-  { context }: Relay,
+  relay: Relay,
   channels: readonly string[],
   publication: NewPublication,
   { slices }: ApiBudget
 ): Promise<string> => {
-  const outcomes = await publishToMany(context, channels, publication, slices)
+  const outcomes = await relay.broadcast(channels, publication, slices)
   const texts = await joinInSlices(outcomes, outcomeJson, slices)
   return `{"responses":[${texts}]}`
 }
@@ -104,18 +100,7 @@ const target = (request: ApiRequest): UserSelector => ({
   session: request.text('session')
 })
 
-/** Error 100 unless every live node has confirmed; the fleet then goes on by itself until the command is applied. */
-const everywhere = <C extends Command>(
-  { context: { cluster } }: Relay,
-  command: C,
-  params: SurveyParams<C>
-): MaybePromise<readonly SurveyResult<C>[]> =>
-  after(cluster.apply(command, params), ({ answers, isConfirmed }) => {
-    if (!isConfirmed) throw new EngineError('not every node has confirmed')
-    return answers
-  })
-
-const subscribe: ApiMethod = (relay, request) => {
+const subscribe: ApiMethod = async (relay, request) => {
   const subscription = {
     channel: request.requiredText('channel'),
     expiresAt: request.whole('expire_at', 0),
@@ -124,20 +109,11 @@ const subscribe: ApiMethod = (relay, request) => {
     override: request.override(),
     recover: request.position('recover_since')
   }
-  return after(everywhere(relay, 'subscribe', { target: target(request), subscription }), (answers) => {
-    const refused = answers.find((answer) => answer !== null)
-    return refused ? new ReplyError(refused.code, refused.message, refused.temporary) : '{}'
-  })
+  return (await relay.subscribeUser({ target: target(request), subscription })) ?? '{}'
 }
 
-const unsubscribe: ApiMethod = (relay, request) => {
-  const channel = request.text('channel')
-  if (channel !== '') {
-    const kind = resolveChannel(channel, relay.context.channelRules)
-    if (kind instanceof ReplyError) return kind
-  }
-  return after(everywhere(relay, 'unsubscribe', { target: target(request), channel }), () => '{}')
-}
+const unsubscribe: ApiMethod = async (relay, request) =>
+  (await relay.unsubscribeUser({ channel: request.text('channel'), target: target(request) })) ?? '{}'
 
 const MAX_REASON_BYTES = 123
 
@@ -166,116 +142,64 @@ const isJson = (text: string): boolean => {
   }
 }
 
-const disconnect: ApiMethod = (relay, request) => {
+const disconnect: ApiMethod = async (relay, request) => {
   const { code, reason } = disconnectReason(request.value('disconnect'))
-  const params = { target: target(request), whitelist: request.texts('whitelist'), code, reason }
-  return after(everywhere(relay, 'disconnect', params), () => '{}')
+  await relay.disconnectUser({ target: target(request), whitelist: request.texts('whitelist'), code, reason })
+  return '{}'
 }
 
-const refresh: ApiMethod = (relay, request) => {
+const refresh: ApiMethod = async (relay, request) => {
   const refresh = {
     isExpired: request.flag('expired'),
     expiresAt: request.whole('expire_at', 0),
     info: request.json('info')
   }
-  return after(everywhere(relay, 'refresh', { target: target(request), refresh }), () => '{}')
+  await relay.refreshUser({ target: target(request), refresh })
+  return '{}'
 }
 
-/** For methods about a channel: unknown namespaces are 102, options that are off are 108. */
-const onChannel =
-  (
-    action: Action,
-    isOn: (kind: ResolvedChannel) => boolean,
-    run: (
-      relay: Relay,
-      channel: string,
-      request: ApiRequest,
-      work: ApiBudget,
-      kind: ResolvedChannel
-    ) => MaybePromise<string | ReplyError>
-  ): ApiMethod =>
-  (relay, request, work) => {
-    const channel = request.requiredText('channel')
-    const kind = resolveChannel(channel, relay.context.channelRules)
-    if (kind instanceof ReplyError) return kind
-    if (!isOn(kind)) return ERROR_NOT_AVAILABLE
-    relay.context.metrics.engineAction(action, kind.namespace)
-    return run(relay, channel, request, work, kind)
-  }
+const presence: ApiMethod = async (relay, request, work) => {
+  const channel = request.requiredText('channel')
+  if (work.isExhausted) return RESPONSE_TOO_LARGE
+  const present = await relay.presence(channel)
+  if (present instanceof ReplyError) return present
+  const texts = await joinInSlices(present, presenceEntryText, work.slices, work.left)
+  return work.fit(texts === null ? null : `{"presence":{${texts}}}`)
+}
 
-const presence = onChannel(
-  'presence',
-  ({ options }) => options.presence,
-  async (relay, channel, _request, work) => {
-    if (work.isExhausted) return RESPONSE_TOO_LARGE
-    const present = await relay.context.presence.read(channel)
-    const texts = await joinInSlices(present, presenceEntryText, work.slices, work.left)
-    return work.fit(texts === null ? null : `{"presence":{${texts}}}`)
-  }
-)
+const presenceStats: ApiMethod = async (relay, request) => {
+  const stats = await relay.presenceStats(request.requiredText('channel'))
+  return stats instanceof ReplyError ? stats : presenceStatsText(stats.clients, stats.users)
+}
 
-const presenceStats = onChannel(
-  'presence_stats',
-  ({ options }) => options.presence,
-  (relay, channel) =>
-    after(relay.context.presence.count(channel), ({ clients, users }) => presenceStatsText(clients, users))
-)
+const history: ApiMethod = async (relay, request, work) => {
+  const channel = request.requiredText('channel')
+  if (work.isExhausted) return RESPONSE_TOO_LARGE
+  const page = await relay.history({
+    channel,
+    limit: request.whole('limit', Number.MIN_SAFE_INTEGER),
+    since: request.position('since'),
+    reverse: request.flag('reverse')
+  })
+  if (page instanceof ReplyError) return page
+  // Checked before the text is built: it could exceed the maximum length of a string.
+  return historyLength(page.publications) > work.left ? work.refuse() : work.fit(historyText(page.publications, page))
+}
 
-const history = onChannel(
-  'history',
-  ({ options }) => hasHistory(options),
-  (relay, channel, request, work, { options }) => {
-    if (work.isExhausted) return RESPONSE_TOO_LARGE
-    const range = {
-      channel,
-      limit: request.whole('limit', Number.MIN_SAFE_INTEGER),
-      since: request.position('since'),
-      reverse: request.flag('reverse')
-    }
-    return after(readHistory(relay.context, range, options), (page) => {
-      if (page instanceof ReplyError) return page
-      // Before it is written: the text of one page may be longer than a text can be.
-      return historyLength(page.publications) > work.left
-        ? work.refuse()
-        : work.fit(historyText(page.publications, page))
-    })
-  }
-)
+const historyRemove: ApiMethod = async (relay, request) =>
+  (await relay.removeHistory(request.requiredText('channel'))) ?? '{}'
 
-const historyRemove = onChannel(
-  'history_remove',
-  ({ options }) => hasHistory(options),
-  (relay, channel) =>
-    after(relay.context.history.remove(channel), () => {
-      relay.context.activity.channels.get(channel)?.forgetKept()
-      return '{}'
-    })
-)
-
-/** Longer than any name that somebody would look for. */
+/** Longer than any reasonable channel pattern. */
 const MAX_PATTERN_LENGTH = 1024
 
-const channels: ApiMethod = async ({ context: { cluster } }, request, work) => {
+const channels: ApiMethod = async (relay, request, work) => {
   const pattern = request.text('pattern')
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw new InvalidField('pattern', `must not be longer than ${MAX_PATTERN_LENGTH} characters`)
   }
   if (work.isExhausted) return RESPONSE_TOO_LARGE
-  const counts = new Map<string, number>()
-  const add = ({ channels }: ChannelPage): Promise<void> =>
-    forEachInSlices(channels, ([name, clients]) => counts.set(name, (counts.get(name) ?? 0) + clients), work.slices)
-  for (const { node, answer } of await cluster.survey('channelPage', { pattern, after: 0 })) {
-    await add(answer)
-    for (let { next } = answer; next !== null; ) {
-      const page: ChannelPage | null = await cluster.surveyNode(node, 'channelPage', { pattern, after: next })
-      // The node is gone, and its clients with it.
-      if (page === null) break
-      await add(page)
-      next = page.next
-    }
-  }
   const texts = await joinInSlices(
-    counts,
+    await relay.channels(pattern, work.slices),
     ([name, clients]) => `${quote(name)}:{"num_clients":${clients}}`,
     work.slices,
     work.left
@@ -283,10 +207,10 @@ const channels: ApiMethod = async ({ context: { cluster } }, request, work) => {
   return work.fit(texts === null ? null : `{"channels":{${texts}}}`)
 }
 
-const info: ApiMethod = (relay, _request, work) =>
-  after(relay.context.cluster.survey('info', null), (answers) =>
-    work.fit(`{"nodes":[${answers.map(({ answer }) => JSON.stringify(answer)).join(',')}]}`)
-  )
+const info: ApiMethod = async (relay, _request, work) => {
+  const nodes = await relay.info()
+  return work.fit(`{"nodes":[${nodes.map((node) => JSON.stringify(node)).join(',')}]}`)
+}
 
 /** In the order of the numbers that old publishers use for them. */
 export const NUMBERED_METHODS = [

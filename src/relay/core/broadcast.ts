@@ -2,9 +2,9 @@ import type { NewPublication, Published } from './broker.js'
 import { EngineError } from './broker.js'
 import { type ResolvedChannel, resolveChannel } from './channels.js'
 import { ERROR_BAD_REQUEST, ERROR_INTERNAL, ReplyError } from './codes.js'
+import type { RelayContext } from './context.js'
 import type { ChannelOptions } from './options.js'
 import { cachedSchemaCheck, countPublished, publicationFault, publishToChannel } from './publish.js'
-import type { RelayContext } from './relay.js'
 import type { TimeSlice } from './time-slice.js'
 
 export const EMPTY_CHANNEL = new ReplyError(
@@ -12,7 +12,7 @@ export const EMPTY_CHANNEL = new ReplyError(
   `${ERROR_BAD_REQUEST.message}: channels must not have an empty name`
 )
 
-export type Outcome = Published | ReplyError
+export type PublishOutcome = Published | ReplyError
 
 /** A channel that the engine is to publish to. */
 interface Target {
@@ -32,9 +32,9 @@ export const broadcast = async (
   channels: readonly string[],
   publication: NewPublication,
   slice: TimeSlice
-): Promise<readonly Outcome[]> => {
+): Promise<readonly PublishOutcome[]> => {
   const findFault = cachedSchemaCheck(context, publication)
-  const outcomes: Outcome[] = []
+  const outcomes: PublishOutcome[] = []
   const targets: Target[] = []
   for (const [index, channel] of channels.entries()) {
     if (slice.isOverAfterStep) await slice.next()
@@ -52,14 +52,14 @@ const publishEach = async (
   context: RelayContext,
   targets: readonly Target[],
   publication: NewPublication,
-  outcomes: Outcome[],
+  outcomes: PublishOutcome[],
   slice: TimeSlice
 ): Promise<void> => {
   const pending: Promise<unknown>[] = []
   for (const { channel, kind, index } of targets) {
     if (slice.isOverAfterStep) await slice.next()
     const outcome = publishToChannel(context, kind, channel, publication, () => null)
-    const note = (known: Outcome): void => {
+    const note = (known: PublishOutcome): void => {
       outcomes[index] = known
     }
     if (outcome instanceof Promise) pending.push(settled(outcome, note))
@@ -70,7 +70,7 @@ const publishEach = async (
 }
 
 /** Settles with an unexpected error, and never rejects: nobody looks at it before all slices are done. */
-const settled = async (outcome: Promise<Outcome>, then: (outcome: Outcome) => void): Promise<unknown> => {
+const settled = async (outcome: Promise<PublishOutcome>, then: (outcome: PublishOutcome) => void): Promise<unknown> => {
   try {
     then(await outcome)
   } catch (error) {
@@ -84,7 +84,7 @@ const publishTogether = async (
   context: RelayContext,
   targets: readonly Target[],
   publication: NewPublication,
-  outcomes: Outcome[],
+  outcomes: PublishOutcome[],
   slice: TimeSlice
 ): Promise<void> => {
   for (const delta of [false, true]) {

@@ -1,118 +1,111 @@
-import type { Moment } from './clocks.js'
-import { hasExpired, NEVER } from './clocks.js'
-import type { Disconnect } from './codes.js'
+import { hasExpired, type Moment, NEVER } from './clocks.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
   DISCONNECT_INSUFFICIENT_STATE,
+  DISCONNECT_INTERNAL_ERROR,
   DISCONNECT_NO_PONG,
   DISCONNECT_NORMAL,
   DISCONNECT_SLOW,
   DISCONNECT_STALE,
   DISCONNECT_SUBSCRIPTION_EXPIRED,
-  INTERNAL_ERROR,
+  type Disconnect,
   UNSUBSCRIBE_EXPIRED,
   type Unsubscribe
 } from './codes.js'
+import type { RelayContext } from './context.js'
 import { count, type FrameType, type Traffic } from './metrics.js'
-import { Outbox, type Reader, type Transport } from './outbox.js'
+import { Outbox, type OutboxOwner } from './outbox.js'
 import { clientInfoText, disconnectPush, type Method, unsubscribePush } from './protocol.js'
-import type { RelayContext } from './relay.js'
-import type { Subscriber, Subscription } from './subscription.js'
-import { removeSubscription } from './subscription.js'
+import { removeSubscription, type Subscriber, type Subscription } from './subscription.js'
+import type { ClientTransport } from './transport.js'
 import { uncountConnection } from './user-connections.js'
 
-/** A sink with what only connections ask of it. */
-export interface ClientTransport extends Transport {
-  /** Whose connection it is, as the edge sees it. */
-  readonly address: string
-  /** Made once for all clients of the transport. */
-  readonly pingBytes: Buffer
-  /** The pings are the transport's own, and the protocol has none. */
-  readonly pingsItself: boolean
-  /** Its client cannot answer over it, and needs the name of a session to do so elsewhere. */
-  readonly isEmulated: boolean
-  /** Reads nothing more from the client until `resume`, where the transport can do that. */
-  pause(): void
-  resume(): void
-  /** Ends the transport, and says why where it can; what was written before still goes out. */
-  close(reason: Disconnect): void
-}
+/** `rejected`: the connect command failed, and nothing else is processed until the connection is closed as stale. */
+export type ClientState = 'new' | 'connecting' | 'live' | 'rejected' | 'closed'
 
-export type ClientState = 'new' | 'connecting' | 'live' | 'refused' | 'ended'
+/** Processes the frames of one client; implemented by the command queue. */
+export interface FrameHandler {
+  handle(frame: string): void
+}
 
 const NO_TIME = Number.POSITIVE_INFINITY
 
 /** Replies are joined up to this size. */
 const JOINED_REPLIES_BYTES = 64 * 1024
-/** What a reply has beside its publications: id, fields, the header of its frame. */
+/** Allowance for everything in a reply except publications: id, fields, frame header. */
 const REPLY_OVERHEAD_BYTES = 1024
 
-/** One client's life: who it is, where it listens, and when it must be looked at again. */
-export class Client implements Subscriber, Reader {
-  readonly relay: RelayContext
+/** One connected client: identity, subscriptions, replies, pings and expiry. */
+export class Client implements Subscriber, OutboxOwner {
+  readonly context: RelayContext
   readonly transport: ClientTransport
   readonly outbox: Outbox
   id = ''
   user = ''
-  /** JSON text of what its token says about it. */
+  /** The `info` claim of the token, as JSON text. */
   info: string | null = null
   name = ''
   version = ''
   state: ClientState = 'new'
-  /** When it came, in milliseconds since 1970. */
-  readonly since: number
+  /** Milliseconds since 1970. */
+  readonly connectedAt: number
   registryIndex = -1
-  /** Both null for a transport that the client can write to itself. */
+  /** Session id of an emulated transport, else null. */
   session: string | null = null
-  commands: { receive(message: string): void } | null = null
-  /** Where the reply to the present command is counted. */
-  answering: Traffic | null = null
-  /** When its token runs out. */
+  /** Metrics of the command that is being processed; its reply is counted there. */
+  replyTraffic: Traffic | null = null
+  /** Expiry of the connection token. */
   expiry: Moment = NEVER
-  /** When it must be looked at next, on the monotonic clock. */
+  /** Monotonic time of the next `wake` call. */
   wakeAt: number
-  /** The same on the wall clock, for expiries only. */
+  /** Wall-clock time of the next `wake` call; set for expiries only. */
   wakeAtWall = NO_TIME
-  /** It takes one of the connections that its user may have. */
+  /** Whether the connection counts towards `user_connection_limit`. */
   isUserCounted = false
-  /** Which channels its token put it on. */
+  /** The channels of the connection token, in comparable form. */
   tokenChannels: string | null = null
-  /** Called once, when the client has taken all that was written to it. */
+  /** Called once, when the network has accepted everything that was written. */
   onCaughtUp: (() => void) | null = null
 
+  readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
-  /** On the monotonic clock. */
   readonly #openedAt: number
   #pingAt = NO_TIME
-  /** As its client was told. */
+  /** The interval that was announced to the client; it does not change with the configuration. */
   #pingIntervalMs = 0
   #pongDueAt = NO_TIME
-  #replies: string[] | null = null
+  #heldReplies: string[] | null = null
   #heldBytes = 0
   #isReadingPaused = false
-  /** Of the outbox, when the last pong was asked for. */
-  #drainsAtPing = 0
+  /** Drain count of the outbox at the last ping. */
+  #drainCountAtPing = 0
 
-  constructor(context: RelayContext, transport: ClientTransport) {
-    const { clientOptions: client, nowMs, monotonicMs, clients } = context
-    this.relay = context
+  constructor(context: RelayContext, transport: ClientTransport, frameHandler: (client: Client) => FrameHandler) {
+    const { clientOptions, nowMs, monotonicMs, clients } = context
+    this.context = context
     this.transport = transport
-    this.outbox = new Outbox(transport, this, client.queueMaxBytes)
-    this.since = nowMs()
+    this.outbox = new Outbox(transport, this, clientOptions.queueMaxBytes)
+    this.connectedAt = nowMs()
     this.#openedAt = monotonicMs()
     this.wakeAt = this.#staleAt
+    this.#frames = frameHandler(this)
     clients.add(this)
   }
 
-  /** Applies options that the operator has changed. */
+  /** Processes a frame from the client: one command per line. Commands run in the order of their arrival. */
+  handleFrame(frame: string): void {
+    this.#frames.handle(frame)
+  }
+
+  /** Applies changed client options. */
   configure(): void {
-    this.outbox.maxBytes = this.relay.clientOptions.queueMaxBytes
+    this.outbox.maxBytes = this.context.clientOptions.queueMaxBytes
     if (this.state === 'live') this.scheduleWake()
     else this.wakeAt = this.#staleAt
   }
 
   get #staleAt(): number {
-    const { staleCloseDelayMs } = this.relay.clientOptions
+    const { staleCloseDelayMs } = this.context.clientOptions
     return staleCloseDelayMs > 0 ? this.#openedAt + staleCloseDelayMs : NO_TIME
   }
 
@@ -121,7 +114,26 @@ export class Client implements Subscriber, Reader {
   }
 
   get isClosed(): boolean {
-    return this.state === 'ended'
+    return this.state === 'closed'
+  }
+
+  /** Whether the network has not accepted everything that was written to the client. */
+  get isBehind(): boolean {
+    return this.outbox.isBehind
+  }
+
+  /** Whether publications are being merged for the client because it is behind. */
+  get hasBacklog(): boolean {
+    for (const { backlog } of this.subscriptions.values()) if (backlog !== null) return true
+    return false
+  }
+
+  /** Bytes that wait for the client, merged publications included. */
+  get waitingBytes(): number {
+    let bytes = this.outbox.unsentBytes
+    if (!this.isBehind) return bytes
+    for (const { backlog } of this.subscriptions.values()) bytes += backlog?.length ?? 0
+    return bytes
   }
 
   addSubscription(subscription: Subscription): void {
@@ -129,48 +141,47 @@ export class Client implements Subscriber, Reader {
     this.#subscriptions.set(subscription.channel.name, subscription)
   }
 
-  /** What `info` and `user` say, for pushes to others. */
-  describe(channelInfo: string | null): string {
+  /** JSON text of the `ClientInfo` object that other clients receive. */
+  infoText(channelInfo: string | null): string {
     return clientInfoText(this.user, this.id, this.info, channelInfo)
   }
 
-  /** Replies to the commands of one frame leave in one frame. */
+  /** Collects replies until `sendReplies`, so that the commands of one frame are answered in one frame. */
   holdReplies(): void {
-    this.#replies = []
+    this.#heldReplies = []
   }
 
   sendReplies(): void {
-    const replies = this.#replies
-    this.#replies = null
+    const replies = this.#heldReplies
+    this.#heldReplies = null
     this.#heldBytes = 0
     if (replies !== null && replies.length > 0) this.#write(replies.join('\n'))
   }
 
-  /** Sends what is held now, and goes on holding. */
+  /** Sends the held replies and continues to hold later ones. */
   flushReplies(): void {
-    if (this.#replies === null || this.#replies.length === 0) return
+    if (this.#heldReplies === null || this.#heldReplies.length === 0) return
     this.sendReplies()
     this.holdReplies()
   }
 
   reply(text: string): void {
-    if (this.answering !== null) count(this.answering, text.length)
-    if (this.#replies === null) {
+    if (this.replyTraffic !== null) count(this.replyTraffic, text.length)
+    if (this.#heldReplies === null) {
       this.#write(text)
       return
     }
     const bytes = Buffer.byteLength(text)
     if (this.#heldBytes + bytes > Math.min(JOINED_REPLIES_BYTES, this.outbox.maxBytes)) this.flushReplies()
-    this.#replies.push(text)
+    this.#heldReplies.push(text)
     this.#heldBytes += bytes
   }
 
-  /** How large the next reply may be, so that what waits for the client stays within `queue_max_size`. */
+  /** Maximum size of the next reply, so that the client stays within `queue_max_size`. */
   get replyBytesLeft(): number {
     return Math.max(0, this.outbox.maxBytes - this.outbox.unsentBytes - this.#heldBytes - REPLY_OVERHEAD_BYTES)
   }
 
-  /** Stops reading from the client, until the commands that wait have been run. */
   pauseReading(): void {
     if (this.#isReadingPaused) return
     this.#isReadingPaused = true
@@ -183,7 +194,7 @@ export class Client implements Subscriber, Reader {
     this.transport.resume()
   }
 
-  /** Runs something for this connection. An unexpected error ends this connection and nothing else. */
+  /** Runs work on behalf of this client. An unexpected error closes this client only. */
   contain(work: () => void): void {
     try {
       work()
@@ -192,64 +203,64 @@ export class Client implements Subscriber, Reader {
     }
   }
 
-  /** An error that nobody expected: it is logged and counted, and the client may come back. Never throws. */
+  /** Logs and counts an unexpected error, and closes the client, which may reconnect. Never throws. */
   fail(error: unknown, method: Method | null = null): void {
-    const { log, metrics } = this.relay
+    const { log, metrics } = this.context
     metrics.unexpectedError('connection')
     log.error({ err: error, client: this.id, method }, 'internal error in a connection')
-    this.close(INTERNAL_ERROR)
+    this.close(DISCONNECT_INTERNAL_ERROR)
   }
 
-  /** Behind the replies that are held: a client must not hear of a channel before it is told that it is on it. */
+  /** Sends a push after the held replies: a client must not receive a push for a channel before its subscribe reply. */
   push(text: string, frameType: FrameType, namespace: string): void {
-    count(this.relay.metrics.sent(this.transport.name, frameType, namespace), text.length)
+    count(this.context.metrics.sent(this.transport.name, frameType, namespace), text.length)
     this.flushReplies()
     this.#write(text)
   }
 
-  /** What other clients and this one were to get before now is on its way. */
-  settle(): void {
+  /** Sends everything that is still queued in this turn, for this client and for the subscribers of all channels. */
+  flushPending(): void {
     this.flushReplies()
-    this.relay.hub.flush()
+    this.context.hub.flush()
   }
 
   goLive(): void {
-    const { clientOptions: client, monotonicMs, random } = this.relay
+    const { clientOptions, monotonicMs, random } = this.context
     this.state = 'live'
-    this.#pingIntervalMs = client.pingIntervalMs
-    if (client.pingIntervalMs > 0) {
-      // Spread, because all clients of a relay that has just started connect at once.
-      this.#pingAt = monotonicMs() + client.pingIntervalMs * (0.5 + random() / 2)
+    this.#pingIntervalMs = clientOptions.pingIntervalMs
+    if (clientOptions.pingIntervalMs > 0) {
+      // Spread over half an interval, because after a restart all clients connect at once.
+      this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
     }
     this.scheduleWake()
   }
 
   scheduleWake(): void {
-    const { clientOptions: client } = this.relay
-    let at = Math.min(this.#pingAt, this.#pongDueAt, this.expiry.monotonicMs + client.expiredCloseDelayMs)
-    let atWall = this.expiry.wallMs + client.expiredCloseDelayMs
+    const { clientOptions } = this.context
+    let at = Math.min(this.#pingAt, this.#pongDueAt, this.expiry.monotonicMs + clientOptions.expiredCloseDelayMs)
+    let atWall = this.expiry.wallMs + clientOptions.expiredCloseDelayMs
     for (const { expiry } of this.subscriptions.values()) {
       if (expiry === NEVER) continue
-      at = Math.min(at, expiry.monotonicMs + client.expiredSubCloseDelayMs)
-      atWall = Math.min(atWall, expiry.wallMs + client.expiredSubCloseDelayMs)
+      at = Math.min(at, expiry.monotonicMs + clientOptions.expiredSubCloseDelayMs)
+      atWall = Math.min(atWall, expiry.wallMs + clientOptions.expiredSubCloseDelayMs)
     }
     this.wakeAt = at
     this.wakeAtWall = atWall
   }
 
-  /** False where nobody had pinged. */
+  /** Processes a pong. Returns false if no ping was sent. */
   pong(): boolean {
     if (this.#pongDueAt === NO_TIME) return false
-    const { clientOptions: client, monotonicMs, metrics } = this.relay
-    metrics.pongReceived(this.transport.name, (monotonicMs() - this.#pongDueAt + client.pongTimeoutMs) / 1000)
+    const { clientOptions, monotonicMs, metrics } = this.context
+    metrics.pongReceived(this.transport.name, (monotonicMs() - this.#pongDueAt + clientOptions.pongTimeoutMs) / 1000)
     this.#pongDueAt = NO_TIME
     this.scheduleWake()
     return true
   }
 
-  /** Called when `wakeAt` or `wakeAtWall` has come. */
+  /** Checks pings and expiries. Called when `wakeAt` or `wakeAtWall` is reached. */
   wake(now: Moment): void {
-    const { clientOptions: client } = this.relay
+    const { clientOptions } = this.context
     if (this.state !== 'live') {
       this.close(DISCONNECT_STALE)
       return
@@ -258,7 +269,7 @@ export class Client implements Subscriber, Reader {
       this.close(DISCONNECT_NO_PONG)
       return
     }
-    if (hasExpired(this.expiry, client.expiredCloseDelayMs, now)) {
+    if (hasExpired(this.expiry, clientOptions.expiredCloseDelayMs, now)) {
       this.close(DISCONNECT_CONNECTION_EXPIRED)
       return
     }
@@ -269,33 +280,33 @@ export class Client implements Subscriber, Reader {
   }
 
   caughtUp(): void {
-    // Commands first: what waits, merged, would otherwise keep those of a client on a slow network waiting for ever.
+    // Commands first: with a slow network, merged publications could otherwise delay them for ever.
     const resume = this.onCaughtUp
     this.onCaughtUp = null
     resume?.()
     for (const subscription of this.subscriptions.values()) {
       if (subscription.backlog === null) continue
-      // The network may be full again after the first of them; the rest then waits for the next time.
-      if (this.outbox.isBehind) return
+      // The network may be full again after the first backlog; the others wait for the next drain.
+      if (this.isBehind) return
       for (const bytes of subscription.group?.takeBacklog(subscription) ?? []) this.outbox.send(bytes)
     }
   }
 
   tooSlow(): void {
-    this.relay.atEndOfTurn(() => this.close(DISCONNECT_SLOW))
+    this.context.atEndOfTurn(() => this.close(DISCONNECT_SLOW))
   }
 
   sendFailed(error: unknown, isReported: boolean): void {
-    this.relay.atEndOfTurn(() => (isReported ? this.close(INTERNAL_ERROR) : this.fail(error)))
+    this.context.atEndOfTurn(() => (isReported ? this.close(DISCONNECT_INTERNAL_ERROR) : this.fail(error)))
   }
 
-  /** Takes the subscription away and tells the client, who may come back at once. */
-  loseSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void {
-    const { metrics } = this.relay
+  /** Ends a subscription on the server side and notifies the client, which may resubscribe. */
+  endSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void {
+    const { metrics } = this.context
     const endsConnection = subscription.isServerSide && unsubscribe.code >= 2500
-    // The client would take a reply that comes after the push for a new subscription, and wait for publications in vain.
-    if (subscription.early !== null && !endsConnection) {
-      subscription.endsAfterReply = unsubscribe
+    // A client would take a subscribe reply that follows the push for a new subscription, and wait for publications in vain.
+    if (subscription.buffered !== null && !endsConnection) {
+      subscription.pendingUnsubscribe = unsubscribe
       return
     }
     metrics.serverUnsubscribed(subscription.channel.namespace, unsubscribe.code)
@@ -315,28 +326,28 @@ export class Client implements Subscriber, Reader {
     removeSubscription(this, subscription)
   }
 
-  /** Its connect failed: it is not spoken to any more, and closed as one that never said who it is. */
-  refuse(): void {
+  /** After a failed connect command. Later frames are ignored until the connection is closed as stale. */
+  reject(): void {
     if (this.isClosed) return
-    this.state = 'refused'
+    this.state = 'rejected'
     for (const subscription of [...this.subscriptions.values()]) this.removeSubscription(subscription)
   }
 
-  /** The other side is gone. */
+  /** The transport was closed by the other side. */
   connectionLost(): void {
     this.close(DISCONNECT_NORMAL)
   }
 
-  /** Never throws: each step is made whatever became of the one before. */
+  /** Never throws: an error in one step does not prevent the following steps. */
   close(reason: Disconnect): void {
     if (this.isClosed) return
-    const { relay: context } = this
+    const { context } = this
     const wasLive = this.state === 'live'
     if (reason !== DISCONNECT_NORMAL && reason !== DISCONNECT_SLOW) this.#attempt(() => this.#sendAll())
-    this.state = 'ended'
-    this.outbox.shut()
-    // The socket first: what follows may take time, and the client is already on its way back.
-    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#close(reason))
+    this.state = 'closed'
+    this.outbox.close()
+    // The socket first: the following steps may take time, and the client should reconnect soon.
+    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#closeTransport(reason))
     context.clients.remove(this)
     uncountConnection(this)
     if (this.session !== null) context.sessions.delete(this.session)
@@ -346,15 +357,15 @@ export class Client implements Subscriber, Reader {
     if (wasLive) context.metrics.clientClosed(this.transport.name, this.name, this.version)
   }
 
-  /** All that the client is to get before it is closed. */
+  /** Sends everything that the client must receive before it is closed. */
   #sendAll(): void {
-    this.settle()
+    this.flushPending()
     this.sendReplies()
     this.outbox.flush()
   }
 
-  #close(reason: Disconnect): void {
-    const { metrics } = this.relay
+  #closeTransport(reason: Disconnect): void {
+    const { metrics } = this.context
     const { name: transport, isEmulated } = this.transport
     metrics.disconnected(transport, reason.code)
     if (isEmulated) count(metrics.sent(transport, 'push_disconnect', ''), disconnectPush(reason).length)
@@ -365,44 +376,45 @@ export class Client implements Subscriber, Reader {
     try {
       step()
     } catch (error) {
-      this.relay.metrics.unexpectedError('connection')
-      this.relay.log.error({ err: error, client: this.id }, 'internal error while closing a connection')
+      this.context.metrics.unexpectedError('connection')
+      this.context.log.error({ err: error, client: this.id }, 'internal error while closing a connection')
     }
   }
 
   /**
-   * A pong may be among what has not been read from the client yet. It is not waited for without end: a client that takes
-   * nothing of what was written to it is not there any more.
+   * Extends the pong timeout while reading is paused, because the pong may be among the unread frames. A client that also
+   * accepts nothing from the network is not given more time.
    */
   #mayPongLater(nowMs: number): boolean {
-    const { isBehind, drains } = this.outbox
-    const isTaking = !isBehind || drains !== this.#drainsAtPing
-    this.#drainsAtPing = drains
-    this.#pongDueAt = nowMs + this.relay.clientOptions.pongTimeoutMs
-    return this.#isReadingPaused && isTaking
+    const { isBehind, drainCount } = this.outbox
+    const isReading = !isBehind || drainCount !== this.#drainCountAtPing
+    this.#drainCountAtPing = drainCount
+    this.#pongDueAt = nowMs + this.context.clientOptions.pongTimeoutMs
+    return this.#isReadingPaused && isReading
   }
 
   #ping(nowMs: number): void {
-    const { clientOptions: client, metrics } = this.relay
+    const { clientOptions, metrics } = this.context
     this.#pingAt = nowMs + this.#pingIntervalMs
-    // A timeout that was made longer than this client's interval must not start anew with every ping.
-    if (client.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME) this.#pongDueAt = nowMs + client.pongTimeoutMs
-    this.#drainsAtPing = this.outbox.drains
+    // A pending timeout is kept: it may be longer than the interval, and would otherwise restart with every ping.
+    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME)
+      this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
+    this.#drainCountAtPing = this.outbox.drainCount
     const { pingBytes, name: transport } = this.transport
     count(metrics.sent(transport, 'server_ping', ''), pingBytes.length)
     this.outbox.send(pingBytes)
   }
 
   #endExpiredSubscriptions(now: Moment): void {
-    const grace = this.relay.clientOptions.expiredSubCloseDelayMs
+    const graceMs = this.context.clientOptions.expiredSubCloseDelayMs
     for (const subscription of [...this.subscriptions.values()]) {
-      if (hasExpired(subscription.expiry, grace, now)) this.loseSubscription(subscription, UNSUBSCRIBE_EXPIRED)
+      if (hasExpired(subscription.expiry, graceMs, now)) this.endSubscription(subscription, UNSUBSCRIBE_EXPIRED)
       if (this.isClosed) return
     }
   }
 
   #write(text: string): void {
-    this.outbox.send(this.transport.framing(text))
+    this.outbox.send(this.transport.framing.frame(text))
   }
 }
 

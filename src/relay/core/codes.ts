@@ -40,7 +40,7 @@ export class Disconnect {
 /** Never sent: the other side went away by itself. */
 export const DISCONNECT_NORMAL = new Disconnect(3000, 'connection closed')
 export const DISCONNECT_SHUTDOWN = new Disconnect(3001, 'shutdown')
-export const INTERNAL_ERROR = new Disconnect(3004, 'internal server error')
+export const DISCONNECT_INTERNAL_ERROR = new Disconnect(3004, 'internal server error')
 export const DISCONNECT_CONNECTION_EXPIRED = new Disconnect(3005, 'connection expired')
 export const DISCONNECT_SUBSCRIPTION_EXPIRED = new Disconnect(3006, 'subscription expired')
 export const DISCONNECT_SLOW = new Disconnect(3008, 'slow')

@@ -45,7 +45,7 @@ import { refreshSubscription, subscribe, unsubscribe } from './subscribe.js'
 
 // What a client may ask about a channel, or say on it.
 
-const kindOf = ({ relay: context }: Client, channel: string): ResolvedChannel | ReplyError => {
+const kindOf = ({ context }: Client, channel: string): ResolvedChannel | ReplyError => {
   const { channelRules: channels } = context
   const kind = resolveChannel(channel, channels)
   if (kind instanceof ReplyError) return kind
@@ -54,7 +54,7 @@ const kindOf = ({ relay: context }: Client, channel: string): ResolvedChannel | 
 
 const callerOn = (client: Client, channel: string): Caller => ({
   user: client.user,
-  insecure: client.relay.clientOptions.insecure,
+  insecure: client.context.clientOptions.insecure,
   isSubscribed: client.subscriptions.has(channel)
 })
 
@@ -68,10 +68,10 @@ export const publish = (client: Client, request: unknown, id: number, text: stri
   if (data === null) return ERROR_BAD_REQUEST
   if (!mayPublish(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
 
-  const published = publishToChannel(client.relay, kind, channel, {
+  const published = publishToChannel(client.context, kind, channel, {
     ...PLAIN_PUBLICATION,
     data: onOneLine(data),
-    info: client.describe(client.subscriptions.get(channel)?.info ?? null)
+    info: client.infoText(client.subscriptions.get(channel)?.info ?? null)
   })
   return after(published, (outcome) => {
     if (outcome instanceof ReplyError) return outcome
@@ -85,7 +85,7 @@ const mayAskPresence = (client: Client, channel: string, action: 'presence' | 'p
   if (kind instanceof ReplyError) return kind
   if (!kind.options.presence) return ERROR_NOT_AVAILABLE
   if (!maySeePresence(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
-  client.relay.metrics.engineAction(action, kind.namespace)
+  client.context.metrics.engineAction(action, kind.namespace)
   return null
 }
 
@@ -94,7 +94,7 @@ export const presence = (client: Client, request: unknown, id: number): MaybePro
   if (channel === null) return DISCONNECT_MALFORMED
   const refusal = mayAskPresence(client, channel, 'presence')
   if (refusal !== null) return refusal
-  return after(client.relay.presence.read(channel), (present) => {
+  return after(client.context.presence.read(channel), (present) => {
     const text = boundedPresenceText(present, client.replyBytesLeft)
     if (text === null) return ERROR_LIMIT_EXCEEDED
     client.reply(replyText(id, 'presence', text))
@@ -107,7 +107,7 @@ export const presenceStats = (client: Client, request: unknown, id: number): May
   if (channel === null) return DISCONNECT_MALFORMED
   const refusal = mayAskPresence(client, channel, 'presence_stats')
   if (refusal !== null) return refusal
-  return after(client.relay.presence.count(channel), ({ clients, users }) => {
+  return after(client.context.presence.count(channel), ({ clients, users }) => {
     client.reply(replyText(id, 'presence_stats', presenceStatsText(clients, users)))
     return null
   })
@@ -121,10 +121,10 @@ export const history = (client: Client, request: unknown, id: number): MaybeProm
   if (kind instanceof ReplyError) return kind
   if (!hasHistory(kind.options)) return ERROR_NOT_AVAILABLE
   if (!maySeeHistory(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
-  client.relay.metrics.engineAction('history', kind.namespace)
-  const most = client.relay.clientOptions.historyMaxPublicationLimit
+  client.context.metrics.engineAction('history', kind.namespace)
+  const most = client.context.clientOptions.historyMaxPublicationLimit
   const limit = most > 0 && (parsed.limit < 0 || parsed.limit > most) ? most : parsed.limit
-  return after(readHistory(client.relay, { ...parsed, limit }, kind.options), (page) => {
+  return after(readHistory(client.context, { ...parsed, limit }, kind.options), (page) => {
     if (page instanceof ReplyError) return page
     const text = boundedHistoryText(page.publications, page, client.replyBytesLeft)
     if (text === null) return ERROR_LIMIT_EXCEEDED
@@ -182,7 +182,7 @@ interface Asked {
  * the client.
  */
 export class CommandQueue {
-  readonly connection: Client
+  readonly #client: Client
   /** Commands of the message that is being worked on, and the next of them. */
   #lines: readonly string[] = NO_LINES
   #next = 0
@@ -197,19 +197,19 @@ export class CommandQueue {
   #commandsInSecond = 0
 
   constructor(client: Client) {
-    this.connection = client
+    this.#client = client
   }
 
   /** A message as it came: one command per line. */
-  receive(message: string): void {
-    const { connection } = this
+  handle(message: string): void {
+    const connection = this.#client
     if (connection.isClosed) return
     try {
       // A pong shows that the client is there, whatever else waits.
       if (message === PING) this.#runLine(message)
       else if (this.#isWaiting) this.#enqueue(message)
       else if (this.#open(message)) {
-        const now = connection.relay.monotonicMs()
+        const now = connection.context.monotonicMs()
         if (now - this.#lastEndedAt > SLICE_GAP_MS) this.#sliceStartedAt = now
         this.#work()
       }
@@ -224,12 +224,12 @@ export class CommandQueue {
     if (lines[lines.length - 1] === '') lines.pop()
     this.#lines = lines
     this.#next = 0
-    if (lines.length === 0) this.connection.close(DISCONNECT_MALFORMED)
+    if (lines.length === 0) this.#client.close(DISCONNECT_MALFORMED)
     return lines.length > 0
   }
 
   #enqueue(message: string): void {
-    const { connection } = this
+    const connection = this.#client
     this.#queue ??= []
     this.#queue.push(message)
     this.#queuedLength += message.length
@@ -251,19 +251,19 @@ export class CommandQueue {
     this.#queuedLength -= message.length
     if (this.#queue?.length === 0) {
       this.#queue = null
-      this.connection.resumeReading()
+      this.#client.resumeReading()
     }
     return this.#open(message)
   }
 
   /** Runs what has come until all of it is done, or something has to be waited for. */
   #work(): void {
-    const { connection } = this
+    const connection = this.#client
     connection.holdReplies()
     while (this.#next < this.#lines.length || this.#openNext()) {
-      if (connection.relay.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
+      if (connection.context.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
         this.#isWaiting = true
-        connection.relay.interrupted.push(this.#resume)
+        connection.context.interrupted.push(this.#resume)
         break
       }
       const running = this.#runLine(this.#lines[this.#next] as string)
@@ -275,14 +275,14 @@ export class CommandQueue {
       }
       this.#next += 1
       // What came along with a connect that failed is not answered.
-      if (connection.state === 'refused') this.#next = this.#lines.length
+      if (connection.state === 'rejected') this.#next = this.#lines.length
       if (running instanceof Promise) {
         this.#isWaiting = true
         void this.#resumeAfter(running)
         break
       }
     }
-    this.#lastEndedAt = connection.relay.monotonicMs()
+    this.#lastEndedAt = connection.context.monotonicMs()
     connection.sendReplies()
   }
 
@@ -290,18 +290,18 @@ export class CommandQueue {
     try {
       await running
     } catch (error) {
-      this.connection.fail(error)
+      this.#client.fail(error)
     }
     this.#resume()
   }
 
   readonly #resume = (): void => {
-    const { connection } = this
+    const connection = this.#client
     this.#isWaiting = false
     if (connection.isClosed) return
     try {
-      if (connection.state === 'refused') this.#next = this.#lines.length
-      this.#sliceStartedAt = connection.relay.monotonicMs()
+      if (connection.state === 'rejected') this.#next = this.#lines.length
+      this.#sliceStartedAt = connection.context.monotonicMs()
       this.#work()
     } catch (error) {
       connection.fail(error)
@@ -309,8 +309,8 @@ export class CommandQueue {
   }
 
   #runLine(line: string): MaybePromise<void> | typeof CLIENT_IS_BEHIND {
-    const { connection } = this
-    const { transport, relay: context } = connection
+    const connection = this.#client
+    const { transport, context } = connection
     const { metrics, monotonicMs } = context
     const command = parse(line)
     if (command === null) {
@@ -340,13 +340,13 @@ export class CommandQueue {
     const request = command[method]
     const namespace = isObject(request) ? knownNamespace(request.channel, context.channelRules) : ''
     metrics.command(method, namespace, line.length, transport.name)
-    connection.answering = metrics.sent(transport.name, method, namespace)
+    connection.replyTraffic = metrics.sent(transport.name, method, namespace)
     return this.#run({ method, id, namespace, startedAt: monotonicMs() }, request, line)
   }
 
   /** Whether the client has taken what was written to it before, so that a large reply does not wait behind it. */
   #hasRoom(method: Method, request: unknown): boolean {
-    const { connection } = this
+    const connection = this.#client
     // Replies to the subscriptions of a client that has just connected leave together; a recovery has all the room.
     const isSmall = method === 'subscribe' && !(isObject(request) && request.recover === true)
     if (!isSmall) connection.flushReplies()
@@ -355,7 +355,7 @@ export class CommandQueue {
 
   #run(asked: Asked, request: unknown, line: string): MaybePromise<void> {
     try {
-      const outcome = COMMANDS[asked.method](this.connection, request, asked.id, line)
+      const outcome = COMMANDS[asked.method](this.#client, request, asked.id, line)
       if (outcome instanceof Promise) return this.#finish(asked, outcome)
       this.#conclude(asked, outcome)
     } catch (error) {
@@ -376,24 +376,24 @@ export class CommandQueue {
   /** An engine that is away is an error that the client may try again after. All else costs the client its connection. */
   #failure({ method }: Asked, error: unknown): Outcome {
     if (error instanceof EngineError) return ERROR_INTERNAL
-    this.connection.fail(error, method)
+    this.#client.fail(error, method)
     return null
   }
 
   #conclude({ method, id, namespace, startedAt }: Asked, outcome: Outcome): void {
-    const { connection } = this
-    const { metrics, monotonicMs } = connection.relay
+    const connection = this.#client
+    const { metrics, monotonicMs } = connection.context
     if (outcome instanceof Disconnect) connection.close(outcome)
     else if (outcome !== null && !connection.isClosed) {
       metrics.replyError(method, namespace, outcome.code)
       connection.reply(errorReplyText(id, outcome))
-      if (method === 'connect') connection.refuse()
+      if (method === 'connect') connection.reject()
     }
     metrics.replied(method, namespace, (monotonicMs() - startedAt) / 1000)
   }
 
   #isWithinRate(): boolean {
-    const { clientOptions: client, monotonicMs } = this.connection.relay
+    const { clientOptions: client, monotonicMs } = this.#client.context
     if (client.commandsPerSecond <= 0) return true
     const second = Math.floor(monotonicMs() / 1000)
     if (second !== this.#second) {

@@ -11,18 +11,18 @@ import {
 } from './json.js'
 import type { Subscription } from './subscription.js'
 
-/** Where the list of a publication is, and the key of its entries. */
+/** A parsed `conflate` option: the list inside a publication and the key of its entries. */
 export interface ConflatePath {
-  /** Names from the outermost object to the list; none where the publication itself is the list. */
+  /** Member names from the outermost object to the list; empty if the publication itself is the list. */
   readonly list: readonly string[]
-  /** Names from an entry to its key. */
+  /** Member names from an entry to its key. */
   readonly key: readonly string[]
 }
 
 const NAME = '[A-Za-z_$][\\w$-]*'
 const SHAPE = new RegExp(`^((?:${NAME}(?:\\.${NAME})*)?)\\[\\]\\.(${NAME}(?:\\.${NAME})*)$`)
 
-/** Of a text such as `data[].transmitterId`, `[].id` or `a.b[].c.d`; null where it is none. */
+/** Parses a path such as `data[].transmitterId`, `[].id` or `a.b[].c.d`; null if it is invalid. */
 export const parseConflatePath = (text: string): ConflatePath | null => {
   const [, list, key] = SHAPE.exec(text) ?? []
   if (list === undefined || key === undefined) return null
@@ -30,58 +30,59 @@ export const parseConflatePath = (text: string): ConflatePath | null => {
 }
 
 /**
- * Merges publications that hold a list of keyed entries: the newest entry of every key, and everything else of the newest
- * publication. Entries are cut out of the text and put together again as they are, never parsed and written anew: that
- * keeps their spelling, and a batch costs the same however much has been merged already. 600 batches of 2.5 KB on a floor
- * with 500 transmitters take 30 ms; parsing and writing what is merged each time takes 380 ms.
+ * Merges publications that contain a list of keyed entries. The result has the newest entry of each key and, apart from the
+ * list, the content of the newest publication. Entries are copied as text and never parsed, so their spelling is preserved
+ * and the cost of a batch does not grow with what was merged before. 600 batches of 2.5 KB with 500 keys take 30 ms;
+ * parsing and serialising the merged result each time takes 380 ms.
  */
 export interface Conflator {
-  begin(): Conflation
+  start(): Conflation
 }
 
-/** For a path such as `data[].transmitterId`; throws where it is none. */
+/** Throws a `TypeError` for an invalid path. */
 export const conflator = (path: string): Conflator => {
   const parsed = parseConflatePath(path)
   if (parsed === null) throw new TypeError(`not a path to a list and the key of its entries: ${path}`)
-  return { begin: () => new Conflation(parsed) }
+  return { start: () => new Conflation(parsed) }
 }
 
-/** Publications of one channel on their way to becoming one. */
+/** Publications of one channel that are being merged into one. */
 export class Conflation {
   readonly #path: ConflatePath
-  /** Text of the newest entry by key; those not heard of for the longest time first, the newest batch last, in its order. */
-  #entries = new Map<string, string>()
-  #before = ''
-  #behind = ''
+  /** Text of the newest entry by key, least recently updated first. */
+  readonly #entries = new Map<string, string>()
+  /** Text of the newest publication before and after the entries. */
+  #prefix = ''
+  #suffix = ''
   #entriesLength = 0
 
   constructor(path: ConflatePath) {
     this.#path = path
   }
 
-  /** False, and nothing changed, where the text has not the shape. */
+  /** Merges a publication. Returns false and changes nothing if it does not have the configured shape. */
   add(text: string): boolean {
     const json = Buffer.from(text)
-    const shape = shapeOf(json, this.#path)
-    if (shape === null) return false
-    this.#take(json, shape)
+    const list = findEntries(json, this.#path)
+    if (list === null) return false
+    this.#merge(json, list)
     return true
   }
 
-  /** Of what `toJson` would give. */
+  /** Length of the text that `toJson` would return. */
   get length(): number {
-    return this.#before.length + this.#entriesLength + Math.max(0, this.#entries.size - 1) + this.#behind.length
+    return this.#prefix.length + this.#entriesLength + Math.max(0, this.#entries.size - 1) + this.#suffix.length
   }
 
   toJson(): string {
-    return `${this.#before}${[...this.#entries.values()].join(',')}${this.#behind}`
+    return `${this.#prefix}${[...this.#entries.values()].join(',')}${this.#suffix}`
   }
 
-  #take(json: Buffer, { listStart, listEnd, keys, places }: Shape): void {
-    this.#before = sliceText(json, 0, listStart + 1)
-    this.#behind = sliceText(json, listEnd - 1, json.length)
-    for (const [index, key] of keys.entries()) {
-      const entry = sliceText(json, places[2 * index] as number, places[2 * index + 1] as number)
+  #merge(json: Buffer, { start, end, entries }: EntryList): void {
+    this.#prefix = sliceText(json, 0, start + 1)
+    this.#suffix = sliceText(json, end - 1, json.length)
+    for (const { key, start, end } of entries) {
+      const entry = sliceText(json, start, end)
       const older = this.#entries.get(key)
       if (older !== undefined) {
         this.#entriesLength -= older.length
@@ -93,74 +94,80 @@ export class Conflation {
   }
 }
 
-interface Shape {
-  readonly listStart: number
-  readonly listEnd: number
-  readonly keys: readonly string[]
-  /** Begin and end of each entry. */
-  readonly places: readonly number[]
+interface EntryList {
+  readonly start: number
+  readonly end: number
+  readonly entries: readonly Entry[]
 }
 
-/** Where list and entries are; null where there is no such list, or an entry without a key. */
-const shapeOf = (json: Buffer, { list, key }: ConflatePath): Shape | null => {
-  const listStart = follow(json, skipWhitespace(json, 0), list)
-  if (listStart === -1 || !isListAt(json, listStart)) return null
-  const keys: string[] = []
-  const places: number[] = []
-  const listEnd = forEachElement(json, listStart, (start, end) => {
-    const text = keyAt(json, follow(json, start, key))
-    if (text === null) return false
-    keys.push(text)
-    places.push(start, end)
+interface Entry {
+  readonly key: string
+  readonly start: number
+  readonly end: number
+}
+
+/** Locates the list and its entries; null if there is no such list or an entry has no key. */
+const findEntries = (json: Buffer, { list, key: keyPath }: ConflatePath): EntryList | null => {
+  const start = findPath(json, skipWhitespace(json, 0), list)
+  if (start === -1 || !isListAt(json, start)) return null
+  const entries: Entry[] = []
+  const end = forEachElement(json, start, (entryStart, entryEnd) => {
+    const key = keyAt(json, findPath(json, entryStart, keyPath))
+    if (key === null) return false
+    entries.push({ key, start: entryStart, end: entryEnd })
     return true
   })
-  return listEnd === -1 ? null : { listStart, listEnd, keys, places }
+  return end === -1 ? null : { start, end, entries }
 }
 
-const follow = (json: Buffer, start: number, names: readonly string[]): number => {
-  let place = start
+/** Index of the value that the member names lead to; -1 if there is none. */
+const findPath = (json: Buffer, start: number, names: readonly string[]): number => {
+  let index = start
   for (const name of names) {
-    if (!isObjectAt(json, place)) return -1
-    const member = findMember(json, place, name)
+    if (!isObjectAt(json, index)) return -1
+    const member = findMember(json, index, name)
     if (member === null) return -1
-    place = member.start
+    index = member.start
   }
-  return place
+  return index
 }
 
-/** Longer numbers may be different ones that JavaScript takes for the same. */
+/** JavaScript may read two different longer numbers as the same value. */
 const MAX_NUMBER_LENGTH = 15
 
-/** A string or a number, the same text for the same value; null for all else. */
-const keyAt = (json: Buffer, place: number): string | null => {
-  if (place === -1) return null
-  const raw = sliceText(json, place, skipValue(json, place))
-  if (raw.startsWith('"')) return raw.includes('\\') ? quoted(parseString(raw)) : raw
+/** A string or number in normalised form, so that equal values have equal text; null for everything else. */
+const keyAt = (json: Buffer, index: number): string | null => {
+  if (index === -1) return null
+  const raw = sliceText(json, index, skipValue(json, index))
+  if (raw.startsWith('"')) {
+    if (!raw.includes('\\')) return raw
+    const text = parseString(raw)
+    return text === null ? null : JSON.stringify(text)
+  }
   if (!/^[-\d]/.test(raw)) return null
   return raw.length > MAX_NUMBER_LENGTH ? raw : String(Number(raw))
 }
 
-const quoted = (text: string | null): string | null => (text === null ? null : JSON.stringify(text))
-
-/** Publications that became one, or one that has not the shape to be merged. */
-interface Part {
+/** Merged publications, or a single one that does not have the shape to be merged. */
+interface Segment {
   readonly conflation: Conflation | null
   newest: Publication
-  /** How many publications there were up to the newest. */
+  /** Number of publications in the backlog up to and including the newest. */
   end: number
 }
 
 /**
- * What readers who fell behind in the same turn wait for: the publications of one channel, merged so that they hold the
- * newest entry of every key. Shared by all of them, so that ten slow readers cost what one costs.
+ * The merged publications of one channel for clients that are behind. It is shared by all clients that fell behind in the
+ * same turn, so ten slow clients cost as much as one.
  */
 export class Backlog {
   readonly #conflator: Conflator
-  readonly #parts: Part[] = []
+  readonly #segments: Segment[] = []
+  /** Total length of all segments except the last. */
   #lengthBefore = 0
-  /** How many publications it stands for. */
+  /** Number of publications that were added. */
   size = 0
-  /** How many wait for it. */
+  /** Number of subscriptions that use it. */
   readers = 0
 
   constructor(conflator: Conflator) {
@@ -169,64 +176,64 @@ export class Backlog {
 
   add(publication: Publication): void {
     this.size++
-    const last = this.#parts[this.#parts.length - 1]
+    const last = this.#segments[this.#segments.length - 1]
     if (last?.conflation?.add(publication.data)) {
-      // One that is not kept has no place; the client's goes on from those before it all the same.
+      // A publication without history has no offset; the client's position then stays at the previous one.
       last.newest = publication.offset > 0 ? publication : { ...publication, offset: last.newest.offset }
       last.end = this.size
       return
     }
     if (last !== undefined) this.#lengthBefore += lengthOf(last)
-    const conflation = this.#conflator.begin()
-    const isMerged = conflation.add(publication.data)
-    this.#parts.push({ conflation: isMerged ? conflation : null, newest: publication, end: this.size })
+    const conflation = this.#conflator.start()
+    const isMergeable = conflation.add(publication.data)
+    this.#segments.push({ conflation: isMergeable ? conflation : null, newest: publication, end: this.size })
   }
 
-  /** Characters of all that waits. */
+  /** Characters of everything that waits. */
   get length(): number {
-    const last = this.#parts[this.#parts.length - 1]
+    const last = this.#segments[this.#segments.length - 1]
     return last === undefined ? 0 : this.#lengthBefore + lengthOf(last)
   }
 
   /**
-   * In order, as few as can be. Each has the offset of the newest one that it stands for. Whoever had the first `known` of
-   * them gets none that stands for those alone.
+   * The merged publications in order, each with the offset of its newest part. Segments that contain nothing after the first
+   * `start` publications are omitted.
    */
-  publications(known: number): readonly Publication[] {
-    return this.#parts
-      .filter(({ end }) => end > known)
+  publications(start: number): readonly Publication[] {
+    return this.#segments
+      .filter(({ end }) => end > start)
       .map(({ conflation, newest }) => (conflation === null ? newest : { ...newest, data: conflation.toJson() }))
   }
 }
 
-const lengthOf = ({ conflation, newest }: Part): number => conflation?.length ?? newest.data.length
+const lengthOf = ({ conflation, newest }: Segment): number => conflation?.length ?? newest.data.length
 
-/** Each is merged apart. Whoever falls behind while there are as many joins the newest, and gets some entries twice. */
+/** Each backlog is merged separately. Above this number clients share the newest one and get some entries twice. */
 const MAX_BACKLOGS = 4
 
-/** The subscriptions of one group that wait because their clients are behind. */
+/** The backlogs of one group. */
 export class GroupBacklogs {
   readonly #conflator: Conflator
   #backlogs: Backlog[] = []
-  /** The one that begins with the publications of the present turn. */
-  #begunNow: Backlog | null = null
+  /** The backlog that starts with the publications of the current turn. */
+  #ofThisTurn: Backlog | null = null
 
   constructor(conflator: Conflator) {
     this.#conflator = conflator
   }
 
-  /** Before any subscription is looked at in a turn. */
+  /** Adds the publications of a turn to all backlogs. Called before any `join` of the turn. */
   extend(publications: readonly Publication[]): void {
-    this.#begunNow = null
+    this.#ofThisTurn = null
     for (const backlog of this.#backlogs) for (const publication of publications) backlog.add(publication)
   }
 
+  /** Assigns a backlog to a subscription whose client has fallen behind. */
   join(subscription: Subscription, publications: readonly Publication[]): void {
-    const backlog =
-      this.#begunNow ?? (this.#backlogs.length < MAX_BACKLOGS ? this.#begin(publications) : this.#newest())
+    const backlog = this.#ofThisTurn ?? this.#newestIfTooMany() ?? this.#start(publications)
     backlog.readers++
     subscription.backlog = backlog
-    subscription.backlogKnown = backlog.size - publications.length
+    subscription.backlogStart = backlog.size - publications.length
   }
 
   leave(subscription: Subscription): void {
@@ -234,18 +241,18 @@ export class GroupBacklogs {
     if (backlog === null) return
     subscription.backlog = null
     if (--backlog.readers === 0) this.#backlogs = this.#backlogs.filter((each) => each !== backlog)
-    if (backlog.readers === 0 && this.#begunNow === backlog) this.#begunNow = null
+    if (backlog.readers === 0 && this.#ofThisTurn === backlog) this.#ofThisTurn = null
   }
 
-  #begin(publications: readonly Publication[]): Backlog {
+  #start(publications: readonly Publication[]): Backlog {
     const backlog = new Backlog(this.#conflator)
     for (const publication of publications) backlog.add(publication)
     this.#backlogs.push(backlog)
-    this.#begunNow = backlog
+    this.#ofThisTurn = backlog
     return backlog
   }
 
-  #newest(): Backlog {
-    return this.#backlogs[this.#backlogs.length - 1] as Backlog
+  #newestIfTooMany(): Backlog | null {
+    return this.#backlogs.length < MAX_BACKLOGS ? null : (this.#backlogs[this.#backlogs.length - 1] ?? null)
   }
 }

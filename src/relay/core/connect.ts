@@ -36,7 +36,7 @@ const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRID
 
 /** The first command of every client: who it is, and which channels that puts it on. */
 export const connect = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
-  const { relay: context } = client
+  const { context } = client
   const parsed = parseConnect(request)
   if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
   const claims = identify(client, parsed.token)
@@ -69,7 +69,7 @@ const admit = (
   parsed: ConnectCommand,
   id: number
 ): MaybePromise<Outcome> => {
-  const { relay: context } = client
+  const { context } = client
   return after(joinAll(client, channels, parsed), (results) => {
     if (results instanceof Disconnect || results instanceof ReplyError) return results
     if (client.isClosed) return null
@@ -82,7 +82,7 @@ const admit = (
 }
 
 const identify = (connection: Client, token: string): ConnectionClaims | (Outcome & {}) => {
-  const { clientOptions: client, checkToken, nowMs } = connection.relay
+  const { clientOptions: client, checkToken, nowMs } = connection.context
   const tokenRefused = refusalOf(connection)
   const admitsNobody = client.insecure || client.allowAnonymousConnectWithoutToken
   if (token === '' && admitsNobody) return NOBODY
@@ -105,11 +105,11 @@ const identify = (connection: Client, token: string): ConnectionClaims | (Outcom
 
 /** What a refused token of this connection is reported to. */
 export const refusalOf =
-  ({ relay: context, transport }: Client) =>
+  ({ context, transport }: Client) =>
   (reason: string): void =>
     context.tokenRejected(reason, transport.address)
 
-export const claimRules = ({ relay: { clientOptions: client } }: Client) => ({
+export const claimRules = ({ context: { clientOptions: client } }: Client) => ({
   expiryRequired: client.tokenExpiryRequired,
   audience: client.tokenAudience,
   issuer: client.tokenIssuer
@@ -120,7 +120,7 @@ export const channelSet = ({ subscriptions }: ConnectionClaims): string | null =
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
 const withPersonalChannel = (
-  { relay: { clientOptions: client, channelRules: channels } }: Client,
+  { context: { clientOptions: client, channelRules: channels } }: Client,
   { user, subscriptions }: ConnectionClaims
 ): ReadonlyMap<string, ServerSubscription> => {
   if (!client.userSubscribeToPersonal || user === '') return subscriptions
@@ -142,7 +142,7 @@ const joinAll = (
   const wishes: SubscribeRequest[] = []
   // All channels are looked at before the first is joined.
   for (const [channel, subscription] of channels) {
-    const kind = resolveChannel(channel, client.relay.channelRules)
+    const kind = resolveChannel(channel, client.context.channelRules)
     if (kind instanceof ReplyError) return kind
     wishes.push({
       ...subscription,
@@ -176,10 +176,10 @@ const joinAll = (
 const NONE_JOINED: ReadonlyMap<string, SubscribeResult> = new Map()
 
 const connectResult = (connection: Client, results: ReadonlyMap<string, SubscribeResult>): string => {
-  const { relay: context, transport, expiry } = connection
+  const { context, transport, expiry } = connection
   const { clientOptions: client } = context
   const nowMs = context.nowMs()
-  const pings = client.pingIntervalMs > 0 && !transport.pingsItself
+  const pings = client.pingIntervalMs > 0 && !transport.hasOwnPings
   if (transport.isEmulated) {
     connection.session = context.newId()
     context.sessions.set(connection.session, connection)
@@ -204,7 +204,7 @@ const subscriptionsText = (results: ReadonlyMap<string, SubscribeResult>): strin
 export const refresh = (client: Client, request: unknown, id: number): Outcome => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
-  const { checkToken, nowMs } = client.relay
+  const { checkToken, nowMs } = client.context
   const tokenRefused = refusalOf(client)
   const checked = checkToken(parsed.token, nowMs(), tokenRefused)
   if (checked === 'expired') return DISCONNECT_CONNECTION_EXPIRED
@@ -224,8 +224,8 @@ export const refresh = (client: Client, request: unknown, id: number): Outcome =
 
 /** Moves the end of a connection; 0 for never. The result names the client: the official one forgets its own name else. */
 export const extend = (client: Client, expiresAtSeconds: number): string => {
-  client.expiry = expiryAt(expiresAtSeconds * 1000, client.relay)
+  client.expiry = expiryAt(expiresAtSeconds * 1000, client.context)
   client.scheduleWake()
-  const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.relay.nowMs()) : 0
+  const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.context.nowMs()) : 0
   return objectText(`,"client":"${client.id}"${expiryFields(ttl)}`)
 }

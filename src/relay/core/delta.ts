@@ -260,7 +260,7 @@ export class DeltaChain {
   }
 
   /** Whether who holds the publication at this offset can take the next patch. */
-  holds(offset: number): boolean {
+  canPatchFrom(offset: number): boolean {
     return this.#base === null || (offset > 0 && this.#base.offset === offset)
   }
 
@@ -272,7 +272,7 @@ export class DeltaChain {
   }
 
   /** Nobody takes deltas any more, so nothing has to be remembered. */
-  forget(): void {
+  reset(): void {
     this.#base = null
     this.#patch = null
   }

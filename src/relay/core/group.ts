@@ -1,23 +1,22 @@
 import type { Publication } from './broker.js'
 import type { GroupBacklogs } from './conflation.js'
 import type { DeltaChain } from './delta.js'
-import type { Framing } from './framing.js'
 import type { Traffic } from './metrics.js'
 import type { Outbox } from './outbox.js'
 import { publicationText } from './protocol.js'
 import type { Subscription } from './subscription.js'
+import type { Framing } from './transport.js'
 
-/** A joined write stays below this: one turn full of large publications does not make one huge copy. */
+/** Limit for a joined buffer, so that a turn with many large publications does not make one huge copy. */
 const JOIN_BYTES = 256 * 1024
 
-/** The same bytes in as few buffers as the limit allows. */
+/** Concatenates frames into as few buffers as `JOIN_BYTES` allows. */
 export const joinFrames = (frames: readonly Buffer[]): readonly Buffer[] => {
   if (frames.length < 2) return frames
   const chunks: Buffer[] = []
   let start = 0
   let bytes = 0
-  for (let index = 0; index < frames.length; index++) {
-    const { length } = frames[index] as Buffer
+  for (const [index, { length }] of frames.entries()) {
     if (bytes > 0 && bytes + length > JOIN_BYTES) {
       chunks.push(Buffer.concat(frames.slice(start, index), bytes))
       start = index
@@ -29,56 +28,56 @@ export const joinFrames = (frames: readonly Buffer[]): readonly Buffer[] => {
   return chunks
 }
 
-export interface GroupParts {
+export interface GroupOptions {
   readonly framing: Framing
   readonly takesDelta: boolean
-  /** What stands before a publication in every push of the channel. */
+  /** Start of every publication push of the channel, up to the publication itself. */
   readonly pushPrefix: string
   readonly delta: DeltaChain
-  /** Null where who falls behind gets everything, or is closed. */
+  /** Null if the namespace does not conflate: slow subscribers then get everything, or are closed. */
   readonly backlogs: GroupBacklogs | null
   readonly sent: Traffic
-  /** So many publications did not go out as they were. */
+  /** Counts publications that were replaced by merged ones. */
   readonly conflated: (publications: number) => void
 }
 
-/** What one turn of the event loop published. */
-interface Turn {
+/** The publications of one turn of the event loop, encoded. */
+interface Batch {
   readonly publications: readonly Publication[]
   readonly frames: readonly Buffer[]
-  /** The frames, in as few buffers as can be. */
+  /** All frames, joined. */
   readonly chunks: readonly Buffer[]
-  /** The same with the first publication whole, where somebody needs that. */
-  wholeChunks: readonly Buffer[] | null
+  /** The same, but with the first publication in full instead of as a delta; created when the first subscriber needs it. */
+  fullChunks: readonly Buffer[] | null
 }
 
-/** Hands bytes to a subscriber; how, the flush decides. */
+/** Passes bytes to a subscriber, either directly or collected over several groups. */
 export type Send = (outbox: Outbox, bytes: Buffer) => void
 
 /**
- * The subscribers of a channel who get the same bytes: the same transport, and deltas or none. A publication is encoded
- * once for the group; those of one turn of the event loop are joined once and written to all.
+ * The subscribers of a channel that receive identical bytes: same framing, and deltas or not. A publication is encoded once
+ * per group; those of one turn of the event loop are joined once and written to all subscribers.
  */
 export class Group {
   readonly framing: Framing
   readonly takesDelta: boolean
   readonly subscriptions: Subscription[] = []
-  /** Those of the subscriptions, place by place. */
+  /** The outboxes of `subscriptions`, at the same indices. */
   readonly #outboxes: Outbox[] = []
-  readonly #parts: GroupParts
+  readonly #options: GroupOptions
   #backlogs: GroupBacklogs | null
   #publications: Publication[] = []
   #frames: Buffer[] = []
   #epoch = ''
 
-  constructor(parts: GroupParts) {
-    this.framing = parts.framing
-    this.takesDelta = parts.takesDelta
-    this.#backlogs = parts.backlogs
-    this.#parts = parts
+  constructor(options: GroupOptions) {
+    this.framing = options.framing
+    this.takesDelta = options.takesDelta
+    this.#backlogs = options.backlogs
+    this.#options = options
   }
 
-  /** What waits is merged by the rules of before: it goes to the queues of its subscribers. */
+  /** Applies changed conflation rules. Existing backlogs were merged by the old rules and are sent. */
   replaceBacklogs(backlogs: GroupBacklogs | null): void {
     for (const subscription of this.subscriptions) {
       for (const bytes of this.takeBacklog(subscription)) subscription.outbox.send(bytes)
@@ -88,124 +87,126 @@ export class Group {
 
   add(subscription: Subscription): void {
     subscription.group = this
-    subscription.index = this.subscriptions.push(subscription) - 1
+    subscription.groupIndex = this.subscriptions.push(subscription) - 1
     this.#outboxes.push(subscription.outbox)
   }
 
-  /** The last one takes its place: no list is shifted when one of thousands leaves. */
+  /** Moves the last subscription into the freed slot, so that removal does not shift the list. */
   remove(subscription: Subscription): void {
-    const last = this.subscriptions.pop() as Subscription
+    const { groupIndex } = subscription
+    const last = this.subscriptions.pop()
     this.#outboxes.pop()
-    if (last !== subscription) {
-      this.subscriptions[subscription.index] = last
-      this.#outboxes[subscription.index] = last.outbox
-      last.index = subscription.index
+    if (last !== undefined && last !== subscription) {
+      this.subscriptions[groupIndex] = last
+      this.#outboxes[groupIndex] = last.outbox
+      last.groupIndex = groupIndex
     }
     subscription.group = null
     this.#backlogs?.leave(subscription)
   }
 
-  /** True for the first of a turn. */
+  /** Encodes a publication for the next flush. Returns true for the first one since the last flush. */
   enqueue(publication: Publication, epoch: string): boolean {
-    const patch = this.takesDelta ? this.#parts.delta.patch : null
-    // A publication that is not kept has none.
+    const patch = this.takesDelta ? this.#options.delta.patch : null
+    // Publications without history have no epoch.
     if (epoch !== '') this.#epoch = epoch
-    this.#frames.push(patch === null ? this.whole(publication) : this.#frame(publication, patch, true))
+    this.#frames.push(patch === null ? this.fullFrame(publication) : this.#frame(publication, patch, true))
     return this.#publications.push(publication) === 1
   }
 
-  /** One publication, for a subscriber that is not in the group yet. */
-  whole(publication: Publication): Buffer {
-    // Who takes deltas gets all data as the text of JSON, whole ones too.
+  /** Encodes a publication in full, not as a delta. */
+  fullFrame(publication: Publication): Buffer {
+    // With deltas the protocol transfers all data as JSON strings, full publications included.
     const data = this.takesDelta ? JSON.stringify(publication.data) : publication.data
     return this.#frame(publication, data, false)
   }
 
-  /** Hands what was published in this turn to every subscriber, in as few buffers as can be. */
+  /** Sends the publications since the last flush to every subscriber. */
   flush(send: Send): void {
     const frames = this.#frames
     const publications = this.#publications
     this.#frames = []
     this.#publications = []
-    const turn: Turn = { publications, frames, chunks: joinFrames(frames), wholeChunks: null }
+    const batch: Batch = { publications, frames, chunks: joinFrames(frames), fullChunks: null }
     this.#backlogs?.extend(publications)
 
-    let waiting = 0
-    let place = 0
-    while (place < this.#outboxes.length) {
-      // One client that fails is ended by itself; the loop goes on behind it, so that nothing is paid for each client.
+    const outboxes = this.#outboxes
+    let delayed = 0
+    let index = 0
+    while (index < outboxes.length) {
+      // One try block around the loop instead of one per client, which costs less. After an error the loop resumes with the
+      // next client.
       try {
-        for (; place < this.#outboxes.length; place++) {
-          const outbox = this.#outboxes[place] as Outbox
-          // Of most, nothing but the outbox is looked at: in a fan-out to thousands everything else is cold memory.
+        for (; index < outboxes.length; index++) {
+          // The index is within bounds.
+          const outbox = outboxes[index] as Outbox
+          // Most clients need only their outbox; loading their subscription would be a cache miss for each of thousands.
           const isPlain = !this.takesDelta && !outbox.isBehind
-          const chunks = isPlain ? turn.chunks : this.#chunksFor(this.subscriptions[place] as Subscription, turn)
-          if (chunks === null) waiting++
-          else for (let index = 0; index < chunks.length; index++) send(outbox, chunks[index] as Buffer)
+          const chunks = isPlain ? batch.chunks : this.#chunksFor(this.subscriptions[index] as Subscription, batch)
+          if (chunks === null) delayed++
+          else for (let each = 0; each < chunks.length; each++) send(outbox, chunks[each] as Buffer)
         }
       } catch (error) {
-        this.#outboxes[place]?.fail(error)
-        place += 1
+        outboxes[index]?.fail(error)
+        index += 1
       }
     }
-    this.#count(frames, this.subscriptions.length - waiting)
+    this.#count(frames, this.subscriptions.length - delayed)
   }
 
-  /** What waited for a client that has caught up, as few publications as can be. */
+  /** Encodes the merged publications that were waiting for a client that has caught up. */
   takeBacklog(subscription: Subscription): readonly Buffer[] {
-    const { backlog } = subscription
+    const { backlog, backlogStart } = subscription
     if (backlog === null) return []
-    const { backlogKnown } = subscription
-    const publications = backlog.publications(backlogKnown)
-    this.#parts.conflated(backlog.size - backlogKnown - publications.length)
+    const publications = backlog.publications(backlogStart)
+    this.#options.conflated(backlog.size - backlogStart - publications.length)
     this.#backlogs?.leave(subscription)
-    // What the client then holds is no publication of the channel, so the next one cannot be a difference to it.
+    // A merged publication is not part of the stream, so the next one cannot be a delta to it.
     subscription.needsFull = true
-    const frames = publications.map((publication) => this.whole(publication))
+    const frames = publications.map((publication) => this.fullFrame(publication))
     this.#count(frames, 1)
     return joinFrames(frames)
   }
 
-  /** What this one gets of the turn; null where it has to wait. */
-  #chunksFor(subscription: Subscription, turn: Turn): readonly Buffer[] | null {
-    if (this.#backlogs !== null && this.#waits(subscription, turn.publications)) return null
-    if (!this.takesDelta || !subscription.needsFull) return turn.chunks
+  /** What this subscriber receives now; null if its publications are added to a backlog instead. */
+  #chunksFor(subscription: Subscription, batch: Batch): readonly Buffer[] | null {
+    if (this.#backlogs !== null && this.#isDelayed(this.#backlogs, subscription, batch.publications)) return null
+    if (!this.takesDelta || !subscription.needsFull) return batch.chunks
     subscription.needsFull = false
-    turn.wholeChunks ??= this.#fromWhole(turn)
-    return turn.wholeChunks
+    batch.fullChunks ??= this.#withFullFirst(batch)
+    return batch.fullChunks
   }
 
-  /** Publications of a client that is behind wait and are merged, where the namespace says how. */
-  #waits(subscription: Subscription, publications: readonly Publication[]): boolean {
+  #isDelayed(backlogs: GroupBacklogs, subscription: Subscription, publications: readonly Publication[]): boolean {
     const { outbox } = subscription
     if (subscription.backlog === null) {
       if (!outbox.isBehind) return false
-      this.#backlogs?.join(subscription, publications)
+      backlogs.join(subscription, publications)
     }
     if ((subscription.backlog?.length ?? 0) > outbox.maxBytes) outbox.overflow()
     return true
   }
 
   #count(frames: readonly Buffer[], receivers: number): void {
-    const { messages, bytes } = this.#parts.sent
+    const { messages, bytes } = this.#options.sent
     messages.value += frames.length * receivers
     for (const { length } of frames) bytes.value += length * receivers
   }
 
-  /** For those who hold nothing that the first one could be a difference to. */
-  #fromWhole({ publications, frames }: Turn): readonly Buffer[] {
+  #withFullFirst({ publications, frames }: Batch): readonly Buffer[] {
     const [first] = publications
-    return first === undefined ? [] : joinFrames([this.whole(first), ...frames.slice(1)])
+    return first === undefined ? [] : joinFrames([this.fullFrame(first), ...frames.slice(1)])
   }
 
   #frame(publication: Publication, data: string, isDelta: boolean): Buffer {
-    return this.framing(`${this.#parts.pushPrefix}${publicationText(publication, this.#epoch, data, isDelta)}}}`)
+    const text = publicationText(publication, this.#epoch, data, isDelta)
+    return this.framing.frame(`${this.#options.pushPrefix}${text}}}`)
   }
 }
 
 /**
- * Sends what one turn of the event loop published, one write per client. Measured with 1,000 subscribers and eight
- * publications in a turn, a fifth of the CPU time of a write for each. The way to that is in this file alone.
+ * Sends the publications of one turn of the event loop with one write per client. With 1,000 subscribers and eight
+ * publications in a turn this takes a fifth of the CPU time of one write per publication.
  */
 export const flushGroups = (groups: readonly Group[], failed: (error: unknown) => void): void => {
   const [only] = groups
@@ -219,7 +220,7 @@ export const flushGroups = (groups: readonly Group[], failed: (error: unknown) =
   sendGathered(touched)
 }
 
-/** Where a group cannot be flushed none of its subscribers has got anything: they are closed, and the other groups go on. */
+/** If a group fails before its first write, all its subscribers are closed, and the other groups continue. */
 const flushGroup = (group: Group, send: Send, failed: (error: unknown) => void): void => {
   try {
     group.flush(send)
@@ -231,7 +232,7 @@ const flushGroup = (group: Group, send: Send, failed: (error: unknown) => void):
 
 const sendNow = (outbox: Outbox, bytes: Buffer): void => outbox.send(bytes)
 
-/** Clients on several of the channels get one write all the same; most are on one, and get the channel's own buffer. */
+/** Collects the buffers of a client that is on several of the channels. */
 const gather = (touched: Outbox[], outbox: Outbox, bytes: Buffer): void => {
   const { gathered } = outbox
   if (gathered === null) {
@@ -242,14 +243,15 @@ const gather = (touched: Outbox[], outbox: Outbox, bytes: Buffer): void => {
 }
 
 const sendGathered = (touched: readonly Outbox[]): void => {
-  // Neighbours are mostly on the same channels, so what was joined for one fits the next.
+  // Consecutive clients are often on the same channels, so the last joined buffer is reused.
   let last: readonly Buffer[] = []
   let lastJoined: readonly Buffer[] = []
   let index = 0
   while (index < touched.length) {
-    // One client that fails is ended by itself; the loop goes on behind it, so that nothing is paid for each client.
+    // One try block around the loop, as in `Group.flush`.
     try {
       for (; index < touched.length; index++) {
+        // The index is within bounds.
         const outbox = touched[index] as Outbox
         const { gathered } = outbox
         outbox.gathered = null

@@ -100,8 +100,8 @@ const WINDOW_MS = 10_000
 export class ChannelActivity {
   lastAt = 0
   /** How many of its publications its history holds, as far as they came through this node. */
-  #kept = 0
-  #keptUntil = Number.NEGATIVE_INFINITY
+  #stored = 0
+  #storedUntil = Number.NEGATIVE_INFINITY
   #windowAt = 0
   #count = 0
   #countBefore = 0
@@ -112,17 +112,17 @@ export class ChannelActivity {
     this.lastAt = nowMs
   }
 
-  keep(nowMs: number, { historySize, historyTtlMs }: HistoryOptions): void {
-    this.#kept = Math.min(this.kept(nowMs) + 1, historySize)
-    this.#keptUntil = nowMs + historyTtlMs
+  addStored(nowMs: number, { historySize, historyTtlMs }: HistoryOptions): void {
+    this.#stored = Math.min(this.stored(nowMs) + 1, historySize)
+    this.#storedUntil = nowMs + historyTtlMs
   }
 
-  forgetKept(): void {
-    this.#kept = 0
+  clearStored(): void {
+    this.#stored = 0
   }
 
-  kept(nowMs: number): number {
-    return nowMs < this.#keptUntil ? this.#kept : 0
+  stored(nowMs: number): number {
+    return nowMs < this.#storedUntil ? this.#stored : 0
   }
 
   /** Over the last ten seconds: this window, and as much of the one before as still counts. */
@@ -164,8 +164,8 @@ export class PublishActivity {
     return this.#lastByNamespace.get(namespace) ?? null
   }
 
-  /** `isKept`: the channel's history has it now. */
-  published(channel: string, { namespace, options }: ResolvedChannel, nowMs: number, isKept: boolean): void {
+  /** `isStored`: the channel's history has it now. */
+  published(channel: string, { namespace, options }: ResolvedChannel, nowMs: number, isStored: boolean): void {
     this.#lastByNamespace.set(namespace, nowMs)
     let activity = this.#channels.get(channel)
     if (activity === undefined) {
@@ -174,6 +174,6 @@ export class PublishActivity {
       this.#channels.set(channel, activity)
     }
     activity.add(nowMs)
-    if (isKept) activity.keep(nowMs, options)
+    if (isStored) activity.addStored(nowMs, options)
   }
 }

@@ -1,66 +1,49 @@
-import type { Framing } from './framing.js'
+import type { ByteStream, Transport } from './transport.js'
 
-/** Where bytes go; a TCP socket is one. */
-export interface ByteStream {
-  /** Takes whole messages. Never throws; that a client has gone is told to the connection. */
-  write(bytes: Buffer): unknown
-  /** Bytes that were written and the network has not taken yet. */
-  readonly writableLength: number
-}
-
-/** The way to one client, as an edge provides it. */
-export interface Transport {
-  readonly framing: Framing
-  readonly name: 'websocket' | 'http_stream' | 'sse'
-  readonly stream: ByteStream
-  /** Calls back once, when all that was written before is gone. */
-  onceDrained(then: () => void): void
-}
-
-export interface Reader {
-  /** It took everything; what waited for that may go out. */
+/** The client that an outbox belongs to. */
+export interface OutboxOwner {
+  /** The network accepted everything that was written; delayed work can continue. */
   caughtUp(): void
-  /** It is further behind than anybody may be. Called in the middle of a fan-out: nothing may be torn down in it. */
+  /** The client exceeds its queue limit. Called in the middle of a fan-out, so nothing may be torn down synchronously. */
   tooSlow(): void
   /**
-   * Sending to this client failed for a reason nobody expected; one that hits many at once is reported for all of them
-   * together. Also called in the middle of a fan-out.
+   * Sending failed unexpectedly. `isReported` is true if the error affects many clients and was already logged. Called in
+   * the middle of a fan-out, so nothing may be torn down synchronously.
    */
   sendFailed(error: unknown, isReported: boolean): void
 }
 
-/** What leaves the queue in one write. */
+/** Limit for one write from the queue. */
 const MAX_WRITE_BYTES = 64 * 1024
 
 /**
- * What is on its way to one client. A client is behind while the network has not taken all that was written to it. From
- * then on messages wait in a queue here, where they can still be dropped, and one with more than `maxBytes` waiting is
- * too slow.
+ * Outgoing frames of one client. A client is behind while the network has not accepted everything that was written. New
+ * frames then wait in a queue, and a client with more than `maxBytes` waiting is too slow.
  */
 export class Outbox {
   readonly transport: Transport
-  /** The operator may change it at any time. */
+  /** Updated when the configuration is reloaded. */
   maxBytes: number
   isBehind = false
-  /** What the present flush has for this client. */
+  /** Frames that the running flush collected for this client. */
   gathered: Buffer | Buffer[] | null = null
-  /** The sink's. In a fan-out to thousands each object on the way to a socket is one more that the cache has forgotten. */
+  /** Copied from the transport: in a fan-out to thousands of clients, each further object is a cache miss. */
   readonly #stream: ByteStream
-  readonly #reader: Reader
+  readonly #owner: OutboxOwner
   #queue: Buffer[] | null = null
   #queuedBytes = 0
-  #drains = 0
-  #isShut = false
+  #drainCount = 0
+  #isClosed = false
 
-  constructor(transport: Transport, reader: Reader, maxBytes: number) {
+  constructor(transport: Transport, owner: OutboxOwner, maxBytes: number) {
     this.transport = transport
     this.#stream = transport.stream
-    this.#reader = reader
+    this.#owner = owner
     this.maxBytes = maxBytes
   }
 
   send(bytes: Buffer): void {
-    if (this.#isShut) return
+    if (this.#isClosed) return
     if (this.isBehind) {
       this.#enqueue(bytes)
       return
@@ -74,32 +57,32 @@ export class Outbox {
     return this.#stream.writableLength + this.#queuedBytes
   }
 
-  /** How often the network has taken all that was written to it; shows whether a client that is behind reads at all. */
-  get drains(): number {
-    return this.#drains
+  /** How often the network accepted everything; it changes as long as a client that is behind still reads. */
+  get drainCount(): number {
+    return this.#drainCount
   }
 
-  /** More waits for this client than it may leave waiting. */
+  /** Ends a client that has too much data waiting. */
   overflow(): void {
-    if (this.#isShut) return
-    this.shut()
-    this.#reader.tooSlow()
+    if (this.#isClosed) return
+    this.close()
+    this.#owner.tooSlow()
   }
 
   fail(error: unknown, isReported = false): void {
-    if (this.#isShut) return
-    this.shut()
-    this.#reader.sendFailed(error, isReported)
+    if (this.#isClosed) return
+    this.close()
+    this.#owner.sendFailed(error, isReported)
   }
 
-  /** Hands all that waits to the network, for a connection that is about to be closed. */
+  /** Writes the complete queue, for a connection that is about to be closed. */
   flush(): void {
-    while (this.#queue !== null) this.#stream.write(this.#takeChunk(this.#queue))
+    for (let chunk = this.#takeChunk(); chunk !== null; chunk = this.#takeChunk()) this.#stream.write(chunk)
   }
 
-  /** Nothing leaves any more, and what waits is dropped. */
-  shut(): void {
-    this.#isShut = true
+  /** Drops the queue and ignores all later frames. */
+  close(): void {
+    this.#isClosed = true
     this.#queue = null
     this.#queuedBytes = 0
   }
@@ -126,28 +109,35 @@ export class Outbox {
   }
 
   #drained(): void {
-    this.#drains += 1
+    this.#drainCount += 1
     const stream = this.#stream
-    while (stream.writableLength === 0 && this.#queue !== null) stream.write(this.#takeChunk(this.#queue))
+    while (stream.writableLength === 0) {
+      const chunk = this.#takeChunk()
+      if (chunk === null) break
+      stream.write(chunk)
+    }
     if (stream.writableLength > 0) {
       this.#fallBehind()
       return
     }
     this.isBehind = false
-    if (!this.#isShut) this.#reader.caughtUp()
+    if (!this.#isClosed) this.#owner.caughtUp()
   }
 
-  /** The first messages of the queue, as many as fit into one write. */
-  #takeChunk(queue: Buffer[]): Buffer {
+  /** Removes as many frames from the queue as fit into one write, at least one; null if the queue is empty. */
+  #takeChunk(): Buffer | null {
+    const queue = this.#queue
+    const first = queue?.[0]
+    if (queue === null || first === undefined) return null
     let count = 1
-    let bytes = (queue[0] as Buffer).length
-    while (count < queue.length && bytes + (queue[count] as Buffer).length <= MAX_WRITE_BYTES) {
-      bytes += (queue[count] as Buffer).length
+    let bytes = first.length
+    for (let next = queue[count]; next !== undefined && bytes + next.length <= MAX_WRITE_BYTES; next = queue[count]) {
+      bytes += next.length
       count += 1
     }
     const taken = queue.splice(0, count)
     if (queue.length === 0) this.#queue = null
     this.#queuedBytes -= bytes
-    return taken.length === 1 ? (taken[0] as Buffer) : Buffer.concat(taken, bytes)
+    return count === 1 ? first : Buffer.concat(taken, bytes)
   }
 }

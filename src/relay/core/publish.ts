@@ -2,9 +2,9 @@ import type { NewPublication, Published } from './broker.js'
 import { after, type MaybePromise } from './broker.js'
 import type { ResolvedChannel } from './channels.js'
 import { ERROR_BAD_REQUEST, ReplyError } from './codes.js'
+import type { RelayContext } from './context.js'
 import { hasTooManyContainers, MAX_CONTAINERS } from './json.js'
 import type { ChannelOptions } from './options.js'
-import type { RelayContext } from './relay.js'
 
 export const PLAIN_PUBLICATION: NewPublication = {
   data: 'null',

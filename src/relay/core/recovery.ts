@@ -1,9 +1,9 @@
 import { after, type HistoryPage, type MaybePromise, type Position, type Publication } from './broker.js'
 import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from './codes.js'
+import type { RelayContext } from './context.js'
 import type { DeltaPatches } from './delta.js'
 import type { ChannelOptions } from './options.js'
 import { BoundedList, type HistoryCommand, publicationText } from './protocol.js'
-import type { RelayContext } from './relay.js'
 
 /** Whether what was read since the client's place is all that it missed. */
 const isRecovered = (place: Position, page: HistoryPage): boolean => {

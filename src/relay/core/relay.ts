@@ -1,29 +1,45 @@
+import { broadcast, type PublishOutcome } from './broadcast.js'
 import {
   after,
-  type Broker,
-  type History,
+  EngineError,
+  type HistoryPage,
   type MaybePromise,
   type NewPublication,
-  type Presence,
   type Published
 } from './broker.js'
 import type { ChannelObserver } from './channel.js'
-import { type ResolvedChannel, resolveChannel } from './channels.js'
-import { Client, type ClientTransport } from './client.js'
+import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channels.js'
+import { Client } from './client.js'
 import { type Clocks, readClocks } from './clocks.js'
-import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ReplyError } from './codes.js'
+import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ERROR_NOT_AVAILABLE, ReplyError } from './codes.js'
 import { CommandQueue } from './commands.js'
-import type { Conflator } from './conflation.js'
+import { type RelayContext, type RelayDependencies, runInBackground } from './context.js'
 import { DeltaPatches } from './delta.js'
-import { ConnectionRegistry, Hub } from './hub.js'
-import { type CoreMetrics, PublishActivity } from './metrics.js'
+import { Hub } from './hub.js'
+import { type Action, PublishActivity } from './metrics.js'
 import type { ChannelRules, ClientOptions } from './options.js'
-import { publishToChannel, type SchemaCheck } from './publish.js'
-import { removeIfUnused, runInBackground } from './subscription.js'
-import { type Cluster, nodeSurveyHandlers, type SurveyHandlers } from './survey.js'
-import { TurnQueue } from './time-slice.js'
-import type { TokenCheck } from './tokens.js'
-import { countEarlierConnections, type UserConnections } from './user-connections.js'
+import type { HistoryCommand } from './protocol.js'
+import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish.js'
+import { readHistory } from './recovery.js'
+import { ConnectionRegistry } from './registry.js'
+import { removeIfUnused } from './subscription.js'
+import {
+  type ChannelPage,
+  type Cluster,
+  type Command,
+  type DisconnectParams,
+  type NodeInfo,
+  nodeSurveyHandlers,
+  type RefreshParams,
+  type SubscribeParams,
+  type SurveyHandlers,
+  type SurveyParams,
+  type SurveyResult,
+  type UnsubscribeParams
+} from './survey.js'
+import { forEachInSlices, type TimeSlice, TurnQueue } from './time-slice.js'
+import type { ClientTransport } from './transport.js'
+import { countEarlierConnections } from './user-connections.js'
 
 export interface RelayRules {
   readonly client: ClientOptions
@@ -37,67 +53,261 @@ export interface RelayStats {
   readonly subscriptions: number
 }
 
-/** Joins hub, broker and connections; what the edges talk to. */
-export class Relay {
-  readonly context: RelayContext
-  /** What this node tells the fleet. */
-  readonly answers: SurveyHandlers
+/** An open channel of this node. */
+export interface OpenChannel {
+  readonly name: string
+  /** Number of subscriptions. */
+  readonly size: number
+}
 
-  constructor(parts: RelayDependencies, { client, channels }: RelayRules, conflators: (path: string) => Conflator) {
-    const patches = new DeltaPatches()
-    this.context = {
-      ...parts,
+/** The engine's view of a channel, for operators. */
+export interface ChannelContent {
+  /** Newest first. */
+  readonly publications: HistoryPage['publications']
+  /** Client info as JSON text, by client id; null if the namespace has no presence. */
+  readonly presence: ReadonlyMap<string, string> | null
+}
+
+/** A relay node. Transports, API and admin page use its methods; everything behind it is private to the core. */
+export class Relay {
+  readonly #context: RelayContext
+  /** Handlers for surveys of other nodes. The admin page adds its own. */
+  readonly surveyHandlers: SurveyHandlers
+
+  constructor(dependencies: RelayDependencies, { client, channels }: RelayRules, patches = new DeltaPatches()) {
+    const context: RelayContext = {
+      ...dependencies,
       clientOptions: client,
       channelRules: channels,
-      hub: new Hub(parts, conflators, patches),
+      hub: new Hub(dependencies, patches),
       patches,
-      interrupted: new TurnQueue(parts.atEndOfTurn, parts.monotonicMs),
+      interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
       activity: new PublishActivity(),
       clients: new ConnectionRegistry<Client>(),
       sessions: new Map(),
-      node: parts.newId()
+      node: dependencies.newId()
     }
-    this.answers = nodeSurveyHandlers(this)
+    this.#context = context
+    this.surveyHandlers = nodeSurveyHandlers(context, () => this.stats())
   }
 
   start(): MaybePromise<void> {
-    const { broker, hub, cluster, node } = this.context
-    // Nobody knows which clients the commands were about: all come back, and their tokens are checked again.
-    const missedCommands = (): void => void this.endSome(Number.POSITIVE_INFINITY, DISCONNECT_INSUFFICIENT_STATE)
-    return after(broker.start(hub), () => cluster.start(node, this.answers, missedCommands))
+    const { broker, hub, cluster, node } = this.#context
+    // It is unknown which clients the missed commands were for, so all clients reconnect and their tokens are checked again.
+    const missedCommands = (): void => void this.closeClients(Number.POSITIVE_INFINITY, DISCONNECT_INSUFFICIENT_STATE)
+    return after(broker.start(hub), () => cluster.start(node, this.surveyHandlers, missedCommands))
   }
 
-  attach(transport: ClientTransport): CommandQueue {
-    const client = new Client(this.context, transport)
-    const commands = new CommandQueue(client)
-    if (transport.isEmulated) client.commands = commands
-    return commands
+  /** Unique id of this node. */
+  get node(): string {
+    return this.#context.node
   }
 
-  publish(channel: string, publication: NewPublication, findFault?: SchemaCheck): MaybePromise<Published | ReplyError> {
-    const kind = resolveChannel(channel, this.context.channelRules)
-    return kind instanceof ReplyError ? kind : publishToChannel(this.context, kind, channel, publication, findFault)
+  get version(): string {
+    return this.#context.version
   }
 
-  /** New rules hold at once, also for existing connections and channels. What a client has agreed on with the relay stays so. */
-  configure({ client, channels }: RelayRules): void {
-    const isLimitNew = this.context.clientOptions.userConnectionLimit <= 0 && client.userConnectionLimit > 0
-    this.context.clientOptions = client
-    this.context.channelRules = channels
-    if (isLimitNew) countEarlierConnections(this.context)
-    const { hub, clients } = this.context
-    for (const connection of clients.all) connection.configure()
-    for (const channel of hub.channels.values()) {
-      const kind = resolveChannel(channel.name, channels)
-      if (!(kind instanceof ReplyError)) hub.configure(channel, kind.options)
+  get clocks(): Clocks {
+    return this.#context
+  }
+
+  get cluster(): Cluster {
+    return this.#context.cluster
+  }
+
+  get clientOptions(): ClientOptions {
+    return this.#context.clientOptions
+  }
+
+  get channelRules(): ChannelRules {
+    return this.#context.channelRules
+  }
+
+  /** All connections of this node. The order changes when a connection is closed. */
+  get clients(): readonly Client[] {
+    return this.#context.clients.all
+  }
+
+  get openChannels(): ReadonlyMap<string, OpenChannel> {
+    return this.#context.hub.channels
+  }
+
+  /** Times and rates of the publications that were published through this node. */
+  get activity(): PublishActivity {
+    return this.#context.activity
+  }
+
+  /** Adds a client that has just opened a transport. */
+  connect(transport: ClientTransport): Client {
+    return new Client(this.#context, transport, (client) => new CommandQueue(client))
+  }
+
+  /** Processes a frame of an emulated transport at the node that holds the session. Returns false if there is no such session. */
+  async handleSessionFrame(node: string, session: string, frame: string): Promise<boolean> {
+    return (await this.#context.cluster.surveyNode(node, 'emulate', { session, data: frame })) === true
+  }
+
+  publish(
+    channel: string,
+    publication: NewPublication,
+    schemaCheck?: SchemaCheck
+  ): MaybePromise<Published | ReplyError> {
+    const kind = resolveChannel(channel, this.#context.channelRules)
+    return kind instanceof ReplyError ? kind : publishToChannel(this.#context, kind, channel, publication, schemaCheck)
+  }
+
+  /** For several `publish` calls with the same publication: each schema is checked only once. */
+  schemaCheck(publication: NewPublication): SchemaCheck {
+    return cachedSchemaCheck(this.#context, publication)
+  }
+
+  /** Publishes to many channels in time slices. Outcomes are in the order of the channels. */
+  broadcast(
+    channels: readonly string[],
+    publication: NewPublication,
+    slice: TimeSlice
+  ): Promise<readonly PublishOutcome[]> {
+    return broadcast(this.#context, channels, publication, slice)
+  }
+
+  /** Subscribes the matching connections at all nodes. */
+  async subscribeUser(params: SubscribeParams): Promise<ReplyError | null> {
+    for (const error of await this.#applyEverywhere('subscribe', params)) {
+      if (error !== null) return new ReplyError(error.code, error.message, error.temporary)
+    }
+    return null
+  }
+
+  async unsubscribeUser(params: UnsubscribeParams): Promise<ReplyError | null> {
+    if (params.channel !== '') {
+      const kind = resolveChannel(params.channel, this.#context.channelRules)
+      if (kind instanceof ReplyError) return kind
+    }
+    await this.#applyEverywhere('unsubscribe', params)
+    return null
+  }
+
+  async disconnectUser(params: DisconnectParams): Promise<void> {
+    await this.#applyEverywhere('disconnect', params)
+  }
+
+  async refreshUser(params: RefreshParams): Promise<void> {
+    await this.#applyEverywhere('refresh', params)
+  }
+
+  /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */
+  async #applyEverywhere<C extends Command>(command: C, params: SurveyParams<C>): Promise<readonly SurveyResult<C>[]> {
+    const { results, isConfirmed } = await this.#context.cluster.apply(command, params)
+    if (!isConfirmed) throw new EngineError('not every node has confirmed')
+    return results
+  }
+
+  /** Client info as JSON text, by client id. */
+  async presence(channel: string): Promise<ReadonlyMap<string, string> | ReplyError> {
+    const kind = this.#resolveWith('presence', channel, ({ options }) => options.presence)
+    return kind instanceof ReplyError ? kind : this.#context.presence.read(channel)
+  }
+
+  async presenceStats(channel: string): Promise<{ readonly clients: number; readonly users: number } | ReplyError> {
+    const kind = this.#resolveWith('presence_stats', channel, ({ options }) => options.presence)
+    return kind instanceof ReplyError ? kind : this.#context.presence.count(channel)
+  }
+
+  async history(command: HistoryCommand): Promise<HistoryPage | ReplyError> {
+    const kind = this.#resolveWith('history', command.channel, ({ options }) => hasHistory(options))
+    return kind instanceof ReplyError ? kind : readHistory(this.#context, command, kind.options)
+  }
+
+  async removeHistory(channel: string): Promise<ReplyError | null> {
+    const kind = this.#resolveWith('history_remove', channel, ({ options }) => hasHistory(options))
+    if (kind instanceof ReplyError) return kind
+    await this.#context.history.remove(channel)
+    this.#context.activity.channels.get(channel)?.clearStored()
+    return null
+  }
+
+  /** Error 102 for an unknown namespace, 108 if the namespace does not have the feature. */
+  #resolveWith(
+    action: Action,
+    channel: string,
+    hasFeature: (kind: ResolvedChannel) => boolean
+  ): ResolvedChannel | ReplyError {
+    const kind = resolveChannel(channel, this.#context.channelRules)
+    if (kind instanceof ReplyError) return kind
+    if (!hasFeature(kind)) return ERROR_NOT_AVAILABLE
+    this.#context.metrics.engineAction(action, kind.namespace)
+    return kind
+  }
+
+  /** Subscriber counts of all nodes, by channel. `pattern` is a glob; '' matches all. */
+  async channels(pattern: string, slice: TimeSlice): Promise<ReadonlyMap<string, number>> {
+    const { cluster } = this.#context
+    const counts = new Map<string, number>()
+    const add = ({ channels }: ChannelPage): Promise<void> =>
+      forEachInSlices(channels, ([name, clients]) => counts.set(name, (counts.get(name) ?? 0) + clients), slice)
+    for (const { node, result } of await cluster.survey('channelPage', { pattern, after: 0 })) {
+      await add(result)
+      for (let { next } = result; next !== null; ) {
+        const page: ChannelPage | null = await cluster.surveyNode(node, 'channelPage', { pattern, after: next })
+        // The node has left, and its clients are disconnected.
+        if (page === null) break
+        await add(page)
+        next = page.next
+      }
+    }
+    return counts
+  }
+
+  /** Statistics of all nodes. */
+  async info(): Promise<readonly NodeInfo[]> {
+    return (await this.#context.cluster.survey('info', null)).map(({ result }) => result)
+  }
+
+  /** Newest publications and presence of a channel, without access checks or metrics. */
+  async readChannel(channel: string, { options }: ResolvedChannel, limit: number): Promise<ChannelContent> {
+    const { history, presence } = this.#context
+    const [page, present] = await Promise.all([
+      hasHistory(options) ? history.read(channel, { since: null, limit, reverse: true }, options) : null,
+      options.presence ? presence.read(channel) : null
+    ])
+    return { publications: page?.publications ?? [], presence: present }
+  }
+
+  /** Passes the publications of a channel to the observer until the returned function is called. Null for an invalid name. */
+  observeChannel(name: string, observer: ChannelObserver): (() => void) | null {
+    const context = this.#context
+    const kind = resolveChannel(name, context.channelRules)
+    if (kind instanceof ReplyError || isTooLong(name, context.channelRules)) return null
+    const channel = context.hub.open(name, kind)
+    // An error of an observer must not affect the subscribers.
+    const contained: ChannelObserver = (publication) => runInBackground(context, () => observer(publication))
+    channel.addObserver(contained)
+    runInBackground(context, () => channel.subscribeAtBroker(context.broker))
+    return () => {
+      channel.removeObserver(contained)
+      removeIfUnused(context, channel)
     }
   }
 
-  /** To be called often: pings, and ends whatever has run out. One walk over all connections instead of a timer each. */
+  /** Applies changed rules to all connections and channels. What was negotiated with a client does not change. */
+  configure({ client, channels }: RelayRules): void {
+    const context = this.#context
+    const isLimitNew = context.clientOptions.userConnectionLimit <= 0 && client.userConnectionLimit > 0
+    context.clientOptions = client
+    context.channelRules = channels
+    if (isLimitNew) countEarlierConnections(context)
+    for (const connection of context.clients.all) connection.configure()
+    for (const channel of context.hub.channels.values()) {
+      const kind = resolveChannel(channel.name, channels)
+      if (!(kind instanceof ReplyError)) context.hub.configure(channel, kind.options)
+    }
+  }
+
+  /** Checks pings, expiries and positions. Called periodically; one pass over all connections replaces a timer for each. */
   tick(): void {
-    const now = readClocks(this.context)
-    const { all } = this.context.clients
-    // Backwards, because a connection that ends is replaced by the last one.
+    const now = readClocks(this.#context)
+    const { all } = this.#context.clients
+    // Backwards, because the registry moves the last connection into the slot of one that is closed.
     for (let index = all.length - 1; index >= 0; index--) {
       const client = all[index]
       if (client === undefined) continue
@@ -109,104 +319,35 @@ export class Relay {
   }
 
   stats(): RelayStats {
-    const { hub, clients } = this.context
+    const { hub, clients } = this.#context
     let subscriptions = 0
     for (const { size } of hub.channels.values()) subscriptions += size
     return { clients: clients.all.length, users: clients.users, channels: hub.channels.size, subscriptions }
   }
 
-  /** Ends so many of the connections, for a relay that is leaving; returns how many are left. */
-  endSome(count: number, reason: Disconnect): number {
-    const { all } = this.context.clients
-    for (let ended = 0; ended < count && all.length > 0; ended++) all[all.length - 1]?.close(reason)
+  /** Closes up to `count` connections. Returns the number of remaining ones. */
+  closeClients(count: number, reason: Disconnect): number {
+    const { all } = this.#context.clients
+    for (let closed = 0; closed < count && all.length > 0; closed++) all[all.length - 1]?.close(reason)
     return all.length
   }
 
   #checkPositions(nowMs: number): void {
-    const { hub, broker, history, clientOptions: client } = this.context
-    const delayMs = client.positionCheckDelayMs > 0 ? client.positionCheckDelayMs : Number.POSITIVE_INFINITY
+    const { hub, broker, history, clientOptions } = this.#context
+    const { positionCheckDelayMs } = clientOptions
+    const delayMs = positionCheckDelayMs > 0 ? positionCheckDelayMs : Number.POSITIVE_INFINITY
     for (const channel of hub.channels.values()) {
-      // Somebody looks on since the engine was away.
-      if (!channel.isSubscribedAtBroker) runInBackground(this.context, () => channel.subscribeAtBroker(broker))
+      // Retry: subscribing failed while the engine was down.
+      if (!channel.isSubscribedAtBroker) runInBackground(this.#context, () => channel.subscribeAtBroker(broker))
       if (channel.checkedAt === 0) channel.checkedAt = nowMs
       if (!channel.mayHaveGap && nowMs - channel.checkedAt < delayMs) continue
       channel.checkedAt = nowMs
       if (!channel.hasPositions) continue
-      const top = { since: null, limit: 0, reverse: false }
-      const check = channel.beginCheck()
-      runInBackground(this.context, () =>
-        after(history.read(channel.name, top, channel.options), (page) => channel.compare(page, check))
+      const endOnly = { since: null, limit: 0, reverse: false }
+      const check = channel.startPositionCheck()
+      runInBackground(this.#context, () =>
+        after(history.read(channel.name, endOnly, channel.options), (end) => channel.finishPositionCheck(end, check))
       )
     }
-  }
-}
-
-/** What a faulty engine is reported to. */
-export interface Log {
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-  error(facts: object, message: string): void
-}
-
-/** What the core is given from outside; tests give it a clock that stands still. */
-export interface RelayDependencies extends Clocks {
-  readonly broker: Broker
-  readonly history: History
-  readonly presence: Presence
-  readonly cluster: Cluster
-  readonly userConnections: UserConnections
-  readonly checkToken: TokenCheck
-  readonly checkSubscriptionToken: TokenCheck
-  /** A token was refused; the reason in a word, and the address of the client. */
-  readonly tokenRejected: (reason: string, address: string) => void
-  /** 0 to below 1. */
-  readonly random: () => number
-  /** A name that nobody can guess. */
-  readonly newId: () => string
-  /** What does not fit the schema of this name, said to a person; null where all does. */
-  readonly schemaError: (schema: string, data: unknown) => string | null
-  /**
-   * Runs the task when a client has had the time to take a reply that is on its way. The official client hands what
-   * comes in one and the same read to its pages in the wrong order: a publication before the reply that it follows.
-   */
-  readonly delayPushAfterReply: (task: () => void) => void
-  readonly atEndOfTurn: (task: () => void) => void
-  readonly log: Log
-  readonly metrics: CoreMetrics
-  /** What operators know this node by. */
-  readonly name: string
-  readonly version: string
-}
-
-/** What every connection of a relay shares. The two sets of rules change when the operator reloads them. */
-export interface RelayContext extends RelayDependencies {
-  readonly hub: Hub
-  readonly activity: PublishActivity
-  readonly clients: ConnectionRegistry<Client>
-  /** Connections over transports whose client speaks through requests of its own. */
-  readonly sessions: Map<string, Client>
-  /** Clients whose commands took long, and go on in the next turn. */
-  readonly interrupted: TurnQueue
-  readonly patches: DeltaPatches
-  readonly node: string
-  clientOptions: ClientOptions
-  channelRules: ChannelRules
-}
-
-/** Listens to a channel beside its subscribers, until what is handed back is called. */
-export const observeChannel = (
-  context: RelayContext,
-  name: string,
-  kind: ResolvedChannel,
-  observer: ChannelObserver
-): (() => void) => {
-  const channel = context.hub.open(name, kind)
-  // Who only looks on must not disturb the delivery to subscribers.
-  const contained: ChannelObserver = (publication) => runInBackground(context, () => observer(publication))
-  channel.addObserver(contained)
-  runInBackground(context, () => channel.subscribeAtBroker(context.broker))
-  return () => {
-    channel.removeObserver(contained)
-    removeIfUnused(context, channel)
   }
 }

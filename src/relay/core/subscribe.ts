@@ -69,7 +69,7 @@ export const subscribe = (client: Client, request: unknown, id: number): MaybePr
 
 /** What can be said before anybody asks who the client is. */
 const mayAsk = (connection: Client, { channel, filtered, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
-  const { clientOptions: client, channelRules: channels } = connection.relay
+  const { clientOptions: client, channelRules: channels } = connection.context
   if (isTooLong(channel, channels)) return ERROR_BAD_REQUEST
   if (connection.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
   if (client.channelLimit > 0 && connection.subscriptions.size >= client.channelLimit) return ERROR_LIMIT_EXCEEDED
@@ -81,7 +81,7 @@ const mayAsk = (connection: Client, { channel, filtered, type }: SubscribeComman
   return filtered ? ERROR_BAD_REQUEST : kind
 }
 
-const mayWithoutToken = ({ relay: context, user }: Client, channel: string, kind: ResolvedChannel): boolean => {
+const mayWithoutToken = ({ context, user }: Client, channel: string, kind: ResolvedChannel): boolean => {
   const { clientOptions: client, channelRules: channels } = context
   if (kind.isPrivate && !client.insecure) return false
   return maySubscribe(channel, kind.options, { user, insecure: client.insecure, isSubscribed: false }, channels)
@@ -93,7 +93,7 @@ const checkSubscriptionToken = (
   channel: string,
   token: string
 ): SubscriptionClaims | ReplyError | Disconnect => {
-  const { relay: context } = client
+  const { context } = client
   const tokenRefused = refusalOf(client)
   const checked = context.checkSubscriptionToken(token, context.nowMs(), tokenRefused)
   if (checked === 'expired') return ERROR_TOKEN_EXPIRED
@@ -115,7 +115,7 @@ export const unsubscribe = (client: Client, request: unknown, id: number): Outco
   if (channel === null) return DISCONNECT_MALFORMED
   const subscription = client.subscriptions.get(channel)
   if (subscription !== undefined) {
-    if (client.relay.hub.hasQueued) client.settle()
+    if (client.context.hub.hasPending) client.flushPending()
     client.removeSubscription(subscription)
   }
   client.reply(replyText(id, 'unsubscribe', '{}'))
@@ -134,10 +134,10 @@ export const refreshSubscription = (client: Client, request: unknown, id: number
   if (claims instanceof ReplyError) return DISCONNECT_INVALID_TOKEN
   if (claims instanceof Disconnect) return claims
 
-  subscription.expiry = expiryAt(claims.expiresAt * 1000, client.relay)
+  subscription.expiry = expiryAt(claims.expiresAt * 1000, client.context)
   subscription.info = claims.info
   client.scheduleWake()
-  const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, client.relay.nowMs()) : 0
+  const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, client.context.nowMs()) : 0
   client.reply(replyText(id, 'sub_refresh', objectText(expiryFields(ttl))))
   return null
 }

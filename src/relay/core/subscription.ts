@@ -20,12 +20,12 @@ import {
   type Unsubscribe
 } from './codes.js'
 import type { Backlog } from './conflation.js'
+import { type RelayContext, runInBackground } from './context.js'
 import type { Group } from './group.js'
 import type { ChannelOptions } from './options.js'
 import type { Outbox } from './outbox.js'
 import { expiryFields, fieldIf, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
 import { cacheRecovery, following, type Recovery, recoveredText, streamRecovery, withNewest } from './recovery.js'
-import type { RelayContext } from './relay.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 
 /** The connection as its subscriptions see it. */
@@ -34,7 +34,7 @@ export interface Subscriber {
   readonly id: string
   readonly user: string
   /** Takes a subscription away; one that the server made takes the connection with it where its place was lost. */
-  loseSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void
+  endSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void
   /** Runs something for this connection; an error in it ends this connection alone. */
   contain(work: () => void): void
 }
@@ -63,9 +63,9 @@ export class Subscription {
   /** Its client knows that it is on the channel. */
   isConfirmed = false
   /** Publications that arrive before the client has had its reply; null once it has. */
-  early: Publication[] | null = []
+  buffered: Publication[] | null = []
   /** Why the relay ends the subscription as soon as its client has had the reply. */
-  endsAfterReply: Unsubscribe | null = null
+  pendingUnsubscribe: Unsubscribe | null = null
   /** A place the client was told about and the channel has yet to deliver; until then it gets nothing. */
   aheadOffset = 0
   /** The client holds no base for a delta. */
@@ -73,10 +73,10 @@ export class Subscription {
   /** What waits, merged, while the client is behind. */
   backlog: Backlog | null = null
   /** How many of its publications the client had before it fell behind. */
-  backlogKnown = 0
+  backlogStart = 0
   group: Group | null = null
   /** Its place in the group's list. */
-  index = -1
+  groupIndex = -1
 
   constructor(channel: Channel, subscriber: Subscriber, isServerSide: boolean) {
     this.channel = channel
@@ -88,7 +88,7 @@ export class Subscription {
 
 /** Undoes what subscribing did, here and at the engine. */
 export const removeSubscription = (client: Client, subscription: Subscription): void => {
-  const { relay: context } = client
+  const { context } = client
   const { channel } = subscription
   channel.remove(subscription)
   if (subscription.isConfirmed) context.metrics.unsubscribed(channel.namespace, client.name)
@@ -98,7 +98,7 @@ export const removeSubscription = (client: Client, subscription: Subscription): 
     runInBackground(context, () => context.presence.remove(channel.name, client.id))
   }
   if (subscription.announcesJoinLeave) {
-    const info = client.describe(subscription.info)
+    const info = client.infoText(subscription.info)
     context.metrics.messageSent('leave', channel.namespace)
     runInBackground(context, () => context.broker.joinOrLeave(channel.name, 'leave', info))
   }
@@ -106,23 +106,8 @@ export const removeSubscription = (client: Client, subscription: Subscription): 
 
 export const removeIfUnused = (context: RelayContext, channel: Channel): void => {
   if (!channel.isUnused) return
-  context.hub.drop(channel)
+  context.hub.remove(channel)
   runInBackground(context, () => context.broker.unsubscribe(channel.name))
-}
-
-/** For what no client waits for: an engine that fails is reported, and nothing else fails with it. */
-export const runInBackground = (context: RelayContext, work: () => MaybePromise<unknown>): void => {
-  const failed = (error: unknown): void => {
-    if (error instanceof EngineError) return
-    context.metrics.unexpectedError('background')
-    context.log.error({ err: error }, 'internal error in background work')
-  }
-  try {
-    const result = work()
-    if (result instanceof Promise) result.catch(failed)
-  } catch (error) {
-    failed(error)
-  }
 }
 
 /** A subscription that has been allowed, whoever asked for it. */
@@ -216,7 +201,7 @@ export const addSubscription = (
   client: Client,
   request: SubscribeRequest
 ): MaybePromise<SubscribeResult | ReplyError | Disconnect> => {
-  const { relay: context } = client
+  const { context } = client
   const caller: Caller = { user: client.user, insecure: context.clientOptions.insecure, isSubscribed: true }
   const options = resolveOptions(request, caller)
   const channel = context.hub.open(request.channel, request.kind)
@@ -227,7 +212,7 @@ export const addSubscription = (
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context)
   subscription.hasToken = request.hasToken
-  channel.begin(subscription)
+  channel.addPending(subscription)
   client.addSubscription(subscription)
 
   const fail = (error: unknown): never => {
@@ -261,7 +246,7 @@ const readPosition = (
   { positioned, since, fromCache }: SubscriptionOptions
 ): MaybePromise<HistoryPage> => {
   if (!positioned) return NO_PAGE
-  const { history, clientOptions: client, metrics } = connection.relay
+  const { history, clientOptions: client, metrics } = connection.context
   if (since !== null) metrics.engineAction(fromCache ? 'history_recover_cache' : 'history_recover', kind.namespace)
   if (since !== null && fromCache) return history.read(channel, { since: null, limit: 1, reverse: true }, kind.options)
   const limit = since === null ? 0 : client.recoveryMaxPublicationLimit
@@ -275,10 +260,10 @@ const finishSubscribe = (
   options: SubscriptionOptions,
   read: HistoryPage
 ): SubscribeResult | ReplyError | Disconnect => {
-  const { relay: context } = client
+  const { context } = client
   const { namespace, epoch } = subscription.channel
   const { since, fromCache } = options
-  const early = subscription.early ?? []
+  const early = subscription.buffered ?? []
   const isWhole = !options.positioned || following(read, early) !== null
   // Differences need every publication before them.
   const skips = since !== null && fromCache && !options.delta && isWhole && epoch === read.epoch
@@ -323,7 +308,7 @@ const finishSubscribe = (
 
 /** The field with what is recovered, '' where that is nothing; null where it does not fit into the reply. */
 const recoveredList = (
-  { relay: context }: Client,
+  { context }: Client,
   { channel, room }: SubscribeRequest,
   { delta }: SubscriptionOptions,
   epoch: string,
@@ -346,33 +331,33 @@ const activate = (
   gotLast: boolean
 ): void => {
   if (client.subscriptions.get(subscription.channel.name) !== subscription) return
-  const { relay: context } = client
+  const { context } = client
   subscription.isConfirmed = true
   context.metrics.subscribed(subscription.channel.namespace, client.name)
   if (subscription.expiry !== NEVER) client.scheduleWake()
-  const isEnding = subscription.endsAfterReply !== null
+  const isEnding = subscription.pendingUnsubscribe !== null
   context.delayPushAfterReply(() => client.contain(() => goLive(client, subscription, page, gotLast)))
   if (!isEnding) announceJoin(client, subscription, options)
 }
 
 /** What came in meanwhile, and from here on everything. */
 const goLive = (client: Client, subscription: Subscription, page: HistoryPage, gotLast: boolean): void => {
-  const { channel, takesDelta, isPositioned, endsAfterReply } = subscription
+  const { channel, takesDelta, isPositioned, pendingUnsubscribe } = subscription
   if (client.subscriptions.get(channel.name) !== subscription) return
-  const { hub } = client.relay
-  if (hub.hasQueued) client.settle()
-  const held = subscription.early ?? []
+  const { hub } = client.context
+  if (hub.hasPending) client.flushPending()
+  const held = subscription.buffered ?? []
   // The client has had its reply: from here on the subscription can be ended at once.
-  subscription.early = null
-  if (endsAfterReply !== null) {
-    client.loseSubscription(subscription, endsAfterReply)
+  subscription.buffered = null
+  if (pendingUnsubscribe !== null) {
+    client.endSubscription(subscription, pendingUnsubscribe)
     return
   }
   const early = following(page, held) ?? (isPositioned ? null : held)
   // Offsets of another stream say nothing about this place.
   const isElsewhere = isPositioned && channel.epoch !== page.epoch && held.some(({ offset }) => offset > 0)
   if (early === null || isElsewhere) {
-    client.loseSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
+    client.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
     return
   }
   for (const publication of early) {
@@ -381,7 +366,7 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, g
   }
   const place = { epoch: page.epoch, offset: early.reduce((top, { offset }) => Math.max(top, offset), page.offset) }
   if (isPositioned && channel.hasPassed(place)) {
-    client.loseSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
+    client.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
     return
   }
   channel.goLive(subscription, place)
@@ -398,9 +383,9 @@ const publicationPushText = (channel: string, publication: Publication, epoch: s
 
 const announceJoin = (connection: Client, subscription: Subscription, options: SubscriptionOptions): void => {
   if (!options.presence && !options.joinLeave) return
-  const { relay: context, id: client, user } = connection
+  const { context, id: client, user } = connection
   const { name, namespace } = subscription.channel
-  const info = connection.describe(subscription.info)
+  const info = connection.infoText(subscription.info)
   subscription.isInPresence = options.presence
   subscription.announcesJoinLeave = options.joinLeave
   if (options.presence) context.metrics.engineAction('add_presence', namespace)
@@ -409,7 +394,7 @@ const announceJoin = (connection: Client, subscription: Subscription, options: S
     after(options.presence ? context.presence.add(name, client, user, info) : undefined, () => {
       // Who has left meanwhile has said so already.
       if (!options.joinLeave || connection.subscriptions.get(name) !== subscription) return
-      connection.settle()
+      connection.flushPending()
       context.metrics.messageSent('join', namespace)
       return context.broker.joinOrLeave(name, 'join', info)
     })

@@ -9,62 +9,62 @@ import {
   UNSUBSCRIBE_BY_SERVER
 } from './codes.js'
 import { extend } from './connect.js'
+import type { RelayContext } from './context.js'
 import { refreshPush, subscribePush } from './protocol.js'
-import type { Relay, RelayContext } from './relay.js'
 import { addSubscription, ReplyRoom, type SubscribeResult } from './subscription.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
 
-// Relays that act as one. What is about connections is asked of all of them, because each one knows only its own.
+// A cluster is a set of relay nodes that share an engine. A node knows only its own connections, so whatever concerns
+// connections is sent to all nodes as a survey.
 
-/** By name: what can be asked, with what, and the answer of one node. All of it is JSON, because it may travel. */
+/** Parameters and result of each survey, by name. Both are JSON, because they are sent between processes. */
 export interface Surveys {
-  readonly info: { readonly params: null; readonly answer: NodeInfo }
-  /** How many clients listen to each channel whose name fits; one page of them. */
-  readonly channelPage: { readonly params: ChannelPageParams; readonly answer: ChannelPage }
-  readonly disconnect: { readonly params: DisconnectParams; readonly answer: null }
-  readonly unsubscribe: { readonly params: UnsubscribeParams; readonly answer: null }
-  /** Why it could not be done. */
-  readonly subscribe: { readonly params: SubscribeParams; readonly answer: SurveyError | null }
-  readonly refresh: { readonly params: RefreshParams; readonly answer: null }
-  /** The connections of a user at this node. */
-  readonly userClients: { readonly params: string; readonly answer: readonly string[] }
-  /** What a client without a socket says; whether its session is here. */
-  readonly emulate: { readonly params: { readonly session: string; readonly data: string }; readonly answer: boolean }
+  readonly info: { readonly params: null; readonly result: NodeInfo }
+  /** One page of the channels that match a pattern, with their subscriber counts. */
+  readonly channelPage: { readonly params: ChannelPageParams; readonly result: ChannelPage }
+  readonly disconnect: { readonly params: DisconnectParams; readonly result: null }
+  readonly unsubscribe: { readonly params: UnsubscribeParams; readonly result: null }
+  readonly subscribe: { readonly params: SubscribeParams; readonly result: SurveyError | null }
+  readonly refresh: { readonly params: RefreshParams; readonly result: null }
+  /** Ids of the user's connections at the node. */
+  readonly userClients: { readonly params: string; readonly result: readonly string[] }
+  /** Passes a frame to a client of an emulated transport; false if the node does not have the session. */
+  readonly emulate: { readonly params: { readonly session: string; readonly data: string }; readonly result: boolean }
 }
 
 export type SurveyName = keyof Surveys
 export type SurveyParams<Q extends SurveyName> = Surveys[Q]['params']
-export type SurveyResult<Q extends SurveyName> = Surveys[Q]['answer']
+export type SurveyResult<Q extends SurveyName> = Surveys[Q]['result']
 
-/** Questions that change something for a user: every node has to apply them. */
+/** Surveys that change connections and must be applied by every node. */
 export type Command = 'disconnect' | 'unsubscribe' | 'subscribe' | 'refresh'
 
 export interface CommandResult<C extends Command> {
-  /** Of the nodes that have applied it. */
-  readonly answers: readonly SurveyResult<C>[]
-  /** Every live node has applied it. If not, the fleet goes on until each of the others has, or is gone. */
+  /** Results of the nodes that have applied the command. */
+  readonly results: readonly SurveyResult<C>[]
+  /** Whether every live node has applied it. If not, the cluster retries until each node has applied it or has left. */
   readonly isConfirmed: boolean
 }
 
 export interface NodeResult<Q extends SurveyName> {
   readonly node: string
-  readonly answer: SurveyResult<Q>
+  readonly result: SurveyResult<Q>
 }
 
 export interface Cluster {
-  /** How many nodes there are, this one included. */
+  /** Number of nodes, including this one. */
   readonly size: number
   /**
-   * Called once, before anything is asked. From then on the other nodes can ask this one. `missedCommands` is called when
-   * this node was cut off for so long that commands are lost to it: it cannot know which of its clients they were about.
+   * Called once, before any survey. From then on other nodes can survey this one. `missedCommands` is called if this node
+   * was disconnected for so long that it has missed commands.
    */
-  start(node: string, answers: SurveyHandlers, missedCommands: () => void): MaybePromise<void>
-  /** Asks every node, this one too. One that fails or stays silent for too long is left out. */
+  start(node: string, handlers: SurveyHandlers, missedCommands: () => void): MaybePromise<void>
+  /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
   survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<readonly NodeResult<Q>[]>
-  /** Applies a command at every node, this one too, once at each. Fails where it cannot be applied anywhere. */
+  /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
   apply<C extends Command>(command: C, params: SurveyParams<C>): MaybePromise<CommandResult<C>>
-  /** Asks one node; null where there is no such node, or no answer. */
+  /** Surveys one node; null if there is no such node or it does not respond. */
   surveyNode<Q extends SurveyName>(
     node: string,
     survey: Q,
@@ -75,23 +75,25 @@ export interface Cluster {
 
 type SurveyHandler<Q extends SurveyName> = (params: SurveyParams<Q>) => MaybePromise<SurveyResult<Q>>
 
-/** What this node answers to. Parts of the relay put in what they know. */
+/** The surveys that this node can respond to. */
 export class SurveyHandlers {
-  readonly #answerers = new Map<SurveyName, (params: never) => unknown>()
+  readonly #handlers: { [Q in SurveyName]?: SurveyHandler<Q> } = {}
 
-  set<Q extends SurveyName>(survey: Q, answerer: SurveyHandler<Q>): void {
-    this.#answerers.set(survey, answerer)
+  set<Q extends SurveyName>(survey: Q, handler: SurveyHandler<Q>): void {
+    const handlers: { [Name in Q]?: SurveyHandler<Name> } = this.#handlers
+    handlers[survey] = handler
   }
 
   handle<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<SurveyResult<Q>> {
-    const answerer = this.#answerers.get(survey) as SurveyHandler<Q> | undefined
-    // Another version of the relay may ask what this one does not know.
-    if (answerer === undefined) throw new Error(`no answer to ${survey}`)
-    return answerer(params)
+    const handlers: { [Name in Q]?: SurveyHandler<Name> } = this.#handlers
+    const handler = handlers[survey]
+    // A node with a newer version may send surveys that this version does not have.
+    if (handler === undefined) throw new Error(`unknown survey ${survey}`)
+    return handler(params)
   }
 }
 
-/** What the operator's tools show of one node, in the names that they know. */
+/** Statistics of a node, with the field names of the Centrifugo API. */
 export interface NodeInfo {
   readonly uid: string
   readonly name: string
@@ -106,29 +108,30 @@ export interface NodeInfo {
 }
 
 export interface ChannelPageParams {
-  /** '' for all channels. */
+  /** A glob; '' matches all channels. */
   readonly pattern: string
-  /** The `next` of the page before; 0 for the first page. */
+  /** `next` of the previous page; 0 for the first page. */
   readonly after: number
 }
 
 export interface ChannelPage {
   readonly channels: readonly (readonly [name: string, clients: number])[]
-  /** Null where this is the last page. */
+  /** Null for the last page. */
   readonly next: number | null
 }
 
 export interface UserSelector {
-  /** '' is the user without a name, not everybody. */
+  /** '' is the anonymous user, not all users. */
   readonly user: string
-  /** '' for all of the user's connections. */
+  /** Client id; '' for all connections of the user. */
   readonly client: string
+  /** Session id; '' for all connections of the user. */
   readonly session: string
 }
 
 export interface DisconnectParams {
   readonly target: UserSelector
-  /** Clients that stay. */
+  /** Client ids that stay connected. */
   readonly whitelist: readonly string[]
   readonly code: number
   readonly reason: string
@@ -142,7 +145,7 @@ export interface UnsubscribeParams {
 
 export interface ServerSubscribe extends ServerSubscription {
   readonly channel: string
-  /** In seconds; 0 for never. */
+  /** Seconds since 1970; 0 for never. */
   readonly expiresAt: number
   readonly recover: Position | null
 }
@@ -154,7 +157,7 @@ export interface SubscribeParams {
 
 export interface ServerRefresh {
   readonly isExpired: boolean
-  /** In seconds; 0 for never. */
+  /** Seconds since 1970; 0 for never. */
   readonly expiresAt: number
   readonly info: string | null
 }
@@ -170,41 +173,55 @@ export interface SurveyError {
   readonly temporary: boolean
 }
 
-// What the operator's backend can do to the connections that a user has at this node.
+/** Handlers for the surveys of the core, which act on the connections of this node. */
+export const nodeSurveyHandlers = (context: RelayContext, stats: () => NodeStats): SurveyHandlers => {
+  const handlers = new SurveyHandlers()
+  handlers.set('info', () => nodeInfo(context, stats()))
+  handlers.set('channelPage', (params) => channelPage(context, params))
+  handlers.set('disconnect', (params) => disconnectLocal(context, params))
+  handlers.set('unsubscribe', (params) => unsubscribeLocal(context, params))
+  handlers.set('subscribe', (params) => subscribeLocal(context, params))
+  handlers.set('refresh', (params) => refreshLocal(context, params))
+  handlers.set('userClients', (user) => context.clients.ofUser(user).map(({ id }) => id))
+  handlers.set('emulate', ({ session, data }) => {
+    const client = context.sessions.get(session)
+    client?.handleFrame(data)
+    return client !== undefined
+  })
+  return handlers
+}
 
-const connectionsOf = ({ clients }: RelayContext, { user, client, session }: UserSelector): readonly Client[] =>
+const selectClients = ({ clients }: RelayContext, { user, client, session }: UserSelector): readonly Client[] =>
   clients
     .ofUser(user)
     .filter((each) => each.state === 'live' && (client === '' || each.id === client))
     .filter((each) => session === '' || each.session === session)
 
-export const disconnectUser = (
-  context: RelayContext,
-  { target, whitelist: spared, code, reason }: DisconnectParams
-): void => {
+const disconnectLocal = (context: RelayContext, { target, whitelist, code, reason }: DisconnectParams): null => {
   const disconnect = new Disconnect(code, reason)
-  // A set: both the list and the user's connections may be long.
-  const staying = new Set(spared)
-  for (const client of connectionsOf(context, target)) {
-    if (!staying.has(client.id)) client.close(disconnect)
+  // A set, because both the list and the connections of the user can be long.
+  const spared = new Set(whitelist)
+  for (const client of selectClients(context, target)) {
+    if (!spared.has(client.id)) client.close(disconnect)
   }
+  return null
 }
 
-/** From all channels where none is named. */
-export const unsubscribeUser = (context: RelayContext, { target, channel }: UnsubscribeParams): void => {
-  for (const client of connectionsOf(context, target)) {
+const unsubscribeLocal = (context: RelayContext, { target, channel }: UnsubscribeParams): null => {
+  for (const client of selectClients(context, target)) {
     client.contain(() => {
       for (const subscription of [...client.subscriptions.values()]) {
         if (channel === '' || subscription.channel.name === channel) {
-          client.loseSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
+          client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
         }
       }
     })
   }
+  return null
 }
 
-/** Puts all connections of a user on a channel, or none of them: clients are told when all have joined. */
-export const subscribeUser = (
+/** Subscribes all matching connections or none: clients are notified after all subscriptions have succeeded. */
+const subscribeLocal = (
   context: RelayContext,
   { target, subscription }: SubscribeParams
 ): MaybePromise<ReplyError | null> => {
@@ -212,10 +229,10 @@ export const subscribeUser = (
   const { channelLimit } = context.clientOptions
   const kind = resolveChannel(channel, context.channelRules)
   if (kind instanceof ReplyError) return kind
-  const joining = connectionsOf(context, target).filter(({ subscriptions }) => !subscriptions.has(channel))
-  if (channelLimit > 0 && joining.some(({ subscriptions }) => subscriptions.size >= channelLimit))
+  const clients = selectClients(context, target).filter(({ subscriptions }) => !subscriptions.has(channel))
+  if (channelLimit > 0 && clients.some(({ subscriptions }) => subscriptions.size >= channelLimit))
     return ERROR_LIMIT_EXCEEDED
-  const join = (client: Client): MaybePromise<SubscribeResult | ReplyError | Disconnect> =>
+  const add = (client: Client): MaybePromise<SubscribeResult | ReplyError | Disconnect> =>
     addSubscription(client, {
       ...subscription,
       kind,
@@ -229,19 +246,19 @@ export const subscribeUser = (
       failsUnrecovered: false,
       room: new ReplyRoom(client)
     })
-  return after(settleAll(joining.map((client) => () => join(client))), (outcomes) => {
+  return after(settleAll(clients.map((client) => () => add(client))), (outcomes) => {
     const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    for (const [index, client] of joining.entries()) {
+    for (const [index, client] of clients.entries()) {
       const outcome = outcomes[index]
       if (outcome?.status !== 'fulfilled') continue
-      client.contain(() => conclude(client, channel, kind, outcome.value, failed === undefined))
+      client.contain(() => finishSubscribe(client, channel, kind, outcome.value, failed === undefined))
     }
     if (failed !== undefined) throw failed.reason
     return null
   })
 }
 
-const conclude = (
+const finishSubscribe = (
   client: Client,
   channel: string,
   { namespace }: ResolvedChannel,
@@ -258,14 +275,12 @@ const conclude = (
   outcome.activate()
 }
 
-/** A time that has passed means at once, not after the time that a client has to refresh by itself. */
-const isPast = (expiresAt: number, nowMs: number): boolean => expiresAt > 0 && expiresAt * 1000 <= nowMs
-
-export const refreshUser = (context: RelayContext, { target, refresh }: RefreshParams): void => {
+const refreshLocal = (context: RelayContext, { target, refresh }: RefreshParams): null => {
   const { isExpired, expiresAt, info } = refresh
-  const endsNow = isExpired || isPast(expiresAt, context.nowMs())
-  for (const client of connectionsOf(context, target)) {
-    if (endsNow) {
+  // An expiry in the past closes the connection at once, without the grace period for refreshing clients.
+  const isPast = expiresAt > 0 && expiresAt * 1000 <= context.nowMs()
+  for (const client of selectClients(context, target)) {
+    if (isExpired || isPast) {
       client.close(DISCONNECT_CONNECTION_EXPIRED)
       continue
     }
@@ -274,65 +289,48 @@ export const refreshUser = (context: RelayContext, { target, refresh }: RefreshP
       client.push(refreshPush(extend(client, expiresAt)), 'push_refresh', '')
     })
   }
+  return null
 }
 
-/** What a node says of its own connections to the fleet. */
-export const nodeSurveyHandlers = (relay: Relay): SurveyHandlers => {
-  const { context } = relay
-  const answers = new SurveyHandlers()
-  answers.set('info', () => nodeInfo(relay))
-  answers.set('channelPage', (params) => channelPage(context, params))
-  answers.set('disconnect', (params) => {
-    disconnectUser(context, params)
-    return null
-  })
-  answers.set('unsubscribe', (params) => {
-    unsubscribeUser(context, params)
-    return null
-  })
-  answers.set('subscribe', (params) => subscribeUser(context, params))
-  answers.set('refresh', (params) => {
-    refreshUser(context, params)
-    return null
-  })
-  answers.set('userClients', (user) => context.clients.ofUser(user).map(({ id: client }) => client))
-  answers.set('emulate', ({ session, data }) => {
-    const client = context.sessions.get(session)
-    client?.commands?.receive(data)
-    return client !== undefined
-  })
-  return answers
-}
-
-/** A page is one message between nodes, which neither of them may be busy with for long. */
+/** Limits the size of one message between nodes. */
 const CHANNELS_PER_PAGE = 5000
 
-/** Channels are numbered as they come, so a channel that is there all the time is on exactly one page. */
-const channelPage = async ({ hub }: RelayContext, { pattern, after }: ChannelPageParams): Promise<ChannelPage> => {
-  const fits = pattern === '' ? () => true : globTest(pattern)
-  const slice = new TimeSlice()
+/** Pages follow the sequence numbers of the channels, so a channel that stays open is on exactly one page. */
+const channelPage = async (
+  { hub, monotonicMs }: RelayContext,
+  { pattern, after }: ChannelPageParams
+): Promise<ChannelPage> => {
+  const matches = pattern === '' ? () => true : globTest(pattern)
+  const slice = new TimeSlice(monotonicMs)
   const channels: [name: string, clients: number][] = []
-  for (const { number, name, size } of hub.channels.values()) {
+  for (const { sequence, name, size } of hub.channels.values()) {
     if (slice.isOverAfterStep) await slice.next()
-    if (number <= after || !fits(name)) continue
+    if (sequence <= after || !matches(name)) continue
     channels.push([name, size])
-    if (channels.length === CHANNELS_PER_PAGE) return { channels, next: number }
+    if (channels.length === CHANNELS_PER_PAGE) return { channels, next: sequence }
   }
   return { channels, next: null }
 }
 
-const nodeInfo = (relay: Relay): NodeInfo => {
-  const { clients, users, channels, subscriptions } = relay.stats()
+interface NodeStats {
+  readonly clients: number
+  readonly users: number
+  readonly channels: number
+  readonly subscriptions: number
+}
+
+const nodeInfo = (context: RelayContext, { clients, users, channels, subscriptions }: NodeStats): NodeInfo => {
+  const { uptimeSeconds, memoryBytes } = context.processStats()
   return {
-    uid: relay.context.node,
-    name: relay.context.name,
-    version: relay.context.version,
+    uid: context.node,
+    name: context.name,
+    version: context.version,
     num_clients: clients,
     num_users: users,
     num_subs: subscriptions,
     num_channels: channels,
-    uptime: Math.floor(process.uptime()),
+    uptime: Math.floor(uptimeSeconds),
     metrics: { interval: 0, items: {} },
-    process: { cpu: 0, rss: process.memoryUsage.rss() }
+    process: { cpu: 0, rss: memoryBytes }
   }
 }

@@ -9,11 +9,17 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 
 /** The time that one piece of work may take before it has to let others run. */
 export class TimeSlice {
-  #startedAt = performance.now()
+  readonly #nowMs: () => number
+  #startedAt: number
   #steps = 0
 
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs
+    this.#startedAt = nowMs()
+  }
+
   get isOver(): boolean {
-    return this.isOverAt(performance.now())
+    return this.isOverAt(this.#nowMs())
   }
 
   /** For whoever has read the clock. */
@@ -30,7 +36,7 @@ export class TimeSlice {
   /** Settles when everybody else has had a turn. */
   async next(): Promise<void> {
     await nextTurn()
-    this.#startedAt = performance.now()
+    this.#startedAt = this.#nowMs()
   }
 }
 

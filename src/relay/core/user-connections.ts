@@ -1,8 +1,7 @@
 import type { MaybePromise } from './broker.js'
 import { EngineError } from './broker.js'
 import type { Client } from './client.js'
-import type { RelayContext } from './relay.js'
-import { runInBackground } from './subscription.js'
+import { type RelayContext, runInBackground } from './context.js'
 
 /** A connection of a user, at one of the nodes. */
 export interface UserConnection {
@@ -23,12 +22,12 @@ export interface UserConnections {
 
 /** Whether the user may have this connection too; it is counted then. */
 export const countConnection = (client: Client): MaybePromise<boolean> => {
-  const limit = client.relay.clientOptions.userConnectionLimit
+  const limit = client.context.clientOptions.userConnectionLimit
   if (client.user === '' || limit <= 0) return true
   // From here on its end takes it out again.
   client.isUserCounted = true
   const entry = entryOf(client)
-  const added = client.relay.userConnections.add(entry, limit)
+  const added = client.context.userConnections.add(entry, limit)
   if (added instanceof Promise) return countLater(client, entry, limit, added)
   client.isUserCounted = added === null
   return client.isUserCounted
@@ -40,7 +39,7 @@ const countLater = async (
   limit: number,
   added: Promise<readonly UserConnection[] | null>
 ): Promise<boolean> => {
-  const { relay: context } = client
+  const { context } = client
   try {
     const others = await added
     if (others === null) return true
@@ -83,8 +82,8 @@ export const countEarlierConnections = (context: RelayContext): void => {
 
 export const uncountConnection = (client: Client): void => {
   if (!client.isUserCounted) return
-  const { relay: context } = client
+  const { context } = client
   runInBackground(context, () => context.userConnections.remove(entryOf(client)))
 }
 
-const entryOf = ({ user, id: client, relay: { node } }: Client): UserConnection => ({ user, node, client })
+const entryOf = ({ user, id: client, context: { node } }: Client): UserConnection => ({ user, node, client })

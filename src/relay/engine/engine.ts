@@ -1,5 +1,5 @@
 import type { Broker, History, MaybePromise, Presence } from '../core/broker.js'
-import type { Log } from '../core/relay.js'
+import type { Log } from '../core/context.js'
 import type { Cluster } from '../core/survey.js'
 import type { UserConnections } from '../core/user-connections.js'
 

@@ -298,12 +298,12 @@ export class SingleNodeCluster implements Cluster {
 
   survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<readonly NodeResult<Q>[]> {
     const node = this.#node
-    return this.#answers === null ? [] : after(this.#answers.handle(survey, params), (answer) => [{ node, answer }])
+    return this.#answers === null ? [] : after(this.#answers.handle(survey, params), (result) => [{ node, result }])
   }
 
   apply<C extends Command>(command: C, params: SurveyParams<C>): MaybePromise<CommandResult<C>> {
-    if (this.#answers === null) return { answers: [], isConfirmed: false }
-    return after(this.#answers.handle(command, params), (answer) => ({ answers: [answer], isConfirmed: true }))
+    if (this.#answers === null) return { results: [], isConfirmed: false }
+    return after(this.#answers.handle(command, params), (result) => ({ results: [result], isConfirmed: true }))
   }
 
   surveyNode<Q extends SurveyName>(

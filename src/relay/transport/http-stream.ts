@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ClientTransport } from '../core/client.js'
 import type { Disconnect } from '../core/codes.js'
-import { type Framing, serverSentEvent, streamLine } from '../core/framing.js'
-import type { ByteStream } from '../core/outbox.js'
 import { disconnectPush, PING } from '../core/protocol.js'
 import type { Relay } from '../core/relay.js'
+import type { ByteStream, ClientTransport, Framing } from '../core/transport.js'
 import { type Admitted, asksForProtobuf, type ClientAdmission } from './admission.js'
+import { lineFraming, serverSentEventFraming } from './framing.js'
 import {
   BODY_TIMEOUT_MS,
   corsHeaders,
+  type FailureDependencies,
   type Headers,
   type HttpHandler,
   handleErrors,
@@ -27,7 +27,7 @@ export class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly framing: Framing
   readonly address: string
   readonly isEmulated = true
-  readonly pingsItself = false
+  readonly hasOwnPings = false
   readonly pingBytes: Buffer
   readonly #response: ServerResponse
   #unsentBytes = 0
@@ -37,7 +37,7 @@ export class HttpStreamTransport implements ClientTransport, ByteStream {
     this.name = transport
     this.framing = framing
     this.address = address
-    this.pingBytes = framing(PING)
+    this.pingBytes = framing.frame(PING)
     this.#response = response
   }
 
@@ -64,7 +64,7 @@ export class HttpStreamTransport implements ClientTransport, ByteStream {
 
   /** There is no close frame, so the reason is the last thing said. */
   close(reason: Disconnect): void {
-    this.#response.end(this.framing(disconnectPush(reason)))
+    this.#response.end(this.framing.frame(disconnectPush(reason)))
     // A client that does not read keeps nothing open.
     this.#response.socket?.setTimeout(CLOSE_TIMEOUT_MS, () => this.#response.destroy())
   }
@@ -79,19 +79,23 @@ export class HttpStreamTransport implements ClientTransport, ByteStream {
 const CLOSE_TIMEOUT_MS = 5000
 
 /** `POST /connection/http_stream`: the body connects; every line of the answer is a reply. */
-export const httpStream = (relay: Relay, admission: ClientAdmission): HttpHandler =>
-  stream(relay, admission, {
+export const httpStream = (relay: Relay, admission: ClientAdmission, failures: FailureDependencies): HttpHandler =>
+  stream(relay, admission, failures, {
     transport: 'http_stream',
-    framing: streamLine,
+    framing: lineFraming,
     headers: ['Content-Type', 'text/plain; charset=utf-8'],
     greeting: ''
   })
 
 /** `/connection/sse`: the same as events; who cannot send a body connects in the query. */
-export const serverSentEvents = (relay: Relay, admission: ClientAdmission): HttpHandler =>
-  stream(relay, admission, {
+export const serverSentEvents = (
+  relay: Relay,
+  admission: ClientAdmission,
+  failures: FailureDependencies
+): HttpHandler =>
+  stream(relay, admission, failures, {
     transport: 'sse',
-    framing: serverSentEvent,
+    framing: serverSentEventFraming,
     headers: ['Content-Type', 'text/event-stream'],
     // Browsers count the connection as open when something has come.
     greeting: '\r\n'
@@ -105,7 +109,7 @@ interface Kind {
 }
 
 const stream =
-  (relay: Relay, admission: ClientAdmission, kind: Kind): HttpHandler =>
+  (relay: Relay, admission: ClientAdmission, failures: FailureDependencies, kind: Kind): HttpHandler =>
   (request, response) => {
     const { method } = request
     if (!admission.allowsOrigin(request)) {
@@ -131,23 +135,24 @@ const stream =
       return
     }
     // Counted before the body is read, so that bodies which never end count as connections too.
-    void handleErrors(relay.context, response, async () => {
+    void handleErrors(failures, response, async () => {
       const entered = await admission.admit(request)
       if (typeof entered === 'number') {
         respond(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close'])
       } else if (request.socket.destroyed) entered.release()
-      else admitted(relay, kind, request, response, entered)
+      else admitted(relay, failures, kind, request, response, entered)
     })
   }
 
 const admitted = (
   relay: Relay,
+  failures: FailureDependencies,
   kind: Kind,
   request: IncomingMessage,
   response: ServerResponse,
   { address, release: leave }: Admitted
 ): void => {
-  const { clientOptions: client } = relay.context
+  const { clientOptions: client } = relay
   response.once('close', leave)
   if (request.method === 'GET') {
     begin(relay, kind, request, response, address, connectInQuery(request))
@@ -156,9 +161,7 @@ const admitted = (
   const cors = corsHeaders(request)
   limitBodyTime(request, response, Math.min(client.staleCloseDelayMs, BODY_TIMEOUT_MS), cors)
   const connect = (body: Buffer): void =>
-    void handleErrors(relay.context, response, async () =>
-      begin(relay, kind, request, response, address, body.toString())
-    )
+    void handleErrors(failures, response, async () => begin(relay, kind, request, response, address, body.toString()))
   readBody(request, response, client.messageSizeLimit, connect, cors)
 }
 
@@ -181,16 +184,16 @@ const begin = (
   request.socket.setNoDelay(true)
   request.socket.setTimeout(0)
   if (greeting !== '') response.write(greeting)
-  const client = relay.attach(new HttpStreamTransport(transport, framing, response, address))
-  response.once('close', () => client.connection.connectionLost())
-  client.receive(commands)
+  const client = relay.connect(new HttpStreamTransport(transport, framing, response, address))
+  response.once('close', () => client.connectionLost())
+  client.handleFrame(commands)
 }
 
 const MAX_EMULATION_BYTES = 65_536
 
 /** `POST /emulation`: what a client over a response says, with the session that it was given. */
 export const emulation =
-  (relay: Relay, admission: ClientAdmission): HttpHandler =>
+  (relay: Relay, admission: ClientAdmission, failures: FailureDependencies): HttpHandler =>
   (request, response) => {
     if (!admission.allowsOrigin(request)) {
       respond(response, 403)
@@ -218,12 +221,12 @@ export const emulation =
         return
       }
       // A load balancer may bring it to another node than the one that holds the response.
-      const { node, ...said } = message
-      const isThere = await relay.context.cluster.surveyNode(node, 'emulate', said)
-      respond(response, isThere === true ? 204 : 404, '', cors)
+      const { node, session, data } = message
+      const isFound = await relay.handleSessionFrame(node, session, data)
+      respond(response, isFound ? 204 : 404, '', cors)
     }
     limitBodyTime(request, response, BODY_TIMEOUT_MS, cors)
-    const take = (body: Buffer): void => void handleErrors(relay.context, response, () => receive(body))
+    const take = (body: Buffer): void => void handleErrors(failures, response, () => receive(body))
     readBody(request, response, MAX_EMULATION_BYTES, take, cors)
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise } from '../core/broker.js'
-import type { RelayContext } from '../core/relay.js'
+import type { Log } from '../core/context.js'
 import { TimeSlice } from '../core/time-slice.js'
 
 export type Headers = readonly string[]
@@ -191,7 +191,10 @@ const cut = function* (text: string): Generator<string> {
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
 /** Unexpected errors of requests are logged and counted here. */
-export type FailureDependencies = Pick<RelayContext, 'log' | 'metrics'>
+export interface FailureDependencies {
+  readonly log: Log
+  readonly metrics: { unexpectedError(source: 'http'): void }
+}
 
 export const reportFailure = ({ log, metrics }: FailureDependencies, error: unknown): void => {
   metrics.unexpectedError('http')

@@ -11,7 +11,14 @@ import type { ClientAdmission } from './admission.js'
 import { ConnectionDrain } from './connection-drain.js'
 import { emulation, httpStream, serverSentEvents } from './http-stream.js'
 import type { Rejections } from './rejections.js'
-import { failRequest, type HttpHandler, JSON_TYPE, reportFailure, respond } from './respond.js'
+import {
+  type FailureDependencies,
+  failRequest,
+  type HttpHandler,
+  JSON_TYPE,
+  reportFailure,
+  respond
+} from './respond.js'
 import { onUpgrade, pathOf, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './upgrade.js'
 import { emptyResponse, rejectUpgrade, webSocketUpgrade } from './websocket.js'
 
@@ -19,6 +26,7 @@ export interface ServerDependencies {
   readonly relay: Relay
   readonly admission: ClientAdmission
   readonly rejections: Rejections
+  readonly failures: FailureDependencies
   /** Handlers beside the client transports, by path. `/api/*` stands for all paths below `/api/`. */
   readonly routes: Readonly<Record<string, HttpHandler>>
 }
@@ -33,13 +41,13 @@ export interface RelayServer {
 const REQUEST_TIMEOUT_MS = 60_000
 
 /** The HTTP server with the client transports and the given routes, not listening yet. */
-export const buildServer = ({ relay, admission, rejections, routes }: ServerDependencies): RelayServer => {
+export const buildServer = ({ relay, admission, rejections, failures, routes }: ServerDependencies): RelayServer => {
   const handlers = new Map(
     Object.entries<HttpHandler>({
       ...routes,
-      '/connection/http_stream': httpStream(relay, admission),
-      '/connection/sse': serverSentEvents(relay, admission),
-      '/emulation': emulation(relay, admission),
+      '/connection/http_stream': httpStream(relay, admission, failures),
+      '/connection/sse': serverSentEvents(relay, admission, failures),
+      '/emulation': emulation(relay, admission, failures),
       [WEBSOCKET_PATH]: (request, response) => {
         request.resume()
         rejections.missingUpgrade(admission.addressOf(request))
@@ -65,20 +73,20 @@ export const buildServer = ({ relay, admission, rejections, routes }: ServerDepe
       try {
         handle(request, response)
       } catch (error) {
-        failRequest(relay.context, response, error)
+        failRequest(failures, response, error)
       }
     }
   )
   keepAllHeaderLines(server)
   const connections = new ConnectionDrain(server)
-  const upgrade = webSocketUpgrade(relay, admission)
+  const upgrade = webSocketUpgrade(relay, admission, failures)
   onUpgrade(server, (request, socket, head) => {
     try {
       connections.release(request.socket)
       if (hasTooManyHeaderLines(request)) rejectUpgrade(socket, 431)
       else upgrade(request, socket, head)
     } catch (error) {
-      reportFailure(relay.context, error)
+      reportFailure(failures, error)
       socket.destroy()
     }
   })

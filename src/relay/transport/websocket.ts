@@ -3,18 +3,18 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
-import type { ClientTransport } from '../core/client.js'
+import type { Client } from '../core/client.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
-import type { CommandQueue } from '../core/commands.js'
-import { webSocketText } from '../core/framing.js'
 import { PING } from '../core/protocol.js'
 import type { Relay } from '../core/relay.js'
+import type { ClientTransport } from '../core/transport.js'
 import { type Admitted, asksForProtobuf, type ClientAdmission } from './admission.js'
-import { reportFailure } from './respond.js'
+import { webSocketFraming } from './framing.js'
+import { type FailureDependencies, reportFailure } from './respond.js'
 import type { Upgrade } from './upgrade.js'
 
 const NOTHING = Buffer.alloc(0)
-const PROTOCOL_PING = webSocketText(PING)
+const PROTOCOL_PING = webSocketFraming.frame(PING)
 /** FIN and the opcode of a ping, no payload. */
 const FRAME_PING = Buffer.from([0x89, 0])
 
@@ -24,23 +24,23 @@ const FRAME_PING = Buffer.from([0x89, 0])
  * frames too, so the two never mix within one.
  */
 export class WebSocketTransport implements ClientTransport {
-  readonly framing = webSocketText
+  readonly framing = webSocketFraming
   readonly name = 'websocket'
   readonly isEmulated = false
   readonly address: string
-  readonly pingsItself: boolean
+  readonly hasOwnPings: boolean
   readonly stream: Socket
   readonly #ws: WebSocket
 
-  constructor(ws: WebSocket, socket: Socket, address: string, pingsItself: boolean) {
+  constructor(ws: WebSocket, socket: Socket, address: string, hasOwnPings: boolean) {
     this.#ws = ws
     this.stream = socket
     this.address = address
-    this.pingsItself = pingsItself
+    this.hasOwnPings = hasOwnPings
   }
 
   get pingBytes(): Buffer {
-    return this.pingsItself ? FRAME_PING : PROTOCOL_PING
+    return this.hasOwnPings ? FRAME_PING : PROTOCOL_PING
   }
 
   onceDrained(then: () => void): void {
@@ -69,7 +69,7 @@ export class WebSocketTransport implements ClientTransport {
 const CLOSE_TIMEOUT_MS = 5000
 
 /** Lets WebSocket clients in, and hands over what they say. */
-export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgrade => {
+export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, failures: FailureDependencies): Upgrade => {
   // The types do not know the last one yet.
   const options: ServerOptions & { closeTimeout: number } = {
     noServer: true,
@@ -78,7 +78,7 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
     autoPong: false,
     // The official client asks for none, and there is nothing to choose between.
     handleProtocols: (offered) => (offered.has('centrifuge-json') ? 'centrifuge-json' : false),
-    maxPayload: relay.context.clientOptions.messageSizeLimit,
+    maxPayload: relay.clientOptions.messageSizeLimit,
     closeTimeout: CLOSE_TIMEOUT_MS
   }
   const server = new WebSocketServer(options)
@@ -91,13 +91,13 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
   ): void => {
     socket.once('close', leave)
     // The operator may have changed it.
-    server.options.maxPayload = relay.context.clientOptions.messageSizeLimit
+    server.options.maxPayload = relay.clientOptions.messageSizeLimit
     const { url = '', headers } = request
     // The Python SDK up to 0.6.0 sends this header with an empty value; `ws` answers that with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
-    const pingsItself = url.includes('cf_ws_frame_ping_pong=true')
+    const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
     server.handleUpgrade(request, socket, head, (ws) =>
-      listen(ws, relay.attach(new WebSocketTransport(ws, socket, address, pingsItself)))
+      listen(ws, relay.connect(new WebSocketTransport(ws, socket, address, hasOwnPings)))
     )
   }
 
@@ -109,7 +109,7 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
       else if (socket.destroyed) entered.release()
       else open(request, socket, head, entered)
     } catch (error) {
-      reportFailure(relay.context, error)
+      reportFailure(failures, error)
       socket.destroy()
     }
   }
@@ -135,18 +135,18 @@ function pong(this: WebSocket, data: Buffer): void {
   if (this.bufferedAmount < MAX_UNSENT_FOR_PONG) this.pong(data)
 }
 
-const listen = (ws: WebSocket, client: CommandQueue): void => {
+const listen = (ws: WebSocket, client: Client): void => {
   ws.on('message', (data: RawData, isBinary: boolean) => {
-    if (isBinary && !mayBeJson(data)) client.connection.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
-    else client.receive(data.toString())
+    if (isBinary && !mayBeJson(data)) client.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
+    else client.handleFrame(data.toString())
   })
-  if (client.connection.transport.pingsItself) {
-    ws.on('pong', () => client.connection.contain(() => void client.connection.pong()))
+  if (client.transport.hasOwnPings) {
+    ws.on('pong', () => client.contain(() => void client.pong()))
   }
   ws.on('ping', pong)
   // What is no WebSocket at all is closed by ws, with a code of its own.
   ws.on('error', ignore)
-  ws.on('close', () => client.connection.connectionLost())
+  ws.on('close', () => client.connectionLost())
 }
 
 /** A response without a body, for a socket that has no `ServerResponse`. */

@@ -147,7 +147,7 @@ export class WorkerCluster implements Cluster {
         'askFleet',
         (out) => out.text(survey).text(JSON.stringify(params)),
         (fields) =>
-          readList(fields, () => ({ node: fields.text(), answer: JSON.parse(fields.text()) as SurveyResult<Q> }))
+          readList(fields, () => ({ node: fields.text(), result: JSON.parse(fields.text()) as SurveyResult<Q> }))
       )
     } catch {
       // The owner is gone, and this worker goes too.
@@ -162,7 +162,7 @@ export class WorkerCluster implements Cluster {
       (out) => out.text(command).text(JSON.stringify(params)),
       (fields) => ({
         isConfirmed: fields.byte() === 1,
-        answers: readList(fields, () => JSON.parse(fields.text()) as SurveyResult<C>)
+        results: readList(fields, () => JSON.parse(fields.text()) as SurveyResult<C>)
       })
     )
   }

@@ -27,10 +27,10 @@ const BATCH = { type: 'position-batch', data: [] }
 
 /** How often this node is asked for its figures. */
 const countAsked = (relay: Awaited<ReturnType<typeof startRelay>>) => {
-  const { answers } = relay.relay
+  const { surveyHandlers } = relay.relay
   const counter = { asked: 0 }
-  const answer = answers.handle.bind(answers)
-  answers.handle = (survey, params) => {
+  const answer = surveyHandlers.handle.bind(surveyHandlers)
+  surveyHandlers.handle = (survey, params) => {
     if (survey === 'adminFigures') counter.asked++
     return answer(survey, params)
   }
@@ -95,7 +95,7 @@ t.test('live stream', async (t) => {
     t.match({ length: data.length, isCut }, { length: 4096, isCut: true })
     live.close()
     await live.closed
-    await eventually(() => relay.relay.context.hub.channels.size === 0)
+    await eventually(() => relay.relay.stats().channels === 0)
   })
 
   t.test('subscribers still receive publications after a page stops observing their channel', async (t) => {
@@ -209,7 +209,7 @@ t.test('a page that does not read its stream', async (t) => {
 t.test('checks that could not be sent to a page are sent again', async (t) => {
   const cluster = Object.assign(new SingleNodeCluster(), {
     survey: async () => [
-      { node: 'one', answer: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, symptoms: SYMPTOMS } }
+      { node: 'one', result: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, symptoms: SYMPTOMS } }
     ]
   }) as unknown as Cluster
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }

@@ -20,7 +20,7 @@ t.test('two relays on one Redis', async (t) => {
   const there = new Operator(other)
   there.cookie = here.cookie
   there.csrf = here.csrf
-  await eventually(() => one.relay.context.cluster.size === 2 && other.relay.context.cluster.size === 2)
+  await eventually(() => one.relay.cluster.size === 2 && other.relay.cluster.size === 2)
 
   t.test('each of two relays shows the figures of both', async (t) => {
     const client = await connectedClient(t, other.url, 'ada')

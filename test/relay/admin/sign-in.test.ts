@@ -237,7 +237,7 @@ t.test('POST requests require the CSRF token of the session', async (t) => {
 t.test('an unexpected error receives 500 and fails that request only', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
-  relay.relay.context.cluster.apply = () => Promise.reject(new Error('broken'))
+  relay.relay.cluster.apply = () => Promise.reject(new Error('broken'))
   const { status, body } = await one.post('disconnect', { user: 'ada', client: '' })
   t.match({ status, code: problem(body) }, { status: 500, code: 'INTERNAL' })
   t.notMatch(body, 'broken')

@@ -29,7 +29,7 @@ t.test('a broadcast has a result or an error for each channel if some engine cal
 t.test('a command that not all nodes confirm receives error 100', async (t) => {
   class Cut extends SingleNodeCluster {
     override apply<C extends Command>(): CommandResult<C> {
-      return { answers: [], isConfirmed: false }
+      return { results: [], isConfirmed: false }
     }
   }
   const calls = new ApiDispatcher(coreRelay(undefined, { cluster: new Cut() }).relay, UNWATCHED, SILENT)

@@ -364,7 +364,7 @@ t.test('the disconnect method', async (t) => {
       await connectedClient(t, url, '1'),
       await connectedClient(t, url, '2')
     ]
-    const [spared] = relay.context.clients.ofUser('1')
+    const spared = relay.clients.find(({ user }) => user === '1')
     await api('disconnect', { user: '' })
     await api('disconnect', { user: '1', whitelist: [spared?.id], disconnect: { code: 4500, reason: 'go' } })
 

@@ -72,7 +72,7 @@ t.test('a publication of a client', async (t) => {
     const client = connected('42')
     client.say({ id: 2, subscribe: { channel: 'chat:1' } })
     const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
-    client.line.receive(`{"id":3,"publish":{"channel":"chat:1","data":${deep}}}`)
+    client.client.handleFrame(`{"id":3,"publish":{"channel":"chat:1","data":${deep}}}`)
     client.heard()
 
     t.ok(client.sink.writes.at(-1)?.includes(deep))
@@ -100,7 +100,7 @@ t.test('presence', async (t) => {
         }
       }
     ])
-    bob.line.connection.connectionLost()
+    bob.client.connectionLost()
     t.same(ada.say({ id: 4, presence_stats: { channel: 'chat:1' } }), [
       { id: 4, presence_stats: { num_clients: 1, num_users: 1 } }
     ])

@@ -115,16 +115,16 @@ t.test('what is published while the cache is read', async (t) => {
     const answered = new Promise<HistoryPage>((resolve) => {
       give = resolve
     })
-    const { connected, relay } = coreRelay(withNamespace(options), {
+    const { connected, delivery } = coreRelay(withNamespace(options), {
       history: { read: () => answered, remove: () => undefined }
     })
     const client = connected('42')
     client.say({ id: 2, subscribe: { channel: 'chat:1', ...request } })
-    for (const offset of early) relay.context.hub.publication('chat:1', publication(offset), 'e')
+    for (const offset of early) delivery.publication('chat:1', publication(offset), 'e')
     give({ epoch: 'e', offset: 5, publications: [publication(5)] })
     for (let turn = 0; turn < 10; turn++) await Promise.resolve()
     const heard = client.heard()
-    relay.context.hub.publication('chat:1', publication(8), 'e')
+    delivery.publication('chat:1', publication(8), 'e')
     return { heard, later: client.heard(), closed: client.closed }
   }
 

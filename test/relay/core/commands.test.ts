@@ -135,7 +135,7 @@ t.test('connect', async (t) => {
     t.equal(first.closed, null)
     t.equal(second.closed, null)
     t.equal(third.closed, '3504 connection limit')
-    first.line.connection.connectionLost()
+    first.client.connectionLost()
     t.equal(connected('42').closed, null, 'who leaves makes room')
     t.equal(relay.stats().users, 1)
   })
@@ -144,7 +144,7 @@ t.test('connect', async (t) => {
     const { client, token, relay } = coreRelay()
     const [reply] = client(new FakeSink(true)).say({ id: 1, connect: { token: token({ sub: '42' }) } })
 
-    t.match(reply, { connect: { session: /./, node: relay.context.node } })
+    t.match(reply, { connect: { session: /./, node: relay.node } })
   })
 })
 
@@ -300,7 +300,7 @@ t.test('commands', async (t) => {
 
   t.test('are not limited in number where the operator does not say so', async (t) => {
     const client = coreRelay().connected('42')
-    for (let id = 2; id <= 5000; id++) client.line.receive(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
+    for (let id = 2; id <= 5000; id++) client.client.handleFrame(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
 
     t.equal(client.closed, null)
     t.equal(client.heard().length, 4999)
@@ -312,11 +312,11 @@ t.test('commands', async (t) => {
     const [busy, other] = [connected('1'), connected('2')]
     clock.ms += 1000
     const commands = Array.from({ length: 50 }, (_, index) => ({ id: index + 2, unsubscribe: { channel: 'x' } }))
-    busy.line.receive(commands.map((each) => JSON.stringify(each)).join('\n'))
+    busy.client.handleFrame(commands.map((each) => JSON.stringify(each)).join('\n'))
     const atFirst = busy.sink.writes.join('\n').split('\n').length - 1
     t.ok(atFirst < 50, `${atFirst} were run at once`)
     clock.ms += 1000
-    other.line.receive('{"id":2,"unsubscribe":{"channel":"x"}}')
+    other.client.handleFrame('{"id":2,"unsubscribe":{"channel":"x"}}')
     t.match(JSON.parse(other.sink.writes.at(-1) ?? ''), { id: 2 }, 'the other client is answered meanwhile')
     for (let turn = 0; turn < 200; turn++) endTurn()
 
@@ -331,7 +331,7 @@ t.test('commands', async (t) => {
     const clock = { ms: 0 }
     const { connected } = coreRelay(undefined, { monotonicMs: () => (clock.ms += 0.5) })
     const busy = connected('1')
-    for (let id = 2; id <= 100; id++) busy.line.receive(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
+    for (let id = 2; id <= 100; id++) busy.client.handleFrame(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
 
     t.ok(busy.sink.writes.length < 100, `${busy.sink.writes.length} were run at once`)
     t.equal(busy.heard().length > 1, true)

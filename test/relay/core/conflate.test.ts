@@ -7,7 +7,7 @@ import { checkProperty } from '../../helper/property.js'
 const mergeBy =
   (path: string) =>
   (...publications: readonly string[]): string | null => {
-    const conflation = conflator(path).begin()
+    const conflation = conflator(path).start()
     return publications.every((json) => conflation.add(json)) ? conflation.toJson() : null
   }
 
@@ -161,7 +161,7 @@ t.test('a publication without the shape is never merged', async (t) => {
   }
 
   t.test('and leaves what was merged as it was', async (t) => {
-    const conflation = conflator('data[].id').begin()
+    const conflation = conflator('data[].id').start()
 
     t.equal(conflation.add(good), true)
     t.equal(conflation.add('{"data":[{"id":2},{}]}'), false)
@@ -212,7 +212,7 @@ t.test('any publications', async (t) => {
     await checkProperty(
       t,
       fc.property(written, ([list, texts]) => {
-        const conflation = conflator('data[].id').begin()
+        const conflation = conflator('data[].id').start()
         for (const text of texts) if (!conflation.add(text)) return false
         const json = conflation.toJson()
         return JSON.stringify(JSON.parse(json)) === JSON.stringify(plainly(list)) && conflation.length === json.length
@@ -247,7 +247,7 @@ t.test('any JSON is merged or is not, without an exception', async (t) => {
 
 t.test('600 large batches become the newest entry of every key', async (t) => {
   const KEYS = 500
-  const conflation = conflator('data[].id').begin()
+  const conflation = conflator('data[].id').start()
   const newest = new Map<string, number>()
   for (let round = 0; round < 600; round++) {
     const data = Array.from({ length: 20 }, (_, index) => ({

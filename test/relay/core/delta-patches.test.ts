@@ -67,7 +67,7 @@ t.test('patches take up a bounded amount of memory, and those of the channel use
 })
 
 t.test('clients that recover deltas get the patches that others got live', async (t) => {
-  const { connected, publish, relay } = coreRelay(
+  const { connected, publish, patches } = coreRelay(
     withNamespace({
       allow_subscribe_for_client: true,
       history_size: 10,
@@ -80,7 +80,7 @@ t.test('clients that recover deltas get the patches that others got live', async
   const live = connected('1')
   live.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } })
   for (let n = 1; n <= 3; n++) publish('chat:1', { filler: 'x'.repeat(200), n })
-  const length = relay.context.patches.length
+  const length = patches.length
   const pushed = live.heard().map(({ push }) => (push as { pub: { data: string } }).pub.data)
   const [reply] = connected('2').say({
     id: 2,
@@ -96,5 +96,5 @@ t.test('clients that recover deltas get the patches that others got live', async
     publications.map(({ delta }) => delta ?? false),
     [false, true, true]
   )
-  t.equal(relay.context.patches.length, length, 'nothing was made anew')
+  t.equal(patches.length, length, 'nothing was made anew')
 })

@@ -18,7 +18,7 @@ const recorder = () => {
     failed,
     parts: {
       log: { info: () => undefined, warn: () => undefined, error: note },
-      watch: { ...NO_METRICS, unexpectedError: (source: string) => void failed.push(source) }
+      metrics: { ...NO_METRICS, unexpectedError: (source: string) => void failed.push(source) }
     }
   }
 }
@@ -100,7 +100,7 @@ t.test(
   'a publication that cannot be encoded closes the subscribers of its channel, and is reported once',
   async (t) => {
     const { logged, failed, parts } = recorder()
-    const { connected, publish, relay, endTurn } = coreRelay(undefined, parts)
+    const { connected, publish, delivery, endTurn } = coreRelay(undefined, parts)
     const [first, second, elsewhere] = [connected('1'), connected('2'), connected('3')]
     for (const each of [first, second]) each.say({ id: 2, subscribe: { channel: 'floor:7' } })
     elsewhere.say({ id: 2, subscribe: { channel: 'floor:8' } })
@@ -115,7 +115,7 @@ t.test(
       delta: false,
       version: 0
     }
-    relay.context.hub.publication('floor:7', unreadable, 'epoch1')
+    delivery.publication('floor:7', unreadable, 'epoch1')
     endTurn()
 
     for (const each of [first, second]) t.equal(each.closed, CLOSED)
@@ -236,7 +236,7 @@ t.test('subscribing a user by the API', async (t) => {
     const [first, full] = [connected('42'), connected('42')]
     for (const channel of ['open:1', 'open:2']) full.say({ id: 2, subscribe: { channel } })
 
-    t.match(await relay.answers.handle('subscribe', { target, subscription }), { code: 106 })
+    t.match(await relay.surveyHandlers.handle('subscribe', { target, subscription }), { code: 106 })
     for (const { refuse } of asked) refuse(new EngineError('gone'))
     await setImmediate()
     t.same(first.heard(), [])
@@ -247,7 +247,7 @@ t.test('subscribing a user by the API', async (t) => {
     const { asked, history } = heldHistory()
     const { connected, relay } = coreRelay(undefined, { history })
     const clients = [connected('42'), connected('42')]
-    const answer = relay.answers.handle('subscribe', { target, subscription })
+    const answer = relay.surveyHandlers.handle('subscribe', { target, subscription })
     asked[0]?.give(PAGE)
     await setImmediate()
     asked[1]?.refuse(new EngineError('gone'))

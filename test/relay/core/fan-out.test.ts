@@ -68,7 +68,7 @@ t.test('publications of one turn', async (t) => {
   t.test('reach all but those who have left, whoever leaves', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const clients = Array.from({ length: 10 }, () => subscribed())
-    for (const index of [0, 9, 4, 5]) clients[index]?.line.connection.connectionLost()
+    for (const index of [0, 9, 4, 5]) clients[index]?.client.connectionLost()
     publish('chat:1', 1)
     endTurn()
 

@@ -48,7 +48,7 @@ t.test('what is no JSON', async (t) => {
     await checkProperty(
       t,
       fc.property(garbage, (text) => {
-        const conflation = conflator('data[].a').begin()
+        const conflation = conflator('data[].a').start()
         conflation.add(`{"data":[{"a":${text}`)
         return typeof conflation.toJson() === 'string'
       })

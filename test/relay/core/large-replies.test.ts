@@ -125,7 +125,7 @@ t.test('commands with large replies wait until the client has taken what was wri
   client.sink.isStuck = true
   heard.push(...client.say(...commands))
   for (let round = 0; heard.length < commands.length && round < 100; round++) {
-    t.ok(client.line.connection.outbox.unsentBytes <= LIMIT, `${client.line.connection.outbox.unsentBytes} bytes wait`)
+    t.ok(client.client.outbox.unsentBytes <= LIMIT, `${client.client.outbox.unsentBytes} bytes wait`)
     client.sink.drain()
     client.sink.isStuck = true
     heard.push(...client.heard())
@@ -144,7 +144,7 @@ t.test('a client that takes nothing of a large reply any more is closed, also wh
   const client = relay.connected('42')
   client.sink.isStuck = true
   client.say(recover(2), unsubscribe(3), recover(4))
-  for (let id = 5; id < 400; id++) client.line.receive(JSON.stringify(unsubscribe(id)))
+  for (let id = 5; id < 400; id++) client.client.handleFrame(JSON.stringify(unsubscribe(id)))
   t.equal(client.sink.isPaused, true)
   for (let seconds = 0; seconds < 60; seconds++) relay.pass(1000)
 
@@ -158,7 +158,7 @@ t.test('a client that is behind can still unsubscribe', async (t) => {
   client.sink.isStuck = true
   relay.publish('chat:1', 'x')
   client.heard()
-  t.equal(client.line.connection.outbox.isBehind, true)
+  t.equal(client.client.outbox.isBehind, true)
   client.say(unsubscribe(3))
 
   t.equal(relay.relay.stats().subscriptions, 0)
@@ -224,7 +224,7 @@ t.test('a client that is closed for another reason is sent what waited for it fi
     relay.publish('chat:1', n)
     relay.endTurn()
   }
-  client.line.receive('garbage')
+  client.client.handleFrame('garbage')
 
   t.equal(client.closed, '3501 bad request')
   t.match(client.heard().slice(-1), [{ push: { pub: { data: 4 } } }])

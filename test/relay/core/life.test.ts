@@ -89,7 +89,7 @@ t.test('a connection', async (t) => {
     const [client, other] = [connected('42'), connected('43')]
     const target = { user: '42', client: '', session: '' }
     const expiresAt = Math.floor(clock.nowMs / 1000) - 1
-    relay.answers.handle('refresh', { target, refresh: { isExpired: false, expiresAt, info: null } })
+    relay.surveyHandlers.handle('refresh', { target, refresh: { isExpired: false, expiresAt, info: null } })
 
     t.equal(client.closed, '3005 connection expired')
     t.equal(other.closed, null)
@@ -125,13 +125,10 @@ t.test('a connection', async (t) => {
     const client = connected('42', { channels: ['chat:2'] })
     client.say({ id: 2, subscribe: { channel: 'chat:1' } })
     t.same(relay.stats(), { clients: 1, users: 1, channels: 2, subscriptions: 2 })
-    client.line.connection.connectionLost()
+    client.client.connectionLost()
 
     t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
-    t.equal(
-      relay.context.presence.count('chat:1') && JSON.stringify(relay.context.presence.count('chat:1')),
-      '{"clients":0,"users":0}'
-    )
+    t.same(await relay.presenceStats('chat:1'), { clients: 0, users: 0 })
     t.equal(client.closed, null, 'nothing is said to who has gone')
   })
 
@@ -140,7 +137,7 @@ t.test('a connection', async (t) => {
     const client = connected('42')
     client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 'last words')
-    client.line.receive('garbage')
+    client.client.handleFrame('garbage')
 
     t.match(client.sink.writes.at(-1), 'last words')
     t.equal(client.closed, '3501 bad request')

@@ -94,8 +94,8 @@ t.test('a command over a Redis Cluster is confirmed by every node and applied on
   const target = { user: 'u', client: '', session: '' }
   const params = { target, whitelist: [], code: 3503, reason: 'force disconnect' }
 
-  t.match(await listening.engine.cluster.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
-  t.match(await publishing.engine.cluster.apply('disconnect', params), { isConfirmed: true, answers: [null, null] })
+  t.match(await listening.engine.cluster.apply('disconnect', params), { isConfirmed: true, results: [null, null] })
+  t.match(await publishing.engine.cluster.apply('disconnect', params), { isConfirmed: true, results: [null, null] })
   t.same(applied.sort(), ['one', 'one', 'other', 'other'])
 })
 

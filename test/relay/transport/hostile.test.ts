@@ -229,7 +229,7 @@ t.test('WebSocket protocol violations', async (t) => {
       if (!socket.write(pings)) await once(socket, 'drain')
     }
 
-    const [client] = edge.relay.context.clients.all
+    const [client] = edge.relay.clients
     t.ok((client?.outbox.unsentBytes ?? 0) < 128 * 1024, `${client?.outbox.unsentBytes} bytes wait`)
     await stillServes(t, edge)
   })

@@ -110,7 +110,7 @@ t.test('a link', async (t) => {
       answers(() => new Promise(() => undefined))
     )
     const params = { session: 's', data: '' }
-    t.same(await cluster.survey('emulate', params), [{ node: 'here', answer: true }])
+    t.same(await cluster.survey('emulate', params), [{ node: 'here', result: true }])
     t.equal(await cluster.surveyNode('silent', 'emulate', params), null)
     t.equal(await cluster.surveyNode('nowhere', 'emulate', params), null)
     t.equal(cluster.size, 2)

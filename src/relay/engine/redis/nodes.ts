@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../core/broker.js'
-import type { Log } from '../../core/relay.js'
+import type { Log } from '../../core/context.js'
 import type {
   Cluster,
   Command,
@@ -162,7 +162,7 @@ export class RedisNodeCluster implements Cluster {
     const own = await this.#handle(survey, params)
     const answers = new Map([...(own === null ? [] : [[this.#node, own.answer] as const]), ...(await others)])
     // The answers come from relays, which answer a survey with its result type.
-    return [...answers].map(([node, answer]) => ({ node, answer: answer as SurveyResult<Q> }))
+    return [...answers].map(([node, answer]) => ({ node, result: answer as SurveyResult<Q> }))
   }
 
   async apply<C extends Command>(command: C, params: SurveyParams<C>): Promise<CommandResult<C>> {
@@ -176,7 +176,7 @@ export class RedisNodeCluster implements Cluster {
     if (isConfirmed) this.#surveys.delete(id)
     else this.#retryLater(pending)
     // As in `survey`.
-    return { answers: [...pending.answers.values()] as SurveyResult<C>[], isConfirmed }
+    return { results: [...pending.answers.values()] as SurveyResult<C>[], isConfirmed }
   }
 
   surveyNode<Q extends SurveyName>(

@@ -1,0 +1,43 @@
+import type { Disconnect } from './codes.js'
+
+/**
+ * Wraps a protocol message (one or more JSON objects separated by newlines) in the framing of a transport. Transports with
+ * identical bytes share one instance: subscribers are grouped by it, and a publication is encoded once per group.
+ */
+export interface Framing {
+  frame(message: string): Buffer
+}
+
+/** Destination of encoded bytes; a TCP socket is one. */
+export interface ByteStream {
+  /** Writes complete frames. Must not throw; a closed connection is reported to the client instead. */
+  write(bytes: Buffer): unknown
+  /** Bytes that were written but not yet accepted by the network. */
+  readonly writableLength: number
+}
+
+/** The outgoing side of a connection, as the outbox sees it. */
+export interface Transport {
+  readonly framing: Framing
+  readonly name: 'websocket' | 'http_stream' | 'sse'
+  readonly stream: ByteStream
+  /** Calls back once, after everything written so far was accepted by the network. */
+  onceDrained(callback: () => void): void
+}
+
+/** A client connection, implemented by each transport. */
+export interface ClientTransport extends Transport {
+  /** Network address of the client. */
+  readonly address: string
+  /** An encoded ping, shared by all clients of the transport. */
+  readonly pingBytes: Buffer
+  /** The transport has its own pings (WebSocket ping frames), so the protocol's pings are off. */
+  readonly hasOwnPings: boolean
+  /** The client cannot send over this transport; its commands arrive in separate requests that name a session. */
+  readonly isEmulated: boolean
+  /** Stops reading from the client until `resume`, if the transport supports it. */
+  pause(): void
+  resume(): void
+  /** Closes the connection and reports the reason if possible. Frames written before are still sent. */
+  close(reason: Disconnect): void
+}
