@@ -57,3 +57,37 @@ t.test('a missing file in backticks is found', async (t) => {
     'src/gateway/no-such-file.ts'
   ])
 })
+
+/** Paths of the folder trees in code blocks: the first line is the root, indentation is two spaces per level. */
+const treePaths = (text: string): string[] =>
+  [...text.matchAll(/^```\n(src\/\S+\/)\n([^`]*)^```$/gm)].flatMap(([, root = '', lines = '']) => {
+    const folders = [root]
+    return lines
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => {
+        const [, indent = '', name = ''] = /^( +)(\S+)/.exec(line) ?? []
+        const depth = indent.length / 2
+        const path = `${folders.slice(0, depth).join('')}${name}`
+        folders[depth] = name
+        return path
+      })
+  })
+
+t.test('the folder trees of the architecture page list existing files and all folders', async (t) => {
+  const paths = treePaths(readFileSync(join(ROOT, 'docs/explanation/architecture.md'), 'utf8'))
+  t.ok(paths.length > 100)
+  t.same(
+    paths.filter((path) => !existsSync(join(ROOT, path))),
+    []
+  )
+  const folders = ['src/gateway', 'src/relay'].flatMap((root) =>
+    readdirSync(join(ROOT, root), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ parentPath, name }) => `${relative(ROOT, join(parentPath, name))}/`)
+  )
+  t.same(
+    folders.filter((folder) => !paths.includes(folder)),
+    []
+  )
+})
