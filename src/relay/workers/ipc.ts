@@ -243,7 +243,7 @@ const MAX_UNSENT_BYTES = 512 * 1024 * 1024
 const FAR_BEHIND_BYTES = 16 * 1024 * 1024
 
 export class IpcClosed extends Error {
-  override readonly name = 'LinkBroken'
+  override readonly name = 'IpcClosed'
 }
 
 /**

@@ -8,7 +8,7 @@ import { ROOT } from '../../../scripts/root.js'
 import { idsInFile } from './audit-fixture.js'
 
 t.test('a process with an audit log on its own stderr', async (t) => {
-  const source = join(ROOT, 'dist/src/gateway/audit/audit-log.js')
+  const source = join(ROOT, 'dist/src/gateway/audit.js')
   // It records when its stdin ends, and is never told to exit: nothing of the log may keep it alive.
   const script = `
     import { AuditLog } from '${source}'
