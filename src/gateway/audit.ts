@@ -1,241 +1,7 @@
-import { type FileHandle, mkdir, open } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { Logger } from 'pino'
-import type { UserDetails } from '../shared/app-token.js'
-
-const FILE_MODE = 0o640
-const FOLDER_MODE = 0o750
-const LINE_BREAK = 0x0a
-
-/** What became of one append: how many lines are in the file, and what stopped the rest. */
-export interface Appended {
-  readonly written: number
-  readonly failure: unknown
-}
-
-/**
- * A file that only grows by whole lines. Its methods must not overlap: the caller waits for one before the next.
- * After a failure it is closed, and stays so until `open` is called again.
- */
-export class AppendFile {
-  readonly #path: string
-  #handle: FileHandle | undefined
-  // The last line in the file has no end: a write of ours, or of a process that died, stopped half-way.
-  #torn = false
-
-  constructor(path: string) {
-    this.#path = path
-  }
-
-  get isOpen(): boolean {
-    return this.#handle !== undefined
-  }
-
-  /** Opens whatever the path names now, and lets go of what it named before. */
-  async open(): Promise<void> {
-    await this.close()
-    const handle = await openWithFolder(this.#path)
-    try {
-      this.#torn = await endsInsideLine(handle)
-      this.#handle = handle
-    } finally {
-      if (!this.#handle) await handle.close()
-    }
-  }
-
-  /** All lines in one write, unless the system takes fewer bytes at a time. Never rejects. */
-  async append(lines: readonly string[]): Promise<Appended> {
-    const prefix = this.#torn ? '\n' : ''
-    const bytes = Buffer.from(`${prefix}${lines.join('\n')}\n`)
-    let offset = 0
-    try {
-      if (!this.#handle) throw new Error('The file is not open')
-      while (offset < bytes.length) {
-        const { bytesWritten } = await this.#handle.write(bytes, offset, bytes.length - offset, null)
-        if (bytesWritten === 0) throw new Error('The file takes no more bytes')
-        offset += bytesWritten
-      }
-      this.#torn = false
-      return { written: lines.length, failure: undefined }
-    } catch (failure) {
-      // The failure that is told is the first one; a second, from closing, says nothing new.
-      await this.close().catch(() => undefined)
-      return { written: countWhole(lines, offset - prefix.length), failure }
-    }
-  }
-
-  async close(): Promise<void> {
-    const handle = this.#handle
-    this.#handle = undefined
-    await handle?.close()
-  }
-}
-
-const openWithFolder = async (path: string): Promise<FileHandle> => {
-  try {
-    return await open(path, 'a+', FILE_MODE)
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
-    await makeFolder(dirname(path))
-    return await open(path, 'a+', FILE_MODE)
-  }
-}
-
-// Not by mkdir's own `recursive`: in Node 20 it never returns where a folder exists but its filesystem refuses a new
-// one with ENOENT, as /proc does.
-const makeFolder = async (folder: string): Promise<void> => {
-  const parent = dirname(folder)
-  if (parent === folder) return
-  await makeFolder(parent)
-  try {
-    await mkdir(folder, FOLDER_MODE)
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
-  }
-}
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
-
-const endsInsideLine = async (handle: FileHandle): Promise<boolean> => {
-  const stat = await handle.stat()
-  if (!stat.isFile() || stat.size === 0) return false
-  const { bytesRead, buffer } = await handle.read(Buffer.alloc(1), 0, 1, stat.size - 1)
-  return bytesRead === 1 && buffer[0] !== LINE_BREAK
-}
-
-// A line that lacks only its line break counts as written: the next open finds it and supplies the break.
-const countWhole = (lines: readonly string[], bytesWritten: number): number => {
-  let end = 0
-  let whole = 0
-  for (const line of lines) {
-    end += Buffer.byteLength(line)
-    if (end > bytesWritten) break
-    whole += 1
-    end += 1
-  }
-  return whole
-}
-
-/** One refused request. There is no place here for a token, a cookie or a body, so none can reach the file. */
-export interface Denial {
-  readonly event: 'unauthorized_access' | 'forbidden_access'
-  readonly ip: string
-  /** The path that was decided on; whatever follows a question mark is left out. */
-  readonly resource: string
-  readonly method: string
-  readonly status: number
-  /** A short word such as `token-expired`, never a sentence. */
-  readonly reason: string
-  /** As a verified token names them: claims of a token that did not verify are nobody's identity. */
-  readonly user: UserDetails | null
-  readonly requestId: string
-  readonly userAgent: string | null | undefined
-}
-
-const MAX_RESOURCE_CHARACTERS = 1024
-const MAX_EMAIL_CHARACTERS = 254
-const MAX_OTHER_CHARACTERS = 256
-
-/** The record as JSON without its line break; `at` is in milliseconds since the epoch. */
-export const auditLine = (denial: Denial, at: number): string =>
-  oneLine({
-    timestamp: new Date(at).toISOString(),
-    event: denial.event,
-    ip: bounded(denial.ip),
-    resource: withoutQuery(bounded(denial.resource, MAX_RESOURCE_CHARACTERS)),
-    method: bounded(denial.method),
-    result: 'denied',
-    status: denial.status,
-    reason: bounded(denial.reason),
-    user: denial.user && {
-      id: bounded(denial.user.id),
-      email: bounded(denial.user.email, MAX_EMAIL_CHARACTERS),
-      role: bounded(denial.user.role)
-    },
-    requestId: bounded(denial.requestId),
-    userAgent: bounded(denial.userAgent)
-  })
-
-/** Stands in the log where `dropped` records could not. */
-export const overflowLine = (dropped: number, at: number): string =>
-  oneLine({ timestamp: new Date(at).toISOString(), event: 'audit_overflow', dropped })
-
-// JSON.stringify escapes C0 only. DEL, C1 and the two Unicode separators also end a line for some readers, and the
-// bidirectional marks make a terminal show a line in another order than it was written.
-const UNSAFE_IN_A_LINE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
-
-const oneLine = (record: object): string =>
-  JSON.stringify(record).replace(
-    UNSAFE_IN_A_LINE,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  )
-
-// With the u flag this finds only surrogates without their partner. They have no UTF-8 form, and a strict reader would
-// refuse the whole line because of one.
-const LONE_SURROGATES = /\p{Surrogate}/gu
-
-const bounded = (value: string | null | undefined, max = MAX_OTHER_CHARACTERS): string | null => {
-  // Values come from requests and token claims: one that is not the text its type promises must not throw here.
-  if (typeof value !== 'string') return null
-  return cut(value, max).replace(LONE_SURROGATES, '\ufffd')
-}
-
-const cut = (value: string, max: number): string => {
-  if (value.length <= max) return value
-  const splitsPair = isHighSurrogate(value.charCodeAt(max - 1)) && isLowSurrogate(value.charCodeAt(max))
-  return value.slice(0, splitsPair ? max - 1 : max)
-}
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
-const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
-
-// Queries carry secrets. A caller that hands over the raw URL by mistake must not leak them.
-const withoutQuery = (path: string | null): string | null => path?.split('?', 1)[0] ?? null
-
-// Tells these lines from whatever else an error console carries.
-const MARKER = '[AUDIT] '
-
-/** How long a stream may take before the records count as lost, so that the next ones can try the file again. */
-const PATIENCE_MS = 5000
-
-// Streams that have not taken the last lines yet. They get no more, so that no memory is held for a reader that has stopped.
-const stuck = new WeakSet<Writable>()
-
-/** Sends audit lines where the file's would have gone; resolves to whether the stream took them. Never rejects. */
-export const sendToFallback = (stream: Writable, lines: readonly string[]): Promise<boolean> => {
-  // A stream that has failed or ended may swallow a write without ever calling back.
-  if (!stream.writable || stuck.has(stream)) return Promise.resolve(false)
-  surviveErrors(stream)
-  const text = lines.map((line) => `${MARKER}${line}\n`).join('')
-  return new Promise((resolve) => {
-    const giveUp = setTimeout(() => {
-      stuck.add(stream)
-      resolve(false)
-    }, PATIENCE_MS)
-    const settle = (isTaken: boolean): void => {
-      clearTimeout(giveUp)
-      stuck.delete(stream)
-      resolve(isTaken)
-    }
-    try {
-      stream.write(text, (error) => settle(!error))
-    } catch {
-      // A stderr that is a file is written synchronously, and its full disk may be thrown instead of called back.
-      settle(false)
-    }
-  })
-}
-
-// Once per stream and for good, because an error event may come after the log that caused it was closed. Without a
-// listener, a stderr whose reader has gone would end the process.
-const survivors = new WeakSet<Writable>()
-
-const surviveErrors = (stream: Writable): void => {
-  if (survivors.has(stream)) return
-  survivors.add(stream)
-  stream.on('error', () => undefined)
-}
+import { AuditFile } from './audit-file.js'
+import { auditLine, type Denial, overflowLine } from './audit-record.js'
 
 const MAX_PENDING_RECORDS = 10_000
 const RETRY_AFTER_MS = 60_000
@@ -243,7 +9,7 @@ const RETRY_AFTER_MS = 60_000
 export interface AuditLogOptions {
   readonly file: string
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>
-  /** Takes the records, each behind a marker, while the file cannot; the process's stderr unless given. */
+  /** Receives the records while the file cannot be written; stderr by default. */
   readonly fallback?: Writable
   /** Milliseconds since the epoch. */
   readonly now?: () => number
@@ -252,30 +18,30 @@ export interface AuditLogOptions {
 }
 
 /**
- * Appends denied requests to a file, one JSON object per line, and to a stream while the file cannot be written.
- * Nothing here throws or rejects: a failing disk must not change the answer that a browser gets.
+ * Appends denied requests to a file, one JSON object per line, and writes them to a stream while the file cannot be
+ * written. Its methods never throw or reject: a full disk must not change the response to a browser.
  */
 export class AuditLog {
   readonly #path: string
-  readonly #file: AppendFile
+  readonly #file: AuditFile
   readonly #logger: AuditLogOptions['logger']
   readonly #fallbackStream: Writable
   readonly #now: () => number
   readonly #maxPending: number
   readonly #retryAfterMs: number
 
-  // Everything that touches the file hangs on this chain, so that no two of them ever overlap.
+  /** File operations run one after the other on this chain. */
   #chain: Promise<void> = Promise.resolve()
-  #flushScheduled = false
+  #isFlushScheduled = false
   #queue: string[] = []
   #inFlight = 0
   #dropped = 0
-  #droppedUntold = 0
-  #outage = false
-  #triedAt = 0
+  #unreportedDrops = 0
+  #isOutage = false
+  #lastFailureAt = 0
   #closing: Promise<void> | undefined
 
-  /** Resolves whether or not the file can be written; where it cannot, the logger is told once. */
+  /** Resolves also if the file cannot be written; then a warning is logged. */
   static async open(options: AuditLogOptions): Promise<AuditLog> {
     const log = new AuditLog(options)
     await log.reopen()
@@ -284,7 +50,7 @@ export class AuditLog {
 
   private constructor(options: AuditLogOptions) {
     this.#path = options.file
-    this.#file = new AppendFile(options.file)
+    this.#file = new AuditFile(options.file)
     this.#logger = options.logger
     this.#fallbackStream = options.fallback ?? process.stderr
     this.#now = options.now ?? Date.now
@@ -292,27 +58,27 @@ export class AuditLog {
     this.#retryAfterMs = options.retryAfterMs ?? RETRY_AFTER_MS
   }
 
-  /** True from the first failure of the file until a record is in it again. */
+  /** True from the first failure of the file until a record is written to it again. */
   get fallback(): boolean {
-    return this.#outage
+    return this.#isOutage
   }
 
-  /** Records that are in neither file nor stream, since the start. */
+  /** Number of records that reached neither the file nor the fallback. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Records that are accepted and not yet written. */
+  /** Number of records that are accepted and not yet written. */
   get pending(): number {
     return this.#queue.length + this.#inFlight
   }
 
-  /** Returns at once; the line is written behind the caller's back, in the order of the calls. */
+  /** Returns at once. Records are written in the order of the calls. */
   record(denial: Denial): void {
     const line = auditLine(denial, this.#now())
     if (this.#closing) {
-      // The process is about to end: what waits in a queue now may never leave it.
-      void this.#sendLate(line)
+      // The process is about to exit, so the queue may not be written any more.
+      void this.#writeAfterClose(line)
     } else if (this.pending >= this.#maxPending) {
       this.#drop(1)
     } else {
@@ -321,19 +87,19 @@ export class AuditLog {
     }
   }
 
-  /** Resolves when everything recorded before this call has left the queue. */
+  /** Resolves when all records before this call are written or dropped. */
   flush(): Promise<void> {
     return this.#enqueue(() => this.#flushQueue())
   }
 
-  /** For log rotation: lines recorded from now on go to the file that the path names now. Ends the wait for a retry. */
+  /** For log rotation: records after this call go to the file that the path names now. Ends the wait for a retry. */
   reopen(): Promise<void> {
     return this.#enqueue(async () => {
       if (!this.#closing) await this.#openFile()
     })
   }
 
-  /** Flushes, then lets go of the file. Records that come later go straight to the fallback. */
+  /** Flushes and closes the file. Later records go to the fallback. */
   close(): Promise<void> {
     this.#closing ??= this.#enqueue(async () => {
       await this.#flushQueue()
@@ -347,58 +113,58 @@ export class AuditLog {
     return this.#chain
   }
 
-  // While a write is in flight its successor waits on the chain, and takes with it whatever has gathered until then.
+  /** Records that arrive during a write are written together after it. */
   #scheduleFlush(): void {
-    if (this.#flushScheduled) return
-    this.#flushScheduled = true
+    if (this.#isFlushScheduled) return
+    this.#isFlushScheduled = true
     void this.#enqueue(() => {
-      this.#flushScheduled = false
+      this.#isFlushScheduled = false
       return this.#flushQueue()
     })
   }
 
   async #flushQueue(): Promise<void> {
     const lines = this.#queue
-    const told = this.#droppedUntold
+    const reportedDrops = this.#unreportedDrops
     this.#queue = []
     this.#inFlight = lines.length
-    // Records are dropped only behind a full queue, so the line that counts them belongs at its end.
-    if (told > 0) lines.push(overflowLine(told, this.#now()))
+    // Records are dropped only when the queue is full, so the line that counts them belongs at its end.
+    if (reportedDrops > 0) lines.push(overflowLine(reportedDrops, this.#now()))
 
     const undelivered = await this.#deliver(lines)
     this.#inFlight = 0
     if (undelivered > 0) {
-      // The count was the last line, so it is not out either: it stays untold until the next record tries again.
-      this.#drop(told > 0 ? undelivered - 1 : undelivered)
+      // The overflow line was the last one, so it is undelivered too. It is no record and is written again later.
+      this.#drop(reportedDrops > 0 ? undelivered - 1 : undelivered)
       return
     }
-    this.#droppedUntold -= told
-    if (this.#droppedUntold > 0) this.#scheduleFlush()
+    this.#unreportedDrops -= reportedDrops
+    if (this.#unreportedDrops > 0) this.#scheduleFlush()
   }
 
-  async #sendLate(line: string): Promise<void> {
-    if (!(await sendToFallback(this.#fallbackStream, [line]))) this.#drop(1)
+  async #writeAfterClose(line: string): Promise<void> {
+    if (!(await writeToFallback(this.#fallbackStream, [line]))) this.#drop(1)
   }
 
-  /** Returns how many of the last lines are in neither place. */
+  /** Returns how many lines at the end reached neither the file nor the fallback. */
   async #deliver(lines: readonly string[]): Promise<number> {
     if (lines.length === 0) return 0
     const rest = lines.slice(await this.#appendToFile(lines))
     if (rest.length === 0) return 0
-    // Waiting for the stream keeps a slow reader's backlog in our own queue, which is bounded.
-    return (await sendToFallback(this.#fallbackStream, rest)) ? 0 : rest.length
+    // Waiting for the stream keeps the backlog of a slow reader in our bounded queue.
+    return (await writeToFallback(this.#fallbackStream, rest)) ? 0 : rest.length
   }
 
   async #appendToFile(lines: readonly string[]): Promise<number> {
     if (!this.#file.isOpen) {
-      // Either way from the last try: a clock that was set back must not put off the next one by hours.
-      if (Math.abs(this.#now() - this.#triedAt) < this.#retryAfterMs) return 0
+      // Absolute difference: a clock that is set back must not delay the retry.
+      if (Math.abs(this.#now() - this.#lastFailureAt) < this.#retryAfterMs) return 0
       await this.#openFile()
       if (!this.#file.isOpen) return 0
     }
-    const { written, failure } = await this.#file.append(lines)
-    if (failure) this.#beginOutage(failure)
-    else this.#endOutage()
+    const { written, error } = await this.#file.append(lines)
+    if (error === null) this.#endOutage()
+    else this.#beginOutage(error)
     return written
   }
 
@@ -407,22 +173,66 @@ export class AuditLog {
   }
 
   #beginOutage(error: unknown): void {
-    this.#triedAt = this.#now()
-    if (this.#outage) return
-    this.#outage = true
-    this.#logger.warn({ err: error, file: this.#path }, 'audit file cannot be written, records go to the fallback')
+    this.#lastFailureAt = this.#now()
+    if (this.#isOutage) return
+    this.#isOutage = true
+    this.#logger.warn({ err: error, file: this.#path }, 'audit file not writable, records go to stderr')
   }
 
-  // Called after a write: a file on a full disk opens without complaint, so opening proves nothing.
+  /** Called after a write. Opening is no proof: a file on a full disk can be opened. */
   #endOutage(): void {
-    if (!this.#outage) return
-    this.#outage = false
-    this.#logger.info({ file: this.#path }, 'audit file is written again')
+    if (!this.#isOutage) return
+    this.#isOutage = false
+    this.#logger.info({ file: this.#path }, 'audit file writable again')
   }
 
   #drop(count: number): void {
-    if (this.#droppedUntold === 0) this.#logger.error({ pending: this.pending }, 'audit records are dropped')
+    if (this.#unreportedDrops === 0) this.#logger.error({ pending: this.pending }, 'audit records dropped')
     this.#dropped += count
-    this.#droppedUntold += count
+    this.#unreportedDrops += count
   }
+}
+
+// Distinguishes audit records from other lines on stderr.
+const FALLBACK_PREFIX = '[AUDIT] '
+
+/** After this time the records count as lost, so that later records can try the file again. */
+const FALLBACK_TIMEOUT_MS = 5000
+
+/** Streams that have not yet accepted earlier records. They get no further ones, which bounds the memory. */
+const blockedStreams = new WeakSet<Writable>()
+
+/** Resolves to whether the stream accepted the lines. Never rejects. */
+const writeToFallback = (stream: Writable, lines: readonly string[]): Promise<boolean> => {
+  // A stream that has failed or ended may never call back.
+  if (!stream.writable || blockedStreams.has(stream)) return Promise.resolve(false)
+  ignoreErrors(stream)
+  const text = lines.map((line) => `${FALLBACK_PREFIX}${line}\n`).join('')
+  return new Promise((resolve) => {
+    const timeout = setTimeout(() => {
+      blockedStreams.add(stream)
+      resolve(false)
+    }, FALLBACK_TIMEOUT_MS)
+    const settle = (isAccepted: boolean): void => {
+      clearTimeout(timeout)
+      blockedStreams.delete(stream)
+      resolve(isAccepted)
+    }
+    try {
+      stream.write(text, (error) => settle(!error))
+    } catch {
+      // If stderr is a file, it is written synchronously, and an error of the disk may be thrown.
+      settle(false)
+    }
+  })
+}
+
+/** Streams that have an error listener of ours. */
+const streamsWithListener = new WeakSet<Writable>()
+
+/** Without a listener, a stderr whose reader has closed it would end the process. Write callbacks report the errors. */
+const ignoreErrors = (stream: Writable): void => {
+  if (streamsWithListener.has(stream)) return
+  streamsWithListener.add(stream)
+  stream.on('error', () => undefined)
 }

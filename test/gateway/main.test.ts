@@ -463,7 +463,7 @@ t.test('a gateway whose audit file cannot be written', async (t) => {
     const marked = program.stderr.split('\n').filter(Boolean)
     t.ok(marked.every((line) => line.startsWith('[AUDIT] {')))
     t.same(requestIdsIn(marked.map((line) => line.replace('[AUDIT] ', '')).join('\n')), ['a', 'b'])
-    t.equal(program.stdout.match(/audit file cannot be written/g)?.length, 1)
+    t.equal(program.stdout.match(/audit file not writable/g)?.length, 1)
     t.match(program.stdout, /"code":"ENOTDIR"/)
   })
 })

@@ -5,8 +5,8 @@ import { idsIn, idsInFile, linesOf, numbered, openLog, range } from './audit-fix
 import { withFileSizeLimit } from './file-size-limit.js'
 import { readOnlyFolder } from './read-only-folder.js'
 
-const WARNED = 'audit file cannot be written, records go to the fallback'
-const BACK = 'audit file is written again'
+const WARNED = 'audit file not writable, records go to stderr'
+const BACK = 'audit file writable again'
 
 t.test('where the file cannot be opened', async (t) => {
   const places: Array<[code: string, why: string, place: (t: Test) => string]> = [

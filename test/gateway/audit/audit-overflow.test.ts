@@ -23,7 +23,7 @@ t.test('overflow', async (t) => {
     t.equal(lines.length, 10_002)
     t.equal(lines[10_000], '{"timestamp":"2026-01-02T03:04:05.678Z","event":"audit_overflow","dropped":7}')
     t.match(lines[10_001], '"requestId":"10007"')
-    t.match(logged, [{ level: 50, msg: 'audit records are dropped' }])
+    t.match(logged, [{ level: 50, msg: 'audit records dropped' }])
     t.equal(logged.length, 1)
   })
 

@@ -1,23 +1,21 @@
 import { execFileSync } from 'node:child_process'
 
+// A rejected write also raises this signal, which arrives later. Without a listener the test runner ends the process.
+process.on('SIGXFSZ', () => undefined)
+
 /**
- * Puts this process under a real limit of the operating system, for root too: the write that crosses it is cut short,
- * and the next one is refused with EFBIG. Assertions belong after it, since a runner's output may be a file as well.
+ * Runs `act` under a file size limit of the operating system, which holds for root too: the write that crosses it is cut
+ * short, and the next one fails with EFBIG. Assert afterwards, because the output of the test runner may be a file too.
  */
 export const withFileSizeLimit = async <T>(bytes: number, act: () => Promise<T>): Promise<T> => {
-  // Node ignores the signal that comes with a refused write; the runner ends the process by it unless we listen too.
-  process.on('SIGXFSZ', ignore)
-  limit(String(bytes))
+  setLimit(String(bytes))
   try {
     return await act()
   } finally {
-    limit('unlimited')
-    process.off('SIGXFSZ', ignore)
+    setLimit('unlimited')
   }
 }
 
-const limit = (bytes: string): void => {
+const setLimit = (bytes: string): void => {
   execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`])
 }
-
-const ignore = (): void => undefined
