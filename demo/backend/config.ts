@@ -7,30 +7,33 @@ const required = (about: string) => secret({ about: `required: ${about}`, fallba
 /** Every setting of the demo's backend. `npm start` sets those that are required. */
 export const demoSettings = {
   DEMO_BACKEND_HOST: text('text', {
-    about: 'address to listen on; only the gateway need reach it',
+    about: 'listen address; only the gateway must reach it',
     fallback: '127.0.0.1'
   }),
-  DEMO_BACKEND_PORT: integer(0, 65535, { about: 'port of the demo backend', fallback: 4000 }),
-  TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-For names the client, beside this machine itself' }),
-  DEMO_SIMULATOR: oneOf(['on', 'off'], { about: 'whether people walk', fallback: 'on' }),
-  DEMO_PASSWORD: required('password of the three demo accounts, at least 8 characters; `npm start` makes one up'),
-  TOKEN_SECRET: required("signs app tokens, at least 32 characters; the gateway's API_SECRET"),
+  DEMO_BACKEND_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 4000 }),
+  TRUST_PROXY: list('address-range', {
+    about: 'proxies whose X-Forwarded-For header is trusted, in addition to loopback'
+  }),
+  DEMO_SIMULATOR: oneOf(['on', 'off'], { about: 'off: people do not move', fallback: 'on' }),
+  DEMO_PASSWORD: required('password of the three demo accounts, at least 8 characters; `npm start` generates one'),
+  TOKEN_SECRET: required("signs app tokens, at least 32 characters; equal to the gateway's API_SECRET"),
   EXCHANGE_SECRET: headerSecret({
-    about: "where set, logins without a password must carry it in X-Exchange-Secret; the gateway's own",
+    about: "if set, logins without a password must send it as X-Exchange-Secret; equal to the gateway's",
     fallback: null
   }),
   DATABASE_URL: text('postgres-url', {
-    about: 'PostgreSQL; without one an embedded database, in memory',
+    about: 'PostgreSQL; if unset, an embedded database in memory',
     fallback: null
   }),
   ...publisherSettings,
   REALTIME_CLIENT_URL: text('text', {
-    about: "the relay's WebSocket address, as ws://localhost:8100/connection/websocket: negotiate answers with it",
+    about:
+      "the relay's WebSocket address, such as ws://localhost:8100/connection/websocket, which /api/negotiate returns",
     fallback: null
   }),
-  REALTIME_HMAC_SECRET: required("signs relay tokens; the relay's own"),
+  REALTIME_HMAC_SECRET: required("signs relay tokens; equal to the relay's"),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    about: 'how much is logged',
+    about: 'minimum level of log lines',
     fallback: 'info'
   })
 }

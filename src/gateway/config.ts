@@ -9,125 +9,129 @@ const MIB = 1024 * KIB
 /** Every setting of the gateway. The documentation's table is checked against this one. */
 export const gatewaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
-    about: 'production switches on CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
+    about: 'production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
     fallback: 'development'
   }),
   GATEWAY_HOST: text('text', {
-    about: 'address to listen on, or a name: then the first of its addresses, IPv4 before IPv6',
+    about: 'listen address; of a host name, its first address, IPv4 before IPv6',
     fallback: '127.0.0.1'
   }),
   GATEWAY_ALLOW_DEVELOPMENT: flag({
-    about: 'outside production, listen on addresses that other machines can reach',
+    about: 'outside production, permit listen addresses that other machines can reach',
     fallback: false
   }),
-  GATEWAY_PORT: integer(0, 65535, { about: 'port to listen on; 0 takes a free one', fallback: 3000 }),
+  GATEWAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 3000 }),
   BACKEND_URL: text('http-url', {
-    about: 'base address of the backend, required in production; a path prefix is kept',
+    about: 'base URL of the backend; required in production; a path prefix is kept',
     fallback: null
   }),
-  BACKEND_TIMEOUT_MS: integer(1, 600_000, { about: 'how long the backend may take before 504', fallback: 30_000 }),
+  BACKEND_TIMEOUT_MS: integer(1, 600_000, {
+    about: 'maximum time for a response of the backend; then 504',
+    fallback: 30_000
+  }),
   BACKEND_STREAM_IDLE_MS: integer(1, 86_400_000, {
-    about: 'how long a text/event-stream response of the backend may be silent',
+    about: 'maximum silence of a text/event-stream response of the backend',
     fallback: 300_000
   }),
-  BACKEND_CONNECTIONS: integer(1, 4096, { about: 'connections kept open to the backend, at most', fallback: 128 }),
+  BACKEND_CONNECTIONS: integer(1, 4096, { about: 'maximum number of connections to the backend', fallback: 128 }),
   BACKEND_ANONYMOUS_PERCENT: integer(1, 100, {
-    about:
-      'share that requests without a verified token may have of the connections, streaming slots and waiting places',
+    about: 'share of connections, streaming slots and queue that requests without a verified token may use',
     fallback: 25
   }),
   API_SECRET: secret({
-    about: "verifies app tokens, required in production with at least 32 characters; the backend's TOKEN_SECRET",
+    about: "verifies app tokens; required in production, at least 32 characters; equal to the backend's TOKEN_SECRET",
     fallback: null
   }),
   API_SECRET_PREVIOUS: secret({
-    about: 'an API_SECRET that is being replaced: its tokens are still accepted, nothing is signed with it',
+    about: 'the previous API_SECRET during a rotation; its tokens are still accepted, nothing is signed with it',
     fallback: null
   }),
-  TRUST_PROXY: list('address-range', { about: 'whose X-Forwarded-* headers are believed' }),
+  TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-* headers are trusted' }),
   PUBLIC_URL: text('http-url', {
-    about: 'the address that browsers use; required with OIDC_ISSUER where OIDC_REDIRECT_URI is unset',
+    about: 'the URL that browsers use; required with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
     fallback: null
   }),
-  ALLOWED_ORIGINS: list('origin', { about: 'further origins that mutations may come from' }),
+  ALLOWED_ORIGINS: list('origin', { about: 'additional origins that may send mutations' }),
   CSRF_MODE: oneOf(['plain', 'signed'], {
-    about: 'plain: cookie and header must be equal; signed: and the token must be one that this service issued',
+    about:
+      'plain: cookie and header must be equal; signed: in addition, the token must have been issued by this service',
     fallback: 'plain'
   }),
   LOGIN_LIMIT_MAX: integer(1, 1_000_000, { about: 'login attempts per address and window', fallback: 5 }),
-  LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'window of the login limit, in seconds', fallback: 900 }),
+  LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'time window of the login limit, in seconds', fallback: 900 }),
   REDIS_URL: text('redis-url', {
-    about: "keeps the login limiter's counts, and what is known of identity-provider sessions, across instances",
+    about: 'shares login counts and the state of identity-provider sessions between gateways',
     fallback: null
   }),
   DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),
-  AUDIT_LOG_FILE: text('text', { about: 'where denied access is appended', fallback: 'logs/audit.jsonl' }),
+  AUDIT_LOG_FILE: text('text', { about: 'file of the audit log', fallback: 'logs/audit.jsonl' }),
   OIDC_ISSUER: text('http-url', {
-    about: 'the identity provider, which is configured when this is set; https in production, unless on this machine',
+    about: 'issuer URL of the identity provider; enables sign-in through it; https in production, except on loopback',
     fallback: null
   }),
   OIDC_CLIENT_ID: text('text', {
-    about: 'how the provider calls this gateway; required with OIDC_ISSUER',
+    about: 'client id at the provider; required with OIDC_ISSUER',
     fallback: null
   }),
-  OIDC_CLIENT_SECRET: secret({ about: 'proves it to the provider; required with OIDC_ISSUER', fallback: null }),
+  OIDC_CLIENT_SECRET: secret({ about: 'client secret at the provider; required with OIDC_ISSUER', fallback: null }),
   OIDC_REDIRECT_URI: text('http-url', {
-    about: 'where the provider sends browsers back to; where unset, /auth/oidc/callback at PUBLIC_URL',
+    about: 'redirect URI; default: /auth/oidc/callback at PUBLIC_URL',
     fallback: null
   }),
   OIDC_SCOPES: text('text', {
-    about: 'what is asked of the provider, separated by blanks; where unset, openid profile email',
+    about: 'requested scopes, separated by spaces; default: openid profile email',
     fallback: null
   }),
   OIDC_GROUPS_CLAIM: text('text', {
-    about: 'the claim with the groups, or a path to it such as realm_access.roles; where unset, groups',
+    about: 'claim with the groups, or a path such as realm_access.roles; default: groups',
     fallback: null
   }),
   SESSION_SECRET: secrets({
-    about: 'seals identity-provider sessions; required with OIDC_ISSUER, each at least 32 characters, older ones last'
+    about:
+      'encrypts identity-provider sessions; required with OIDC_ISSUER; each at least 32 characters, previous ones last'
   }),
   EXCHANGE_SECRET: headerSecret({
     about:
       'sent to the backend as X-Exchange-Secret with the identity-provider exchange; at least 32 characters in production',
     fallback: null
   }),
-  COOKIE_SECURE: flag({ about: 'Secure on every cookie; where unset, true in production', fallback: null }),
-  CSP_SCRIPT_HOSTS: list('csp-host', { about: 'script CDN' }),
-  CSP_STYLE_HOSTS: list('csp-host', { about: 'style CDN and font-style host' }),
-  CSP_IMG_HOSTS: list('csp-host', { about: 'map-tile and blob-storage hosts' }),
-  CSP_FONT_HOSTS: list('csp-host', { about: 'font hosts' }),
-  CSP_CONNECT_HOSTS: list('csp-host', { about: 'further realtime hosts' }),
+  COOKIE_SECURE: flag({ about: 'Secure attribute of all cookies; default: true in production', fallback: null }),
+  CSP_SCRIPT_HOSTS: list('csp-host', { about: 'additional script hosts' }),
+  CSP_STYLE_HOSTS: list('csp-host', { about: 'additional style hosts' }),
+  CSP_IMG_HOSTS: list('csp-host', { about: 'additional image hosts, such as map tiles and blob storage' }),
+  CSP_FONT_HOSTS: list('csp-host', { about: 'additional font hosts' }),
+  CSP_CONNECT_HOSTS: list('csp-host', { about: 'additional hosts for connections, such as the relay' }),
   CSP_INLINE: oneOf(['allow', 'refuse'], {
     about: "refuse removes 'unsafe-inline' from script-src and style-src of the production policy",
     fallback: 'allow'
   }),
-  BODY_LIMIT: byteSize(64 * MIB, { about: 'largest JSON body', fallback: MIB }),
-  UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'largest streamed upload', fallback: 25 * MIB }),
+  BODY_LIMIT: byteSize(64 * MIB, { about: 'maximum size of a JSON body', fallback: MIB }),
+  UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'maximum size of a streamed upload', fallback: 25 * MIB }),
   RESPONSE_BUFFER: byteSize(16 * MIB, {
-    about: 'how much of a response is kept for a slow reader so that the backend connection is free for others',
+    about: 'part of a response that is buffered for a slow client, so that the backend connection is free for others',
     fallback: 64 * KIB
   }),
   CLIENT_MIN_RATE: byteSize(MIB, {
-    about: 'bytes per second that a client must send of a body, or read of a response, over CLIENT_RATE_WINDOW_MS',
+    about: 'minimum bytes per second of a client that sends a body or reads a response, over CLIENT_RATE_WINDOW_MS',
     fallback: KIB
   }),
   CLIENT_RATE_WINDOW_MS: integer(1000, 600_000, {
-    about: 'how long a client may be slower than CLIENT_MIN_RATE before it is ended',
+    about: 'how long a client may be slower than CLIENT_MIN_RATE before it is disconnected',
     fallback: 30_000
   }),
-  WEB_ROOT: text('web-folder', { about: 'a built single-page app to serve under /', fallback: null }),
+  WEB_ROOT: text('web-folder', { about: 'folder of a built single-page app that is served under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
-    about: 'omit leaves data.token out of login answers, for pages that never need it',
+    about: 'omit: remove data.token from login responses, for pages that do not need it',
     fallback: 'keep'
   }),
-  API_DOCS: flag({ about: 'serve /api/docs; where unset, outside production', fallback: null }),
-  METRICS_ALLOW: list('address-range', { about: 'who may read /metrics beside this machine itself' }),
+  API_DOCS: flag({ about: 'serve /api/docs; default: only outside production', fallback: null }),
+  METRICS_ALLOW: list('address-range', { about: 'addresses that may read /metrics in addition to loopback' }),
   GATEWAY_MAX_IN_FLIGHT: integer(1, 1_000_000, {
-    about: 'requests on their way to the backend, at most; then 503',
+    about: 'maximum number of requests that wait for the backend; then 503',
     fallback: 1024
   }),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    about: 'how much is logged',
+    about: 'minimum level of log lines',
     fallback: 'info'
   })
 }

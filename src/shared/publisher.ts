@@ -36,10 +36,10 @@ export interface PublisherOptions {
 
 export const publisherSettings = {
   REALTIME_PUBLISH_URL: text('http-url', {
-    about: "the relay's publish API, as http://127.0.0.1:8100/api",
+    about: "the relay's publish API, such as http://127.0.0.1:8100/api",
     fallback: null
   }),
-  REALTIME_API_KEY: secret({ about: "the relay's own REALTIME_API_KEY", fallback: null })
+  REALTIME_API_KEY: secret({ about: "equal to the relay's REALTIME_API_KEY", fallback: null })
 }
 
 /** Throws `SettingsFault` with every fault there is: at start, not when something is published. */
