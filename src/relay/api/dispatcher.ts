@@ -1,10 +1,10 @@
 import { after, EngineError, type MaybePromise } from '../core/broker.js'
-import { ERROR_INTERNAL, ReplyError } from '../core/codes.js'
+import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
 import type { Log } from '../core/context.js'
-import { forEachElement, INVALID, isListAt, JsonObject, skipWhitespace, validateValue } from '../core/json.js'
+import { forEachElement, INVALID, isListAt, JsonObject, skipValue, skipWhitespace } from '../core/json.js'
 import type { Relay } from '../core/relay.js'
 import { TextParts } from '../transport/respond.js'
-import { API_METHODS, type ApiMethodName, NOT_FOUND, NUMBERED_METHODS } from './methods.js'
+import { API_METHODS, type ApiMethodName, NUMBERED_METHODS } from './methods.js'
 import { ApiBudget, errorJson, resultJson } from './reply.js'
 import { ApiRequest, InvalidField } from './request.js'
 
@@ -131,7 +131,7 @@ export class ApiDispatcher {
 
   /** Never throws or rejects: a failed command becomes an error in the response and the others run. */
   #call({ method, read }: Command, work: ApiBudget): MaybePromise<Result> {
-    if (!isMethod(method)) return NOT_FOUND
+    if (!isMethod(method)) return ERROR_METHOD_NOT_FOUND
     const startedAt = performance.now()
     work.nowMs = startedAt
     const finish = (result: Result): Result => {
@@ -188,7 +188,7 @@ const idText = (command: JsonObject): string => {
 const requestIn = (body: Buffer): JsonObject | null | undefined => {
   const start = skipWhitespace(body, 0)
   const object = JsonObject.at(body, start)
-  const end = object?.end ?? validateValue(body, start)
+  const end = object?.end ?? skipValue(body, start)
   return end !== INVALID && skipWhitespace(body, end) === body.length ? object : undefined
 }
 

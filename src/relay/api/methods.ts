@@ -1,11 +1,17 @@
-import { EMPTY_CHANNEL } from '../core/broadcast.js'
 import type { NewPublication, Position } from '../core/broker.js'
 import { after, EngineError, type MaybePromise } from '../core/broker.js'
-import { DISCONNECT_FORCED, Disconnect, ERROR_INTERNAL, ReplyError } from '../core/codes.js'
+import {
+  DISCONNECT_FORCED,
+  Disconnect,
+  ERROR_EMPTY_CHANNEL,
+  ERROR_INTERNAL,
+  ERROR_METHOD_NOT_FOUND,
+  ReplyError
+} from '../core/codes.js'
+import { isObject } from '../core/json.js'
 import {
   historyLength,
   historyText,
-  isObject,
   objectText,
   positionFields,
   presenceEntryText,
@@ -20,9 +26,6 @@ import { type ApiRequest, InvalidField } from './request.js'
 
 /** Answers with the JSON text of a result. Throws `BadField` where the request cannot be read. */
 export type ApiMethod = (relay: Relay, request: ApiRequest, work: ApiBudget) => MaybePromise<string | ReplyError>
-
-/** 104 has other words here than for clients. */
-export const NOT_FOUND = new ReplyError(104, 'not found')
 
 const publicationOf = (request: ApiRequest): NewPublication => {
   const data = request.json('data')
@@ -70,7 +73,7 @@ const broadcast: ApiMethod = (relay, request, work) => {
   }
   const schemaCheck = relay.schemaCheck(publication)
   const responses = channels.map((channel) => {
-    if (channel === '') return outcomeJson(EMPTY_CHANNEL)
+    if (channel === '') return outcomeJson(ERROR_EMPTY_CHANNEL)
     const answer = after(relay.publish(channel, publication, schemaCheck), outcomeJson)
     return answer instanceof Promise ? answer.catch(engineFaultJson) : answer
   })
@@ -245,5 +248,5 @@ export const API_METHODS: Readonly<Record<ApiMethodName, ApiMethod>> = {
   channels,
   info,
   // Nothing behind this relay answers calls.
-  rpc: () => NOT_FOUND
+  rpc: () => ERROR_METHOD_NOT_FOUND
 }

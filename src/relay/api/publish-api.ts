@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sameSecret } from '../../shared/same-secret.js'
 import type { RelayConfig } from '../config/config.js'
 import type { MaybePromise } from '../core/broker.js'
-import { ERROR_INTERNAL, ReplyError } from '../core/codes.js'
+import { ERROR_INTERNAL, httpStatusOf, ReplyError } from '../core/codes.js'
 import { type HttpHandler, JSON_TYPE, readBody, respond, respondLong, TEXT_TYPE } from '../transport/respond.js'
 import type { ApiDispatcher, ApiReply } from './dispatcher.js'
-import { bareErrorJson, errorJson, statusOf } from './reply.js'
+import { bareErrorJson, errorJson } from './reply.js'
 
 export interface PublishApiDependencies {
   readonly dispatcher: ApiDispatcher
@@ -81,7 +81,7 @@ const writeReply = (response: ServerResponse, reply: ApiReply, asStatus: boolean
 }
 
 const writeError = (response: ServerResponse, error: ReplyError, asStatus: boolean): void => {
-  if (asStatus) respond(response, statusOf(error), bareErrorJson(error), JSON_TYPE)
+  if (asStatus) respond(response, httpStatusOf(error), bareErrorJson(error), JSON_TYPE)
   else respond(response, 200, errorJson(error), JSON_TYPE)
 }
 

@@ -1,4 +1,4 @@
-import { ERROR_LIMIT_EXCEEDED, ReplyError } from '../core/codes.js'
+import { ERROR_LIMIT_EXCEEDED, type ReplyError } from '../core/codes.js'
 import { TimeSlice } from '../core/time-slice.js'
 
 /** Without `temporary`, which is for clients. */
@@ -9,27 +9,12 @@ export const errorJson = (error: ReplyError): string => `{"error":${bareErrorJso
 
 export const resultJson = (result: string): string => `{"result":${result}}`
 
-const STATUSES: Readonly<Record<number, number>> = {
-  100: 500,
-  102: 404,
-  104: 404,
-  106: 400,
-  107: 400,
-  108: 400,
-  112: 416,
-  113: 409
-}
-
-/** For callers who want errors as statuses. */
-export const statusOf = ({ code }: ReplyError): number => STATUSES[code] ?? 500
-
 const MIB = 1024 * 1024
 /** All of a response is in memory at once, and a text beyond V8's limit cannot be made at all. */
 const MAX_RESPONSE_LENGTH = 16 * MIB
 
-export const RESPONSE_TOO_LARGE = new ReplyError(
-  ERROR_LIMIT_EXCEEDED.code,
-  `${ERROR_LIMIT_EXCEEDED.message}: the responses to one request must not exceed ${MAX_RESPONSE_LENGTH / MIB} MiB`
+export const RESPONSE_TOO_LARGE = ERROR_LIMIT_EXCEEDED.with(
+  `the responses to one request must not exceed ${MAX_RESPONSE_LENGTH / MIB} MiB`
 )
 
 /** What the commands of one HTTP request share: how long they run before others do, and how much they may answer. */

@@ -2,9 +2,8 @@ import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { schemas } from '../../../schemas/registry.js'
 import { NO_POSITION, type Position } from '../core/broker.js'
-import { ERROR_BAD_REQUEST, ReplyError } from '../core/codes.js'
-import { type JsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/json.js'
-import { isObject } from '../core/protocol.js'
+import { ERROR_BAD_REQUEST, type ReplyError } from '../core/codes.js'
+import { isObject, type JsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/json.js'
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
 /**
@@ -15,7 +14,7 @@ export class InvalidField {
   readonly reply: ReplyError
 
   constructor(field: string, rule: string) {
-    this.reply = new ReplyError(ERROR_BAD_REQUEST.code, `${ERROR_BAD_REQUEST.message}: ${field} ${rule}`)
+    this.reply = ERROR_BAD_REQUEST.with(`${field} ${rule}`)
   }
 }
 

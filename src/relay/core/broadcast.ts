@@ -1,31 +1,25 @@
-import type { NewPublication, Published } from './broker.js'
-import { EngineError } from './broker.js'
+import { EngineError, type NewPublication, type Published } from './broker.js'
 import { type ResolvedChannel, resolveChannel } from './channels.js'
-import { ERROR_BAD_REQUEST, ERROR_INTERNAL, ReplyError } from './codes.js'
+import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
 import type { ChannelOptions } from './options.js'
-import { cachedSchemaCheck, countPublished, publicationFault, publishToChannel } from './publish.js'
+import { cachedSchemaCheck, countPublished, publicationError, publishToChannel } from './publish.js'
 import type { TimeSlice } from './time-slice.js'
-
-export const EMPTY_CHANNEL = new ReplyError(
-  ERROR_BAD_REQUEST.code,
-  `${ERROR_BAD_REQUEST.message}: channels must not have an empty name`
-)
 
 export type PublishOutcome = Published | ReplyError
 
-/** A channel that the engine is to publish to. */
+/** A channel that passed all checks. */
 interface Target {
   readonly channel: string
   readonly kind: ResolvedChannel
   readonly options: ChannelOptions
-  /** Where its outcome belongs. */
+  /** Index of its outcome. */
   readonly index: number
 }
 
 /**
- * Publishes to many channels in slices, so that everybody else is served meanwhile. Outcomes are in the order of the channels;
- * a channel that fails does not hold up the others.
+ * Publishes to many channels in time slices. Outcomes are in the order of the channels; a channel that fails does not affect
+ * the others.
  */
 export const broadcast = async (
   context: RelayContext,
@@ -33,15 +27,15 @@ export const broadcast = async (
   publication: NewPublication,
   slice: TimeSlice
 ): Promise<readonly PublishOutcome[]> => {
-  const findFault = cachedSchemaCheck(context, publication)
+  const check = cachedSchemaCheck(context, publication)
   const outcomes: PublishOutcome[] = []
   const targets: Target[] = []
   for (const [index, channel] of channels.entries()) {
     if (slice.isOverAfterStep) await slice.next()
-    const kind = channel === '' ? EMPTY_CHANNEL : resolveChannel(channel, context.channelRules)
-    const refusal = kind instanceof ReplyError ? kind : publicationFault(kind.options, findFault)
-    outcomes.push(refusal ?? ERROR_INTERNAL)
-    if (!(kind instanceof ReplyError) && refusal === null) targets.push({ channel, kind, options: kind.options, index })
+    const kind = channel === '' ? ERROR_EMPTY_CHANNEL : resolveChannel(channel, context.channelRules)
+    const error = kind instanceof ReplyError ? kind : publicationError(kind.options, check)
+    outcomes.push(error ?? ERROR_INTERNAL)
+    if (!(kind instanceof ReplyError) && error === null) targets.push({ channel, kind, options: kind.options, index })
   }
   if (context.broker.publishToMany === undefined) await publishEach(context, targets, publication, outcomes, slice)
   else await publishTogether(context, targets, publication, outcomes, slice)
@@ -59,27 +53,30 @@ const publishEach = async (
   for (const { channel, kind, index } of targets) {
     if (slice.isOverAfterStep) await slice.next()
     const outcome = publishToChannel(context, kind, channel, publication, () => null)
-    const note = (known: PublishOutcome): void => {
-      outcomes[index] = known
+    const store = (result: PublishOutcome): void => {
+      outcomes[index] = result
     }
-    if (outcome instanceof Promise) pending.push(settled(outcome, note))
-    else note(outcome)
+    if (outcome instanceof Promise) pending.push(storeLater(outcome, store))
+    else store(outcome)
   }
-  const fault = (await Promise.all(pending)).find((each) => each !== undefined)
-  if (fault !== undefined) throw fault
+  const error = (await Promise.all(pending)).find((each) => each !== undefined)
+  if (error !== undefined) throw error
 }
 
-/** Settles with an unexpected error, and never rejects: nobody looks at it before all slices are done. */
-const settled = async (outcome: Promise<PublishOutcome>, then: (outcome: PublishOutcome) => void): Promise<unknown> => {
+/** Resolves with an unexpected error instead of rejecting, because it is awaited only after all slices. */
+const storeLater = async (
+  outcome: Promise<PublishOutcome>,
+  store: (outcome: PublishOutcome) => void
+): Promise<unknown> => {
   try {
-    then(await outcome)
+    store(await outcome)
   } catch (error) {
     if (!(error instanceof EngineError)) return error
   }
   return undefined
 }
 
-/** The engine is handed the publication once for all channels; twice where some namespaces publish deltas and others do not. */
+/** Passes the publication to the engine once, or twice if only some of the namespaces publish deltas. */
 const publishTogether = async (
   context: RelayContext,
   targets: readonly Target[],
@@ -91,9 +88,9 @@ const publishTogether = async (
     const together = targets.filter(({ options }) => (publication.delta || options.deltaPublish) === delta)
     if (together.length === 0) continue
     const results = await context.broker.publishToMany?.(together, { ...publication, delta })
-    for (const [at, { channel, kind, index }] of together.entries()) {
+    for (const [position, { channel, kind, index }] of together.entries()) {
       if (slice.isOverAfterStep) await slice.next()
-      const result = results?.[at]
+      const result = results?.[position]
       if (result === undefined || result instanceof EngineError) continue
       countPublished(context, kind, channel, result)
       outcomes[index] = result

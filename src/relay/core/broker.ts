@@ -1,31 +1,32 @@
 import type { HistoryOptions } from './options.js'
 
-/** One message on a channel, as it is kept and delivered. */
+/** A message on a channel. */
 export interface Publication {
-  /** JSON text on one line: the bytes that the publisher sent, never written anew. */
+  /** JSON text on one line, exactly as the publisher sent it. */
   readonly data: string
-  /** Its place in the channel's stream, from 1; 0 where it is not kept. */
+  /** Offset in the channel's stream, from 1; 0 without history. */
   readonly offset: number
-  /** JSON text of the publishing client; null for the publish API. */
+  /** Client info of the publisher as JSON text; null for the API. */
   readonly info: string | null
-  /** JSON text of the publisher's tags. */
+  /** Tags as JSON text. */
   readonly tags: string | null
+  /** Milliseconds since 1970. */
   readonly time: number
-  /** Whether it may be sent as the difference to the one before. */
+  /** Whether it may be sent as a delta to the previous publication. */
   readonly delta: boolean
-  /** As its publisher numbers what it publishes; 0 for none. */
+  /** Version number of the publisher; 0 for none. */
   readonly version: number
 }
 
-/** A place in a channel's stream. A new epoch means that offsets began anew. */
+/** A position in a channel's stream. Offsets restart with each epoch. */
 export interface Position {
   readonly epoch: string
   readonly offset: number
 }
 
-/** Where a publication is. */
+/** Position of a publication. */
 export interface Published extends Position {
-  /** Why it was not made anew: an equal one, or a newer one, was there. */
+  /** Why it was not published: the idempotency key was used before, or the version is not newer. */
   readonly suppressedBy: 'idempotency' | 'version' | null
 }
 
@@ -37,14 +38,14 @@ export interface NewPublication {
   readonly tags: string | null
   readonly delta: boolean
   readonly skipHistory: boolean
-  /** A second publication with the same key within five minutes is not made; '' for none. */
+  /** A repeated key within five minutes is suppressed; '' for none. */
   readonly idempotencyKey: string
-  /** One that is not above the last one is not made; 0 for none. */
+  /** Suppressed unless it is higher than the last one; 0 for none. */
   readonly version: number
   readonly versionEpoch: string
 }
 
-/** One of many channels that the same publication goes to. */
+/** A channel of `publishToMany`. */
 export interface PublishTarget {
   readonly channel: string
   readonly options: HistoryOptions
@@ -52,13 +53,13 @@ export interface PublishTarget {
 
 export type JoinOrLeave = 'join' | 'leave'
 
-/** Where an engine hands over what arrives for this node's channels; in order per channel. */
+/** Receives what the engine delivers for the channels of this node, in order per channel. */
 export interface Delivery {
   publication(channel: string, publication: Publication, epoch: string): void
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void
-  /** Something may have been published there that did not arrive here: the place is to be compared with the history. */
+  /** Publications may have been lost. The position of the channel is then compared with its history. */
   mayHaveMissed(channel: string): void
-  /** How far the streams of this node's channels have been delivered, for an engine that was restarted to be compared with. */
+  /** Delivered positions of this node's channels, so that an engine can detect data loss after a restart. */
   positions(): Iterable<readonly [channel: string, position: Position]>
 }
 
@@ -66,16 +67,16 @@ export interface Delivery {
 export interface Broker {
   /** Called once, before anything else. */
   start(delivery: Delivery): MaybePromise<void>
-  /** Done when deliveries are certain to flow; only then is a client told "subscribed". */
+  /** Resolves when deliveries are active; clients receive their subscribe reply only after that. */
   subscribe(channel: string): MaybePromise<void>
   unsubscribe(channel: string): MaybePromise<void>
-  /** Whether deliveries of a subscribed channel flow now: false while the connection that carries them is down. */
+  /** Whether deliveries of a subscribed channel are active; false while the connection that carries them is down. */
   isDelivering(channel: string): boolean
-  /** Where the publication now is, or where an equal one already was; `NO_POSITION` without history. */
+  /** Position of the publication or of the earlier one with the same key; `NO_POSITION` without history. */
   publish(channel: string, publication: NewPublication, options: HistoryOptions): MaybePromise<Published>
   /**
-   * The same publication on many channels; an outcome for each, in their order. For engines in another process or on
-   * another machine, so that the publication travels once. Never blocks the event loop for long.
+   * Publishes to many channels, with one outcome per channel in the same order. Remote engines implement it, so that the
+   * publication is transferred once. Must not block the event loop.
    */
   publishToMany?(
     targets: readonly PublishTarget[],
@@ -86,9 +87,9 @@ export interface Broker {
 }
 
 export interface HistoryRange {
-  /** Where to go on from; null for the beginning, or the end when reading backwards. */
+  /** Start after this position; null for the beginning, or the end with `reverse`. */
   readonly since: Position | null
-  /** How many at most: 0 for none, below 0 for all. */
+  /** Maximum number of publications; 0 for none, negative for all. */
   readonly limit: number
   readonly reverse: boolean
 }
@@ -97,33 +98,30 @@ export interface HistoryPage extends Position {
   readonly publications: readonly Publication[]
 }
 
-/** What was published lately. Asking about a channel gives it an epoch, so that a first subscriber knows its place. */
+/** Recent publications. Reading a channel assigns an epoch to it, so that the first subscriber has a position. */
 export interface History {
   read(channel: string, range: HistoryRange, options: HistoryOptions): MaybePromise<HistoryPage>
   remove(channel: string): MaybePromise<void>
 }
 
-/** Who listens, on all nodes. */
+/** The clients on each channel, across all nodes. */
 export interface Presence {
   /** `info` is JSON text. */
   add(channel: string, client: string, user: string, info: string): MaybePromise<void>
   remove(channel: string, client: string): MaybePromise<void>
-  /** JSON text by client. */
+  /** Client info as JSON text, by client id. */
   read(channel: string): MaybePromise<ReadonlyMap<string, string>>
   count(channel: string): MaybePromise<{ readonly clients: number; readonly users: number }>
 }
 
-/**
- * The engine could not do what it was asked for, and has said so wherever it says such things. Whoever asked is told to try
- * again later; nobody logs it a second time.
- */
+/** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */
 export class EngineError extends Error {
   override readonly name: string = 'EngineError'
 }
 
 /**
- * What an engine may answer with: at once where it can, so that subscribing and publishing in memory cost no promise and
- * happen within one turn, or later where a network is in between.
+ * The result of an engine that may be available at once. From publish to delivery the core continues without a promise if it
+ * can (`after`): with the memory engine, publishing is synchronous. Elsewhere it is awaited.
  */
 export type MaybePromise<T> = T | Promise<T>
 

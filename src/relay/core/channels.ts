@@ -1,16 +1,16 @@
 import { ERROR_BAD_REQUEST, ERROR_UNKNOWN_CHANNEL, type ReplyError } from './codes.js'
 import type { ChannelOptions, ChannelRules, HistoryOptions } from './options.js'
 
-/** What a channel's name says about it. */
+/** Properties of a channel that follow from its name. */
 export interface ResolvedChannel {
   /** '' for the default namespace. */
   readonly namespace: string
   readonly options: ChannelOptions
-  /** Needs a subscription token. */
+  /** Requires a subscription token. */
   readonly isPrivate: boolean
 }
 
-/** The namespace and its rules; error 102 where there is no such namespace. */
+/** Error 102 if the namespace does not exist. */
 export const resolveChannel = (channel: string, rules: ChannelRules): ResolvedChannel | ReplyError => {
   const isPrivate = rules.privatePrefix !== '' && channel.startsWith(rules.privatePrefix)
   const namespace = namespaceOf(channel, rules)
@@ -19,14 +19,14 @@ export const resolveChannel = (channel: string, rules: ChannelRules): ResolvedCh
   return options === undefined ? ERROR_UNKNOWN_CHANNEL : { namespace, options, isPrivate }
 }
 
-/** The namespace of a channel that somebody names, for counting: '' for one that there is not. */
+/** Namespace of a requested channel, as a metric label; '' if it does not exist. */
 export const knownNamespace = (channel: unknown, rules: ChannelRules): string => {
   if (typeof channel !== 'string') return ''
   const namespace = namespaceOf(channel, rules)
   return rules.namespaces.has(namespace) ? namespace : ''
 }
 
-/** Without the sign of a private channel, up to the first boundary. */
+/** The part after the private prefix, up to the first boundary. */
 const namespaceOf = (channel: string, { namespaceBoundary, privatePrefix }: ChannelRules): string => {
   const start = privatePrefix !== '' && channel.startsWith(privatePrefix) ? privatePrefix.length : 0
   const end = namespaceBoundary === '' ? -1 : channel.indexOf(namespaceBoundary, start)
@@ -34,10 +34,10 @@ const namespaceOf = (channel: string, { namespaceBoundary, privatePrefix }: Chan
 }
 
 export const isTooLong = (channel: string, { maxLength }: ChannelRules): boolean =>
-  // Three bytes at most for each of JavaScript's characters, so most names need no counting.
+  // A UTF-16 code unit has at most three bytes in UTF-8, so the bytes of most names need not be counted.
   maxLength > 0 && channel.length * 3 > maxLength && Buffer.byteLength(channel) > maxLength
 
-/** Error 107 for a name that its namespace does not allow, else null. */
+/** Error 107 if the namespace does not allow the name, else null. */
 export const channelNameError = (
   channel: string,
   { namespace, options }: ResolvedChannel,
@@ -50,7 +50,7 @@ export const channelNameError = (
 
 const isPrintableAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
-/** Whether the name lists its users, as `floor:room#42,43` does, and this one is among them. */
+/** Whether the channel is limited to users, as `chat:room#42,43`, and this user is one of them. */
 export const isUserListed = (channel: string, user: string, { userBoundary }: ChannelRules): boolean => {
   const boundary = userBoundary === '' ? -1 : channel.lastIndexOf(userBoundary)
   return (
@@ -66,19 +66,19 @@ export const isUserListed = (channel: string, user: string, { userBoundary }: Ch
 export const namesUsers = (channel: string, { userBoundary }: ChannelRules): boolean =>
   userBoundary !== '' && channel.includes(userBoundary)
 
-/** The channel that only this user's connections are on. */
+/** Name of the user's personal channel. */
 export const personalChannel = (user: string, namespace: string, rules: ChannelRules): string =>
   `${namespace === '' ? '' : namespace + rules.namespaceBoundary}${rules.userBoundary}${user}`
 
 export interface Caller {
   readonly user: string
-  /** Everything is allowed. */
+  /** All permission checks are off. */
   readonly insecure: boolean
   readonly isSubscribed: boolean
 }
 
-/** A permission is for clients, for subscribers of the channel, and for those without a name; each is opened apart. */
-const isOpen = (forClient: boolean, forSubscriber: boolean, forAnonymous: boolean, caller: Caller): boolean => {
+/** A permission can be granted to clients, to subscribers of the channel and to anonymous users separately. */
+const isAllowed = (forClient: boolean, forSubscriber: boolean, forAnonymous: boolean, caller: Caller): boolean => {
   if (caller.insecure) return true
   if (caller.user === '' && !forAnonymous) return false
   return forClient || (forSubscriber && caller.isSubscribed)
@@ -93,44 +93,51 @@ export const maySubscribe = (
   if (options.allowUserLimitedChannels && namesUsers(channel, rules)) {
     return caller.insecure || isUserListed(channel, caller.user, rules)
   }
-  return isOpen(options.allowSubscribeForClient, false, options.allowSubscribeForAnonymous, caller)
+  return isAllowed(options.allowSubscribeForClient, false, options.allowSubscribeForAnonymous, caller)
 }
 
 export const mayPublish = (options: ChannelOptions, caller: Caller): boolean =>
-  isOpen(options.allowPublishForClient, options.allowPublishForSubscriber, options.allowPublishForAnonymous, caller)
+  isAllowed(options.allowPublishForClient, options.allowPublishForSubscriber, options.allowPublishForAnonymous, caller)
 
 export const maySeePresence = (options: ChannelOptions, caller: Caller): boolean =>
-  isOpen(options.allowPresenceForClient, options.allowPresenceForSubscriber, options.allowPresenceForAnonymous, caller)
+  isAllowed(
+    options.allowPresenceForClient,
+    options.allowPresenceForSubscriber,
+    options.allowPresenceForAnonymous,
+    caller
+  )
 
 export const maySeeHistory = (options: ChannelOptions, caller: Caller): boolean =>
-  isOpen(options.allowHistoryForClient, options.allowHistoryForSubscriber, options.allowHistoryForAnonymous, caller)
+  isAllowed(options.allowHistoryForClient, options.allowHistoryForSubscriber, options.allowHistoryForAnonymous, caller)
 
 export const hasHistory = ({ historySize, historyTtlMs }: HistoryOptions): boolean =>
   historySize > 0 && historyTtlMs > 0
 
-/** `*` for any text and `?` for any character; everything else stands for itself. */
+/** Matches `*` with any text and `?` with any single character. */
 export const globTest = (pattern: string): ((name: string) => boolean) => {
-  // Several stars in a row mean the same as one, and would be walked through for every name.
+  // Repeated stars are equivalent to one and would slow down every match.
   const glob = pattern.replace(/\*+/g, '*')
-  // Without a regular expression, which a pattern full of stars would keep busy for ever.
+  // Not a regular expression: its backtracking takes exponential time for patterns with many stars.
   return (name) => {
-    let at = 0
-    let from = 0
+    let globIndex = 0
+    let nameIndex = 0
+    // The last star, and the end of the text that it matches so far.
     let star = -1
-    let mark = 0
-    while (from < name.length) {
-      if (at < glob.length && glob[at] !== '*' && (glob[at] === '?' || glob[at] === name[from])) {
-        at++
-        from++
-      } else if (glob[at] === '*') {
-        star = at++
-        mark = from
+    let starEnd = 0
+    while (nameIndex < name.length) {
+      const expected = glob[globIndex]
+      if (expected !== '*' && (expected === '?' || expected === name[nameIndex])) {
+        globIndex++
+        nameIndex++
+      } else if (expected === '*') {
+        star = globIndex++
+        starEnd = nameIndex
       } else if (star !== -1) {
-        at = star + 1
-        from = ++mark
+        globIndex = star + 1
+        nameIndex = ++starEnd
       } else return false
     }
-    if (glob[at] === '*') at++
-    return at === glob.length
+    if (glob[globIndex] === '*') globIndex++
+    return globIndex === glob.length
   }
 }

@@ -1,8 +1,8 @@
-/** What a refused command is answered with. The client decides by the code whether to try again. */
+/** Error reply to a command or API call. Clients decide by the code whether to retry. */
 export class ReplyError {
   readonly code: number
   readonly message: string
-  /** The same command may succeed later. */
+  /** Whether the same command may succeed later. */
   readonly temporary: boolean
 
   constructor(code: number, message: string, temporary = false) {
@@ -10,22 +10,44 @@ export class ReplyError {
     this.message = message
     this.temporary = temporary
   }
+
+  /** The same error with a detail after its message. */
+  with(detail: string): ReplyError {
+    return new ReplyError(this.code, `${this.message}: ${detail}`, this.temporary)
+  }
 }
 
-// Made once: a flood of bad commands allocates nothing.
+// Shared instances, so that a flood of invalid commands allocates nothing.
 export const ERROR_INTERNAL = new ReplyError(100, 'internal server error', true)
 export const ERROR_UNKNOWN_CHANNEL = new ReplyError(102, 'unknown channel')
 export const ERROR_PERMISSION_DENIED = new ReplyError(103, 'permission denied')
+/** API only: there is no such method. */
+export const ERROR_METHOD_NOT_FOUND = new ReplyError(104, 'not found')
 export const ERROR_ALREADY_SUBSCRIBED = new ReplyError(105, 'already subscribed')
 export const ERROR_LIMIT_EXCEEDED = new ReplyError(106, 'limit exceeded')
 export const ERROR_BAD_REQUEST = new ReplyError(107, 'bad request')
+export const ERROR_EMPTY_CHANNEL = ERROR_BAD_REQUEST.with('channels must not have an empty name')
 export const ERROR_NOT_AVAILABLE = new ReplyError(108, 'not available')
 export const ERROR_TOKEN_EXPIRED = new ReplyError(109, 'token expired')
 export const ERROR_UNRECOVERABLE_POSITION = new ReplyError(112, 'unrecoverable position')
 
+const HTTP_STATUSES: Readonly<Record<number, number>> = {
+  100: 500,
+  102: 404,
+  104: 404,
+  106: 400,
+  107: 400,
+  108: 400,
+  112: 416,
+  113: 409
+}
+
+/** HTTP status of an API error, for callers that request errors as statuses. */
+export const httpStatusOf = ({ code }: ReplyError): number => HTTP_STATUSES[code] ?? 500
+
 /**
- * Why the relay ends a connection. Clients come back after 3000–3499 and 4000–4499 and stay away after 3500–3999 and
- * 4500–4999; the official one looks at the range only when there is a reason, so there always is one.
+ * Reason for closing a connection. Clients reconnect after 3000–3499 and 4000–4499 and give up after 3500–3999 and
+ * 4500–4999. The official client ignores the range if the reason is empty, so every code has a reason.
  */
 export class Disconnect {
   readonly code: number
@@ -37,7 +59,7 @@ export class Disconnect {
   }
 }
 
-/** Never sent: the other side went away by itself. */
+/** Never sent: the client closed the connection. */
 export const DISCONNECT_NORMAL = new Disconnect(3000, 'connection closed')
 export const DISCONNECT_SHUTDOWN = new Disconnect(3001, 'shutdown')
 export const DISCONNECT_INTERNAL_ERROR = new Disconnect(3004, 'internal server error')
@@ -57,7 +79,7 @@ export const DISCONNECT_INAPPROPRIATE_PROTOCOL = new Disconnect(3506, 'inappropr
 export const DISCONNECT_NOT_PERMITTED = new Disconnect(3507, 'permission denied')
 export const DISCONNECT_UNAVAILABLE = new Disconnect(3508, 'not available')
 
-/** Why the relay ends a subscription. From 2500 on the client subscribes again by itself. */
+/** Reason for ending a subscription. Clients resubscribe after codes from 2500 on. */
 export interface Unsubscribe {
   readonly code: number
   readonly reason: string

@@ -25,13 +25,12 @@ import {
   ReplyError
 } from './codes.js'
 import { connect, type Outcome, refresh } from './connect.js'
-import { fieldText, onOneLine } from './json.js'
+import { fieldText, isObject, onOneLine } from './json.js'
 import {
   boundedHistoryText,
   boundedPresenceText,
   channelOf,
   errorReplyText,
-  isObject,
   METHODS,
   type Method,
   PING,

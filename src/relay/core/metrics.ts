@@ -2,13 +2,13 @@ import type { ResolvedChannel } from './channels.js'
 import type { HistoryOptions } from './options.js'
 import type { Method } from './protocol.js'
 
-/** Numbers to add to, found once and kept by those who write to many. */
+/** Counters that a sender looks up once and increments directly. */
 export interface Traffic {
   readonly messages: { value: number }
   readonly bytes: { value: number }
 }
 
-/** What a message to a client is; a reply has the name of its command. */
+/** Type of a message to a client; replies have the name of their command. */
 export type FrameType =
   | Method
   | 'server_ping'
@@ -20,7 +20,7 @@ export type FrameType =
   | 'push_refresh'
   | 'push_disconnect'
 
-/** What is asked of the engine, beside what else is told here. */
+/** Engine actions that have no metric of their own. */
 export type Action =
   | 'add_presence'
   | 'remove_presence'
@@ -31,21 +31,21 @@ export type Action =
   | 'history_recover_cache'
   | 'history_remove'
 
-/** What an unexpected error ended: a client's connection, a delivery, work that nobody waited for, or an HTTP request. */
+/** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'
 
 export type MessageType = 'publication' | 'join' | 'leave' | 'control'
 
-/** Told what happens, to be counted. Every call must be cheap; those on the way of a publication most of all. */
+/** Counts events of the core. Calls must be cheap, above all those for each publication. */
 export interface CoreMetrics {
   clientConnected(transport: string, name: string, version: string): void
-  /** Of a connection that was told to be connected before. */
+  /** Only for connections that were counted as connected. */
   clientClosed(transport: string, name: string, version: string): void
-  /** The server ended a connection. */
+  /** The relay closed a connection. */
   disconnected(transport: string, code: number): void
   subscribed(namespace: string, clientName: string): void
   unsubscribed(namespace: string, clientName: string): void
-  /** The server ended a subscription. */
+  /** The relay ended a subscription. */
   serverUnsubscribed(namespace: string, code: number): void
   command(method: Method | 'pong', namespace: string, bytes: number, transport: string): void
   replied(method: Method, namespace: string, seconds: number): void
@@ -58,7 +58,7 @@ export interface CoreMetrics {
   delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number): void
   conflated(namespace: string, publications: number): void
   engineAction(action: Action, namespace: string): void
-  /** An error that nobody expected was caught, and ended nothing else. */
+  /** An unexpected error was caught and affected nothing else. */
   unexpectedError(source: ErrorSource): void
   sent(transport: string, frameType: FrameType, namespace: string): Traffic
 }
@@ -68,46 +68,46 @@ export const count = ({ messages, bytes }: Traffic, length: number): void => {
   bytes.value += length
 }
 
-const nothing = (): void => undefined
+const noop = (): void => undefined
 
 export const NO_METRICS: CoreMetrics = {
-  clientConnected: nothing,
-  clientClosed: nothing,
-  disconnected: nothing,
-  subscribed: nothing,
-  unsubscribed: nothing,
-  serverUnsubscribed: nothing,
-  command: nothing,
-  replied: nothing,
-  replyError: nothing,
-  recovered: nothing,
-  pongReceived: nothing,
-  published: nothing,
-  suppressed: nothing,
-  messageSent: nothing,
-  delivered: nothing,
-  conflated: nothing,
-  engineAction: nothing,
-  unexpectedError: nothing,
+  clientConnected: noop,
+  clientClosed: noop,
+  disconnected: noop,
+  subscribed: noop,
+  unsubscribed: noop,
+  serverUnsubscribed: noop,
+  command: noop,
+  replied: noop,
+  replyError: noop,
+  recovered: noop,
+  pongReceived: noop,
+  published: noop,
+  suppressed: noop,
+  messageSent: noop,
+  delivered: noop,
+  conflated: noop,
+  engineAction: noop,
+  unexpectedError: noop,
   sent: () => ({ messages: { value: 0 }, bytes: { value: 0 } })
 }
 
-/** A publisher that makes up names faster than anybody reads them pushes out the oldest. */
+/** Limit for publishers that generate channel names; the oldest channels are dropped. */
 const MAX_CHANNELS = 200_000
 const WINDOW_MS = 10_000
 
-/** When and how often one channel was published to through this node. All times are on the monotonic clock. */
+/** Time and rate of the publications to one channel through this node. All times are monotonic. */
 export class ChannelActivity {
   lastAt = 0
-  /** How many of its publications its history holds, as far as they came through this node. */
+  /** Number of publications in the history that were published through this node. */
   #stored = 0
   #storedUntil = Number.NEGATIVE_INFINITY
-  #windowAt = 0
+  #windowStart = 0
   #count = 0
-  #countBefore = 0
+  #previousCount = 0
 
   add(nowMs: number): void {
-    this.#move(nowMs)
+    this.#advanceWindow(nowMs)
     this.#count++
     this.lastAt = nowMs
   }
@@ -125,26 +125,23 @@ export class ChannelActivity {
     return nowMs < this.#storedUntil ? this.#stored : 0
   }
 
-  /** Over the last ten seconds: this window, and as much of the one before as still counts. */
+  /** Rate over the last ten seconds: the current window and the overlapping part of the previous one. */
   perSecond(nowMs: number): number {
-    this.#move(nowMs)
-    const share = 1 - (nowMs - this.#windowAt) / WINDOW_MS
-    return (this.#count + this.#countBefore * share) / (WINDOW_MS / 1000)
+    this.#advanceWindow(nowMs)
+    const share = 1 - (nowMs - this.#windowStart) / WINDOW_MS
+    return (this.#count + this.#previousCount * share) / (WINDOW_MS / 1000)
   }
 
-  #move(nowMs: number): void {
-    const windows = Math.floor((nowMs - this.#windowAt) / WINDOW_MS)
+  #advanceWindow(nowMs: number): void {
+    const windows = Math.floor((nowMs - this.#windowStart) / WINDOW_MS)
     if (windows === 0) return
-    this.#countBefore = windows === 1 ? this.#count : 0
+    this.#previousCount = windows === 1 ? this.#count : 0
     this.#count = 0
-    this.#windowAt = nowMs - ((nowMs - this.#windowAt) % WINDOW_MS)
+    this.#windowStart = nowMs - ((nowMs - this.#windowStart) % WINDOW_MS)
   }
 }
 
-/**
- * What is published through this node, by channel: a channel that nobody listens to is known here all the same. A few
- * numbers for each publication, which is little beside what else it costs.
- */
+/** Publications through this node by channel, including channels without subscribers on this node. */
 export class PublishActivity {
   readonly #channels = new Map<string, ChannelActivity>()
   readonly #lastByNamespace = new Map<string, number>()
@@ -153,7 +150,7 @@ export class PublishActivity {
     return this.#channels
   }
 
-  /** When anything was published; null before the first. */
+  /** Monotonic time of the last publication; null before the first. */
   get last(): number | null {
     let last: number | null = null
     for (const at of this.#lastByNamespace.values()) last = Math.max(last ?? 0, at)
@@ -164,16 +161,23 @@ export class PublishActivity {
     return this.#lastByNamespace.get(namespace) ?? null
   }
 
-  /** `isStored`: the channel's history has it now. */
+  /** `isStored`: the publication is in the channel's history. */
   published(channel: string, { namespace, options }: ResolvedChannel, nowMs: number, isStored: boolean): void {
     this.#lastByNamespace.set(namespace, nowMs)
     let activity = this.#channels.get(channel)
     if (activity === undefined) {
       activity = new ChannelActivity()
-      if (this.#channels.size >= MAX_CHANNELS) this.#channels.delete(this.#channels.keys().next().value as string)
+      if (this.#channels.size >= MAX_CHANNELS) this.#deleteOldest()
       this.#channels.set(channel, activity)
     }
     activity.add(nowMs)
     if (isStored) activity.addStored(nowMs, options)
+  }
+
+  #deleteOldest(): void {
+    for (const channel of this.#channels.keys()) {
+      this.#channels.delete(channel)
+      return
+    }
   }
 }

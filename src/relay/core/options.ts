@@ -1,19 +1,19 @@
-// What the operator decided, as the core sees it: plain values, checked before they come here. Times are milliseconds.
+// Options as plain validated values. All times are in milliseconds.
 
-/** What holds on the channels of one namespace. What is not opened here is closed. */
+/** Options of a namespace. Whatever is not allowed is denied. */
 export interface ChannelOptions {
   readonly presence: boolean
   readonly joinLeave: boolean
   readonly forcePushJoinLeave: boolean
-  /** 0 together with `historyTtlMs`: no history. */
+  /** There is no history if this or `historyTtlMs` is 0. */
   readonly historySize: number
   readonly historyTtlMs: number
-  /** How long epoch and offset outlive the last use of a channel. Never shorter than `historyTtlMs`. */
+  /** Lifetime of epoch and offset after the last use of a channel; at least `historyTtlMs`. */
   readonly historyMetaTtlMs: number
   readonly forceRecovery: boolean
-  /** Whether who recovers gets all that it missed or only the newest publication. */
+  /** `stream` recovers all missed publications, `cache` only the newest. */
   readonly recoveryMode: 'stream' | 'cache'
-  /** In the mode `cache`: who does not ask for it gets the newest publication too. */
+  /** In `cache` mode: clients receive the newest publication even if they do not request recovery. */
   readonly autoCacheRecover: boolean
   readonly forcePositioning: boolean
   readonly allowRecovery: boolean
@@ -32,15 +32,15 @@ export interface ChannelOptions {
   readonly allowedDeltaTypes: readonly 'fossil'[]
   readonly deltaPublish: boolean
   readonly allowUserLimitedChannels: boolean
-  /** What the name behind the namespace must match; without one it must be ASCII. */
+  /** Pattern for the name after the namespace; without one, names must be printable ASCII. */
   readonly channelRegex: RegExp | null
-  /** Where in a publication the list is, and the key of its entries: `data[].transmitterId`. */
+  /** Path to the list in a publication and the key of its entries, such as `data[].id`. */
   readonly conflate: string | null
-  /** Name of the schema that publications must fit. */
+  /** Name of the schema that publications must match. */
   readonly schema: string | null
 }
 
-/** What engines must know of it. */
+/** The part that engines need. */
 export type HistoryOptions = Pick<ChannelOptions, 'historySize' | 'historyTtlMs' | 'historyMetaTtlMs'>
 
 export interface ChannelRules {
@@ -49,21 +49,21 @@ export interface ChannelRules {
   readonly namespaceBoundary: string
   readonly userBoundary: string
   readonly privatePrefix: string
-  /** In bytes. */
+  /** Maximum length of a channel name in bytes. */
   readonly maxLength: number
 }
 
-/** What holds for connections. A limit of 0 is no limit. */
+/** Options for connections. A limit of 0 means unlimited. */
 export interface ClientOptions {
-  /** No tokens, everything allowed: for test suites of clients. */
+  /** Disables tokens and all permission checks, for test suites of client libraries. */
   readonly insecure: boolean
   readonly allowAnonymousConnectWithoutToken: boolean
   /** Whether a connection token must have an expiry. */
   readonly tokenExpiryRequired: boolean
   readonly tokenHmacSecret: string
-  /** Being replaced: its tokens are still accepted. */
+  /** Accepted during a rotation of the secret. */
   readonly tokenHmacSecretPrevious: string | null
-  /** The same as `tokenHmacSecret` where no other is configured. */
+  /** Equal to `tokenHmacSecret` unless configured separately. */
   readonly subscriptionTokenHmacSecret: string
   readonly subscriptionTokenHmacSecretPrevious: string | null
   readonly tokenAudience: string | null
@@ -84,7 +84,7 @@ export interface ClientOptions {
   readonly positionCheckDelayMs: number
   readonly historyMaxPublicationLimit: number
   readonly recoveryMaxPublicationLimit: number
-  /** Of one message from a client, in bytes. */
+  /** Maximum size of a message from a client in bytes. */
   readonly messageSizeLimit: number
   readonly userSubscribeToPersonal: boolean
   readonly personalChannelNamespace: string

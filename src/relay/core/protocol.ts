@@ -1,11 +1,12 @@
 import { NO_POSITION, type Position, type Publication } from './broker.js'
 import type { Disconnect, ReplyError, Unsubscribe } from './codes.js'
+import { isObject } from './json.js'
 
-/** A JSON list that is written only as far as it stays within a number of bytes. */
+/** Builds a JSON list with a maximum size in bytes. */
 export class BoundedList {
   readonly #entries: string[] = []
   readonly #maxBytes: number
-  /** Of the list so far, with its brackets and the comma behind each entry. */
+  /** Size so far, including brackets and a comma after each entry. */
   #bytes = 2
   #expectedLength = 2
 
@@ -25,13 +26,13 @@ export class BoundedList {
     return `[${this.#entries.join(',')}]`
   }
 
-  /** Notes that an entry of at least so many characters will come; false where all of them cannot fit. */
+  /** Announces an entry of at least this many characters. Returns false if all announced entries cannot fit. */
   expect(length: number): boolean {
     this.#expectedLength += length
     return this.#expectedLength <= this.#maxBytes
   }
 
-  /** False, and nothing added, where the entry does not fit. */
+  /** Returns false and adds nothing if the entry does not fit. */
   add(entry: string): boolean {
     const bytes = this.#bytes + Buffer.byteLength(entry) + 1
     if (bytes > this.#maxBytes) return false
@@ -41,10 +42,10 @@ export class BoundedList {
   }
 }
 
-// Replies and pushes as text. Written by hand rather than by JSON.stringify, because what others wrote (data, info,
-// tags) goes in as the text it is.
+// Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
+// text that the publisher sent.
 
-/** What a client may ask for, in the order in which the first one counts when a command names several. */
+/** Command names. If a command object contains several, the first one in this order counts. */
 export const METHODS = [
   'connect',
   'subscribe',
@@ -61,7 +62,7 @@ export const METHODS = [
 
 export type Method = (typeof METHODS)[number]
 
-/** The server's ping, and the client's pong. */
+/** Ping of the server and pong of the client. */
 export const PING = '{}'
 
 export const quote = (text: string): string => JSON.stringify(text)
@@ -78,7 +79,7 @@ export const clientInfoText = (user: string, client: string, connectionInfo: str
     info === null ? '' : `,"chan_info":${info}`
   }}`
 
-/** `data` is given apart because a subscriber that takes deltas gets something else in its place. */
+/** `data` is a separate parameter because subscribers with deltas receive a patch instead. */
 export const publicationText = (publication: Publication, epoch: string, data: string, isDelta: boolean): string => {
   const { info, tags, offset, version } = publication
   let text = `{"data":${data}`
@@ -87,7 +88,7 @@ export const publicationText = (publication: Publication, epoch: string, data: s
   if (tags !== null) text += `,"tags":${tags}`
   if (isDelta) text += ',"delta":true'
   if (version > 0) text += `,"version":${version}`
-  // The first of a stream says which stream: a client that subscribed before it began has no epoch yet.
+  // A client that subscribed before the stream began learns the epoch from its first publication.
   if (offset === 1) text += `,"epoch":"${epoch}"`
   return `${text}}`
 }
@@ -107,11 +108,11 @@ export const subscribePush = (channel: string, result: string): string => pushTe
 
 export const refreshPush = (result: string): string => `{"push":{"refresh":${result}}}`
 
-/** For transports that have no close frame. */
+/** For transports without a close frame. */
 export const disconnectPush = ({ code, reason }: Disconnect): string =>
   `{"push":{"disconnect":{"code":${code},"reason":${quote(reason)}}}}`
 
-// Fields of a result, each with a comma in front; '' for one that is left out because it is empty, as clients expect.
+// Fields of a result, each with a leading comma. Empty fields are omitted, as clients expect.
 
 export const expiryFields = (ttlSeconds: number): string =>
   ttlSeconds > 0 ? `,"expires":true,"ttl":${ttlSeconds}` : ''
@@ -119,7 +120,7 @@ export const expiryFields = (ttlSeconds: number): string =>
 export const positionFields = ({ epoch, offset }: Position): string =>
   `${epoch === '' ? '' : `,"epoch":"${epoch}"`}${offset > 0 ? `,"offset":${offset}` : ''}`
 
-export const fieldIf = (isThere: boolean, name: string): string => (isThere ? `,"${name}":true` : '')
+export const fieldIf = (isPresent: boolean, name: string): string => (isPresent ? `,"${name}":true` : '')
 
 export const objectText = (fields: string): string => `{${fields.slice(1)}}`
 
@@ -128,9 +129,7 @@ export const historyText = (publications: readonly Publication[], { epoch, offse
   return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
 }
 
-/**
- * As many of the publications as fit, so that a client reads on from the last one; null where not even the first fits.
- */
+/** As many publications as fit; the client can continue from the last one. Null if not even the first fits. */
 export const boundedHistoryText = (
   publications: readonly Publication[],
   { epoch, offset }: Position,
@@ -138,7 +137,7 @@ export const boundedHistoryText = (
 ): string | null => {
   const list = new BoundedList(maxBytes)
   for (const publication of publications) {
-    // A publication that is too long for certain is not written.
+    // A publication that cannot fit is not encoded.
     if (list.bytes + publication.data.length > maxBytes) break
     if (!list.add(publicationText(publication, epoch, publication.data, false))) break
   }
@@ -146,7 +145,7 @@ export const boundedHistoryText = (
   return `{"publications":${list.text},"epoch":"${epoch}","offset":${offset}}`
 }
 
-/** Null where it has more than `maxBytes`. */
+/** Null if the text has more than `maxBytes`. */
 export const boundedPresenceText = (presence: ReadonlyMap<string, string>, maxBytes: number): string | null => {
   let length = 0
   for (const info of presence.values()) length += info.length
@@ -155,7 +154,7 @@ export const boundedPresenceText = (presence: ReadonlyMap<string, string>, maxBy
   return Buffer.byteLength(text) > maxBytes ? null : text
 }
 
-/** At most as long as `historyText` makes it, without making it. */
+/** A lower bound for the length of `historyText`, without building the text. */
 export const historyLength = (publications: readonly Publication[]): number => {
   let length = 0
   for (const { data, info, tags } of publications) length += data.length + (info?.length ?? 0) + (tags?.length ?? 0)
@@ -171,47 +170,42 @@ export const presenceText = (presence: ReadonlyMap<string, string>): string =>
 export const presenceStatsText = (clients: number, users: number): string =>
   `{"num_clients":${clients},"num_users":${users}}`
 
-// What a client's commands must look like. Null means that it does not, and costs the client its connection.
+// Parsers of client commands. They return null for a malformed command, which closes the connection.
 
-type Fields = Readonly<Record<string, unknown>>
-
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const isText = (value: unknown): value is string | undefined | null =>
+const isOptionalString = (value: unknown): value is string | undefined | null =>
   value === undefined || value === null || typeof value === 'string'
 
-const isFlag = (value: unknown): value is boolean | undefined | null =>
+const isOptionalBoolean = (value: unknown): value is boolean | undefined | null =>
   value === undefined || value === null || typeof value === 'boolean'
 
-const isNatural = (value: unknown): value is number | undefined | null =>
-  value === undefined || value === null || (Number.isSafeInteger(value) && (value as number) >= 0)
-
-const isWhole = (value: unknown): value is number | undefined | null =>
+const isOptionalInteger = (value: unknown): value is number | undefined | null =>
   value === undefined || value === null || Number.isSafeInteger(value)
+
+const isOptionalUnsigned = (value: unknown): value is number | undefined | null =>
+  isOptionalInteger(value) && (value ?? 0) >= 0
 
 export interface ConnectCommand {
   readonly token: string
   readonly name: string
   readonly version: string
-  /** Where the client was on the channels that the server put it on. */
+  /** Positions to recover from, by channel, for server-side subscriptions. */
   readonly positions: ReadonlyMap<string, Position>
 }
 
-const NAME_LENGTH = 16
-const VERSION_LENGTH = 64
+const MAX_NAME_LENGTH = 16
+const MAX_VERSION_LENGTH = 64
 const NO_POSITIONS: ReadonlyMap<string, Position> = new Map()
 
 export const parseConnect = (request: unknown): ConnectCommand | null => {
   if (!isObject(request)) return null
   const { token, name, version, subs } = request
-  if (!isText(token) || !isText(name) || !isText(version)) return null
+  if (!isOptionalString(token) || !isOptionalString(name) || !isOptionalString(version)) return null
   const positions = subs === undefined || subs === null ? NO_POSITIONS : recoverPositions(subs)
   if (positions === null) return null
   return {
     token: token ?? '',
-    name: (name ?? '').slice(0, NAME_LENGTH),
-    version: (version ?? '').slice(0, VERSION_LENGTH),
+    name: (name ?? '').slice(0, MAX_NAME_LENGTH),
+    version: (version ?? '').slice(0, MAX_VERSION_LENGTH),
     positions
   }
 }
@@ -230,7 +224,7 @@ const recoverPositions = (subs: unknown): ReadonlyMap<string, Position> | null =
 export interface SubscribeCommand {
   readonly channel: string
   readonly token: string
-  /** Where the client was, when it asks for what it missed. */
+  /** Position to recover from; null if the client does not recover. */
   readonly recover: Position | null
   readonly positioned: boolean
   readonly recoverable: boolean
@@ -238,7 +232,7 @@ export interface SubscribeCommand {
   readonly delta: boolean
   readonly filtered: boolean
   readonly type: number
-  /** An error rather than a fresh start where the place is lost. */
+  /** If the position cannot be recovered, subscribing fails instead of starting at the end of the stream. */
   readonly failsUnrecovered: boolean
 }
 
@@ -252,9 +246,16 @@ export const parseSubscribe = (request: unknown): SubscribeCommand | null => {
 const subscribeFields = (request: unknown): SubscribeCommand | null => {
   if (!isObject(request)) return null
   const { channel, token, recover, epoch, offset, positioned, recoverable, join_leave, delta, tf, flag, type } = request
-  if (!isText(channel) || !isText(token) || !isText(epoch) || !isText(delta)) return null
-  if (!isFlag(recover) || !isFlag(positioned) || !isFlag(recoverable) || !isFlag(join_leave)) return null
-  if (!isNatural(offset) || !isNatural(flag) || !isNatural(type)) return null
+  if (!isOptionalString(channel) || !isOptionalString(token) || !isOptionalString(epoch) || !isOptionalString(delta))
+    return null
+  if (
+    !isOptionalBoolean(recover) ||
+    !isOptionalBoolean(positioned) ||
+    !isOptionalBoolean(recoverable) ||
+    !isOptionalBoolean(join_leave)
+  )
+    return null
+  if (!isOptionalUnsigned(offset) || !isOptionalUnsigned(flag) || !isOptionalUnsigned(type)) return null
   if (delta && delta !== 'fossil') return null
   return {
     channel: channel ?? '',
@@ -270,7 +271,7 @@ const subscribeFields = (request: unknown): SubscribeCommand | null => {
   }
 }
 
-/** For commands that name a channel and nothing else that matters. */
+/** The `channel` field of a command; null if it is missing. */
 export const channelOf = (request: unknown): string | null =>
   isObject(request) && typeof request.channel === 'string' && request.channel !== '' ? request.channel : null
 
@@ -285,10 +286,10 @@ export const parseHistory = (request: unknown): HistoryCommand | null => {
   const channel = channelOf(request)
   if (channel === null || !isObject(request)) return null
   const { limit, since, reverse } = request
-  if (!isWhole(limit) || !isFlag(reverse)) return null
+  if (!isOptionalInteger(limit) || !isOptionalBoolean(reverse)) return null
   if (since === undefined || since === null)
     return { channel, limit: limit ?? 0, since: null, reverse: reverse ?? false }
-  if (!isObject(since) || !isNatural(since.offset) || !isText(since.epoch)) return null
+  if (!isObject(since) || !isOptionalUnsigned(since.offset) || !isOptionalString(since.epoch)) return null
   const position = { offset: since.offset ?? NO_POSITION.offset, epoch: since.epoch ?? NO_POSITION.epoch }
   return { channel, limit: limit ?? 0, since: position, reverse: reverse ?? false }
 }
@@ -298,8 +299,8 @@ export interface RefreshCommand {
   readonly token: string
 }
 
-/** Of a connection where no channel is named. */
+/** Without a channel, the connection is refreshed. */
 export const parseRefresh = (request: unknown): RefreshCommand | null => {
-  if (!isObject(request) || !isText(request.token) || !isText(request.channel)) return null
+  if (!isObject(request) || !isOptionalString(request.token) || !isOptionalString(request.channel)) return null
   return { channel: request.channel ?? '', token: request.token ?? '' }
 }

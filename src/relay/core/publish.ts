@@ -1,7 +1,6 @@
-import type { NewPublication, Published } from './broker.js'
-import { after, type MaybePromise } from './broker.js'
+import { after, type MaybePromise, type NewPublication, type Published } from './broker.js'
 import type { ResolvedChannel } from './channels.js'
-import { ERROR_BAD_REQUEST, ReplyError } from './codes.js'
+import { ERROR_BAD_REQUEST, type ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
 import { hasTooManyContainers, MAX_CONTAINERS } from './json.js'
 import type { ChannelOptions } from './options.js'
@@ -17,23 +16,23 @@ export const PLAIN_PUBLICATION: NewPublication = {
   versionEpoch: ''
 }
 
-/** What is wrong with the data of a publication, for those who want it to fit this schema. */
+/** Checks the data of one publication against the named schema. Returns a description of the mismatch, or null. */
 export type SchemaCheck = (schema: string) => string | null
 
 const schemaCheck =
-  ({ schemaError: schemaFault }: RelayContext, { data }: NewPublication): SchemaCheck =>
+  ({ schemaError }: RelayContext, { data }: NewPublication): SchemaCheck =>
   (schema) =>
     hasTooManyContainers(data)
       ? `data holds more than ${MAX_CONTAINERS} objects and lists, too many to check against ${schema}`
-      : schemaFault(schema, JSON.parse(data))
+      : schemaError(schema, JSON.parse(data))
 
-/** For a publication to many channels: each schema looks at it once, else a large one would cost its size for every channel. */
+/** For one publication to many channels: each schema is checked once instead of once per channel. */
 export const cachedSchemaCheck = (context: RelayContext, publication: NewPublication): SchemaCheck => {
-  const find = schemaCheck(context, publication)
-  const found = new Map<string, string | null>()
+  const check = schemaCheck(context, publication)
+  const results = new Map<string, string | null>()
   return (schema) => {
-    if (!found.has(schema)) found.set(schema, find(schema))
-    return found.get(schema) ?? null
+    if (!results.has(schema)) results.set(schema, check(schema))
+    return results.get(schema) ?? null
   }
 }
 
@@ -42,24 +41,24 @@ export const publishToChannel = (
   kind: ResolvedChannel,
   channel: string,
   publication: NewPublication,
-  findFault: SchemaCheck = schemaCheck(context, publication)
+  check: SchemaCheck = schemaCheck(context, publication)
 ): MaybePromise<Published | ReplyError> => {
   const { options } = kind
-  const refusal = publicationFault(options, findFault)
-  if (refusal !== null) return refusal
+  const error = publicationError(options, check)
+  if (error !== null) return error
   return after(context.broker.publish(channel, withDelta(publication, options), options), (result) => {
     countPublished(context, kind, channel, result)
     return result
   })
 }
 
-/** Error 107 for data that does not fit the schema of its namespace, else null. */
-export const publicationFault = ({ schema }: ChannelOptions, findFault: SchemaCheck): ReplyError | null => {
-  const fault = schema === null ? null : findFault(schema)
-  return fault === null ? null : new ReplyError(ERROR_BAD_REQUEST.code, `${ERROR_BAD_REQUEST.message}: ${fault}`)
+/** Error 107 if the data does not match the schema of the namespace, else null. */
+export const publicationError = ({ schema }: ChannelOptions, check: SchemaCheck): ReplyError | null => {
+  const mismatch = schema === null ? null : check(schema)
+  return mismatch === null ? null : ERROR_BAD_REQUEST.with(mismatch)
 }
 
-/** The publication as the namespace has it published. */
+/** Applies the `delta_publish` option of the namespace. */
 const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions): NewPublication =>
   deltaPublish && !publication.delta ? { ...publication, delta: true } : publication
 

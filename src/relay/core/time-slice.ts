@@ -1,13 +1,13 @@
-// Long work in pieces: between two of them the event loop serves everybody else.
+// Long-running work in slices, so that the event loop can serve other clients in between.
 
-/** Short enough that nobody notices, long enough that ordinary calls fit into one. */
+/** Short enough not to be noticed, long enough for ordinary calls. */
 const SLICE_MS = 10
-/** Reading the clock for each of many small steps would cost more than the steps. */
-const STEPS_PER_LOOK = 64
+/** Reading the clock for each small step would cost more than the steps themselves. */
+const STEPS_PER_CLOCK_READ = 64
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** The time that one piece of work may take before it has to let others run. */
+/** The time that a task may run before it has to yield to the event loop. */
 export class TimeSlice {
   readonly #nowMs: () => number
   #startedAt: number
@@ -22,25 +22,25 @@ export class TimeSlice {
     return this.isOverAt(this.#nowMs())
   }
 
-  /** For whoever has read the clock. */
+  /** For callers that have already read the clock. */
   isOverAt(nowMs: number): boolean {
     return nowMs - this.#startedAt >= SLICE_MS
   }
 
-  /** As `isOver`, for steps of about a microsecond. */
+  /** Counts a step of about a microsecond, and checks the clock only now and then. */
   get isOverAfterStep(): boolean {
     this.#steps += 1
-    return this.#steps % STEPS_PER_LOOK === 0 && this.isOver
+    return this.#steps % STEPS_PER_CLOCK_READ === 0 && this.isOver
   }
 
-  /** Settles when everybody else has had a turn. */
+  /** Resolves in the next turn of the event loop and starts a new slice. */
   async next(): Promise<void> {
     await nextTurn()
     this.#startedAt = this.#nowMs()
   }
 }
 
-/** Entries may be added and removed meanwhile where the list is a map. */
+/** If the entries come from a map, it may change while they are processed. */
 export const forEachInSlices = async <Entry>(
   entries: Iterable<Entry>,
   work: (entry: Entry) => void,
@@ -52,10 +52,10 @@ export const forEachInSlices = async <Entry>(
   }
 }
 
-/** Joined so often, because a long text that was made by appending is one long chain until somebody reads it. */
+/** Parts are joined at this size: V8 flattens a long concatenated string in one blocking step. */
 const ENTRIES_PER_PART = 1000
 
-/** The texts of all entries with commas in between, or null once they are longer than `maxLength`. */
+/** The comma-separated texts of all entries; null if they are longer than `maxLength`. */
 export const joinInSlices = async <Entry>(
   entries: Iterable<Entry>,
   text: (entry: Entry) => string,
@@ -80,13 +80,10 @@ export const joinInSlices = async <Entry>(
   return parts.join(',')
 }
 
-/** What clients whose commands were interrupted get of one turn of the event loop, all of them together. */
+/** Total time per turn of the event loop for clients whose commands were interrupted. */
 const TURN_MS = 5
 
-/**
- * Work that was interrupted so that other clients get their turn. It goes on in the order in which it was put here, for a
- * few milliseconds in each turn of the event loop. Tasks must not throw.
- */
+/** Interrupted tasks, resumed in order for a few milliseconds per turn of the event loop. Tasks must not throw. */
 export class TurnQueue {
   readonly #atEndOfTurn: (task: () => void) => void
   readonly #monotonicMs: () => number
@@ -103,11 +100,11 @@ export class TurnQueue {
 
   readonly #run = (): void => {
     const startedAt = this.#monotonicMs()
-    // What is put here meanwhile belongs to the next turn: a task may put itself here again.
+    // Tasks that are added meanwhile run in the next turn; a task may add itself again.
     let left = this.#tasks.length
     do {
       this.#tasks[0]?.()
-      // Taken out afterwards, so that the queue is not empty meanwhile and is scheduled once.
+      // Removed after it ran: an empty queue would be scheduled a second time by `push`.
       this.#tasks.shift()
       left -= 1
     } while (left > 0 && this.#monotonicMs() - startedAt < TURN_MS)

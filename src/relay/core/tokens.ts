@@ -1,25 +1,25 @@
-import { INVALID, onOneLine, skipWhitespace, validateValue } from './json.js'
+import { INVALID, isObject, onOneLine, skipValue, skipWhitespace } from './json.js'
 
-// What the claims of a token mean, once its signature has been checked.
+// Interpretation of token claims. The signature was verified before.
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Checks signature and times; hands back claims, or why there are none. `refused` is called with the reason, in a word. */
+/** Verifies signature and times. `rejected` is called with a short reason if there are no claims. */
 export type TokenCheck = (
   token: string,
   nowMs: number,
-  refused: (reason: string) => void
+  rejected: (reason: string) => void
 ) => Claims | 'expired' | 'invalid'
 
-/** One subscription that a token or the API makes for a client. */
+/** A subscription that is made by a token or the API. */
 export interface ServerSubscription {
-  /** JSON texts. */
+  /** JSON text, as is `data`. */
   readonly info: string | null
   readonly data: string | null
   readonly override: Override
 }
 
-/** Options of the namespace that a token changes for its subscription. */
+/** Namespace options that a token or the API changes for one subscription. */
 export interface Override {
   readonly presence?: boolean
   readonly joinLeave?: boolean
@@ -31,9 +31,9 @@ export interface Override {
 export const NO_OVERRIDE: Override = {}
 
 export interface ConnectionClaims {
-  /** '' for somebody without a name. */
+  /** '' for an anonymous user. */
   readonly user: string
-  /** In seconds, possibly with a fraction; 0 for never. */
+  /** Seconds since 1970, possibly with a fraction; 0 for never. */
   readonly expiresAt: number
   readonly info: string | null
   readonly subscriptions: ReadonlyMap<string, ServerSubscription>
@@ -42,7 +42,7 @@ export interface ConnectionClaims {
 export interface SubscriptionClaims extends ServerSubscription {
   readonly user: string
   readonly channel: string
-  /** '' for any. */
+  /** Client id; '' for any. */
   readonly client: string
   readonly expiresAt: number
 }
@@ -56,12 +56,12 @@ export interface ClaimRules {
 const NO_SUBSCRIPTIONS: ReadonlyMap<string, ServerSubscription> = new Map()
 const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
-/** Null where a claim is not what it must be. */
+/** Null if a claim is invalid. */
 export const connectionClaims = (claims: Claims, rules: ClaimRules): ConnectionClaims | null => {
   const { sub, exp, channel } = claims
   const user = sub === undefined ? '' : sub
   if (typeof user !== 'string' || !isFor(claims, rules)) return null
-  // A token for a subscription is none for a connection.
+  // A subscription token is not valid for a connection.
   if (channel !== undefined && channel !== '') return null
   if (rules.expiryRequired && exp === undefined) return null
   const info = jsonClaim(claims, 'info')
@@ -87,7 +87,7 @@ const isFor = ({ aud, iss }: Claims, { audience, issuer }: ClaimRules): boolean 
   return issuer === null || iss === issuer
 }
 
-/** `expire_at` decides when the connection ends, apart from when the token does. */
+/** `expire_at` overrides `exp` as the expiry of the connection. */
 const expiry = ({ exp = 0, expire_at: expireAt }: Claims): number | null => {
   const at = expireAt === undefined ? exp : expireAt
   if (typeof at !== 'number' || !Number.isFinite(at)) return null
@@ -138,7 +138,7 @@ export const readOverride = (value: unknown): Override | null => {
   return override
 }
 
-/** `info`, or the same in base64 as `b64info`, as JSON text; undefined where it is no JSON. */
+/** JSON text of `info` or of the base64 variant `b64info`; undefined if it is not JSON. */
 const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undefined => {
   const encoded = claims[`b64${name}`]
   const value = claims[name]
@@ -149,9 +149,6 @@ const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undef
 
 export const jsonFromBase64 = (encoded: string): string | undefined => {
   const json = Buffer.from(encoded, 'base64')
-  const end = validateValue(json, skipWhitespace(json, 0))
+  const end = skipValue(json, skipWhitespace(json, 0))
   return end !== INVALID && skipWhitespace(json, end) === json.length ? onOneLine(json.toString()) : undefined
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
