@@ -1,22 +1,26 @@
 import { isUtf8 } from 'node:buffer'
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
-import { sameSecret } from './same-secret.js'
 import { ExpiredToken, InvalidToken, type TokenClaims } from './token-errors.js'
 
-/** Longer than any honest token, and short enough that decoding a hostile one costs nothing. */
+// jsonwebtoken signs tokens and verifies signatures. It does not check the following, which this file does:
+// the length of a token, its canonical base64url and UTF-8 form, `crit`, `b64` and `typ` in the header, a payload that is
+// an object, and a required expiry in the right unit. Its `clockTolerance` applies to `exp` and `nbf` alike and its error
+// for an expired token has no claims, so the times are checked here too, by the same rules as those of legacy tokens.
+
+/** Tokens are much shorter. The limit bounds the cost of decoding a hostile one. */
 export const MAX_TOKEN_LENGTH = 8192
 
-/** `{"alg":"HS256","typ":"JWT"}`, as nearly every library writes it; known to be good. */
-const USUAL_HEADER = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9'
+/** The base64url form of `{"alg":"HS256","typ":"JWT"}`, which nearly every library writes and which is known to be valid. */
+const COMMON_HEADER = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9'
 
 const THREE_PARTS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /** How far the issuer's clock may be ahead of ours. */
 const CLOCK_SKEW_MS = 60_000
 
-// 1e11 is the year 5138 in seconds and March 1973 in milliseconds: an expiry on the wrong side of it was written in the
-// other unit, and would be good for 50 000 years or for none. The upper end is the same year in both.
+// 1e11 is the year 5138 in seconds and March 1973 in milliseconds. An expiry on the wrong side of it has the wrong unit,
+// and would be valid for 50 000 years or not at all. The upper bound is the same year in both units.
 const TIME_UNITS = {
   seconds: { ms: 1000, expiryFrom: Number.NEGATIVE_INFINITY, expiryBelow: 1e11 },
   milliseconds: { ms: 1, expiryFrom: 1e11, expiryBelow: 1e14 }
@@ -27,40 +31,40 @@ export interface SignOptions {
   readonly nowMs?: number
 }
 
-/** Made once, at start: given the text itself, jsonwebtoken first tries to read it as a public key, 40 times slower. */
+/** Create the key once, at start. With a string, jsonwebtoken first tries to parse a public key on each call: 40 times slower. */
 export const secretKey = (text: string): KeyObject => {
-  // An empty key is legal for the HMAC, and everybody knows it.
+  // An empty HMAC key is legal and known to everybody.
   if (text === '') throw new RangeError('a signing secret must not be empty')
   return createSecretKey(text, 'utf8')
 }
 
-/** An HS256 token; `iat` and `exp` are always ours, whatever the claims say. */
+/** An HS256 token. `iat` and `exp` of the claims are overwritten. */
 export const signJwt = (claims: Readonly<Record<string, unknown>>, key: KeyObject, options: SignOptions): string => {
   const iat = Math.floor((options.nowMs ?? Date.now()) / 1000)
   const exp = iat + checkLifetime(options.lifetimeSeconds)
   return jwt.sign({ ...claims, iat, exp }, key, { algorithm: 'HS256' })
 }
 
-/** The claims of a good token; throws `InvalidToken`, or `ExpiredToken` when nothing but the expiry is wrong. */
+/** The claims of a valid token. Throws `InvalidToken`, or `ExpiredToken` if only the expiry is wrong. */
 export const verifyJwt = (token: string, key: KeyObject, nowMs = Date.now()): TokenClaims =>
   checkTimes(signedClaims(token, key), 'seconds', nowMs)
 
-/** The claims of a token that we signed, whatever its times; throws `InvalidToken`. */
+/** The claims of a token with a valid signature, regardless of its times. Throws `InvalidToken`. */
 export const signedClaims = (token: string, key: KeyObject): Record<string, unknown> => {
   if (token.length > MAX_TOKEN_LENGTH) throw new InvalidToken('too-long')
   if (!THREE_PARTS.test(token)) throw new InvalidToken('malformed')
 
   const [header = '', payload = ''] = token.split('.')
-  if (header !== USUAL_HEADER) checkHeader(decodeObject(header, 'base64url'))
+  if (header !== COMMON_HEADER) checkHeader(decodeObject(header, 'base64url'))
   const claims = decodeObject(payload, 'base64url')
-  checkSignature(token, key)
+  verifySignature(token, key)
   return claims
 }
 
-/** A JSON object from one part of a token, spelled in the one canonical way. */
+/** Decodes a JSON object from one part of a token, which must have its canonical spelling. */
 export const decodeObject = (text: string, encoding: 'base64' | 'base64url'): Record<string, unknown> => {
   const bytes = Buffer.from(text, encoding)
-  // Node's decoders skip what they do not understand and repair what is not UTF-8; we want neither.
+  // Node's decoders skip invalid characters and replace invalid UTF-8. Such tokens are rejected instead.
   if (bytes.toString(encoding) !== text || !isUtf8(bytes)) throw new InvalidToken('malformed')
 
   const value = parseJson(bytes.toString())
@@ -69,8 +73,8 @@ export const decodeObject = (text: string, encoding: 'base64' | 'base64url'): Re
 }
 
 /**
- * The rules about time, the same in every format but for the unit. The signature must have been checked before, and the
- * expiry is the last thing looked at: that is what makes the claims of an `ExpiredToken` believable.
+ * Checks `exp`, `nbf` and `iat`; token formats differ only in the unit. Call it after the signature is verified. The expiry
+ * is checked last, so that the claims of an `ExpiredToken` can be trusted.
  */
 export const checkTimes = (
   claims: Readonly<Record<string, unknown>>,
@@ -97,36 +101,43 @@ export const checkTimes = (
   return claims
 }
 
-/** Part of a second would make an expiry that every verifier refuses. */
+/** Only whole seconds: other verifiers may reject an expiry with a fraction. */
 export const checkLifetime = (seconds: number): number => {
-  if (!Number.isSafeInteger(seconds) || seconds < 1) throw new RangeError('a lifetime is one whole second or more')
+  if (!Number.isSafeInteger(seconds) || seconds < 1)
+    throw new RangeError('a lifetime must be a whole number of seconds, at least 1')
   return seconds
 }
 
-// `kid`, `jku`, `jwk` and their like are left unread: there is one key, and no token chooses it.
+// `kid`, `jku`, `jwk` and similar fields are ignored: a token cannot choose the key.
 const checkHeader = (header: Record<string, unknown>): void => {
   if (header.alg !== 'HS256') throw new InvalidToken('bad-algorithm')
   const { typ = 'JWT' } = header
-  // A media type, so its letter case means nothing (RFC 7515, 4.1.9).
+  // A media type, which is case-insensitive (RFC 7515, 4.1.9).
   if (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT') throw new InvalidToken('bad-header')
-  // Both change what the token means, and jsonwebtoken passes over them.
+  // Both change the meaning of the token, and jsonwebtoken ignores them.
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw new InvalidToken('bad-header')
 }
 
-/** The text of signatures is compared, in constant time: no second spelling of the same bytes passes. */
-const checkSignature = (token: string, key: KeyObject): void => {
-  if (key.type !== 'secret') throw new InvalidToken('bad-signature')
-  const dot = token.lastIndexOf('.')
-  const signature = createHmac('sha256', key).update(token.slice(0, dot)).digest('base64url')
-  // By hand, because jsonwebtoken parses header and payload once more: half of what a check costs.
-  if (!sameSecret(signature, token.slice(dot + 1))) throw new InvalidToken('bad-signature')
+const VERIFY_OPTIONS: jwt.VerifyOptions = {
+  algorithms: ['HS256'],
+  // See `checkTimes`.
+  ignoreExpiration: true,
+  ignoreNotBefore: true
+}
+
+const verifySignature = (token: string, key: KeyObject): void => {
+  try {
+    jwt.verify(token, key, VERIFY_OPTIONS)
+  } catch {
+    throw new InvalidToken('bad-signature')
+  }
 }
 
 const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    // Without the cause: its message quotes the text, which may be somebody's claims.
+    // Without the cause: its message quotes the text, which may contain personal data.
     throw new InvalidToken('malformed')
   }
 }
@@ -134,7 +145,7 @@ const parseJson = (text: string): unknown => {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A fraction is allowed (RFC 7519, 2). */
+/** Fractions are allowed (RFC 7519, 2). */
 const hasNumericExpiry = (claims: Readonly<Record<string, unknown>>): claims is TokenClaims =>
   Number.isFinite(claims.exp)
 
