@@ -1,24 +1,41 @@
+/** `npm run bench`: CPU time of gateway and relay beside other servers. Only the figures of one run can be compared. */
+import { parseArgs } from 'node:util'
+import { runCommand, UsageError } from '../scripts/lib/command.js'
 import { gatewaySuite } from './gateway/suite.js'
 import { relaySuite } from './relay/suite.js'
 
-// `npm run bench` runs all halves, `npm run bench -- gateway` one. The numbers are CPU time on this machine, so only those of
-// one run can be compared with each other.
+const USAGE =
+  'Usage: npm run bench [-- [gateway|relay] [--rounds <n>] [--requests <n>] [--seconds <n>] [--connections <n>]]'
+
 const SUITES = { gateway: gatewaySuite, relay: relaySuite } as const
 
-const [wanted, ...rest] = process.argv.slice(2)
-const numberAfter = (flag: string): number | undefined => {
-  const index = rest.indexOf(flag)
-  return index === -1 ? undefined : Number(rest[index + 1])
+const main = async (args: readonly string[]): Promise<number> => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: {
+      rounds: { type: 'string' },
+      requests: { type: 'string' },
+      seconds: { type: 'string' },
+      connections: { type: 'string' }
+    },
+    allowPositionals: true
+  })
+  for (const name of positionals) if (!Object.hasOwn(SUITES, name)) throw new UsageError(`there is no suite ${name}`)
+  const numberOf = (name: keyof typeof values): number | undefined => {
+    const text = values[name]
+    if (text === undefined) return undefined
+    if (!(Number(text) > 0)) throw new UsageError(`--${name} must be a number above 0, not ${text}`)
+    return Number(text)
+  }
+  const options = {
+    rounds: numberOf('rounds'),
+    requests: numberOf('requests'),
+    seconds: numberOf('seconds'),
+    connections: numberOf('connections')
+  }
+  for (const [name, suite] of Object.entries(SUITES))
+    if (positionals.length === 0 || positionals.includes(name)) console.log(await suite(options))
+  return 0
 }
 
-const options = {
-  rounds: numberAfter('--rounds'),
-  requests: numberAfter('--requests'),
-  seconds: numberAfter('--seconds'),
-  connections: numberAfter('--connections')
-}
-
-for (const [name, suite] of Object.entries(SUITES)) {
-  if (wanted !== undefined && wanted !== name) continue
-  console.log(await suite(options))
-}
+await runCommand(USAGE, main)

@@ -1,11 +1,22 @@
 /**
- * `npm run docs` generates the parts of the docs that come from the code: the tables of settings, the JSON Schema of the
- * relay config file, and the worked plans for large services. Tests compare them with the code.
+ * `npm run docs`: writes the generated parts of the documentation, namely the tables of settings, the JSON Schema of the
+ * relay's configuration file, and the capacity plans. Tests check that they are current.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { SCALING_PAGE, withCurrentPlans } from './capacity/scaling-page.js'
-import { CONFIGURATION_PAGE, RELAY_CONFIG_SCHEMA, relayConfigSchemaText, withCurrentTables } from './settings-docs.js'
+import { parseArgs } from 'node:util'
+import { SCALING_PAGE, withCurrentPlans } from './lib/capacity/scaling-page.js'
+import { runCommand } from './lib/command.js'
+import {
+  CONFIGURATION_PAGE,
+  RELAY_CONFIG_SCHEMA,
+  relayConfigSchemaText,
+  withCurrentTables
+} from './lib/settings-docs.js'
 
-writeFileSync(CONFIGURATION_PAGE, withCurrentTables(readFileSync(CONFIGURATION_PAGE, 'utf8')))
-writeFileSync(RELAY_CONFIG_SCHEMA, relayConfigSchemaText())
-writeFileSync(SCALING_PAGE, withCurrentPlans(readFileSync(SCALING_PAGE, 'utf8')))
+await runCommand('Usage: npm run docs', (args) => {
+  parseArgs({ args: [...args], options: {} })
+  writeFileSync(CONFIGURATION_PAGE, withCurrentTables(readFileSync(CONFIGURATION_PAGE, 'utf8')))
+  writeFileSync(RELAY_CONFIG_SCHEMA, relayConfigSchemaText())
+  writeFileSync(SCALING_PAGE, withCurrentPlans(readFileSync(SCALING_PAGE, 'utf8')))
+  return 0
+})

@@ -1,11 +1,13 @@
 /**
- * `npm run draw-cost`: how long a frame of the live plan takes to draw with 300 markers that all move, in a real Chromium.
- * A frame at 60 per second has 16.7 ms. Each is read back, so that what is measured is drawn and not only asked for.
+ * `npm run draw-cost`: measures the time to draw a frame of the live plan with 300 moving markers in Chromium. A frame at
+ * 60 per second has 16.7 ms. A pixel of each frame is read back, which waits until the frame is drawn.
  */
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { build } from 'vite'
-import { programOf, chromium as service, thisMachine } from './services.js'
+import { print, runCommand, UserError } from './lib/command.js'
+import { programOf, chromium as service, thisMachine } from './lib/services.js'
 
 const FRAMES = 600
 const MARKERS = 300
@@ -45,37 +47,44 @@ for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   motion.advance(nowMs)
   pen.clearRect(0, 0, screen.width, screen.height)
   drawMarkers(pen, markers, sprites, 20)
-  const asked = performance.now()
+  const submitted = performance.now()
   pen.getImageData(0, 0, 1, 1)
-  times.push([asked - start, performance.now() - start])
+  times.push([submitted - start, performance.now() - start])
 }
 globalThis.times = times.slice(60)
 `
 
-const bundle = await build({
-  configFile: false,
-  logLevel: 'error',
-  plugins: [
-    {
-      name: 'draw-cost',
-      resolveId: (id) => (id === ENTRY ? id : null),
-      load: (id) => (id === ENTRY ? source : null)
-    }
-  ],
-  build: { write: false, rollupOptions: { input: ENTRY, output: { format: 'iife' } } }
-})
-if (!('output' in bundle)) throw new Error('vite gave more than one bundle')
-const executablePath = process.env.CHROMIUM_PATH || programOf(service, thisMachine(process.env))
-if (executablePath === undefined) throw new Error('no Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
+const main = async (args: readonly string[]): Promise<number> => {
+  parseArgs({ args: [...args], options: {} })
+  const bundle = await build({
+    configFile: false,
+    logLevel: 'error',
+    plugins: [
+      {
+        name: 'draw-cost',
+        resolveId: (id) => (id === ENTRY ? id : null),
+        load: (id) => (id === ENTRY ? source : null)
+      }
+    ],
+    build: { write: false, rollupOptions: { input: ENTRY, output: { format: 'iife' } } }
+  })
+  if (!('output' in bundle)) throw new Error('vite returned more than one bundle')
+  const executablePath = process.env.CHROMIUM_PATH || programOf(service, thisMachine(process.env))
+  if (executablePath === undefined) throw new UserError('No Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
 
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
-const page = await browser.newPage()
-await page.evaluate(bundle.output[0].code)
-const times = (await page.evaluate('times')) as [number, number][]
-await browser.close()
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  const page = await browser.newPage()
+  await page.evaluate(bundle.output[0].code)
+  // The page's script above stores pairs of numbers.
+  const times = (await page.evaluate('times')) as [number, number][]
+  await browser.close()
 
-for (const [column, what] of ['asked for', 'drawn'].entries()) {
-  const sorted = times.map((time) => time[column] ?? 0).sort((one, other) => one - other)
-  const at = (part: number): string => (sorted[Math.floor(part * (sorted.length - 1))] ?? 0).toFixed(2)
-  console.log(`${MARKERS} markers ${what}: ${at(0.5)} ms in the middle, ${at(0.95)} ms at the 95th percentile`)
+  for (const [column, what] of ['submitted', 'drawn'].entries()) {
+    const sorted = times.map((time) => time[column] ?? 0).sort((one, other) => one - other)
+    const at = (part: number): string => (sorted[Math.floor(part * (sorted.length - 1))] ?? 0).toFixed(2)
+    print(`${MARKERS} markers ${what}: median ${at(0.5)} ms, 95th percentile ${at(0.95)} ms`)
+  }
+  return 0
 }
+
+await runCommand('Usage: npm run draw-cost', main)

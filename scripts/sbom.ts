@@ -1,33 +1,29 @@
-/**
- * `npm run sbom` writes down what production is made of into `dist/sbom`: `sbom.cdx.json` for programs (CycloneDX, by npm
- * itself) and `licences.md` for people. It fails where a licence is not on the list of those that may be shipped.
- */
-import { execFileSync } from 'node:child_process'
+/** `npm run sbom`: writes the software bill of materials of production and a table of its licences into `dist/sbom`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ALLOWED_LICENCES, licenceTable, productionLicences } from './licences.js'
-import { type Bom, onlyProduction } from './production-bom.js'
-import { ROOT } from './root.js'
+import { parseArgs } from 'node:util'
+import { print, runCommand } from './lib/command.js'
+import { ROOT } from './lib/root.js'
+import { ALLOWED_LICENCES, licenceOf, licenceTable, productionSbom } from './lib/sbom.js'
+
+const USAGE = `Usage: npm run sbom
+
+Writes dist/sbom/sbom.cdx.json (CycloneDX) and dist/sbom/licences.md. Fails for a licence that is not in scripts/lib/sbom.ts.`
 
 const FOLDER = join(ROOT, 'dist/sbom')
-const NPM_SBOM = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application']
 
-const bomOfEverything = (): Bom =>
-  JSON.parse(execFileSync('npm', NPM_SBOM, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }))
+const main = (args: readonly string[]): number => {
+  parseArgs({ args: [...args], options: {} })
+  const sbom = productionSbom(ROOT)
+  mkdirSync(FOLDER, { recursive: true })
+  writeFileSync(join(FOLDER, 'sbom.cdx.json'), `${JSON.stringify(sbom, null, 2)}\n`)
+  writeFileSync(join(FOLDER, 'licences.md'), licenceTable(sbom.components))
+  print(`${sbom.components.length} packages: ${FOLDER}/sbom.cdx.json, ${FOLDER}/licences.md`)
 
-const licensed = productionLicences(ROOT)
-const write = (name: string, text: string): string => {
-  const file = join(FOLDER, name)
-  writeFileSync(file, text)
-  return file
+  const rejected = sbom.components.filter((component) => !ALLOWED_LICENCES.has(licenceOf(component)))
+  for (const component of rejected)
+    print(`${component.name}: the licence ${licenceOf(component)} is not allowed in scripts/lib/sbom.ts`)
+  return rejected.length > 0 ? 1 : 0
 }
-mkdirSync(FOLDER, { recursive: true })
-const files = [
-  write('sbom.cdx.json', `${JSON.stringify(onlyProduction(bomOfEverything(), licensed), null, 2)}\n`),
-  write('licences.md', licenceTable(licensed))
-]
-console.log(`${licensed.length} packages: ${files.join(', ')}`)
 
-const refused = licensed.filter(({ licence }) => !ALLOWED_LICENCES.has(licence))
-for (const { name, licence } of refused) console.error(`${name}: ${licence} is not on the list of scripts/licences.ts`)
-if (refused.length > 0) process.exitCode = 1
+await runCommand(USAGE, main)

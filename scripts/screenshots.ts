@@ -1,20 +1,22 @@
 /**
- * `npm run screenshots`: pictures of the demo's pages and of the relay's operators' page for docs/images. Runs what was
- * built, on ports of its own, and looks at it with the Chromium that CHROMIUM_PATH names or the PATH has.
+ * `npm run screenshots`: writes the screenshots of the demo and of the relay's admin page in docs/images. Builds, runs the
+ * demo on separate ports, and needs a Chromium from CHROMIUM_PATH or the PATH.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { type Browser, type BrowserContextOptions, type Cookie, chromium, type Page } from 'playwright-core'
-import { RunningProgram } from './demo/running-program.js'
-import { stackOf } from './demo/stack.js'
-import { ROOT } from './root.js'
-import { programOf, chromium as service, thisMachine } from './services.js'
+import { print, runCommand, UserError } from './lib/command.js'
+import { RunningProgram } from './lib/demo/running-program.js'
+import { stackOf } from './lib/demo/stack.js'
+import { ROOT } from './lib/root.js'
+import { programOf, chromium as service, thisMachine } from './lib/services.js'
 
-interface Picture {
+interface Screenshot {
   readonly name: string
   readonly path: string
   readonly options?: BrowserContextOptions
-  /** What has to happen before it is taken. */
+  /** Brings the page into the state of the screenshot. */
   readonly prepare?: (page: Page) => Promise<void>
 }
 
@@ -35,21 +37,21 @@ const drillStarted = async (page: Page): Promise<void> => {
   await page.getByText(/^[3-9]\d of \d+ safe$/).waitFor({ timeout: 120_000 })
 }
 
-const PICTURES: readonly Picture[] = [
+const SCREENSHOTS: readonly Screenshot[] = [
   { name: 'live-plan', path: '/live/f-1', prepare: somebodySelected },
   { name: 'live-plan-dark', path: '/live/f-4', options: DARK, prepare: somebodySelected },
   { name: 'dashboard', path: '/dashboard' },
   { name: 'personnel', path: '/personnel', options: DARK },
   { name: 'live-plan-phone', path: '/live/f-2', options: PHONE, prepare: updated },
-  // The last one, because everybody else leaves the building for it.
+  // Last, because the drill empties the building.
   { name: 'emergency', path: '/emergency', prepare: drillStarted }
 ]
 
-/** Signed in once: the gateway counts attempts. */
+/** One sign-in for all pages, because of the login limit. */
 let session: Cookie[] = []
 
-const take = async (browser: Browser, url: string, password: string, picture: Picture): Promise<void> => {
-  const { name, path, options, prepare } = picture
+const take = async (browser: Browser, url: string, password: string, screenshot: Screenshot): Promise<void> => {
+  const { name, path, options, prepare } = screenshot
   const context = await browser.newContext({ baseURL: url, ...DESKTOP, ...options })
   await context.addCookies(session)
   const page = await context.newPage()
@@ -61,17 +63,17 @@ const take = async (browser: Browser, url: string, password: string, picture: Pi
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.waitForLoadState('networkidle')
   await prepare?.(page)
-  await keep(page, name)
+  await save(page, name)
   await context.close()
 }
 
-const keep = async (page: Page, name: string): Promise<void> => {
+const save = async (page: Page, name: string): Promise<void> => {
   await page.screenshot({ path: join(ROOT, 'docs/images', `${name}.png`) })
-  console.log(`docs/images/${name}.png`)
+  print(`docs/images/${name}.png`)
 }
 
-/** The relay gathers figures while somebody looks: opened first and kept last, it has something to draw. */
-const openOperatorsPage = async (browser: Browser, url: string, password: string): Promise<Page> => {
+/** The relay collects statistics while the page is open: opened first and saved last, its charts have data. */
+const openAdminPage = async (browser: Browser, url: string, password: string): Promise<Page> => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 960 } })
   await page.goto(url)
   await page.getByLabel('Password').fill(password)
@@ -80,42 +82,48 @@ const openOperatorsPage = async (browser: Browser, url: string, password: string
   return page
 }
 
-const VISITORS = ['f-1', 'f-2', 'f-3', 'f-4', 'f-1', 'f-2']
-const BETWEEN_VISITORS_MS = 40_000
+const FLOORS = ['f-1', 'f-2', 'f-3', 'f-4', 'f-1', 'f-2']
+const PAUSE_MS = 40_000
 
-/** People who come one after the other and stay, so that the figures have a past. */
-const comeOneByOne = async (browser: Browser, url: string): Promise<void> => {
-  for (const floor of VISITORS) {
+/** Opens one live plan after the other, so that the admin charts have a history. */
+const openLivePlans = async (browser: Browser, url: string): Promise<void> => {
+  for (const floor of FLOORS) {
     const context = await browser.newContext({ baseURL: url, reducedMotion: 'reduce' })
     await context.addCookies(session)
     const page = await context.newPage()
     await page.goto(`/live/${floor}`)
-    await page.waitForTimeout(BETWEEN_VISITORS_MS)
+    await page.waitForTimeout(PAUSE_MS)
   }
 }
 
-const env: NodeJS.ProcessEnv = {
-  GATEWAY_PORT: '13000',
-  RELAY_PORT: '18100',
-  DEMO_BACKEND_PORT: '14000',
-  ...process.env
-}
-const executablePath = env.CHROMIUM_PATH || programOf(service, thisMachine(env))
-if (executablePath === undefined) throw new Error('no Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
-const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stackOf(env)
-const running = programs.map((program) => new RunningProgram(program, env, () => undefined))
-try {
-  await Promise.all(running.map((program) => program.ready()))
-  await mkdir(join(ROOT, 'docs/images'), { recursive: true })
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
-  try {
-    const operators = await openOperatorsPage(browser, adminUrl, adminPassword)
-    for (const picture of PICTURES) await take(browser, pageUrl, demoPassword, picture)
-    await comeOneByOne(browser, pageUrl)
-    await keep(operators, 'admin')
-  } finally {
-    await browser.close()
+const main = async (args: readonly string[]): Promise<number> => {
+  parseArgs({ args: [...args], options: {} })
+  const env: NodeJS.ProcessEnv = {
+    GATEWAY_PORT: '13000',
+    RELAY_PORT: '18100',
+    DEMO_BACKEND_PORT: '14000',
+    ...process.env
   }
-} finally {
-  await Promise.all(running.map((program) => program.stop()))
+  const executablePath = env.CHROMIUM_PATH || programOf(service, thisMachine(env))
+  if (executablePath === undefined) throw new UserError('No Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
+  const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stackOf(env)
+  const running = programs.map((program) => new RunningProgram(program, env, () => undefined))
+  try {
+    await Promise.all(running.map((program) => program.ready()))
+    await mkdir(join(ROOT, 'docs/images'), { recursive: true })
+    const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    try {
+      const adminPage = await openAdminPage(browser, adminUrl, adminPassword)
+      for (const screenshot of SCREENSHOTS) await take(browser, pageUrl, demoPassword, screenshot)
+      await openLivePlans(browser, pageUrl)
+      await save(adminPage, 'admin')
+    } finally {
+      await browser.close()
+    }
+  } finally {
+    await Promise.all(running.map((program) => program.stop()))
+  }
+  return 0
 }
+
+await runCommand('Usage: npm run screenshots', main)

@@ -1,25 +1,27 @@
 /**
- * `npm start`: builds, then runs gateway, relay and demo backend as three processes, and says where the page is. Ctrl-C
- * stops all of them; when one of them ends, so do the others. `npm start -- --no-build` runs what was built before;
- * `npm start -- --oidc` adds an identity provider to sign in through.
+ * `npm start`: builds, then runs gateway, relay and demo backend as child processes and prints the address of the page.
+ * Ctrl-C stops all of them. When one of them ends, the others are stopped too.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { parseArgs } from 'node:util'
 import { DEMO_ACCOUNTS } from '../demo/backend/auth/accounts.js'
-import { takenPorts } from './demo/ports.js'
-import { CannotStart, RunningProgram } from './demo/running-program.js'
-import { type Stack, stackOf } from './demo/stack.js'
-import { ROOT } from './root.js'
+import { print, runCommand, UserError } from './lib/command.js'
+import { unavailablePorts } from './lib/demo/ports.js'
+import { RunningProgram } from './lib/demo/running-program.js'
+import { type Stack, stackOf } from './lib/demo/stack.js'
+import { ROOT } from './lib/root.js'
 
-const say = (line: string): void => {
-  process.stdout.write(`${line}\n`)
-}
+const USAGE = `Usage: npm start [-- [--no-build] [--oidc]]
+
+  --no-build  run the existing build
+  --oidc      also run an identity provider to sign in with`
 
 const build = async (): Promise<void> => {
-  say('Building …')
+  print('Building …')
   const child = spawn('npm', ['run', '-s', 'build'], { cwd: ROOT, stdio: 'inherit' })
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new CannotStart('The build failed.')
+  if (code !== 0) throw new UserError('The build failed.')
 }
 
 const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasProvider }: Stack): string =>
@@ -38,37 +40,34 @@ const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasPro
 
 const main = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> => {
   const stopped = new Promise<'stopped'>((resolve) => {
-    // A terminal and npm may both pass the same Ctrl-C on.
+    // The terminal and npm may both send the signal of one Ctrl-C.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('stopped'))
   })
-  const options = { oidc: args.includes('--oidc') }
-  const taken = await takenPorts(stackOf(env, options).programs)
-  if (taken.length > 0) throw new CannotStart(taken.join('\n'))
-  if (!args.includes('--no-build') && (await Promise.race([build(), stopped])) === 'stopped') return 0
+  const { values } = parseArgs({
+    args: [...args],
+    options: { oidc: { type: 'boolean', default: false }, 'no-build': { type: 'boolean', default: false } }
+  })
+  const unavailable = await unavailablePorts(stackOf(env, values).programs)
+  if (unavailable.length > 0) throw new UserError(unavailable.join('\n'))
+  if (!values['no-build'] && (await Promise.race([build(), stopped])) === 'stopped') return 0
 
-  // Only now: whether there is a page is known after the build.
-  const stack = stackOf(env, options)
-  const running = stack.programs.map((program) => new RunningProgram(program, env, say))
+  // After the build, because the stack depends on whether the page exists.
+  const stack = stackOf(env, values)
+  const running = stack.programs.map((program) => new RunningProgram(program, env, print))
   const firstEnd = Promise.race(
     running.map(async ({ program, ended }) => `The ${program.name} ${await ended}, so the others stop too.`)
   )
   try {
     const ready = Promise.all(running.map((program) => program.ready())).then(() => 'ready' as const)
     if ((await Promise.race([ready, stopped])) === 'stopped') return 0
-    say(block(stack))
+    print(block(stack))
     const end = await Promise.race([stopped, firstEnd])
     if (end === 'stopped') return 0
-    throw new CannotStart(end)
+    throw new UserError(end)
   } finally {
-    // Who is asked goes after who asks, so that nobody complains.
+    // Each program stops before the programs that it depends on.
     for (const program of running.toReversed()) await program.stop()
   }
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2), process.env)
-} catch (error) {
-  if (!(error instanceof Error)) throw error
-  process.stderr.write(`${error instanceof CannotStart ? error.message : (error.stack ?? error.message)}\n`)
-  process.exitCode = 1
-}
+await runCommand(USAGE, (args) => main(args, process.env))

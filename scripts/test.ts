@@ -1,106 +1,100 @@
-/**
- * `npm test`: everything that must hold before a change is shared, cheapest first, up to the first step that fails.
- * `npm test -- test/shared/jwt.test.ts` is for the work in between: arguments go to tap, types and style can wait.
- * `npm run coverage` runs the same tests with a coverage table at the end.
- */
+/** `npm test`: type check, lint, build, services and tests, up to the first step that fails. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './python-sdk.js'
-import { ROOT } from './root.js'
-import { prepareServices, ServicesMissing, services, thisMachine } from './services.js'
-import { tapReport } from './tap-report.js'
-import { readTap, type TapTotals } from './tap-totals.js'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { print, runCommand, UsageError, UserError } from './lib/command.js'
+import { installNode } from './lib/node-version.js'
+import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
+import { ROOT } from './lib/root.js'
+import { prepareServices, services, thisMachine } from './lib/services.js'
+import { readTap, type TestTotals } from './lib/tap-results.js'
+import { testReport } from './lib/test-report.js'
+
+const USAGE = `Usage: npm test [-- [--node <version>] [<test file or folder> ...]]
+       npm run coverage [-- [<test file or folder> ...]]
+
+Without files: type check, lint, build, services, all tests. With files: build, services, these tests.
+
+  --node <version>  run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
+  --coverage        print a coverage table after the tests`
 
 const TAP = join(ROOT, 'node_modules/.bin/tap')
 
-// The type check leaves what it has compiled. Run as it is, the whole suite takes a quarter less time than through tsx, which
-// .taprc puts to use for single files; the other argument takes the place of tsx's.
+// The type check emits JavaScript. The complete suite runs that, in a quarter less time than through tsx, which .taprc uses
+// for single files. This argument replaces tsx's.
 const COMPILED = '.test-build'
-const AS_COMPILED = ['--node-arg=--enable-source-maps']
+const COMPILED_ARGUMENTS = ['--node-arg=--enable-source-maps']
 
-// A line that ran in part counts as covered, and tsx squeezes a module onto one line. ts-node keeps the lines: it comes
-// back when its switch is off and tsx's argument is replaced by another one.
-const COVERAGE = [
+// tsx prints a module on one line, where a line that ran in part counts as covered. ts-node keeps the lines: it is active
+// when its switch is off and the argument of tsx is replaced.
+const COVERAGE_ARGUMENTS = [
   '--no-disable-coverage',
   '--allow-incomplete-coverage',
   '--test-env=TAP_TYPE_STRIP_ONLY=0',
   '--node-arg=--enable-source-maps'
 ]
 
-const NOTHING_RAN: TapTotals = { passed: 0, failed: 1, skipped: 0, todo: 0 }
+const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { node: { type: 'string' }, coverage: { type: 'boolean', default: false } },
+    allowPositionals: true
+  })
+  const files = positionals.flatMap(testFiles)
+  const env = values.node === undefined ? processEnv : withPath(installNode(values.node, processEnv, print), processEnv)
 
-interface Step {
-  readonly name: string
-  readonly run: () => Promise<boolean>
-}
-
-const say = (line: string): void => {
-  process.stdout.write(`${line}\n`)
-}
-
-const main = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<TapTotals> => {
-  const coverage = args[0] === '--coverage'
-  const tapArgs = coverage
-    ? [...COVERAGE, ...args.slice(1)]
-    : args.length > 0
-      ? args
-      : [...AS_COMPILED, ...compiledTests()]
-
-  const steps: readonly Step[] = [
-    { name: 'type check', run: npmRun('typecheck') },
-    { name: 'lint', run: npmRun('lint') },
-    { name: 'build', run: npmRun('build') },
-    { name: 'services', run: async () => haveServices(env) }
-  ]
-  const wanted = args.length > 0 ? steps.slice(2) : steps
-
-  for (const { name, run } of wanted) {
-    say(`== ${name}`)
-    if (!(await run())) {
-      say(`\n${name} failed, so the steps after it did not run.`)
-      return NOTHING_RAN
-    }
+  const isPartial = files.length > 0 || values.coverage
+  for (const script of isPartial ? ['build'] : ['typecheck', 'lint', 'build']) {
+    print(`== ${script}`)
+    await npmRun(script, env)
   }
-  say('== tests')
-  return runTap(tapArgs, env)
+  print('== services')
+  const machine = thisMachine(env)
+  await prepareServices(services, machine, print)
+  for (const version of PYTHON_SDK_VERSIONS)
+    print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
+
+  print('== tests')
+  if (values.coverage) return runTap([...COVERAGE_ARGUMENTS, ...files], env)
+  return runTap(isPartial ? files : [...COMPILED_ARGUMENTS, ...compiledTests()], env)
 }
 
-const compiledTests = (): string[] =>
-  readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+const testFiles = (path: string): string[] => {
+  if (!existsSync(path)) throw new UsageError(`${path} does not exist`)
+  return statSync(path).isDirectory() ? testFilesIn(path).map((file) => join(path, file)) : [path]
+}
+
+const testFilesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
-    .map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js')))
     .toSorted()
 
-/** What a developer would open. */
+const compiledTests = (): string[] =>
+  testFilesIn(join(ROOT, 'test')).map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js')))
+
+/** The source file of a compiled test. */
 const sourceName = (file: string): string => file.replace(/^\.test-build\/(.*)\.js$/, '$1.ts')
 
-const npmRun = (script: string) => async (): Promise<boolean> => {
-  const child = spawn('npm', ['run', '--silent', script], { cwd: ROOT, stdio: 'inherit' })
+const withPath = (folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+  ...env,
+  PATH: [folder, env.PATH].join(delimiter)
+})
+
+const npmRun = async (script: string, env: NodeJS.ProcessEnv): Promise<void> => {
+  const child = spawn('npm', ['run', '--silent', script], { cwd: ROOT, env, stdio: 'inherit' })
   const [code] = await once(child, 'exit')
-  return code === 0
+  if (code !== 0) throw new UserError(`\n${script} failed, so the steps after it did not run.`)
 }
 
-const haveServices = (env: NodeJS.ProcessEnv): boolean => {
-  try {
-    prepareServices(services, thisMachine(env), say)
-    for (const version of PYTHON_SDK_VERSIONS) say(`Python SDK ${version}: ${preparePythonSdk(version, env)}`)
-    return true
-  } catch (error) {
-    if (!(error instanceof ServicesMissing)) throw error
-    say(error.message)
-    return false
-  }
-}
-
-const runTap = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<TapTotals> => {
-  // the last reporter named wins, and raw TAP is the only one that can be counted
+/** Resolves with the exit code. */
+const runTap = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> => {
   const tap = spawn(TAP, [...args, '--reporter=tap'], {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
-    // a group of its own: asked to end, tap leaves its test files running, so they are all ended together
+    // In a process group of its own: on a signal tap leaves its test files running, so the whole group is killed.
     detached: true
   })
   const exit = once(tap, 'exit')
@@ -110,18 +104,21 @@ const runTap = async (args: readonly string[], env: NodeJS.ProcessEnv): Promise<
     })
   }
 
-  const totals = await readTap(tap.stdout.setEncoding('utf8'), tapReport(say, sourceName))
+  const totals = await readTap(tap.stdout.setEncoding('utf8'), testReport(print, sourceName))
   const [code, signal] = await exit
   if (code !== 0 && totals.failed === 0) {
-    say(`tap itself ended with ${code ?? signal}`)
+    print(`tap ended with ${code ?? signal}`)
     totals.failed++
   }
-  return totals
+  print(summary(totals))
+  return totals.failed > 0 ? 1 : 0
 }
 
-// a program reads its environment once, here, and hands it on
-const totals = await main(process.argv.slice(2), process.env)
+const summary = ({ passed, failed, skipped, todo }: TestTotals): string =>
+  [
+    `${passed + failed} tests: ${passed} passed, ${failed} failed`,
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(todo > 0 ? [`${todo} to do`] : [])
+  ].join(', ')
 
-if (totals.failed > 0) process.exitCode = 1
-if (totals.skipped + totals.todo > 0) say(`${totals.skipped} skipped, ${totals.todo} still to do`)
-say(`${totals.passed} passed, ${totals.failed} failed`)
+await runCommand(USAGE, (args) => main(args, process.env))

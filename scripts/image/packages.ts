@@ -7,7 +7,7 @@ const isRelative = (specifier: string): boolean => specifier.startsWith('.')
 
 const packageName = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 
-/** What the JavaScript files below a folder import: packages by name, and files of ours that are not there. */
+/** The packages that the JavaScript files below a folder import, and relative imports whose file is missing. */
 export const importsOf = (folder: string): { readonly packages: Set<string>; readonly missing: string[] } => {
   const packages = new Set<string>()
   const missing: string[] = []
@@ -30,8 +30,8 @@ interface Manifest {
 }
 
 /**
- * Where these packages are, and all that they depend on: paths below `root`, such as `node_modules/a/node_modules/b`.
- * Each is looked for as Node.js does it, from the folder of the one that asks upwards.
+ * The folders of these packages and of their dependencies, relative to `root`, such as `node_modules/a/node_modules/b`.
+ * Resolved as Node.js does it, from the folder of the importing package upwards.
  */
 export const packageFolders = (root: string, names: Iterable<string>): string[] => {
   const found = new Set<string>()
@@ -46,7 +46,7 @@ export const packageFolders = (root: string, names: Iterable<string>): string[] 
     const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest
     for (const dependency of Object.keys(manifest.dependencies ?? {}))
       follow(dependency, folder, dependency in (manifest.optionalDependencies ?? {}))
-    // Those of another platform are not installed, and a peer is installed where it is wanted.
+    // Packages for other platforms and optional peers may be missing.
     for (const dependency of Object.keys({ ...manifest.optionalDependencies, ...manifest.peerDependencies }))
       follow(dependency, folder, true)
   }

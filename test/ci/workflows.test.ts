@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { ROOT } from '../../scripts/root.js'
+import { ROOT } from '../../scripts/lib/root.js'
 
 const FOLDER = join(ROOT, '.github/workflows')
 

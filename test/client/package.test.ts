@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import packageFile from '../../package.json' with { type: 'json' }
-import { ROOT } from '../../scripts/root.js'
+import { ROOT } from '../../scripts/lib/root.js'
 
 t.test('the package', async (t) => {
   for (const [name, paths] of Object.entries(packageFile.exports)) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from '../../scripts/root.js'
+import { ROOT } from '../../scripts/lib/root.js'
 
 /** A file as it is shipped; `name` begins at the root of the project. */
 export const shipped = (name: string): string => readFileSync(join(ROOT, name), 'utf8')

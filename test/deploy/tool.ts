@@ -1,4 +1,4 @@
-import { thisMachine } from '../../scripts/services.js'
+import { thisMachine } from '../../scripts/lib/services.js'
 import { type Child, type Exit, startChild, type Teardown } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 

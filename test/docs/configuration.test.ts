@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { demoSettings } from '../../demo/backend/config.js'
-import { ROOT } from '../../scripts/root.js'
+import { ROOT } from '../../scripts/lib/root.js'
 import {
   CONFIGURATION_PAGE,
   RELAY_CONFIG_SCHEMA,
   relayConfigSchemaText,
   withCurrentTables
-} from '../../scripts/settings-docs.js'
+} from '../../scripts/lib/settings-docs.js'
 import { gatewaySettings } from '../../src/gateway/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ROOT } from '../../scripts/root.js'
+import { ROOT } from '../../scripts/lib/root.js'
 
 const FOLDER = join(ROOT, 'docs/decisions')
 

@@ -1,6 +1,6 @@
 import { type Browser, chromium } from 'playwright-core'
-import { programOnPath } from '../../scripts/program-on-path.js'
-import { chromium as service } from '../../scripts/services.js'
+import { programOnPath } from '../../scripts/lib/program-on-path.js'
+import { chromium as service } from '../../scripts/lib/services.js'
 import type { Teardown } from './child.js'
 import { environment } from './environment.js'
 

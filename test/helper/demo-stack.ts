@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Program, type StackOptions, stackOf } from '../../scripts/demo/stack.js'
+import { type Program, type StackOptions, stackOf } from '../../scripts/lib/demo/stack.js'
 import type { Child, Teardown } from './child.js'
 import { freePort } from './free-port.js'
 import { startProgram } from './program.js'

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { PYTHON_SDK_VERSIONS, preparePythonSdk } from '../../scripts/python-sdk.js'
-import { ROOT } from '../../scripts/root.js'
+import { PYTHON_SDK_VERSIONS, preparePythonSdk } from '../../scripts/lib/python-sdk.js'
+import { ROOT } from '../../scripts/lib/root.js'
+import { thisMachine } from '../../scripts/lib/services.js'
 import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { startRelay } from '../helper/relay.js'
@@ -19,7 +20,7 @@ for (const version of PYTHON_SDK_VERSIONS) {
       const proxy = await startTcpProxy(t, port)
       const python = await startChild(
         t,
-        preparePythonSdk(version, environment.all),
+        await preparePythonSdk(version, thisMachine(environment.all), () => undefined),
         [
           join(ROOT, 'test/relay/python/client.py'),
           `ws://127.0.0.1:${proxy.port}/connection/websocket`,

@@ -4,7 +4,7 @@ import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import t from 'tap'
 import { type SchemaName, schemas } from '../../schemas/registry.js'
-import { ROOT } from '../../scripts/root.js'
+import { ROOT } from '../../scripts/lib/root.js'
 
 const folder = join(ROOT, 'schemas')
 const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))

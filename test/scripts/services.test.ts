@@ -9,7 +9,7 @@ import {
   ServicesMissing,
   services,
   thisMachine
-} from '../../scripts/services.js'
+} from '../../scripts/lib/services.js'
 
 const redis: Service = {
   name: 'Redis',
@@ -22,94 +22,116 @@ const redis: Service = {
 const machine = (has: string[], more: Partial<Machine> = {}): Machine => ({
   env: {},
   find: (program) => (has.includes(program) ? `/bin/${program}` : undefined),
-  mayInstall: () => false,
+  canInstall: () => false,
   install: () => {},
+  wait: async () => {},
   ...more
 })
 
-const prepare = (on: Machine, wanted: readonly Service[] = [redis]): string[] => {
-  const said: string[] = []
-  prepareServices(wanted, on, (line) => said.push(line))
-  return said
+const prepare = async (on: Machine, required: readonly Service[] = [redis]): Promise<string[]> => {
+  const lines: string[] = []
+  await prepareServices(required, on, (line) => lines.push(line))
+  return lines
 }
 
 t.test('prepareServices', async (t) => {
-  t.test('takes the address in the variable before a program, and does not print it', async (t) => {
-    const said = prepare(machine(['redis-server'], { env: { REDIS_URL: 'redis://:secret@host' } }))
+  t.test('prepareServices prefers the address in the variable to a program, and does not print it', async (t) => {
+    const lines = await prepare(machine(['redis-server'], { env: { REDIS_URL: 'redis://:secret@host' } }))
 
-    t.same(said, ['Redis: the one that REDIS_URL names'])
+    t.same(lines, ['Redis: from REDIS_URL'])
   })
 
-  t.test('takes an empty variable for an unset one', async (t) => {
-    t.same(prepare(machine(['redis-server'], { env: { REDIS_URL: '' } })), ['Redis: /bin/redis-server'])
+  t.test('prepareServices treats an empty variable as unset', async (t) => {
+    t.same(await prepare(machine(['redis-server'], { env: { REDIS_URL: '' } })), ['Redis: /bin/redis-server'])
   })
 
-  t.test('takes any of the programs', async (t) => {
-    t.same(prepare(machine(['valkey-server'])), ['Redis: /bin/valkey-server'])
+  t.test('prepareServices accepts any of the programs', async (t) => {
+    t.same(await prepare(machine(['valkey-server'])), ['Redis: /bin/valkey-server'])
   })
 
-  t.test('installs what is missing where it may, and says so before', async (t) => {
+  t.test('prepareServices announces and installs missing services where it can', async (t) => {
     const has: string[] = []
 
-    const said = prepare(machine(has, { mayInstall: () => true, install: (packages) => has.push(...packages) }))
+    const lines = await prepare(machine(has, { canInstall: () => true, install: (packages) => has.push(...packages) }))
 
-    t.same(said, [
-      'Redis: not here yet, so: apt-get update && apt-get install -y --no-install-recommends redis-server',
+    t.same(lines, [
+      'Missing: Redis',
+      'Installing Debian packages as root: apt-get update && apt-get install -y --no-install-recommends redis-server',
+      'Press Ctrl-C within 10 s to stop. With CI=true there is no waiting.',
       'Redis: /bin/redis-server'
     ])
   })
 
-  t.test('names the service, the variable and the install line where it may not install', async (t) => {
-    t.throws(() => prepare(machine([])), {
-      constructor: ServicesMissing,
-      message:
-        /Redis is missing: set REDIS_URL[\s\S]* sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server$/
-    })
+  t.test('waits between the announcement and the installation, except with CI=true', async (t) => {
+    for (const [env, expected] of [
+      [{}, ['wait', 'install']],
+      [{ CI: 'false' }, ['wait', 'install']],
+      [{ CI: 'true' }, ['install']]
+    ] as const) {
+      const has: string[] = []
+      const steps: string[] = []
+      const install = (packages: readonly string[]): void => {
+        steps.push('install')
+        has.push(...packages)
+      }
+      const wait = async (): Promise<void> => void steps.push('wait')
+      await prepare(machine(has, { env, canInstall: () => true, install, wait }))
+      t.same(steps, expected)
+    }
   })
 
-  t.test('passes on what the failed installation said', async (t) => {
+  t.test(
+    'prepareServices names the service, the variable and the install command where it cannot install',
+    async (t) => {
+      await t.rejects(prepare(machine([])), {
+        constructor: ServicesMissing,
+        message:
+          /Redis is missing: set REDIS_URL[\s\S]* sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server$/
+      })
+    }
+  )
+
+  t.test('passes on what the failed installation lines', async (t) => {
     const install = (): void => {
       throw new Error('no network')
     }
 
-    t.throws(() => prepare(machine([], { mayInstall: () => true, install })), {
+    await t.rejects(prepare(machine([], { canInstall: () => true, install })), {
       constructor: ServicesMissing,
       message: /^no network\nRedis is missing/
     })
   })
 
   t.test('fails when the program is still missing after the installation', async (t) => {
-    t.throws(() => prepare(machine([], { mayInstall: () => true })), { message: /^installed, and still not found/ })
+    await t.rejects(prepare(machine([], { canInstall: () => true })), { message: /^Installed, but not found/ })
   })
 
-  t.test('names no variable for a tool that has none', async (t) => {
+  t.test('prepareServices names no variable for a tool without one', async (t) => {
     const nginx = { name: 'nginx', programs: ['nginx'], aptPackage: 'nginx' }
 
-    t.throws(() => prepare(machine([]), [nginx]), { message: /^nginx is missing: put nginx on the PATH\.\n/ })
-    t.same(prepare(machine(['nginx']), [nginx]), ['nginx: /bin/nginx'])
+    await t.rejects(prepare(machine([]), [nginx]), { message: /^nginx is missing: put nginx on the PATH\.\n/ })
+    t.same(await prepare(machine(['nginx']), [nginx]), ['nginx: /bin/nginx'])
   })
 
-  t.test('takes a program from where Debian keeps its versions', async (t) => {
+  t.test("prepareServices finds a program in Debian's folder of versions", async (t) => {
     const find = (program: string, versionsIn?: string): string => `${versionsIn}/15/bin/${program}`
 
-    t.same(prepare(machine([], { find }), [postgresql]), ['PostgreSQL: /usr/lib/postgresql/15/bin/postgres'])
+    t.same(await prepare(machine([], { find }), [postgresql]), ['PostgreSQL: /usr/lib/postgresql/15/bin/postgres'])
   })
 
-  t.test('installs all that is missing with one line', async (t) => {
+  t.test('prepareServices installs all missing services with one command', async (t) => {
     const has: string[] = []
     const asked: (readonly string[])[] = []
     const install = (packages: readonly string[]): void => {
       asked.push(packages)
       has.push(...services.flatMap(({ programs }) => programs))
     }
-    const said = prepare(machine(has, { mayInstall: () => true, install }), services)
+    const lines = await prepare(machine(has, { canInstall: () => true, install }), services)
 
-    t.match(
-      said[0],
-      /^Redis, PostgreSQL, Chromium, .* install -y --no-install-recommends redis-server postgresql chromium /
-    )
+    t.match(lines[0], /^Missing: Redis, PostgreSQL, Chromium, /)
+    t.match(lines[1], / install -y --no-install-recommends redis-server postgresql chromium /)
     t.same(asked, [services.map(({ aptPackage }) => aptPackage)])
-    t.same(said.slice(1, 4), ['Redis: /bin/redis-server', 'PostgreSQL: /bin/postgres', 'Chromium: /bin/chromium'])
+    t.same(lines.slice(3, 6), ['Redis: /bin/redis-server', 'PostgreSQL: /bin/postgres', 'Chromium: /bin/chromium'])
   })
 })
 

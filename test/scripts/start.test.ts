@@ -3,9 +3,9 @@ import { createServer } from 'node:net'
 import { Centrifuge } from 'centrifuge'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { takenPorts } from '../../scripts/demo/ports.js'
-import { readableLine } from '../../scripts/demo/readable-line.js'
-import { stackOf } from '../../scripts/demo/stack.js'
+import { unavailablePorts } from '../../scripts/lib/demo/ports.js'
+import { readableLine } from '../../scripts/lib/demo/readable-line.js'
+import { stackOf } from '../../scripts/lib/demo/stack.js'
 import { Operator } from '../helper/admin.js'
 import { startBrowser } from '../helper/browser.js'
 import { type Child, startChild } from '../helper/child.js'
@@ -138,7 +138,7 @@ t.test('npm start when one of the three ends', { timeout: 2 * PATIENCE_MS }, asy
   for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
 })
 
-t.test('npm start on a port that is taken says which, and what to set', { timeout: PATIENCE_MS }, async (t) => {
+t.test('npm start names a port that is in use and the setting for it', { timeout: PATIENCE_MS }, async (t) => {
   const server = createServer()
   await once(server.listen(0, LOOPBACK), 'listening')
   t.teardown(() => server.close())
@@ -148,12 +148,12 @@ t.test('npm start on a port that is taken says which, and what to set', { timeou
   t.same(await program.exited, { code: 1, signal: null })
   t.equal(
     program.stderr,
-    `Port ${port} of the relay is taken. Stop what listens there, or set RELAY_PORT to another port.\n`
+    `Port ${port} of the relay is in use. Stop the program that listens there, or set RELAY_PORT to another port.\n`
   )
 })
 
 t.test('ports that are free are not mentioned', async (t) => {
-  t.same(await takenPorts([{ name: 'gateway', port: await freePort(), portVariable: 'GATEWAY_PORT' }]), [])
+  t.same(await unavailablePorts([{ name: 'gateway', port: await freePort(), portVariable: 'GATEWAY_PORT' }]), [])
 })
 
 t.test('the secrets', async (t) => {

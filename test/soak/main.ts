@@ -1,21 +1,19 @@
-/**
- * `npm run soak`: relays under random faults, with every delivery verified.
- * `npm run soak -- --seconds 600 --faults 200 --seed 7 --clients 400`; the same seed gives the same sequence of faults.
- */
+/** `npm run soak`: relays under random faults, with every delivery verified. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { prepareServices, services, thisMachine } from '../../scripts/services.js'
+import { print, runCommand, UsageError } from '../../scripts/lib/command.js'
+import { prepareServices, services, thisMachine } from '../../scripts/lib/services.js'
 import type { Teardown } from '../helper/child.js'
 import { DEFAULTS, soak } from './soak.js'
 
-const say = (line: string): void => {
-  process.stdout.write(`${line}\n`)
-}
+const USAGE = `Usage: npm run soak [-- [--seconds <n>] [--faults <n>] [--clients <n>] [--seed <n>]]
 
-const wholeNumber = (name: string, text: string): number => {
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`--${name} must be a whole number, not ${text}`)
+Runs for at least so many seconds and faults. The same seed gives the same sequence of faults.`
+
+const integer = (name: string, text: string): number => {
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`--${name} must be an integer, not ${text}`)
   return Number(text)
 }
 
@@ -30,14 +28,14 @@ const optionsOf = (args: readonly string[]) => {
     }
   })
   return {
-    seed: wholeNumber('seed', values.seed),
-    seconds: wholeNumber('seconds', values.seconds),
-    faults: wholeNumber('faults', values.faults),
-    clients: wholeNumber('clients', values.clients)
+    seed: integer('seed', values.seed),
+    seconds: integer('seconds', values.seconds),
+    faults: integer('faults', values.faults),
+    clients: integer('clients', values.clients)
   }
 }
 
-/** Ends what was started last first. */
+/** Runs the steps in reverse order. */
 class Cleanup implements Teardown {
   readonly #steps: (() => unknown)[] = []
 
@@ -50,19 +48,19 @@ class Cleanup implements Teardown {
   }
 }
 
-/** The run stops, empties and starts a Redis of its own, so one that REDIS_URL names is no help. */
+/** The run stops, empties and starts its own Redis, so that REDIS_URL is not used. */
 const REDIS = services.filter(({ name }) => name === 'Redis')
 
 const main = async (args: readonly string[], { REDIS_URL: _, ...env }: NodeJS.ProcessEnv): Promise<number> => {
   const options = optionsOf(args)
-  prepareServices(REDIS, thisMachine(env), say)
+  await prepareServices(REDIS, thisMachine(env), print)
   const cleanup = new Cleanup()
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-soak-'))
   cleanup.teardown(() => rmSync(folder, { recursive: true, force: true }))
   try {
-    const { violations } = await soak(options, { t: cleanup, folder, say })
+    const { violations } = await soak(options, { t: cleanup, folder, say: print })
     if (violations.length === 0) return 0
-    say(`failed; again with: npm run soak -- ${repeat(options)}`)
+    print(`failed; repeat with: npm run soak -- ${repeat(options)}`)
     return 1
   } finally {
     await cleanup.run()
@@ -74,9 +72,4 @@ const repeat = (options: Readonly<Record<string, number>>): string =>
     .map(([name, value]) => `--${name} ${value}`)
     .join(' ')
 
-try {
-  process.exitCode = await main(process.argv.slice(2), process.env)
-} catch (error) {
-  say(`soak: ${error instanceof Error ? error.message : String(error)}`)
-  process.exitCode = 1
-}
+await runCommand(USAGE, (args) => main(args, process.env))

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-operations.js'
+import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-api.js'
 import { operationIds } from '../../../src/gateway/api-docs/operation-ids.js'
 import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
@@ -31,7 +31,7 @@ t.test('the calls of the client', async (t) => {
 
   t.test('cannot be made where a route is of a kind that they do not know', async (t) => {
     const table = (row: RouteDeclaration) => [{ domain: 'a', about: 'A', rows: [row] }]
-    await t.rejects(clientOperations(table(get('/api/a/:b/c/:d', 'Two parameters'))), /more parameters/)
+    await t.rejects(clientOperations(table(get('/api/a/:b/c/:d', 'Two parameters'))), /more than one parameter/)
     await t.rejects(clientOperations(table(upload('/api/a/b', 'An upload to nothing'))), /no call for upload/)
   })
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { ROOT } from '../../../scripts/root.js'
+import { ROOT } from '../../../scripts/lib/root.js'
 import type { PageTests } from './page-tests.js'
 
 const PAGES = [

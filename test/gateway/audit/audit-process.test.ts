@@ -4,7 +4,7 @@ import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { ROOT } from '../../../scripts/root.js'
+import { ROOT } from '../../../scripts/lib/root.js'
 import { idsInFile } from './audit-fixture.js'
 
 t.test('a process with an audit log on its own stderr', async (t) => {

@@ -1,0 +1,139 @@
+import type { Costs } from './costs.js'
+
+// Sums over the measured costs. docs/how-to/scale.md explains each of them.
+
+export interface Demand {
+  /** Browsers at the same time. */
+  readonly connections: number
+  readonly floors: number
+  /** Position batches per floor and second. */
+  readonly rate: number
+  readonly payloadBytes: number
+  /** Cores of one machine; each runs one relay process. */
+  readonly cores: number
+  readonly memoryGib: number
+  readonly networkGbit: number
+  /** The load balancer sends all clients of a floor to the same relay process. */
+  readonly isSorted: boolean
+  /** Seconds within which all clients of a failed machine are connected again. */
+  readonly returnSeconds: number
+}
+
+export const DEFAULT_DEMAND: Demand = {
+  connections: 10_000,
+  floors: 500,
+  rate: 1,
+  payloadBytes: 2500,
+  cores: 4,
+  memoryGib: 8,
+  networkGbit: 10,
+  isSorted: false,
+  returnSeconds: 60
+}
+
+export interface Plan {
+  readonly publishesPerSecond: number
+  readonly deliveriesPerSecond: number
+  /** Relay processes that a publication reaches, on average. */
+  readonly spread: number
+  readonly processes: number
+  readonly machines: number
+  /** The resource that determines the number of machines. */
+  readonly limit: Limit
+  readonly coresUsed: number
+  readonly memoryGib: number
+  readonly outGbit: number
+  /** 0 where one machine is enough. */
+  readonly redisShards: number
+  readonly redisOutGbit: number
+}
+
+export type Limit = 'CPU' | 'memory' | 'network' | 'one machine to spare'
+
+/** The share of a core, network card or Redis that is planned; the rest is for bursts and failures. */
+export const HEADROOM = 0.5
+
+/** WebSocket frame, TLS record, TCP and IP headers of one delivery. */
+export const OVERHEAD_BYTES = 120
+
+const GIB = 2 ** 30
+const GBIT = 1e9 / 8
+const MAX_ROUNDS = 50
+
+export const planFor = (demand: Demand, costs: Costs): Plan => {
+  const { connections, floors, rate, cores } = demand
+  const publishesPerSecond = floors * rate
+  const deliveriesPerSecond = connections * rate
+  // How far a publication spreads depends on how many processes there are, and that on what it costs: so in turns.
+  let processes = 1
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const needed = Math.ceil(coreNeed(demand, costs, processes) / HEADROOM)
+    if (needed <= processes) break
+    processes = needed
+  }
+  const onCpu = Math.ceil(processes / cores)
+  const machinesFor: readonly (readonly [Limit, number])[] = [
+    ['CPU', onCpu],
+    ['memory', Math.ceil(memoryNeed(demand, costs, processes) / (HEADROOM * demand.memoryGib))],
+    ['network', Math.ceil(outGbit(demand) / (HEADROOM * demand.networkGbit))],
+    // Any one may fail; the load balancer needs another.
+    ['one machine to spare', connections > 10_000 ? 2 : 1]
+  ]
+  const [limit, machines] = machinesFor.reduce((most, each) => (each[1] > most[1] ? each : most))
+  const running = Math.max(processes, machines)
+  const spread = spreadOf(demand, running)
+  // The processes of one machine need no Redis between them.
+  const needsRedis = machines > 1
+  return {
+    publishesPerSecond,
+    deliveriesPerSecond,
+    spread,
+    processes: running,
+    machines,
+    limit,
+    coresUsed: coreNeed(demand, costs, running),
+    memoryGib: memoryNeed(demand, costs, running),
+    outGbit: outGbit(demand),
+    redisShards: needsRedis ? redisShards(publishesPerSecond, spread, demand, costs) : 0,
+    redisOutGbit: needsRedis ? (publishesPerSecond * spread * demand.payloadBytes) / GBIT : 0
+  }
+}
+
+/** Clients of one floor fall on the processes like dice: so many of these are hit at least once. */
+export const spreadOf = ({ connections, floors, isSorted }: Demand, processes: number): number => {
+  if (isSorted) return 1
+  const perFloor = connections / floors
+  return processes * (1 - (1 - 1 / processes) ** perFloor)
+}
+
+/** In cores that are fully busy. */
+const coreNeed = (demand: Demand, costs: Costs, processes: number): number => {
+  const { connections, floors, rate, returnSeconds } = demand
+  const publishes = floors * rate
+  const received = processes === 1 ? 0 : publishes * spreadOf(demand, processes)
+  // One machine's clients come back to the others at once.
+  const returning = processes === 1 ? connections : (connections / processes) * Math.min(demand.cores, processes)
+  const micros =
+    connections * rate * costs.deliveryMicros +
+    publishes * costs.publishMicros +
+    received * costs.receiveMicros +
+    (returning / returnSeconds) * costs.connectMicros
+  return micros / 1e6
+}
+
+const memoryNeed = ({ connections }: Demand, costs: Costs, processes: number): number =>
+  (connections * (costs.connectionKib + costs.kernelKib) * 1024 + processes * costs.idleMib * 2 ** 20) / GIB
+
+const outGbit = ({ connections, rate, payloadBytes }: Demand): number =>
+  (connections * rate * (payloadBytes + OVERHEAD_BYTES)) / GBIT
+
+const redisShards = (
+  publishes: number,
+  spread: number,
+  { payloadBytes, networkGbit }: Demand,
+  costs: Costs
+): number => {
+  const busy = (publishes * (costs.redisPublishMicros + spread * costs.redisPushMicros)) / 1e6
+  const out = (publishes * spread * payloadBytes) / GBIT
+  return Math.max(1, Math.ceil(busy / HEADROOM), Math.ceil(out / (HEADROOM * networkGbit)))
+}

@@ -1,0 +1,58 @@
+import { join } from 'node:path'
+import { withTable } from '../page-table.js'
+import { ROOT } from '../root.js'
+import { type Costs, MEASURED } from './costs.js'
+import { DEFAULT_DEMAND, type Demand, type Plan, planFor } from './plan.js'
+import { planRows } from './plan-rows.js'
+
+export const SCALING_PAGE = join(ROOT, 'docs/how-to/scale.md')
+
+const EXAMPLES: readonly Demand[] = [
+  DEFAULT_DEMAND,
+  { ...DEFAULT_DEMAND, connections: 100_000, floors: 5000, cores: 8, memoryGib: 16 },
+  { ...DEFAULT_DEMAND, connections: 10_000_000, floors: 500_000, cores: 32, memoryGib: 128, networkGbit: 25 },
+  {
+    ...DEFAULT_DEMAND,
+    connections: 10_000_000,
+    floors: 500_000,
+    cores: 32,
+    memoryGib: 128,
+    networkGbit: 25,
+    isSorted: true
+  }
+]
+
+/** Replaces the tables of the page with the current ones. */
+export const withCurrentPlans = (page: string): string =>
+  withTable(withTable(page, 'costs', costTable(MEASURED)), 'plans', planTable(EXAMPLES))
+
+const COST_TEXTS: Readonly<Record<keyof Costs, string>> = {
+  deliveryMicros: '`d`: a delivery with a write of its own | µs of a relay core',
+  publishMicros: '`p`: a publish call | µs of a relay core',
+  receiveMicros: '`r`: a publication from Redis, per relay process that has subscribers | µs of a relay core',
+  redisPublishMicros: '`s`: the script call of a publish | µs of a Redis core',
+  redisPushMicros: '`t`: a publication from Redis to one relay process | µs of a Redis core',
+  connectMicros: '`c`: connect, token, subscribe | µs of a relay core',
+  connectionKib: '`m`: an idle subscribed connection | KiB of the process',
+  kernelKib: '`k`: its buffers in the kernel (an estimate) | KiB',
+  idleMib: '`i`: a relay process without clients | MiB'
+}
+
+const costTable = (costs: Costs): string =>
+  [
+    '| what | unit | |',
+    '|---|---|---:|',
+    ...Object.entries(COST_TEXTS).map(([name, text]) => `| ${text} | ${costs[name as keyof Costs]} |`)
+  ].join('\n')
+
+const planTable = (demands: readonly Demand[]): string => {
+  const plans = demands.map((demand): readonly [Demand, Plan] => [demand, planFor(demand, MEASURED)])
+  const columns = plans.map(([demand, plan]) => planRows(demand, plan))
+  const names = columns[0]?.map(([name]) => name) ?? []
+  const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  return [
+    row(['', ...demands.map(({ isSorted }) => (isSorted ? 'sorted by floor' : ''))]),
+    row(['---', ...demands.map(() => '---:')]),
+    ...names.map((name, index) => row([name, ...columns.map((column) => column[index]?.[1] ?? '')]))
+  ].join('\n')
+}

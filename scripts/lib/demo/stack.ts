@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../root.js'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** One of the programs that make up the demo. */
+export interface Program {
+  readonly name: 'provider' | 'relay' | 'backend' | 'gateway'
+  readonly entry: string
+  readonly port: number
+  /** The setting that changes the port. */
+  readonly portVariable: string
+  readonly healthPath: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface Stack {
+  readonly programs: readonly Program[]
+  readonly pageUrl: string
+  readonly adminUrl: string
+  readonly adminPassword: string
+  readonly demoPassword: string
+  readonly hasPage: boolean
+  /** Whether users sign in through an identity provider. */
+  readonly hasProvider: boolean
+}
+
+export interface StackOptions {
+  /** Adds an identity provider on this machine. */
+  readonly oidc?: boolean
+}
+
+/** The programs of the demo with their environment. Secrets that are not set are generated for each start. */
+export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack => {
+  const port = (name: string, fallback: number): number => Number(env[name] || fallback)
+  const [gatewayPort, relayPort, backendPort] = [
+    port('GATEWAY_PORT', 3000),
+    port('RELAY_PORT', 8100),
+    port('DEMO_BACKEND_PORT', 4000)
+  ]
+  const tokenSecret = env.TOKEN_SECRET || env.API_SECRET || newSecret()
+  const realtime = {
+    REALTIME_HMAC_SECRET: env.REALTIME_HMAC_SECRET || newSecret(),
+    REALTIME_API_KEY: env.REALTIME_API_KEY || newSecret()
+  }
+  const adminPassword = env.RELAY_ADMIN_PASSWORD || newPassword()
+  const demoPassword = env.DEMO_PASSWORD || newPassword()
+  const pageUrl = `http://localhost:${gatewayPort}`
+  const relayUrl = `ws://localhost:${relayPort}`
+  const webRoot = env.WEB_ROOT || join(ROOT, 'dist/web')
+  const hasPage = existsSync(join(webRoot, 'index.html'))
+  const exchangeSecret = env.EXCHANGE_SECRET || newSecret()
+  const provider = oidc ? providerOf(port('DEMO_OIDC_PORT', 9100), pageUrl) : null
+
+  return {
+    pageUrl,
+    adminUrl: `http://localhost:${relayPort}/admin`,
+    adminPassword,
+    demoPassword,
+    hasPage,
+    hasProvider: oidc,
+    programs: [
+      ...(provider === null ? [] : [provider.program]),
+      {
+        name: 'relay',
+        entry: 'dist/src/relay/main.js',
+        port: relayPort,
+        portVariable: 'RELAY_PORT',
+        healthPath: '/health',
+        env: {
+          NODE_ENV: 'production',
+          RELAY_PORT: String(relayPort),
+          RELAY_ALLOWED_ORIGINS: `${pageUrl},http://127.0.0.1:${gatewayPort}`,
+          RELAY_ADMIN_PASSWORD: adminPassword,
+          ...realtime
+        }
+      },
+      {
+        name: 'backend',
+        entry: 'dist/demo/backend/main.js',
+        port: backendPort,
+        portVariable: 'DEMO_BACKEND_PORT',
+        healthPath: '/api/health',
+        env: {
+          DEMO_BACKEND_PORT: String(backendPort),
+          DEMO_PASSWORD: demoPassword,
+          TOKEN_SECRET: tokenSecret,
+          EXCHANGE_SECRET: exchangeSecret,
+          REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
+          REALTIME_CLIENT_URL: `${relayUrl}/connection/websocket`,
+          ...realtime
+        }
+      },
+      {
+        name: 'gateway',
+        entry: 'dist/src/gateway/main.js',
+        port: gatewayPort,
+        portVariable: 'GATEWAY_PORT',
+        healthPath: '/api/health',
+        env: {
+          NODE_ENV: 'production',
+          GATEWAY_PORT: String(gatewayPort),
+          BACKEND_URL: `http://127.0.0.1:${backendPort}`,
+          API_SECRET: tokenSecret,
+          EXCHANGE_SECRET: exchangeSecret,
+          PUBLIC_URL: pageUrl,
+          // The browser connects to the gateway on this machine without TLS.
+          COOKIE_SECURE: 'false',
+          CSP_CONNECT_HOSTS: relayUrl,
+          CSP_INLINE: 'refuse',
+          AUDIT_LOG_FILE: join(ROOT, 'logs/audit.jsonl'),
+          ...(hasPage && { WEB_ROOT: webRoot }),
+          ...provider?.gatewayEnv
+        }
+      }
+    ]
+  }
+}
+
+/** The identity provider's program, and the gateway's settings for it. */
+const providerOf = (port: number, pageUrl: string) => {
+  const client = { id: 'gatehouse', secret: newSecret() }
+  const program: Program = {
+    name: 'provider',
+    entry: 'dist/demo/oidc/provider.js',
+    port,
+    portVariable: 'DEMO_OIDC_PORT',
+    healthPath: '/.well-known/openid-configuration',
+    env: {
+      DEMO_OIDC_PORT: String(port),
+      DEMO_OIDC_CLIENT_ID: client.id,
+      DEMO_OIDC_CLIENT_SECRET: client.secret,
+      DEMO_OIDC_APP_URL: pageUrl
+    }
+  }
+  const gatewayEnv = {
+    OIDC_ISSUER: `http://127.0.0.1:${port}`,
+    OIDC_CLIENT_ID: client.id,
+    OIDC_CLIENT_SECRET: client.secret,
+    SESSION_SECRET: newSecret()
+  }
+  return { program, gatewayEnv }
+}
+
+const newSecret = (): string => randomBytes(32).toString('hex')
+
+/** Short enough to be typed. */
+const newPassword = (): string => randomBytes(6).toString('hex')

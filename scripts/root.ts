@@ -1,9 +1,0 @@
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-const projectFolder = (start: string): string =>
-  existsSync(join(start, 'package-lock.json')) ? start : projectFolder(dirname(start))
-
-/** The project's folder, wherever this file was compiled to. */
-export const ROOT = projectFolder(dirname(fileURLToPath(import.meta.url)))
