@@ -1,57 +1,75 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
-import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyPluginCallback,
+  LogController
+} from 'fastify'
 import type { Logger } from 'pino'
-import packageFile from '../../package.json' with { type: 'json' }
 import { AddressSet } from '../shared/address.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
 import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { secretKey } from '../shared/jwt.js'
-import { withoutRedaction } from '../shared/logger.js'
+import { requestLogger } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { openApiDocument } from './api-docs/openapi.js'
-import { API_DOCS_PATHS, apiDocs } from './api-docs/routes.js'
+import { API_DOCS_PATHS } from './api-docs/routes.js'
 import { AuditLog } from './audit.js'
 import type { GatewayConfig } from './config.js'
-import { GatewayError, type GatewayErrorCode } from './errors.js'
-import { backendReachable, healthRoutes } from './health.js'
+import type { GatewayErrorCode } from './errors.js'
 import type { DatabaseHealth } from './health-database.js'
 import { MemoryLoginCounter } from './login-counter.js'
-import { backendMetrics, countRequests, GatewayMetrics } from './metrics.js'
+import { GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
 import type { SessionExchange } from './oidc/exchange.js'
+import { OpenReplies } from './open-replies.js'
 import { apiAuth } from './plugins/api-auth.js'
-import { KnownPaths, MAX_URL_LENGTH, originForm, requireCanonicalPath } from './plugins/canonical-path.js'
+import { canonicalPath, KnownPaths, MAX_URL_LENGTH, originForm, tooManyHeaderLines } from './plugins/canonical-path.js'
+import { clientErrorHandler, connectionErrors } from './plugins/connection-errors.js'
 import { csrf } from './plugins/csrf.js'
-import { answerExpectation, answerUnreadable, errorSender, rejectTunnels } from './plugins/error-handling.js'
+import { errorHandling, errorSender } from './plugins/error-handling.js'
 import { expectContinue } from './plugins/expect-continue.js'
 import { loginLimit } from './plugins/login-limit.js'
-import { answerWatch, logRequests } from './plugins/request-log.js'
+import { recordRequests, requestLog, trackRejected } from './plugins/request-log.js'
 import { securityHeaders, securityHeaderTable } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
-import { endSlowClients, OpenReplies } from './plugins/slow-clients.js'
+import { slowClients } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
-import { createForwarder } from './proxy/forward.js'
-import { beginRequest, decorateRequestContext, requestId, tooManyHeaderLines } from './request-context.js'
-import { catchAll } from './routes/catch-all.js'
-import type { RouteTable } from './routes/declare.js'
-import { developmentRoutes } from './routes/development.js'
+import { requestContext, requestId } from './request-context.js'
 import { routeTables } from './routes/index.js'
-import { metricsRoute } from './routes/metrics.js'
-import { mountRoutes } from './routes/mount.js'
-import { sessionRoutes } from './routes/session.js'
+import { routes } from './routes/routes.js'
 import { SessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 
+/**
+ * The steps that every request passes, in this order. Each declares the step before it as a dependency, so that the gateway
+ * does not start with another order.
+ */
+export const CHAIN: readonly FastifyPluginCallback<GatewayServices>[] = [
+  requestContext,
+  requestLog,
+  errorHandling,
+  securityHeaders,
+  canonicalPath, // before any rule reads the path
+  loginLimit,
+  csrf,
+  apiAuth,
+  sessionExchange,
+  routes
+]
+
 export interface GatewayParts {
   readonly log: Logger
-  /** In place of the identity provider that is configured. */
+  /** Replaces the configured identity provider. */
   readonly provider?: SessionExchange
-  /** What provider sessions take for the time, in milliseconds since 1970. */
+  /** The clock of provider sessions, in milliseconds since 1970. */
   readonly now?: () => number
   readonly monotonicMs?: () => number
   /** For tests: how long a Redis command may take. */
   readonly redisCommandTimeoutMs?: number
+  /** For tests of the order. */
+  readonly chain?: typeof CHAIN
 }
 
 export interface Gateway {
@@ -60,22 +78,50 @@ export interface Gateway {
   readonly openReplies: OpenReplies
 }
 
-/** What is not configured is not loaded either: libraries for services that nobody uses would be half of its memory. */
 export const buildGateway = async (
   config: GatewayConfig,
-  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs, redisCommandTimeoutMs }: GatewayParts
+  { chain = CHAIN, ...parts }: GatewayParts
 ): Promise<Gateway> => {
-  const headerTable = securityHeaderTable(config.headers)
+  const services = await openServices(config, parts)
+  const { audit, backend, database, openReplies, headerTable, sendError } = services
+
+  const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
+  const app = Fastify({
+    ...serverOptions(config),
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    // The router rejects these requests before any hook runs.
+    frameworkErrors: (error, request, reply) => {
+      trackRejected(reply, services)
+      reply.headers(headerTable).header('x-request-id', request.id)
+      sendError(tooManyHeaderLines(request.raw) ?? error, reply)
+    },
+    clientErrorHandler: clientErrorHandler(services)
+  }).withTypeProvider<TypeBoxTypeProvider>()
+  keepAllHeaderLines(app.server)
+
+  await app.register(cookie)
+  await app.register(connectionErrors, services)
+  await app.register(expectContinue)
+  for (const step of chain) await app.register(step, services)
+  await app.register(slowClients, services)
+
+  app.addHook('onClose', async () => {
+    await Promise.all([backend.destroy(), database?.close()])
+    await audit.close()
+  })
+  return { app, audit, openReplies }
+}
+
+type GatewayServices = Awaited<ReturnType<typeof openServices>>
+
+/** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
+const openServices = async (
+  config: GatewayConfig,
+  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs, redisCommandTimeoutMs }: Omit<GatewayParts, 'chain'>
+) => {
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
-  const database = config.databaseUrl === null ? null : await databaseHealth(config.databaseUrl)
-  // Made for this process: tokens of the development login must be worth nothing at any other gateway.
-  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const apiSecrets = [config.apiSecret, config.apiSecretPrevious].filter((secret) => secret !== null)
-  const apiKeys = apiSecrets.map(secretKey)
-  const tokens = new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
-  const csrfTokens = new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious)
-  const cookies = new SessionCookies(config.cookies)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
   const metrics = new GatewayMetrics({
     loginKeys: () => loginCounter.size,
@@ -83,6 +129,14 @@ export const buildGateway = async (
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
+  // Generated at start: other gateways must not accept tokens of this gateway's development login.
+  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
+  const apiSecrets = [config.apiSecret, config.apiSecretPrevious].filter((secret) => secret !== null)
+  const apiKeys = apiSecrets.map(secretKey)
+  const tokens = new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
+  const cookies = new SessionCookies(config.cookies)
+  const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
+  const requestEnded = recordRequests(metrics)
   const oidc =
     config.oidc === null
       ? null
@@ -98,93 +152,59 @@ export const buildGateway = async (
           redisCommandTimeoutMs,
           count: (result) => metrics.exchanged(result)
         })
-  const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const sendError = errorSender(countError, log)
-  const openReplies = new OpenReplies()
-  const watch = answerWatch([logRequests(withoutRedaction(log)), countRequests(metrics)], openReplies)
 
-  const app: FastifyInstance = Fastify({
-    ...serverOptions(config),
-    frameworkErrors: (error, request, reply) => {
-      // The router refuses these before any hook runs.
-      beginRequest(request, reply, watch)
-      reply.headers(headerTable).header('x-request-id', request.id)
-      sendError(tooManyHeaderLines(request) ?? error, reply)
-    },
-    clientErrorHandler: answerUnreadable(headerTable, openReplies, countError)
-  })
-  keepAllHeaderLines(app.server)
-  answerExpectation(app.server, headerTable, countError)
-  rejectTunnels(app.server, headerTable, openReplies, countError)
-  await app.register(cookie, { hook: false })
-  decorateRequestContext(app, watch)
-  expectContinue(app)
-  const stopRateChecks = endSlowClients(openReplies, config.clientRate, sendError)
-
-  // The order is the contract: headers, limit, CSRF, authentication, exchange. A path with two readings meets no rule.
-  securityHeaders(app, headerTable)
-  const paths = [...declaredPaths(routeTables), '/api/dev-login', ...API_DOCS_PATHS, ...OIDC_PATHS]
-  requireCanonicalPath(app, new KnownPaths(paths))
-  await loginLimit(app, { config: config.loginLimit, counter: loginCounter, log, redisCommandTimeoutMs })
-  csrf(app, config.csrf, csrfTokens)
-  apiAuth(app, { config: config.auth, tokens, audit })
-  sessionExchange(app, provider ?? oidc?.exchange ?? null)
-  oidc?.addSessionHook(app)
-
-  app.setErrorHandler((error: FastifyError, _request, reply) => sendError(error, reply))
-  // Every `/api/` path has a route for each method that is served, so these are paths outside `/api/`.
-  app.setNotFoundHandler((_request, reply) => sendError(new GatewayError('NOT_FOUND'), reply))
-
-  const proxyMetrics = backendMetrics(metrics)
-  const forward = createForwarder({ backend, publicHost: config.publicHost, headerTable, metrics: proxyMetrics, log })
-  mountRoutes(app, routeTables, {
-    forward,
-    local: new Map([
-      ...sessionRoutes({ config, log, backend, metrics: proxyMetrics, cookies, tokens, csrfTokens, provider: oidc }),
-      ...healthRoutes({ database, backend: backendReachable(backend) })
-    ]),
-    uploadBytes: config.limits.uploadBytes
-  })
-  apiDocs(app, config.apiDocs ? openApiDocument(routeTables, packageFile) : null)
-  developmentRoutes(app, { cookies, tokens, key: developmentKey })
-  oidc?.addRoutes(app)
-  metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
-  catchAll(app, config, backend, forward)
-  if (config.webRoot !== null) await (await import('./static.js')).webRoot(app, config.webRoot)
-
-  app.addHook('onClose', async () => {
-    stopRateChecks()
-    await Promise.all([backend.destroy(), database?.close()])
-    await audit.close()
-  })
-  return { app, audit, openReplies }
+  return {
+    config,
+    log,
+    audit,
+    backend,
+    cookies,
+    countError,
+    csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
+    database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
+    developmentKey,
+    headerTable: securityHeaderTable(config.headers),
+    knownPaths: new KnownPaths(declaredPaths()),
+    loginCounter,
+    metrics,
+    oidc,
+    openReplies: new OpenReplies((reply, ms) => requestEnded(reply, { ms, cutShort: true })),
+    provider: provider ?? oidc?.exchange ?? null,
+    redisCommandTimeoutMs,
+    requestEnded,
+    sendError: errorSender(countError),
+    tables: routeTables,
+    tokens
+  }
 }
 
-const databaseHealth = async (url: string): Promise<DatabaseHealth> =>
+const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
   new (await import('./health-database.js')).DatabaseHealth(url)
+
+const declaredPaths = (): string[] => [
+  ...routeTables.flatMap(({ rows }) => rows.map(({ path }) => path)),
+  '/api/dev-login',
+  ...API_DOCS_PATHS,
+  ...OIDC_PATHS
+]
 
 const serverOptions = (config: GatewayConfig) => {
   const trusted = new AddressSet(config.trustedProxies)
   return {
-    // Whoever has something to say is given the log. The framework's would cost a logger and two listeners per request.
-    logger: false,
     genReqId: requestId,
     rewriteUrl: originForm,
     trustProxy: config.trustedProxies.length > 0 && ((address: string) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,
-    // As long as a whole address: a parameter that the router finds too long would fall through to the catch-all, unchecked.
+    // As long as a complete URL: a request with a longer parameter would match the catch-all and bypass validation.
     routerOptions: { maxParamLength: MAX_URL_LENGTH },
-    // A HEAD is forwarded as what it is.
+    // HEAD is forwarded as HEAD.
     exposeHeadRoutes: false,
-    // A request that arrives on an open connection while we close is still served, with all that belongs to an answer.
+    // A request that arrives on an open connection during shutdown is still served.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 300_000,
     keepAliveTimeout: 72_000,
-    // Who sends no Host is refused by us: an answer of Node's own would carry none of our headers.
+    // The chain rejects requests without Host: an error response of Node would not have our headers.
     http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024, requireHostHeader: false }
   } as const
 }
-
-const declaredPaths = (tables: readonly RouteTable[]): string[] =>
-  tables.flatMap(({ rows }) => rows.map(({ path }) => path))

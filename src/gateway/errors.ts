@@ -1,7 +1,6 @@
 import type { FieldFault } from '../../schemas/field-faults.js'
 
-// Every refusal that the gateway itself makes, and nothing else makes one. A backend's answers are not in here: they
-// pass through as they are.
+// Every error response of the gateway itself. Error responses of the backend are forwarded unchanged.
 
 const ERRORS = {
   MALFORMED_REQUEST: [400, 'The request is not valid HTTP.'],
@@ -34,9 +33,9 @@ export const GATEWAY_ERROR_CODES = Object.keys(ERRORS) as readonly GatewayErrorC
 
 export interface GatewayErrorOptions {
   readonly details?: readonly FieldFault[]
-  /** Headers that belong to this refusal, such as `allow` or `retry-after`. */
+  /** Response headers of this error, such as `allow` or `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** For the log, never for the browser. */
+  /** Logged, never sent to the browser. */
   readonly cause?: unknown
 }
 
@@ -57,14 +56,22 @@ export class GatewayError extends Error {
   }
 }
 
-/** The one body shape of every refusal. */
+/** The body of every error response. */
 export const errorBody = ({ code, message, details }: GatewayError, requestId: string) => ({
   success: false,
   error: { code, message, details },
   requestId
 })
 
-// What the framework refuses by itself, in our words.
+/** Headers of every error response besides the security headers. */
+export const errorHeaders = (error: GatewayError): Readonly<Record<string, string>> => ({
+  ...error.headers,
+  // Distinguishes an error of the gateway from an error of the backend.
+  'x-gateway-error': error.code,
+  'cache-control': 'no-store'
+})
+
+// Errors of Fastify and Node's HTTP parser.
 const FRAMEWORK_CODES: Readonly<Record<string, GatewayErrorCode>> = {
   FST_ERR_BAD_URL: 'AMBIGUOUS_PATH',
   FST_ERR_MAX_PARAM_LENGTH: 'URI_TOO_LONG',
@@ -78,7 +85,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, GatewayErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE'
 }
 
-// For every other framework error below 500, which is the client's fault too. MALFORMED_REQUEST stands for all other statuses.
+// For every other Fastify error below 500. All other statuses are MALFORMED_REQUEST.
 const CODES_BY_STATUS: Readonly<Record<number, GatewayErrorCode>> = {
   404: 'NOT_FOUND',
   405: 'METHOD_NOT_ALLOWED',
@@ -90,7 +97,7 @@ const CODES_BY_STATUS: Readonly<Record<number, GatewayErrorCode>> = {
   431: 'HEADERS_TOO_LARGE'
 }
 
-/** Maps any error to a refusal. An error of unknown origin is a fault of the gateway. */
+/** Maps any error to a `GatewayError`. An error of unknown origin is INTERNAL. */
 export const toGatewayError = (error: unknown): GatewayError => {
   if (error instanceof GatewayError) return error
   const { code = '', statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number }

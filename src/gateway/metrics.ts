@@ -5,7 +5,7 @@ import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
-import type { AnswerListener, Outcome } from './plugins/request-log.js'
+import type { Outcome } from './plugins/request-log.js'
 import type { BackendMetrics } from './proxy/backend.js'
 
 /** What others keep count of already; asked when somebody reads the numbers. */
@@ -191,12 +191,6 @@ const placeOf = (status: number): number => {
   const hundreds = Math.trunc(status / 100)
   return hundreds >= 2 && hundreds < OUTCOMES.length ? hundreds : OTHER_STATUS
 }
-
-/** For `answerWatch`. */
-export const countRequests =
-  (metrics: GatewayMetrics): AnswerListener =>
-  (request, outcome) =>
-    metrics.requestEnded(routeLabel(request), request.method, outcome)
 
 /** The template of a request's route, as the numbers have it: a catch-all is one, whatever was asked for. */
 export const routeLabel = (request: FastifyRequest): string => request.routeOptions.url ?? NO_ROUTE

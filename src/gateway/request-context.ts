@@ -1,123 +1,94 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import { normalAddress } from '../shared/address.js'
 import type { AppClaims } from '../shared/app-token.js'
-import { hasTooManyHeaderLines } from '../shared/header-lines.js'
-import { GatewayError, type GatewayErrorCode } from './errors.js'
+import type { GatewayErrorCode } from './errors.js'
 import type { SessionCookie } from './session/credentials.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The path with exactly one reading, without the query: what every rule compares with and what is forwarded. */
+    /** The canonical path without the query: every rule compares with it, and it is forwarded. */
     path: string
-    /** Who is asking, as far as trusted proxies tell. */
+    /** The client's address as far as trusted proxies report it. */
     clientAddress: string
-    /** The claims of a verified app token, where the request carries one. */
+    /** The claims of the request's verified app token. */
     auth: AppClaims | null
-    /** What the `auth_token` cookie holds, once somebody has looked. */
+    /** The content of the `auth_token` cookie; null until it is first read. */
     sessionCookie: SessionCookie | null
-    /** The app token that the session exchange put in place of a missing one. */
+    /** The app token that the session exchange obtained. */
     exchangedToken: string | null
-    /** The code of the refusal that the gateway answered with. */
+    /** The code of the error response that the gateway sent. */
     errorCode: GatewayErrorCode | null
   }
 }
 
-/** Told of every request before anything can refuse it. */
-export type AnswerWatch = (request: FastifyRequest, reply: FastifyReply) => void
+/** Request properties that the steps of the chain share with each other and with the forwarder. */
+export const requestContext = fp(
+  async (app) => {
+    app.decorateRequest('path', '')
+    app.decorateRequest('clientAddress', '')
+    app.decorateRequest('auth', null)
+    app.decorateRequest('sessionCookie', null)
+    app.decorateRequest('exchangedToken', null)
+    app.decorateRequest('errorCode', null)
 
-/** What hooks leave on the request for each other and for the forwarder. */
-export const decorateRequestContext = (app: FastifyInstance, watch: AnswerWatch): void => {
-  app.decorateRequest('path', '')
-  app.decorateRequest('clientAddress', '')
-  app.decorateRequest('auth', null)
-  app.decorateRequest('sessionCookie', null)
-  app.decorateRequest('exchangedToken', null)
-  app.decorateRequest('errorCode', null)
+    // Before anything else: a request loses its socket, and with it the address, when its response has been sent.
+    app.addHook('onRequest', (request, _reply, done) => {
+      request.clientAddress = clientAddress(request)
+      done()
+    })
+  },
+  { name: 'request-context', fastify: '5.x' }
+)
 
-  // At once, because a request whose answer is out has lost its socket.
-  app.addHook('onRequest', (request, reply, done) => {
-    beginRequest(request, reply, watch)
-    done(tooManyHeaderLines(request))
-  })
-}
-
-/** Refused before any rule looks at a header. */
-export const tooManyHeaderLines = ({ raw }: FastifyRequest): GatewayError | undefined =>
-  hasTooManyHeaderLines(raw) ? new GatewayError('HEADERS_TOO_LARGE', { headers: { connection: 'close' } }) : undefined
-
-/** For those too that the router refuses before any hook runs. */
-export const beginRequest = (request: FastifyRequest, reply: FastifyReply, watch: AnswerWatch): void => {
-  request.clientAddress = clientAddress(request)
-  watch(request, reply)
-}
-
-/** What no proxy could have meant falls back to the socket's own peer. */
-const clientAddress = (request: FastifyRequest): string =>
+/** The client's address as far as trusted proxies report it. An invalid value falls back to the socket's peer. */
+export const clientAddress = (request: FastifyRequest): string =>
   normalAddress(request.ip ?? '') ?? normalAddress(request.socket.remoteAddress ?? '') ?? 'unknown'
 
-// What somebody may choose for our logs, and no more than that.
-const SANE_ID = /^[A-Za-z0-9._-]{1,64}$/
+// A client may choose the id that appears in logs, within these limits.
+const VALID_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** The id that a proxy or client gave the request, where it is sane; else a new one. */
+/** The request id given by the proxy or client if it is valid, else a new one. */
 export const requestId = ({ headers }: Pick<IncomingMessage, 'headers'>): string => {
   const given = headers['x-request-id']
-  return typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID()
+  return typeof given === 'string' && VALID_ID.test(given) ? given : randomUUID()
 }
 
-// A response says itself that it is over, except one that still waits behind another on its connection when the connection
-// breaks: Node.js drops it without a word, and whoever holds something until its end would hold it for ever.
-
-/** Who wants to know: one listener for all of them, because each listener costs a microsecond. */
-const callbacks = Symbol('callbacks')
-
-interface WatchedResponse extends ServerResponse {
-  [callbacks]?: (() => void)[]
-}
-
-/** Whether the answer is out, or can no longer go out. */
+/** Whether the response was sent or can no longer be sent. */
 export const isClosed = (response: ServerResponse): boolean =>
-  response.closed || (isWaiting(response) && response.req.socket.destroyed)
+  response.closed || (isPipelined(response) && response.req.socket.destroyed)
 
-/** Calls back exactly once: when the answer is out or can no longer go out, and at once where it is so already. */
-export const onceClosed = (response: WatchedResponse, callback: () => void): void => {
+/** Calls back exactly once: when the response was sent or can no longer be sent, at once if that is the case already. */
+export const onceClosed = (response: ServerResponse, callback: () => void): void => {
   if (isClosed(response)) {
     callback()
     return
   }
-  const waiting = response[callbacks]
-  if (waiting !== undefined) {
-    waiting.push(callback)
+  if (!isPipelined(response)) {
+    response.once('close', callback)
     return
   }
-  response[callbacks] = [callback]
-  if (isWaiting(response)) watchConnectionToo(response)
-  response.on('close', callBack)
+  // Node drops a pipelined response silently when its connection closes. One listener for each of them is not a leak.
+  const { socket } = response.req
+  const close = (): void => {
+    response.off('close', close)
+    socket.off('close', close)
+    callback()
+  }
+  response.on('close', close)
+  socket.setMaxListeners(0)
+  socket.on('close', close)
 }
 
-/** For its turn on the connection: the client sent several requests without waiting for answers. */
-const isWaiting = (response: ServerResponse): boolean => response.socket === null
+/** Whether it waits for the responses to earlier requests of its connection. */
+const isPipelined = (response: ServerResponse): boolean => response.socket === null
 
-function callBack(this: WatchedResponse): void {
-  const waiting = this[callbacks] ?? []
-  this[callbacks] = []
-  for (const callback of waiting) callback()
-}
+// The scheme and host that the browser used, if a trusted proxy forwards them. A proxy may forward values that the client
+// sent, so an invalid value counts as absent.
 
-const watchConnectionToo = (response: WatchedResponse): void => {
-  const { socket: connection } = response.req
-  const closed = (): void => callBack.call(response)
-  // As many as wait: that is no leak, and needs no warning.
-  connection.setMaxListeners(0)
-  connection.on('close', closed)
-  response.on('close', () => connection.off('close', closed))
-}
-
-// The scheme and host that the browser used, where a trusted proxy forwards them. A proxy may pass on what a client
-// wrote into these headers, so an invalid value counts as absent.
-
-/** A name or address, and a port; empty without a Host header. Anything else is meant for a program that builds a URL from it. */
+/** A name or address, and a port; empty without a Host header. Anything else may be an attack on a URL that is built from it. */
 export const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(?::\d{0,5})?$/
 
 /** `X-Forwarded-Host` of a trusted proxy, else the Host header. */
@@ -132,5 +103,5 @@ const isForwardableHost = (host: string): boolean =>
 
 /** `X-Forwarded-Proto` of a trusted proxy, else `http`: the gateway itself does not serve TLS. */
 export const browserProtocol = ({ protocol }: FastifyRequest): 'http' | 'https' =>
-  // Undefined, whatever its type says, for a request that has lost its socket.
+  // Undefined, contrary to its type, for a request that has lost its socket.
   (protocol as string | undefined)?.toLowerCase() === 'https' ? 'https' : 'http'

@@ -15,7 +15,7 @@ const NEVER_ENCODED = /%(?:[01][0-9a-f]|7f|2[35def]|3[0-9bf]|[46][1-9a-f]|[57][0
 const SEPARATOR_LIKE = /[/\\.;%?#\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
 /** The path of a request target, or null if parsers could read it differently. The query is not checked. */
-export const canonicalPath = (target: string): string | null => {
+export const toCanonicalPath = (target: string): string | null => {
   const query = target.indexOf('?')
   const path = query === -1 ? target : target.slice(0, query)
   if (path === '' || DOT_SEGMENT.test(path)) return null

@@ -9,7 +9,7 @@ import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGateway } from './app.js'
 import { type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
-import { connectionDrain } from './plugins/error-handling.js'
+import { connectionDrain } from './plugins/connection-errors.js'
 
 const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): Promise<void> => {
   const log = createLogger({ name: 'gateway', level: config.logLevel })
@@ -22,7 +22,7 @@ const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): P
   closeOnSignal({ close: () => app.close(), closeConnections: () => app.server.closeAllConnections() }, log)
   onHangup(() => void audit.reopen())
 
-  log.info(`listening at ${await listen(app, host, config.listen.port)}`)
+  await listen(app, host, config.listen.port)
 }
 
 /** As `docs/reference/configuration.md` lists them. */
@@ -30,9 +30,9 @@ const CHECKS_OFF_IN_DEVELOPMENT = ['API authentication', 'CSRF', 'login limit', 
 
 const LISTEN_SETTINGS = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }
 
-const listen = async (app: FastifyInstance, host: string, port: number): Promise<string> => {
+const listen = async (app: FastifyInstance, host: string, port: number): Promise<void> => {
   try {
-    return await app.listen({ host, port })
+    await app.listen({ host, port, listenTextResolver: (address) => `listening at ${address}` })
   } catch (error) {
     throw listenFault(error, LISTEN_SETTINGS)
   }

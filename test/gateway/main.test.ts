@@ -200,7 +200,12 @@ t.test('a gateway outside production', async (t) => {
 
       const checksOff = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
       t.match(logged(program)[0], { level: 40, checksOff, msg: 'development mode, checks are off' })
-      t.equal(logged(program).length, 2)
+      // One line for each address of the machine if the gateway listens on all of them.
+      t.ok(
+        logged(program)
+          .slice(1)
+          .every(({ msg }) => /^listening at/.test(String(msg)))
+      )
     })
   }
 

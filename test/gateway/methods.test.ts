@@ -67,5 +67,5 @@ t.test('a framework error below 500 keeps its status in our error format and log
     t.notMatch(answer.body, 'inside')
   }
 
-  t.equal(logs.filter(({ msg }) => msg === 'refused').length, 2, 'only the two faults of the gateway are logged')
+  t.equal(logs.filter(({ msg }) => msg === 'request failed').length, 2, 'only the two faults of the gateway are logged')
 })

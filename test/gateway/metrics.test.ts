@@ -5,10 +5,11 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { register as globalRegistry } from 'prom-client'
 import t from 'tap'
 import { GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../../src/gateway/errors.js'
-import { countRequests, GatewayMetrics } from '../../src/gateway/metrics.js'
+import { GatewayMetrics } from '../../src/gateway/metrics.js'
+import { OpenReplies } from '../../src/gateway/open-replies.js'
 import { errorSender } from '../../src/gateway/plugins/error-handling.js'
-import { answerWatch } from '../../src/gateway/plugins/request-log.js'
-import { OpenReplies } from '../../src/gateway/plugins/slow-clients.js'
+import { recordRequests, requestLog, trackRejected } from '../../src/gateway/plugins/request-log.js'
+import { requestContext } from '../../src/gateway/request-context.js'
 import { metricsRoute } from '../../src/gateway/routes/metrics.js'
 import { AddressSet } from '../../src/shared/address.js'
 import type { Teardown } from '../helper/child.js'
@@ -295,21 +296,20 @@ const startApp = async (
   host = '127.0.0.1'
 ): Promise<TestApp> => {
   const metrics = new GatewayMetrics(NOTHING)
-  const watch = answerWatch([countRequests(metrics)], new OpenReplies())
+  const requestEnded = recordRequests(metrics)
+  const openReplies = new OpenReplies((reply, ms) => requestEnded(reply, { ms, cutShort: true }))
   const app: FastifyInstance = Fastify({
-    frameworkErrors: (_error, request, reply) => {
-      watch(request, reply)
+    frameworkErrors: (_error, _request, reply) => {
+      trackRejected(reply, { openReplies, requestEnded })
       reply.raw.writeHead(400).end()
     }
   })
-  app.addHook('onRequest', (request, reply, done) => {
-    watch(request, reply)
-    done()
-  })
+  await app.register(requestContext)
+  await app.register(requestLog, { openReplies, requestEnded })
   app.addHook('onRequest', async (request) => {
     if (request.headers['x-refuse'] !== undefined) throw new GatewayError('CSRF_MISMATCH')
   })
-  const sendError = errorSender((code) => metrics.rejected(code), { error: () => undefined })
+  const sendError = errorSender((code) => metrics.rejected(code))
   app.setErrorHandler((error, _request, reply) => sendError(error, reply))
   app.setNotFoundHandler((_request, reply) => sendError(new GatewayError('NOT_FOUND'), reply))
 

@@ -226,7 +226,7 @@ t.test('a refusal', async (t) => {
     const answer = await send('/api/zones')
 
     t.match(
-      logs.filter(({ msg }) => msg === 'refused'),
+      logs.filter(({ msg }) => msg === 'request failed'),
       [
         {
           level: 50,
@@ -285,7 +285,7 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
 
       isRefusal(t, answer, 502, 'BACKEND_UNREACHABLE')
       t.match(
-        logs.filter(({ msg }) => msg === 'refused'),
+        logs.filter(({ msg }) => msg === 'request failed'),
         [{ level: 50, code: 'BACKEND_UNREACHABLE', requestId: answer.json().requestId, err: { message: /./ } }],
         'the cause is in the log'
       )
@@ -337,7 +337,7 @@ t.test('BACKEND_TIMEOUT', async (t) => {
 
       isRefusal(t, answer, 504, 'BACKEND_TIMEOUT')
       t.match(
-        logs.filter(({ msg }) => msg === 'refused'),
+        logs.filter(({ msg }) => msg === 'request failed'),
         [{ level: 50, code: 'BACKEND_TIMEOUT', requestId: answer.json().requestId }]
       )
       t.equal((await Promise.all(gone)).length, 1, 'one connection, which is closed')

@@ -63,7 +63,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
 
     t.equal(answer.status, 502)
     t.match(
-      gateway.logs.filter(({ msg }) => msg === 'refused'),
+      gateway.logs.filter(({ msg }) => msg === 'request failed'),
       [{ requestId: 'req-42', code: 'BACKEND_UNREACHABLE' }]
     )
   })

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { accessOf } from '../../src/gateway/access.js'
 import { KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
-import { canonicalPath } from '../../src/gateway/request-path.js'
+import { toCanonicalPath } from '../../src/gateway/request-path.js'
 import { couldBeStrict } from '../helper/path-decoders.js'
 import { checkProperty } from '../helper/property.js'
 
-t.test('canonicalPath', async (t) => {
+t.test('toCanonicalPath', async (t) => {
   const ACCEPTED: readonly (readonly [string, string])[] = [
     ['/', 'the root'],
     ['/api/zones', 'a plain path'],
@@ -27,8 +27,8 @@ t.test('canonicalPath', async (t) => {
   ]
   for (const [path, what] of ACCEPTED) {
     t.test(`keeps ${what}: ${path}`, async (t) => {
-      t.equal(canonicalPath(path), path)
-      t.equal(canonicalPath(`${path}?q=/../%2f;//#\\`), path, 'whatever the query')
+      t.equal(toCanonicalPath(path), path)
+      t.equal(toCanonicalPath(`${path}?q=/../%2f;//#\\`), path, 'whatever the query')
     })
   }
 
@@ -99,8 +99,8 @@ t.test('canonicalPath', async (t) => {
   ]
   for (const [path, what] of REFUSED) {
     t.test(`refuses ${what}: ${JSON.stringify(path)}`, async (t) => {
-      t.equal(canonicalPath(path), null)
-      t.equal(canonicalPath(`${path}?q=1`), null, 'whatever the query')
+      t.equal(toCanonicalPath(path), null)
+      t.equal(toCanonicalPath(`${path}?q=1`), null, 'whatever the query')
     })
   }
 })
@@ -232,7 +232,7 @@ t.test('a path that passes the gate', async (t) => {
     await checkProperty(
       t,
       fc.property(paths, (path) => {
-        const canonical = canonicalPath(path)
+        const canonical = toCanonicalPath(path)
         if (canonical === null || known.isMisspelt(canonical)) return true
         return !couldBeStrict(canonical) || ['admin', 'strict'].includes(accessOf(canonical))
       }),
@@ -244,7 +244,7 @@ t.test('a path that passes the gate', async (t) => {
     await checkProperty(
       t,
       fc.property(paths, (path) => {
-        const canonical = canonicalPath(path)
+        const canonical = toCanonicalPath(path)
         return canonical === null || new URL(canonical, 'http://host').pathname === canonical
       }),
       { numRuns: 5_000 }
@@ -259,7 +259,7 @@ t.test('a path that passes the gate', async (t) => {
       t,
       fc.property(ids, (id) => {
         const path = `/api/zones/${encodeURIComponent(id)}`
-        return canonicalPath(path) === path && !known.isMisspelt(path)
+        return toCanonicalPath(path) === path && !known.isMisspelt(path)
       }),
       { numRuns: 5_000 }
     )

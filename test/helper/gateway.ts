@@ -68,6 +68,9 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   })
   options.extend?.(gateway.app)
   await gateway.app.listen({ ...config.listen })
+  // Tests examine the lines of requests, not Fastify's line about its address.
+  const listening = logs.findIndex(({ msg }) => String(msg).startsWith('Server listening'))
+  if (listening !== -1) logs.splice(listening, 1)
   t.teardown(async () => {
     gateway.app.server.closeAllConnections()
     await gateway.app.close()

@@ -2,14 +2,14 @@ import Fastify from 'fastify'
 import { gatewayConfig } from '../../../src/gateway/config.js'
 import { openBackend } from '../../../src/gateway/proxy/backend.js'
 import { createForwarder } from '../../../src/gateway/proxy/forward.js'
-import { decorateRequestContext } from '../../../src/gateway/request-context.js'
+import { requestContext } from '../../../src/gateway/request-context.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount.js'
 import { zones } from '../../../src/gateway/routes/zones.js'
 
 // The same server and the same way to the backend, with no hook in between: what the chain costs is the difference.
 const config = gatewayConfig(process.env)
 const app = Fastify()
-decorateRequestContext(app, () => undefined)
+await app.register(requestContext)
 mountRoutes(app, [zones], {
   forward: createForwarder({
     backend: openBackend(config.backend),

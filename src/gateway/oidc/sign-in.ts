@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { canonicalPath } from '../request-path.js'
+import { toCanonicalPath } from '../request-path.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import type { LoginTransaction, ProviderDiscovery, ProviderGrant } from './client.js'
 import { HOME_PATH } from './config.js'
@@ -40,7 +40,7 @@ export const returnPath = (requested: unknown): string => {
   const { origin, pathname, search, hash } = new URL(requested, PLACEHOLDER_ORIGIN)
   // If parsing changes the text, another parser could read it differently.
   if (origin !== PLACEHOLDER_ORIGIN || `${pathname}${search}${hash}` !== requested) return HOME_PATH
-  return canonicalPath(pathname) === pathname && !OIDC_PATH.test(pathname) ? requested : HOME_PATH
+  return toCanonicalPath(pathname) === pathname && !OIDC_PATH.test(pathname) ? requested : HOME_PATH
 }
 
 export interface SignInOptions {

@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
 import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
 import { type Access, accessOf, isApiPath, MUTATING_METHODS } from '../access.js'
@@ -8,61 +9,63 @@ import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import { sessionCookie } from '../session/credentials.js'
 import { withoutPathSecret } from './request-log.js'
 
-export interface ApiAuthParts {
-  readonly config: GatewayConfig['auth']
+export interface ApiAuthOptions {
+  readonly config: Pick<GatewayConfig, 'auth'>
   readonly tokens: AppTokenVerifier
   readonly audit: AuditLog
 }
 
 interface Denial {
   readonly code: GatewayErrorCode
-  /** For the audit log; the caller learns only the code. */
+  /** For the audit log; the client receives only the code. */
   readonly reason: string
-  /** Only ever claims whose signature was good. */
+  /** Only claims with a valid signature. */
   readonly claims: AppClaims | null
 }
 
-/** Fourth: a verified token where the path and method ask for one. Only the cookie counts, never a header. */
-export const apiAuth = (app: FastifyInstance, { config, tokens, audit }: ApiAuthParts): void => {
-  app.addHook('onRequest', (request, _reply, done) => {
-    if (!isApiPath(request.path)) return done()
-    const access = accessOf(request.path)
-    const denial = checkToken(request) ?? checkRole(request, access)
-    if (denial === null || !config.enforced || !isChecked(request, access)) return done()
-    done(deny(request, denial))
-  })
-
-  /** Attaches the claims of a good token, on every path and in every environment; says what is wrong with another. */
-  const checkToken = (request: FastifyRequest): Denial | null => {
-    const cookie = sessionCookie(request)
-    if (cookie.kind !== 'token') return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
-    try {
-      request.auth = tokens.verify(cookie.token).claims
-      return null
-    } catch (error) {
-      if (error instanceof ExpiredToken) return { code: 'TOKEN_EXPIRED', reason: 'token-expired', claims: error.claims }
-      if (error instanceof InvalidToken)
-        return { code: 'UNAUTHENTICATED', reason: `token-${error.reason}`, claims: null }
-      throw error
-    }
-  }
-
-  const deny = (request: FastifyRequest, { code, reason, claims }: Denial): GatewayError => {
-    const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
-    const gatewayError = new GatewayError(code, { headers })
-    audit.record({
-      event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
-      ip: request.clientAddress,
-      resource: withoutPathSecret(request.path),
-      method: request.method,
-      status: gatewayError.statusCode,
-      reason,
-      user: claims === null ? null : userDetails(claims),
-      requestId: request.id,
-      userAgent: request.headers['user-agent'] ?? null
+/** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
+export const apiAuth = fp<ApiAuthOptions>(
+  async (app, { config, tokens, audit }) => {
+    app.addHook('onRequest', (request, _reply, done) => {
+      if (!isApiPath(request.path)) return done()
+      const access = accessOf(request.path)
+      const denial = checkToken(request, tokens) ?? checkRole(request, access)
+      if (denial === null || !config.auth.enforced || !isChecked(request, access)) return done()
+      done(deny(request, denial, audit))
     })
-    return gatewayError
+  },
+  { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
+)
+
+/** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
+const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
+  const cookie = sessionCookie(request)
+  if (cookie.kind !== 'token') return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
+  try {
+    request.auth = tokens.verify(cookie.token).claims
+    return null
+  } catch (error) {
+    if (error instanceof ExpiredToken) return { code: 'TOKEN_EXPIRED', reason: 'token-expired', claims: error.claims }
+    if (error instanceof InvalidToken) return { code: 'UNAUTHENTICATED', reason: `token-${error.reason}`, claims: null }
+    throw error
   }
+}
+
+const deny = (request: FastifyRequest, { code, reason, claims }: Denial, audit: AuditLog): GatewayError => {
+  const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
+  const error = new GatewayError(code, { headers })
+  audit.record({
+    event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
+    ip: request.clientAddress,
+    resource: withoutPathSecret(request.path),
+    method: request.method,
+    status: error.statusCode,
+    reason,
+    user: claims === null ? null : userDetails(claims),
+    requestId: request.id,
+    userAgent: request.headers['user-agent'] ?? null
+  })
+  return error
 }
 
 const isChecked = ({ method }: FastifyRequest, access: Access): boolean =>

@@ -1,28 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 
 /**
- * Answers `Expect: 100-continue` when the body is first read: after every check that does not need the body, and after the
- * wait for a connection to the backend. A request that is refused before that is not told to send its body, and Node closes
- * its connection, because such a client may send the body or leave it out.
+ * Sends `100 Continue` when the body is first read: after every check that does not need the body, and after the wait for
+ * a backend connection. A request that is rejected before that is not asked for its body, and Node closes its connection,
+ * because the client may or may not send the body.
  */
-export const expectContinue = (app: FastifyInstance): void => {
-  app.addHook('preParsing', (request, reply, payload, done) =>
-    done(null, awaitsContinue(request.raw) ? continuedBody(request.raw, reply.raw) : payload)
-  )
-}
+export const expectContinue = fp(
+  async (app) => {
+    app.addHook('preParsing', (request, reply, payload, done) =>
+      done(null, awaitsContinue(request.raw) ? continuedBody(request.raw, reply.raw) : payload)
+    )
+  },
+  { name: 'expect-continue', fastify: '5.x' }
+)
 
-/** Any other expectation has been refused before. HTTP/1.0 has none. */
+/** `connection-errors.ts` has rejected every other expectation. HTTP/1.0 has none. */
 const awaitsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
   headers.expect !== undefined &&
   httpVersion === '1.1' &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
 
 const continuedBody = (request: IncomingMessage, response: ServerResponse): Readable => {
-  let begun = false
+  let hasBegun = false
   const begin = (): void => {
-    begun = true
+    hasBegun = true
     if (!response.headersSent) response.writeContinue()
     request.on('data', (chunk: Buffer) => {
       if (!body.push(chunk)) request.pause()
@@ -32,7 +35,7 @@ const continuedBody = (request: IncomingMessage, response: ServerResponse): Read
   }
   const body = new Readable({
     read() {
-      if (begun) request.resume()
+      if (hasBegun) request.resume()
       else begin()
     }
   })

@@ -1,5 +1,6 @@
 import rateLimit, { type FastifyRateLimitStoreCtor, normalizeIP } from '@fastify/rate-limit'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import type { Logger } from 'pino'
 import { isLoginAttempt } from '../access.js'
 import type { GatewayConfig } from '../config.js'
@@ -7,9 +8,9 @@ import { GatewayError } from '../errors.js'
 import type { LoginCounter, MemoryLoginCounter } from '../login-counter.js'
 
 export interface LoginLimitOptions {
-  readonly config: GatewayConfig['loginLimit']
+  readonly config: Pick<GatewayConfig, 'loginLimit'>
   /** The counts of this instance. */
-  readonly counter: MemoryLoginCounter
+  readonly loginCounter: MemoryLoginCounter
   readonly log: Logger
   readonly redisCommandTimeoutMs?: number | undefined
 }
@@ -18,49 +19,56 @@ export interface LoginLimitOptions {
 const IPV6_PREFIX_LENGTH = 64
 
 /**
- * Step 2 of the chain: limits login attempts per client address. The hook of @fastify/rate-limit would run after the other
+ * Limits login attempts per client address. The hook of @fastify/rate-limit would run after the other
  * steps and count per route, so this hook calls its check itself.
  */
-export const loginLimit = async (app: FastifyInstance, options: LoginLimitOptions): Promise<void> => {
-  const { config, counter } = options
-  app.addHook('onClose', async () => counter.close())
-  if (!config.enforced) return
+export const loginLimit = fp<LoginLimitOptions>(
+  async (app, options) => {
+    const {
+      loginCounter: counter,
+      config: { loginLimit: config }
+    } = options
+    app.addHook('onClose', async () => counter.close())
+    if (!config.enforced) return
 
-  const shared = await openSharedCounter(options)
-  if (shared !== null) app.addHook('onClose', async () => shared.close())
-  await app.register(rateLimit, { global: false, store: storeFor(shared ?? counter) })
-  const check = app.createRateLimit({
-    max: config.max,
-    timeWindow: config.windowMs,
-    keyGenerator: (request) => normalizeIP(request.clientAddress, IPV6_PREFIX_LENGTH)
-  })
-
-  app.addHook('onRequest', (request, reply, done) => {
-    if (!isLoginAttempt(request.method, request.path)) done()
-    else limit(request, reply).then(() => done(), done)
-  })
-
-  const limit = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const result = await check(request)
-    if (result.isAllowed) return
-    reply.headers({
-      'x-ratelimit-limit': String(result.max),
-      'x-ratelimit-remaining': String(result.remaining),
-      'x-ratelimit-reset': String(result.ttlInSeconds)
+    const shared = await openSharedCounter(options)
+    if (shared !== null) app.addHook('onClose', async () => shared.close())
+    await app.register(rateLimit, { global: false, store: storeFor(shared ?? counter) })
+    const check = app.createRateLimit({
+      max: config.max,
+      timeWindow: config.windowMs,
+      keyGenerator: (request) => normalizeIP(request.clientAddress, IPV6_PREFIX_LENGTH)
     })
-    if (result.isExceeded)
-      throw new GatewayError('RATE_LIMITED', { headers: { 'retry-after': String(result.ttlInSeconds) } })
-  }
-}
+
+    app.addHook('onRequest', (request, reply, done) => {
+      if (!isLoginAttempt(request.method, request.path)) done()
+      else limit(request, reply).then(() => done(), done)
+    })
+
+    const limit = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const result = await check(request)
+      if (result.isAllowed) return
+      reply.headers({
+        'x-ratelimit-limit': String(result.max),
+        'x-ratelimit-remaining': String(result.remaining),
+        'x-ratelimit-reset': String(result.ttlInSeconds)
+      })
+      if (result.isExceeded)
+        throw new GatewayError('RATE_LIMITED', { headers: { 'retry-after': String(result.ttlInSeconds) } })
+    }
+  },
+  { name: 'login-limit', fastify: '5.x', dependencies: ['canonical-path'] }
+)
 
 /** The counter that all instances share, or null without Redis. ioredis is loaded only if it is used. */
-const openSharedCounter = async ({ config, counter, log, redisCommandTimeoutMs }: LoginLimitOptions) => {
-  if (config.redisUrl === null) return null
+const openSharedCounter = async ({ config, loginCounter, log, redisCommandTimeoutMs }: LoginLimitOptions) => {
+  const { redisUrl, windowMs } = config.loginLimit
+  if (redisUrl === null) return null
   const { RedisLoginCounter } = await import('../login-counter-redis.js')
   const shared = new RedisLoginCounter({
-    url: config.redisUrl,
-    windowMs: config.windowMs,
-    local: counter,
+    url: redisUrl,
+    windowMs,
+    local: loginCounter,
     log,
     commandTimeoutMs: redisCommandTimeoutMs
   })

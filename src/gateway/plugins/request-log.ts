@@ -1,65 +1,80 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
+import fp from 'fastify-plugin'
+import type { GatewayMetrics } from '../metrics.js'
 import { routeLabel } from '../metrics.js'
-import { onceClosed } from '../request-context.js'
-import type { OpenReplies } from './slow-clients.js'
+import type { OpenReplies } from '../open-replies.js'
+import { clientAddress } from '../request-context.js'
 
-// An onboarding token stands in the path itself: who has a log must not have the token, however the path is spelt.
+// An onboarding token is part of the path. It must not be logged, however the path is spelt.
 const PHONE_BEACON = /(phone-beacon\b)(?!\/(?:onboarding-token|complete-enrollment|irk-records)$).+$/i
 
-/** A path as it may be written down. */
+/** A path without the secret that it may contain. */
 export const withoutPathSecret = (path: string): string => path.replace(PHONE_BEACON, '$1/…')
 
-/** One line per request, without its query and headers: those carry secrets. */
-export const logRequests =
-  (log: Logger): AnswerListener =>
-  (request, { status, cutShort, ms }) => {
-    const { id: requestId, method, clientAddress: ip, errorCode } = request
-    const route = routeLabel(request)
-    const line = { requestId, method, path: loggablePath(request), route, status, ms: Math.round(ms * 10) / 10, ip }
-    // Both are rare: most requests are answered with what the backend says.
-    const code = errorCode ? { code: errorCode } : null
-    const rest = cutShort ? { cutShort } : null
-    log.info(code === null && rest === null ? line : { ...line, ...code, ...rest }, 'request')
-  }
+export interface RequestLogOptions {
+  readonly openReplies: OpenReplies
+  readonly requestEnded: RequestEnded
+}
 
-const MAX_PATH_CHARACTERS = 256
+/** Logs and counts every request once: here if its response was sent, by `OpenReplies` if the connection closed before. */
+export const requestLog = fp<RequestLogOptions>(
+  async (app, { openReplies, requestEnded }) => {
+    app.addHook('onRequest', (_request, reply, done) => {
+      openReplies.add(reply)
+      done()
+    })
+    app.addHook('onResponse', (_request, reply, done) => {
+      const ms = openReplies.finish(reply)
+      if (ms !== null) requestEnded(reply, { ms, cutShort: reply.raw.errored !== null })
+      done()
+    })
+  },
+  { name: 'request-log', fastify: '5.x', dependencies: ['request-context'] }
+)
 
-/** Of a path that was refused, only what was sent is known. */
-const loggablePath = ({ path, raw }: FastifyRequest): string =>
-  shortened(path ? path : (raw.url ?? '').split('?', 1).join(''))
+/** For requests that the router rejects before any hook runs, and therefore without the properties of the context. */
+export const trackRejected = (reply: FastifyReply, { openReplies, requestEnded }: RequestLogOptions): void => {
+  reply.request.path = ''
+  reply.request.clientAddress = clientAddress(reply.request)
+  openReplies.add(reply)
+  reply.raw.once('finish', () => requestEnded(reply, { ms: openReplies.finish(reply) ?? 0, cutShort: false }))
+}
 
-const shortened = (path: string): string => withoutPathSecret(path).slice(0, MAX_PATH_CHARACTERS)
-
-/** What became of a request. */
+/** How a request ended. */
 export interface Outcome {
   readonly status: number
-  /** By whichever side: the client may have left, or the backend failed in the middle of its answer. */
+  /** By the client, which disconnected, or by the backend, which failed in the middle of its response. */
   readonly cutShort: boolean
   readonly ms: number
 }
 
-export type AnswerListener = (request: FastifyRequest, outcome: Outcome) => void
+export type RequestEnded = (reply: FastifyReply, outcome: Omit<Outcome, 'status'>) => void
 
-// What other servers write down for a client that did not wait for its answer.
-const CLIENT_LEFT = 499
+// The status that other servers log for a client that disconnected before the response.
+const CLIENT_CLOSED_REQUEST = 499
 
-/**
- * Tells all listeners what became of a request, once, and keeps its reply among the open ones until then. To be called for
- * each request before anything can refuse it. Not by `onResponse`: that never comes for an answer that is cut short.
- */
-export const answerWatch =
-  (listeners: readonly AnswerListener[], open: OpenReplies) =>
-  (request: FastifyRequest, reply: FastifyReply): void => {
-    const { raw: response } = reply
-    const start = performance.now()
-    open.add(reply)
-    onceClosed(response, () => {
-      open.delete(reply)
-      // A response that was destroyed with bytes still unsent counts as finished for Node.
-      const cutShort = !response.writableFinished || response.errored !== null
-      const status = cutShort && !response.headersSent ? CLIENT_LEFT : response.statusCode
-      const outcome: Outcome = { status, cutShort, ms: performance.now() - start }
-      for (const listener of listeners) listener(request, outcome)
-    })
+export const recordRequests =
+  (metrics: GatewayMetrics): RequestEnded =>
+  (reply, { cutShort, ms }) => {
+    const { request, raw } = reply
+    const status = cutShort && !raw.headersSent ? CLIENT_CLOSED_REQUEST : raw.statusCode
+    metrics.requestEnded(routeLabel(request), request.method, { status, cutShort, ms })
+    logRequest(request, { status, cutShort, ms })
   }
+
+/** One line per request. Without query and headers, which contain secrets. */
+const logRequest = (request: FastifyRequest, { status, cutShort, ms }: Outcome): void => {
+  const { method, clientAddress: ip, errorCode } = request
+  const path = loggablePath(request)
+  const line = { method, path, route: routeLabel(request), status, ms: Math.round(ms * 10) / 10, ip }
+  if (errorCode === null && !cutShort) request.log.info(line, 'request')
+  else request.log.info({ ...line, ...(errorCode && { code: errorCode }), ...(cutShort && { cutShort }) }, 'request')
+}
+
+const MAX_PATH_CHARACTERS = 256
+
+/** The raw path for a request that was rejected before it had a canonical one. */
+const loggablePath = ({ path, raw }: FastifyRequest): string => {
+  const known = path === '' ? (raw.url ?? '').split('?', 1).join('') : path
+  return withoutPathSecret(known).slice(0, MAX_PATH_CHARACTERS)
+}

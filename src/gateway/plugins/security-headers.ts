@@ -1,23 +1,29 @@
 import { createHash } from 'node:crypto'
 import helmet from '@fastify/helmet'
-import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import { SCRIPT, STYLE } from '../api-docs/page-assets.js'
 import type { GatewayConfig } from '../config.js'
 import { OIDC_PAGE_STYLE } from '../oidc/navigation.js'
+import type { HeaderTable } from '../proxy/response-headers.js'
 
-/**
- * First: whatever happens to the request later, its answer carries these. They are added when an answer leaves; to those of
- * the backend the forwarder adds them itself, because it writes these past the framework.
- */
-export const securityHeaders = (app: FastifyInstance, table: HeaderTable): void => {
-  app.addHook('onSend', (request, reply, payload, done) => {
-    reply.headers(table)
-    reply.header('x-request-id', request.id)
-    done(null, payload)
-  })
+export interface SecurityHeadersOptions {
+  readonly headerTable: HeaderTable
 }
 
-export type HeaderTable = Readonly<Record<string, string>>
+/**
+ * Adds the security headers to every response. The forwarder adds them to responses of the backend itself, because it
+ * writes those without Fastify.
+ */
+export const securityHeaders = fp<SecurityHeadersOptions>(
+  async (app, { headerTable }) => {
+    app.addHook('onSend', (request, reply, payload, done) => {
+      reply.headers(headerTable)
+      reply.header('x-request-id', request.id)
+      done(null, payload)
+    })
+  },
+  { name: 'security-headers', fastify: '5.x', dependencies: ['error-handling'] }
+)
 
 /**
  * The security headers of every answer, worked out once: they are the same for all of them. Helmet is asked only for the
@@ -31,19 +37,6 @@ export const securityHeaderTable = (config: GatewayConfig['headers']): HeaderTab
   'referrer-policy': 'strict-origin-when-cross-origin',
   'permissions-policy': 'geolocation=(self), microphone=(), camera=(), payment=()'
 })
-
-/** A backend's own copies of these never reach the browser, nor do headers that say what it is made of. */
-export const GATEWAY_OWNED_HEADERS: readonly string[] = [
-  'content-security-policy',
-  'content-security-policy-report-only',
-  'strict-transport-security',
-  'x-content-type-options',
-  'x-frame-options',
-  'referrer-policy',
-  'permissions-policy',
-  'x-powered-by',
-  'server'
-]
 
 const contentSecurityPolicy = (config: GatewayConfig['headers']): string => {
   const scripts = ["'self'", ...inlineSources(config, [SCRIPT]), ...config.scriptHosts]

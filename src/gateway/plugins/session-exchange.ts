@@ -1,13 +1,24 @@
 import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import type { SessionExchange } from '../oidc/exchange.js'
 import { sessionCookie } from '../session/credentials.js'
 
-/** Fifth, where an identity provider is configured: this very request already goes on with the new token. */
-export const sessionExchange = (app: FastifyInstance, provider: SessionExchange | null): void => {
-  if (provider === null) return
-
-  app.addHook('onRequest', async (request, reply) => {
-    if (sessionCookie(request).kind !== 'absent') return
-    request.exchangedToken = await provider.exchange(request, reply)
-  })
+export interface SessionExchangeOptions {
+  /** Null if no identity provider is configured. */
+  readonly provider: SessionExchange | null
+  readonly oidc: { addSessionHook(app: FastifyInstance): void } | null
 }
+
+/** After authentication: the request that triggers the exchange continues with the new token. */
+export const sessionExchange = fp<SessionExchangeOptions>(
+  async (app, { provider, oidc }) => {
+    if (provider !== null) {
+      app.addHook('onRequest', async (request, reply) => {
+        if (sessionCookie(request).kind !== 'absent') return
+        request.exchangedToken = await provider.exchange(request, reply)
+      })
+    }
+    oidc?.addSessionHook(app)
+  },
+  { name: 'session-exchange', fastify: '5.x', dependencies: ['api-auth'] }
+)

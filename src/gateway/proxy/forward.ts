@@ -5,12 +5,17 @@ import type { Logger } from 'pino'
 import { type Dispatcher, errors } from 'undici'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
-import type { HeaderTable } from '../plugins/security-headers.js'
 import { onceClosed } from '../request-context.js'
 import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend.js'
 import type { CapacityRequest } from './capacity.js'
 import { backendRequestHeaders, type OutgoingBody } from './request-headers.js'
-import { browserResponseHeaders, headerValue, rawHeadersOf, withoutNames } from './response-headers.js'
+import {
+  browserResponseHeaders,
+  type HeaderTable,
+  headerValue,
+  rawHeadersOf,
+  withoutNames
+} from './response-headers.js'
 
 /** RFC 9110 defines no status above it. */
 export const MAX_STATUS = 599

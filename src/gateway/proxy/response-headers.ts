@@ -1,10 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { GATEWAY_OWNED_HEADERS } from '../plugins/security-headers.js'
 import { connectionHeaderNames, HOP_BY_HOP } from './request-headers.js'
 
 const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
-  ...GATEWAY_OWNED_HEADERS,
+  // The gateway sends its own security headers.
+  'content-security-policy',
+  'content-security-policy-report-only',
+  'strict-transport-security',
+  'x-content-type-options',
+  'x-frame-options',
+  'referrer-policy',
+  'permissions-policy',
   // The gateway owns the session: the backend must not set or clear cookies.
   'set-cookie',
   'clear-site-data',
@@ -13,6 +19,8 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'x-auth-permissions-at',
   'x-logout-at',
   // Details of the backend's software and of the proxies in front of it.
+  'x-powered-by',
+  'server',
   'x-aspnet-version',
   'x-aspnetmvc-version',
   'via',
@@ -22,6 +30,9 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'alt-svc',
   'public-key-pins'
 ])
+
+/** The headers that the gateway adds to every response. */
+export type HeaderTable = Readonly<Record<string, string>>
 
 /** Alternating names and values, as received: nothing merged, no byte changed. */
 export type RawHeaders = readonly string[]

@@ -13,18 +13,21 @@ const FORM = 'application/x-www-form-urlencoded'
 
 const STUB_USER = { userId: 'dev', email: 'dev@localhost', displayName: 'Developer', role: 'admin' }
 
-export interface DevelopmentParts {
+export interface DevelopmentRoutesOptions {
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
-  /** Signs the tokens of the stand-in login; null in production. */
-  readonly key: KeyObject | null
+  /** Signs the tokens of the development login; null in production. */
+  readonly developmentKey: KeyObject | null
 }
 
 /**
- * Stand-ins for work without a backend and without hardware, at their own paths and under `/api`. They exist outside
- * production only: there, nothing of this is in the route table.
+ * Stub routes for development without a backend and without hardware, at their own paths and under `/api`. They are not
+ * registered in production.
  */
-export const developmentRoutes = (app: FastifyInstance, { cookies, tokens, key }: DevelopmentParts): void => {
+export const developmentRoutes = (
+  app: FastifyInstance,
+  { cookies, tokens, developmentKey: key }: DevelopmentRoutesOptions
+): void => {
   if (key === null) {
     rejectDevelopmentLogin(app)
     return
@@ -39,7 +42,7 @@ export const developmentRoutes = (app: FastifyInstance, { cookies, tokens, key }
     return reply.header('cache-control', 'no-store').send(answer)
   }
 
-  // Asked here, because the chain looks for tokens under `/api/` only.
+  // The chain verifies tokens under `/api/` only.
   const signedIn = (request: FastifyRequest): AppClaims | null => {
     const cookie = sessionCookie(request)
     if (cookie.kind !== 'token') return null
@@ -52,7 +55,7 @@ export const developmentRoutes = (app: FastifyInstance, { cookies, tokens, key }
 
   app.register(async (scope) => {
     acceptJsonOnly(scope)
-    // A page without a script sends credentials too.
+    // The login form of a page without scripts.
     scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) =>
       done(null, Object.fromEntries(new URLSearchParams(String(body))))
     )
@@ -69,7 +72,7 @@ export const developmentRoutes = (app: FastifyInstance, { cookies, tokens, key }
   })
 }
 
-/** Any credentials will do; the address among them is kept, so that several developers can be told apart. */
+/** All credentials are accepted. The e-mail address is used, so that several developers can be told apart. */
 const emailIn = (body: unknown): { email: string } | undefined => {
   const email = (body as { email?: unknown } | null | undefined)?.email
   return typeof email === 'string' && email !== '' ? { email } : undefined
@@ -85,7 +88,7 @@ const userOf = (auth: AppClaims | null) =>
         role: auth.role ?? null
       }
 
-/** Its path and all below are never asked for a token, so in production they must not lead to the backend either. */
+/** The auth step does not check these paths, so in production they must not reach the backend either. */
 const rejectDevelopmentLogin = (app: FastifyInstance): void => {
   for (const url of ['/dev-login', '/api/dev-login', '/api/dev-login/*']) {
     rejectedRoute(app, app.supportedMethods, url, () => new GatewayError('NOT_FOUND'))

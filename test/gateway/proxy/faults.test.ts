@@ -129,7 +129,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
         t.equal(backend.requests.length, before + 1, 'it is asked once')
         t.match(
           logs.filter(({ level }) => Number(level) > 30),
-          [{ level: 50, msg: 'refused', err: { message: /./ } }],
+          [{ level: 50, msg: 'request failed', err: { message: /./ } }],
           'the cause is in the log, once'
         )
         backend.answer = says(OK)

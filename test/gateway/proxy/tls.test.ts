@@ -73,7 +73,7 @@ onBothWays(t, 'a backend behind TLS', async (t, way) => {
     t.same(await codesOf(url, way), REFUSED)
     t.same(backend.requests, [], 'it is told nothing')
     t.match(
-      logs.filter(({ msg }) => msg === 'refused'),
+      logs.filter(({ msg }) => msg === 'request failed'),
       [{ err: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } }, {}, {}],
       'the log says why'
     )

@@ -1,0 +1,53 @@
+import fp from 'fastify-plugin'
+import packageFile from '../../../package.json' with { type: 'json' }
+import { AddressSet } from '../../shared/address.js'
+import { openApiDocument } from '../api-docs/openapi.js'
+import { apiDocs } from '../api-docs/routes.js'
+import type { GatewayConfig } from '../config.js'
+import { backendReachable, healthRoutes } from '../health.js'
+import type { DatabaseHealth } from '../health-database.js'
+import { backendMetrics, type GatewayMetrics } from '../metrics.js'
+import type { Oidc } from '../oidc/oidc.js'
+import { createForwarder } from '../proxy/forward.js'
+import type { HeaderTable } from '../proxy/response-headers.js'
+import { catchAll } from './catch-all.js'
+import type { RouteTable } from './declare.js'
+import { type DevelopmentRoutesOptions, developmentRoutes } from './development.js'
+import { metricsRoute } from './metrics.js'
+import { mountRoutes } from './mount.js'
+import { type SessionRouteOptions, sessionRoutes } from './session.js'
+
+export interface RoutesOptions
+  extends Omit<SessionRouteOptions, 'provider' | 'metrics' | 'config'>,
+    DevelopmentRoutesOptions {
+  readonly config: GatewayConfig
+  readonly tables: readonly RouteTable[]
+  readonly metrics: GatewayMetrics
+  readonly headerTable: HeaderTable
+  readonly database: DatabaseHealth | null
+  readonly oidc: Oidc | null
+}
+
+/** Everything that responds to a request which passed the chain. */
+export const routes = fp<RoutesOptions>(
+  async (app, options) => {
+    const { config, tables, metrics, headerTable, backend, database, oidc, log } = options
+    const proxyMetrics = backendMetrics(metrics)
+    const forward = createForwarder({ backend, publicHost: config.publicHost, headerTable, metrics: proxyMetrics, log })
+    mountRoutes(app, tables, {
+      forward,
+      local: new Map([
+        ...sessionRoutes({ ...options, metrics: proxyMetrics, provider: oidc }),
+        ...healthRoutes({ database, backend: backendReachable(backend) })
+      ]),
+      uploadBytes: config.limits.uploadBytes
+    })
+    apiDocs(app, config.apiDocs ? openApiDocument(tables, packageFile) : null)
+    developmentRoutes(app, options)
+    oidc?.addRoutes(app)
+    metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
+    catchAll(app, config, backend, forward)
+    if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)
+  },
+  { name: 'routes', fastify: '5.x', dependencies: ['session-exchange'] }
+)
