@@ -55,78 +55,78 @@ export class RelayMetrics implements CoreMetrics {
   readonly #registry = new Registry()
   readonly #messagesSent = new Counters(
     'centrifugo_node_messages_sent_count',
-    'Messages that this node handed to its engine.',
+    'Messages sent to the engine by this node.',
     ['type', 'channel_namespace']
   )
   readonly #messagesReceived = new Counters(
     'centrifugo_node_messages_received_count',
-    'Messages that came from the engine.',
+    'Messages received from the engine.',
     ['type', 'channel_namespace']
   )
-  readonly #actions = new Counters('centrifugo_node_action_count', 'What the node did.', [
+  readonly #actions = new Counters('centrifugo_node_action_count', 'Actions of this node.', [
     'action',
     'channel_namespace'
   ])
   readonly #broadcastDurations = new Histograms(
     'centrifugo_node_broadcast_duration_seconds',
-    'Time to hand one message to all subscribers.',
+    'Time to write one message to all subscribers of this node.',
     ['type', 'channel_namespace'],
     BROADCAST_BOUNDS
   )
   readonly #lags = new Histograms(
     'centrifugo_node_pub_sub_lag_seconds',
-    'Time from publishing to delivering.',
+    'Time from publish to delivery.',
     ['channel_namespace'],
     LAG_BOUNDS
   )
   readonly #connectionLimit = new Counter(
     'centrifugo_node_client_connection_limit',
-    'Clients that were refused because there were too many.'
+    'Connections rejected by the connection limit.'
   )
-  readonly #connectionsAccepted = new Counters('centrifugo_client_connections_accepted', 'Clients that connected.', [
-    'transport',
-    'accept_protocol',
-    'client_name',
-    'client_version'
-  ])
+  readonly #connectionsAccepted = new Counters(
+    'centrifugo_client_connections_accepted',
+    'Accepted client connections.',
+    ['transport', 'accept_protocol', 'client_name', 'client_version']
+  )
   readonly #connectionsInflight = new Counters(
     'centrifugo_client_connections_inflight',
-    'Clients that are connected.',
+    'Current client connections.',
     ['transport', 'accept_protocol', 'client_name', 'client_version'],
     'gauge'
   )
-  readonly #subscriptionsAccepted = new Counters('centrifugo_client_subscriptions_accepted', 'Subscriptions begun.', [
-    'client_name',
-    'channel_namespace'
-  ])
+  readonly #subscriptionsAccepted = new Counters(
+    'centrifugo_client_subscriptions_accepted',
+    'Accepted subscriptions.',
+    ['client_name', 'channel_namespace']
+  )
   readonly #subscriptionsInflight = new Counters(
     'centrifugo_client_subscriptions_inflight',
-    'Subscriptions there are.',
+    'Current subscriptions.',
     ['client_name', 'channel_namespace'],
     'gauge'
   )
   readonly #commandDurations = new Histograms(
     'centrifugo_client_command_duration_seconds_histogram',
-    'Time to answer a command.',
+    'Time to execute a client command.',
     ['method', 'channel_namespace'],
     BOUNDS
   )
-  readonly #replyErrors = new Counters('centrifugo_client_num_reply_errors', 'Commands that were refused.', [
+  readonly #replyErrors = new Counters('centrifugo_client_num_reply_errors', 'Client commands with an error reply.', [
     'method',
     'code',
     'channel_namespace'
   ])
   readonly #serverUnsubscribes = new Counters(
     'centrifugo_client_num_server_unsubscribes',
-    'Subscriptions that the relay ended.',
+    'Subscriptions ended by the relay.',
     ['code', 'channel_namespace']
   )
   readonly #serverDisconnects = new Counters(
     'centrifugo_client_num_server_disconnects',
-    'Connections that the relay ended.',
+    'Connections closed by the relay.',
     ['code']
   )
-  readonly #recoveries = new Counters('centrifugo_client_recover', 'Clients that asked for what they missed.', [
+  readonly #recoveries = new Counters('centrifugo_client_recover', 'Recoveries requested by clients, by result.', [
     'recovered',
     'channel_namespace',
     'has_recovered_publications'
@@ -147,53 +147,52 @@ export class RelayMetrics implements CoreMetrics {
     'frame_type',
     'channel_namespace'
   ])
-  readonly #closes = new Counters('centrifugo_transport_outgoing_close_count', 'Close frames to clients.', [
+  readonly #closes = new Counters('centrifugo_transport_outgoing_close_count', 'Close frames sent to clients.', [
     'transport',
     'code'
   ])
   readonly #apiDurations = new Histograms(
     'centrifugo_api_command_duration_seconds_histogram',
-    'Time to answer a call of the publish API.',
+    'Time to execute a command of the publish API.',
     ['protocol', 'method'],
     BOUNDS
   )
   readonly #apiErrors = new Counters(
     'centrifugo_api_command_errors_total',
-    'Calls of the publish API that were refused.',
+    'Commands of the publish API that failed.',
     ['protocol', 'method', 'error']
   )
   readonly #suppressed = new Counters(
     'centrifugo_broker_publish_suppressed_count',
-    'Publications that were not made because an equal or newer one was there.',
+    'Publications suppressed by an idempotency key or a version.',
     ['reason', 'channel_namespace']
   )
   readonly #conflated = new Counters(
     'relay_conflated_publications_total',
-    'Publications that a reader who was behind got merged into a newer one.',
+    'Publications merged into newer ones for slow clients.',
     ['channel_namespace']
   )
-  readonly #slow = new Counter('relay_slow_disconnects_total', 'Clients that were too far behind.')
-  readonly #refused = new Counters('relay_connections_refused_total', 'Clients that were refused before they began.', [
-    'reason'
-  ])
-  readonly #rejections = new Counters('relay_rejections_total', 'Origins, tokens and API keys that were rejected.', [
+  readonly #slow = new Counter('relay_slow_disconnects_total', 'Slow clients disconnected with 3008.')
+  readonly #refused = new Counters(
+    'relay_connections_refused_total',
+    'Connections rejected before the upgrade, by reason.',
+    ['reason']
+  )
+  readonly #rejections = new Counters('relay_rejections_total', 'Rejected origins, tokens and API keys.', [
     'kind',
     'reason'
   ])
   readonly #unexpectedErrors = new Counters(
     'relay_unexpected_errors_total',
-    'Errors that ended a request, a connection or a command and should not happen; the log has their cause.',
+    'Unexpected errors that ended a request, connection or command; the log has the cause.',
     ['source']
   )
   #published = 0
-  readonly #engineOutages = new Counter('relay_engine_outages_total', 'Times that the engine went away.')
-  readonly #engineRefusals = new Counter(
-    'relay_engine_refusals_total',
-    'Commands that the engine answered with an error.'
-  )
+  readonly #engineOutages = new Counter('relay_engine_outages_total', 'Outages of the engine.')
+  readonly #engineRefusals = new Counter('relay_engine_refusals_total', 'Commands rejected by the engine.')
   readonly #engineStrangers = new Counter(
     'relay_engine_strange_messages_total',
-    'Messages from the engine that no relay sent.'
+    'Malformed messages received from the engine.'
   )
   readonly #families = [
     this.#messagesSent,
@@ -381,12 +380,12 @@ export class RelayMetrics implements CoreMetrics {
 
   #readAtScrape({ version, stats, nodes, isEngineReady }: MetricSources): void {
     const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
-      ['centrifugo_node_num_clients', 'Clients that are connected.', () => stats().clients],
-      ['centrifugo_node_num_users', 'Users that are connected.', () => stats().users],
-      ['centrifugo_node_num_subscriptions', 'Subscriptions there are.', () => stats().subscriptions],
+      ['centrifugo_node_num_clients', 'Connected clients.', () => stats().clients],
+      ['centrifugo_node_num_users', 'Connected users.', () => stats().users],
+      ['centrifugo_node_num_subscriptions', 'Current subscriptions.', () => stats().subscriptions],
       ['centrifugo_node_num_channels', 'Channels with subscribers.', () => stats().channels],
-      ['centrifugo_node_num_nodes', 'Relays that act as one.', nodes],
-      ['relay_engine_ready', 'Whether the engine can be used.', () => Number(isEngineReady())]
+      ['centrifugo_node_num_nodes', 'Nodes of the cluster.', nodes],
+      ['relay_engine_ready', '1 while the engine is available.', () => Number(isEngineReady())]
     ]
     const registers = [this.#registry]
     for (const [name, help, read] of gauges) {
@@ -401,7 +400,7 @@ export class RelayMetrics implements CoreMetrics {
     }
     new Gauge({
       name: 'centrifugo_node_build',
-      help: 'Which version this is.',
+      help: 'Version of this node.',
       labelNames: ['version'],
       registers
     }).set({ version }, 1)
