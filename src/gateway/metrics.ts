@@ -8,7 +8,7 @@ import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
 import type { Outcome } from './plugins/request-log.js'
 import type { BackendMetrics } from './proxy/backend.js'
 
-/** What others keep count of already; asked when somebody reads the numbers. */
+/** Values that other parts maintain, read when the metrics are scraped. */
 export interface MetricSources {
   readonly loginKeys: () => number
   readonly inFlight: () => number
@@ -16,13 +16,13 @@ export interface MetricSources {
   readonly auditDropped: () => number
 }
 
-// The longest is the default of what a backend may take.
+// The last bound is the default of BACKEND_TIMEOUT_MS.
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** The route of what has none: an unknown page, or a path that the router could not read. */
+/** Label for requests without a route: unknown paths, and paths that the router rejects. */
 const NO_ROUTE = 'none'
 
-// Labels come from closed sets: who can make up a new one with each request fills the memory.
+// Labels come from closed sets, so that clients cannot create new series.
 const METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...MUTATING_METHODS])
 const OTHER_METHOD = 'OTHER'
 const OUTCOMES = ['cut', 'other', '2xx', '3xx', '4xx', '5xx'] as const
@@ -43,31 +43,31 @@ const BACKEND_ERROR_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_SOCKET'
 ])
 
-/** All that is counted for one route and method. */
+/** The series of one route and method. */
 interface RequestSeries {
   readonly duration: HistogramSeries
-  /** By place in `OUTCOMES`. */
+  /** By index in `OUTCOMES`. */
   readonly counts: CounterSeries[]
 }
 
-/** The numbers of one gateway, in a registry of their own. */
+/** The metrics of one gateway, in their own registry. */
 export class GatewayMetrics {
   readonly #registry = new Registry()
-  readonly #requests = new CounterFamily('gateway_http_requests_total', 'Requests, by what became of them.')
+  readonly #requests = new CounterFamily('gateway_http_requests_total', 'Requests by route, method and status class.')
   readonly #durations = new HistogramFamily(
     'gateway_http_request_duration_seconds',
-    'Time until the answer was out, or cut short.',
+    'Time until the response was complete or cut off.',
     DURATION_BOUNDS
   )
   readonly #backendDurations = new HistogramFamily(
     'gateway_backend_duration_seconds',
-    "Time until the backend's answer began.",
+    "Time until the first byte of the backend's response.",
     DURATION_BOUNDS
   )
   readonly #backendErrors: Counter<'code'>
   readonly #refusals: Counter<'code'>
   readonly #exchanges: Counter<'result'>
-  // Two maps rather than one with a joined key: they need no new text for each request.
+  // Nested maps need no new key string for each request.
   readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
   readonly #backendByRoute = new Map<string, HistogramSeries>()
 
@@ -75,21 +75,21 @@ export class GatewayMetrics {
     const registers = [this.#registry]
     this.#backendErrors = new Counter({
       name: 'gateway_backend_errors_total',
-      help: 'Requests that the backend did not answer, or not to the end.',
+      help: 'Requests without a complete response of the backend.',
       labelNames: ['code'],
       registers
     })
     this.#refusals = new Counter({
       name: 'gateway_refusals_total',
-      help: 'Requests that the gateway refused itself.',
+      help: 'Requests that the gateway rejected, by error code.',
       labelNames: ['code'],
       registers
     })
-    // From the start: a series that appears with its first refusals hides them from who watches for a rise.
+    // All series exist from the start: `increase` misses the first value of a new series.
     for (const code of GATEWAY_ERROR_CODES) this.#refusals.inc({ code }, 0)
     this.#exchanges = new Counter({
       name: 'gateway_exchange_total',
-      help: 'Identity-provider sessions that were to become app sessions, by what became of them.',
+      help: 'Exchanges of identity-provider sessions for app sessions, by result.',
       labelNames: ['result'],
       registers
     })
@@ -102,7 +102,7 @@ export class GatewayMetrics {
   requestEnded(route: string, method: string, { status, cutShort, ms }: Outcome): void {
     const { duration, counts } = this.#series(route, METHODS.has(method) ? method : OTHER_METHOD)
     duration.observe(ms / 1000)
-    const count = counts[cutShort ? CUT : placeOf(status)] as CounterSeries
+    const count = counts[cutShort ? CUT : outcomeIndex(status)] as CounterSeries
     count.value += 1
   }
 
@@ -156,8 +156,8 @@ export class GatewayMetrics {
 
   #readAtScrape(sources: MetricSources): void {
     const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
-      ['gateway_login_limit_keys', 'Addresses that the login limit counts at the moment.', sources.loginKeys],
-      ['gateway_in_flight', 'Requests on their way to the backend.', sources.inFlight],
+      ['gateway_login_limit_keys', 'Addresses that the login limit counts at present.', sources.loginKeys],
+      ['gateway_in_flight', 'Requests that wait for the backend.', sources.inFlight],
       [
         'gateway_audit_fallback',
         '1 while the audit file cannot be written and records go to stderr.',
@@ -177,7 +177,7 @@ export class GatewayMetrics {
     }
     new Counter({
       name: 'gateway_audit_dropped_total',
-      help: 'Audit records that are in neither file nor stderr.',
+      help: 'Audit records that were lost.',
       registers,
       collect() {
         this.reset()
@@ -187,12 +187,12 @@ export class GatewayMetrics {
   }
 }
 
-const placeOf = (status: number): number => {
+const outcomeIndex = (status: number): number => {
   const hundreds = Math.trunc(status / 100)
   return hundreds >= 2 && hundreds < OUTCOMES.length ? hundreds : OTHER_STATUS
 }
 
-/** The template of a request's route, as the numbers have it: a catch-all is one, whatever was asked for. */
+/** The template of the request's route. All paths of the catch-all have the same label. */
 export const routeLabel = (request: FastifyRequest): string => request.routeOptions.url ?? NO_ROUTE
 
 /** For the forwarder. */

@@ -143,7 +143,7 @@ export class PrimaryMetrics {
     collectProcessMetrics(this.#registry)
     this.#replacements = new Counter({
       name: 'relay_worker_replacements_total',
-      help: 'Workers that have ended while the relay went on.',
+      help: 'Workers that exited and were replaced.',
       registers: [this.#registry]
     })
   }
