@@ -38,6 +38,8 @@ export interface RelayAppDependencies {
   readonly admission?: ConnectionCounter
   /** Given a reader of this process's metrics, returns a reader for the metrics of all processes that share the port. */
   readonly metricsOfAll?: (own: () => Promise<string>) => () => Promise<string>
+  /** Resolves when all connections are closed. Needed if the server does not accept its connections itself. */
+  readonly connectionsClosed?: () => Promise<void>
   readonly nowMs?: () => number
   readonly monotonicMs?: () => number
   /** The folder of the built operators' page. */
@@ -180,11 +182,11 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
     close: async () => {
       admission.close()
       admin.close()
-      const closed = once(server, 'close')
+      const serverClosed = once(server, 'close')
       server.close()
       drain()
       await closeClients(relay, config.shutdownMs)
-      await closed
+      await (dependencies.connectionsClosed?.() ?? serverClosed)
       clearInterval(ticking)
       clearInterval(sweeping)
       await cluster.close()

@@ -12,7 +12,7 @@ import { type RelayConfig, relayConfig } from './config/config.js'
 import { logReload, reloadConfigFile } from './config/reload.js'
 import { relaySettings } from './config/settings.js'
 import { listen } from './transport/server.js'
-import { PRIMARY_TIMES, type PrimaryTimes, runPrimary } from './workers/primary.js'
+import { PRIMARY_TIMINGS, type PrimaryTimings, runPrimary } from './workers/primary.js'
 import { PrimaryConnection } from './workers/worker.js'
 
 const VERSION = 'gatehouse-relay 0.1.0'
@@ -22,11 +22,11 @@ const CLOSE_HANDSHAKE_MS = 6000
 const WORKER_EXIT_MS = 3000
 
 /** Starts the process in its role: a single relay, the primary of several workers, or one of the workers. */
-export const start = async (environment: Environment, times = PRIMARY_TIMES): Promise<void> => {
+export const start = async (environment: Environment, timings = PRIMARY_TIMINGS): Promise<void> => {
   const unknown = unknownSettings(relaySettings, environment)
   try {
     if (cluster.isWorker) await startWorker(environment)
-    else await startFirst(environment, unknown, times)
+    else await startFirst(environment, unknown, timings)
   } catch (error) {
     // A missing setting may be present under a misspelled name.
     if (error instanceof SettingsFault) exitWithErrors([...error.faults, ...unknown.map(unknownSettingLine)])
@@ -38,13 +38,13 @@ export const start = async (environment: Environment, times = PRIMARY_TIMES): Pr
 const startFirst = async (
   environment: Environment,
   unknown: readonly UnknownSetting[],
-  times: PrimaryTimes
+  timings: PrimaryTimings
 ): Promise<void> => {
   const file = new ConfigFileReader()
   const config = relayConfig(environment, file.read)
   const log = createLogger({ name: 'relay', level: config.logLevel })
   for (const setting of unknown) log.warn(setting, 'unknown setting')
-  if (config.workers > 1) await startPrimary(environment, config, file.text, log, times)
+  if (config.workers > 1) await startPrimary(environment, config, file.text, log, timings)
   else await startSingle(environment, config, log)
 }
 
@@ -73,13 +73,13 @@ const startPrimary = async (
   config: RelayConfig,
   file: string | null,
   log: Logger,
-  times: PrimaryTimes
+  timings: PrimaryTimings
 ): Promise<void> => {
   const { host, port } = await runPrimary({
     config,
     file,
     log,
-    times,
+    timings,
     graceMs: (current) => closeTimeoutMs(current) + WORKER_EXIT_MS,
     nowMs: Date.now,
     monotonicMs,
@@ -105,6 +105,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
       // With Redis every worker is a node of its own.
       ...(config.engine === 'memory' ? { engine: primary.engine() } : {}),
       admission: primary.admission,
+      connectionsClosed: () => primary.connections.closed(),
       metricsOfAll: (own) => primary.shareMetrics(own)
     })
     // Closes the clients with 3001, so that they reconnect at once.
@@ -118,12 +119,16 @@ const startWorker = async (environment: Environment): Promise<void> => {
     }
     // The primary may have sent a new file while the relay was built.
     primary.onConfigFile()
-    const { address, port } = await listen(server, config.listen)
-    const stop = closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () =>
+    const drainAndClose = (): Promise<void> => {
+      primary.connections.drain()
+      return close()
+    }
+    primary.connections.serve(server)
+    const stop = closeOnSignal({ close: drainAndClose, closeConnections, abandon: closeConnections }, log, () =>
       closeTimeoutMs(config)
     )
     primary.onStop(stop)
-    primary.reportListening(address, port)
+    primary.reportReady()
   } catch (error) {
     primary.reportFailure(error)
   }

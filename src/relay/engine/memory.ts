@@ -30,18 +30,18 @@ import type {
 import type { UserConnection, UserConnections } from '../core/user-connections.js'
 import type { Engine } from './engine.js'
 
-/** A place that nothing was ever published behind: who asks for made-up channels must not fill the memory with them. */
-const UNUSED_MS = 10 * 60 * 1000
+/** TTL of a position without publications, so that requests for invented channels do not fill the memory. */
+const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 
-/** The latest publications of one channel. Its place outlives them. `nowMs` is the monotonic clock throughout. */
-export class MemoryStream {
+/** The history of one channel. The position outlives the publications. All times are on the monotonic clock. */
+class ChannelStream {
   #position: Position
   #publications: Publication[] = []
-  /** When the publications run out: after a time without a new one. */
+  /** When the publications expire; each new one extends it. */
   #expiresAt = 0
-  /** When the place itself runs out. */
-  #forgottenAt = Number.POSITIVE_INFINITY
-  #keptMs = 0
+  /** When the position itself expires. */
+  #positionExpiresAt = Number.POSITIVE_INFINITY
+  #positionTtlMs = 0
   #version = 0
   #versionEpoch = ''
 
@@ -63,7 +63,7 @@ export class MemoryStream {
     this.#publications.push(publication)
     while (this.#publications.length > historySize) this.#publications.shift()
     this.#expiresAt = nowMs + historyTtlMs
-    this.keepFor(Math.max(historyMetaTtlMs, historyTtlMs), nowMs)
+    this.setPositionTtl(Math.max(historyMetaTtlMs, historyTtlMs), nowMs)
   }
 
   read({ since, limit, reverse }: HistoryRange, nowMs: number): readonly Publication[] {
@@ -71,11 +71,11 @@ export class MemoryStream {
     if (limit === 0) return []
     const all = this.#publications
     const first = all[0]?.offset ?? 0
-    let found: readonly Publication[]
-    if (since === null) found = reverse ? all.toReversed() : all
-    else if (reverse) found = all.slice(0, Math.max(0, since.offset - first)).toReversed()
-    else found = all.slice(Math.max(0, since.offset + 1 - first))
-    return limit < 0 ? [...found] : found.slice(0, limit)
+    let selected: readonly Publication[]
+    if (since === null) selected = reverse ? all.toReversed() : all
+    else if (reverse) selected = all.slice(0, Math.max(0, since.offset - first)).toReversed()
+    else selected = all.slice(Math.max(0, since.offset + 1 - first))
+    return limit < 0 ? [...selected] : selected.slice(0, limit)
   }
 
   clear(): void {
@@ -92,19 +92,21 @@ export class MemoryStream {
     this.#versionEpoch = versionEpoch
   }
 
-  keepFor(ms: number, nowMs: number): void {
-    const kept = ms > 0 ? ms : Number.POSITIVE_INFINITY
-    this.#keptMs = kept
-    this.#forgottenAt = nowMs + (this.#position.offset === 0 ? Math.min(kept, UNUSED_MS) : kept)
+  /** 0 for no expiry. */
+  setPositionTtl(ms: number, nowMs: number): void {
+    this.#positionTtlMs = ms > 0 ? ms : Number.POSITIVE_INFINITY
+    const isUnused = this.#position.offset === 0
+    this.#positionExpiresAt =
+      nowMs + (isUnused ? Math.min(this.#positionTtlMs, UNUSED_POSITION_TTL_MS) : this.#positionTtlMs)
   }
 
-  /** Nobody listens any more: from now on it is unused. */
-  left(nowMs: number): void {
-    this.keepFor(this.#keptMs, nowMs)
+  /** The position's TTL starts when the last subscriber has left. */
+  unsubscribed(nowMs: number): void {
+    this.setPositionTtl(this.#positionTtlMs, nowMs)
   }
 
-  isForgotten(nowMs: number): boolean {
-    return nowMs >= this.#forgottenAt
+  isExpired(nowMs: number): boolean {
+    return nowMs >= this.#positionExpiresAt
   }
 
   expire(nowMs: number): void {
@@ -113,7 +115,7 @@ export class MemoryStream {
 }
 
 const IDEMPOTENCY_TTL_MS = 5 * 60 * 1000
-/** A publisher that makes up keys faster than they run out pushes out the oldest. */
+/** The oldest results are dropped if a publisher uses keys faster than they expire. */
 const MAX_RESULTS = 100_000
 
 interface IdempotencyEntry {
@@ -121,24 +123,22 @@ interface IdempotencyEntry {
   readonly expiresAt: number
 }
 
-/**
- * Where publications with an idempotency key went, for as long as the same key must not publish again. `nowMs` is the
- * monotonic clock throughout.
- */
-export class IdempotencyCache {
-  // In the order in which they were made, which is the order in which they run out.
+/** The positions of publications with an idempotency key, while the key is valid. All times are on the monotonic clock. */
+class IdempotencyCache {
+  // Ordered by creation, which is also the order of expiry.
   readonly #results = new Map<string, IdempotencyEntry>()
 
   get(channel: string, key: string, nowMs: number): Position | undefined {
-    const result = this.#results.get(nameOf(channel, key))
+    const result = this.#results.get(cacheKey(channel, key))
     return result !== undefined && nowMs < result.expiresAt ? result.position : undefined
   }
 
   set(channel: string, key: string, position: Position, nowMs: number): void {
-    const name = nameOf(channel, key)
+    const name = cacheKey(channel, key)
     this.#results.delete(name)
     this.#results.set(name, { position, expiresAt: nowMs + IDEMPOTENCY_TTL_MS })
-    if (this.#results.size > MAX_RESULTS) this.#results.delete(this.#results.keys().next().value as string)
+    const [oldest] = this.#results.keys()
+    if (this.#results.size > MAX_RESULTS && oldest !== undefined) this.#results.delete(oldest)
   }
 
   sweep(nowMs: number): void {
@@ -149,27 +149,27 @@ export class IdempotencyCache {
   }
 }
 
-// A length in front, so that no channel and key can be read as another channel with another key.
-const nameOf = (channel: string, key: string): string => `${channel.length}:${channel}${key}`
+// With the length of the channel, so that different pairs have different keys.
+const cacheKey = (channel: string, key: string): string => `${channel.length}:${channel}${key}`
 
-export interface MemoryParts extends Clocks {
-  /** The name of a stream that is made anew. */
+export interface MemoryEngineDependencies extends Clocks {
+  /** Names a new stream of a channel. */
   readonly newEpoch: () => string
 }
 
-/** Publications and their history within one process. Everything is answered at once. */
+/** Publications and history within one process. All operations complete synchronously. */
 export class MemoryEngine implements Broker, History {
   readonly #clocks: Clocks
   readonly #newEpoch: () => string
-  readonly #streams = new Map<string, MemoryStream>()
+  readonly #streams = new Map<string, ChannelStream>()
   readonly #results = new IdempotencyCache()
-  /** Channels with subscribers: those are in use, however quiet they are. */
-  readonly #listened = new Set<string>()
+  /** Channels with subscribers. Their streams do not expire. */
+  readonly #subscribed = new Set<string>()
   #delivery: Delivery | null = null
 
-  constructor(parts: MemoryParts) {
-    this.#clocks = parts
-    this.#newEpoch = parts.newEpoch
+  constructor(dependencies: MemoryEngineDependencies) {
+    this.#clocks = dependencies
+    this.#newEpoch = dependencies.newEpoch
   }
 
   start(delivery: Delivery): void {
@@ -177,12 +177,12 @@ export class MemoryEngine implements Broker, History {
   }
 
   subscribe(channel: string): void {
-    this.#listened.add(channel)
+    this.#subscribed.add(channel)
   }
 
   unsubscribe(channel: string): void {
-    this.#listened.delete(channel)
-    this.#streams.get(channel)?.left(this.#clocks.monotonicMs())
+    this.#subscribed.delete(channel)
+    this.#streams.get(channel)?.unsubscribed(this.#clocks.monotonicMs())
   }
 
   isDelivering(): boolean {
@@ -205,12 +205,12 @@ export class MemoryEngine implements Broker, History {
     }
     const { data, info, tags, delta } = publication
     const offset = stream === null ? 0 : stream.position.offset + 1
-    const placed: Publication = { data, offset, info, tags, time: this.#clocks.nowMs(), delta, version }
-    stream?.append(placed, options, nowMs)
+    const published: Publication = { data, offset, info, tags, time: this.#clocks.nowMs(), delta, version }
+    stream?.append(published, options, nowMs)
     if (version > 0) stream?.setVersion(version, versionEpoch)
     const position = stream?.position ?? NO_POSITION
     if (idempotencyKey !== '') this.#results.set(channel, idempotencyKey, position, nowMs)
-    this.#delivery?.publication(channel, placed, position.epoch)
+    this.#delivery?.publication(channel, published, position.epoch)
     return { epoch: position.epoch, offset: position.offset, suppressedBy: null }
   }
 
@@ -221,47 +221,47 @@ export class MemoryEngine implements Broker, History {
   read(channel: string, range: HistoryRange, options: HistoryOptions): HistoryPage {
     const nowMs = this.#clocks.monotonicMs()
     const stream = this.#stream(channel, nowMs)
-    stream.keepFor(options.historyMetaTtlMs, nowMs)
+    stream.setPositionTtl(options.historyMetaTtlMs, nowMs)
     const { epoch, offset } = stream.position
     return { epoch, offset, publications: stream.read(range, nowMs) }
   }
 
-  /** The place stays: offsets go on from where they were. */
+  /** Deletes the publications. The position stays, so that offsets continue. */
   remove(channel: string): void {
     this.#streams.get(channel)?.clear()
   }
 
-  /** To be called now and then: forgets what has run out and nobody asks for. */
+  /** Called at intervals. Removes expired streams and idempotency results. */
   sweep(): void {
     const nowMs = this.#clocks.monotonicMs()
     this.#results.sweep(nowMs)
     for (const [channel, stream] of this.#streams) {
-      if (this.#isForgotten(channel, stream, nowMs)) this.#streams.delete(channel)
+      if (this.#isExpired(channel, stream, nowMs)) this.#streams.delete(channel)
       else stream.expire(nowMs)
     }
   }
 
-  #stream(channel: string, nowMs: number): MemoryStream {
+  #stream(channel: string, nowMs: number): ChannelStream {
     const known = this.#streams.get(channel)
-    if (known !== undefined && !this.#isForgotten(channel, known, nowMs)) return known
-    const stream = new MemoryStream(this.#newEpoch())
+    if (known !== undefined && !this.#isExpired(channel, known, nowMs)) return known
+    const stream = new ChannelStream(this.#newEpoch())
     this.#streams.set(channel, stream)
     return stream
   }
 
-  #isForgotten(channel: string, stream: MemoryStream, nowMs: number): boolean {
-    return stream.isForgotten(nowMs) && !this.#listened.has(channel)
+  #isExpired(channel: string, stream: ChannelStream, nowMs: number): boolean {
+    return stream.isExpired(nowMs) && !this.#subscribed.has(channel)
   }
 }
 
-interface Entry {
+interface PresenceEntry {
   readonly user: string
   readonly info: string
 }
 
-/** Who listens to this process. It ends with the connections, so nothing runs out. */
+/** Presence within one process. Entries need no expiry, because they end with the process. */
 export class MemoryPresence implements Presence {
-  readonly #channels = new Map<string, Map<string, Entry>>()
+  readonly #channels = new Map<string, Map<string, PresenceEntry>>()
 
   add(channel: string, client: string, user: string, info: string): void {
     const entries = this.#channels.get(channel)
@@ -285,25 +285,25 @@ export class MemoryPresence implements Presence {
   }
 }
 
-/** A relay that acts alone: it asks itself. */
+/** The cluster of a relay without other nodes. */
 export class SingleNodeCluster implements Cluster {
   readonly size = 1
   #node = ''
-  #answers: SurveyHandlers | null = null
+  #handlers: SurveyHandlers | null = null
 
-  start(node: string, answers: SurveyHandlers): void {
+  start(node: string, handlers: SurveyHandlers): void {
     this.#node = node
-    this.#answers = answers
+    this.#handlers = handlers
   }
 
   survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<readonly NodeResult<Q>[]> {
     const node = this.#node
-    return this.#answers === null ? [] : after(this.#answers.handle(survey, params), (result) => [{ node, result }])
+    return this.#handlers === null ? [] : after(this.#handlers.handle(survey, params), (result) => [{ node, result }])
   }
 
   apply<C extends Command>(command: C, params: SurveyParams<C>): MaybePromise<CommandResult<C>> {
-    if (this.#answers === null) return { results: [], isConfirmed: false }
-    return after(this.#answers.handle(command, params), (result) => ({ results: [result], isConfirmed: true }))
+    if (this.#handlers === null) return { results: [], isConfirmed: false }
+    return after(this.#handlers.handle(command, params), (result) => ({ results: [result], isConfirmed: true }))
   }
 
   surveyNode<Q extends SurveyName>(
@@ -311,17 +311,17 @@ export class SingleNodeCluster implements Cluster {
     survey: Q,
     params: SurveyParams<Q>
   ): MaybePromise<SurveyResult<Q> | null> {
-    return node === this.#node && this.#answers !== null ? this.#answers.handle(survey, params) : null
+    return node === this.#node && this.#handlers !== null ? this.#handlers.handle(survey, params) : null
   }
 
   close(): void {}
 }
 
-/** The connections of each user within one process, or at the workers of one. */
+/** The connections of each user, in a single process or in the primary of several workers. */
 export class MemoryUserConnections implements UserConnections {
   readonly #clients = new Map<string, Set<string>>()
 
-  /** Nothing that is counted here can be gone without being removed. */
+  /** Every connection is removed when it ends, so no counted connection needs to be checked. */
   add({ user, client }: UserConnection, limit: number): readonly [] | null {
     const clients = this.#clients.get(user)
     if ((clients?.size ?? 0) >= limit && !clients?.has(client)) return []
@@ -337,9 +337,9 @@ export class MemoryUserConnections implements UserConnections {
   }
 }
 
-/** The engine of a relay that is one process and acts alone. */
-export const memoryEngine = (parts: MemoryParts): Engine => {
-  const memory = new MemoryEngine(parts)
+/** The engine of a relay in one process. */
+export const memoryEngine = (dependencies: MemoryEngineDependencies): Engine => {
+  const memory = new MemoryEngine(dependencies)
   return {
     broker: memory,
     history: memory,

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server as NetServer } from 'node:net'
 import type { AddressSet } from '../../shared/address.js'
 import { hasTooManyHeaderLines, keepAllHeaderLines } from '../../shared/header-lines.js'
 import { listenFault } from '../../shared/listen-fault.js'
@@ -143,7 +143,7 @@ export const metricsRoute =
   }
 
 /** Resolves when the server listens. Throws `SettingsFault` if a setting is the reason that it cannot. */
-export const listen = async (server: Server, { host, port }: RelayConfig['listen']): Promise<AddressInfo> => {
+export const listen = async (server: NetServer, { host, port }: RelayConfig['listen']): Promise<AddressInfo> => {
   try {
     server.listen(port, host)
     await once(server, 'listening')

@@ -6,10 +6,10 @@ import {
 } from '../transport/admission.js'
 import type { IpcChannel } from './ipc.js'
 
-/** How a refusal travels; the first is none. */
-export const REFUSALS = [null, 'limit', 'rate', 'address'] as const
+/** Encodes the outcome of an admission by its index. */
+const OUTCOMES = [null, 'limit', 'rate', 'address'] as const
 
-/** Asks the process that counts the connections of all workers: limits hold for their sum. */
+/** A worker's side: the primary counts the connections of all workers, because limits apply to their sum. */
 export class WorkerAdmission implements ConnectionCounter {
   readonly #primary: IpcChannel
 
@@ -20,65 +20,67 @@ export class WorkerAdmission implements ConnectionCounter {
   acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null> | null {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
     if (connectionLimit + connectionsPerAddress + connectionRateLimit === 0) {
-      // Nobody has to wait. It counts all the same: a new file may bring limits.
-      this.#primary.send('entered', (out) => out.text(address))
+      // Without limits there is nothing to wait for. Counted all the same: a reload may set limits.
+      this.#primary.send('countConnection', (out) => out.text(address))
       return null
     }
-    const asked = this.#primary.request(
-      'enter',
+    const outcome = this.#primary.request(
+      'acquireConnection',
       (out) => out.text(address).number(connectionLimit).number(connectionsPerAddress).number(connectionRateLimit),
-      (fields) => REFUSALS[fields.byte()] ?? null
+      (fields) => OUTCOMES[fields.byte()] ?? null
     )
-    // The owner is gone, and this worker goes too.
-    return asked.catch(() => 'limit' as const)
+    // The primary has ended, and this worker is about to exit.
+    return outcome.catch((): LimitReached => 'limit')
   }
 
   release(address: string): void {
-    this.#primary.send('leave', (out) => out.text(address))
+    this.#primary.send('releaseConnection', (out) => out.text(address))
   }
 }
 
-/** Counts the connections of all workers. Those of a worker that has ended are gone with it. */
+/** The primary's side. The connections of a worker are released when its IPC channel closes. */
 export class PrimaryAdmission {
-  readonly #admission: LocalConnectionCounter
+  readonly #counter: LocalConnectionCounter
 
   constructor(monotonicMs: () => number) {
-    this.#admission = new LocalConnectionCounter(monotonicMs)
+    this.#counter = new LocalConnectionCounter(monotonicMs)
   }
 
   serve(ipc: IpcChannel): void {
-    const entered = new Map<string, number>()
-    const note = (address: string, change: 1 | -1): void => {
-      const count = (entered.get(address) ?? 0) + change
-      if (count > 0) entered.set(address, count)
-      else entered.delete(address)
+    const workerConnections = new Map<string, number>()
+    const change = (address: string, difference: 1 | -1): void => {
+      const count = (workerConnections.get(address) ?? 0) + difference
+      if (count > 0) workerConnections.set(address, count)
+      else workerConnections.delete(address)
     }
     ipc.onRequest({
-      enter: (fields) => {
+      acquireConnection: (fields) => {
         const address = fields.text()
-        const refusal = this.#admission.acquire(address, {
+        const limitReached = this.#counter.acquire(address, {
           connectionLimit: fields.number(),
           connectionsPerAddress: fields.number(),
           connectionRateLimit: fields.number()
         })
-        if (refusal === null) note(address, 1)
-        return (out) => out.byte(REFUSALS.indexOf(refusal))
+        if (limitReached === null) change(address, 1)
+        return (out) => out.byte(OUTCOMES.indexOf(limitReached))
       }
     })
     ipc.onMessage({
-      entered: (fields) => {
+      countConnection: (fields) => {
         const address = fields.text()
-        this.#admission.count(address)
-        note(address, 1)
+        this.#counter.count(address)
+        change(address, 1)
       },
-      leave: (fields) => {
+      releaseConnection: (fields) => {
         const address = fields.text()
-        this.#admission.release(address)
-        note(address, -1)
+        this.#counter.release(address)
+        change(address, -1)
       }
     })
     void ipc.closed.then(() => {
-      for (const [address, count] of entered) for (let left = 0; left < count; left++) this.#admission.release(address)
+      for (const [address, count] of workerConnections) {
+        for (let remaining = count; remaining > 0; remaining--) this.#counter.release(address)
+      }
     })
   }
 }

@@ -1,344 +1,176 @@
 import type { Duplex } from 'node:stream'
 import type { MaybePromise } from '../core/broker.js'
+import { type FrameReader, FrameSplitter, FrameWriter } from './frames.js'
 
-/** Length, kind and number of a frame come before its fields. */
-export const HEAD_BYTES = 9
-const LENGTH_BYTES = 4
-const FIRST_BYTES = 64 * 1024
-/** A burst must not be paid for in memory for ever. */
-const KEPT_BYTES = 4 * 1024 * 1024
-
-/**
- * Writes frames one behind the other into one buffer, which is used again and again: what one turn of the event loop
- * says leaves in one write.
- */
-export class FrameWriter {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
-  #start = 0
-  #end = 0
-
-  get length(): number {
-    return this.#end
-  }
-
-  begin(kind: number, id: number): this {
-    this.#reserve(HEAD_BYTES)
-    this.#start = this.#end
-    this.#bytes[this.#start + LENGTH_BYTES] = kind
-    this.#bytes.writeUInt32LE(id, this.#start + LENGTH_BYTES + 1)
-    this.#end += HEAD_BYTES
-    return this
-  }
-
-  finish(): void {
-    this.#bytes.writeUInt32LE(this.#end - this.#start - LENGTH_BYTES, this.#start)
-  }
-
-  byte(value: number): this {
-    this.#reserve(1)
-    this.#bytes[this.#end++] = value
-    return this
-  }
-
-  number(value: number): this {
-    this.#reserve(8)
-    this.#end = this.#bytes.writeDoubleLE(value, this.#end)
-    return this
-  }
-
-  text(value: string): this {
-    // Three bytes at most for each of JavaScript's characters.
-    this.#reserve(LENGTH_BYTES + value.length * 3)
-    const length = this.#bytes.write(value, this.#end + LENGTH_BYTES)
-    this.#bytes.writeUInt32LE(length, this.#end)
-    this.#end += LENGTH_BYTES + length
-    return this
-  }
-
-  textOrNull(value: string | null): this {
-    return value === null ? this.byte(0) : this.byte(1).text(value)
-  }
-
-  /** A frame that was written elsewhere. */
-  append(frame: Buffer): void {
-    this.#reserve(frame.length)
-    frame.copy(this.#bytes, this.#end)
-    this.#end += frame.length
-  }
-
-  /** All that was written, and from here on nothing. */
-  take(): Buffer {
-    const taken = Buffer.allocUnsafe(this.#end)
-    this.#bytes.copy(taken, 0, 0, this.#end)
-    this.#end = 0
-    if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
-    return taken
-  }
-
-  #reserve(more: number): void {
-    const needed = this.#end + more
-    if (needed <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
-    this.#bytes.copy(larger, 0, 0, this.#end)
-    this.#bytes = larger
-  }
-}
-
-/** Reads the fields of one frame in the order in which they were written. Throws where there are not so many. */
-export class FrameReader {
-  readonly #bytes: Buffer
-  readonly #end: number
-  #at: number
-
-  constructor(bytes: Buffer, start: number, end: number) {
-    this.#bytes = bytes
-    this.#at = start
-    this.#end = end
-  }
-
-  byte(): number {
-    return this.#bytes[this.#take(1)] as number
-  }
-
-  whole(): number {
-    return this.#bytes.readUInt32LE(this.#take(4))
-  }
-
-  number(): number {
-    return this.#bytes.readDoubleLE(this.#take(8))
-  }
-
-  text(): string {
-    const length = this.whole()
-    const start = this.#take(length)
-    return this.#bytes.toString('utf8', start, start + length)
-  }
-
-  textOrNull(): string | null {
-    return this.byte() === 0 ? null : this.text()
-  }
-
-  #take(length: number): number {
-    const start = this.#at
-    if (start + length > this.#end) throw new RangeError('a frame ends too early')
-    this.#at = start + length
-    return start
-  }
-}
-
-/** Larger than anything that a relay takes in. */
-const MAX_FRAME_BYTES = 1024 * 1024 * 1024
-
-/** Finds the frames in a stream of bytes, however it is cut into pieces. */
-export class FrameSplitter {
-  readonly #frame: (frame: FrameReader) => void
-  #pieces: Buffer[] = []
-  #length = 0
-  /** With fewer bytes there is no whole frame. */
-  #needed = LENGTH_BYTES
-
-  constructor(frame: (frame: FrameReader) => void) {
-    this.#frame = frame
-  }
-
-  receive(piece: Buffer): void {
-    this.#pieces.push(piece)
-    this.#length += piece.length
-    // A long frame is put together once, not with each of its pieces.
-    if (this.#length < this.#needed) return
-    const bytes = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces, this.#length)
-    const rest = bytes.subarray(this.#split(bytes))
-    this.#pieces = rest.length === 0 ? [] : [rest]
-    this.#length = rest.length
-  }
-
-  #split(bytes: Buffer): number {
-    let at = 0
-    while (bytes.length - at >= LENGTH_BYTES) {
-      const start = at + LENGTH_BYTES
-      const length = bytes.readUInt32LE(at)
-      if (length > MAX_FRAME_BYTES) throw new RangeError('a frame is too long')
-      if (start + length > bytes.length) {
-        this.#needed = LENGTH_BYTES + length
-        return at
-      }
-      this.#frame(new FrameReader(bytes, start, start + length))
-      at = start + length
-    }
-    this.#needed = LENGTH_BYTES
-    return at
-  }
-}
-
-/** What the processes of a relay say to each other. Both are the same program, so there is no version to agree on. */
-export const MESSAGE_KINDS = [
-  'answer',
-  'failure',
-  // from a worker, about channels
+/** Kinds of messages between the primary and its workers. Both run the same program, so frames have no version. */
+const MESSAGE_KINDS = [
+  'reply',
+  'error',
+  // worker to primary: channels
   'subscribe',
   'unsubscribe',
   'publish',
   'publishToMany',
-  'announce',
+  'publishJoinOrLeave',
   'readHistory',
   'removeHistory',
   'addPresence',
   'removePresence',
   'readPresence',
   'countPresence',
-  // to a worker, about channels that it has subscribed to
+  // primary to worker: subscribed channels
   'publication',
   'joinOrLeave',
-  // from a worker, about all of them
-  'joinFleet',
-  'askFleet',
+  // worker to primary: cluster, connections, metrics
+  'joinCluster',
+  'survey',
   'applyCommand',
-  'askNode',
-  'enter',
-  'entered',
-  'leave',
+  'surveyNode',
+  'acquireConnection',
+  'countConnection',
+  'releaseConnection',
   'addUserConnection',
   'removeUserConnection',
   'readMetrics',
-  // to a worker
-  'fleetSize',
-  'question',
-  'ownMetrics',
-  // about the process itself
-  'begin',
-  'listening',
-  'failed',
+  // primary to worker: cluster, metrics
+  'clusterSize',
+  'handleSurvey',
+  'readWorkerMetrics',
+  // life of the worker process
+  'start',
+  'ready',
+  'startFailed',
   'configure',
+  'connectionAccepted',
+  'connectionReturned',
+  'draining',
   'ping',
   'stop'
 ] as const
 
 export type MessageKind = (typeof MESSAGE_KINDS)[number]
 
-/** The number that stands for a kind in a frame. */
-export const KIND_NUMBERS = Object.fromEntries(MESSAGE_KINDS.map((kind, index) => [kind, index])) as Readonly<
-  Record<MessageKind, number>
->
+const KIND_NUMBERS: ReadonlyMap<MessageKind, number> = new Map(MESSAGE_KINDS.map((kind, index) => [kind, index]))
 
-const NOBODY_WAITS = 0
+/** The number of a kind in a frame. */
+export const kindNumber = (kind: MessageKind): number => KIND_NUMBERS.get(kind) ?? 0
+
+/** Id of a message without a reply. */
+export const NO_REPLY = 0
 
 export type Write = (out: FrameWriter) => void
-/** Takes note of what was said. */
 export type MessageHandler = (fields: FrameReader) => void
-/** Reads what was asked at once, and may answer later. */
+/** Reads the fields synchronously; the reply may come later. */
 export type RequestHandler = (fields: FrameReader) => MaybePromise<Write>
 
-/** The answer that says nothing but that it is done. */
-export const done: Write = () => undefined
+/** A reply without fields. */
+export const EMPTY_REPLY: Write = () => undefined
 
-interface Waiting {
-  readonly read: (fields: FrameReader) => void
-  readonly fail: (error: Error) => void
+interface PendingRequest {
+  readonly resolve: (fields: FrameReader) => void
+  readonly reject: (error: Error) => void
 }
 
-/** How far the other side may fall behind: it is on this machine, so whoever is so far behind reads nothing any more. */
+/** The channel is closed if the other process is this far behind: it has stopped reading. */
 const MAX_UNSENT_BYTES = 512 * 1024 * 1024
 
-/** Whoever has much to say waits, where the other side has not taken so much yet. */
-const FAR_BEHIND_BYTES = 16 * 1024 * 1024
+/** `drained` waits while more than this is unsent. */
+const HIGH_WATER_BYTES = 16 * 1024 * 1024
 
 export class IpcClosed extends Error {
   override readonly name = 'IpcClosed'
 }
 
 /**
- * One end of the stream between two processes of a relay. What is said arrives in the order in which it was said, and what is
- * said in one turn of the event loop leaves in one write.
+ * One end of the socket pair between the primary and a worker. Messages arrive in the order in which they were sent, and all
+ * messages of an event loop turn leave in one write.
  */
 export class IpcChannel {
-  /** Settles when nothing can be said or heard any more. */
+  /** Resolves when the channel is closed. */
   readonly closed: Promise<void>
   readonly #stream: Duplex
   readonly #out = new FrameWriter()
-  readonly #waiting = new Map<number, Waiting>()
-  readonly #listeners: Partial<Record<MessageKind, MessageHandler>> = {}
-  readonly #answerers: Partial<Record<MessageKind, RequestHandler>> = {}
-  #lastId = NOBODY_WAITS
-  #isBroken = false
+  readonly #pending = new Map<number, PendingRequest>()
+  readonly #messageHandlers: Partial<Record<MessageKind, MessageHandler>> = {}
+  readonly #requestHandlers: Partial<Record<MessageKind, RequestHandler>> = {}
+  #lastId = NO_REPLY
+  #isClosed = false
   readonly #flush = (): void => {
-    if (this.#isBroken || this.#out.length === 0) return
+    if (this.#isClosed || this.#out.length === 0) return
     this.#stream.write(this.#out.take())
     if (this.#stream.writableLength > MAX_UNSENT_BYTES) this.#stream.destroy()
   }
 
-  /** `fault` hears of what no other process of this program would say. */
-  constructor(stream: Duplex, fault: (error: unknown) => void) {
+  /** `malformedFrame` is called before the channel is closed because of a frame that cannot be read. */
+  constructor(stream: Duplex, malformedFrame: (error: unknown) => void) {
     this.#stream = stream
     const frames = new FrameSplitter((frame) => this.#receive(frame))
-    stream.on('data', (piece: Buffer) => {
+    stream.on('data', (chunk: Buffer) => {
       try {
-        frames.receive(piece)
+        frames.receive(chunk)
       } catch (error) {
-        fault(error)
-        // After a frame that cannot be read none is where it should be.
+        malformedFrame(error)
+        // The start of the next frame is unknown.
         stream.destroy()
       }
     })
     stream.on('error', () => undefined)
-    // The other process has ended.
     stream.on('end', () => stream.destroy())
     this.closed = new Promise((resolve) => {
       stream.once('close', () => {
-        this.#break()
+        this.#close()
         resolve()
       })
     })
   }
 
-  /** What the other side may say. */
-  onMessage(listeners: Partial<Record<MessageKind, MessageHandler>>): void {
-    Object.assign(this.#listeners, listeners)
+  onMessage(handlers: Partial<Record<MessageKind, MessageHandler>>): void {
+    Object.assign(this.#messageHandlers, handlers)
   }
 
-  /** What the other side may ask. */
-  onRequest(answerers: Partial<Record<MessageKind, RequestHandler>>): void {
-    Object.assign(this.#answerers, answerers)
+  onRequest(handlers: Partial<Record<MessageKind, RequestHandler>>): void {
+    Object.assign(this.#requestHandlers, handlers)
   }
 
-  /** Says something that is not answered. */
-  send(kind: MessageKind, write: Write): void {
-    this.#write(kind, NOBODY_WAITS, write)
+  /** Sends a message without a reply. */
+  send(kind: MessageKind, write: Write = EMPTY_REPLY): void {
+    this.#write(kind, NO_REPLY, write)
   }
 
-  /** A whole frame that may go to others too. */
-  forward(frame: Buffer): void {
-    if (this.#isBroken) return
+  /** Sends a complete frame, which may be shared with other channels. */
+  sendFrame(frame: Buffer): void {
+    if (this.#isClosed) return
     this.#schedule()
     this.#out.append(frame)
   }
 
   request<T>(kind: MessageKind, write: Write, read: (fields: FrameReader) => T): Promise<T> {
-    if (this.#isBroken) return Promise.reject(new IpcClosed('the other process is gone'))
+    if (this.#isClosed) return Promise.reject(closedError())
     this.#lastId = this.#lastId === 0xffffffff ? 1 : this.#lastId + 1
     const id = this.#lastId
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { read: (fields) => resolve(read(fields)), fail: reject })
+      this.#pending.set(id, { resolve: (fields) => resolve(read(fields)), reject })
       this.#write(kind, id, write)
     })
   }
 
-  /** Settles when the other side is not far behind any more, or is gone. */
-  async caughtUp(): Promise<void> {
-    if (this.#stream.writableLength < FAR_BEHIND_BYTES) return
+  /** Resolves when the other process has read most of the data, or has ended. */
+  async drained(): Promise<void> {
+    if (this.#stream.writableLength < HIGH_WATER_BYTES) return
     const drained = new Promise<void>((resolve) => this.#stream.once('drain', resolve))
     await Promise.race([drained, this.closed])
   }
 
-  /** What was said before still goes out. */
+  /** Closes the channel after all earlier messages. */
   end(): void {
     this.#flush()
     this.#stream.end()
   }
 
   #write(kind: MessageKind, id: number, write: Write): void {
-    if (this.#isBroken) return
+    if (this.#isClosed) return
     this.#schedule()
-    this.#out.begin(KIND_NUMBERS[kind], id)
+    this.#out.begin(kindNumber(kind), id)
     write(this.#out)
     this.#out.finish()
   }
@@ -349,41 +181,44 @@ export class IpcChannel {
 
   #receive(frame: FrameReader): void {
     const kind = MESSAGE_KINDS[frame.byte()]
-    const id = frame.whole()
-    if (kind === 'answer' || kind === 'failure') {
-      const waiting = this.#waiting.get(id)
-      this.#waiting.delete(id)
-      if (kind === 'answer') waiting?.read(frame)
-      else waiting?.fail(new Error(frame.text()))
+    const id = frame.uint32()
+    if (kind === 'reply' || kind === 'error') {
+      const request = this.#pending.get(id)
+      this.#pending.delete(id)
+      if (kind === 'reply') request?.resolve(frame)
+      else request?.reject(new Error(frame.text()))
       return
     }
-    if (id !== NOBODY_WAITS) {
-      this.#answer(kind, id, frame)
+    if (id !== NO_REPLY) {
+      this.#handleRequest(kind, id, frame)
       return
     }
-    const listener = kind && this.#listeners[kind]
-    if (listener === undefined) throw new RangeError(`nobody listens to ${kind}`)
-    listener(frame)
+    const handler = kind && this.#messageHandlers[kind]
+    if (handler === undefined) throw new RangeError(`no handler for IPC message ${kind}`)
+    handler(frame)
   }
 
-  #answer(kind: MessageKind | undefined, id: number, frame: FrameReader): void {
-    const answerer = kind && this.#answerers[kind]
-    // A process that has just been started may not know yet.
-    const write = answerer === undefined ? Promise.reject(new Error(`no answer to ${kind}`)) : answerer(frame)
+  #handleRequest(kind: MessageKind | undefined, id: number, frame: FrameReader): void {
+    const handler = kind && this.#requestHandlers[kind]
+    // A process that has just started may not have all its handlers yet.
+    const write =
+      handler === undefined ? Promise.reject(new Error(`no handler for IPC request ${kind}`)) : handler(frame)
     if (!(write instanceof Promise)) {
-      this.#write('answer', id, write)
+      this.#write('reply', id, write)
       return
     }
     write.then(
-      (later) => this.#write('answer', id, later),
-      (error) => this.#write('failure', id, (out) => out.text(String(error)))
+      (later) => this.#write('reply', id, later),
+      (error) => this.#write('error', id, (out) => out.text(String(error)))
     )
   }
 
-  #break(): void {
-    this.#isBroken = true
-    const waiting = [...this.#waiting.values()]
-    this.#waiting.clear()
-    for (const { fail } of waiting) fail(new IpcClosed('the other process is gone'))
+  #close(): void {
+    this.#isClosed = true
+    const pending = [...this.#pending.values()]
+    this.#pending.clear()
+    for (const { reject } of pending) reject(closedError())
   }
 }
+
+const closedError = (): IpcClosed => new IpcClosed('the other process has ended')

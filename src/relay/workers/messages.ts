@@ -1,6 +1,7 @@
 import type {
   HistoryPage,
   HistoryRange,
+  JoinOrLeave,
   NewPublication,
   Position,
   Publication,
@@ -8,9 +9,9 @@ import type {
   PublishTarget
 } from '../core/broker.js'
 import type { HistoryOptions } from '../core/options.js'
-import type { FrameReader, FrameWriter } from './ipc.js'
+import type { FrameReader, FrameWriter } from './frames.js'
 
-// How what the core knows is written into frames, and read from them.
+// Encoding and decoding of the core's types in IPC frames.
 
 export const writePosition = (out: FrameWriter, { epoch, offset }: Position): void => {
   out.text(epoch).number(offset)
@@ -74,7 +75,7 @@ export const readHistoryOptions = (fields: FrameReader): HistoryOptions => ({
   historyMetaTtlMs: fields.number()
 })
 
-export const readTarget = (fields: FrameReader): PublishTarget => ({
+export const readPublishTarget = (fields: FrameReader): PublishTarget => ({
   channel: fields.text(),
   options: readHistoryOptions(fields)
 })
@@ -106,14 +107,14 @@ export const readHistoryRange = (fields: FrameReader): HistoryRange => ({
 export const writeList = <T>(
   out: FrameWriter,
   list: readonly T[],
-  write: (out: FrameWriter, each: T) => void
+  writeEntry: (out: FrameWriter, entry: T) => void
 ): void => {
   out.number(list.length)
-  for (const each of list) write(out, each)
+  for (const entry of list) writeEntry(out, entry)
 }
 
-export const readList = <T>(fields: FrameReader, read: (fields: FrameReader) => T): readonly T[] =>
-  Array.from({ length: fields.number() }, () => read(fields))
+export const readList = <T>(fields: FrameReader, readEntry: (fields: FrameReader) => T): readonly T[] =>
+  Array.from({ length: fields.number() }, () => readEntry(fields))
 
 export const writeHistoryPage = (out: FrameWriter, page: HistoryPage): void => {
   writePosition(out, page)
@@ -123,4 +124,13 @@ export const writeHistoryPage = (out: FrameWriter, page: HistoryPage): void => {
 export const readHistoryPage = (fields: FrameReader): HistoryPage => ({
   ...readPosition(fields),
   publications: readList(fields, readPublication)
+})
+
+export const writeJoinOrLeave = (out: FrameWriter, kind: JoinOrLeave, info: string): void => {
+  out.byte(kind === 'join' ? 1 : 0).text(info)
+}
+
+export const readJoinOrLeave = (fields: FrameReader): { readonly kind: JoinOrLeave; readonly info: string } => ({
+  kind: fields.byte() === 1 ? 'join' : 'leave',
+  info: fields.text()
 })

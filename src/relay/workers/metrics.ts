@@ -1,6 +1,6 @@
 import { Counter, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
-import { done, type IpcChannel } from './ipc.js'
+import { EMPTY_REPLY, type IpcChannel } from './ipc.js'
 import { withTimeout } from './survey.js'
 
 /** Samples of one name, as they stand in the text format of Prometheus. */
@@ -168,7 +168,7 @@ export class PrimaryMetrics {
     const asked = [...this.#ipcChannels].map(async ([process, ipc]) => {
       const text = await withTimeout(
         PATIENCE_MS,
-        ipc.request('ownMetrics', done, (fields) => fields.text())
+        ipc.request('readWorkerMetrics', EMPTY_REPLY, (fields) => fields.text())
       )
       return [process, text] as const
     })

@@ -1,24 +1,28 @@
 import type { Delivery, JoinOrLeave, NewPublication, Publication, Published, PublishTarget } from '../core/broker.js'
 import { TimeSlice } from '../core/time-slice.js'
-import { MemoryEngine, type MemoryParts, MemoryPresence } from '../engine/memory.js'
-import { done, FrameWriter, type IpcChannel, KIND_NUMBERS, type MessageKind, type Write } from './ipc.js'
+import { MemoryEngine, type MemoryEngineDependencies, MemoryPresence } from '../engine/memory.js'
+import { FrameWriter } from './frames.js'
+import { EMPTY_REPLY, type IpcChannel, kindNumber, type MessageKind, NO_REPLY, type Write } from './ipc.js'
 import {
   readHistoryOptions,
   readHistoryRange,
+  readJoinOrLeave,
   readList,
   readNewPublication,
-  readTarget,
+  readPublishTarget,
   writeHistoryPage,
+  writeJoinOrLeave,
   writeList,
   writePublication,
   writePublished
 } from './messages.js'
 
-/** Whom one worker has brought to which channels: those who are gone with it, should it end without a word. */
-export class WorkerPresence {
+/** The presence entries and joins of one worker, to be undone if the worker dies. */
+class WorkerClients {
+  /** Clients with a presence entry, by channel. */
   readonly #present = new Map<string, Set<string>>()
-  /** What was said of them when they came, by channel and client. */
-  readonly #announced = new Map<string, Map<string, string>>()
+  /** Info of clients whose join was published, by channel and client. */
+  readonly #joined = new Map<string, Map<string, string>>()
 
   add(channel: string, client: string): void {
     const clients = this.#present.get(channel)
@@ -32,14 +36,14 @@ export class WorkerPresence {
     if (clients?.size === 0) this.#present.delete(channel)
   }
 
-  announce(channel: string, kind: JoinOrLeave, info: string): void {
-    // Written by a worker of this program, so it is JSON and says who it is about.
-    const { client } = JSON.parse(info) as { readonly client: string }
-    const clients = this.#announced.get(channel)
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
+    // A worker wrote the info, so it is JSON and contains the client's id.
+    const { client }: { readonly client: string } = JSON.parse(info)
+    const clients = this.#joined.get(channel)
     if (kind === 'leave') {
       clients?.delete(client)
-      if (clients?.size === 0) this.#announced.delete(channel)
-    } else if (clients === undefined) this.#announced.set(channel, new Map([[client, info]]))
+      if (clients?.size === 0) this.#joined.delete(channel)
+    } else if (clients === undefined) this.#joined.set(channel, new Map([[client, info]]))
     else clients.set(client, info)
   }
 
@@ -47,23 +51,23 @@ export class WorkerPresence {
     for (const [channel, clients] of this.#present) for (const client of clients) yield [channel, client]
   }
 
-  *announced(): Iterable<readonly [channel: string, info: string]> {
-    for (const [channel, clients] of this.#announced) for (const info of clients.values()) yield [channel, info]
+  *joined(): Iterable<readonly [channel: string, info: string]> {
+    for (const [channel, clients] of this.#joined) for (const info of clients.values()) yield [channel, info]
   }
 }
 
 /**
- * The process that knows every channel: what was published, in which order, and who is there. It serves no clients. A
- * publication is written down once and copied once for each worker that has subscribers for its channel.
+ * The engine of a relay with workers: publications, history and presence of all channels. A publication is encoded once and
+ * sent to each worker that has subscribers for its channel.
  */
 export class PrimaryEngine implements Delivery {
   readonly #engine: MemoryEngine
   readonly #presence = new MemoryPresence()
-  readonly #listeners = new Map<string, Set<IpcChannel>>()
+  readonly #subscribers = new Map<string, Set<IpcChannel>>()
   readonly #frame = new FrameWriter()
 
-  constructor(parts: MemoryParts) {
-    this.#engine = new MemoryEngine(parts)
+  constructor(dependencies: MemoryEngineDependencies) {
+    this.#engine = new MemoryEngine(dependencies)
     this.#engine.start(this)
   }
 
@@ -74,10 +78,10 @@ export class PrimaryEngine implements Delivery {
   }
 
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
-    this.#deliver('joinOrLeave', channel, (out) => out.text(kind).text(info))
+    this.#deliver('joinOrLeave', channel, (out) => writeJoinOrLeave(out, kind, info))
   }
 
-  /** Within one process nothing is lost. */
+  /** Messages between processes of one machine are not lost. */
   mayHaveMissed(): void {}
 
   positions(): readonly [] {
@@ -88,30 +92,31 @@ export class PrimaryEngine implements Delivery {
     this.#engine.sweep()
   }
 
-  /** Until the link closes its worker is served; then nothing of it is left. */
+  /** Serves a worker until its IPC channel closes. */
   serve(ipc: IpcChannel): void {
-    const attendance = new WorkerPresence()
+    const clients = new WorkerClients()
     const subscribed = new Set<string>()
-    this.#serveChannels(ipc, subscribed, attendance)
-    this.#servePresence(ipc, attendance)
+    this.#serveChannels(ipc, subscribed, clients)
+    this.#servePresence(ipc, clients)
     void ipc.closed.then(() => {
       for (const channel of subscribed) this.#unsubscribe(channel, ipc)
-      for (const [channel, client] of attendance.present()) this.#presence.remove(channel, client)
-      // Nobody else can say it for them.
-      for (const [channel, info] of attendance.announced()) this.joinOrLeave(channel, 'leave', info)
+      for (const [channel, client] of clients.present()) this.#presence.remove(channel, client)
+      // The worker cannot publish these itself any more.
+      for (const [channel, info] of clients.joined()) this.joinOrLeave(channel, 'leave', info)
     })
   }
 
-  #serveChannels(ipc: IpcChannel, subscribed: Set<string>, attendance: WorkerPresence): void {
+  #serveChannels(ipc: IpcChannel, subscribed: Set<string>, clients: WorkerClients): void {
     ipc.onMessage({
       unsubscribe: (fields) => {
         const channel = fields.text()
         subscribed.delete(channel)
         this.#unsubscribe(channel, ipc)
       },
-      announce: (fields) => {
-        const [channel, kind, info] = [fields.text(), fields.text() as JoinOrLeave, fields.text()]
-        attendance.announce(channel, kind, info)
+      publishJoinOrLeave: (fields) => {
+        const channel = fields.text()
+        const { kind, info } = readJoinOrLeave(fields)
+        clients.joinOrLeave(channel, kind, info)
         this.joinOrLeave(channel, kind, info)
       }
     })
@@ -120,7 +125,7 @@ export class PrimaryEngine implements Delivery {
         const channel = fields.text()
         subscribed.add(channel)
         this.#subscribe(channel, ipc)
-        return done
+        return EMPTY_REPLY
       },
       publish: (fields) => {
         const published = this.#engine.publish(fields.text(), readNewPublication(fields), readHistoryOptions(fields))
@@ -128,7 +133,7 @@ export class PrimaryEngine implements Delivery {
       },
       publishToMany: (fields) => {
         const publication = readNewPublication(fields)
-        return this.#publishToMany(publication, readList(fields, readTarget))
+        return this.#publishToMany(publication, readList(fields, readPublishTarget))
       },
       readHistory: (fields) => {
         const page = this.#engine.read(fields.text(), readHistoryRange(fields), readHistoryOptions(fields))
@@ -136,37 +141,37 @@ export class PrimaryEngine implements Delivery {
       },
       removeHistory: (fields) => {
         this.#engine.remove(fields.text())
-        return done
+        return EMPTY_REPLY
       }
     })
   }
 
-  /** In slices, because workers ask for other things meanwhile; and no faster than subscribers' workers take it. */
+  /** In time slices, so that other requests are served meanwhile, and no faster than the workers read. */
   async #publishToMany(publication: NewPublication, targets: readonly PublishTarget[]): Promise<Write> {
     const slice = new TimeSlice()
     const results: Published[] = []
     const reached = new Set<IpcChannel>()
     for (const { channel, options } of targets) {
       results.push(this.#engine.publish(channel, publication, options))
-      for (const ipc of this.#listeners.get(channel) ?? []) reached.add(ipc)
+      for (const ipc of this.#subscribers.get(channel) ?? []) reached.add(ipc)
       if (!slice.isOver) continue
-      await Promise.all([...reached].map((ipc) => ipc.caughtUp()))
+      await Promise.all([...reached].map((ipc) => ipc.drained()))
       reached.clear()
       await slice.next()
     }
     return (out) => writeList(out, results, writePublished)
   }
 
-  #servePresence(ipc: IpcChannel, attendance: WorkerPresence): void {
+  #servePresence(ipc: IpcChannel, clients: WorkerClients): void {
     ipc.onMessage({
       addPresence: (fields) => {
         const [channel, client] = [fields.text(), fields.text()]
-        attendance.add(channel, client)
+        clients.add(channel, client)
         this.#presence.add(channel, client, fields.text(), fields.text())
       },
       removePresence: (fields) => {
         const [channel, client] = [fields.text(), fields.text()]
-        attendance.remove(channel, client)
+        clients.remove(channel, client)
         this.#presence.remove(channel, client)
       }
     })
@@ -176,35 +181,35 @@ export class PrimaryEngine implements Delivery {
         return (out) => writeList(out, present, (_, [client, info]) => out.text(client).text(info))
       },
       countPresence: (fields) => {
-        const { clients, users } = this.#presence.count(fields.text())
-        return (out) => out.number(clients).number(users)
+        const { clients: clientCount, users } = this.#presence.count(fields.text())
+        return (out) => out.number(clientCount).number(users)
       }
     })
   }
 
   #subscribe(channel: string, ipc: IpcChannel): void {
-    const listeners = this.#listeners.get(channel)
-    if (listeners !== undefined) listeners.add(ipc)
+    const subscribers = this.#subscribers.get(channel)
+    if (subscribers !== undefined) subscribers.add(ipc)
     else {
-      this.#listeners.set(channel, new Set([ipc]))
+      this.#subscribers.set(channel, new Set([ipc]))
       this.#engine.subscribe(channel)
     }
   }
 
   #unsubscribe(channel: string, ipc: IpcChannel): void {
-    const listeners = this.#listeners.get(channel)
-    listeners?.delete(ipc)
-    if (listeners?.size !== 0) return
-    this.#listeners.delete(channel)
+    const subscribers = this.#subscribers.get(channel)
+    subscribers?.delete(ipc)
+    if (subscribers?.size !== 0) return
+    this.#subscribers.delete(channel)
     this.#engine.unsubscribe(channel)
   }
 
   #deliver(kind: MessageKind, channel: string, write: Write): void {
-    const listeners = this.#listeners.get(channel)
-    if (listeners === undefined) return
-    write(this.#frame.begin(KIND_NUMBERS[kind], 0).text(channel))
+    const subscribers = this.#subscribers.get(channel)
+    if (subscribers === undefined) return
+    write(this.#frame.begin(kindNumber(kind), NO_REPLY).text(channel))
     this.#frame.finish()
     const frame = this.#frame.take()
-    for (const ipc of listeners) ipc.forward(frame)
+    for (const ipc of subscribers) ipc.sendFrame(frame)
   }
 }

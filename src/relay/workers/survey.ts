@@ -9,94 +9,96 @@ import type {
   SurveyParams,
   SurveyResult
 } from '../core/survey.js'
-import { done, type FrameWriter, type IpcChannel, IpcClosed } from './ipc.js'
+import type { FrameReader, FrameWriter } from './frames.js'
+import { EMPTY_REPLY, type IpcChannel, IpcClosed } from './ipc.js'
 import { readList, writeList } from './messages.js'
 
-/** On the same machine: who takes longer answers nobody. */
+/** A worker on the same machine that takes longer is suspended or overloaded. */
 const SURVEY_TIMEOUT_MS = 5000
 
-/** What a worker made of a command. */
-type CommandReply = { readonly answer: string } | 'gone' | 'unconfirmed'
+/** The outcome of a command at one worker. */
+type CommandOutcome = { readonly result: string } | 'exited' | 'unconfirmed'
 
-/** Where the workers of a relay ask each other. Questions and answers are text that is passed on as it is. */
+/** The primary's side: passes surveys and commands on to all workers. Parameters and results are passed on as JSON text. */
 export class PrimarySurvey {
-  readonly #nodes = new Map<string, IpcChannel>()
-  readonly #patienceMs: number
+  readonly #workers = new Map<string, IpcChannel>()
+  readonly #timeoutMs: number
 
-  constructor(patienceMs = SURVEY_TIMEOUT_MS) {
-    this.#patienceMs = patienceMs
+  constructor(timeoutMs = SURVEY_TIMEOUT_MS) {
+    this.#timeoutMs = timeoutMs
   }
 
   serve(ipc: IpcChannel): void {
     ipc.onRequest({
-      joinFleet: (fields) => {
+      joinCluster: (fields) => {
         const node = fields.text()
-        this.#nodes.set(node, ipc)
-        this.#tellSize()
+        this.#workers.set(node, ipc)
+        this.#sendSize()
         void ipc.closed.then(() => {
-          this.#nodes.delete(node)
-          this.#tellSize()
+          this.#workers.delete(node)
+          this.#sendSize()
         })
-        return done
+        return EMPTY_REPLY
       },
-      askFleet: async (fields) => {
+      survey: async (fields) => {
         const [survey, params] = [fields.text(), fields.text()]
-        const asked = [...this.#nodes].map(async ([node, each]) => ({
+        const results = [...this.#workers].map(async ([node, worker]) => ({
           node,
-          answer: await this.#ask(each, survey, params)
+          result: await this.#survey(worker, survey, params)
         }))
-        const answered = (await Promise.all(asked)).filter(({ answer }) => answer !== null)
-        return (out) => writeList(out, answered, (_, { node, answer }) => out.text(node).text(answer ?? ''))
+        const received = (await Promise.all(results)).filter(({ result }) => result !== null)
+        return (out) => writeList(out, received, (_, { node, result }) => out.text(node).text(result ?? ''))
       },
       applyCommand: async (fields) => {
         const [command, params] = [fields.text(), fields.text()]
-        const replies = await Promise.all([...this.#nodes.values()].map((each) => this.#confirm(each, command, params)))
-        const isConfirmed = replies.every((reply) => reply !== 'unconfirmed')
-        const answers = replies.flatMap((reply) => (typeof reply === 'string' ? [] : [reply.answer]))
-        return (out) => writeList(out.byte(isConfirmed ? 1 : 0), answers, (_, answer) => out.text(answer))
+        const workers = [...this.#workers.values()]
+        const outcomes = await Promise.all(workers.map((worker) => this.#apply(worker, command, params)))
+        const isConfirmed = outcomes.every((outcome) => outcome !== 'unconfirmed')
+        const texts = outcomes.flatMap((outcome) => (typeof outcome === 'string' ? [] : [outcome.result]))
+        return (out) => writeList(out.byte(isConfirmed ? 1 : 0), texts, (_, text) => out.text(text))
       },
-      askNode: async (fields) => {
+      surveyNode: async (fields) => {
         const [node, survey, params] = [fields.text(), fields.text(), fields.text()]
-        const asked = this.#nodes.get(node)
-        const answer = asked === undefined ? null : await this.#ask(asked, survey, params)
-        return (out) => out.textOrNull(answer)
+        const worker = this.#workers.get(node)
+        const result = worker === undefined ? null : await this.#survey(worker, survey, params)
+        return (out) => out.textOrNull(result)
       }
     })
   }
 
-  /** The clients of a worker that has ended are gone. One that is silent has the command on its link, and applies it later. */
-  async #confirm(ipc: IpcChannel, command: string, params: string): Promise<CommandReply> {
+  /** A worker that has exited has no clients. A suspended worker has the command in its IPC channel and applies it later. */
+  async #apply(worker: IpcChannel, command: string, params: string): Promise<CommandOutcome> {
     const write = (out: FrameWriter): void => void out.text(command).text(params)
-    const asked = ipc.request('question', write, (fields) => ({ answer: fields.text() }))
-    const reply = asked.catch((error) => (error instanceof IpcClosed ? 'gone' : 'unconfirmed'))
-    return (await withTimeout(this.#patienceMs, reply)) ?? 'unconfirmed'
+    const applied = worker.request('handleSurvey', write, (fields) => ({ result: fields.text() }))
+    const outcome = applied.catch((error) => (error instanceof IpcClosed ? 'exited' : 'unconfirmed'))
+    return (await withTimeout(this.#timeoutMs, outcome)) ?? 'unconfirmed'
   }
 
-  /** Null where there is no answer: it failed, it took too long, the worker has ended. */
-  #ask(ipc: IpcChannel, survey: string, params: string): Promise<string | null> {
+  /** Null if the survey failed or timed out at the worker, or the worker has exited. */
+  #survey(worker: IpcChannel, survey: string, params: string): Promise<string | null> {
     return withTimeout(
-      this.#patienceMs,
-      ipc.request(
-        'question',
+      this.#timeoutMs,
+      worker.request(
+        'handleSurvey',
         (out) => out.text(survey).text(params),
         (fields) => fields.text()
       )
     )
   }
 
-  #tellSize(): void {
-    for (const ipc of this.#nodes.values()) ipc.send('fleetSize', (out) => out.number(this.#nodes.size))
+  #sendSize(): void {
+    for (const worker of this.#workers.values()) worker.send('clusterSize', (out) => out.number(this.#workers.size))
   }
 }
 
-/** What was promised, or null where it fails or takes longer. */
-export const withTimeout = async <T>(ms: number, promised: Promise<T>): Promise<T | null> => {
+/** The value of the promise, or null if it rejects or takes longer. */
+export const withTimeout = async <T>(ms: number, promise: Promise<T>): Promise<T | null> => {
   let timer: NodeJS.Timeout | undefined
-  const tooLate = new Promise<null>((resolve) => {
+  const timeout = new Promise<null>((resolve) => {
     timer = setTimeout(resolve, ms, null)
   })
   try {
-    return await Promise.race([promised, tooLate])
+    return await Promise.race([promise, timeout])
   } catch {
     return null
   } finally {
@@ -104,12 +106,12 @@ export const withTimeout = async <T>(ms: number, promised: Promise<T>): Promise<
   }
 }
 
-/** The workers of one relay, who ask each other through the owner. */
+/** A worker's side: the workers of one relay, which send surveys and commands to each other through the primary. */
 export class WorkerCluster implements Cluster {
   readonly #primary: IpcChannel
   #size = 1
   #node = ''
-  #answers: SurveyHandlers | null = null
+  #handlers: SurveyHandlers | null = null
 
   constructor(primary: IpcChannel) {
     this.#primary = primary
@@ -119,23 +121,24 @@ export class WorkerCluster implements Cluster {
     return this.#size
   }
 
-  start(node: string, answers: SurveyHandlers): Promise<void> {
+  start(node: string, handlers: SurveyHandlers): Promise<void> {
     this.#node = node
-    this.#answers = answers
+    this.#handlers = handlers
     this.#primary.onMessage({
-      fleetSize: (fields) => {
+      clusterSize: (fields) => {
         this.#size = fields.number()
       }
     })
     this.#primary.onRequest({
-      question: async (fields) => {
+      handleSurvey: async (fields) => {
+        // Another worker of this program sent the name and the parameters.
         const [survey, params] = [fields.text() as SurveyName, JSON.parse(fields.text())]
-        const answer = JSON.stringify(await answers.handle(survey, params))
-        return (out) => out.text(answer)
+        const result = JSON.stringify(await handlers.handle(survey, params))
+        return (out) => out.text(result)
       }
     })
     return this.#primary.request(
-      'joinFleet',
+      'joinCluster',
       (out) => out.text(node),
       () => undefined
     )
@@ -144,25 +147,23 @@ export class WorkerCluster implements Cluster {
   async survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]> {
     try {
       return await this.#primary.request(
-        'askFleet',
+        'survey',
         (out) => out.text(survey).text(JSON.stringify(params)),
-        (fields) =>
-          readList(fields, () => ({ node: fields.text(), result: JSON.parse(fields.text()) as SurveyResult<Q> }))
+        (fields) => readList(fields, () => ({ node: fields.text(), result: readResult<Q>(fields) }))
       )
     } catch {
-      // The owner is gone, and this worker goes too.
+      // The primary has ended, and this worker is about to exit.
       return []
     }
   }
 
-  /** A worker that is hung finds the command on its link when it goes on; a link that closes takes its clients along. */
   apply<C extends Command>(command: C, params: SurveyParams<C>): Promise<CommandResult<C>> {
     return this.#primary.request(
       'applyCommand',
       (out) => out.text(command).text(JSON.stringify(params)),
       (fields) => ({
         isConfirmed: fields.byte() === 1,
-        results: readList(fields, () => JSON.parse(fields.text()) as SurveyResult<C>)
+        results: readList(fields, () => readResult<C>(fields))
       })
     )
   }
@@ -172,26 +173,28 @@ export class WorkerCluster implements Cluster {
     survey: Q,
     params: SurveyParams<Q>
   ): MaybePromise<SurveyResult<Q> | null> {
-    if (node === this.#node && this.#answers !== null) return this.#answers.handle(survey, params)
-    return this.#askOther(node, survey, params)
+    if (node === this.#node && this.#handlers !== null) return this.#handlers.handle(survey, params)
+    return this.#surveyOther(node, survey, params)
   }
 
   close(): void {}
 
-  async #askOther<Q extends SurveyName>(
+  async #surveyOther<Q extends SurveyName>(
     node: string,
     survey: Q,
     params: SurveyParams<Q>
   ): Promise<SurveyResult<Q> | null> {
     try {
-      const answer = await this.#primary.request(
-        'askNode',
+      return await this.#primary.request(
+        'surveyNode',
         (out) => out.text(node).text(survey).text(JSON.stringify(params)),
-        (fields) => fields.textOrNull()
+        (fields) => (fields.byte() === 0 ? null : readResult<Q>(fields))
       )
-      return answer === null ? null : (JSON.parse(answer) as SurveyResult<Q>)
     } catch {
       return null
     }
   }
 }
+
+/** The JSON text was written by a worker of this program, which answers a survey with its result type. */
+const readResult = <Q extends SurveyName>(fields: FrameReader): SurveyResult<Q> => JSON.parse(fields.text())

@@ -1,7 +1,8 @@
 import type { UserConnection, UserConnections } from '../core/user-connections.js'
+import type { FrameReader } from './frames.js'
 import type { IpcChannel } from './ipc.js'
 
-/** A worker's side: the primary counts the connections of all workers. */
+/** A worker's side: the primary counts the connections of each user at all workers. */
 export class WorkerUserConnections implements UserConnections {
   readonly #primary: IpcChannel
 
@@ -22,25 +23,32 @@ export class WorkerUserConnections implements UserConnections {
   }
 }
 
-/** The primary's side, until the link closes: the connections of a worker end with it. */
+/** The primary's side. The connections of a worker are removed when its IPC channel closes. */
 export const serveUserConnections = (ipc: IpcChannel, connections: UserConnections): void => {
   const counted = new Map<string, UserConnection>()
   ipc.onRequest({
     addUserConnection: async (fields) => {
-      const client = { user: fields.text(), client: fields.text(), node: '' }
-      const isCounted = (await connections.add(client, fields.number())) === null
-      if (isCounted) counted.set(client.client, client)
+      const connection = readConnection(fields)
+      const isCounted = (await connections.add(connection, fields.number())) === null
+      if (isCounted) counted.set(connection.client, connection)
       return (out) => out.byte(isCounted ? 1 : 0)
     }
   })
   ipc.onMessage({
     removeUserConnection: (fields) => {
-      const client = { user: fields.text(), client: fields.text(), node: '' }
-      counted.delete(client.client)
-      void connections.remove(client)
+      const connection = readConnection(fields)
+      counted.delete(connection.client)
+      void connections.remove(connection)
     }
   })
   void ipc.closed.then(() => {
-    for (const client of counted.values()) void connections.remove(client)
+    for (const connection of counted.values()) void connections.remove(connection)
   })
 }
+
+const readConnection = (fields: FrameReader): UserConnection => ({
+  user: fields.text(),
+  client: fields.text(),
+  // The primary counts by user and client only.
+  node: ''
+})

@@ -14,22 +14,24 @@ import type { HistoryOptions } from '../core/options.js'
 import type { IpcChannel } from './ipc.js'
 import {
   readHistoryPage,
+  readJoinOrLeave,
   readList,
   readPublication,
   readPublished,
   writeHistoryOptions,
   writeHistoryRange,
+  writeJoinOrLeave,
   writeList,
   writeNewPublication
 } from './messages.js'
 
-const nothing = (): void => undefined
+const ignoreReply = (): void => undefined
 
 const CHANNELS_PER_FRAME = 5000
 
 /**
- * A worker's view of the channels that another process owns. All of it goes over one link, which keeps the order: what was
- * published before an answer was written is delivered before the answer is read.
+ * A worker's side of the engine in the primary. Everything goes over one IPC channel, which keeps the order: what was published
+ * before a reply was written is delivered before the reply is read.
  */
 export class WorkerEngine implements Broker, History {
   readonly #primary: IpcChannel
@@ -44,19 +46,23 @@ export class WorkerEngine implements Broker, History {
         const [channel, epoch] = [fields.text(), fields.text()]
         delivery.publication(channel, readPublication(fields), epoch)
       },
-      joinOrLeave: (fields) => delivery.joinOrLeave(fields.text(), fields.text() as JoinOrLeave, fields.text())
+      joinOrLeave: (fields) => {
+        const channel = fields.text()
+        const { kind, info } = readJoinOrLeave(fields)
+        delivery.joinOrLeave(channel, kind, info)
+      }
     })
   }
 
   subscribe(channel: string): Promise<void> {
-    return this.#primary.request('subscribe', (out) => out.text(channel), nothing)
+    return this.#primary.request('subscribe', (out) => out.text(channel), ignoreReply)
   }
 
   unsubscribe(channel: string): void {
     this.#primary.send('unsubscribe', (out) => out.text(channel))
   }
 
-  /** Without the owner there is no worker either. */
+  /** A worker exits when it loses the primary. */
   isDelivering(): boolean {
     return true
   }
@@ -72,16 +78,16 @@ export class WorkerEngine implements Broker, History {
     )
   }
 
-  /** The publication is written once for many channels, and one frame after the other, so that neither side is busy for long. */
+  /** Sends the publication once for many channels, in several frames, so that no process is blocked for long. */
   async publishToMany(targets: readonly PublishTarget[], publication: NewPublication): Promise<readonly Published[]> {
     const published: Published[] = []
     for (let start = 0; start < targets.length; start += CHANNELS_PER_FRAME) {
-      const together = targets.slice(start, start + CHANNELS_PER_FRAME)
+      const batch = targets.slice(start, start + CHANNELS_PER_FRAME)
       const results = await this.#primary.request(
         'publishToMany',
         (out) => {
           writeNewPublication(out, publication)
-          writeList(out, together, (_, { channel, options }) => writeHistoryOptions(out.text(channel), options))
+          writeList(out, batch, (_, { channel, options }) => writeHistoryOptions(out.text(channel), options))
         },
         (fields) => readList(fields, readPublished)
       )
@@ -91,7 +97,7 @@ export class WorkerEngine implements Broker, History {
   }
 
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
-    this.#primary.send('announce', (out) => out.text(channel).text(kind).text(info))
+    this.#primary.send('publishJoinOrLeave', (out) => writeJoinOrLeave(out.text(channel), kind, info))
   }
 
   read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
@@ -106,22 +112,22 @@ export class WorkerEngine implements Broker, History {
   }
 
   remove(channel: string): Promise<void> {
-    return this.#primary.request('removeHistory', (out) => out.text(channel), nothing)
+    return this.#primary.request('removeHistory', (out) => out.text(channel), ignoreReply)
   }
 
-  /** The link is not the engine's to close. */
+  /** The IPC channel stays open for other uses. */
   close(): void {}
 }
 
-/** Who listens, as the owner of the channels knows it. */
-export class WorkerPresenceClient implements Presence {
+/** A worker's side of the presence in the primary. */
+export class WorkerPresence implements Presence {
   readonly #primary: IpcChannel
 
   constructor(primary: IpcChannel) {
     this.#primary = primary
   }
 
-  /** Not waited for: who is told of somebody over the same link, or another, is told later than this. */
+  /** Not waited for: the IPC channel keeps the order, so later reads include the entry. */
   add(channel: string, client: string, user: string, info: string): void {
     this.#primary.send('addPresence', (out) => out.text(channel).text(client).text(user).text(info))
   }

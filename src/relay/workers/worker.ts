@@ -1,17 +1,20 @@
 import { Socket } from 'node:net'
 import type { Engine } from '../engine/engine.js'
 import { WorkerAdmission } from './admission.js'
-import { done, IpcChannel } from './ipc.js'
-import { IPC_FD } from './primary.js'
+import { ConnectionReceiver } from './connection-handoff.js'
+import { EMPTY_REPLY, IpcChannel } from './ipc.js'
+import { IPC_FD } from './processes.js'
 import { WorkerCluster } from './survey.js'
 import { WorkerUserConnections } from './user-connections.js'
-import { WorkerEngine, WorkerPresenceClient } from './worker-engine.js'
+import { WorkerEngine, WorkerPresence } from './worker-engine.js'
 
 /** A worker's connection to the primary process, which holds the state that all workers share. */
 export class PrimaryConnection {
   readonly workerNumber: number
   /** Counts the connections of all workers against the limits. */
   readonly admission: WorkerAdmission
+  /** The client connections that the primary passes to this worker. */
+  readonly connections: ConnectionReceiver
   /** Called before the process exits because the primary is gone. */
   onLost: () => void = () => undefined
   /** Called when the primary has sent a new configuration file. An error is reported to the primary. */
@@ -24,11 +27,12 @@ export class PrimaryConnection {
     this.workerNumber = workerNumber
     this.#configFile = configFile
     this.admission = new WorkerAdmission(ipc)
+    this.connections = new ConnectionReceiver(ipc)
     ipc.onRequest({
       configure: async (fields) => {
         this.#configFile = fields.textOrNull() ?? ''
         this.onConfigFile()
-        return done
+        return EMPTY_REPLY
       }
     })
   }
@@ -49,10 +53,10 @@ export class PrimaryConnection {
     process.prependOnceListener('disconnect', exit)
     // The primary may stop a worker that has not started yet.
     ipc.onMessage({ stop: () => process.exit(0) })
-    ipc.onRequest({ ping: () => done })
+    ipc.onRequest({ ping: () => EMPTY_REPLY })
     return new Promise((resolve) => {
       ipc.onMessage({
-        begin: (fields) => {
+        start: (fields) => {
           const workerNumber = fields.number()
           connection = new PrimaryConnection(ipc, workerNumber, fields.textOrNull() ?? '')
           resolve(connection)
@@ -72,7 +76,7 @@ export class PrimaryConnection {
     return {
       broker: engine,
       history: engine,
-      presence: new WorkerPresenceClient(this.#ipc),
+      presence: new WorkerPresence(this.#ipc),
       cluster: new WorkerCluster(this.#ipc),
       userConnections: new WorkerUserConnections(this.#ipc),
       isReady: true,
@@ -84,20 +88,21 @@ export class PrimaryConnection {
   /** Lets the primary read this worker's metrics. The returned function reads the metrics of all workers. */
   shareMetrics(readOwn: () => Promise<string>): () => Promise<string> {
     this.#ipc.onRequest({
-      ownMetrics: async () => {
+      readWorkerMetrics: async () => {
         const text = await readOwn()
         return (out) => out.text(text)
       }
     })
-    return () => this.#ipc.request('readMetrics', done, (fields) => fields.text())
+    return () => this.#ipc.request('readMetrics', EMPTY_REPLY, (fields) => fields.text())
   }
 
-  reportListening(address: string, port: number): void {
-    this.#ipc.send('listening', (out) => out.text(address).number(port))
+  /** Lets the primary pass connections to this worker. */
+  reportReady(): void {
+    this.#ipc.send('ready')
   }
 
   reportFailure(error: unknown): void {
-    this.#ipc.send('failed', (out) => out.text(error instanceof Error ? error.message : String(error)))
+    this.#ipc.send('startFailed', (out) => out.text(error instanceof Error ? error.message : String(error)))
     this.#ipc.end()
   }
 

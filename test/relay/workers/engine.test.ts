@@ -3,30 +3,30 @@ import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import type { IpcChannel } from '../../../src/relay/workers/ipc.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/user-connections.js'
-import { WorkerEngine, WorkerPresenceClient } from '../../../src/relay/workers/worker-engine.js'
-import { startOwner } from '../../helper/owner-process.js'
+import { WorkerEngine, WorkerPresence } from '../../../src/relay/workers/worker-engine.js'
+import { startPrimary } from '../../helper/primary-process.js'
 import { engineContract, KEPT } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
 
-const primary = await startOwner(t)
-const [ipc] = primary.links as [IpcChannel, IpcChannel]
+const primary = await startPrimary(t)
+const [ipc] = primary.ipcChannels as [IpcChannel, IpcChannel]
 
 const workerEngine = async () => {
-  await primary.order({ kind: 'fresh', patienceMs: 60_000 })
+  await primary.command({ kind: 'reset', surveyTimeoutMs: 60_000 })
   const engine = new WorkerEngine(ipc)
   return {
     broker: engine,
     history: engine,
-    presence: new WorkerPresenceClient(ipc),
+    presence: new WorkerPresence(ipc),
     userConnections: new WorkerUserConnections(ipc),
-    pass: (ms: number) => primary.order({ kind: 'pass', ms })
+    pass: (ms: number) => primary.command({ kind: 'advanceClock', ms })
   }
 }
 
 engineContract('the engine of a worker', workerEngine)
 engineModel('the engine of a worker', workerEngine, { runs: 50 })
 
-t.test('a broadcast of 0.5 MB to 400 channels goes once from the worker to the primary', async (t) => {
+t.test('a broadcast of 0.5 MB to 400 channels is sent once from the worker to the primary', async (t) => {
   const { broker } = await workerEngine()
   const [stream] = primary.streams as [Socket, Socket]
   const before = stream.bytesWritten

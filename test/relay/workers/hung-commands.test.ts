@@ -7,14 +7,14 @@ import { freeze, type RelayOfWorkers, startWorkers } from '../../helper/relay-wo
 
 const FILE = { channel: { namespaces: [{ name: 'chat', allow_subscribe_for_client: true }] } }
 
-/** The answer of a call; the worker that is hung may have taken its connection, so several are made at once. */
+/** Several calls at once, because the suspended worker may have the connection of one. */
 const call = async ({ url }: RelayOfWorkers, method: string, request: object): Promise<Record<string, unknown>> => {
   const message = { method: 'POST', body: JSON.stringify(request), headers: { 'x-api-key': API_KEY } }
   const calls = [1, 2, 3].map(() => send(url, `/api/${method}`, message))
   return JSON.parse((await Promise.any(calls)).body)
 }
 
-/** Two clients at each of two workers: connections are handed out in turn. */
+/** Two clients at each of two workers, which take turns. */
 const twoAtEach = async (t: Test, { url }: RelayOfWorkers, user: string): Promise<readonly RawClient[]> => {
   const clients: RawClient[] = []
   for (let n = 0; n < 4; n++) clients.push(await connectedClient(t, url, user))
@@ -22,14 +22,14 @@ const twoAtEach = async (t: Test, { url }: RelayOfWorkers, user: string): Promis
 }
 
 for (const engine of ['memory', 'redis']) {
-  t.test(`a hung worker leaves a command unconfirmed and applies it when it goes on (${engine})`, async (t) => {
+  t.test(`a suspended worker leaves a command unconfirmed and applies it when it continues (${engine})`, async (t) => {
     const env = engine === 'redis' ? { RELAY_ENGINE: 'redis', REDIS_URL: (await startRedis(t)).url } : {}
     const relay = await startWorkers(t, 2, FILE, env)
     const banned = await twoAtEach(t, relay, 'banned')
     const [hung] = relay.workers() as [number]
-    const goOn = freeze(t, hung)
+    const resume = freeze(t, hung)
     t.match(await call(relay, 'disconnect', { user: 'banned' }), { error: { code: 100 } })
-    goOn()
+    resume()
 
     for (const { closed } of banned) t.equal(await closed, '3503 force disconnect')
   })

@@ -22,8 +22,8 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** All workers serve again. */
-const whole = ({ nodes }: RelayOfWorkers, count: number): Promise<unknown> =>
+/** Resolves when all workers serve clients. */
+const allRunning = ({ nodes }: RelayOfWorkers, count: number): Promise<unknown> =>
   eventually(() =>
     nodes().then(
       (all) => all.length === count,
@@ -31,14 +31,14 @@ const whole = ({ nodes }: RelayOfWorkers, count: number): Promise<unknown> =>
     )
   )
 
-/** Publishes until it is answered; a key sees to it that nothing is published twice. */
-const publishSurely = async (relay: RelayOfWorkers, channel: string, n: number): Promise<void> => {
+/** Retries until the publication succeeds, with an idempotency key. */
+const publishWithRetries = async (relay: RelayOfWorkers, channel: string, n: number): Promise<void> => {
   for (;;) {
     try {
       await relay.api('publish', { channel, data: { n }, idempotency_key: `${channel} ${n}` })
       return
     } catch {
-      // The worker has gone in the middle of it.
+      // The worker was killed during the request.
     }
   }
 }
@@ -48,18 +48,18 @@ const relay = await startWorkers(t, 2, FILE)
 const clientCount = async (): Promise<number> =>
   (await relay.nodes()).reduce((count, { num_clients }) => count + num_clients, 0)
 
-/** Ends a worker, and waits for the one that takes its place. */
-const replaced = async (pid: number, signal: NodeJS.Signals): Promise<void> => {
+/** Ends a worker and waits until it is replaced. */
+const replace = async (pid: number, signal: NodeJS.Signals): Promise<void> => {
   process.kill(pid, signal)
   await eventually(() => !isAlive(pid))
-  await whole(relay, 2)
+  await allRunning(relay, 2)
 }
 
 t.test('a worker that is killed', async (t) => {
   const [steady, first] = relay.workers() as [number, number]
 
-  t.test('is replaced, and its clients hear exactly what is published', async (t) => {
-    const heard = await Promise.all(
+  t.test('a killed worker is replaced, and its clients receive every publication once', async (t) => {
+    const received = await Promise.all(
       Array.from({ length: 10 }, async (_, index) => {
         const client = officialClient(t, relay, 'websocket')
         const subscription = client.newSubscription(`seq:${index % 2}`)
@@ -74,19 +74,19 @@ t.test('a worker that is killed', async (t) => {
     let isPublishing = true
     const publishers = ['seq:0', 'seq:1'].map(async (channel) => {
       let n = 0
-      while (isPublishing) await publishSurely(relay, channel, ++n)
+      while (isPublishing) await publishWithRetries(relay, channel, ++n)
       return n
     })
     let victim = first
     for (let time = 0; time < 2; time++) {
-      const at = heard.map(({ publications }) => publications.length)
-      await replaced(victim, 'SIGKILL')
+      const at = received.map(({ publications }) => publications.length)
+      await replace(victim, 'SIGKILL')
       victim = relay.workers().find((pid) => pid !== steady) as number
-      await Promise.all(heard.map(({ until }, index) => until(({ length }) => length > (at[index] as number) + 5)))
+      await Promise.all(received.map(({ until }, index) => until(({ length }) => length > (at[index] as number) + 5)))
     }
     isPublishing = false
     const published = await Promise.all(publishers)
-    for (const [index, { until, publications }] of heard.entries()) {
+    for (const [index, { until, publications }] of received.entries()) {
       const count = published[index % 2] as number
       await until(({ length }) => length >= count)
       t.same(
@@ -96,14 +96,14 @@ t.test('a worker that is killed', async (t) => {
     }
   })
 
-  t.test('is waited for longer each time it ends soon', async (t) => {
+  t.test('the delay before a restart doubles', async (t) => {
     const delays = [...relay.program.stdout.matchAll(/"how":"SIGKILL","delayMs":(\d+)/g)].map(([, ms]) => Number(ms))
     t.same(delays, [100, 200])
   })
 
-  t.test('leaves nobody behind', async (t) => {
+  t.test('presence has no entries of a killed worker', async (t) => {
     const clients: RawClient[] = []
-    // Connections are handed out in turn, so there is one at each worker.
+    // Workers take turns, so each has two of the connections.
     for (let n = 0; n < 4; n++) {
       const client = await connectedClient(t, relay.url, `user${n}`)
       await client.ask({ id: 2, subscribe: { channel: 'seq:ghosts' } })
@@ -111,9 +111,9 @@ t.test('a worker that is killed', async (t) => {
     }
     const count = async (): Promise<unknown> =>
       (await relay.api('presence_stats', { channel: 'seq:ghosts' })).num_clients
-    // A worker tells the owner who is there after it has told the client, and the count is asked through another worker.
+    // A worker adds presence after its reply to the client, and another worker may handle the request for the count.
     await eventually(async () => (await count()) === clients.length)
-    await replaced(steady, 'SIGKILL')
+    await replace(steady, 'SIGKILL')
     t.equal(await Promise.race(clients.map(({ closed }) => closed)), '1006')
     const left = clients.filter(({ ws }) => ws.readyState === ws.OPEN)
 
@@ -121,21 +121,21 @@ t.test('a worker that is killed', async (t) => {
     await eventually(async () => (await count()) === left.length)
   })
 
-  t.test('by SIGTERM sends its clients away to come back, and is replaced', async (t) => {
+  t.test('a worker that receives SIGTERM closes its clients with 3001 and is replaced', async (t) => {
     const clients = await Promise.all(Array.from({ length: 2 }, () => connectedClient(t, relay.url)))
     const [pid] = relay.workers() as [number]
-    await replaced(pid, 'SIGTERM')
+    await replace(pid, 'SIGTERM')
     t.equal(await Promise.race(clients.map(({ closed }) => closed)), '3001 shutdown')
   })
 })
 
-t.test('a relay with workers whose file is read again', async (t) => {
+t.test('a config reload of a relay with workers', async (t) => {
   const refusals = async (channel: string): Promise<number> => {
     const answers = await Promise.all(Array.from({ length: 4 }, () => relay.publish(channel, 1)))
     return answers.filter((answer) => answer === undefined).length
   }
 
-  t.test('refuses one with a fault once, and goes on by the old rules', async (t) => {
+  t.test('an invalid file is rejected once, and the old options stay', async (t) => {
     relay.configure('{')
     relay.program.signal('SIGHUP')
     await relay.program.waitForLine('config reload rejected', PATIENCE_MS)
@@ -143,25 +143,25 @@ t.test('a relay with workers whose file is read again', async (t) => {
     t.equal(relay.program.stdout.split('config reload rejected').length, 2)
   })
 
-  t.test('starts no worker by the faulty one', async (t) => {
+  t.test('a new worker does not use the invalid file', async (t) => {
     const [pid] = relay.workers() as [number]
-    await replaced(pid, 'SIGKILL')
+    await replace(pid, 'SIGKILL')
     t.equal(await refusals('seq:1'), 0)
   })
 
-  t.test('goes on by the new rules in all of them, and in those that come', async (t) => {
+  t.test('all workers and new workers use the new options', async (t) => {
     relay.configure({ channel: { namespaces: [{ name: 'new' }] }, client: { connections_per_address: LIMIT } })
     relay.program.signal('SIGHUP')
     await relay.program.waitForLine('config reloaded', PATIENCE_MS)
     t.equal(await refusals('new:1'), 0)
     t.equal(await refusals('seq:1'), 4)
     const [pid] = relay.workers() as [number]
-    await replaced(pid, 'SIGKILL')
+    await replace(pid, 'SIGKILL')
     t.equal(await refusals('new:1'), 0)
     t.equal(await refusals('seq:1'), 4)
   })
 
-  t.test('lets in as many as it says, over all workers together', async (t) => {
+  t.test('the connection limit applies to all workers together', async (t) => {
     await eventually(async () => (await clientCount()) === 0)
     const come = (): Promise<number> =>
       new Promise((resolve) => {
@@ -178,13 +178,17 @@ t.test('a relay with workers whose file is read again', async (t) => {
     t.equal(statuses.filter((status) => status === 429).length, LIMIT)
 
     const [pid] = relay.workers() as [number]
-    await replaced(pid, 'SIGKILL')
+    await replace(pid, 'SIGKILL')
     const left = await clientCount()
     const again = await Promise.all(Array.from({ length: LIMIT }, come))
-    t.equal(again.filter((status) => status === 101).length, LIMIT - left, 'who is gone with a worker makes room')
+    t.equal(
+      again.filter((status) => status === 101).length,
+      LIMIT - left,
+      'connections of a killed worker do not count'
+    )
   })
 
-  t.test('says that its port is taken', async (t: Test) => {
+  t.test('a relay whose port is in use exits with 1 and the reason', async (t: Test) => {
     const program = await startProgram(t, 'dist/src/relay/main.js', {
       RELAY_PORT: String(relay.port),
       RELAY_WORKERS: '2',
@@ -192,20 +196,20 @@ t.test('a relay with workers whose file is read again', async (t) => {
       REALTIME_API_KEY: API_KEY
     })
     t.same(await program.exited, { code: 1, signal: null })
-    t.match(program.stderr, /^relay: cannot start: .*EADDRINUSE.*\n$/)
+    t.match(program.stderr, /^relay: RELAY_PORT must be free .*EADDRINUSE.*\n$/)
     t.equal(program.stdout, '')
   })
 })
 
-t.test('a relay with workers that is told to stop, as its workers are', async (t) => {
+t.test('SIGINT to the relay and to all its workers', async (t) => {
   await eventually(async () => (await clientCount()) === 0)
   const pids = relay.workers()
   const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
-  // A terminal sends its signals to all processes, and so do some supervisors.
+  // Terminals and some supervisors signal the process group.
   for (const pid of pids) process.kill(pid, 'SIGINT')
   relay.program.signal('SIGINT')
 
-  t.test('sends everybody away and leaves with 0', async (t) => {
+  t.test('all clients are closed with 3001 and the exit code is 0', async (t) => {
     for (const { closed } of clients) t.equal(await closed, '3001 shutdown')
     t.same(await relay.program.exited, { code: 0, signal: null })
     t.same(pids.filter(isAlive), [])
@@ -213,13 +217,13 @@ t.test('a relay with workers that is told to stop, as its workers are', async (t
   })
 })
 
-t.test('a relay whose owner is killed', async (t) => {
+t.test('a relay whose primary is killed', async (t) => {
   const relay = await startWorkers(t, 2, FILE)
   const pids = relay.workers()
   const client = await connectedClient(t, relay.url)
   relay.program.signal('SIGKILL')
 
-  t.test('closes its clients and ends as a whole, so that it can be started again', async (t) => {
+  t.test('the workers close their clients and exit, and the port is free', async (t) => {
     t.equal(await client.closed, '3001 shutdown')
     await eventually(() => !pids.some(isAlive))
     await t.rejects(send(relay.url, '/health'), { code: 'ECONNREFUSED' })

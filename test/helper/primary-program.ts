@@ -4,29 +4,29 @@ import { IpcChannel } from '../../src/relay/workers/ipc.js'
 import { PrimaryEngine } from '../../src/relay/workers/primary-engine.js'
 import { PrimarySurvey } from '../../src/relay/workers/survey.js'
 import { serveUserConnections } from '../../src/relay/workers/user-connections.js'
-import { OWNER_FD, type OwnerOrder } from './owner-process.js'
+import { IPC_FDS, type PrimaryCommand } from './primary-process.js'
 
-// The owner of a relay's channels without the rest of the relay, and with a clock that can be moved.
+// The primary's engine, survey and user connections, with a clock that the test advances.
 
 let nowMs = 1_700_000_000_000
 let epochs = 0
-const ipcChannels = OWNER_FD.map(
+const ipcChannels = IPC_FDS.map(
   (fd) => new IpcChannel(new Socket({ fd, readable: true, writable: true }), (error) => process.send?.(String(error)))
 )
 
-process.on('message', (order: OwnerOrder) => {
-  if (order.kind === 'pass') nowMs += order.ms
+process.on('message', (command: PrimaryCommand) => {
+  if (command.kind === 'advanceClock') nowMs += command.ms
   else {
     const primary = new PrimaryEngine({
       nowMs: () => nowMs,
       monotonicMs: () => nowMs,
       newEpoch: () => `epoch${++epochs}`
     })
-    const desk = new PrimarySurvey(order.patienceMs)
+    const survey = new PrimarySurvey(command.surveyTimeoutMs)
     const userConnections = new MemoryUserConnections()
     for (const ipc of ipcChannels) {
       primary.serve(ipc)
-      desk.serve(ipc)
+      survey.serve(ipc)
       serveUserConnections(ipc, userConnections)
     }
   }

@@ -3,11 +3,11 @@ import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { SurveyHandlers } from '../../../src/relay/core/survey.js'
-import type { FrameReader } from '../../../src/relay/workers/ipc.js'
-import { FrameSplitter, FrameWriter, type IpcChannel, IpcClosed } from '../../../src/relay/workers/ipc.js'
+import { type FrameReader, FrameSplitter, FrameWriter } from '../../../src/relay/workers/frames.js'
+import { type IpcChannel, IpcClosed } from '../../../src/relay/workers/ipc.js'
 import { WorkerCluster } from '../../../src/relay/workers/survey.js'
 import { WorkerEngine } from '../../../src/relay/workers/worker-engine.js'
-import { startOwner } from '../../helper/owner-process.js'
+import { startPrimary } from '../../helper/primary-process.js'
 
 const TEXTS = ['', 'floor:1', 'å€😀\u0000"\n', 'x'.repeat(200_000), 'é'.repeat(70_000)]
 const HISTORY = { historySize: 10, historyTtlMs: 60_000, historyMetaTtlMs: 60_000 }
@@ -29,7 +29,7 @@ const write = (): Buffer => {
 
 const readAll = (frame: FrameReader): unknown[] => [
   frame.byte(),
-  frame.whole(),
+  frame.uint32(),
   frame.text(),
   frame.textOrNull(),
   frame.textOrNull(),
@@ -40,7 +40,7 @@ const EXPECTED = TEXTS.map((text, index) => [7, index, text, null, text, index /
 
 t.test('frames', async (t) => {
   for (const size of [1, 3, 4, 5, 9, 64 * 1024, Number.MAX_SAFE_INTEGER]) {
-    t.test(`arrive as they were written, in pieces of ${size}`, async (t) => {
+    t.test(`frames are read as they were written, in chunks of ${size} bytes`, async (t) => {
       const read: unknown[] = []
       const splitter = new FrameSplitter((frame) => read.push(readAll(frame)))
       const bytes = write()
@@ -49,13 +49,13 @@ t.test('frames', async (t) => {
     })
   }
 
-  t.test('are not read beyond their end', async (t) => {
+  t.test('reading beyond the end of a frame throws', async (t) => {
     const out = new FrameWriter()
     out.begin(7, 1).text('abc')
     out.finish()
     const splitter = new FrameSplitter((frame) => {
       t.equal(frame.byte(), 7)
-      frame.whole()
+      frame.uint32()
       frame.text()
       t.throws(() => frame.byte(), RangeError)
     })
@@ -64,14 +64,14 @@ t.test('frames', async (t) => {
   })
 })
 
-t.test('a link', async (t) => {
-  const primary = await startOwner(t)
-  const [ipc, other] = primary.links as [IpcChannel, IpcChannel]
+t.test('an IPC channel', async (t) => {
+  const primary = await startPrimary(t)
+  const [ipc, other] = primary.ipcChannels as [IpcChannel, IpcChannel]
   const engine = new WorkerEngine(ipc)
   const publish = (data: string): Promise<unknown> =>
     Promise.resolve(engine.publish('ns:1', { ...PLAIN_PUBLICATION, data }, HISTORY))
 
-  t.test('carries a burst of large publications in order', async (t) => {
+  t.test('40 large publications arrive in order', async (t) => {
     const offsets: number[] = []
     const all = new Promise<void>((resolve) => {
       engine.start({
@@ -93,21 +93,21 @@ t.test('a link', async (t) => {
     )
   })
 
-  t.test('is done without a node that stays silent', async (t) => {
-    await primary.order({ kind: 'fresh', patienceMs: 200 })
-    const answers = (answer: () => Promise<boolean>): SurveyHandlers => {
-      const all = new SurveyHandlers()
-      all.set('emulate', answer)
-      return all
+  t.test('a survey completes without a worker that does not reply', async (t) => {
+    await primary.command({ kind: 'reset', surveyTimeoutMs: 200 })
+    const handlersWith = (handler: () => Promise<boolean>): SurveyHandlers => {
+      const handlers = new SurveyHandlers()
+      handlers.set('emulate', handler)
+      return handlers
     }
     const cluster = new WorkerCluster(ipc)
     await cluster.start(
       'here',
-      answers(async () => true)
+      handlersWith(async () => true)
     )
     await new WorkerCluster(other).start(
       'silent',
-      answers(() => new Promise(() => undefined))
+      handlersWith(() => new Promise(() => undefined))
     )
     const params = { session: 's', data: '' }
     t.same(await cluster.survey('emulate', params), [{ node: 'here', result: true }])
@@ -120,22 +120,22 @@ t.test('a link', async (t) => {
         () => undefined,
         () => undefined
       ),
-      'what nobody knows is answered with a failure'
+      'a request without a handler fails'
     )
   })
 
-  t.test('that carries nonsense is closed, and no other', async (t) => {
-    const fault = once(primary.child, 'message')
+  t.test('a malformed frame closes its channel and no other', async (t) => {
+    const reported = once(primary.child, 'message')
     const stream = primary.streams[1] as Duplex
-    // A kind that there is not, and then a length that no frame has: a shorter one would be waited for.
+    // An unknown kind, and then a frame longer than the maximum.
     stream.write(Buffer.concat([Buffer.from([12, 0, 0, 0, 250]), Buffer.alloc(64, 0xff)]))
-    t.match(await fault, [/RangeError/])
+    t.match(await reported, [/RangeError/])
     await other.closed
     await t.rejects(new WorkerEngine(other).subscribe('ns:1'), IpcClosed)
     t.match(await publish('1'), { offset: 1 })
   })
 
-  t.test('whose other end dies fails what waits', async (t) => {
+  t.test('pending requests fail when the other process dies', async (t) => {
     process.kill(primary.child.pid as number, 'SIGSTOP')
     const waiting = publish('2')
     const failed = t.rejects(waiting, IpcClosed)
@@ -143,6 +143,6 @@ t.test('a link', async (t) => {
     await failed
     await ipc.closed
     await t.rejects(publish('3'), IpcClosed)
-    t.same(await new WorkerCluster(ipc).survey('info', null), [], 'a fleet never fails')
+    t.same(await new WorkerCluster(ipc).survey('info', null), [], 'a survey without the primary has no results')
   })
 })

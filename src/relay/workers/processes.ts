@@ -1,0 +1,205 @@
+import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import { Duplex, type Readable } from 'node:stream'
+import type { Logger } from 'pino'
+import { monotonicMs } from '../../shared/monotonic.js'
+import { ConnectionDispatcher } from './connection-handoff.js'
+import { EMPTY_REPLY, IpcChannel } from './ipc.js'
+
+const FIRST_RESTART_DELAY_MS = 100
+const MAX_RESTART_DELAY_MS = 30_000
+/** A worker that has run for this long did not fail because of its start. */
+const STABLE_MS = 60_000
+
+/** Exponential back-off: the delay before a restart doubles until a worker stays up. */
+class RestartBackoff {
+  #nextMs = FIRST_RESTART_DELAY_MS
+
+  delayAfter(uptimeMs: number): number {
+    if (uptimeMs >= STABLE_MS) this.#nextMs = FIRST_RESTART_DELAY_MS
+    const delayMs = this.#nextMs
+    this.#nextMs = Math.min(delayMs * 2, MAX_RESTART_DELAY_MS)
+    return delayMs
+  }
+}
+
+/** File descriptor of the IPC channel in a worker, which inherits one end of a socket pair. */
+export const IPC_FD = 4
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export interface RunningWorker {
+  readonly number: number
+  readonly ipc: IpcChannel
+}
+
+interface WorkerProcess {
+  readonly worker: Worker
+  readonly ipc: IpcChannel
+  readonly startedAt: number
+}
+
+export interface WorkerProcessesDependencies {
+  readonly count: number
+  readonly listen: Address
+  /** A worker that does not reply for this long is killed and replaced. */
+  readonly hungMs: number
+  readonly log: Logger
+  /** Writes complete lines of the workers' logs. */
+  readonly output: (lines: string) => void
+  /** The current text of the configuration file. */
+  readonly configFile: () => string | null
+  /** Serves a worker until its IPC channel closes. */
+  readonly serve: (ipc: IpcChannel, number: number) => void
+}
+
+/** How long a worker may run after its IPC channel has closed. */
+const EXIT_TIMEOUT_MS = 2000
+
+/** Unanswered pings after which a worker is hung. Counted, not timed: the primary itself may have been suspended. */
+const MAX_UNANSWERED_PINGS = 6
+
+/** The worker processes. One that exits is replaced by a new one with the same number. */
+export class WorkerProcesses {
+  readonly #dependencies: WorkerProcessesDependencies
+  readonly #connections = new ConnectionDispatcher()
+  readonly #running = new Map<number, WorkerProcess>()
+  readonly #restartTimers = new Map<number, NodeJS.Timeout>()
+  readonly #backoffs = new Map<number, RestartBackoff>()
+  #isStopping = false
+  /** Fails the start of the relay. Null once all workers have been ready: a worker that exits later is replaced. */
+  #failStart: ((error: Error) => void) | null = null
+
+  constructor(dependencies: WorkerProcessesDependencies) {
+    this.#dependencies = dependencies
+    // Workers log through the primary, because sharing its standard output would change whether writes to it block.
+    cluster.setupPrimary({ stdio: ['inherit', 'pipe', 'inherit', 'ipc', 'pipe'] })
+  }
+
+  /** Resolves when all workers serve clients. */
+  async start(): Promise<Address> {
+    const failed = new Promise<never>((_, reject) => {
+      this.#failStart = reject
+    })
+    await Promise.race([this.#startWorker(1), failed])
+    const address = await this.#connections.listen(this.#dependencies.listen)
+    const others = Array.from({ length: this.#dependencies.count - 1 }, (_, index) => this.#startWorker(index + 2))
+    await Promise.race([Promise.all(others), failed])
+    this.#failStart = null
+    return address
+  }
+
+  get running(): readonly RunningWorker[] {
+    return [...this.#running].map(([number, { ipc }]) => ({ number, ipc }))
+  }
+
+  /** Stops all workers, which close their clients. Resolves when all processes have exited. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    this.#connections.close()
+    for (const timer of this.#restartTimers.values()) clearTimeout(timer)
+    // The event 'close' comes after the last lines of the log, unlike 'exit'.
+    const closed = [...this.#running.values()].map(({ worker }) => once(worker.process, 'close'))
+    for (const { ipc } of this.#running.values()) ipc.send('stop')
+    await Promise.all(closed)
+  }
+
+  kill(): void {
+    for (const { worker } of this.#running.values()) worker.process.kill('SIGKILL')
+  }
+
+  #startWorker(number: number): Promise<void> {
+    return new Promise((resolve) => this.#fork(number, resolve))
+  }
+
+  #fork(number: number, ready: () => void): void {
+    const { log, output, configFile, serve } = this.#dependencies
+    const worker = cluster.fork()
+    forwardLines(worker.process.stdout, output)
+    const stream = worker.process.stdio[IPC_FD]
+    if (!(stream instanceof Duplex)) throw new TypeError('the worker has no IPC channel')
+    const ipc = new IpcChannel(stream, (error) =>
+      log.error({ err: error, worker: number }, 'malformed IPC frame from worker')
+    )
+    this.#running.set(number, { worker, ipc, startedAt: monotonicMs() })
+    serve(ipc, number)
+    ipc.send('start', (out) => out.number(number).textOrNull(configFile()))
+    worker.once('exit', (code: number | null, signal: string | null) => {
+      // SIGHUP to the process group ends a worker that does not handle it yet. That must not end a relay that is starting.
+      if (signal === 'SIGHUP' && this.#failStart !== null && !this.#isStopping) this.#fork(number, ready)
+      else this.#exited(number, code ?? signal)
+    })
+    // A worker without an IPC channel cannot serve clients.
+    void ipc.closed.then(() => setTimeout(() => worker.process.kill('SIGKILL'), EXIT_TIMEOUT_MS).unref())
+    ipc.onMessage({
+      ready: () => {
+        this.#killWhenHung(number, worker, ipc)
+        this.#connections.add(worker, ipc)
+        ready()
+      },
+      startFailed: (fields) => this.#startFailed(number, fields.text())
+    })
+  }
+
+  #killWhenHung(number: number, worker: Worker, ipc: IpcChannel): void {
+    const { log, hungMs } = this.#dependencies
+    let unanswered = 0
+    const answered = (): void => {
+      unanswered = 0
+    }
+    const timer = setInterval(() => {
+      if (unanswered === MAX_UNANSWERED_PINGS) {
+        clearInterval(timer)
+        log.error({ worker: number, pid: worker.process.pid, hungMs }, 'hung worker killed')
+        worker.process.kill('SIGKILL')
+        return
+      }
+      unanswered++
+      // A ping fails only if the IPC channel closes, which ends the worker.
+      ipc.request('ping', EMPTY_REPLY, answered).catch(() => undefined)
+    }, hungMs / MAX_UNANSWERED_PINGS).unref()
+    void ipc.closed.then(() => clearInterval(timer))
+  }
+
+  #startFailed(number: number, reason: string): void {
+    if (this.#failStart === null) this.#dependencies.log.error({ worker: number, why: reason }, 'worker start failed')
+    else this.#failStart(new Error(reason))
+  }
+
+  #exited(number: number, how: number | string | null): void {
+    const { log } = this.#dependencies
+    const uptimeMs = monotonicMs() - (this.#running.get(number)?.startedAt ?? 0)
+    this.#running.delete(number)
+    if (this.#isStopping) return
+    if (this.#failStart !== null) {
+      this.#failStart(new Error(`worker ${number} ended with ${how}`))
+      return
+    }
+    const backoff = this.#backoffs.get(number) ?? new RestartBackoff()
+    this.#backoffs.set(number, backoff)
+    const delayMs = backoff.delayAfter(uptimeMs)
+    log[how === 0 ? 'info' : 'error']({ worker: number, how, delayMs }, 'worker exited')
+    const restart = async (): Promise<void> => {
+      this.#restartTimers.delete(number)
+      await this.#startWorker(number)
+      log.info({ worker: number }, 'worker replaced')
+    }
+    this.#restartTimers.set(number, setTimeout(restart, delayMs))
+  }
+}
+
+/** Completes the last line of a process that was killed in the middle of a write. */
+const forwardLines = (stdout: Readable | null, output: (lines: string) => void): void => {
+  let incomplete = ''
+  stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const end = text.lastIndexOf('\n') + 1
+    if (end > 0) output(incomplete + text.slice(0, end))
+    incomplete = end > 0 ? text.slice(end) : incomplete + text
+  })
+  stdout?.on('end', () => {
+    if (incomplete !== '') output(`${incomplete}\n`)
+  })
+}

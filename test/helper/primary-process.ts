@@ -1,0 +1,45 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { IpcChannel } from '../../src/relay/workers/ipc.js'
+import type { Teardown } from './child.js'
+
+export type PrimaryCommand =
+  | { readonly kind: 'advanceClock'; readonly ms: number }
+  /** Replaces the engine by an empty one. */
+  | { readonly kind: 'reset'; readonly surveyTimeoutMs: number }
+
+/** File descriptors of the IPC channels in the primary process. */
+export const IPC_FDS = [4, 5] as const
+
+export interface PrimaryProcess {
+  readonly child: ChildProcess
+  /** This end of each stream. */
+  readonly streams: readonly Duplex[]
+  readonly ipcChannels: readonly IpcChannel[]
+  command(command: PrimaryCommand): Promise<void>
+}
+
+/** A primary in a process of its own, with the test as its two workers. */
+export const startPrimary = async (t: Teardown): Promise<PrimaryProcess> => {
+  // As TypeScript or JavaScript, like this file.
+  const child = fork(fileURLToPath(import.meta.url.replace('primary-process', 'primary-program')), {
+    execArgv: process.execArgv,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc', 'pipe', 'pipe']
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child, 'message')
+  const streams = IPC_FDS.map((fd) => (child.stdio as readonly unknown[])[fd] as Duplex)
+  const command = async (what: PrimaryCommand): Promise<void> => {
+    const done = once(child, 'message')
+    child.send(what)
+    await done
+  }
+  await command({ kind: 'reset', surveyTimeoutMs: 60_000 })
+  const malformedFrame = (error: unknown): never => {
+    throw error
+  }
+  const ipcChannels = streams.map((stream) => new IpcChannel(stream, malformedFrame))
+  return { child, streams, ipcChannels, command }
+}
