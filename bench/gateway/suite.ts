@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
-import { type BenchProcess, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
+import { type BenchProcess, flagsOf, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
 import { median, medianDifference, medianRatio } from '../harness/statistics.js'
 import { type Goal, goalTable, table } from '../harness/table.js'
 
@@ -71,12 +71,9 @@ interface RunningServer {
 const startServers = async (backendUrl: string): Promise<Map<ServerName, RunningServer>> => {
   const servers = new Map<ServerName, RunningServer>()
   for (const [name, file] of Object.entries(SERVERS) as [ServerName, string][]) {
-    const process = startProcess(SERVER_CORE, new URL(`./servers/${file}.js`, import.meta.url), {
-      BACKEND_URL: backendUrl,
-      API_SECRET,
-      GATEWAY_PORT: '0',
-      AUDIT_LOG_FILE: '/dev/null'
-    })
+    const env = { BACKEND_URL: backendUrl, API_SECRET, GATEWAY_PORT: '0', AUDIT_LOG_FILE: '/dev/null' }
+    const flags = file === 'gatehouse' ? flagsOf('gateway') : []
+    const process = startProcess(SERVER_CORE, new URL(`./servers/${file}.js`, import.meta.url), env, flags)
     const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
     servers.set(name, { process, port: Number(port) })
   }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import packageFile from '../../package.json' with { type: 'json' }
 
 /** The server under test has one core, everything that loads it the other. */
 export const SERVER_CORE = '0'
@@ -19,10 +20,19 @@ export interface BenchProcess {
   stop(): Promise<void>
 }
 
-export const startProcess = (core: string, entry: URL, env: Readonly<Record<string, string>> = {}): BenchProcess => {
+/** The V8 flags of a program's start script. */
+export const flagsOf = (program: 'gateway' | 'relay'): readonly string[] =>
+  packageFile.scripts[`start:${program}`].split(' ').filter((word) => word.startsWith('--'))
+
+export const startProcess = (
+  core: string,
+  entry: URL,
+  env: Readonly<Record<string, string>> = {},
+  flags: readonly string[] = []
+): BenchProcess => {
   // A file, because a pipe has to be emptied by somebody, who would take the time for it from what is measured.
   const output = join(mkdtempSync(join(tmpdir(), 'gatehouse-bench-')), 'output')
-  const child = spawn('taskset', ['-c', core, process.execPath, fileURLToPath(entry)], {
+  const child = spawn('taskset', ['-c', core, process.execPath, ...flags, fileURLToPath(entry)], {
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
     stdio: ['pipe', openSync(output, 'w'), 'inherit']
   })

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SERVER_CORE, startProcess } from '../harness/process.js'
+import { flagsOf, SERVER_CORE, startProcess } from '../harness/process.js'
 import type { DialectName } from './dialect.js'
 
 export const SECRET = '0123456789abcdef'.repeat(4)
@@ -64,13 +64,15 @@ export const startServer = async (
   const config = join(folder, 'relay.json')
   writeFileSync(config, JSON.stringify(RELAY_CONFIG))
   const [entry, dialect] = ENTRIES[name]
-  const process = startProcess(core, new URL(entry, import.meta.url), {
+  const settings = {
     REALTIME_HMAC_SECRET: SECRET,
     REALTIME_API_KEY: KEY,
     RELAY_PORT: '0',
     RELAY_CONFIG: config,
     ...env
-  })
+  }
+  const flags = name === RELAY ? flagsOf('relay') : []
+  const process = startProcess(core, new URL(entry, import.meta.url), settings, flags)
   const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
   return {
     pids: [process.pid],

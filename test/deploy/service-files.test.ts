@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
+import packageFile from '../../package.json' with { type: 'json' }
 import { gatewaySettings } from '../../src/gateway/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import { type Change, changed, shipped, shippedEnvironment } from './shipped.js'
@@ -42,6 +43,14 @@ t.test('systemd units', async (t) => {
 
         // it ends with 0 for keys that it does not know, and only says so
         t.equal(await runTool(t, 'systemd-analyze', ['verify', '--man=no', file]), '')
+      })
+
+      t.test('starts the program with the same command line as the start script and the image', async (t) => {
+        const script = packageFile.scripts[`start:${program}`]
+        const [, image = ''] = /^ENTRYPOINT (.*)$/m.exec(shipped(`Dockerfile.${program}`)) ?? []
+
+        t.same(values(unit, 'ExecStart'), [script.replace('exec node', '/usr/bin/node')])
+        t.equal(JSON.parse(image).join(' '), script.replace('exec ', ''))
       })
 
       t.test('leaves the process little to do harm with', async (t) => {
