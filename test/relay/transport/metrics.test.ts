@@ -56,7 +56,7 @@ const NAMES = [
   'broker_publish_suppressed_count counter'
 ]
 
-t.test('the names that dashboards ask for', async (t) => {
+t.test('metric names of Centrifugo', async (t) => {
   const page = await create().text()
   for (const name of NAMES) {
     t.test(name, async (t) => {
@@ -64,17 +64,17 @@ t.test('the names that dashboards ask for', async (t) => {
     })
   }
 
-  t.test('and those of the process are there', async (t) => {
+  t.test('the metrics contain process metrics', async (t) => {
     t.match(page, '# TYPE process_cpu_seconds_total counter\n')
     t.match(page, '# TYPE nodejs_eventloop_lag_seconds gauge\n')
   })
 
-  t.test('are not in the registry that all modules of a process share', async (t) => {
+  t.test('the metrics are not in the global registry', async (t) => {
     t.equal(globalRegistry.getMetricsAsArray().length, 0)
   })
 })
 
-t.test('what the relay knows is read when somebody asks', async (t) => {
+t.test('statistics of the relay are read with each scrape', async (t) => {
   const samples = await samplesOf(create())
 
   t.equal(samples.get('centrifugo_node_num_clients'), 3)
@@ -85,11 +85,11 @@ t.test('what the relay knows is read when somebody asks', async (t) => {
   t.equal(samples.get('centrifugo_node_build{version="1.2.3"}'), 1)
 })
 
-type Happening = (metrics: RelayMetrics) => void
+type RecordEvent = (metrics: RelayMetrics) => void
 
-const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Readonly<Record<string, number>>])[] = [
+const COUNTS: readonly (readonly [what: string, record: RecordEvent, samples: Readonly<Record<string, number>>])[] = [
   [
-    'a client that came',
+    'an accepted client',
     (metrics) => metrics.clientConnected('websocket', 'js', ''),
     {
       'centrifugo_client_connections_accepted{transport="websocket",accept_protocol="h1",client_name="js",client_version="unversioned"}': 1,
@@ -98,7 +98,7 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     }
   ],
   [
-    'a client that came and went',
+    'a client that connected and disconnected',
     (metrics) => {
       metrics.clientConnected('sse', '', '1.0')
       metrics.clientClosed('sse', '', '1.0')
@@ -119,7 +119,7 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     }
   ],
   [
-    'a client that was sent away',
+    'a client that was disconnected by the server',
     (metrics) => metrics.disconnected('websocket', 3503),
     { 'centrifugo_client_num_server_disconnects{code="3503"}': 1, relay_slow_disconnects_total: 0 }
   ],
@@ -145,7 +145,7 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     }
   ],
   [
-    'a subscription that the relay ended',
+    'a subscription ended by the server',
     (metrics) => metrics.serverUnsubscribed('floor', 2500),
     { 'centrifugo_client_num_server_unsubscribes{code="2500",channel_namespace="floor"}': 1 }
   ],
@@ -163,7 +163,7 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     }
   ],
   [
-    'a command that was answered',
+    'a command with a reply',
     (metrics) => metrics.replied('subscribe', 'floor', 0.0003),
     {
       'centrifugo_client_command_duration_seconds_histogram_bucket{method="subscribe",channel_namespace="floor",le="0.00025"}': 0,
@@ -172,7 +172,7 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     }
   ],
   [
-    'a command that was refused',
+    'a command with an error',
     (metrics) => metrics.replyError('subscribe', 'floor', 103),
     { 'centrifugo_client_num_reply_errors{method="subscribe",code="103",channel_namespace="floor"}': 1 }
   ],
@@ -207,7 +207,7 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     }
   ],
   [
-    'what was sent to clients',
+    'frames sent to clients',
     (metrics) => {
       const { messages, bytes } = metrics.sent('websocket', 'push_publication', 'floor')
       messages.value += 1000
@@ -235,17 +235,17 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
     }
   ],
   [
-    'a publication that was there already',
+    'a suppressed publication',
     (metrics) => metrics.suppressed('floor', 'idempotency'),
     { 'centrifugo_broker_publish_suppressed_count{reason="idempotency",channel_namespace="floor"}': 1 }
   ],
   [
-    'publications that were merged',
+    'conflated publications',
     (metrics) => metrics.conflated('floor', 600),
     { 'relay_conflated_publications_total{channel_namespace="floor"}': 600 }
   ],
   [
-    'clients that were refused',
+    'rejected connections',
     (metrics) => {
       metrics.connectionRefused('origin')
       metrics.connectionRefused('limit')
@@ -259,32 +259,32 @@ const COUNTS: readonly (readonly [of: string, happening: Happening, samples: Rea
   ]
 ]
 
-t.test('the numbers', async (t) => {
-  for (const [of, happening, expected] of COUNTS) {
-    t.test(`have ${of}`, async (t) => {
+t.test('values of metrics', async (t) => {
+  for (const [what, record, expected] of COUNTS) {
+    t.test(`the metrics count ${what}`, async (t) => {
       const metrics = create()
 
-      happening(metrics)
+      record(metrics)
 
       const samples = await samplesOf(metrics)
       t.same(Object.fromEntries(Object.keys(expected).map((name) => [name, samples.get(name)])), expected)
     })
   }
 
-  t.test('show slow clients as zero before there is one', async (t) => {
+  t.test('relay_slow_disconnects_total starts at zero', async (t) => {
     t.equal((await samplesOf(create())).get('relay_slow_disconnects_total'), 0)
   })
 
-  t.test('are written in lines that a reader of the format takes', async (t) => {
+  t.test('the metrics text follows the Prometheus format', async (t) => {
     const metrics = create()
-    for (const [, happening] of COUNTS) happening(metrics)
+    for (const [, record] of COUNTS) record(metrics)
 
     for (const line of (await metrics.text()).split('\n'))
       t.match(line, /^$|^# (HELP|TYPE) |^[a-z_][a-z_\d]*(\{([a-z_]+="[^"]*",?)*\})? [-+\dNaInf.e]+$/)
   })
 })
 
-t.test('no client can fill the memory with labels', async (t) => {
+t.test('the number of label values is limited', async (t) => {
   const metrics = create()
   for (let count = 0; count < 3000; count++) {
     metrics.clientConnected('websocket', `name-${count}`, `version-${count}`)
@@ -318,8 +318,8 @@ const ask = async (port: number, method = 'GET', headers: Record<string, string>
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
-t.test('the page', async (t) => {
-  t.test('is for those who may see it', async (t) => {
+t.test('the /metrics route', async (t) => {
+  t.test('/metrics responds to allowed addresses', async (t) => {
     const { status, headers, body } = await ask(await startServer(t, ['loopback']))
 
     t.equal(status, 200)
@@ -329,20 +329,20 @@ t.test('the page', async (t) => {
 
   for (const [why, allowed, method, headers] of [
     ['for another address', ['10.0.0.0/8'], 'GET', {}],
-    ['for nobody at all', [], 'GET', {}],
-    ['for what a proxy passes on', ['loopback'], 'GET', { 'x-forwarded-for': '127.0.0.1' }],
-    ['for what a proxy passes on with an empty header', ['loopback'], 'GET', { 'x-forwarded-for': '' }],
-    ['for what another proxy passes on', ['loopback'], 'GET', { forwarded: 'for=127.0.0.1' }],
+    ['without allowed addresses', [], 'GET', {}],
+    ['for a request with X-Forwarded-For', ['loopback'], 'GET', { 'x-forwarded-for': '127.0.0.1' }],
+    ['for a request with an empty X-Forwarded-For', ['loopback'], 'GET', { 'x-forwarded-for': '' }],
+    ['for a request with Forwarded', ['loopback'], 'GET', { forwarded: 'for=127.0.0.1' }],
     ['for another method', ['loopback'], 'POST', {}]
   ] as const) {
-    t.test(`is not there ${why}`, async (t) => {
+    t.test(`/metrics is 404 ${why}`, async (t) => {
       const { status, body } = await ask(await startServer(t, allowed), method, headers)
 
       t.same({ status, body }, { status: 404, body: '' })
     })
   }
 
-  t.test('answers 500 where a number cannot be read', async (t) => {
+  t.test('/metrics responds with 500 if a value cannot be read', async (t) => {
     const metrics = new RelayMetrics({
       version: '1',
       nodes: () => 1,
@@ -356,7 +356,7 @@ t.test('the page', async (t) => {
   })
 })
 
-t.test('what clients say and hear is counted, each by its kind and namespace', async (t) => {
+t.test('frames are counted by type and namespace', async (t) => {
   const options = { allow_subscribe_for_client: true, presence: true, join_leave: true, force_push_join_leave: true }
   const edge = await startRelay(t, { channel: { namespaces: [{ name: 'chat', ...options }] } })
   const client = await connectedClient(t, edge.url, '42')
@@ -408,7 +408,7 @@ t.test('what clients say and hear is counted, each by its kind and namespace', a
     t.match(body, `centrifugo_${sample}\n`)
 })
 
-t.test('clients that are refused are counted from zero, so that the first ones are a rise', async (t) => {
+t.test('rejection counters start at zero', async (t) => {
   const text = await create().text()
   for (const reason of ['origin', 'limit', 'rate', 'address']) {
     t.match(text, `relay_connections_refused_total{reason="${reason}"} 0\n`)
