@@ -12,6 +12,7 @@ import { ApiDispatcher } from './api/dispatcher.js'
 import { publishApi } from './api/publish-api.js'
 import { schemaError } from './api/request.js'
 import type { RelayConfig } from './config/config.js'
+import { EXPECTED_TRAFFIC } from './config/expected-traffic.js'
 import { cachedPerConfig } from './config/reload.js'
 import type { Clocks } from './core/clocks.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
@@ -137,6 +138,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
     dispatcher,
     config: currentConfig,
     configTimes,
+    expectedTraffic: EXPECTED_TRAFFIC,
     addressOf: (request) => admission.addressOf(request),
     totals: () => metrics.totals(),
     rejections,

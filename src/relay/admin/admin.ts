@@ -1,36 +1,63 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { ApiDispatcher } from '../api/dispatcher.js'
 import type { RelayConfig } from '../config/config.js'
+import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import { cachedPerConfig } from '../config/reload.js'
 import type { Relay } from '../core/relay.js'
+import type { SurveyResult } from '../core/survey.js'
 import type { Totals } from '../metrics/metrics.js'
 import type { Rejections } from '../transport/rejections.js'
 import { type HttpHandler, respond } from '../transport/respond.js'
+import { type ChannelTotals, nodeChannels } from './channels.js'
+import { FigureCollector } from './collector.js'
+import { nodeConnections } from './connections.js'
+import type { ConnectionRow, Frame } from './contract.js'
+import { type Diagnostics, nodeDiagnostics } from './diagnostics.js'
+import { LoopDelay, type NodeCounts, nodeCounts } from './figures.js'
 import { AdminCall, forwardedHttps, guarded } from './guard.js'
+import { type ChunkRequest, NodeRows, type RowChunk } from './listing.js'
 import { LiveStreams } from './live.js'
 import { servePage } from './page.js'
 import { adminRoutes } from './routes.js'
-import { SessionKeys, Sessions } from './sessions.js'
-import { Attempts, signIn } from './sign-in.js'
-import { SnapshotCollector } from './snapshots.js'
-import { adminSurveyHandlers } from './surveys.js'
+import { SessionKeys, Sessions, type SessionUpdate } from './sessions.js'
+import { type Attempt, SignInLimiter, signIn } from './sign-in.js'
 
-export interface AdminParts {
+declare module '../core/survey.js' {
+  // The surveys of the operators' page. Every node handles them.
+  interface Surveys {
+    readonly adminFigures: {
+      readonly params: null
+      readonly result: { readonly counts: NodeCounts; readonly diagnostics: Diagnostics }
+    }
+    readonly adminFrames: { readonly params: null; readonly result: readonly Frame[] }
+    readonly adminChannels: { readonly params: ChunkRequest; readonly result: RowChunk<ChannelTotals> }
+    readonly adminConnections: { readonly params: ChunkRequest; readonly result: RowChunk<ConnectionRow> }
+    readonly adminSession: { readonly params: SessionUpdate; readonly result: null }
+    /** A sign-in attempt at `node`. */
+    readonly adminAttempt: {
+      readonly params: { readonly node: string; readonly attempt: Attempt }
+      readonly result: null
+    }
+  }
+}
+
+export interface AdminDependencies {
   readonly relay: Relay
   readonly dispatcher: ApiDispatcher
   readonly config: () => RelayConfig
   readonly configTimes: { readonly startedAt: number; reloadedAt: number | null }
+  readonly expectedTraffic: readonly ExpectedTraffic[]
   readonly addressOf: (request: IncomingMessage) => string
   readonly totals: () => Totals
   readonly rejections: Rejections
-  /** What operators know this node by. */
+  /** The name of this node on the page. */
   readonly nodeName: string
-  /** Null where the engine is within the relay. */
+  /** Null for the memory engine. */
   readonly isEngineConnected: () => boolean | null
-  /** A call failed that should not. */
+  /** Counts an unexpected error. */
   readonly unexpectedError: () => void
-  /** Where the built page is. */
+  /** The folder of the built page. */
   readonly pageFolder: string
   readonly log: Logger
 }
@@ -40,60 +67,114 @@ export interface Admin {
   close(): void
 }
 
-/** The operators' page: `/admin` and all below it. Without a password there is no such path. */
-export const buildAdmin = (parts: AdminParts): Admin => {
-  const { relay, config, log } = parts
+/** The operators' page: `/admin` and everything below it. Without a password these paths do not exist. */
+export const buildAdmin = (dependencies: AdminDependencies): Admin => {
+  const { relay, config, expectedTraffic, log } = dependencies
   const { cluster, node } = relay
   const { nowMs, monotonicMs } = relay.clocks
   const keys = cachedPerConfig(
     config,
-    // Where nobody needs the key, each process has made one up.
+    // With `insecure` the API key is random in every process and cannot be used as a shared secret.
     ({ adminPassword, api }) => new SessionKeys(adminPassword ?? '', api.insecure ? '' : api.key)
   )
   const isForwardedHttps = cachedPerConfig(config, ({ trustedProxies }) => forwardedHttps(trustedProxies))
-  const attempts = new Attempts(monotonicMs)
-  const sessions = new Sessions({ keys, nowMs, monotonicMs, tell: (news) => cluster.survey('adminSession', news) })
-  const collector = new SnapshotCollector({ fleet: cluster, nowMs, log })
-  const answers = adminSurveyHandlers({ ...parts, sessions, attempts, gatherer: collector })
-  const streams = new LiveStreams(relay, sessions, collector)
-  const page = servePage(parts.pageFolder)
-  const enter = signIn({
-    sessions,
+  const limiter = new SignInLimiter(monotonicMs)
+  const sessions = new Sessions({
     keys,
-    password: () => config().adminPassword ?? '',
-    attempts,
-    isForwardedHttps: (request) => isForwardedHttps()(request),
-    tell: (attempt) => void cluster.survey('adminAttempt', { node, attempt }),
-    log
+    nowMs,
+    monotonicMs,
+    announce: (update) => cluster.survey('adminSession', update)
   })
+  const collector = new FigureCollector({ cluster, expectedTraffic, nowMs, log })
+  const streams = new LiveStreams(relay, sessions, collector)
+  const surveyHandlers = addSurveyHandlers(dependencies, sessions, limiter, collector)
 
-  const table = adminRoutes({ ...parts, keys, sessions, streams, signIn: enter })
-  const api = guarded(table, { sessions, keys })
-  const handle: HttpHandler = (request, response, path) => {
-    if (config().adminPassword === null) return notHere(request, response)
-    const call = new AdminCall(request, response, parts.addressOf(request))
-    const handled = path.startsWith('/admin/api/') ? api(call, path) : page(call, path)
-    if (handled instanceof Promise) handled.catch((error) => failed(call, error))
-  }
+  const page = servePage(dependencies.pageFolder)
+  const routes = adminRoutes({
+    ...dependencies,
+    keys,
+    sessions,
+    streams,
+    signIn: signIn({
+      sessions,
+      keys,
+      password: () => config().adminPassword ?? '',
+      limiter,
+      isForwardedHttps: (request) => isForwardedHttps()(request),
+      announce: (attempt) => void cluster.survey('adminAttempt', { node, attempt }),
+      log
+    })
+  })
+  const api = guarded(routes, { sessions, keys })
 
-  const failed = (call: AdminCall, error: unknown): void => {
-    parts.unexpectedError()
-    log.error({ err: error }, 'call of the admin page failed')
+  const fail = (call: AdminCall, error: unknown): void => {
+    dependencies.unexpectedError()
+    log.error({ err: error }, 'admin request failed')
     if (call.response.headersSent) call.response.destroy()
-    else call.refuse(500, 'INTERNAL', 'The relay could not do it; its log says why.')
+    else call.reject(500, 'INTERNAL', 'Internal error. See the log of the relay.')
   }
 
   return {
-    handle,
+    handle: (request, response, path) => {
+      if (config().adminPassword === null) {
+        request.resume()
+        respond(response, 404)
+        return
+      }
+      const call = new AdminCall(request, response, dependencies.addressOf(request))
+      const handled = path.startsWith('/admin/api/') ? api(call, path) : page(call, path)
+      if (handled instanceof Promise) handled.catch((error) => fail(call, error))
+    },
     close: () => {
       streams.close()
       collector.stop()
-      answers.close()
+      surveyHandlers.close()
     }
   }
 }
 
-const notHere = (request: IncomingMessage, response: ServerResponse): void => {
-  request.resume()
-  respond(response, 404)
+const FIGURES_CACHE_MS = 500
+
+/** Adds this node's handlers for the surveys of all nodes. Nothing is measured or stored before the first survey. */
+const addSurveyHandlers = (
+  dependencies: AdminDependencies,
+  sessions: Sessions,
+  limiter: SignInLimiter,
+  collector: FigureCollector
+): { close(): void } => {
+  const { relay, nodeName, totals } = dependencies
+  const { surveyHandlers } = relay
+  const { monotonicMs } = relay.clocks
+  const startedAt = monotonicMs()
+  const loopDelay = new LoopDelay()
+  const channels = new NodeRows((search) => nodeChannels(relay, search), monotonicMs)
+  const connections = new NodeRows((search) => nodeConnections(relay, nodeName, search), monotonicMs)
+  let figures: SurveyResult<'adminFigures'> | null = null
+  surveyHandlers.set('adminFigures', () => {
+    // Pages at several nodes survey within the same second.
+    if (figures !== null && monotonicMs() - figures.counts.atMs < FIGURES_CACHE_MS) return figures
+    figures = {
+      counts: nodeCounts(relay, nodeName, totals(), loopDelay),
+      diagnostics: nodeDiagnostics({ ...dependencies, startedAt })
+    }
+    return figures
+  })
+  surveyHandlers.set('adminFrames', () => collector.frames())
+  surveyHandlers.set('adminChannels', (request) => channels.chunk(request))
+  surveyHandlers.set('adminConnections', (request) => connections.chunk(request))
+  surveyHandlers.set('adminSession', (update) => {
+    sessions.apply(update)
+    return null
+  })
+  surveyHandlers.set('adminAttempt', ({ node, attempt }) => {
+    if (node !== relay.node) limiter.count(attempt)
+    return null
+  })
+  return {
+    close: () => {
+      loopDelay.stop()
+      channels.close()
+      connections.close()
+    }
+  }
 }

@@ -7,28 +7,28 @@ import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices } from '../core/time-slice.js'
 import type { ChannelDetail, ChannelRow, ChannelSort } from './contract.js'
-import { rowsOfAll } from './listing.js'
-import { shownPublication } from './live.js'
+import { rowsOfAllNodes } from './listing.js'
+import { livePublication } from './live.js'
 
-/** What one node knows of a channel; short, because there may be a hundred thousand. */
+/** The counts of one node for a channel. A tuple, because lists may have 100,000 of them. */
 export type ChannelTotals = readonly [
   name: string,
   subscribers: number,
   publishesPerSecond: number,
   lastPublish: number,
-  kept: number
+  stored: number
 ]
 
-/** A channel without subscribers is listed for so long after its last publication. */
-const QUIET_MS = 60 * 60 * 1000
+/** A channel without subscribers is listed for this time after its last publication. */
+const LISTED_AFTER_PUBLISH_MS = 60 * 60 * 1000
 
 export const nodeChannels = async (relay: Relay, search: string): Promise<ChannelTotals[]> => {
   const { openChannels, activity, clocks } = relay
-  const fits = searchTest(search)
+  const matches = searchTest(search)
   const now = clocks.monotonicMs()
   const totals: ChannelTotals[] = []
   const add = (name: string, subscribers: number): void => {
-    if (!fits(name)) return
+    if (!matches(name)) return
     const active = activity.channels.get(name)
     const rate = active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10
     const lastPublish = active === undefined ? 0 : wallTimeOf(active.lastAt, clocks)
@@ -41,13 +41,13 @@ export const nodeChannels = async (relay: Relay, search: string): Promise<Channe
   return totals
 }
 
-/** Part of the name in any letter case; '' fits all. */
+/** Matches a part of the text in any letter case; '' matches everything. */
 export const searchTest = (search: string): ((text: string) => boolean) => {
   const lower = search.toLowerCase()
   return lower === '' ? () => true : (text) => text.toLowerCase().includes(lower)
 }
 
-/** The channels of all nodes. Each publication was counted by the one node that it came through. */
+/** The channels of all nodes. Every publication is counted by one node only, the one that received it. */
 export const allChannels = async (
   cluster: Cluster,
   rules: ChannelRules,
@@ -55,7 +55,7 @@ export const allChannels = async (
   search: string
 ): Promise<readonly ChannelRow[]> => {
   const merged = new Map<string, ChannelTotals>()
-  for (const totals of await rowsOfAll(cluster, 'adminChannels', search)) {
+  for (const totals of await rowsOfAllNodes(cluster, 'adminChannels', search)) {
     await forEachInSlices(totals, (one) => {
       const other = merged.get(one[0])
       merged.set(one[0], other === undefined ? one : sum(one, other))
@@ -65,7 +65,7 @@ export const allChannels = async (
   const rows: ChannelRow[] = []
   await forEachInSlices(merged.values(), (totals) => {
     const [, subscribers, , lastPublish] = totals
-    if (subscribers > 0 || now - lastPublish < QUIET_MS) rows.push(rowOf(totals, rules))
+    if (subscribers > 0 || now - lastPublish < LISTED_AFTER_PUBLISH_MS) rows.push(rowOf(totals, rules))
   })
   return rows
 }
@@ -79,21 +79,22 @@ const sum = (one: ChannelTotals, other: ChannelTotals): ChannelTotals => [
 ]
 
 export const rowOf = (
-  [name, subscribers, publishesPerSecond, lastPublish, kept]: ChannelTotals,
+  [name, subscribers, publishesPerSecond, lastPublish, stored]: ChannelTotals,
   rules: ChannelRules
 ): ChannelRow => {
-  const kind = resolveChannel(name, rules)
-  const history = kind instanceof ReplyError || !hasHistory(kind.options) ? null : kind.options.historySize
+  const resolved = resolveChannel(name, rules)
+  const historySize =
+    resolved instanceof ReplyError || !hasHistory(resolved.options) ? null : resolved.options.historySize
   return {
     name,
     subscribers,
     publishesPerSecond,
     lastPublish: lastPublish === 0 ? null : lastPublish,
-    historyLength: history === null ? null : Math.min(history, kept)
+    historyLength: historySize === null ? null : Math.min(historySize, stored)
   }
 }
 
-/** Not as people of some country would sort: by the characters, which is faster by far. */
+/** Compares code units instead of using a locale, which is much faster. */
 export const byText = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
 
 const ORDERS: Readonly<Record<ChannelSort, (left: ChannelRow, right: ChannelRow) => number>> = {
@@ -104,40 +105,46 @@ const ORDERS: Readonly<Record<ChannelSort, (left: ChannelRow, right: ChannelRow)
   historyLength: (left, right) => (left.historyLength ?? -1) - (right.historyLength ?? -1)
 }
 
-export const CHANNEL_SORTS = Object.keys(ORDERS) as ChannelSort[]
+export const CHANNEL_SORTS = [
+  'name',
+  'subscribers',
+  'publishesPerSecond',
+  'lastPublish',
+  'historyLength'
+] as const satisfies readonly ChannelSort[]
 
 export const channelOrder =
   (sort: ChannelSort) =>
   (left: ChannelRow, right: ChannelRow): number =>
     ORDERS[sort](left, right) || byText(left.name, right.name)
 
-const PUBLICATIONS = 50
-/** A person looks at them. */
+const MAX_PUBLICATIONS = 50
 const MAX_PRESENCE = 1000
 
-/** One channel as all nodes and the engine know it. */
-export const channelDetail = async (relay: Relay, name: string, kind: ResolvedChannel): Promise<ChannelDetail> => {
+/** The counts of all nodes and the engine's data of one channel. */
+export const channelDetail = async (relay: Relay, name: string, resolved: ResolvedChannel): Promise<ChannelDetail> => {
   const { cluster, channelRules: channels, clocks } = relay
   const [rows, content] = await Promise.all([
     allChannels(cluster, channels, clocks.nowMs, name),
-    relay.readChannel(name, kind, PUBLICATIONS)
+    relay.readChannel(name, resolved, MAX_PUBLICATIONS)
   ])
-  const publications = content.publications.map((publication) => shownPublication(name, publication))
+  const publications = content.publications.map((publication) => livePublication(name, publication))
   const row = rows.find((each) => each.name === name) ?? rowOf([name, 0, 0, 0, 0], channels)
   return {
     ...row,
-    // What was published before this relay started, it did not count.
+    // Publications from before the start of the relay are not counted.
     lastPublish: row.lastPublish ?? publications[0]?.time ?? null,
     historyLength: row.historyLength === null ? null : historyLength(row.historyLength, publications.length),
-    namespace: kind.namespace,
-    schema: kind.options.schema,
+    namespace: resolved.namespace,
+    schema: resolved.options.schema,
     publications,
     presence: content.presence === null ? null : presenceRows(content.presence)
   }
 }
 
-/** What was read to its end needs no counting. */
-const historyLength = (counted: number, read: number): number => (read < PUBLICATIONS ? read : Math.max(counted, read))
+/** The exact length if the complete history was read, else the counted length. */
+const historyLength = (counted: number, read: number): number =>
+  read < MAX_PUBLICATIONS ? read : Math.max(counted, read)
 
 const presenceRows = (presence: ReadonlyMap<string, string>): ChannelDetail['presence'] =>
   [...presence].slice(0, MAX_PRESENCE).map(([client, info]) => ({ client, user: userOf(info) }))

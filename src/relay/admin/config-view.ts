@@ -1,11 +1,11 @@
 import type { RelayConfig } from '../config/config.js'
 import type { ChannelOptions, ChannelRules, ClientOptions } from '../core/options.js'
 
-// What operators may see of the config. Everything shown is named here: an option that is new is hidden until it is, too.
+// The part of the configuration that operators may see. Only options listed here are shown, so a new option is hidden.
 
 const HIDDEN = '(hidden)'
 
-const CLIENT = [
+const SHOWN_CLIENT_OPTIONS = [
   'insecure',
   'allowAnonymousConnectWithoutToken',
   'tokenExpiryRequired',
@@ -32,7 +32,7 @@ const CLIENT = [
   'includeConnectionTime'
 ] as const satisfies readonly (keyof ClientOptions)[]
 
-const CHANNEL = [
+const SHOWN_CHANNEL_OPTIONS = [
   'presence',
   'joinLeave',
   'forcePushJoinLeave',
@@ -63,11 +63,11 @@ const CHANNEL = [
   'schema'
 ] as const satisfies readonly (keyof ChannelOptions)[]
 
-const picked = <Source extends object>(source: Source, names: readonly (keyof Source)[]): Partial<Source> =>
-  Object.fromEntries(names.map((name) => [name, source[name]])) as Partial<Source>
+const pick = <Source extends object>(source: Source, names: readonly (keyof Source)[]): object =>
+  Object.fromEntries(names.map((name) => [name, source[name]]))
 
 const channelView = (options: ChannelOptions) => ({
-  ...picked(options, CHANNEL),
+  ...pick(options, SHOWN_CHANNEL_OPTIONS),
   channelRegex: options.channelRegex?.source ?? null
 })
 
@@ -80,22 +80,22 @@ const channelsView = (rules: ChannelRules) => ({
   namespaces: Object.fromEntries([...rules.namespaces].map(([name, options]) => [name, channelView(options)]))
 })
 
-/** Where the servers are, without who may enter. */
+/** The addresses of the servers without credentials. */
 const redisView = (urls: string | null): string | null => {
   if (urls === null) return null
-  const places = urls.split(',').map((url) => {
+  const addresses = urls.split(',').map((url) => {
     if (!URL.canParse(url.trim())) return HIDDEN
     const { protocol, host, pathname } = new URL(url.trim())
     return `${protocol}//${host}${pathname}`
   })
-  return places.join(',')
+  return addresses.join(',')
 }
 
 export const configView = (config: RelayConfig) => ({
   listen: { host: config.listen.host, port: config.listen.port },
   allowedOrigins: config.allowedOrigins,
   client: {
-    ...picked(config.client, CLIENT),
+    ...pick(config.client, SHOWN_CLIENT_OPTIONS),
     tokenHmacSecret: HIDDEN,
     tokenHmacSecretPrevious: config.client.tokenHmacSecretPrevious === null ? null : HIDDEN,
     subscriptionTokenHmacSecret: HIDDEN

@@ -3,16 +3,16 @@ import type { Cluster } from '../core/survey.js'
 import { forEachInSlices } from '../core/time-slice.js'
 import { byText, searchTest } from './channels.js'
 import type { ConnectionRow, ConnectionSort } from './contract.js'
-import { rowsOfAll } from './listing.js'
+import { rowsOfAllNodes } from './listing.js'
 
 export const nodeConnections = async (relay: Relay, node: string, search: string): Promise<ConnectionRow[]> => {
-  const fits = searchTest(search)
+  const matches = searchTest(search)
   const rows: ConnectionRow[] = []
-  // A copy: the list itself is shuffled whenever one goes.
+  // A copy, because the order of the list changes when a connection is closed.
   await forEachInSlices([...relay.clients], (connection) => {
     const { id: client, user, state, connectedAt: since, subscriptions, waitingBytes, isBehind } = connection
     const { address, name: transport } = connection.transport
-    if (state !== 'live' || !(fits(user) || fits(address) || fits(client))) return
+    if (state !== 'live' || !(matches(user) || matches(address) || matches(client))) return
     rows.push({
       client,
       user,
@@ -29,7 +29,7 @@ export const nodeConnections = async (relay: Relay, node: string, search: string
 }
 
 export const allConnections = async (cluster: Cluster, search: string): Promise<readonly ConnectionRow[]> =>
-  (await rowsOfAll(cluster, 'adminConnections', search)).flat()
+  (await rowsOfAllNodes(cluster, 'adminConnections', search)).flat()
 
 const ORDERS: Readonly<Record<ConnectionSort, (left: ConnectionRow, right: ConnectionRow) => number>> = {
   user: (left, right) => byText(left.user, right.user),
@@ -39,7 +39,13 @@ const ORDERS: Readonly<Record<ConnectionSort, (left: ConnectionRow, right: Conne
   queuedBytes: (left, right) => left.queuedBytes - right.queuedBytes
 }
 
-export const CONNECTION_SORTS = Object.keys(ORDERS) as ConnectionSort[]
+export const CONNECTION_SORTS = [
+  'user',
+  'address',
+  'since',
+  'transport',
+  'queuedBytes'
+] as const satisfies readonly ConnectionSort[]
 
 export const connectionOrder =
   (sort: ConnectionSort) =>

@@ -1,4 +1,4 @@
-// What the operators' page and the relay say to each other; types only, so that the page can import them.
+// The API between the operators' page and the relay. Types only, so that the page can import them.
 //
 //   POST /admin/api/sign-in      SignIn          204 and the session cookie; 401; 429 with Retry-After
 //   POST /admin/api/sign-out                     204
@@ -11,14 +11,13 @@
 //   POST /admin/api/publish      TestPublish     TestPublished, or Problem
 //   POST /admin/api/disconnect   DisconnectRequest 204
 //
-// Everything that changes something carries the session's token in `X-Admin-CSRF`, and a body has the type
-// `application/json`. What is refused is a `Problem`: 401 without a session, 403 without the token, 404, 405, 413, 415.
+// Every POST carries the session's CSRF token in `X-Admin-CSRF`; bodies have the type `application/json`. Errors are a
+// `Problem`: 401 without a session, 403 without the token, 404, 405, 413, 415.
 //
-// Pages count from 0; `size` is 50 where it is not given, and 100 at most; `order` is `asc` or `desc`. Without `sort` channels
-// come by name and connections by user. A search finds parts of names in any letter case. `data` of
-// server-sent events is JSON.
+// Pages count from 0; `size` is 50 by default and 100 at most; `order` is `asc` or `desc`. By default channels are sorted by
+// name and connections by user. `search` matches parts of names in any letter case. `data` of server-sent events is JSON.
 //
-// What the page asks for by itself, such as a list that refreshes, carries `X-Admin-Refresh: 1`: it keeps nobody signed in.
+// Automatic requests, such as the refresh of a list, carry `X-Admin-Refresh: 1` and do not extend the session.
 
 export interface SignIn {
   readonly password: string
@@ -27,7 +26,7 @@ export interface SignIn {
 export interface Session {
   readonly csrf: string
   readonly version: string
-  /** Signed out when nothing was asked for so long; the live stream does not count. */
+  /** Idle time after which the session ends; the live stream does not count as activity. */
   readonly idleMs: number
 }
 
@@ -35,7 +34,7 @@ export interface Problem {
   readonly error: { readonly code: string; readonly message: string }
 }
 
-/** One second of one node. */
+/** Figures of one node for one second. */
 export interface Figures {
   readonly connections: number
   readonly subscriptions: number
@@ -43,7 +42,7 @@ export interface Figures {
   readonly publishesPerSecond: number
   readonly deliveriesPerSecond: number
   readonly bytesPerSecond: number
-  /** Bytes that wait for readers. */
+  /** Bytes queued for clients. */
   readonly queuedBytes: number
   readonly slowReaders: number
   readonly conflatedReaders: number
@@ -53,14 +52,14 @@ export interface Figures {
 
 export interface NodeFigures extends Figures {
   readonly node: string
-  /** `relay`, or `relay worker 2`, or with Redis `relay at some-host 3f2a`. */
+  /** `relay`, `relay worker 2`, or with Redis `relay at some-host 3f2a`. */
   readonly name: string
 }
 
 export interface Frame {
   /** In milliseconds since 1970. */
   readonly time: number
-  /** In no certain order; a node that did not answer in time is missing. */
+  /** In any order, without nodes that did not respond in time. */
   readonly nodes: readonly NodeFigures[]
 }
 
@@ -70,9 +69,9 @@ export interface Check {
   readonly id: string
   readonly title: string
   readonly state: CheckState
-  /** One sentence: what was seen, and what to do where it is not green. */
+  /** The observation, and the advice if the check is not green. */
   readonly sentence: string
-  /** What was seen in detail: refused origins with their counts, reasons of failed tokens. */
+  /** Rejected origins, reasons of rejected tokens and so on, with their counts. */
   readonly details: readonly { readonly what: string; readonly count: number }[]
 }
 
@@ -80,13 +79,13 @@ export interface LivePublication {
   readonly channel: string
   readonly time: number
   readonly offset: number
-  /** JSON text, cut where it is long. */
+  /** JSON text, truncated if `isTruncated`. */
   readonly data: string
-  readonly isCut: boolean
+  readonly isTruncated: boolean
 }
 
 export interface LiveEvents {
-  /** First: what is known of the last 15 minutes. */
+  /** The first event: known figures of the last 15 minutes. */
   readonly history: readonly Frame[]
   readonly frame: Frame
   readonly checks: readonly Check[]
@@ -97,7 +96,7 @@ export interface LiveEvents {
 
 export interface Page<Row> {
   readonly rows: readonly Row[]
-  /** How many there are on all pages. */
+  /** Number of rows on all pages. */
   readonly total: number
   readonly page: number
   readonly size: number
@@ -107,9 +106,9 @@ export interface ChannelRow {
   readonly name: string
   readonly subscribers: number
   readonly publishesPerSecond: number
-  /** In milliseconds since 1970; null before the first. */
+  /** In milliseconds since 1970; null before the first publication. */
   readonly lastPublish: number | null
-  /** Null where the namespace keeps none. */
+  /** Null if the namespace has no history. */
   readonly historyLength: number | null
 }
 
@@ -117,10 +116,10 @@ export type ChannelSort = 'name' | 'subscribers' | 'publishesPerSecond' | 'lastP
 
 export interface ChannelDetail extends ChannelRow {
   readonly namespace: string
-  /** The schema that publications must fit. */
+  /** The schema of publications. */
   readonly schema: string | null
   readonly publications: readonly LivePublication[]
-  /** Null where the namespace does not keep it. */
+  /** Null if the namespace has no presence. */
   readonly presence: readonly { readonly client: string; readonly user: string }[] | null
 }
 
@@ -133,7 +132,7 @@ export interface ConnectionRow {
   /** In milliseconds since 1970. */
   readonly since: number
   readonly channels: number
-  /** Bytes that wait for it. */
+  /** Bytes queued for the client. */
   readonly queuedBytes: number
   readonly isBehind: boolean
 }
@@ -152,7 +151,7 @@ export interface TestPublished {
 
 export interface DisconnectRequest {
   readonly user: string
-  /** '' for all of the user's. */
+  /** '' for all clients of the user. */
   readonly client: string
 }
 

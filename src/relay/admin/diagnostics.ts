@@ -1,26 +1,27 @@
+import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import { wallTimeOf } from '../core/clocks.js'
 import type { Relay } from '../core/relay.js'
 import type { RecentCount, RecentRejectionKind, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'
 
-/** What one node has seen of what usually goes wrong. Times are milliseconds since 1970. */
+type RecentRejections = Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
+
+/** The observations of one node behind the checks. Times are milliseconds since 1970. */
 export interface Diagnostics {
   readonly startedAt: number
   readonly clients: number
-  readonly lastFloor: number | null
-  readonly lastGlobal: number | null
   readonly lastPublish: number | null
-  /** Null where the engine is within the relay. */
+  /** The last publication of each expected traffic, by its id. */
+  readonly lastExpected: Readonly<Record<string, number | null>>
+  /** Null for the memory engine. */
   readonly isEngineConnected: boolean | null
-  readonly rejections: Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
+  readonly rejections: RecentRejections
 }
-
-export const FLOOR = 'floor'
-export const GLOBAL = 'global:all'
 
 export interface DiagnosticsDependencies {
   readonly relay: Relay
   readonly rejections: Rejections
+  readonly expectedTraffic: readonly ExpectedTraffic[]
   /** On the monotonic clock. */
   readonly startedAt: number
   readonly isEngineConnected: () => boolean | null
@@ -29,18 +30,20 @@ export interface DiagnosticsDependencies {
 export const nodeDiagnostics = ({
   relay,
   rejections,
+  expectedTraffic,
   startedAt,
   isEngineConnected
 }: DiagnosticsDependencies): Diagnostics => {
   const { activity, clients, clocks } = relay
   const wallTime = (monotonicMs: number | null): number | null =>
     monotonicMs === null ? null : wallTimeOf(monotonicMs, clocks)
+  const lastFrom = ({ source }: ExpectedTraffic): number | null =>
+    'namespace' in source ? activity.lastIn(source.namespace) : (activity.channels.get(source.channel)?.lastAt ?? null)
   return {
     startedAt: wallTimeOf(startedAt, clocks),
     clients: clients.length,
-    lastFloor: wallTime(activity.lastIn(FLOOR)),
-    lastGlobal: wallTime(activity.channels.get(GLOBAL)?.lastAt ?? null),
     lastPublish: wallTime(activity.last),
+    lastExpected: Object.fromEntries(expectedTraffic.map((each) => [each.id, wallTime(lastFrom(each))])),
     isEngineConnected: isEngineConnected(),
     rejections: {
       origin: rejections.recent('origin'),
@@ -51,114 +54,120 @@ export const nodeDiagnostics = ({
   }
 }
 
-const SECOND_MS = 1000
-const MINUTE_MS = 60 * SECOND_MS
+const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Of all nodes together. */
-interface Picture {
+/** The observations of all nodes together. */
+interface ClusterDiagnostics extends Omit<Diagnostics, 'isEngineConnected'> {
   readonly nowMs: number
-  /** When the oldest node started. */
-  readonly startedAt: number
-  readonly clients: number
-  readonly lastFloor: number | null
-  readonly lastGlobal: number | null
-  readonly lastPublish: number | null
   readonly engines: readonly (boolean | null)[]
-  readonly rejections: Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
 }
 
-type Verdict = readonly [state: CheckState, sentence: string, details?: readonly RecentCount[]]
+type CheckResult = readonly [state: CheckState, sentence: string, details?: readonly RecentCount[]]
 
-/** The order in which an operator would ask. Each is a line of the table of symptoms. */
-const CHECKS: readonly {
+interface CheckDefinition {
   readonly id: string
   readonly title: string
-  readonly verdict: (picture: Picture) => Verdict
-}[] = [
-  { id: 'floors', title: 'Positions of floors', verdict: (picture) => floors(picture) },
-  { id: 'global', title: GLOBAL, verdict: (picture) => globalAll(picture) },
-  { id: 'clients', title: 'Connected clients', verdict: (picture) => clients(picture) },
-  { id: 'origins', title: 'Allowed origins', verdict: (picture) => origins(picture) },
-  { id: 'upgrade', title: 'WebSocket upgrade', verdict: (picture) => upgrade(picture) },
-  { id: 'tokens', title: 'Relay tokens', verdict: (picture) => tokens(picture) },
-  { id: 'key', title: 'Publish key', verdict: (picture) => key(picture) },
-  { id: 'engine', title: 'Engine', verdict: (picture) => engine(picture) }
-]
+  readonly run: (diagnostics: ClusterDiagnostics) => CheckResult
+}
 
-export const checksOf = (diagnostics: readonly Diagnostics[], nowMs: number): readonly Check[] => {
-  const picture = pictureOf(diagnostics, nowMs)
-  return CHECKS.map(({ id, title, verdict }) => {
-    const [state, sentence, details = []] = verdict(picture)
+/** The checks of the operators' page, in the order in which an operator would look for a problem. */
+export const runChecks = (
+  nodes: readonly Diagnostics[],
+  expectedTraffic: readonly ExpectedTraffic[],
+  nowMs: number
+): readonly Check[] => {
+  const diagnostics = merge(nodes, expectedTraffic, nowMs)
+  return [...expectedTraffic.map(trafficCheck), ...CHECKS].map(({ id, title, run }) => {
+    const [state, sentence, details = []] = run(diagnostics)
     return { id, title, state, sentence, details: details.map(({ what, count }) => ({ what, count })) }
   })
 }
 
-const floors = ({ lastFloor, startedAt, nowMs }: Picture): Verdict => {
-  if (lastFloor === null) {
-    const state = nowMs - startedAt < MINUTE_MS ? 'amber' : 'red'
-    return [state, 'Nothing has been published to any floor yet: check that the backend publishes to floor:<floorId>.']
+const trafficCheck = (expected: ExpectedTraffic): CheckDefinition => ({
+  id: expected.id,
+  title: expected.title,
+  run: ({ lastExpected, startedAt, nowMs }) => {
+    const { greenMs, redMs, redAfterStartMs, texts } = expected
+    const last = lastExpected[expected.id] ?? null
+    if (last === null) return [nowMs - startedAt < redAfterStartMs ? 'amber' : 'red', texts.never]
+    const silentMs = nowMs - last
+    if (silentMs < greenMs) return ['green', texts.active]
+    return [silentMs < redMs ? 'amber' : 'red', texts.silent(ago(silentMs))]
   }
-  const silent = nowMs - lastFloor
-  if (silent < MINUTE_MS) return ['green', 'Floors get positions.']
-  const sentence = `The last positions of any floor came ${ago(silent)}: check the publisher and its publish address.`
-  return [silent < 5 * MINUTE_MS ? 'amber' : 'red', sentence]
-}
-
-/** It speaks only when new devices are about, so silence means less. */
-const globalAll = ({ lastGlobal, startedAt, nowMs }: Picture): Verdict => {
-  const silent = nowMs - (lastGlobal ?? startedAt)
-  const state = silent < HOUR_MS ? 'amber' : 'red'
-  if (lastGlobal === null) return [state, `Nothing has been published to ${GLOBAL} yet: it speaks when devices appear.`]
-  if (silent < 15 * MINUTE_MS) return ['green', `${GLOBAL} is alive.`]
-  return [state, `${GLOBAL} was last heard ${ago(silent)}: check the backend's ambient batches.`]
-}
-
-const clients = ({ clients }: Picture): Verdict =>
-  clients > 0
-    ? ['green', 'Clients are connected.']
-    : ['amber', 'Nobody is connected: check the allowed origins, and the address that negotiate hands out.']
-
-const origins = ({ rejections: { origin }, clients }: Picture): Verdict => {
-  if (origin.length === 0) return ['green', 'No page was refused for its origin.']
-  const sentence = `Pages of ${origin[0]?.what || 'no origin'} ${times(origin)} were refused: add the origin to RELAY_ALLOWED_ORIGINS if it is yours.`
-  return [clients === 0 ? 'red' : 'amber', sentence, origin]
-}
-
-const upgrade = ({ rejections: { upgrade }, clients }: Picture): Verdict => {
-  if (upgrade.length === 0) return ['green', 'WebSockets are upgraded.']
-  const sentence =
-    'Requests for a WebSocket came without an upgrade: the proxy in front must pass on Upgrade and Connection.'
-  return [clients === 0 ? 'red' : 'amber', sentence, upgrade]
-}
+})
 
 const TOKEN_ADVICE: Readonly<Record<string, string>> = {
-  'bad-signature': 'the backend signs with another REALTIME_HMAC_SECRET than the relay has',
-  expired: 'clients come with old tokens; check negotiate and the clocks',
-  missing: 'clients come without one; check the answer of negotiate',
+  'bad-signature': 'the backend signs with a different REALTIME_HMAC_SECRET than the relay has',
+  expired: 'clients use old tokens; check negotiate and the clocks',
+  missing: 'clients connect without a token; check the response of negotiate',
   'issued-in-future': "the backend's clock is ahead",
   'not-yet-valid': "the backend's clock is ahead"
 }
 
-const tokens = ({ rejections: { token }, clients }: Picture): Verdict => {
-  const [first] = token
-  if (first === undefined) return ['green', 'Tokens are good.']
-  const advice = TOKEN_ADVICE[first.what] ?? 'check what negotiate hands out'
-  return [clients === 0 ? 'red' : 'amber', `Tokens were refused ${times(token)} (${first.what}): ${advice}.`, token]
-}
+const CHECKS: readonly CheckDefinition[] = [
+  {
+    id: 'clients',
+    title: 'Connected clients',
+    run: ({ clients }) =>
+      clients > 0
+        ? ['green', 'Clients are connected.']
+        : ['amber', 'No client is connected: check the allowed origins and the URL that negotiate returns.']
+  },
+  {
+    id: 'origins',
+    title: 'Allowed origins',
+    run: ({ rejections: { origin }, clients }) => {
+      if (origin.length === 0) return ['green', 'No origin was rejected.']
+      const name = origin[0]?.what || 'no origin'
+      const sentence = `Requests from ${name} were rejected ${times(origin)}: add the origin to RELAY_ALLOWED_ORIGINS if it is yours.`
+      return [rejectionState(clients), sentence, origin]
+    }
+  },
+  {
+    id: 'upgrade',
+    title: 'WebSocket upgrade',
+    run: ({ rejections: { upgrade }, clients }) => {
+      if (upgrade.length === 0) return ['green', 'WebSocket upgrades succeed.']
+      const sentence =
+        'WebSocket requests arrived without an upgrade: the proxy must forward the Upgrade and Connection headers.'
+      return [rejectionState(clients), sentence, upgrade]
+    }
+  },
+  {
+    id: 'tokens',
+    title: 'Relay tokens',
+    run: ({ rejections: { token }, clients }) => {
+      const [first] = token
+      if (first === undefined) return ['green', 'No token was rejected.']
+      const advice = TOKEN_ADVICE[first.what] ?? 'check the tokens that negotiate returns'
+      return [rejectionState(clients), `Tokens were rejected ${times(token)} (${first.what}): ${advice}.`, token]
+    }
+  },
+  {
+    id: 'key',
+    title: 'Publish key',
+    run: ({ rejections: { key }, lastPublish }) => {
+      if (key.length === 0) return ['green', 'No API key was rejected.']
+      const hasPublishedSince = lastPublish !== null && key.every(({ lastAt }) => lastAt <= lastPublish)
+      const sentence = `A wrong API key was used ${times(key)}: the backend and the relay must have the same REALTIME_API_KEY.`
+      return [hasPublishedSince ? 'amber' : 'red', sentence, key]
+    }
+  },
+  {
+    id: 'engine',
+    title: 'Engine',
+    run: ({ engines }) => {
+      const lost = engines.filter((isConnected) => isConnected === false).length
+      if (lost > 0)
+        return ['red', `${lost} of ${engines.length} nodes cannot reach Redis: check REDIS_URL and the server.`]
+      return ['green', engines.includes(true) ? 'Redis is connected.' : 'The memory engine is used.']
+    }
+  }
+]
 
-const key = ({ rejections: { key }, lastPublish }: Picture): Verdict => {
-  if (key.length === 0) return ['green', 'No publisher was refused.']
-  const isSilent = lastPublish === null || key.some(({ lastAt }) => lastAt > lastPublish)
-  const sentence = `A wrong publish key came ${times(key)}: REALTIME_API_KEY of the backend and of the relay must be equal.`
-  return [isSilent ? 'red' : 'amber', sentence, key]
-}
-
-const engine = ({ engines }: Picture): Verdict => {
-  const lost = engines.filter((isConnected) => isConnected === false).length
-  if (lost > 0) return ['red', `${lost} of ${engines.length} nodes cannot reach Redis: check REDIS_URL and the server.`]
-  return ['green', engines.includes(true) ? 'Redis is connected.' : 'The engine is within the relay.']
-}
+/** Rejections are less urgent while other clients are connected. */
+const rejectionState = (clients: number): CheckState => (clients === 0 ? 'red' : 'amber')
 
 const times = (counts: readonly RecentCount[]): string => {
   const count = counts.reduce((sum, each) => sum + each.count, 0)
@@ -171,35 +180,40 @@ const ago = (ms: number): string => {
   return `${Math.floor(ms / HOUR_MS)} h ago`
 }
 
-const pictureOf = (diagnostics: readonly Diagnostics[], nowMs: number): Picture => ({
+const merge = (
+  nodes: readonly Diagnostics[],
+  expectedTraffic: readonly ExpectedTraffic[],
+  nowMs: number
+): ClusterDiagnostics => ({
   nowMs,
-  startedAt: Math.min(nowMs, ...diagnostics.map(({ startedAt }) => startedAt)),
-  clients: diagnostics.reduce((sum, { clients }) => sum + clients, 0),
-  lastFloor: newest(diagnostics.map(({ lastFloor }) => lastFloor)),
-  lastGlobal: newest(diagnostics.map(({ lastGlobal }) => lastGlobal)),
-  lastPublish: newest(diagnostics.map(({ lastPublish }) => lastPublish)),
-  engines: diagnostics.map(({ isEngineConnected }) => isEngineConnected),
+  startedAt: Math.min(nowMs, ...nodes.map(({ startedAt }) => startedAt)),
+  clients: nodes.reduce((sum, { clients }) => sum + clients, 0),
+  lastPublish: latest(nodes.map(({ lastPublish }) => lastPublish)),
+  lastExpected: Object.fromEntries(
+    expectedTraffic.map(({ id }) => [id, latest(nodes.map(({ lastExpected }) => lastExpected[id] ?? null))])
+  ),
+  engines: nodes.map(({ isEngineConnected }) => isEngineConnected),
   rejections: {
-    origin: merged(diagnostics, 'origin'),
-    token: merged(diagnostics, 'token'),
-    key: merged(diagnostics, 'key'),
-    upgrade: merged(diagnostics, 'upgrade')
+    origin: mergeRejections(nodes, 'origin'),
+    token: mergeRejections(nodes, 'token'),
+    key: mergeRejections(nodes, 'key'),
+    upgrade: mergeRejections(nodes, 'upgrade')
   }
 })
 
-const newest = (times: readonly (number | null)[]): number | null => {
+const latest = (times: readonly (number | null)[]): number | null => {
   const known = times.filter((time) => time !== null)
   return known.length === 0 ? null : Math.max(...known)
 }
 
-const merged = (diagnostics: readonly Diagnostics[], kind: RecentRejectionKind): readonly RecentCount[] => {
+const mergeRejections = (nodes: readonly Diagnostics[], kind: RecentRejectionKind): readonly RecentCount[] => {
   const byWhat = new Map<string, RecentCount>()
-  for (const { what, count, lastAt } of diagnostics.flatMap(({ rejections }) => rejections[kind])) {
-    const known = byWhat.get(what)
+  for (const { what, count, lastAt } of nodes.flatMap(({ rejections }) => rejections[kind])) {
+    const other = byWhat.get(what)
     byWhat.set(what, {
       what,
-      count: count + (known?.count ?? 0),
-      lastAt: Math.max(lastAt, known?.lastAt ?? 0)
+      count: count + (other?.count ?? 0),
+      lastAt: Math.max(lastAt, other?.lastAt ?? 0)
     })
   }
   return [...byWhat.values()].sort((left, right) => right.count - left.count)

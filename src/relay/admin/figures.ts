@@ -3,17 +3,17 @@ import type { Relay } from '../core/relay.js'
 import type { Totals } from '../metrics/metrics.js'
 import type { Figures, NodeFigures } from './contract.js'
 
-/** What one node counts: since its start, or right now. Rates are made by who asks, so that several can. */
+/** Counters since the start of a node, and current values. Rates are computed by the collector of each page. */
 export interface NodeCounts
   extends Omit<Figures, 'publishesPerSecond' | 'deliveriesPerSecond' | 'bytesPerSecond'>,
     Totals {
   readonly name: string
-  /** Of the node's own clock, so that a late answer makes no false rate. */
+  /** On the node's own monotonic clock, so that a late response does not distort rates. */
   readonly atMs: number
 }
 
-/** One walk over the connections, which looks closer at those that are behind. */
-export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: LoopDelay): NodeCounts => {
+/** Iterates over all connections once. */
+export const nodeCounts = (relay: Relay, name: string, totals: Totals, loopDelay: LoopDelay): NodeCounts => {
   const { clients, subscriptions, channels } = relay.stats()
   let queuedBytes = 0
   let slowReaders = 0
@@ -34,16 +34,16 @@ export const nodeCounts = (relay: Relay, name: string, totals: Totals, delay: Lo
     queuedBytes,
     slowReaders,
     conflatedReaders,
-    eventLoopDelayMs: rounded(delay.worst()),
+    eventLoopDelayMs: rounded(loopDelay.takeMaximum()),
     memoryBytes: process.memoryUsage.rss()
   }
 }
 
-/** What happened between two looks at a node, as rates. */
+/** The figures between two samples of a node. */
 export const figuresBetween = (node: string, before: NodeCounts, after: NodeCounts): NodeFigures => {
   const { published, delivered, bytesSent, atMs, ...now } = after
   const seconds = (atMs - before.atMs) / 1000
-  // A node that started anew counts from zero.
+  // Counters of a restarted node start at zero.
   const rate = (from: number, to: number): number => (seconds <= 0 ? 0 : rounded(Math.max(0, to - from) / seconds))
   return {
     node,
@@ -57,37 +57,37 @@ export const figuresBetween = (node: string, before: NodeCounts, after: NodeCoun
 const rounded = (value: number): number => Math.round(value * 10) / 10
 
 const RESOLUTION_MS = 20
-/** Nobody asks any more. */
+/** Measuring stops after this time without a read. */
 const UNUSED_MS = 5000
 
-/** How long the event loop kept others waiting at worst. Measured only while somebody asks every now and then. */
+/** The maximum delay of the event loop. It is measured only while it is read regularly. */
 export class LoopDelay {
   #histogram: IntervalHistogram | null = null
-  #stopping: NodeJS.Timeout | null = null
+  #stopTimer: NodeJS.Timeout | null = null
 
   get isMeasuring(): boolean {
     return this.#histogram !== null
   }
 
-  /** In milliseconds, since it was last asked. */
-  worst(): number {
+  /** Returns the maximum since the last call, in milliseconds. */
+  takeMaximum(): number {
     if (this.#histogram === null) {
       this.#histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
       this.#histogram.enable()
-      this.#stopping = setTimeout(() => this.stop(), UNUSED_MS).unref()
+      this.#stopTimer = setTimeout(() => this.stop(), UNUSED_MS).unref()
       return 0
     }
-    this.#stopping?.refresh()
+    this.#stopTimer?.refresh()
     const { count, max } = this.#histogram
     this.#histogram.reset()
-    // What it measures contains the time between two looks.
+    // The histogram contains the sampling interval itself.
     return count === 0 ? 0 : Math.max(0, max / 1e6 - RESOLUTION_MS)
   }
 
   stop(): void {
     this.#histogram?.disable()
     this.#histogram = null
-    if (this.#stopping !== null) clearTimeout(this.#stopping)
-    this.#stopping = null
+    if (this.#stopTimer !== null) clearTimeout(this.#stopTimer)
+    this.#stopTimer = null
   }
 }

@@ -8,78 +8,79 @@ import { originCheck } from '../transport/admission.js'
 import { type Headers, JSON_TYPE, readBody, respond } from '../transport/respond.js'
 import type { Problem } from './contract.js'
 import type { RouteTable } from './routes.js'
-import type { SessionClaims, SessionKeys, Sessions } from './sessions.js'
+import type { SessionKeys, Sessions } from './sessions.js'
 
-const NAME = 'relay_admin'
+const COOKIE_NAME = 'relay_admin'
 
-/** Null where there is none, or two that differ: of those nobody knows which one the browser means. */
+/** Null if the cookie is missing, or present with two different values. */
 export const sessionCookie = ({ headers }: IncomingMessage): string | null => {
   const values = (headers.cookie ?? '')
     .split(';')
     .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${NAME}=`))
-    .map((pair) => pair.slice(NAME.length + 1))
+    .filter((pair) => pair.startsWith(`${COOKIE_NAME}=`))
+    .map((pair) => pair.slice(COOKIE_NAME.length + 1))
   return new Set(values).size === 1 ? (values[0] ?? null) : null
 }
 
-/** Until the browser is closed; when it runs out is written in the value. */
+/** A cookie until the browser is closed. Its value contains the times for the expiry. */
 export const setSessionCookie = (value: string, isSecure: boolean): Headers => [
   'Set-Cookie',
-  `${NAME}=${value}; Path=/admin; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+  `${COOKIE_NAME}=${value}; Path=/admin; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
 ]
 
 export const CLEAR_SESSION_COOKIE: Headers = [
   'Set-Cookie',
-  `${NAME}=; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=0`
+  `${COOKIE_NAME}=; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=0`
 ]
 
-const isOfHost = originCheck([])
+const isSameHost = originCheck([])
 
 /**
- * Whether a request comes from the admin page itself, or from no page at all. Browsers that say how page and address are
- * related are believed: a proxy in front may have changed the host, and no page can set that header.
+ * Whether a request comes from the admin page itself, or from no page at all. `Sec-Fetch-Site` is preferred, because a proxy
+ * may have changed the host, and pages cannot set that header.
  */
 export const isFromOwnPage = ({ headers }: IncomingMessage): boolean => {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && headers.origin === undefined)
-  return isOfHost(headers.origin, headers.host)
+  return isSameHost(headers.origin, headers.host)
 }
 
-export interface GuardParts {
+export interface GuardDependencies {
   readonly sessions: Sessions
   readonly keys: () => SessionKeys
 }
 
-/** Every call of the API goes through here, in this order: method, page, session, token. */
+/** The checks of every API request, in this order: path, method, origin, session, CSRF token. */
 export const guarded =
-  (table: RouteTable, { sessions, keys }: GuardParts) =>
+  (table: RouteTable, { sessions, keys }: GuardDependencies) =>
   (call: AdminCall, path: string): void | Promise<void> => {
     const { request } = call
-    const row = Object.hasOwn(table, path) ? table[path] : undefined
-    if (row === undefined) return call.refuse(404, 'NOT_FOUND', 'There is nothing here.')
-    if (request.method !== row.method) {
-      return call.refuse(405, 'METHOD_NOT_ALLOWED', `Only ${row.method} is possible here.`, ['Allow', row.method])
+    const route = Object.hasOwn(table, path) ? table[path] : undefined
+    if (route === undefined) return call.reject(404, 'NOT_FOUND', 'Not found.')
+    if (request.method !== route.method) {
+      return call.reject(405, 'METHOD_NOT_ALLOWED', `Only ${route.method} is allowed.`, ['Allow', route.method])
     }
-    if (!isFromOwnPage(request)) return call.refuse(403, 'FOREIGN_PAGE', 'The request comes from another page.')
-    if (row.access === 'everybody') return row.handle(call)
+    if (!isFromOwnPage(request)) return call.reject(403, 'FOREIGN_PAGE', 'The request comes from another site.')
+    if (route.access === 'public') return route.handle(call)
 
     const cookie = sessionCookie(request)
     const session = cookie === null ? null : sessions.read(cookie)
     if (session === null) {
       if (cookie !== null) call.cookie = CLEAR_SESSION_COOKIE
-      return call.refuse(401, 'NOT_SIGNED_IN', 'Sign in first.')
+      return call.reject(401, 'NOT_SIGNED_IN', 'Sign in first.')
     }
     const token = request.headers['x-admin-csrf']
     const hasToken = typeof token === 'string' && sameSecret(token, keys().csrfToken(session.id))
-    if (row.method !== 'GET' && !hasToken) return call.refuse(403, 'CSRF_MISMATCH', 'X-Admin-CSRF is missing or wrong.')
+    if (route.method !== 'GET' && !hasToken)
+      return call.reject(403, 'CSRF_MISMATCH', 'X-Admin-CSRF is missing or wrong.')
 
-    const isByHand = request.headers['x-admin-refresh'] === undefined && !isStream(request.headers.accept)
-    const renewed = isByHand ? sessions.touch(session) : null
+    const isUserAction = request.headers['x-admin-refresh'] === undefined && !isStream(request.headers.accept)
+    const renewed = isUserAction ? sessions.touch(session) : null
     if (renewed !== null) call.cookie = setSessionCookie(keys().sign(renewed), renewed.isSecure)
-    return row.handle(call, session)
+    return route.handle(call, session)
   }
 
-/** It is opened again by itself whenever it breaks off. */
+/** Event streams reconnect automatically, so they are no activity of the user. */
 const isStream = (accept: string | undefined): boolean => accept?.includes('text/event-stream') ?? false
 
 const POLICY = [
@@ -95,7 +96,7 @@ const POLICY = [
   "frame-ancestors 'none'"
 ].join('; ')
 
-/** On every answer under /admin. */
+/** On every response below /admin. */
 export const SECURITY_HEADERS: Headers = [
   'Content-Security-Policy',
   POLICY,
@@ -115,15 +116,13 @@ export const SECURITY_HEADERS: Headers = [
 
 export const NO_STORE: Headers = ['Cache-Control', 'no-store']
 
-/** One request of the page, and the ways to answer it. */
+/** A request of the page and its response. */
 export class AdminCall {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly query: URLSearchParams
   readonly address: string
-  /** Null at the doors that need none. */
-  session: SessionClaims | null = null
-  /** A cookie to be set along with the answer. */
+  /** The `Set-Cookie` header of the response. */
   cookie: Headers = []
 
   constructor(request: IncomingMessage, response: ServerResponse, address: string) {
@@ -138,46 +137,46 @@ export class AdminCall {
     return [...SECURITY_HEADERS, ...NO_STORE, ...this.cookie]
   }
 
-  nothing(status: 204 = 204): void {
-    this.#end(status, '', [])
+  noContent(): void {
+    this.#end(204, '', [])
   }
 
   json(value: unknown): void {
     this.#end(200, JSON.stringify(value), JSON_TYPE)
   }
 
-  refuse(status: number, code: string, message: string, headers: Headers = []): void {
+  reject(status: number, code: string, message: string, headers: Headers = []): void {
     const problem: Problem = { error: { code, message } }
     this.#end(status, JSON.stringify(problem), [...JSON_TYPE, ...headers])
   }
 
-  /** Hands over the body's text and what it says, once it fits; everything else is answered here. Fails as `then` does. */
+  /** Reads a JSON body and passes it to `then`. Responds with an error if the body is invalid. Rejects as `then` does. */
   async body<Schema extends TSchema>(
     schema: Schema,
     maxBytes: number,
     then: (value: Static<Schema>, text: string) => MaybePromise<void>
   ): Promise<void> {
     if (!/^application\/json *(?:;|$)/i.test(this.request.headers['content-type'] ?? '')) {
-      this.refuse(415, 'NOT_JSON', 'The body must have the type application/json.')
+      this.reject(415, 'NOT_JSON', 'The body must have the type application/json.')
       return
     }
     if (Number(this.request.headers['content-length'] ?? 0) > maxBytes) {
-      this.refuse(413, 'TOO_LARGE', `The body must not be longer than ${maxBytes} bytes.`)
+      this.reject(413, 'TOO_LARGE', `The body must not be longer than ${maxBytes} bytes.`)
       return
     }
-    // Of a request that breaks off nothing comes.
+    // Never resolves for an aborted request.
     const bytes = await new Promise<Buffer>((done) => {
       readBody(this.request, this.response, maxBytes, done, this.headers)
     })
     const text = bytes.toString()
     const value = parse(text)
-    if (value === undefined) this.refuse(400, 'NOT_JSON', 'The body is not JSON.')
-    else if (!Value.Check(schema, value)) this.refuse(400, 'BAD_REQUEST', faultOf(schema, value))
+    if (value === undefined) this.reject(400, 'NOT_JSON', 'The body is not JSON.')
+    else if (!Value.Check(schema, value)) this.reject(400, 'BAD_REQUEST', validationError(schema, value))
     else await then(value, text)
   }
 
   #end(status: number, body: string, headers: Headers): void {
-    // Where a body was announced and not read, it is not waited for.
+    // The connection is closed if the body was not read.
     const isRead = this.request.complete || this.request.method === 'GET'
     if (!isRead) this.request.resume()
     respond(this.response, status, body, [...headers, ...this.headers, ...(isRead ? [] : ['Connection', 'close'])])
@@ -192,12 +191,12 @@ const parse = (text: string): unknown => {
   }
 }
 
-const faultOf = (schema: TSchema, value: unknown): string => {
+const validationError = (schema: TSchema, value: unknown): string => {
   const first = Value.Errors(schema, value).First()
   return `${first?.path.slice(1).replaceAll('/', '.') || 'The body'}: ${(first?.message ?? 'not valid').toLowerCase()}`
 }
 
-/** Whether a proxy of ours says that the browser came over https. */
+/** Whether a trusted proxy reports that the browser uses https. */
 export const forwardedHttps = (trustedProxies: readonly string[]): ((request: IncomingMessage) => boolean) => {
   const trusted = new AddressSet(trustedProxies)
   return ({ headers, socket }) => {
@@ -209,7 +208,7 @@ export const forwardedHttps = (trustedProxies: readonly string[]): ((request: In
 const GROUPS = 8
 const NETWORK_GROUPS = 4
 
-/** Whose attempts are counted together: one household or office has a whole /64 of IPv6. */
+/** The address, or the /64 network for IPv6: one household or office usually has a complete /64. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':')) return address
   const [before = '', after] = address.split('::')

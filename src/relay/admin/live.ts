@@ -2,26 +2,26 @@ import type { ServerResponse } from 'node:http'
 import type { Publication } from '../core/broker.js'
 import type { Relay } from '../core/relay.js'
 import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
+import type { FigureCollector } from './collector.js'
 import type { LiveEvents, LivePublication } from './contract.js'
 import { type AdminCall, SECURITY_HEADERS, sessionCookie } from './guard.js'
 import type { Sessions } from './sessions.js'
-import type { SnapshotCollector } from './snapshots.js'
 
-/** What may wait for a page that does not read; what comes while more does is left out. */
+/** Events are dropped while more than this is queued for a page. */
 const MAX_UNSENT_BYTES = 256 * 1024
-const STUCK_MS = 30_000
-/** For the last event to be read. */
-const FAREWELL_MS = 5000
+const MAX_BLOCKED_MS = 30_000
+/** Time to read the last event. */
+const CLOSE_TIMEOUT_MS = 5000
 
-/** An event as it is sent, made once for all who get it. */
+/** The text of a server-sent event, shared by all streams. */
 export const eventText = <Name extends keyof LiveEvents>(name: Name, data: LiveEvents[Name]): string =>
   `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** Server-sent events to one page. */
+/** The stream of server-sent events to one page. */
 export class EventStream {
   readonly #response: ServerResponse
   readonly #monotonicMs: () => number
-  #stuckSince: number | null = null
+  #blockedSince: number | null = null
   #isEnded = false
 
   constructor(response: ServerResponse, headers: Headers, monotonicMs: () => number) {
@@ -34,65 +34,65 @@ export class EventStream {
     response.write('retry: 2000\n\n')
   }
 
-  /** False where it was left out. */
+  /** Returns false if the event was dropped. */
   send(event: string): boolean {
     const response = this.#response
     if (this.#isEnded) return false
     if (response.writableLength <= MAX_UNSENT_BYTES) {
-      this.#stuckSince = null
+      this.#blockedSince = null
       response.write(event)
       return true
     }
     const nowMs = this.#monotonicMs()
-    this.#stuckSince ??= nowMs
-    if (nowMs - this.#stuckSince >= STUCK_MS) response.destroy()
+    this.#blockedSince ??= nowMs
+    if (nowMs - this.#blockedSince >= MAX_BLOCKED_MS) response.destroy()
     return false
   }
 
-  /** Who does not read does not keep it open either. */
+  /** Closes the connection also if the page does not read. */
   end(lastEvent = ''): void {
     if (this.#isEnded) return
     this.#isEnded = true
     const response = this.#response
     response.end(lastEvent)
-    const closing = setTimeout(() => response.destroy(), FAREWELL_MS).unref()
+    const closing = setTimeout(() => response.destroy(), CLOSE_TIMEOUT_MS).unref()
     response.once('close', () => clearTimeout(closing))
   }
 }
 
-const MAX_LENGTH = 4096
+const MAX_DATA_LENGTH = 4096
 
-/** As much of a publication as a person reads. */
-export const shownPublication = (channel: string, { time, offset, data }: Publication): LivePublication => ({
+/** A publication with truncated data. */
+export const livePublication = (channel: string, { time, offset, data }: Publication): LivePublication => ({
   channel,
   time,
   offset,
-  data: data.slice(0, MAX_LENGTH),
-  isCut: data.length > MAX_LENGTH
+  data: data.slice(0, MAX_DATA_LENGTH),
+  isTruncated: data.length > MAX_DATA_LENGTH
 })
 
 const MAX_STREAMS = 100
-const LOOK_MS = 1000
-/** What a person can follow. */
+const CHECK_INTERVAL_MS = 1000
+/** More than a person can read. */
 const PUBLICATIONS_PER_SECOND = 20
 
-interface Live {
-  /** Read anew every second: the session may have ended, and so may the password that it began with. */
+interface LiveStream {
+  /** Checked every second: the session may have ended or the password may have changed. */
   readonly cookie: string
   readonly stream: EventStream
-  /** Publications that still fit into this second. */
-  room: number
+  /** Number of publications that may still be sent in this second. */
+  budget: number
 }
 
-/** The streams of all pages that are open. */
+/** The streams of all open pages of this node. */
 export class LiveStreams {
   readonly #relay: Relay
   readonly #sessions: Sessions
-  readonly #collector: SnapshotCollector
-  readonly #streams = new Set<Live>()
-  #looking: NodeJS.Timeout | null = null
+  readonly #collector: FigureCollector
+  readonly #streams = new Set<LiveStream>()
+  #checkTimer: NodeJS.Timeout | null = null
 
-  constructor(relay: Relay, sessions: Sessions, collector: SnapshotCollector) {
+  constructor(relay: Relay, sessions: Sessions, collector: FigureCollector) {
     this.#relay = relay
     this.#sessions = sessions
     this.#collector = collector
@@ -100,49 +100,49 @@ export class LiveStreams {
 
   open(call: AdminCall): void {
     if (this.#streams.size >= MAX_STREAMS) {
-      call.refuse(503, 'TOO_MANY_STREAMS', 'Too many pages are open.')
+      call.reject(503, 'TOO_MANY_STREAMS', 'Too many open pages.')
       return
     }
     const channel = call.query.get('channel') ?? ''
     const { response } = call
-    const live: Live = {
+    const live: LiveStream = {
       cookie: sessionCookie(call.request) ?? '',
       stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#relay.clocks.monotonicMs),
-      room: PUBLICATIONS_PER_SECOND
+      budget: PUBLICATIONS_PER_SECOND
     }
-    const leave = this.#collector.add(live.stream)
-    const untap = channel === '' ? null : this.#tap(channel, live)
+    const removeObserver = this.#collector.add(live.stream)
+    const stopObserving = channel === '' ? null : this.#observe(channel, live)
     this.#streams.add(live)
-    this.#looking ??= setInterval(() => this.#look(), LOOK_MS)
+    this.#checkTimer ??= setInterval(() => this.#checkSessions(), CHECK_INTERVAL_MS)
     response.once('close', () => {
-      leave()
-      untap?.()
+      removeObserver()
+      stopObserving?.()
       this.#streams.delete(live)
-      if (this.#streams.size === 0) this.#rest()
+      if (this.#streams.size === 0) this.#stopChecking()
     })
   }
 
   close(): void {
     for (const { stream } of this.#streams) stream.end()
-    this.#rest()
+    this.#stopChecking()
   }
 
   /** Ends the streams of sessions that have ended. */
-  #look(): void {
+  #checkSessions(): void {
     for (const live of this.#streams) {
-      live.room = PUBLICATIONS_PER_SECOND
+      live.budget = PUBLICATIONS_PER_SECOND
       if (this.#sessions.read(live.cookie) === null) live.stream.end(eventText('end', null))
     }
   }
 
-  #rest(): void {
-    if (this.#looking !== null) clearInterval(this.#looking)
-    this.#looking = null
+  #stopChecking(): void {
+    if (this.#checkTimer !== null) clearInterval(this.#checkTimer)
+    this.#checkTimer = null
   }
 
-  #tap(channel: string, live: Live): (() => void) | null {
+  #observe(channel: string, live: LiveStream): (() => void) | null {
     return this.#relay.observeChannel(channel, (publication) => {
-      if (live.room-- > 0) live.stream.send(eventText('publication', shownPublication(channel, publication)))
+      if (live.budget-- > 0) live.stream.send(eventText('publication', livePublication(channel, publication)))
     })
   }
 }

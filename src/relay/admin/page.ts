@@ -7,7 +7,7 @@ import { type AdminCall, NO_STORE, SECURITY_HEADERS } from './guard.js'
 
 export interface PageFile {
   readonly bytes: Buffer
-  /** Null where it would not be smaller. */
+  /** Null if compression does not make it smaller. */
   readonly gzipped: Buffer | null
   readonly headers: Headers
 }
@@ -22,21 +22,21 @@ const TYPES: Readonly<Record<string, string>> = {
   '.json': 'application/json',
   '.webmanifest': 'application/manifest+json'
 }
-/** The build names them after their content. */
-const FOREVER: Headers = ['Cache-Control', 'public, max-age=31536000, immutable']
+/** The names of built assets contain a hash of their content. */
+const IMMUTABLE: Headers = ['Cache-Control', 'public, max-age=31536000, immutable']
 
 const compress = promisify(gzip)
 
 /**
- * The built page by path, read once: what is not in here is not there, so there is no path to be clever with. Empty where
- * the page was not built.
+ * Reads the files of the built page, by URL path. Other paths do not exist, which excludes path traversal. Empty if the page
+ * was not built.
  */
 export const readPageFiles = async (folder: string): Promise<ReadonlyMap<string, PageFile>> => {
   const files = new Map<string, PageFile>()
   const read = async (path: string, ...place: string[]): Promise<void> => {
     const bytes = await readFile(join(folder, ...place))
     const small = await compress(bytes)
-    const caching = path.startsWith('/admin/assets/') ? FOREVER : NO_STORE
+    const caching = path.startsWith('/admin/assets/') ? IMMUTABLE : NO_STORE
     files.set(path, {
       bytes,
       gzipped: small.length < bytes.length ? small : null,
@@ -61,9 +61,9 @@ const filesIn = async (folder: string): Promise<readonly string[]> => {
   }
 }
 
-const NOT_BUILT = "The operators' page was not built. `npm run build` makes it.\n"
+const NOT_BUILT = "The operators' page was not built. Run `npm run build`.\n"
 
-/** The built page, for everybody: what it shows comes from the API. Read when it is first asked for. */
+/** Serves the built page without a session: its data comes from the API. The files are read on the first request. */
 export const servePage = (folder: string) => {
   let reading: ReturnType<typeof readPageFiles> | null = null
   const files = async (): ReturnType<typeof readPageFiles> => {
@@ -71,7 +71,7 @@ export const servePage = (folder: string) => {
     try {
       return await reading
     } catch (error) {
-      // As with too many files open: that passes.
+      // The cause may be temporary, such as too many open files.
       reading = null
       throw error
     }
@@ -80,24 +80,24 @@ export const servePage = (folder: string) => {
   return async (call: AdminCall, path: string): Promise<void> => {
     const { request, response } = call
     const found = (await files()).get(path)
-    if (found === undefined && path !== '/admin') return call.refuse(404, 'NOT_FOUND', 'There is nothing here.')
+    if (found === undefined && path !== '/admin') return call.reject(404, 'NOT_FOUND', 'Not found.')
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return call.refuse(405, 'METHOD_NOT_ALLOWED', 'Only GET is possible here.', ['Allow', 'GET, HEAD'])
+      return call.reject(405, 'METHOD_NOT_ALLOWED', 'Only GET is allowed.', ['Allow', 'GET, HEAD'])
     }
     request.resume()
     if (found === undefined) return respond(response, 503, NOT_BUILT, [...TEXT_TYPE, ...call.headers])
     const { bytes, gzipped, headers } = found
-    const isSmall = gzipped !== null && takesGzip(request.headers['accept-encoding'])
-    const body = isSmall ? gzipped : bytes
+    const isCompressed = gzipped !== null && acceptsGzip(request.headers['accept-encoding'])
+    const body = isCompressed ? gzipped : bytes
     response.writeHead(200, [
       ...headers,
       ...SECURITY_HEADERS,
       ...['Content-Length', String(body.length), 'Vary', 'Accept-Encoding'],
-      ...(isSmall ? ['Content-Encoding', 'gzip'] : [])
+      ...(isCompressed ? ['Content-Encoding', 'gzip'] : [])
     ])
     response.end(request.method === 'HEAD' ? undefined : body)
   }
 }
 
-const takesGzip = (accepted: string | string[] | undefined): boolean =>
+const acceptsGzip = (accepted: string | string[] | undefined): boolean =>
   /(?:^|,) *gzip *(?:,|;(?! *q=0(?:\.0*)? *(?:,|$))|$)/.test(String(accepted ?? ''))

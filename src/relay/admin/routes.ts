@@ -4,7 +4,7 @@ import { isTooLong, resolveChannel } from '../core/channels.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import { fieldText } from '../core/json.js'
 import type { Cluster } from '../core/survey.js'
-import type { AdminParts } from './admin.js'
+import type { AdminDependencies } from './admin.js'
 import { allChannels, CHANNEL_SORTS, channelDetail, channelOrder } from './channels.js'
 import { configView } from './config-view.js'
 import { allConnections, CONNECTION_SORTS, connectionOrder } from './connections.js'
@@ -14,7 +14,7 @@ import { Listing, parsePageQuery } from './listing.js'
 import type { LiveStreams } from './live.js'
 import { IDLE_MS, type SessionClaims, type SessionKeys, type Sessions } from './sessions.js'
 
-// What operators can change. Each leaves a line in the log.
+// Every change by an operator is logged.
 
 interface ActionLog {
   info(facts: object, message: string): void
@@ -26,20 +26,21 @@ const PUBLISH = Type.Object(
 )
 const MAX_PUBLISH_BYTES = 64 * 1024
 
-/** The very call that publishers make, so that what is refused there is refused here. */
-export const testPublish =
-  (calls: ApiDispatcher, log: ActionLog) =>
+/** Uses the publish method of the API, with the same checks. */
+const testPublish =
+  (dispatcher: ApiDispatcher, log: ActionLog) =>
   (call: AdminCall): Promise<void> =>
     call.body(PUBLISH, MAX_PUBLISH_BYTES, async ({ channel }, text) => {
-      // The text that was sent, not one that was written anew; of two equal names nobody knows which one is meant.
+      // Publishes the bytes of `data` unchanged. Null for a duplicate field.
       const data = fieldText(text, 'data')
       const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
-      const reply = data === null ? null : await calls.runMethod('publish', Buffer.from(request))
+      const reply = data === null ? null : await dispatcher.runMethod('publish', Buffer.from(request))
       if (reply === null || reply instanceof ReplyError) {
-        call.refuse(400, 'PUBLISH_REFUSED', reply?.message ?? 'data must be there once')
+        call.reject(400, 'PUBLISH_REFUSED', reply?.message ?? 'data must not be duplicated')
         return
       }
-      log.info({ address: call.address, channel }, 'an operator published')
+      log.info({ address: call.address, channel }, 'admin test publication')
+      // The result of the publish method has these fields, if the namespace has history.
       const { offset = 0, epoch = '' } = JSON.parse(String(reply)).result as Partial<TestPublished>
       call.json({ offset, epoch } satisfies TestPublished)
     })
@@ -50,31 +51,35 @@ const DISCONNECT = Type.Object(
 )
 const MAX_DISCONNECT_BYTES = 8192
 
-export const disconnect =
+const disconnect =
   (cluster: Cluster, log: ActionLog) =>
   (call: AdminCall): Promise<void> =>
     call.body(DISCONNECT, MAX_DISCONNECT_BYTES, async ({ user, client }) => {
       const { code, reason } = DISCONNECT_FORCED
       const params = { target: { user, client, session: '' }, whitelist: [], code, reason }
       const { isConfirmed } = await cluster.apply('disconnect', params)
-      log.info({ address: call.address, user, client, isConfirmed }, 'an operator disconnected')
+      log.info({ address: call.address, user, client, isConfirmed }, 'admin disconnect')
       if (!isConfirmed) {
-        call.refuse(503, 'NODES_AWAY', 'Done here; not every other node has confirmed. The relay goes on trying.')
+        call.reject(
+          503,
+          'NODES_AWAY',
+          'Done at this node, but not confirmed by all other nodes. The relay keeps trying.'
+        )
         return
       }
-      call.nothing()
+      call.noContent()
     })
 
-export interface RoutesParts extends AdminParts {
+export interface RouteDependencies extends AdminDependencies {
   readonly keys: () => SessionKeys
   readonly sessions: Sessions
   readonly streams: LiveStreams
   readonly signIn: (call: AdminCall) => Promise<void>
 }
 
-/** The whole API of the page on one screen. */
-export const adminRoutes = (parts: RoutesParts): RouteTable => {
-  const { relay, config, configTimes, dispatcher, keys, sessions, streams, log } = parts
+/** The complete API of the page. */
+export const adminRoutes = (dependencies: RouteDependencies): RouteTable => {
+  const { relay, config, configTimes, dispatcher, keys, sessions, streams, log } = dependencies
   const { cluster } = relay
   const { nowMs, monotonicMs } = relay.clocks
   const channels = new Listing(
@@ -85,14 +90,14 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
   const connections = new Listing((search) => allConnections(cluster, search), connectionOrder, monotonicMs)
 
   return {
-    '/admin/api/sign-in': { method: 'POST', access: 'everybody', handle: parts.signIn },
+    '/admin/api/sign-in': { method: 'POST', access: 'public', handle: dependencies.signIn },
     '/admin/api/sign-out': {
       method: 'POST',
       access: 'session',
       handle: async (call, session) => {
         await sessions.end(session)
         call.cookie = CLEAR_SESSION_COOKIE
-        call.nothing()
+        call.noContent()
       }
     },
     '/admin/api/session': {
@@ -108,9 +113,9 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       method: 'GET',
       access: 'session',
       handle: async (call) => {
-        const wanted = parsePageQuery(call.query, CHANNEL_SORTS)
-        if (typeof wanted === 'string') call.refuse(400, 'BAD_REQUEST', wanted)
-        else call.json(await channels.page(wanted))
+        const query = parsePageQuery(call.query, CHANNEL_SORTS)
+        if (typeof query === 'string') call.reject(400, 'BAD_REQUEST', query)
+        else call.json(await channels.page(query))
       }
     },
     '/admin/api/channel': {
@@ -118,27 +123,28 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
       access: 'session',
       handle: async (call) => {
         const name = call.query.get('name') ?? ''
-        const kind = resolveChannel(name, relay.channelRules)
-        if (name === '' || isTooLong(name, relay.channelRules)) call.refuse(400, 'BAD_REQUEST', 'name is no channel')
-        else if (kind instanceof ReplyError) call.refuse(404, 'UNKNOWN_CHANNEL', 'There is no such namespace.')
-        else call.json(await channelDetail(relay, name, kind))
+        const resolved = resolveChannel(name, relay.channelRules)
+        if (name === '' || isTooLong(name, relay.channelRules))
+          call.reject(400, 'BAD_REQUEST', 'name must be a channel')
+        else if (resolved instanceof ReplyError) call.reject(404, 'UNKNOWN_CHANNEL', 'Unknown namespace.')
+        else call.json(await channelDetail(relay, name, resolved))
       }
     },
     '/admin/api/connections': {
       method: 'GET',
       access: 'session',
       handle: async (call) => {
-        const wanted = parsePageQuery(call.query, CONNECTION_SORTS)
-        if (typeof wanted === 'string') call.refuse(400, 'BAD_REQUEST', wanted)
-        else call.json(await connections.page(wanted))
+        const query = parsePageQuery(call.query, CONNECTION_SORTS)
+        if (typeof query === 'string') call.reject(400, 'BAD_REQUEST', query)
+        else call.json(await connections.page(query))
       }
     },
     '/admin/api/config': {
       method: 'GET',
       access: 'session',
       handle: (call) => {
-        const inForce: ActiveConfig = { config: configView(config()), ...configTimes }
-        call.json(inForce)
+        const active: ActiveConfig = { config: configView(config()), ...configTimes }
+        call.json(active)
       }
     },
     '/admin/api/publish': { method: 'POST', access: 'session', handle: testPublish(dispatcher, log) },
@@ -146,18 +152,17 @@ export const adminRoutes = (parts: RoutesParts): RouteTable => {
   }
 }
 
-/** Needs no session. */
-interface OpenRow {
+interface PublicRoute {
   readonly method: 'GET' | 'POST'
-  readonly access: 'everybody'
+  readonly access: 'public'
   handle(call: AdminCall): void | Promise<void>
 }
 
-interface SessionRow {
+interface SessionRoute {
   readonly method: 'GET' | 'POST'
   readonly access: 'session'
   handle(call: AdminCall, session: SessionClaims): void | Promise<void>
 }
 
-/** All of the API by path, each with the one method that it has. */
-export type RouteTable = Readonly<Record<string, OpenRow | SessionRow>>
+/** Routes by path. Every path has one method. */
+export type RouteTable = Readonly<Record<string, PublicRoute | SessionRoute>>

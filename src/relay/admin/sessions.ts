@@ -3,24 +3,24 @@ import { sameSecret } from '../../shared/same-secret.js'
 import type { MaybePromise } from '../core/broker.js'
 import type { Clocks } from '../core/clocks.js'
 
-/** What a session's cookie says. */
+/** The content of a session cookie. */
 export interface SessionClaims {
   readonly id: string
-  /** The browser came over https, and must not send the cookie over anything else. */
+  /** The cookie was set over https and has the Secure attribute. */
   readonly isSecure: boolean
   /** In milliseconds since 1970. */
   readonly startedAt: number
   readonly activeAt: number
 }
 
-const SHAPE = /^v1\.([A-Za-z0-9_-]{22})\.([sp])\.([0-9a-z]{1,10})\.([0-9a-z]{1,10})\.([A-Za-z0-9_-]{43})$/
+const COOKIE_PATTERN = /^v1\.([A-Za-z0-9_-]{22})\.([sp])\.([0-9a-z]{1,10})\.([0-9a-z]{1,10})\.([A-Za-z0-9_-]{43})$/
 const ID_BYTES = 16
 
 export const newSessionId = (): string => randomBytes(ID_BYTES).toString('base64url')
 
 /**
- * Signs sessions. The key comes from the password and the key of the publish API, which all nodes share: a session that one
- * node began is good at every other and after a restart, and at no other relay, nor after either of the two has changed.
+ * Signs session cookies. The keys are derived from the password and the key of the publish API, which all nodes share: a
+ * session is valid at every node and after a restart, but not at another relay or after one of the two has changed.
  */
 export class SessionKeys {
   readonly #session: Uint8Array
@@ -38,9 +38,9 @@ export class SessionKeys {
     return `${text}.${mac(this.#session, text)}`
   }
 
-  /** Null for what was not signed with this key. */
+  /** Null if the cookie is malformed or has a wrong signature. */
   read(cookie: string): SessionClaims | null {
-    const [, id = '', kind, startedAt = '', activeAt = '', signature = ''] = SHAPE.exec(cookie) ?? []
+    const [, id = '', kind, startedAt = '', activeAt = '', signature = ''] = COOKIE_PATTERN.exec(cookie) ?? []
     if (signature === '') return null
     if (!sameSecret(signature, mac(this.#session, cookie.slice(0, cookie.lastIndexOf('.'))))) return null
     return {
@@ -51,7 +51,7 @@ export class SessionKeys {
     }
   }
 
-  /** What a page of this session puts into its header, and no other page can know. */
+  /** The CSRF token of a session. */
   csrfToken(id: string): string {
     return mac(this.#csrf, id)
   }
@@ -60,85 +60,85 @@ export class SessionKeys {
 const mac = (key: Uint8Array, text: string): string => createHmac('sha256', key).update(text).digest('base64url')
 
 export const IDLE_MS = 30 * 60 * 1000
-const LONGEST_MS = 12 * 60 * 60 * 1000
-/** A cookie is written anew when it is so old: not with each of a page's requests. */
+const MAX_AGE_MS = 12 * 60 * 60 * 1000
+/** A cookie is renewed at this age, not with every request. */
 const RENEW_MS = 60 * 1000
-/** Another node's clock may be a little ahead. */
+/** Tolerance for the clocks of other nodes. */
 const SKEW_MS = 60 * 1000
 
-/** What nodes tell each other of a session. */
-export interface SessionNews {
+/** A change of a session, sent to all nodes. */
+export interface SessionUpdate {
   readonly id: string
-  /** Null: it has ended. */
+  /** Null if the session has ended. */
   readonly activeAt: number | null
 }
 
-/** The times in a cookie are wall-clock times, because every node reads it. */
-export interface SessionsParts extends Clocks {
+/** Cookies contain wall-clock times, because every node reads them. */
+export interface SessionsDependencies extends Clocks {
   readonly keys: () => SessionKeys
-  /** Tells the other nodes, who may be asked next. */
-  readonly tell: (news: SessionNews) => MaybePromise<unknown>
+  /** Sends an update to the other nodes. */
+  readonly announce: (update: SessionUpdate) => MaybePromise<unknown>
 }
 
 /**
- * Who is signed in. The cookie itself says since when and when something was last asked, so any node can tell whether it is
- * still good. Kept here is only what a cookie cannot say: that the session has ended, and that a newer cookie is about.
+ * Validates sessions. The cookie contains the start and the last activity, so any node can check it. Only changes after a
+ * cookie was issued are stored: that the session has ended, or that a newer cookie exists.
  */
 export class Sessions {
-  readonly #parts: SessionsParts
-  /** When something was last asked, or null once ended. Only for sessions that were signed, so nobody can fill it. */
-  readonly #known = new Map<string, { activeAt: number | null; readonly forgetAt: number }>()
+  readonly #dependencies: SessionsDependencies
+  /** Last activity, or null after the end. Contains signed sessions only, so its size is limited by sign-ins. */
+  readonly #updates = new Map<string, { activeAt: number | null; readonly expiresAt: number }>()
 
-  constructor(parts: SessionsParts) {
-    this.#parts = parts
+  constructor(dependencies: SessionsDependencies) {
+    this.#dependencies = dependencies
   }
 
-  begin(isSecure: boolean): SessionClaims {
-    const nowMs = this.#parts.nowMs()
+  start(isSecure: boolean): SessionClaims {
+    const nowMs = this.#dependencies.nowMs()
     return { id: newSessionId(), isSecure, startedAt: nowMs, activeAt: nowMs }
   }
 
-  /** Null where the cookie is not ours, too old, or its session has ended. */
+  /** Null if the cookie is invalid or expired, or its session has ended. */
   read(cookie: string): SessionClaims | null {
-    const claims = this.#parts.keys().read(cookie)
+    const claims = this.#dependencies.keys().read(cookie)
     return claims !== null && this.#isAlive(claims) ? claims : null
   }
 
-  /** The session did something. The claims for its new cookie, where that is worth one. */
+  /** Records activity. Returns the claims of a new cookie when the old one is due for renewal. */
   touch(claims: SessionClaims): SessionClaims | null {
-    const activeAt = this.#parts.nowMs()
+    const activeAt = this.#dependencies.nowMs()
     if (activeAt - claims.activeAt < RENEW_MS) return null
-    const news = { id: claims.id, activeAt }
-    this.hear(news)
-    void this.#parts.tell(news)
+    const update = { id: claims.id, activeAt }
+    this.apply(update)
+    void this.#dependencies.announce(update)
     return { ...claims, activeAt }
   }
 
-  /** Done when all nodes have heard of it. */
+  /** Resolves when all nodes have been notified. */
   async end({ id }: SessionClaims): Promise<void> {
-    const news = { id, activeAt: null }
-    this.hear(news)
-    await this.#parts.tell(news)
+    const update = { id, activeAt: null }
+    this.apply(update)
+    await this.#dependencies.announce(update)
   }
 
-  /** From this node or another one. */
-  hear({ id, activeAt }: SessionNews): void {
-    const nowMs = this.#parts.monotonicMs()
-    for (const [each, { forgetAt }] of this.#known) if (forgetAt <= nowMs) this.#known.delete(each)
-    const known = this.#known.get(id)
-    // An ended session stays so, whatever was still on its way.
+  /** Applies an update of this or another node. */
+  apply({ id, activeAt }: SessionUpdate): void {
+    const nowMs = this.#dependencies.monotonicMs()
+    for (const [each, { expiresAt }] of this.#updates) if (expiresAt <= nowMs) this.#updates.delete(each)
+    const known = this.#updates.get(id)
+    // A late activity update does not revive an ended session.
     if (known?.activeAt === null) return
-    this.#known.delete(id)
-    // After that no cookie of it is good anyway.
-    this.#known.set(id, { activeAt, forgetAt: nowMs + IDLE_MS + SKEW_MS })
+    this.#updates.delete(id)
+    // After that time all cookies of the session have expired.
+    this.#updates.set(id, { activeAt, expiresAt: nowMs + IDLE_MS + SKEW_MS })
   }
 
   #isAlive({ id, startedAt, activeAt }: SessionClaims): boolean {
-    const nowMs = this.#parts.nowMs()
-    const known = this.#known.get(id)
+    const nowMs = this.#dependencies.nowMs()
+    const known = this.#updates.get(id)
     if (known?.activeAt === null) return false
     const lastActive = Math.max(activeAt, known?.activeAt ?? 0)
     const isPossible = startedAt <= activeAt && lastActive <= nowMs + SKEW_MS
-    return isPossible && nowMs - lastActive < IDLE_MS && nowMs - startedAt < LONGEST_MS
+    return isPossible && nowMs - lastActive < IDLE_MS && nowMs - startedAt < MAX_AGE_MS
   }
 }

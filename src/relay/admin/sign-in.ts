@@ -7,31 +7,31 @@ import type { SessionKeys, Sessions } from './sessions.js'
 const BODY = Type.Object({ password: Type.String({ maxLength: 1024 }) }, { additionalProperties: false })
 const MAX_BODY_BYTES = 8192
 
-export interface SignInParts {
+export interface SignInDependencies {
   readonly sessions: Sessions
   readonly keys: () => SessionKeys
   readonly password: () => string
-  readonly attempts: Attempts
-  /** The browser speaks https with somebody in front whom the relay believes. */
+  readonly limiter: SignInLimiter
+  /** A trusted proxy reports that the browser uses https. */
   readonly isForwardedHttps: (request: IncomingMessage) => boolean
-  /** The other nodes count too. */
-  readonly tell: (attempt: Attempt) => void
+  /** Sends the attempt to the other nodes, which count it, too. */
+  readonly announce: (attempt: Attempt) => void
   readonly log: { info(facts: object, message: string): void; warn(facts: object, message: string): void }
 }
 
-export const signIn = (parts: SignInParts) => {
-  const { sessions, keys, password, attempts, isForwardedHttps, tell, log } = parts
+export const signIn = (dependencies: SignInDependencies) => {
+  const { sessions, keys, password, limiter, isForwardedHttps, announce, log } = dependencies
 
   const count = (attempt: Attempt): void => {
-    attempts.count(attempt)
-    tell(attempt)
+    limiter.count(attempt)
+    announce(attempt)
   }
 
-  const limited = (call: AdminCall): boolean => {
-    const waitMs = attempts.waitMs(networkOf(call.address))
+  const rejectIfLimited = (call: AdminCall): boolean => {
+    const waitMs = limiter.waitMs(networkOf(call.address))
     if (waitMs === 0) return false
     const seconds = Math.ceil(waitMs / 1000)
-    call.refuse(429, 'TOO_MANY_ATTEMPTS', `Too many attempts: try again in ${Math.ceil(seconds / 60)} minutes.`, [
+    call.reject(429, 'TOO_MANY_ATTEMPTS', `Too many attempts: try again in ${Math.ceil(seconds / 60)} minutes.`, [
       'Retry-After',
       String(seconds)
     ])
@@ -39,56 +39,56 @@ export const signIn = (parts: SignInParts) => {
   }
 
   return async (call: AdminCall): Promise<void> => {
-    // Who is locked out is not even read.
-    if (limited(call)) return
+    // The body of a locked-out client is not read.
+    if (rejectIfLimited(call)) return
     await call.body(BODY, MAX_BODY_BYTES, (body) => {
-      // Others may have failed while the body came in; from here on nothing is waited for, so none slips through.
-      if (limited(call)) return
+      // Checked again: other attempts may have failed meanwhile. There is no await between this check and the count.
+      if (rejectIfLimited(call)) return
       const { address, request } = call
       const network = networkOf(address)
       if (!isSamePassword(body.password, password())) {
-        count({ network, isRight: false })
-        log.warn({ address }, 'wrong password for the admin page')
-        call.refuse(401, 'WRONG_PASSWORD', 'The password is wrong.')
+        count({ network, isSuccessful: false })
+        log.warn({ address }, 'admin sign-in rejected')
+        call.reject(401, 'WRONG_PASSWORD', 'The password is wrong.')
         return
       }
-      count({ network, isRight: true })
-      log.info({ address }, 'an operator signed in')
-      // The page's own address is over https where its origin is, whether or not a proxy says so.
+      count({ network, isSuccessful: true })
+      log.info({ address }, 'admin sign-in')
+      // An https origin means that the page was loaded over https, even if no proxy reports it.
       const isSecure = isForwardedHttps(request) || (request.headers.origin ?? '').startsWith('https:')
-      const session = sessions.begin(isSecure)
+      const session = sessions.start(isSecure)
       call.cookie = setSessionCookie(keys().sign(session), isSecure)
-      call.nothing()
+      call.noContent()
     })
   }
 }
 
-const COMPARING = randomBytes(32)
-const digest = (text: string): Buffer => createHmac('sha256', COMPARING).update(text).digest()
+const COMPARISON_KEY = randomBytes(32)
+const digest = (text: string): Buffer => createHmac('sha256', COMPARISON_KEY).update(text).digest()
 
-/** In a time that tells nothing, not even how long the password is. */
-const isSamePassword = (given: string, right: string): boolean => timingSafeEqual(digest(given), digest(right))
+/** Compares in constant time, independent of the length of the password. */
+const isSamePassword = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
 
 export const WINDOW_MS = 15 * 60 * 1000
-export const PER_ADDRESS = 5
-export const OVERALL = 100
-/** So many addresses are remembered as those of operators. */
+export const MAX_FAILURES_PER_ADDRESS = 5
+export const MAX_FAILURES = 100
+/** Number of remembered addresses with a successful sign-in. */
 const MAX_TRUSTED = 100
 
-/** One to sign in. */
+/** A sign-in attempt. */
 export interface Attempt {
-  /** Where it came from. */
+  /** The client's address, or its /64 network for IPv6. */
   readonly network: string
-  readonly isRight: boolean
+  readonly isSuccessful: boolean
 }
 
 /**
- * Failed attempts to sign in. Where strangers have used up what all addresses have together, those from which somebody has
- * signed in before still have their own: nobody can lock the operators out from elsewhere.
+ * Limits failed sign-in attempts per address and overall. The overall limit does not apply to addresses with an earlier
+ * successful sign-in, so that attackers cannot lock operators out.
  */
-export class Attempts {
+export class SignInLimiter {
   readonly #monotonicMs: () => number
-  /** In order. No longer than the limits allow, so there is nothing that a stranger could fill. */
+  /** In chronological order. The limits also bound its length. */
   #failures: { readonly address: string; readonly at: number }[] = []
   readonly #trusted = new Set<string>()
 
@@ -96,23 +96,23 @@ export class Attempts {
     this.#monotonicMs = monotonicMs
   }
 
-  /** Milliseconds to wait; 0 for an address that may try now. */
+  /** Time until the address may try again; 0 if it may try now. */
   waitMs(address: string): number {
     const nowMs = this.#monotonicMs()
     this.#failures = this.#failures.filter(({ at }) => nowMs - at < WINDOW_MS)
     const own = this.#failures.filter((failure) => failure.address === address)
-    const ownWait = waitOf(own, PER_ADDRESS, nowMs)
+    const ownWait = waitOf(own, MAX_FAILURES_PER_ADDRESS, nowMs)
     if (ownWait > 0 || this.#trusted.has(address)) return ownWait
     return waitOf(
       this.#failures.filter((failure) => !this.#trusted.has(failure.address)),
-      OVERALL,
+      MAX_FAILURES,
       nowMs
     )
   }
 
-  /** Made at this node or another one. */
-  count({ network, isRight }: Attempt): void {
-    if (isRight) this.#succeeded(network)
+  /** Counts an attempt at this or another node. */
+  count({ network, isSuccessful }: Attempt): void {
+    if (isSuccessful) this.#succeeded(network)
     else if (this.waitMs(network) === 0) this.#failures.push({ address: network, at: this.#monotonicMs() })
   }
 
@@ -120,11 +120,12 @@ export class Attempts {
     this.#failures = this.#failures.filter((failure) => failure.address !== address)
     this.#trusted.delete(address)
     this.#trusted.add(address)
-    if (this.#trusted.size > MAX_TRUSTED) this.#trusted.delete(this.#trusted.values().next().value as string)
+    const [oldest] = this.#trusted
+    if (this.#trusted.size > MAX_TRUSTED && oldest !== undefined) this.#trusted.delete(oldest)
   }
 }
 
-/** Until the oldest of the last `limit` failures has run out. */
+/** Time until the oldest of the last `limit` failures leaves the window. */
 const waitOf = (failures: readonly { readonly at: number }[], limit: number, nowMs: number): number => {
   const oldest = failures.at(-limit)
   return oldest === undefined ? 0 : oldest.at + WINDOW_MS - nowMs

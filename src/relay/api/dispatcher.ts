@@ -107,18 +107,18 @@ export class ApiDispatcher {
     entries: readonly Entry[],
     commandOf: (entry: Entry, index: number) => Command
   ): Promise<readonly Result[]> {
-    const work = new ApiBudget()
-    const { slices } = work
+    const budget = new ApiBudget()
+    const { slices } = budget
     const results: MaybePromise<Result>[] = []
     let reads: Promise<Result>[] = []
-    for (let index = 0; index < entries.length; index++) {
-      if (slices.isOverAt(work.nowMs)) await slices.next()
-      const command = commandOf(entries[index] as Entry, index)
-      const result = this.#call(command, work)
+    for (const [index, entry] of entries.entries()) {
+      if (slices.isOverAt(budget.nowMs)) await slices.next()
+      const command = commandOf(entry, index)
+      const result = this.#call(command, budget)
       results.push(result)
-      if (work.barrier !== null) {
-        await work.barrier
-        work.barrier = null
+      if (budget.barrier !== null) {
+        await budget.barrier
+        budget.barrier = null
       }
       if (result instanceof Promise && READ_METHODS.has(command.method)) reads.push(result)
       if (reads.length === READS_AT_ONCE) {
@@ -126,24 +126,24 @@ export class ApiDispatcher {
         reads = []
       }
     }
-    return results.some((result) => result instanceof Promise) ? Promise.all(results) : (results as Result[])
+    return Promise.all(results)
   }
 
   /** Never throws or rejects: a failed command becomes an error in the response and the others run. */
-  #call({ method, read }: Command, work: ApiBudget): MaybePromise<Result> {
+  #call({ method, read }: Command, budget: ApiBudget): MaybePromise<Result> {
     if (!isMethod(method)) return ERROR_METHOD_NOT_FOUND
     const startedAt = performance.now()
-    work.nowMs = startedAt
+    budget.nowMs = startedAt
     const finish = (result: Result): Result => {
       const nowMs = performance.now()
-      work.nowMs = nowMs
+      budget.nowMs = nowMs
       this.#metrics.apiReplied(method, (nowMs - startedAt) / 1000)
       if (result instanceof ReplyError) this.#metrics.apiError(method, result.code)
       return result
     }
     const fail = (error: unknown): Result => finish(this.#errorOf(method, error))
     try {
-      const result = API_METHODS[method](this.#relay, new ApiRequest(read()), work)
+      const result = API_METHODS[method](this.#relay, new ApiRequest(read()), budget)
       return result instanceof Promise ? result.then(finish, fail) : finish(result)
     } catch (error) {
       return fail(error)

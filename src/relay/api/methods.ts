@@ -24,8 +24,8 @@ import { joinInSlices } from '../core/time-slice.js'
 import { type ApiBudget, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
 import { type ApiRequest, InvalidField } from './request.js'
 
-/** Answers with the JSON text of a result. Throws `BadField` where the request cannot be read. */
-export type ApiMethod = (relay: Relay, request: ApiRequest, work: ApiBudget) => MaybePromise<string | ReplyError>
+/** Returns the JSON text of a result. Throws `InvalidField` if the request is invalid. */
+export type ApiMethod = (relay: Relay, request: ApiRequest, budget: ApiBudget) => MaybePromise<string | ReplyError>
 
 const publicationOf = (request: ApiRequest): NewPublication => {
   const data = request.json('data')
@@ -37,7 +37,7 @@ const publicationOf = (request: ApiRequest): NewPublication => {
     delta: request.flag('delta'),
     skipHistory: request.flag('skip_history'),
     idempotencyKey: request.text('idempotency_key'),
-    version: request.whole('version', 0),
+    version: request.integer('version', 0),
     versionEpoch: request.text('version_epoch')
   }
 }
@@ -51,36 +51,40 @@ const publish: ApiMethod = (relay, request) => {
   )
 }
 
-const engineFaultJson = (error: unknown): string => {
+const engineErrorJson = (error: unknown): string => {
   if (!(error instanceof EngineError)) throw error
   return errorJson(ERROR_INTERNAL)
 }
 
-// Up to here a broadcast is made as so many publications: within one turn, together with what else the request publishes.
-const FEW_CHANNELS = 64
-const FEW_CHARACTERS = 256 * 1024
+// Smaller broadcasts are published channel by channel in one turn, together with other publications of the request.
+const MAX_SMALL_BROADCAST_CHANNELS = 64
+const MAX_SMALL_BROADCAST_CHARACTERS = 256 * 1024
 
-/** Every channel has an answer of its own; one that fails does not hold up the others. */
-const broadcast: ApiMethod = (relay, request, work) => {
+/** Every channel has its own result; a failed channel does not affect the others. */
+const broadcast: ApiMethod = (relay, request, budget) => {
   const channels = request.texts('channels')
   if (channels.length === 0) throw new InvalidField('channels', 'is missing')
   const publication = publicationOf(request)
-  if (channels.length > FEW_CHANNELS || channels.length * publication.data.length > FEW_CHARACTERS) {
-    const responses = broadcastToMany(relay, channels, publication, work)
-    // Only to wait for: an error is for the caller of this method.
-    work.barrier = responses.catch(() => undefined)
+  if (
+    channels.length > MAX_SMALL_BROADCAST_CHANNELS ||
+    channels.length * publication.data.length > MAX_SMALL_BROADCAST_CHARACTERS
+  ) {
+    const responses = broadcastToMany(relay, channels, publication, budget)
+    // The barrier ignores errors: the caller of this method handles them.
+    budget.barrier = responses.catch(() => undefined)
     return responses
   }
   const schemaCheck = relay.schemaCheck(publication)
   const responses = channels.map((channel) => {
     if (channel === '') return outcomeJson(ERROR_EMPTY_CHANNEL)
-    const answer = after(relay.publish(channel, publication, schemaCheck), outcomeJson)
-    return answer instanceof Promise ? answer.catch(engineFaultJson) : answer
+    const response = after(relay.publish(channel, publication, schemaCheck), outcomeJson)
+    return response instanceof Promise ? response.catch(engineErrorJson) : response
   })
   const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
   return responses.some((each) => each instanceof Promise)
     ? Promise.all(responses).then(write)
-    : write(responses as string[])
+    : // None of them is a promise.
+      write(responses as string[])
 }
 
 const outcomeJson = (outcome: Position | ReplyError): string =>
@@ -106,7 +110,7 @@ const target = (request: ApiRequest): UserSelector => ({
 const subscribe: ApiMethod = async (relay, request) => {
   const subscription = {
     channel: request.requiredText('channel'),
-    expiresAt: request.whole('expire_at', 0),
+    expiresAt: request.integer('expire_at', 0),
     info: request.json('info'),
     data: request.json('data'),
     override: request.override(),
@@ -120,20 +124,20 @@ const unsubscribe: ApiMethod = async (relay, request) =>
 
 const MAX_REASON_BYTES = 123
 
-/** What the caller chose; a code that a close frame may carry, and a reason, without which it means something else. */
+/** The code and reason for the close frame, with defaults. */
 const disconnectReason = (value: unknown): Disconnect => {
   if (value === undefined) return DISCONNECT_FORCED
   if (!isObject(value)) throw new InvalidField('disconnect', 'must be an object with code and reason')
   const { code = DISCONNECT_FORCED.code, reason = DISCONNECT_FORCED.reason } = value
-  if (!Number.isInteger(code) || (code as number) < 3000 || (code as number) > 4999) {
+  if (typeof code !== 'number' || !Number.isInteger(code) || code < 3000 || code > 4999) {
     throw new InvalidField('disconnect.code', 'must be from 3000 to 4999')
   }
   if (typeof reason !== 'string' || reason === '' || Buffer.byteLength(reason) > MAX_REASON_BYTES) {
     throw new InvalidField('disconnect.reason', `must be text of at most ${MAX_REASON_BYTES} bytes`)
   }
-  // The official client takes it for an object of its own, and then stays away whatever the code.
+  // The official client would parse a JSON reason as advice and might never reconnect.
   if (isJson(reason)) throw new InvalidField('disconnect.reason', 'must not be JSON')
-  return new Disconnect(code as number, reason)
+  return new Disconnect(code, reason)
 }
 
 const isJson = (text: string): boolean => {
@@ -154,20 +158,20 @@ const disconnect: ApiMethod = async (relay, request) => {
 const refresh: ApiMethod = async (relay, request) => {
   const refresh = {
     isExpired: request.flag('expired'),
-    expiresAt: request.whole('expire_at', 0),
+    expiresAt: request.integer('expire_at', 0),
     info: request.json('info')
   }
   await relay.refreshUser({ target: target(request), refresh })
   return '{}'
 }
 
-const presence: ApiMethod = async (relay, request, work) => {
+const presence: ApiMethod = async (relay, request, budget) => {
   const channel = request.requiredText('channel')
-  if (work.isExhausted) return RESPONSE_TOO_LARGE
+  if (budget.isExhausted) return RESPONSE_TOO_LARGE
   const present = await relay.presence(channel)
   if (present instanceof ReplyError) return present
-  const texts = await joinInSlices(present, presenceEntryText, work.slices, work.left)
-  return work.fit(texts === null ? null : `{"presence":{${texts}}}`)
+  const texts = await joinInSlices(present, presenceEntryText, budget.slices, budget.left)
+  return budget.fit(texts === null ? null : `{"presence":{${texts}}}`)
 }
 
 const presenceStats: ApiMethod = async (relay, request) => {
@@ -175,18 +179,20 @@ const presenceStats: ApiMethod = async (relay, request) => {
   return stats instanceof ReplyError ? stats : presenceStatsText(stats.clients, stats.users)
 }
 
-const history: ApiMethod = async (relay, request, work) => {
+const history: ApiMethod = async (relay, request, budget) => {
   const channel = request.requiredText('channel')
-  if (work.isExhausted) return RESPONSE_TOO_LARGE
+  if (budget.isExhausted) return RESPONSE_TOO_LARGE
   const page = await relay.history({
     channel,
-    limit: request.whole('limit', Number.MIN_SAFE_INTEGER),
+    limit: request.integer('limit', Number.MIN_SAFE_INTEGER),
     since: request.position('since'),
     reverse: request.flag('reverse')
   })
   if (page instanceof ReplyError) return page
   // Checked before the text is built: it could exceed the maximum length of a string.
-  return historyLength(page.publications) > work.left ? work.refuse() : work.fit(historyText(page.publications, page))
+  return historyLength(page.publications) > budget.left
+    ? budget.reject()
+    : budget.fit(historyText(page.publications, page))
 }
 
 const historyRemove: ApiMethod = async (relay, request) =>
@@ -195,27 +201,27 @@ const historyRemove: ApiMethod = async (relay, request) =>
 /** Longer than any reasonable channel pattern. */
 const MAX_PATTERN_LENGTH = 1024
 
-const channels: ApiMethod = async (relay, request, work) => {
+const channels: ApiMethod = async (relay, request, budget) => {
   const pattern = request.text('pattern')
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw new InvalidField('pattern', `must not be longer than ${MAX_PATTERN_LENGTH} characters`)
   }
-  if (work.isExhausted) return RESPONSE_TOO_LARGE
+  if (budget.isExhausted) return RESPONSE_TOO_LARGE
   const texts = await joinInSlices(
-    await relay.channels(pattern, work.slices),
+    await relay.channels(pattern, budget.slices),
     ([name, clients]) => `${quote(name)}:{"num_clients":${clients}}`,
-    work.slices,
-    work.left
+    budget.slices,
+    budget.left
   )
-  return work.fit(texts === null ? null : `{"channels":{${texts}}}`)
+  return budget.fit(texts === null ? null : `{"channels":{${texts}}}`)
 }
 
-const info: ApiMethod = async (relay, _request, work) => {
+const info: ApiMethod = async (relay, _request, budget) => {
   const nodes = await relay.info()
-  return work.fit(`{"nodes":[${nodes.map((node) => JSON.stringify(node)).join(',')}]}`)
+  return budget.fit(`{"nodes":[${nodes.map((node) => JSON.stringify(node)).join(',')}]}`)
 }
 
-/** In the order of the numbers that old publishers use for them. */
+/** In the order of the method numbers of older publishers. */
 export const NUMBERED_METHODS = [
   'publish',
   'broadcast',
@@ -247,6 +253,6 @@ export const API_METHODS: Readonly<Record<ApiMethodName, ApiMethod>> = {
   history_remove: historyRemove,
   channels,
   info,
-  // Nothing behind this relay answers calls.
+  // There is no RPC handler behind the relay.
   rpc: () => ERROR_METHOD_NOT_FOUND
 }

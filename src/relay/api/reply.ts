@@ -1,7 +1,7 @@
 import { ERROR_LIMIT_EXCEEDED, type ReplyError } from '../core/codes.js'
 import { TimeSlice } from '../core/time-slice.js'
 
-/** Without `temporary`, which is for clients. */
+/** Without `temporary`, which only client replies have. */
 export const bareErrorJson = ({ code, message }: ReplyError): string =>
   `{"code":${code},"message":${JSON.stringify(message)}}`
 
@@ -10,48 +10,48 @@ export const errorJson = (error: ReplyError): string => `{"error":${bareErrorJso
 export const resultJson = (result: string): string => `{"result":${result}}`
 
 const MIB = 1024 * 1024
-/** All of a response is in memory at once, and a text beyond V8's limit cannot be made at all. */
+/** A response is in memory completely, and the length of a string is limited by V8. */
 const MAX_RESPONSE_LENGTH = 16 * MIB
 
 export const RESPONSE_TOO_LARGE = ERROR_LIMIT_EXCEEDED.with(
   `the responses to one request must not exceed ${MAX_RESPONSE_LENGTH / MIB} MiB`
 )
 
-/** What the commands of one HTTP request share: how long they run before others do, and how much they may answer. */
+/** The budget that the commands of one HTTP request share: their time slice and the size of their response. */
 export class ApiBudget {
   #slice: TimeSlice | null = null
-  /** A call that takes several turns: no later command of the request starts before it is done, which keeps their order. */
+  /** Set by a call that takes several turns: later commands of the request wait for it, which keeps their order. */
   barrier: Promise<unknown> | null = null
-  /** What `performance.now` said last, for those who need to know only about. */
+  /** The last `performance.now()`, for approximate times. */
   nowMs = 0
   #left = MAX_RESPONSE_LENGTH
-  #isSpent = false
+  #isExhausted = false
 
-  /** Begun by the first who asks: most calls are too short for it. */
+  /** Created on first use: most calls are too short for it. */
   get slices(): TimeSlice {
     this.#slice ??= new TimeSlice()
     return this.#slice
   }
 
-  /** How long the result of a call that reads may still be. */
+  /** Maximum length of the next result. */
   get left(): number {
     return this.#left
   }
 
-  /** A result did not fit: the rest of what reads is refused without being read. */
+  /** A result exceeded the budget; further reads are rejected without running. */
   get isExhausted(): boolean {
-    return this.#isSpent
+    return this.#isExhausted
   }
 
-  /** The result, or an error where it is null or longer than what is left. */
+  /** Returns the result, or an error if it is null or exceeds the budget. */
   fit(result: string | null): string | ReplyError {
-    if (result === null || result.length > this.#left) return this.refuse()
+    if (result === null || result.length > this.#left) return this.reject()
     this.#left -= result.length
     return result
   }
 
-  refuse(): ReplyError {
-    this.#isSpent = true
+  reject(): ReplyError {
+    this.#isExhausted = true
     return RESPONSE_TOO_LARGE
   }
 }

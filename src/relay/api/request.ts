@@ -7,8 +7,8 @@ import { isObject, type JsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
 /**
- * A request of the API could not be read; the reply says which field is at fault. No `Error`: nobody sees its stack, and
- * one body can hold thousands of them, each of which would have one made.
+ * An invalid field of an API request. Not an `Error`, because capturing stack traces is expensive and one body can contain
+ * thousands of invalid requests.
  */
 export class InvalidField {
   readonly reply: ReplyError
@@ -22,7 +22,7 @@ export class InvalidField {
 export class ApiRequest {
   readonly #fields: JsonObject
 
-  /** Null for what is no object. */
+  /** `fields` is null if the request is not an object. */
   constructor(fields: JsonObject | null) {
     if (fields === null) throw new InvalidField('the request', 'must be an object')
     this.#fields = fields
@@ -57,12 +57,11 @@ export class ApiRequest {
     return value
   }
 
-  whole(field: string, least: number): number {
+  integer(field: string, minimum: number): number {
     const value = this.value(field)
     if (value === undefined) return 0
-    if (!Number.isSafeInteger(value) || (value as number) < least)
-      throw new InvalidField(field, 'must be a whole number')
-    return value as number
+    if (!isSafeInteger(value) || value < minimum) throw new InvalidField(field, 'must be a whole number')
+    return value
   }
 
   texts(field: string): readonly string[] {
@@ -74,7 +73,7 @@ export class ApiRequest {
     return value
   }
 
-  /** The JSON text of a field, or of the same in base64 under `b64…`, which wins. Null where it is missing. */
+  /** The JSON text of a field, or of its base64 form `b64<field>`, which wins. Null if both are missing. */
   json(field: string): string | null {
     const encoded = this.text(`b64${field}`)
     if (encoded !== '') {
@@ -84,7 +83,7 @@ export class ApiRequest {
     }
     if (!this.#fields.has(field)) return null
     const text = this.#fields.text(field)
-    // Of two equal names readers do not agree which one counts.
+    // JSON parsers disagree about which of two equal names counts.
     if (text === null) throw new InvalidField(field, 'must be there once')
     return onOneLine(text)
   }
@@ -103,10 +102,10 @@ export class ApiRequest {
     if (value === undefined) return null
     if (!isObject(value)) throw new InvalidField(field, 'must be an object with offset and epoch')
     const { offset = NO_POSITION.offset, epoch = NO_POSITION.epoch } = value
-    if (!Number.isSafeInteger(offset) || (offset as number) < 0 || typeof epoch !== 'string') {
+    if (!isSafeInteger(offset) || offset < 0 || typeof epoch !== 'string') {
       throw new InvalidField(field, 'must be an object with offset and epoch')
     }
-    return { offset: offset as number, epoch }
+    return { offset, epoch }
   }
 
   override(): Override {
@@ -116,7 +115,9 @@ export class ApiRequest {
   }
 }
 
-// Compiled when the first publication needs it; checking costs next to nothing then.
+const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value)
+
+// Compiled on first use.
 const compiled = new Map<string, TypeCheck<TSchema>>()
 
 const MAX_PATH = 200
@@ -125,18 +126,19 @@ const compile = (name: string): TypeCheck<TSchema> | null => {
   const known = compiled.get(name)
   if (known !== undefined) return known
   if (!Object.hasOwn(schemas, name)) return null
+  // `hasOwn` above makes the name a key.
   const check = TypeCompiler.Compile<TSchema>(schemas[name as keyof typeof schemas])
   compiled.set(name, check)
   return check
 }
 
-/** The first fault of data that must fit a schema, with the field that it is in; null where it fits. */
+/** The first violation of a schema, with the path of its field; null if the data is valid. */
 export const schemaError = (name: string, data: unknown): string | null => {
   const check = compile(name)
   if (check === null) return `there is no schema ${name}`
   if (check.Check(data)) return null
   const first = check.Errors(data).First()
-  // Names in the data may be as long as the data, and a broadcast repeats the text for every channel.
+  // Truncated: field names may be as long as the data, and a broadcast repeats the error for every channel.
   const path = first?.path.slice(0, MAX_PATH).replaceAll('/', '.') ?? ''
   return `data${path} does not fit ${name}: ${(first?.message ?? 'not valid').toLowerCase()}`
 }

@@ -5,12 +5,12 @@ import { after, type MaybePromise } from '../core/broker.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Rejections } from './rejections.js'
 
-/** Whether a page of this origin may connect to this host. Both as the headers say it. */
+/** Decides by the `Origin` and `Host` headers whether a page may connect. */
 export type OriginCheck = (origin: string | undefined, host: string | undefined) => boolean
 
 /**
- * Browsers always say where a page is from; programs need not. Without a list only pages of the relay's own host may
- * connect. Entries are lower-case origins, `https://*.example.com` for one or more labels, or `*` for all.
+ * Browsers always send an `Origin`; a client without one is allowed. With an empty list only pages of the relay's own host
+ * may connect. Entries are lower-case origins, `https://*.example.com` for one or more labels, or `*` for all.
  */
 export const originCheck = (allowed: readonly string[]): OriginCheck => {
   if (allowed.includes('*')) return () => true
@@ -38,11 +38,11 @@ const patternTest = (pattern: string): ((origin: string) => boolean) => {
 const isSameHost = (origin: string, host: string | undefined): boolean => {
   if (host === undefined || !/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false
   const url = new URL(origin)
-  // The Host header may name the scheme's own port; an origin never does.
+  // The Host header may contain the default port of the scheme; an origin never does.
   return url.host === host.toLowerCase() || `${url.host}:${url.protocol === 'https:' ? 443 : 80}` === host.toLowerCase()
 }
 
-/** Whose request this is: the other end of the socket, or whom a trusted proxy names. */
+/** The client's address: the peer of the socket, or the address that a trusted proxy forwards. */
 export type ClientAddress = (request: IncomingMessage) => string
 
 export const clientAddress = (trustedProxies: readonly string[]): ClientAddress => {
@@ -51,7 +51,7 @@ export const clientAddress = (trustedProxies: readonly string[]): ClientAddress 
     const peer = normalAddress(request.socket.remoteAddress ?? '') ?? ''
     const forwarded = request.headers['x-forwarded-for']
     if (trustedProxies.length === 0 || forwarded === undefined || !trusted.has(peer)) return peer
-    // From the last, which our own proxy wrote, back to the first that is not a proxy of ours.
+    // Starts with the last entry, written by our own proxy, and stops at the first untrusted address.
     const chain = String(forwarded).split(',').reverse()
     let client = peer
     for (const part of chain) {
@@ -68,17 +68,17 @@ export interface AdmissionMetrics {
   connectionRefused(reason: 'origin' | LimitReached): void
 }
 
-/** Who has come in, and what to call when they have gone. */
+/** An admitted connection; `release` must be called when it closes. */
 export interface Admitted {
   readonly address: string
   release(): void
 }
 
-const REFUSALS: Readonly<Record<LimitReached, number>> = { limit: 503, rate: 503, address: 429 }
+const LIMIT_STATUSES: Readonly<Record<LimitReached, number>> = { limit: 503, rate: 503, address: 429 }
 
-/** Decides who may connect, for all transports alike: where the page is from, and how many there are already. */
+/** Admits connections of all transports: checks the origin and the connection limits. */
 export class ClientAdmission {
-  readonly #admission: ConnectionCounter
+  readonly #counter: ConnectionCounter
   readonly #metrics: AdmissionMetrics
   readonly #rejections: Rejections
   #originCheck: OriginCheck
@@ -86,10 +86,10 @@ export class ClientAdmission {
   #limits: ClientOptions
   #isClosed = false
 
-  constructor(config: RelayConfig, admission: ConnectionCounter, metrics: AdmissionMetrics, rejections: Rejections) {
+  constructor(config: RelayConfig, counter: ConnectionCounter, metrics: AdmissionMetrics, rejections: Rejections) {
     this.#metrics = metrics
     this.#rejections = rejections
-    this.#admission = admission
+    this.#counter = counter
     this.#originCheck = originCheck(config.allowedOrigins)
     this.#addressOf = clientAddress(config.trustedProxies)
     this.#limits = config.client
@@ -101,7 +101,7 @@ export class ClientAdmission {
     this.#limits = config.client
   }
 
-  /** Nobody else comes in. */
+  /** Rejects all further connections. */
   close(): void {
     this.#isClosed = true
   }
@@ -122,46 +122,46 @@ export class ClientAdmission {
     return this.#addressOf(request)
   }
 
-  /** The status to refuse with, or who came in. The page's origin is checked too. */
+  /** Returns the HTTP status of a rejection, or the admitted connection. Checks the origin, too. */
   admit(request: IncomingMessage): MaybePromise<number | Admitted> {
     if (!this.allowsOrigin(request)) return 403
     const address = this.#addressOf(request)
-    if (this.#isClosed) return this.#refuse('limit')
-    return after(this.#admission.acquire(address, this.#limits), (refusal) => {
-      if (refusal !== null) return this.#refuse(refusal)
-      if (!this.#isClosed) return { address, release: () => this.#admission.release(address) }
-      // Closed while the admission was asked.
-      this.#admission.release(address)
-      return this.#refuse('limit')
+    if (this.#isClosed) return this.#reject('limit')
+    return after(this.#counter.acquire(address, this.#limits), (limit) => {
+      if (limit !== null) return this.#reject(limit)
+      if (!this.#isClosed) return { address, release: () => this.#counter.release(address) }
+      // The relay started to shut down meanwhile.
+      this.#counter.release(address)
+      return this.#reject('limit')
     })
   }
 
-  #refuse(refusal: LimitReached): number {
-    this.#metrics.connectionRefused(refusal)
-    return REFUSALS[refusal]
+  #reject(limit: LimitReached): number {
+    this.#metrics.connectionRefused(limit)
+    return LIMIT_STATUSES[limit]
   }
 }
 
-/** Which limit a connection was refused for, before anything was set up for it. */
+/** The limit that a rejected connection exceeds. */
 export type LimitReached = 'limit' | 'rate' | 'address'
 
 /** 0 is no limit. */
 export type ConnectionLimits = Pick<ClientOptions, 'connectionLimit' | 'connectionsPerAddress' | 'connectionRateLimit'>
 
-/** Counts connections: in all, by address, and how fast new ones come. */
+/** Counts connections in total, per address and per second. */
 export interface ConnectionCounter {
-  /** Null for those that may come in; they must `leave` when they go. */
+  /** Returns null for an admitted connection, which must be released when it closes. */
   acquire(address: string, limits: ConnectionLimits): MaybePromise<LimitReached | null>
   release(address: string): void
 }
 
-/** The counts themselves. */
+/** Counts the connections of this process. */
 export class LocalConnectionCounter implements ConnectionCounter {
   readonly #monotonicMs: () => number
   readonly #byAddress = new Map<string, number>()
   #total = 0
   #tokens = 0
-  // The bucket is full at first.
+  // Makes the token bucket full at start.
   #filledAt = Number.NEGATIVE_INFINITY
 
   constructor(monotonicMs: () => number) {
@@ -171,14 +171,14 @@ export class LocalConnectionCounter implements ConnectionCounter {
   acquire(address: string, limits: ConnectionLimits): LimitReached | null {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
     if (connectionLimit > 0 && this.#total >= connectionLimit) return 'limit'
-    const ofAddress = this.#byAddress.get(address) ?? 0
-    if (connectionsPerAddress > 0 && ofAddress >= connectionsPerAddress) return 'address'
+    const fromAddress = this.#byAddress.get(address) ?? 0
+    if (connectionsPerAddress > 0 && fromAddress >= connectionsPerAddress) return 'address'
     if (connectionRateLimit > 0 && !this.#takeToken(connectionRateLimit)) return 'rate'
     this.count(address)
     return null
   }
 
-  /** One that is let in whatever the limits. */
+  /** Counts a connection without checking the limits. */
   count(address: string): void {
     this.#total++
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
@@ -186,12 +186,12 @@ export class LocalConnectionCounter implements ConnectionCounter {
 
   release(address: string): void {
     this.#total--
-    const ofAddress = (this.#byAddress.get(address) ?? 1) - 1
-    if (ofAddress > 0) this.#byAddress.set(address, ofAddress)
+    const fromAddress = (this.#byAddress.get(address) ?? 1) - 1
+    if (fromAddress > 0) this.#byAddress.set(address, fromAddress)
     else this.#byAddress.delete(address)
   }
 
-  /** A bucket that holds one second's worth, and fills as the second goes by. */
+  /** A token bucket with the capacity of one second. */
   #takeToken(perSecond: number): boolean {
     const nowMs = this.#monotonicMs()
     this.#tokens = Math.min(perSecond, this.#tokens + ((nowMs - this.#filledAt) / 1000) * perSecond)
@@ -203,8 +203,8 @@ export class LocalConnectionCounter implements ConnectionCounter {
 }
 
 /**
- * The relay does not speak Centrifugo's protobuf protocol: such a client receives 400 before anything is read. Clients ask
- * for it in the query, as a WebSocket subprotocol, or over HTTP with the type of the body.
+ * Whether a client requests Centrifugo's protobuf protocol, which the relay does not support: in the query, as a WebSocket
+ * subprotocol, or with the content type of the body.
  */
 export const asksForProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
   if (headers['content-type']?.toLowerCase().startsWith('application/octet-stream')) return true

@@ -3,55 +3,55 @@ import type { Socket } from 'node:net'
 import { respond } from './respond.js'
 
 /**
- * Ends the HTTP connections of a server that is closing. A server that closes ends only connections that wait for their
- * next request. It would wait for connections without any request, for requests that never become complete, and for
- * connections that wait for their next request later.
+ * Closes the HTTP connections of a server that shuts down. `server.close()` closes only connections that are idle at that
+ * time; it would wait for connections without any request, for incomplete requests, and for connections that become idle
+ * later.
  */
 export class ConnectionDrain {
-  /** The last request of each connection, which is answered last. */
+  /** The last request of each connection, or null before the first. */
   readonly #connections = new Map<Socket, readonly [IncomingMessage, ServerResponse] | null>()
-  readonly #forget: (this: Socket) => void
+  readonly #remove: (this: Socket) => void
   #isDraining = false
 
   constructor(server: Server) {
     const connections = this.#connections
-    // One function for all connections, so that none has to keep its own.
-    this.#forget = function forget(this: Socket): void {
+    // One listener function for all connections saves memory.
+    this.#remove = function remove(this: Socket): void {
       connections.delete(this)
     }
     server.on('connection', (socket: Socket) => {
       connections.set(socket, null)
-      socket.once('close', this.#forget)
+      socket.once('close', this.#remove)
     })
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       connections.set(request.socket, [request, response])
-      if (this.#isDraining) endAfter(response, request.socket)
+      if (this.#isDraining) closeAfter(response, request.socket)
     })
   }
 
-  /** The connection has become a WebSocket, which is closed in its own way. */
+  /** Stops tracking a connection that became a WebSocket. */
   release(socket: Socket): void {
-    socket.off('close', this.#forget)
+    socket.off('close', this.#remove)
     this.#connections.delete(socket)
   }
 
-  /** Requests that have arrived are answered; incomplete ones are answered with 503. */
+  /** Complete requests receive their response; incomplete requests receive 503. */
   drain(): void {
     this.#isDraining = true
-    for (const [socket, exchange] of this.#connections) {
-      if (exchange === null || exchange[1].closed) socket.destroySoon()
-      else endAnswering(socket, ...exchange)
+    for (const [socket, last] of this.#connections) {
+      if (last === null || last[1].closed) socket.destroySoon()
+      else closeAfterLast(socket, ...last)
     }
   }
 }
 
-const endAnswering = (socket: Socket, request: IncomingMessage, response: ServerResponse): void => {
-  endAfter(response, socket)
+const closeAfterLast = (socket: Socket, request: IncomingMessage, response: ServerResponse): void => {
+  closeAfter(response, socket)
   if (request.complete) return
   if (response.headersSent) socket.destroySoon()
   else respond(response, 503, '', ['Connection', 'close'])
 }
 
-const endAfter = (response: ServerResponse, socket: Socket): void => {
+const closeAfter = (response: ServerResponse, socket: Socket): void => {
   response.once('close', () => socket.destroySoon())
 }

@@ -1,12 +1,12 @@
 import type { IncomingMessage, Server, ServerOptions } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** The types of Node 20 do not have this option, which newer versions of Node read. */
+/** @types/node for Node 20 does not have this option of newer versions. */
 type UpgradeOptions = ServerOptions & { shouldUpgradeCallback: (request: IncomingMessage) => boolean }
 
 export const WEBSOCKET_PATH = '/connection/websocket'
 
-/** Everything else is served as an ordinary request: `Upgrade` is an offer, which a server may ignore (RFC 9110, 7.8). */
+/** Other requests with `Upgrade` are ordinary requests: a server may ignore the header (RFC 9110, 7.8). */
 const isWebSocketHandshake = (request: IncomingMessage): boolean =>
   request.method === 'GET' &&
   request.headers.upgrade?.toLowerCase() === 'websocket' &&
@@ -21,14 +21,14 @@ export const pathOf = ({ url = '' }: IncomingMessage): string => {
   return query === -1 ? url : url.slice(0, query)
 }
 
-/** From 22.21 and 24.9 on, Node asks before it takes a connection out of HTTP. */
+/** Node 22.21 and 24.9 or newer call this before they take a connection out of HTTP. */
 export const UPGRADE_OPTIONS: UpgradeOptions = { shouldUpgradeCallback: isWebSocketHandshake }
 
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /**
- * Upgrades WebSocket handshakes. Older versions of Node take every connection whose client offers any upgrade out of
- * HTTP: such a request is put back onto its connection without the `Upgrade` header, and parsed once more.
+ * Upgrades WebSocket handshakes. Older versions of Node take every request with an `Upgrade` header out of HTTP: other
+ * requests are put back onto their connection without that header, and parsed again.
  */
 export const onUpgrade = (server: Server, upgrade: Upgrade): void => {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {

@@ -58,7 +58,7 @@ t.test("checks of the operators' page", async (t) => {
 
   t.test('the floors check turns amber and red when publications stop', async (t) => {
     relay.pass(2 * MINUTE_MS)
-    t.ok(await until(live, 'floors', 'red', /Nothing has been published/))
+    t.ok(await until(live, 'floors', 'red', /No positions have been published/))
     await relay.publish('floor:1', BATCH)
     t.ok(await until(live, 'floors', 'green'))
     relay.pass(2 * MINUTE_MS)

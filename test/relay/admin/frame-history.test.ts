@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FrameHistory } from '../../../src/relay/admin/snapshots.js'
+import { FrameHistory } from '../../../src/relay/admin/collector.js'
 
 t.test('the history of figures drops frames that are ahead after the system clock was set back', async (t) => {
   const history = new FrameHistory()

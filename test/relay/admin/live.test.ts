@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import t, { type Test } from 'tap'
+import { FigureCollector } from '../../../src/relay/admin/collector.js'
 import type { Figures } from '../../../src/relay/admin/contract.js'
 import type { Diagnostics } from '../../../src/relay/admin/diagnostics.js'
 import { EventStream } from '../../../src/relay/admin/live.js'
-import { SnapshotCollector } from '../../../src/relay/admin/snapshots.js'
 import type { Cluster } from '../../../src/relay/core/survey.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
@@ -14,11 +14,10 @@ import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 
 const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD }
-const SYMPTOMS: Diagnostics = {
+const DIAGNOSTICS: Diagnostics = {
   startedAt: 0,
   clients: 0,
-  lastFloor: null,
-  lastGlobal: null,
+  lastExpected: {},
   lastPublish: null,
   isEngineConnected: null,
   rejections: { origin: [], token: [], key: [], upgrade: [] }
@@ -88,11 +87,11 @@ t.test('live stream', async (t) => {
     const publication = live.next('publication')
     await relay.publish('floor:unseen', BATCH)
     await relay.publish('floor:seen', { type: 'position-batch', data: [], text: '<img src=x onerror=alert(1)>' })
-    t.match(await publication, { channel: 'floor:seen', offset: 1, isCut: false, data: /onerror/ })
+    t.match(await publication, { channel: 'floor:seen', offset: 1, isTruncated: false, data: /onerror/ })
     const long = live.next('publication')
     await relay.publish('floor:seen', { type: 'x'.repeat(10_000) })
-    const { data, isCut } = await long
-    t.match({ length: data.length, isCut }, { length: 4096, isCut: true })
+    const { data, isTruncated } = await long
+    t.match({ length: data.length, isTruncated }, { length: 4096, isTruncated: true })
     live.close()
     await live.closed
     await eventually(() => relay.relay.stats().channels === 0)
@@ -209,11 +208,14 @@ t.test('a page that does not read its stream', async (t) => {
 t.test('checks that could not be sent to a page are sent again', async (t) => {
   const cluster = Object.assign(new SingleNodeCluster(), {
     survey: async () => [
-      { node: 'one', result: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, symptoms: SYMPTOMS } }
+      {
+        node: 'one',
+        result: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, diagnostics: DIAGNOSTICS }
+      }
     ]
   }) as unknown as Cluster
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-  const collector = new SnapshotCollector({ fleet: cluster, nowMs: () => 0, log })
+  const collector = new FigureCollector({ cluster, expectedTraffic: [], nowMs: () => 0, log })
   let refusals = 1
   const told: string[] = []
   const done = new Promise<void>((resolve) => {
