@@ -26,6 +26,7 @@ import { RelayMetrics } from './metrics/metrics.js'
 import { tokenCheck } from './token-check.js'
 import { ClientAdmission, type ConnectionCounter, LocalConnectionCounter } from './transport/admission.js'
 import { RateLimitedLog, Rejections } from './transport/rejections.js'
+import { RequestErrors } from './transport/respond.js'
 import { buildServer, healthRoute, metricsRoute } from './transport/server.js'
 
 export interface RelayAppDependencies {
@@ -156,7 +157,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
   await relay.start()
   const { server, drain } = buildServer({
     relay,
-    failures: { log, metrics },
+    errors: new RequestErrors(log, metrics),
     admission,
     rejections,
     routes: {

@@ -6,12 +6,11 @@ import { type Answer, type Message, send } from './http.js'
 
 export const ADMIN_PASSWORD = 'a password for operators'
 
-/** Where one relay answers. */
 interface Listening {
   readonly url: string
 }
 
-/** An operator's browser, as far as the API goes. */
+/** A client of the admin API with the session of an operator. */
 export class Operator {
   readonly url: string
   cookie = ''
@@ -45,7 +44,7 @@ export class Operator {
     return answer
   }
 
-  /** The JSON of an answer that went well. */
+  /** The JSON of a successful response. */
   async read<T>(path: string): Promise<T> {
     const { status, body } = await this.get(path)
     if (status !== 200) throw new Error(`${path}: ${status} ${body}`)
@@ -79,13 +78,13 @@ export const operator = async (relay: Listening): Promise<Operator> => {
 
 type EventName = keyof LiveEvents
 
-/** Takes the events of a live stream as they come. */
+/** Reads the events of a live stream. */
 export class LiveReader {
   readonly response: IncomingMessage
   readonly closed: Promise<unknown>
-  /** What was heard last of each kind. */
+  /** The latest event of each name. */
   readonly last: { -readonly [Name in EventName]?: LiveEvents[Name] } = {}
-  readonly #waiting = new Set<(name: string, data: unknown) => void>()
+  readonly #waiters = new Set<(name: string, data: unknown) => void>()
   #text = ''
 
   constructor(response: IncomingMessage) {
@@ -93,7 +92,7 @@ export class LiveReader {
     response.on('error', () => undefined)
     this.closed = new Promise((resolve) => response.once('close', resolve))
     response.setEncoding('utf8')
-    response.on('data', (text: string) => this.#take(text))
+    response.on('data', (text: string) => this.#parse(text))
   }
 
   get status(): number {
@@ -104,32 +103,32 @@ export class LiveReader {
     this.response.destroy()
   }
 
-  /** The first event of the name from now on that is meant. */
+  /** The next event of this name that matches. */
   next<Name extends EventName>(
     name: Name,
-    isMeant: (data: LiveEvents[Name]) => boolean = () => true
+    matches: (data: LiveEvents[Name]) => boolean = () => true
   ): Promise<LiveEvents[Name]> {
     return new Promise((resolve) => {
-      const wait = (heard: string, data: unknown): void => {
-        if (heard !== name || !isMeant(data as LiveEvents[Name])) return
-        this.#waiting.delete(wait)
+      const wait = (eventName: string, data: unknown): void => {
+        if (eventName !== name || !matches(data as LiveEvents[Name])) return
+        this.#waiters.delete(wait)
         resolve(data as LiveEvents[Name])
       }
-      this.#waiting.add(wait)
+      this.#waiters.add(wait)
     })
   }
 
-  #take(text: string): void {
+  #parse(text: string): void {
     this.#text += text
     for (let end = this.#text.indexOf('\n\n'); end !== -1; end = this.#text.indexOf('\n\n')) {
       const [, name = '', data = ''] = /^event: (.*)\ndata: (.*)$/.exec(this.#text.slice(0, end)) ?? []
       this.#text = this.#text.slice(end + 2)
-      if (name !== '') this.#hear(name, JSON.parse(data))
+      if (name !== '') this.#dispatch(name, JSON.parse(data))
     }
   }
 
-  #hear(name: string, data: unknown): void {
+  #dispatch(name: string, data: unknown): void {
     Object.assign(this.last, { [name]: data })
-    for (const wait of [...this.#waiting]) wait(name, data)
+    for (const wait of [...this.#waiters]) wait(name, data)
   }
 }

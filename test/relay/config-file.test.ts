@@ -209,8 +209,8 @@ t.test('the configuration file in production', async (t) => {
     const file = { client: { insecure: true }, http_api: { insecure: true } }
 
     t.same(fileFaults(file, PRODUCTION), [
-      'client.insecure is refused in production',
-      'http_api.insecure is refused in production'
+      'client.insecure is not allowed in production',
+      'http_api.insecure is not allowed in production'
     ])
     t.same(fileFaults(file), [], 'nobody else does')
   })

@@ -15,7 +15,7 @@ const noFile = (): string => {
 
 export const configOf = (environment: Environment): RelayConfig => relayConfig(environment, noFile)
 
-/** With a file of this content, which is made JSON unless it is text. */
+/** The configuration with this file; content that is not a string is converted to JSON. */
 export const configWith = (file: unknown, environment: Environment = SECRETS): RelayConfig =>
   relayConfig({ ...environment, RELAY_CONFIG: '/etc/relay.json' }, () =>
     typeof file === 'string' ? file : JSON.stringify(file)

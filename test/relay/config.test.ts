@@ -42,7 +42,7 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   LOG_LEVEL: ['loud', 'INFO', '30']
 }
 
-// Any text is one; whether it is good enough is another matter, below.
+// Settings that accept any text. The strength of secrets is tested below.
 const FREE_TEXT = [
   'RELAY_HOST',
   'REALTIME_HMAC_SECRET',

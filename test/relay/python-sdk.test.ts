@@ -9,12 +9,12 @@ import { startRelay } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 import { startTcpProxy } from '../helper/tcp-proxy.js'
 
-/** A slow machine may need long to start Python. */
+/** Starting Python may take long on a busy machine. */
 const WITHIN_MS = 100_000
 
 for (const version of PYTHON_SDK_VERSIONS) {
   t.test(
-    `the official Python SDK ${version} connects, receives publications, and recovers what it missed`,
+    `the official Python SDK ${version} connects, receives publications, and recovers missed publications`,
     async (t) => {
       const { port, publish } = await startRelay(t)
       const proxy = await startTcpProxy(t, port)

@@ -18,32 +18,32 @@ import { type Json, openClient, RawClient } from '../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
 import { API_KEY, type ConfigFile, configOf, HMAC_SECRET } from '../helper/relay-rules.js'
 
-// Every option of the config file is changed here while a relay runs. An option that is new needs a row: it takes effect for
-// connections and channels that are there, or it is listed in the log.
+// Changes every option of the configuration file while a relay runs. A new option needs a row here: it takes effect for
+// existing connections and channels, or it is listed in the log.
 
-/** The environment wins over the file, so it says nothing here. */
+/** Empty, because the environment wins over the file. */
 const NO_ENVIRONMENT = { REALTIME_HMAC_SECRET: '', REALTIME_API_KEY: '', RELAY_PORT: '' }
 
 const PASSWORD = 'a password for operators'
 
 interface World extends EdgeRelay {
   readonly t: Test
-  /** How often positions were compared with the stream, or history was read. */
+  /** Number of reads of the history, also for position checks. */
   readonly reads: { count: number }
 }
 
-/** What is there before the reload, and what is seen after it. */
+/** An option that takes effect at once. */
 interface Effect {
   readonly before: unknown
   readonly after: unknown
-  /** Further options that the two files have in common. */
+  /** Further options of both files. */
   readonly also?: ConfigFile
   readonly see: (world: World) => Promise<() => Promise<unknown>>
   readonly was: unknown
   readonly is: unknown
 }
 
-/** Listed in the log under one of these names, or of one value only, or seen in the tests of the process. */
+/** An option that is listed in the log, or whose effect is tested with a process below. */
 interface Listed {
   readonly before: unknown
   readonly after: unknown
@@ -69,13 +69,12 @@ const run = async (client: RawClient, method: string, request: Json): Promise<Js
   }
 }
 
-/** The same with 'ok' for any result. */
+/** Like `run`, with 'ok' for any result. */
 const outcome = async (client: RawClient, method: string, request: Json): Promise<number | string> => {
   const result = await run(client, method, request)
   return typeof result === 'object' ? 'ok' : result
 }
 
-/** Tokens are judged by the test's clock, which is the relay's too. */
 const token = (claims: Json, secret = HMAC_SECRET, lifetimeSeconds = 3600): string =>
   signJwt(claims, secretKey(secret), { lifetimeSeconds })
 
@@ -123,7 +122,7 @@ const publishing =
   () =>
     apiOutcome(world, 'publish', { channel, data })
 
-/** A subscription that an existing connection asks for. */
+/** Subscribes with an existing connection. */
 const subscribing =
   (channel: string): Effect['see'] =>
   async (world) => {
@@ -138,7 +137,7 @@ const publishAll = async (world: World, channel: string, count: number, data: un
   for (let n = 0; n < count; n++) await world.publish(channel, data)
 }
 
-/** A subscription is complete a moment after its reply; whoever has received a publication has one that is. */
+/** Waits until the client receives a publication: a subscription becomes active shortly after its reply. */
 const received = async (world: World, client: RawClient, channel: string): Promise<void> => {
   await world.publish(channel, 0)
   while ((await client.next()).push === undefined);
@@ -174,7 +173,7 @@ const RECOVERY = { ...HISTORY, force_recovery: true, allow_subscribe_for_client:
 /** The rows of a namespace; `place` puts its options into a file. */
 const channelRows = (channel: string, place: (options: Json) => ConfigFile): Record<string, Row> => {
   const by = (also: Json = {}, more: ConfigFile = {}): { also: ConfigFile } => ({ also: merged(place(also), more) })
-  /** A flag that allows a command to a client that is connected. */
+  /** A flag that permits a command to a connected client. */
   const allows = (
     method: string,
     also: Json,
@@ -768,7 +767,7 @@ const fileWith = (path: string, value: unknown, also: ConfigFile = {}): ConfigFi
 
 const isObjectSchema = (schema: TSchema): boolean => schema.type === 'object'
 
-/** The paths of all options, as they stand in the table. */
+/** The paths of all options, in the notation of the table. */
 const optionPaths = (schema: TSchema, path = ''): string[] => {
   if (isObjectSchema(schema)) {
     return Object.entries(schema.properties as Record<string, TSchema>).flatMap(([name, inner]) =>
@@ -780,7 +779,7 @@ const optionPaths = (schema: TSchema, path = ''): string[] => {
 }
 
 const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
-  // It moves only where a test moves it: no limit per second or per while depends on the speed of the machine.
+  // The clocks are moved by the test only, so that rate limits do not depend on the speed of the machine.
   const startedAt = { wallMs: Date.now(), monotonicMs: 1_000_000 }
   let shiftMs = 0
   const clocks = { nowMs: () => startedAt.wallMs + shiftMs, monotonicMs: () => startedAt.monotonicMs + shiftMs }
@@ -856,7 +855,7 @@ t.test('a reload keeps the ping interval of connected clients', async (t) => {
     world.pass(10_000)
     t.same(await existing.next(), {}, 'a ping')
     existing.say('{}')
-    // Its pong has been read when a later command is answered.
+    // The reply to a later command means that the relay has read the pong.
     await run(existing, 'presence_stats', { channel: 'room:1' })
   }
 })
@@ -870,7 +869,7 @@ t.test('a reload with another conflate loses no queued publications of a slow cl
   const existing = await stoppedReader(world, 'room:1')
   await publishAll(world, 'room:1', BATCHES, BATCH)
   await world.publish('room:1', { data: [{ id: 'only once', n: 1 }] })
-  t.not(world.relay.clients[0]?.subscriptions.get('room:1')?.backlog, null, 'something waits')
+  t.not(world.relay.clients[0]?.subscriptions.get('room:1')?.backlog, null, 'publications are queued')
   for (const conflate of [{ conflate: 'data[].n' }, {}])
     world.running.configure(configOf(file(conflate), NO_ENVIRONMENT))
   await world.publish('room:1', { last: true })
@@ -919,7 +918,7 @@ for (const workers of [1, 2]) {
           .map(({ path }) => path.replace('namespaces[]', 'namespaces[room]'))
       t.same(needsRestart?.toSorted(), listed('needsRestart').toSorted())
       t.same(needsReconnect?.toSorted(), listed('needsReconnect').toSorted())
-      // Each makes a warning, which the level hides; connections are handed to the workers in turn.
+      // Each request causes a warning, which the log level hides. Connections are distributed to the workers in turn.
       for (let worker = 0; worker < workers; worker++) await send(url, '/api/info', { method: 'POST' })
 
       write(fileOf('after'), 'info')

@@ -56,7 +56,7 @@ const filesIn = async (folder: string): Promise<readonly string[]> => {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
     throw error
   }
 }

@@ -199,8 +199,8 @@ class ConfigReader {
   }
 
   #rejectInsecureOptions({ client, http_api }: RelayConfigFile): void {
-    if (client?.insecure) this.#report('client.insecure', 'is refused in production')
-    if (http_api?.insecure) this.#report('http_api.insecure', 'is refused in production')
+    if (client?.insecure) this.#report('client.insecure', 'is not allowed in production')
+    if (http_api?.insecure) this.#report('http_api.insecure', 'is not allowed in production')
   }
 }
 

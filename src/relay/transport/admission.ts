@@ -206,7 +206,7 @@ export class LocalConnectionCounter implements ConnectionCounter {
  * Whether a client requests Centrifugo's protobuf protocol, which the relay does not support: in the query, as a WebSocket
  * subprotocol, or with the content type of the body.
  */
-export const asksForProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
+export const requestsProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
   if (headers['content-type']?.toLowerCase().startsWith('application/octet-stream')) return true
   if (url.includes('?') && /[?&](?:format|cf_protocol)=protobuf(?:&|$)/.test(url)) return true
   const protocols = headers['sec-websocket-protocol']

@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Disconnect } from '../core/codes.js'
+import { isObject } from '../core/json.js'
 import { disconnectPush, PING } from '../core/protocol.js'
 import type { Relay } from '../core/relay.js'
 import type { ByteStream, ClientTransport, Framing } from '../core/transport.js'
-import { type Admitted, asksForProtobuf, type ClientAdmission } from './admission.js'
+import { type Admitted, type ClientAdmission, requestsProtobuf } from './admission.js'
 import { lineFraming, serverSentEventFraming } from './framing.js'
 import {
   BODY_TIMEOUT_MS,
   corsHeaders,
-  type FailureDependencies,
   type Headers,
   type HttpHandler,
-  handleErrors,
   limitBodyTime,
   PREFLIGHT,
+  type RequestErrors,
   readBody,
   respond,
   STREAM_HEADERS,
   TEXT_TYPE
 } from './respond.js'
 
-/** The way out through an HTTP response that does not end. Its own wire: a response does not tell what its socket holds. */
+/** Sends to a client through an HTTP response that stays open. Counts the unsent bytes, which `ServerResponse` does not report. */
 export class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly stream = this
   readonly name: 'http_stream' | 'sse'
@@ -31,7 +31,7 @@ export class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly pingBytes: Buffer
   readonly #response: ServerResponse
   #unsentBytes = 0
-  #whenDrained: (() => void)[] = []
+  #drainCallbacks: (() => void)[] = []
 
   constructor(transport: 'http_stream' | 'sse', framing: Framing, response: ServerResponse, address: string) {
     this.name = transport
@@ -53,63 +53,59 @@ export class HttpStreamTransport implements ClientTransport, ByteStream {
     })
   }
 
-  onceDrained(then: () => void): void {
-    this.#whenDrained.push(then)
+  onceDrained(callback: () => void): void {
+    this.#drainCallbacks.push(callback)
   }
 
-  /** What the client sends comes in requests of its own. */
+  /** Commands arrive in separate requests, so there is nothing to pause. */
   pause(): void {}
 
   resume(): void {}
 
-  /** There is no close frame, so the reason is the last thing said. */
+  /** There is no close frame: the last message is a disconnect push. */
   close(reason: Disconnect): void {
     this.#response.end(this.framing.frame(disconnectPush(reason)))
-    // A client that does not read keeps nothing open.
+    // Closes the connection of a client that does not read.
     this.#response.socket?.setTimeout(CLOSE_TIMEOUT_MS, () => this.#response.destroy())
   }
 
   #drained(): void {
-    const waiting = this.#whenDrained
-    this.#whenDrained = []
-    for (const then of waiting) then()
+    const callbacks = this.#drainCallbacks
+    this.#drainCallbacks = []
+    for (const callback of callbacks) callback()
   }
 }
 
 const CLOSE_TIMEOUT_MS = 5000
 
-/** `POST /connection/http_stream`: the body connects; every line of the answer is a reply. */
-export const httpStream = (relay: Relay, admission: ClientAdmission, failures: FailureDependencies): HttpHandler =>
-  stream(relay, admission, failures, {
+/** `POST /connection/http_stream`: the body contains the connect command; every line of the response is a reply or push. */
+export const httpStream = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
+  stream(relay, admission, errors, {
     transport: 'http_stream',
     framing: lineFraming,
     headers: ['Content-Type', 'text/plain; charset=utf-8'],
-    greeting: ''
+    prelude: ''
   })
 
-/** `/connection/sse`: the same as events; who cannot send a body connects in the query. */
-export const serverSentEvents = (
-  relay: Relay,
-  admission: ClientAdmission,
-  failures: FailureDependencies
-): HttpHandler =>
-  stream(relay, admission, failures, {
+/** `/connection/sse`: server-sent events. A GET request has the connect command in the query. */
+export const serverSentEvents = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
+  stream(relay, admission, errors, {
     transport: 'sse',
     framing: serverSentEventFraming,
     headers: ['Content-Type', 'text/event-stream'],
-    // Browsers count the connection as open when something has come.
-    greeting: '\r\n'
+    // Browsers report the connection as open after the first bytes.
+    prelude: '\r\n'
   })
 
-interface Kind {
+interface StreamKind {
   readonly transport: 'http_stream' | 'sse'
   readonly framing: Framing
   readonly headers: Headers
-  readonly greeting: string
+  readonly prelude: string
 }
 
 const stream =
-  (relay: Relay, admission: ClientAdmission, failures: FailureDependencies, kind: Kind): HttpHandler =>
+  (relay: Relay, admission: ClientAdmission, errors: RequestErrors, kind: StreamKind): HttpHandler =>
   (request, response) => {
     const { method } = request
     if (!admission.allowsOrigin(request)) {
@@ -120,12 +116,12 @@ const stream =
       respond(response, 204, '', [...corsHeaders(request), ...PREFLIGHT])
       return
     }
-    const takesQuery = kind.transport === 'sse' && method === 'GET'
-    if (method !== 'POST' && !takesQuery) {
+    const usesQuery = kind.transport === 'sse' && method === 'GET'
+    if (method !== 'POST' && !usesQuery) {
       respond(response, 405, '', ['Allow', kind.transport === 'sse' ? 'GET, POST, OPTIONS' : 'POST, OPTIONS'])
       return
     }
-    if (asksForProtobuf(request)) {
+    if (requestsProtobuf(request)) {
       respond(response, 400, 'protobuf is not supported\n', [
         ...corsHeaders(request),
         ...TEXT_TYPE,
@@ -134,56 +130,56 @@ const stream =
       ])
       return
     }
-    // Counted before the body is read, so that bodies which never end count as connections too.
-    void handleErrors(failures, response, async () => {
-      const entered = await admission.admit(request)
-      if (typeof entered === 'number') {
-        respond(response, entered, '', [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close'])
-      } else if (request.socket.destroyed) entered.release()
-      else admitted(relay, failures, kind, request, response, entered)
+    // Admitted before the body is read, so that incomplete requests count against the connection limits.
+    void errors.handle(response, async () => {
+      const admitted = await admission.admit(request)
+      if (typeof admitted === 'number') {
+        respond(response, admitted, '', [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close'])
+      } else if (request.socket.destroyed) admitted.release()
+      else openStream(relay, errors, kind, request, response, admitted)
     })
   }
 
-const admitted = (
+const openStream = (
   relay: Relay,
-  failures: FailureDependencies,
-  kind: Kind,
+  errors: RequestErrors,
+  kind: StreamKind,
   request: IncomingMessage,
   response: ServerResponse,
-  { address, release: leave }: Admitted
+  { address, release }: Admitted
 ): void => {
   const { clientOptions: client } = relay
-  response.once('close', leave)
+  response.once('close', release)
   if (request.method === 'GET') {
-    begin(relay, kind, request, response, address, connectInQuery(request))
+    startStream(relay, kind, request, response, address, connectInQuery(request))
     return
   }
   const cors = corsHeaders(request)
   limitBodyTime(request, response, Math.min(client.staleCloseDelayMs, BODY_TIMEOUT_MS), cors)
   const connect = (body: Buffer): void =>
-    void handleErrors(failures, response, async () => begin(relay, kind, request, response, address, body.toString()))
+    void errors.handle(response, async () => startStream(relay, kind, request, response, address, body.toString()))
   readBody(request, response, client.messageSizeLimit, connect, cors)
 }
 
 const connectInQuery = ({ url = '' }: IncomingMessage): string =>
   new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('cf_connect') ?? ''
 
-const begin = (
+const startStream = (
   relay: Relay,
-  { transport, framing, headers, greeting }: Kind,
+  { transport, framing, headers, prelude }: StreamKind,
   request: IncomingMessage,
   response: ServerResponse,
   address: string,
   commands: string
 ): void => {
-  // The time for the body was over just before it was complete.
+  // The request has timed out with 408 already.
   if (response.headersSent) return
   response.on('error', () => undefined)
   response.writeHead(200, [...headers, ...STREAM_HEADERS, ...corsHeaders(request)])
   response.flushHeaders()
   request.socket.setNoDelay(true)
   request.socket.setTimeout(0)
-  if (greeting !== '') response.write(greeting)
+  if (prelude !== '') response.write(prelude)
   const client = relay.connect(new HttpStreamTransport(transport, framing, response, address))
   response.once('close', () => client.connectionLost())
   client.handleFrame(commands)
@@ -191,9 +187,9 @@ const begin = (
 
 const MAX_EMULATION_BYTES = 65_536
 
-/** `POST /emulation`: what a client over a response says, with the session that it was given. */
+/** `POST /emulation`: the commands of a client that receives over HTTP, with the session from its connect reply. */
 export const emulation =
-  (relay: Relay, admission: ClientAdmission, failures: FailureDependencies): HttpHandler =>
+  (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
   (request, response) => {
     if (!admission.allowsOrigin(request)) {
       respond(response, 403)
@@ -208,37 +204,39 @@ export const emulation =
       respond(response, 405, '', ['Allow', 'POST, OPTIONS'])
       return
     }
-    if (asksForProtobuf(request)) {
+    if (requestsProtobuf(request)) {
       respond(response, 400, 'protobuf is not supported\n', [...cors, ...TEXT_TYPE, 'Connection', 'close'])
       return
     }
     const receive = async (body: Buffer): Promise<void> => {
-      // The time for the body was over just before it was complete.
+      // The request has timed out with 408 already.
       if (response.headersSent) return
       const message = parseEmulation(body.toString())
       if (message === null) {
         respond(response, 400, '', cors)
         return
       }
-      // A load balancer may bring it to another node than the one that holds the response.
+      // A load balancer may route the request to another node than the stream.
       const { node, session, data } = message
       const isFound = await relay.handleSessionFrame(node, session, data)
       respond(response, isFound ? 204 : 404, '', cors)
     }
     limitBodyTime(request, response, BODY_TIMEOUT_MS, cors)
-    const take = (body: Buffer): void => void handleErrors(failures, response, () => receive(body))
-    readBody(request, response, MAX_EMULATION_BYTES, take, cors)
+    const handleBody = (body: Buffer): void => void errors.handle(response, () => receive(body))
+    readBody(request, response, MAX_EMULATION_BYTES, handleBody, cors)
   }
 
-interface Emulated {
+interface EmulationRequest {
   readonly session: string
   readonly node: string
   readonly data: string
 }
 
-const parseEmulation = (text: string): Emulated | null => {
+const parseEmulation = (text: string): EmulationRequest | null => {
   try {
-    const { session, node, data } = Object(JSON.parse(text)) as Record<string, unknown>
+    const value: unknown = JSON.parse(text)
+    if (!isObject(value)) return null
+    const { session, node, data } = value
     if (typeof session !== 'string' || typeof node !== 'string' || typeof data !== 'string') return null
     return { session, node, data }
   } catch {

@@ -8,7 +8,7 @@ export type Headers = readonly string[]
 /** `path` is the path of the request without its query. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse, path: string) => void
 
-/** One write for head and body; headers as a flat list, which Node does not have to take apart. */
+/** Sends a complete response. Headers are a flat list of names and values, as `writeHead` accepts. */
 export const respond = (response: ServerResponse, status: number, body = '', headers: Headers = []): void => {
   response.writeHead(status, ['Content-Length', String(Buffer.byteLength(body)), ...headers])
   response.end(body)
@@ -17,7 +17,7 @@ export const respond = (response: ServerResponse, status: number, body = '', hea
 export const JSON_TYPE: Headers = ['Content-Type', 'application/json']
 export const TEXT_TYPE: Headers = ['Content-Type', 'text/plain; charset=utf-8']
 
-/** Neither caches nor proxies may hold back what is said; and where a stream ends, nothing follows. */
+/** Disables caching and proxy buffering. The connection ends with the stream. */
 export const STREAM_HEADERS: Headers = [
   'Cache-Control',
   'no-store, no-transform',
@@ -27,17 +27,17 @@ export const STREAM_HEADERS: Headers = [
   'close'
 ]
 
-/** Hands over the whole body, or answers 413, with these headers, where it is too long. A request that breaks off is never handed over. */
+/** Calls back with the complete body, or responds with 413 if it is too long. Never calls back for an aborted request. */
 export const readBody = (
   request: IncomingMessage,
   response: ServerResponse,
   maxBytes: number,
-  done: (body: Buffer) => void,
+  callback: (body: Buffer) => void,
   headers: Headers = []
 ): void => {
-  const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > maxBytes) {
-    refuseBody(request, response, headers)
+  const contentLength = Number(request.headers['content-length'] ?? 0)
+  if (contentLength > maxBytes) {
+    rejectBody(request, response, headers)
     return
   }
   let first: Buffer | null = null
@@ -46,7 +46,7 @@ export const readBody = (
   request.on('data', (chunk: Buffer) => {
     length += chunk.length
     if (length > maxBytes) {
-      if (!response.headersSent) refuseBody(request, response, headers)
+      if (!response.headersSent) rejectBody(request, response, headers)
       return
     }
     if (first === null) first = chunk
@@ -57,21 +57,21 @@ export const readBody = (
   })
   request.on('end', () => {
     if (length > maxBytes) return
-    done(chunks !== null ? Buffer.concat(chunks, length) : (first ?? Buffer.alloc(0)))
+    callback(chunks !== null ? Buffer.concat(chunks, length) : (first ?? Buffer.alloc(0)))
   })
   request.on('error', () => undefined)
 }
 
-/** The rest of the body is not waited for. */
-const refuseBody = (request: IncomingMessage, response: ServerResponse, headers: Headers): void => {
+/** Closes the connection without waiting for the rest of the body. */
+const rejectBody = (request: IncomingMessage, response: ServerResponse, headers: Headers): void => {
   respond(response, 413, 'body too large\n', [...TEXT_TYPE, 'Connection', 'close', ...headers])
   response.once('finish', () => request.destroy())
 }
 
-/** How long a client may take to send the body of a request that anybody may send. */
+/** Time to receive the body of a request without authentication. */
 export const BODY_TIMEOUT_MS = 10_000
 
-/** Answers 408 and closes the connection where the body is not complete in time. */
+/** Responds with 408 and closes the connection if the body is not complete in time. */
 export const limitBodyTime = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -87,11 +87,11 @@ export const limitBodyTime = (
   request.once('close', () => clearTimeout(timer))
 }
 
-/** For a page whose origin has been allowed; a program that sends no origin needs none of it. */
+/** The CORS headers for an allowed origin; none for a request without an origin. */
 export const corsHeaders = ({ headers }: IncomingMessage): Headers => {
   const { origin } = headers
   if (origin === undefined) return []
-  const asked = headers['access-control-request-headers']
+  const requestedHeaders = headers['access-control-request-headers']
   return [
     'Access-Control-Allow-Origin',
     origin,
@@ -99,13 +99,13 @@ export const corsHeaders = ({ headers }: IncomingMessage): Headers => {
     'true',
     'Vary',
     'Origin',
-    ...(asked === undefined ? [] : ['Access-Control-Allow-Headers', asked])
+    ...(requestedHeaders === undefined ? [] : ['Access-Control-Allow-Headers', requestedHeaders])
   ]
 }
 
 export const PREFLIGHT: Headers = ['Access-Control-Allow-Methods', 'GET, POST', 'Access-Control-Max-Age', '300']
 
-/** A body of several texts, one after the other. Joining them would copy all of them at once. */
+/** A body made of several texts, which are not joined because that would copy all of them at once. */
 export class TextParts {
   readonly texts: readonly string[]
 
@@ -118,11 +118,11 @@ export class TextParts {
   }
 }
 
-/** A body up to here is answered at once. */
+/** Longer bodies are encoded in time slices. */
 const SHORT_LENGTH = 256 * 1024
 const PART_LENGTH = 64 * 1024
 
-/** Answers with a body that may be long: it is encoded in slices, so that everybody else is served in between. */
+/** Sends a response that may be long. Long bodies are encoded in time slices, so that other clients are served in between. */
 export const respondLong = (
   response: ServerResponse,
   status: number,
@@ -132,11 +132,11 @@ export const respondLong = (
   const texts = typeof body === 'string' ? [body] : body.texts
   let length = 0
   for (const text of texts) length += text.length
-  if (length > SHORT_LENGTH) return answerInSlices(response, status, texts, headers)
+  if (length > SHORT_LENGTH) return respondInSlices(response, status, texts, headers)
   respond(response, status, texts.join(''), headers)
 }
 
-const answerInSlices = async (
+const respondInSlices = async (
   response: ServerResponse,
   status: number,
   texts: readonly string[],
@@ -157,7 +157,7 @@ const answerInSlices = async (
   response.end()
 }
 
-/** The same text in parts of about `PART_LENGTH`. */
+/** Splits and joins the texts to parts of about `PART_LENGTH`. */
 const partsOf = function* (texts: readonly string[]): Generator<string> {
   let short: string[] = []
   let length = 0
@@ -173,15 +173,15 @@ const partsOf = function* (texts: readonly string[]): Generator<string> {
     if (text.length < PART_LENGTH) {
       short.push(text)
       length = text.length
-    } else yield* cut(text)
+    } else yield* split(text)
   }
   yield short.join('')
 }
 
-const cut = function* (text: string): Generator<string> {
+const split = function* (text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = start + PART_LENGTH
-    // Not between the two halves of a character.
+    // Does not split a surrogate pair.
     if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1
     yield text.slice(start, end)
     start = end
@@ -190,33 +190,34 @@ const cut = function* (text: string): Generator<string> {
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
-/** Unexpected errors of requests are logged and counted here. */
-export interface FailureDependencies {
-  readonly log: Log
-  readonly metrics: { unexpectedError(source: 'http'): void }
-}
+/** Logs and counts unexpected errors of HTTP requests. An error fails only its own request. */
+export class RequestErrors {
+  readonly #log: Log
+  readonly #metrics: { unexpectedError(source: 'http'): void }
 
-export const reportFailure = ({ log, metrics }: FailureDependencies, error: unknown): void => {
-  metrics.unexpectedError('http')
-  log.error({ err: error, source: 'http' }, 'request failed')
-}
+  constructor(log: Log, metrics: { unexpectedError(source: 'http'): void }) {
+    this.#log = log
+    this.#metrics = metrics
+  }
 
-/** An unexpected error fails one request: it is answered with 500, or broken off where the answer has begun. */
-export const failRequest = (parts: FailureDependencies, response: ServerResponse, error: unknown): void => {
-  reportFailure(parts, error)
-  if (response.headersSent) response.destroy()
-  else respond(response, 500, '', ['Connection', 'close'])
-}
+  report(error: unknown): void {
+    this.#metrics.unexpectedError('http')
+    this.#log.error({ err: error, source: 'http' }, 'request failed')
+  }
 
-/** Runs what handles a request, and fails the request where that fails. Never rejects. */
-export const handleErrors = async (
-  parts: FailureDependencies,
-  response: ServerResponse,
-  work: () => Promise<void>
-): Promise<void> => {
-  try {
-    await work()
-  } catch (error) {
-    failRequest(parts, response, error)
+  /** Responds with 500, or aborts a response that has been started. */
+  fail(response: ServerResponse, error: unknown): void {
+    this.report(error)
+    if (response.headersSent) response.destroy()
+    else respond(response, 500, '', ['Connection', 'close'])
+  }
+
+  /** Runs an asynchronous handler and fails the request if it rejects. Never rejects itself. */
+  async handle(response: ServerResponse, handler: () => Promise<void>): Promise<void> {
+    try {
+      await handler()
+    } catch (error) {
+      this.fail(response, error)
+    }
   }
 }

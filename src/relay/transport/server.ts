@@ -11,14 +11,7 @@ import type { ClientAdmission } from './admission.js'
 import { ConnectionDrain } from './connection-drain.js'
 import { emulation, httpStream, serverSentEvents } from './http-stream.js'
 import type { Rejections } from './rejections.js'
-import {
-  type FailureDependencies,
-  failRequest,
-  type HttpHandler,
-  JSON_TYPE,
-  reportFailure,
-  respond
-} from './respond.js'
+import { type HttpHandler, JSON_TYPE, type RequestErrors, respond } from './respond.js'
 import { onUpgrade, pathOf, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './upgrade.js'
 import { emptyResponse, rejectUpgrade, webSocketUpgrade } from './websocket.js'
 
@@ -26,7 +19,7 @@ export interface ServerDependencies {
   readonly relay: Relay
   readonly admission: ClientAdmission
   readonly rejections: Rejections
-  readonly failures: FailureDependencies
+  readonly errors: RequestErrors
   /** Handlers beside the client transports, by path. `/api/*` stands for all paths below `/api/`. */
   readonly routes: Readonly<Record<string, HttpHandler>>
 }
@@ -41,13 +34,13 @@ export interface RelayServer {
 const REQUEST_TIMEOUT_MS = 60_000
 
 /** The HTTP server with the client transports and the given routes, not listening yet. */
-export const buildServer = ({ relay, admission, rejections, failures, routes }: ServerDependencies): RelayServer => {
+export const buildServer = ({ relay, admission, rejections, errors, routes }: ServerDependencies): RelayServer => {
   const handlers = new Map(
     Object.entries<HttpHandler>({
       ...routes,
-      '/connection/http_stream': httpStream(relay, admission, failures),
-      '/connection/sse': serverSentEvents(relay, admission, failures),
-      '/emulation': emulation(relay, admission, failures),
+      '/connection/http_stream': httpStream(relay, admission, errors),
+      '/connection/sse': serverSentEvents(relay, admission, errors),
+      '/emulation': emulation(relay, admission, errors),
       [WEBSOCKET_PATH]: (request, response) => {
         request.resume()
         rejections.missingUpgrade(admission.addressOf(request))
@@ -73,20 +66,20 @@ export const buildServer = ({ relay, admission, rejections, failures, routes }: 
       try {
         handle(request, response)
       } catch (error) {
-        failRequest(failures, response, error)
+        errors.fail(response, error)
       }
     }
   )
   keepAllHeaderLines(server)
   const connections = new ConnectionDrain(server)
-  const upgrade = webSocketUpgrade(relay, admission, failures)
+  const upgrade = webSocketUpgrade(relay, admission, errors)
   onUpgrade(server, (request, socket, head) => {
     try {
       connections.release(request.socket)
       if (hasTooManyHeaderLines(request)) rejectUpgrade(socket, 431)
       else upgrade(request, socket, head)
     } catch (error) {
-      reportFailure(failures, error)
+      errors.report(error)
       socket.destroy()
     }
   })

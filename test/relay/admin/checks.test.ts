@@ -11,13 +11,13 @@ const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, RELAY_ALLOWED_ORIGINS: 'https
 const MINUTE_MS = 60_000
 const BATCH = { type: 'position-batch', data: [] }
 
-/** Waits until a check is in a state, and hands it over. */
+/** Waits until a check is in a state, and returns it. */
 const until = async (live: LiveReader, id: string, state: string, sentence = /./): Promise<Check> => {
-  const isMeant = (check: Check): boolean => check.id === id && check.state === state && sentence.test(check.sentence)
-  // They are told when they change.
+  const matches = (check: Check): boolean => check.id === id && check.state === state && sentence.test(check.sentence)
+  // Checks are only sent when they change.
   const known = live.last.checks
-  const checks = known?.some(isMeant) ? known : await live.next('checks', (all) => all.some(isMeant))
-  return checks.find(isMeant) as Check
+  const checks = known?.some(matches) ? known : await live.next('checks', (all) => all.some(matches))
+  return checks.find(matches) as Check
 }
 
 const webSocketStatus = async (relay: EdgeRelay, origin: string): Promise<number> =>
@@ -105,7 +105,7 @@ t.test("checks of the operators' page", async (t) => {
     t.ok(details.every(({ what }) => what.length <= 200))
   })
 
-  // By the relay's clock, which has been moved.
+  // Valid by the relay's clock, which the test has moved.
   const LONG = { lifetimeSeconds: 36_000 }
   const TOKENS: readonly (readonly [string, string])[] = [
     ['bad-signature', `${relayToken({ sub: '42' }, LONG).slice(0, -4)}AAAA`],

@@ -24,7 +24,7 @@ t.test('the channel list', async (t) => {
   const one = await operator(relay)
   const COUNT = 100_000
   const name = (index: number): string => `floor:${String(index).padStart(6, '0')}`
-  // As the API would, without the HTTP.
+  // Calls the relay directly, without HTTP.
   for (let index = 0; index < COUNT; index++) void relay.relay.publish(name((index * 7919) % COUNT), PLAIN_PUBLICATION)
   const channels = (query: string) => one.read<Page<ChannelRow>>(`channels?${query}`)
   const names = ({ rows }: Page<ChannelRow>): string[] => rows.map((row) => row.name)
@@ -60,7 +60,7 @@ t.test('the channel list', async (t) => {
   })
 
   t.test('clients are served while a long channel list is built', async (t) => {
-    // The clock makes the lists old, so that they are made anew.
+    // Moves the clock past the lifetime of the cached lists.
     relay.pass(2000)
     let turns = 0
     const turn = (): void => {

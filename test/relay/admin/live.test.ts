@@ -24,14 +24,14 @@ const DIAGNOSTICS: Diagnostics = {
 }
 const BATCH = { type: 'position-batch', data: [] }
 
-/** How often this node is asked for its figures. */
-const countAsked = (relay: Awaited<ReturnType<typeof startRelay>>) => {
+/** Counts the surveys for figures at this node. */
+const countSurveys = (relay: Awaited<ReturnType<typeof startRelay>>) => {
   const { surveyHandlers } = relay.relay
-  const counter = { asked: 0 }
-  const answer = surveyHandlers.handle.bind(surveyHandlers)
+  const counter = { count: 0 }
+  const handle = surveyHandlers.handle.bind(surveyHandlers)
   surveyHandlers.handle = (survey, params) => {
-    if (survey === 'adminFigures') counter.asked++
-    return answer(survey, params)
+    if (survey === 'adminFigures') counter.count++
+    return handle(survey, params)
   }
   return counter
 }
@@ -118,17 +118,17 @@ t.test('live stream', async (t) => {
   })
 })
 
-/** Timers that would keep the program alive. */
+/** The number of timers that keep the process alive. */
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
 t.test('collecting figures', async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
-  const counter = countAsked(relay)
+  const counter = countSurveys(relay)
   const timersBefore = timers()
 
   t.test('figures are collected once per second for any number of pages', async (t) => {
-    t.equal(counter.asked, 0, 'and before that not at all')
+    t.equal(counter.count, 0, 'and before that not at all')
     const pages = await Promise.all(Array.from({ length: 10 }, () => one.live(t)))
     const heard = await Promise.all(
       pages.map(async (page) => {
@@ -138,21 +138,21 @@ t.test('collecting figures', async (t) => {
       })
     )
     const frames = new Set(heard.flat()).size
-    t.ok(counter.asked >= 3 && counter.asked <= frames + 2, 'asked once for each frame, and once before the first')
+    t.ok(counter.count >= 3 && counter.count <= frames + 2, 'count once for each frame, and once before the first')
     t.ok(timers() > timersBefore)
     for (const page of pages) page.close()
   })
 
   t.test('figures are not collected after the last page is closed', async (t) => {
-    // Not eventually: it holds a timer itself.
+    // Without `eventually`, which uses a timer itself.
     while (timers() > timersBefore) await new Promise(setImmediate)
-    const { asked } = counter
+    const { count } = counter
     await one.get('session')
-    t.equal(counter.asked, asked)
+    t.equal(counter.count, count)
   })
 })
 
-/** A response to somebody who does not read it. */
+/** A response whose client does not read. */
 const unread = (t: Test): Promise<ServerResponse> =>
   new Promise((resolve) => {
     const server = createServer((_request, response) => resolve(response))

@@ -16,7 +16,7 @@ t.test('two relays on one Redis', async (t) => {
   const env = { ...ON, RELAY_ENGINE: 'redis', REDIS_URL: await redisUrl(t), RELAY_REDIS_PREFIX: `admin-${process.pid}` }
   const [one, other] = [await startRelay(t, undefined, env), await startRelay(t, undefined, env)]
   const here = await operator(one)
-  /** The same browser, whose request came to the other node. */
+  /** The same session at the other node. */
   const there = new Operator(other)
   there.cookie = here.cookie
   there.csrf = here.csrf
@@ -88,7 +88,7 @@ t.test('two workers of one relay', async (t) => {
     const live = await one.live(t)
     const { nodes } = await live.next('frame', (frame) => frame.nodes.length === 2 && sum(frame, 'subscriptions') === 4)
     t.same(nodes.map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2'])
-    // Each request has a connection of its own, so all workers take their turn.
+    // Every request uses a new connection, which the primary distributes to the workers in turn.
     for (let count = 0; count < 8; count++) {
       t.match(await one.read<Page<ConnectionRow>>('connections'), { total: 4 })
       t.match(await one.read<Page<ChannelRow>>('channels'), { total: 1, rows: [{ name: 'floor:1', subscribers: 4 }] })

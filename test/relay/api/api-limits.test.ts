@@ -26,7 +26,7 @@ const TOO_LARGE = { code: 106, message: 'limit exceeded: the responses to one re
 const list = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index))
 const lines = (body: string): Record<string, unknown>[] => body.split('\n').map((line) => JSON.parse(line))
 
-/** Publications that together are longer than a response may be. */
+/** Publishes more data than fits into a response. */
 const fill = async ({ api }: EdgeRelay, channel: string, count: number, length: number): Promise<void> => {
   const data = 'x'.repeat(length)
   for (let index = 0; index < count; index++) await api('publish', { channel, data })
@@ -64,7 +64,7 @@ t.test('a history that exceeds the response limit receives error 106', async (t)
 
 t.test('a long response contains multi-byte characters unchanged', async (t) => {
   const edge = await startRelay(t, FILE)
-  // One character of four bytes at every possible distance from where a part of the text ends.
+  // A four-byte character at every possible distance from the end of a part.
   const data = list(40, (index) => `${'é'.repeat(index)}${'𝄞'.repeat(40_000)}`)
   for (const each of data) await edge.api('publish', { channel: 'kept:1', data: each })
   const { body } = await edge.api('history', { channel: 'kept:1', limit: -1 })
@@ -161,7 +161,7 @@ class Counts {
   }
 }
 
-/** How often the event loop came round while a call was running. */
+/** Counts the turns of the event loop during a call. */
 const turnsDuring = async (run: () => Promise<unknown>): Promise<number> => {
   let turns = 0
   let isDone = false

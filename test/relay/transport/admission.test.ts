@@ -17,7 +17,7 @@ t.test('allowed origins', async (t) => {
     [[], 'https://relay.example.com:444', false, 'the port is another'],
     [[], 'https://app.example.com', false, 'it is another host'],
     [[], 'null', false, 'it is a page of nowhere'],
-    [[], 'file://relay.example.com', false, 'it is no web page'],
+    [[], 'file://relay.example.com', false, 'it is not a web page'],
     [['https://app.example.com'], 'https://app.example.com', true, 'it is on the list'],
     [['https://app.example.com'], 'https://APP.example.com', true, 'letters have no case'],
     [['https://app.example.com'], 'http://app.example.com', false, 'the scheme is another'],
@@ -44,7 +44,7 @@ t.test('allowed origins', async (t) => {
   }
 })
 
-/** The status that an upgrade is refused with, or 101. */
+/** The status of an upgrade: 101 if it succeeds. */
 const upgradeStatus = async (t: Test, url: string, options: ClientOptions = {}, path = ''): Promise<number> => {
   const { ws } = new RawClient(`${url}${path}`, options)
   t.teardown(() => ws.readyState === ws.OPEN && ws.terminate())
@@ -108,7 +108,7 @@ t.test('WebSocket upgrades', async (t) => {
   })
 
   t.test('upgrades above the connection limits are rejected until a connection closes', async (t) => {
-    // Stands still, so that no time goes by however slow the machine is.
+    // A fixed clock, so that the rate limit does not depend on the speed of the machine.
     const clock = { monotonicMs: 5000 }
     const { url } = await startRelay(
       t,

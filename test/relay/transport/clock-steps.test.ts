@@ -7,7 +7,7 @@ import { API_KEY } from '../../helper/relay-rules.js'
 const HOUR_MS = 3_600_000
 
 t.test('connection_rate_limit accepts clients after a second although the system clock was set back', async (t) => {
-  // Stands still, so that no time goes by however slow the machine is.
+  // A fixed clock, so that the rate limit does not depend on the speed of the machine.
   const clock = { wallMs: Date.now(), monotonicMs: 5000 }
   const { url } = await startRelay(t, { client: { connection_rate_limit: 2 } }, undefined, {
     nowMs: () => clock.wallMs,

@@ -8,9 +8,9 @@ import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
 
-/** The relay goes on: somebody else can do everything. */
+/** Verifies that the relay still serves another client. */
 const stillServes = async (t: Test, { url, publish }: EdgeRelay): Promise<void> => {
-  const client = await connectedClient(t, url, 'somebody else')
+  const client = await connectedClient(t, url, 'another user')
   await client.ask({ id: 2, subscribe: { channel: 'floor:alive' } })
   await publish('floor:alive', 'hello')
   t.match(await client.next(), { push: { pub: { data: 'hello' } } })
@@ -73,7 +73,7 @@ t.test('hostile clients', async (t) => {
     const pinged = once(client.ws, 'ping')
     edge.pass(25_000)
     await pinged
-    // Its pong is in front of this.
+    // The pong is sent before this command.
     await client.ask({ id: 2, rpc: {} })
     edge.pass(8000)
 
@@ -128,7 +128,7 @@ t.test('a client that sends JSON in binary frames is served', async (t) => {
   t.match(await client.next(), { push: { pub: { data: 'hello' } } })
 })
 
-/** A WebSocket by hand, for frames that no library sends. */
+/** A manual WebSocket handshake, for invalid frames. */
 const handshake = async (t: Test, port: number): Promise<Socket> => {
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -155,7 +155,7 @@ const masked = (opcode: number, payload: Buffer, announced = payload.length): Bu
   ])
 }
 
-/** What the relay closes with, read from the last frame. */
+/** The close code in the last frame of the relay. */
 const closeCode = async (socket: Socket): Promise<number> => {
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))
@@ -224,15 +224,38 @@ t.test('WebSocket protocol violations', async (t) => {
     const socket = await handshake(t, edge.port)
     socket.pause()
     const pings = Buffer.concat(Array.from({ length: 2000 }, () => masked(0x89, Buffer.alloc(125, 'x'))))
-    // More than the network holds between the two.
+    // More than the socket buffers of both sides hold.
     for (let round = 0; round < 100; round++) {
       if (!socket.write(pings)) await once(socket, 'drain')
     }
 
     const [client] = edge.relay.clients
-    t.ok((client?.outbox.unsentBytes ?? 0) < 128 * 1024, `${client?.outbox.unsentBytes} bytes wait`)
+    t.ok((client?.outbox.unsentBytes ?? 0) < 128 * 1024, `${client?.outbox.unsentBytes} bytes queued`)
     await stillServes(t, edge)
   })
+})
+
+// The relay writes publications to the socket itself, beside the frames that `ws` writes to it.
+t.test('publications, pongs and the close frame arrive as complete frames', async (t) => {
+  const edge = await startRelay(t)
+  const client = await connectedClient(t, edge.url)
+  await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+  let pongs = 0
+  client.ws.on('pong', () => {
+    pongs += 1
+  })
+  client.ws.pause()
+  const messages = Array.from({ length: 20 }, (_, index) => `${index} ${'x'.repeat(40_000)}`)
+  for (const message of messages) {
+    client.ws.ping()
+    await edge.publish('floor:1', message)
+  }
+  await edge.api('disconnect', { user: '42' })
+  client.ws.resume()
+
+  for (const data of messages) t.match(await client.next(), { push: { pub: { data } } })
+  t.equal(await client.closed, '3503 force disconnect')
+  t.ok(pongs > 0)
 })
 
 t.test('malformed HTTP requests', async (t) => {

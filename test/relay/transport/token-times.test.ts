@@ -6,7 +6,7 @@ import { HMAC_SECRET } from '../../helper/relay-rules.js'
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token with exactly these claims; the project's own signer writes whole seconds. */
+/** Signs a token with exactly these claims; the project's signer uses whole seconds. */
 const tokenOf = (claims: Readonly<Record<string, unknown>>, header: object = { alg: 'HS256', typ: 'JWT' }): string => {
   const text = `${part(header)}.${part({ sub: '42', ...claims })}`
   return `${text}.${createHmac('sha256', HMAC_SECRET).update(text).digest('base64url')}`
@@ -14,7 +14,7 @@ const tokenOf = (claims: Readonly<Record<string, unknown>>, header: object = { a
 
 const nowSeconds = (): number => Date.now() / 1000
 const wholeSeconds = (): number => Math.floor(nowSeconds())
-/** Longer than a slow machine needs between making a token and its use. */
+/** More time than a busy machine needs between signing and using a token. */
 const HOUR = 3600
 
 t.test('times in connection tokens', async (t) => {

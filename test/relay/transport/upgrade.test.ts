@@ -4,7 +4,7 @@ import { openSocket } from '../../helper/exact-http.js'
 import { startRelay } from '../../helper/relay.js'
 import { API_KEY } from '../../helper/relay-rules.js'
 
-/** As `curl --http2` sends it. */
+/** The request of `curl --http2`. */
 const CURL = [
   'Host: relay',
   'User-Agent: curl/7.88.1',
@@ -14,7 +14,7 @@ const CURL = [
   'HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA'
 ]
 
-/** As Java's HttpClient sends it unless told otherwise. */
+/** The default request of Java's HttpClient. */
 const JAVA = [
   'Connection: Upgrade, HTTP2-Settings',
   'Host: relay',
@@ -23,7 +23,7 @@ const JAVA = [
   'User-Agent: Java-http-client/17.0.15'
 ]
 
-/** Sends one request, in as many writes as it has parts, and resolves with the response. The connection stays open meanwhile. */
+/** Sends one request, one write per part, and resolves with the response. The connection stays open. */
 const exchange = async (url: string, parts: readonly string[]): Promise<string> => {
   const socket = await openSocket(url)
   let reply = ''
