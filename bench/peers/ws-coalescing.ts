@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { WebSocketServer } from 'ws'
 import { createApi, dataIn, frameOf, handleCommands, listen } from './reception.js'
 
 // The fastest that is known with `ws`, and nothing else: frames are made once, what is published in one turn of the event
@@ -33,8 +33,7 @@ const server = createApi((name, body) => {
 })
 
 const options = { server, path: '/connection/websocket', clientTracking: false, perMessageDeflate: false }
-new WebSocketServer(options).on('connection', (client: WebSocket) => {
-  const socket = (client as unknown as { _socket: Socket })._socket
+new WebSocketServer(options).on('connection', (client, { socket }) => {
   const mine: Channel[] = []
   client.on('message', (message) => {
     handleCommands(
