@@ -6,7 +6,7 @@ import type { Components } from './components.js'
 import type { Example, Header, Reference } from './document.js'
 
 /** What an operation may be refused for depends on this and nothing else. */
-export interface RefusedRoute extends RouteDeclaration {
+export type RefusedRoute = RouteDeclaration & {
   readonly needsBackend: boolean
 }
 

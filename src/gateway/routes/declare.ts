@@ -1,31 +1,46 @@
 import type { TSchema } from '@sinclair/typebox'
 
-// Routes are data: each domain lists what exists, and one piece of code (`proxy/mount.ts`) makes it work. This file and the
-// tables import nothing of the server, so that the browser's client can be made from the same declarations.
+// Routes are data: each domain has a table, and `mount.ts` registers all of them. This file and the tables import nothing
+// of the server, so that the browser's client can be generated from the same declarations.
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Method = RouteDeclaration['method']
 
-export interface RouteDeclaration {
-  readonly method: Method
-  /** As the router takes it: `/api/zones/:id`. */
+interface RouteBase {
+  /** In the router's syntax: `/api/zones/:id`. */
   readonly path: `/api/${string}`
   readonly summary: string
-  readonly kind: RouteKind
-  /** What the body must look like; null where the route takes none. */
-  readonly body: TSchema | null
-  /** Whether the body may be left out. */
+}
+
+type MutatingMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Has no body. */
+export interface ReadRoute extends RouteBase {
+  readonly method: 'GET'
+  /** `json` and `stream` (a file) are forwarded; `local` routes have a handler of the gateway. */
+  readonly kind: 'json' | 'stream' | 'local'
+  readonly body: null
+  readonly bodyOptional: false
+}
+
+/** Has a JSON body with a schema. A mutation without one does not compile. */
+export interface MutationRoute extends RouteBase {
+  readonly method: MutatingMethod
+  readonly kind: 'json' | 'local'
+  readonly body: TSchema
+  /** Whether the body may be omitted. */
   readonly bodyOptional: boolean
 }
 
-export type RouteKind =
-  /** Forwarded; a body is JSON and is checked against its schema first. */
-  | 'json'
-  /** Forwarded; the body is a multipart form that streams through. */
-  | 'upload'
-  /** Forwarded; the answer is a file. */
-  | 'stream'
-  /** Answered with the help of code of ours: sessions, health. */
-  | 'local'
+/** Has a multipart form that is streamed to the backend. */
+export interface UploadRoute extends RouteBase {
+  readonly method: MutatingMethod
+  readonly kind: 'upload'
+  readonly body: null
+  readonly bodyOptional: false
+  readonly form: TSchema
+}
+
+export type RouteDeclaration = ReadRoute | MutationRoute | UploadRoute
 
 export interface RouteTable {
   readonly domain: string
@@ -33,20 +48,20 @@ export interface RouteTable {
   readonly rows: readonly RouteDeclaration[]
 }
 
-type Path = RouteDeclaration['path']
+type Path = RouteBase['path']
 
-const row =
-  (method: Method) =>
-  (path: Path, summary: string, body: TSchema): RouteDeclaration => ({
+const mutation =
+  (method: MutatingMethod, bodyOptional: boolean) =>
+  (path: Path, summary: string, body: TSchema): MutationRoute => ({
     method,
     path,
     summary,
     kind: 'json',
     body,
-    bodyOptional: false
+    bodyOptional
   })
 
-export const get = (path: Path, summary: string): RouteDeclaration => ({
+export const get = (path: Path, summary: string): ReadRoute => ({
   method: 'GET',
   path,
   summary,
@@ -55,33 +70,28 @@ export const get = (path: Path, summary: string): RouteDeclaration => ({
   bodyOptional: false
 })
 
-// A mutation takes its schema as a required argument: one that forgot to validate does not compile.
-export const post = row('POST')
-export const put = row('PUT')
-export const patch = row('PATCH')
-export const del = (path: Path, summary: string, body: TSchema): RouteDeclaration =>
-  withOptionalBody(row('DELETE')(path, summary, body))
+export const post = mutation('POST', false)
+export const put = mutation('PUT', false)
+export const patch = mutation('PATCH', false)
+export const del = mutation('DELETE', true)
 
-/** An action that says all in its path; what is sent along is checked all the same. */
-export const action = (path: Path, summary: string, body: TSchema): RouteDeclaration =>
-  withOptionalBody(post(path, summary, body))
+/** An action whose path says everything. A body is optional, and validated if there is one. */
+export const action = mutation('POST', true)
 
-export const withOptionalBody = (declaration: RouteDeclaration): RouteDeclaration => ({
-  ...declaration,
-  bodyOptional: true
-})
+export const withOptionalBody = (route: MutationRoute): MutationRoute => ({ ...route, bodyOptional: true })
 
-/** An answer that is a file, and may be large. */
-export const download = (path: Path, summary: string): RouteDeclaration => ({ ...get(path, summary), kind: 'stream' })
+/** The response is a file, which may be large. */
+export const download = (path: Path, summary: string): ReadRoute => ({ ...get(path, summary), kind: 'stream' })
 
-export const upload = (path: Path, summary: string): RouteDeclaration => ({
+export const upload = (path: Path, summary: string, form: TSchema): UploadRoute => ({
   method: 'POST',
   path,
   summary,
   kind: 'upload',
   body: null,
-  bodyOptional: false
+  bodyOptional: false,
+  form
 })
 
-/** Not simply forwarded: a handler of ours answers. */
-export const local = (declaration: RouteDeclaration): RouteDeclaration => ({ ...declaration, kind: 'local' })
+/** A handler of the gateway responds. */
+export const local = <Route extends ReadRoute | MutationRoute>(route: Route): Route => ({ ...route, kind: 'local' })

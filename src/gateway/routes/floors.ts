@@ -6,6 +6,7 @@ import {
   FloorUpdateSchema
 } from '../../../schemas/floors.js'
 import { del, post, put, type RouteTable, upload } from './declare.js'
+import { UploadFormSchema } from './upload-form.js'
 
 export const floors: RouteTable = {
   domain: 'floors',
@@ -14,7 +15,7 @@ export const floors: RouteTable = {
     post('/api/floors', 'Create a floor', FloorCreateSchema),
     put('/api/floors/:id', 'Change a floor', FloorUpdateSchema),
     del('/api/floors/:id', 'Delete a floor', ActionNoteSchema),
-    upload('/api/floors/:floorId/upload', 'Upload a floor plan'),
+    upload('/api/floors/:floorId/upload', 'Upload a floor plan', UploadFormSchema),
     post('/api/floors/:floorId/calibrate', 'Work out a calibration', FloorCalibrationSchema),
     post('/api/floors/:floorId/calibrate/accept', 'Accept a calibration', FloorCalibrationAcceptSchema)
   ]

@@ -4,10 +4,11 @@ import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
-import { acceptJsonOnly, bodyWriter } from '../proxy/json-body.js'
-import type { RouteDeclaration, RouteTable } from './declare.js'
+import { acceptJsonOnly, jsonBody } from '../proxy/json-body.js'
+import type { MutationRoute, ReadRoute, RouteDeclaration, RouteTable, UploadRoute } from './declare.js'
+import { routeSchema, schemaErrorFormatter, validatorCompiler } from './validation.js'
 
-/** A route that does nothing but refuse. The body is of no interest, whatever it is. */
+/** A route that rejects every request before its body is read. */
 export const rejectedRoute = (
   scope: FastifyInstance,
   method: readonly string[],
@@ -17,6 +18,7 @@ export const rejectedRoute = (
   scope.route({
     method: [...method],
     url,
+    schema: { hide: true },
     preParsing: async () => {
       throw error()
     },
@@ -26,34 +28,43 @@ export const rejectedRoute = (
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the route was made from, where it was declared. */
+    /** The declaration that the route was made from. */
     declaration?: RouteDeclaration
   }
 }
 
-/** Answers a route of kind `local`. Its body, if it has one, has passed its schema and is written as JSON. */
-export type LocalHandler = (request: FastifyRequest, reply: FastifyReply, body: string | null) => unknown
+/** Handles a route of kind `local`. */
+export type LocalHandler = (request: FastifyRequest, reply: FastifyReply) => unknown
 
-export interface MountParts {
+export interface MountOptions {
   readonly forward: Forward
   /** Handlers of local routes by `METHOD path`. */
   readonly local: ReadonlyMap<string, LocalHandler>
   readonly uploadBytes: number
 }
 
-/** Turns declarations into routes. Everything that a route does follows from its row. */
-export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[], parts: MountParts): void => {
-  const rows = tables.flatMap((table) => table.rows)
+interface Mounted<Route extends RouteDeclaration> {
+  readonly domain: string
+  readonly row: Route
+}
+
+/** Registers the declared routes. */
+export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[], options: MountOptions): void => {
+  const routes = tables.flatMap(({ domain, rows }) => rows.map((row) => ({ domain, row })))
+  const rows = routes.map(({ row }) => row)
 
   app.register(async (scope) => {
     acceptJsonOnly(scope)
-    for (const row of rows.filter(({ kind }) => kind !== 'upload')) {
+    scope.setSchemaErrorFormatter(schemaErrorFormatter)
+    for (const { domain, row } of routes.filter(isJsonRoute)) {
       scope.route({
-        // What we answer ourselves is ours to answer without a body too; a HEAD of the backend's goes to the catch-all.
+        // A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all.
         method: row.kind === 'local' && row.method === 'GET' ? ['GET', 'HEAD'] : row.method,
         url: row.path,
         config: { declaration: row },
-        handler: jsonHandler(row, parts)
+        schema: routeSchema(row, domain),
+        validatorCompiler: validatorCompiler(row.bodyOptional),
+        handler: jsonHandler(row, options)
       })
     }
     rejectOtherMutations(scope, rows)
@@ -62,37 +73,42 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, body: Readable) =>
-      limitedBody(requireBoundary(request), body, parts.uploadBytes)
+      limitedBody(requireBoundary(request), body, options.uploadBytes)
     )
-    for (const row of rows.filter(({ kind }) => kind === 'upload')) {
+    for (const { domain, row } of routes.filter(isUploadRoute)) {
       scope.route({
         method: row.method,
         url: row.path,
         config: { declaration: row },
+        schema: routeSchema(row, domain),
+        validatorCompiler: validatorCompiler(false),
         handler: (request, reply) => {
-          parts.forward(request, reply, uploadOf(request))
+          options.forward(request, reply, uploadOf(request))
         }
       })
     }
   })
 }
 
-const jsonHandler = (row: RouteDeclaration, { forward, local }: MountParts) => {
-  const answer: LocalHandler = row.kind === 'local' ? localHandler(row, local) : forward
-  if (row.body === null) return (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, null)
-  const writeBody = bodyWriter(row.body, row.bodyOptional)
-  return (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, writeBody(request.body))
+const isUploadRoute = (route: Mounted<RouteDeclaration>): route is Mounted<UploadRoute> => route.row.kind === 'upload'
+const isJsonRoute = (route: Mounted<RouteDeclaration>): route is Mounted<ReadRoute | MutationRoute> =>
+  route.row.kind !== 'upload'
+
+const jsonHandler = (row: ReadRoute | MutationRoute, { forward, local }: MountOptions): LocalHandler => {
+  if (row.kind === 'local') return localHandler(row, local)
+  if (row.body === null) return (request, reply) => forward(request, reply, null)
+  return (request, reply) => forward(request, reply, jsonBody(request))
 }
 
-const localHandler = ({ method, path }: RouteDeclaration, local: MountParts['local']): LocalHandler => {
+const localHandler = ({ method, path }: RouteDeclaration, local: MountOptions['local']): LocalHandler => {
   const handler = local.get(`${method} ${path}`)
   if (handler === undefined) throw new Error(`no handler for ${method} ${path}`)
   return handler
 }
 
 /**
- * A mutation that a known path does not have must not slip through to the catch-all, where no schema waits for it. Reads
- * may: there is nothing in them to check.
+ * A mutation that a known path does not have must not reach the catch-all, which has no schema for it. Reads may: they have
+ * nothing to validate.
  */
 const rejectOtherMutations = (scope: FastifyInstance, rows: readonly RouteDeclaration[]): void => {
   for (const path of new Set(rows.map((row) => row.path))) {
@@ -115,5 +131,6 @@ const requireBoundary = (request: FastifyRequest): FastifyRequest => {
 
 const uploadOf = ({ body }: FastifyRequest): Readable => {
   if (body === undefined || body === null) throw new GatewayError('UNSUPPORTED_MEDIA_TYPE')
+  // The only parser of this scope returns a stream.
   return body as Readable
 }

@@ -6,6 +6,7 @@ import {
   PersonnelUpdateSchema
 } from '../../../schemas/personnel.js'
 import { del, download, get, post, put, type RouteTable, upload } from './declare.js'
+import { UploadFormSchema } from './upload-form.js'
 
 export const personnel: RouteTable = {
   domain: 'personnel',
@@ -15,7 +16,7 @@ export const personnel: RouteTable = {
     post('/api/personnel', 'Create a person', PersonnelCreateSchema),
     put('/api/personnel/:id', 'Change a person', PersonnelUpdateSchema),
     del('/api/personnel/:id', 'Delete a person', ActionNoteSchema),
-    upload('/api/personnel/:id/photo', 'Upload a photo'),
+    upload('/api/personnel/:id/photo', 'Upload a photo', UploadFormSchema),
     del('/api/personnel/:id/photo', 'Delete a photo', ActionNoteSchema),
     get('/api/personnel/:id/beacons', 'Beacons of a person'),
     download('/api/personnel/export/csv', 'Export personnel as CSV'),

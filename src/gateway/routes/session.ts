@@ -7,6 +7,7 @@ import { LOGIN_PATH } from '../oidc/config.js'
 import type { Backend, BackendMetrics } from '../proxy/backend.js'
 import { type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
 import { isNoContent } from '../proxy/forward.js'
+import { jsonBody } from '../proxy/json-body.js'
 import { headersObject } from '../proxy/response-headers.js'
 import { isClosed } from '../request-context.js'
 import {
@@ -39,9 +40,9 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   const { backend, metrics, config } = options
   const callBackend = createBackendCall({ backend, metrics, publicHost: config.publicHost })
 
-  const login: LocalHandler = async (request, reply, body) => {
+  const login: LocalHandler = async (request, reply) => {
     rejectExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
-    const response = await callBackend(reply, body)
+    const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
     if (session !== null && startSession(options, reply, session))
       await options.provider?.onPasswordLogin(request, reply)
@@ -58,13 +59,13 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     return session
   }
 
-  const logout: LocalHandler = async (request, reply, body) => {
+  const logout: LocalHandler = async (request, reply) => {
     // The browser is signed out even if the backend fails.
     options.cookies.clear(reply)
     reply.header('cache-control', 'no-store')
     await options.provider?.onLogout(request, reply)
     try {
-      return passOn(reply, await callBackend(reply, body))
+      return passOn(reply, await callBackend(reply, jsonBody(request)))
     } catch (error) {
       if (isClosed(reply.raw)) throw error
       options.log.warn({ requestId: request.id, err: error }, 'backend logout failed')

@@ -4,6 +4,7 @@ import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-api.j
 import { operationIds } from '../../../src/gateway/api-docs/operation-ids.js'
 import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
+import { UploadFormSchema } from '../../../src/gateway/routes/upload-form.js'
 import { openPage } from '../../helper/client-page.js'
 
 const rows = routeTables.flatMap((table) => table.rows)
@@ -32,7 +33,10 @@ t.test('the calls of the client', async (t) => {
   t.test('cannot be made where a route is of a kind that they do not know', async (t) => {
     const table = (row: RouteDeclaration) => [{ domain: 'a', about: 'A', rows: [row] }]
     await t.rejects(clientOperations(table(get('/api/a/:b/c/:d', 'Two parameters'))), /more than one parameter/)
-    await t.rejects(clientOperations(table(upload('/api/a/b', 'An upload to nothing'))), /no call for upload/)
+    await t.rejects(
+      clientOperations(table(upload('/api/a/b', 'An upload to nothing', UploadFormSchema))),
+      /no call for upload/
+    )
   })
 
   const { api, backend, signIn } = await openPage(t)

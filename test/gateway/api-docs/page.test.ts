@@ -8,6 +8,7 @@ import { follower, operationsOf } from '../../../src/gateway/api-docs/reading.js
 import { API_DOCS_PATHS } from '../../../src/gateway/api-docs/routes.js'
 import { post, type RouteTable, upload, withOptionalBody } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
+import { UploadFormSchema } from '../../../src/gateway/routes/upload-form.js'
 import { browserHeaders, startGateway } from '../../helper/gateway.js'
 
 const document = openApiDocument(routeTables, { version: '1.2.3' })
@@ -120,7 +121,10 @@ t.test('hostile text', async (t) => {
     { [hostile]: Type.Optional(Type.String({ description: hostile, pattern: hostile })), a: Type.Literal(hostile) },
     { title: hostile, description: hostile, examples: [{ [hostile]: hostile }] }
   )
-  const rows = [withOptionalBody(post(`/api/${hostile}/:id`, hostile, body)), upload(`/api/b/${hostile}`, hostile)]
+  const rows = [
+    withOptionalBody(post(`/api/${hostile}/:id`, hostile, body)),
+    upload(`/api/b/${hostile}`, hostile, UploadFormSchema)
+  ]
   const whole = pageOf({ domain: hostile, about: hostile, rows })
 
   t.test('stays text', async (t) => {

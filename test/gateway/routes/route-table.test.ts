@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
+import { post, type RouteDeclaration, upload } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { specifiedDomains, specifiedUploads, specifiedWithoutMethods } from './specified-routes.js'
 
@@ -142,4 +142,23 @@ t.test('the route tables', async (t) => {
       ]
     )
   })
+})
+
+t.test('a mutation without a schema does not compile', async (t) => {
+  const base = { path: '/api/zones', summary: 'Create a zone', bodyOptional: false } as const
+  const byHand: readonly RouteDeclaration[] = [
+    // @ts-expect-error: a mutation needs a body schema
+    { ...base, method: 'POST', kind: 'json', body: null },
+    // @ts-expect-error: an upload needs a form schema
+    { ...base, method: 'POST', kind: 'upload', body: null }
+  ]
+  // @ts-expect-error: the body schema is missing
+  const posted = post('/api/zones', 'Create a zone')
+  // @ts-expect-error: the form schema is missing
+  const uploaded = upload('/api/zones/:id/plan', 'Upload a plan')
+
+  t.same(
+    [...byHand, posted, uploaded].filter(({ method }) => method === 'GET'),
+    []
+  )
 })

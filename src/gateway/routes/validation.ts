@@ -1,0 +1,62 @@
+// Adds `summary`, `tags` and `hide` to Fastify's route schema.
+import type {} from '@fastify/swagger'
+import { KindGuard, type TSchema, Type } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
+import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
+import { fieldFaults } from '../../../schemas/field-faults.js'
+import { GatewayError } from '../errors.js'
+import type { RouteDeclaration } from './declare.js'
+
+/** The Fastify schema of a declared route. */
+export const routeSchema = ({ path, summary, body }: RouteDeclaration, domain: string): FastifySchema => {
+  const params = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => [name, Type.String({ minLength: 1 })])
+  return {
+    summary,
+    tags: [domain],
+    ...(params.length > 0 && { params: Type.Object(Object.fromEntries(params)) }),
+    ...(body !== null && { body })
+  }
+}
+
+/**
+ * Compiles schemas with TypeBox. Not with the compiler of @fastify/type-provider-typebox: that one collects all errors of
+ * a body, however many there are, and drops the details that our messages need.
+ */
+export const validatorCompiler =
+  (bodyOptional: boolean): FastifySchemaCompiler<unknown> =>
+  ({ schema, httpPart }) => {
+    if (!KindGuard.IsSchema(schema)) throw new TypeError('not a TypeBox schema')
+    const compiled = compileOnce(schema)
+    return (value: unknown) => {
+      // Fastify passes null for a request without a body. The JSON parser has rejected the body `null`.
+      if (value === null && httpPart === 'body') return bodyOptional || { error: BODY_REQUIRED }
+      return compiled.Check(value) || { error: fieldFaults(compiled.Errors(value)).map(toValidationError) }
+    }
+  }
+
+const toValidationError = ({ path, message }: { readonly path: string; readonly message: string }) => ({
+  keyword: '',
+  instancePath: path,
+  schemaPath: '',
+  params: {},
+  message
+})
+
+const BODY_REQUIRED = [toValidationError({ path: '', message: 'a JSON object is required' })]
+
+export const schemaErrorFormatter = (errors: readonly FastifySchemaValidationError[]): GatewayError =>
+  new GatewayError('VALIDATION_FAILED', {
+    details: errors.map(({ instancePath, message = '' }) => ({ path: instancePath, message }))
+  })
+
+/** Many routes share a schema. */
+const compiledSchemas = new WeakMap<TSchema, TypeCheck<TSchema>>()
+
+const compileOnce = (schema: TSchema): TypeCheck<TSchema> => {
+  const known = compiledSchemas.get(schema)
+  if (known !== undefined) return known
+  const compiled = TypeCompiler.Compile(schema)
+  compiledSchemas.set(schema, compiled)
+  return compiled
+}
