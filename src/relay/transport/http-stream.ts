@@ -82,6 +82,7 @@ const CLOSE_TIMEOUT_MS = 5000
 export const httpStream = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
   stream(relay, admission, errors, {
     transport: 'http_stream',
+    methods: ['POST'],
     framing: lineFraming,
     headers: ['Content-Type', 'text/plain; charset=utf-8'],
     prelude: ''
@@ -91,6 +92,7 @@ export const httpStream = (relay: Relay, admission: ClientAdmission, errors: Req
 export const serverSentEvents = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
   stream(relay, admission, errors, {
     transport: 'sse',
+    methods: ['GET', 'POST'],
     framing: serverSentEventFraming,
     headers: ['Content-Type', 'text/event-stream'],
     // Browsers report the connection as open after the first bytes.
@@ -99,6 +101,7 @@ export const serverSentEvents = (relay: Relay, admission: ClientAdmission, error
 
 interface StreamKind {
   readonly transport: 'http_stream' | 'sse'
+  readonly methods: readonly string[]
   readonly framing: Framing
   readonly headers: Headers
   readonly prelude: string
@@ -107,29 +110,7 @@ interface StreamKind {
 const stream =
   (relay: Relay, admission: ClientAdmission, errors: RequestErrors, kind: StreamKind): HttpHandler =>
   (request, response) => {
-    const { method } = request
-    if (!admission.allowsOrigin(request)) {
-      respond(response, 403)
-      return
-    }
-    if (method === 'OPTIONS') {
-      respond(response, 204, '', [...corsHeaders(request), ...PREFLIGHT])
-      return
-    }
-    const usesQuery = kind.transport === 'sse' && method === 'GET'
-    if (method !== 'POST' && !usesQuery) {
-      respond(response, 405, '', ['Allow', kind.transport === 'sse' ? 'GET, POST, OPTIONS' : 'POST, OPTIONS'])
-      return
-    }
-    if (requestsProtobuf(request)) {
-      respond(response, 400, 'protobuf is not supported\n', [
-        ...corsHeaders(request),
-        ...TEXT_TYPE,
-        'Connection',
-        'close'
-      ])
-      return
-    }
+    if (!passesChecks(admission, request, response, kind.methods)) return
     // Admitted before the body is read, so that incomplete requests count against the connection limits.
     void errors.handle(response, async () => {
       const admitted = await admission.admit(request)
@@ -139,6 +120,24 @@ const stream =
       else openStream(relay, errors, kind, request, response, admitted)
     })
   }
+
+/** The checks of all requests by clients. Responds and returns false if the request ends here. */
+const passesChecks = (
+  admission: ClientAdmission,
+  request: IncomingMessage,
+  response: ServerResponse,
+  methods: readonly string[]
+): boolean => {
+  const { method = '' } = request
+  if (!admission.allowsOrigin(request)) respond(response, 403)
+  else if (method === 'OPTIONS') respond(response, 204, '', [...corsHeaders(request), ...PREFLIGHT])
+  else if (!methods.includes(method)) respond(response, 405, '', ['Allow', [...methods, 'OPTIONS'].join(', ')])
+  else if (requestsProtobuf(request)) {
+    const headers = [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close']
+    respond(response, 400, 'protobuf is not supported\n', headers)
+  } else return true
+  return false
+}
 
 const openStream = (
   relay: Relay,
@@ -191,23 +190,8 @@ const MAX_EMULATION_BYTES = 65_536
 export const emulation =
   (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
   (request, response) => {
-    if (!admission.allowsOrigin(request)) {
-      respond(response, 403)
-      return
-    }
+    if (!passesChecks(admission, request, response, ['POST'])) return
     const cors = corsHeaders(request)
-    if (request.method === 'OPTIONS') {
-      respond(response, 204, '', [...cors, ...PREFLIGHT])
-      return
-    }
-    if (request.method !== 'POST') {
-      respond(response, 405, '', ['Allow', 'POST, OPTIONS'])
-      return
-    }
-    if (requestsProtobuf(request)) {
-      respond(response, 400, 'protobuf is not supported\n', [...cors, ...TEXT_TYPE, 'Connection', 'close'])
-      return
-    }
     const receive = async (body: Buffer): Promise<void> => {
       // The request has timed out with 408 already.
       if (response.headersSent) return
