@@ -77,7 +77,7 @@ export interface FakeClient {
   readonly sink: FakeSink
   readonly client: Client
   /** Sends commands in one message, and takes what has come since the last time. */
-  say(...commands: readonly (Message | string)[]): Message[]
+  say(...commands: readonly (Message | string)[]): Promise<Message[]>
   /** What has come since the last time. */
   heard(): Message[]
   /** `3501 bad request`, or null while it is open. */
@@ -93,16 +93,19 @@ export interface TestRelay {
   readonly clock: { nowMs: number }
   client(transport?: FakeSink): FakeClient
   /** One that is connected as this user. */
-  connected(user: string, claims?: Message): FakeClient
+  connected(user: string, claims?: Message): Promise<FakeClient>
   token(claims: Message, lifetimeSeconds?: number): string
   publish(channel: string, data: unknown, more?: Partial<typeof PLAIN_PUBLICATION>): unknown
   /** The end of a turn of the event loop. */
   endTurn(): void
   /** Lets time go by, and the relay look at its clients. */
-  pass(ms: number): void
+  pass(ms: number): Promise<void>
   /** Sets the system's clock forward or back while no time goes by. */
   step(ms: number): void
 }
+
+/** Lets everything run that waits for nothing but resolved promises. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** A relay without sockets, ports or timers. */
 export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> = {}): TestRelay => {
@@ -172,10 +175,11 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       sink: transport,
       client: connection,
       heard,
-      say: (...commands) => {
+      say: async (...commands) => {
         connection.handleFrame(
           commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n')
         )
+        await settled()
         return heard()
       },
       get closed() {
@@ -194,18 +198,19 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     },
     clock,
     client,
-    connected: (user, claims = {}) => {
+    connected: async (user, claims = {}) => {
       const connecting = client()
-      connecting.say({ id: 1, connect: { token: token({ sub: user, ...claims }) } })
+      await connecting.say({ id: 1, connect: { token: token({ sub: user, ...claims }) } })
       return connecting
     },
     token,
     publish: (channel, data, more = {}) =>
       relay.publish(channel, { ...PLAIN_PUBLICATION, data: JSON.stringify(data), ...more }),
     endTurn,
-    pass: (ms) => {
+    pass: async (ms) => {
       clock.nowMs += ms
       relay.tick()
+      await settled()
       endTurn()
     },
     step: (ms) => {

@@ -148,7 +148,12 @@ export class Client implements Subscriber, OutboxOwner {
 
   /** Collects replies until `sendReplies`, so that the commands of one frame are answered in one frame. */
   holdReplies(): void {
-    this.#heldReplies = []
+    this.#heldReplies ??= []
+  }
+
+  /** Whether replies wait to be sent. */
+  get hasHeldReplies(): boolean {
+    return this.#heldReplies !== null && this.#heldReplies.length > 0
   }
 
   sendReplies(): void {

@@ -1,4 +1,4 @@
-import { after, type MaybePromise, settleAll } from './broker.js'
+import { addSubscription, ReplyRoom, type SubscribeRequest, type SubscribeResult } from './add-subscription.js'
 import { personalChannel, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
@@ -24,18 +24,23 @@ import {
   quote,
   replyText
 } from './protocol.js'
-import { addSubscription, ReplyRoom, type SubscribeRequest, type SubscribeResult } from './subscription.js'
-import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
+import {
+  type ClaimRules,
+  type ConnectionClaims,
+  connectionClaims,
+  NO_OVERRIDE,
+  type ServerSubscription
+} from './tokens.js'
 import { countConnection } from './user-connections.js'
 
-/** Null: it went well, and the reply is written. */
+/** Null: the command succeeded and its reply was written. */
 export type Outcome = null | ReplyError | Disconnect
 
-const NOBODY: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
-const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
+const ANONYMOUS: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
+const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
-/** The first command of every client: who it is, and which channels that puts it on. */
-export const connect = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
+/** The first command of every client: verifies the token and makes the server-side subscriptions. */
+export const connect = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
   const { context } = client
   const parsed = parseConnect(request)
   if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
@@ -43,8 +48,8 @@ export const connect = (client: Client, request: unknown, id: number): MaybeProm
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
 
   const channels = withPersonalChannel(client, claims)
-  if (channels.size > context.clientOptions.channelLimit && context.clientOptions.channelLimit > 0)
-    return DISCONNECT_CHANNEL_LIMIT
+  const { channelLimit } = context.clientOptions
+  if (channelLimit > 0 && channels.size > channelLimit) return DISCONNECT_CHANNEL_LIMIT
 
   client.state = 'connecting'
   client.id = context.newId()
@@ -54,97 +59,86 @@ export const connect = (client: Client, request: unknown, id: number): MaybeProm
   client.version = parsed.version
   client.tokenChannels = channelSet(claims)
   client.expiry = expiryAt(claims.expiresAt * 1000, context)
-  // Before it is counted, so that another node that asks is told of it.
+  // Before the connection is counted, so that a survey of another node finds it.
   context.clients.setUser(client)
-  return after(countConnection(client), (isCounted) => {
-    if (!isCounted) return DISCONNECT_CONNECTION_LIMIT
-    return client.isClosed ? null : admit(client, channels, parsed, id)
-  })
+  if (!(await countConnection(client))) return DISCONNECT_CONNECTION_LIMIT
+  if (client.isClosed) return null
+
+  const results = await subscribeAll(client, channels, parsed)
+  if (results instanceof Disconnect || results instanceof ReplyError) return results
+  if (client.isClosed) return null
+  client.reply(replyText(id, 'connect', connectResult(client, results)))
+  client.goLive()
+  for (const each of results.values()) each.activate()
+  context.metrics.clientConnected(client.transport.name, client.name, client.version)
+  return null
 }
 
-/** Puts the connection on its channels, and replies. */
-const admit = (
-  client: Client,
-  channels: ReadonlyMap<string, ServerSubscription>,
-  parsed: ConnectCommand,
-  id: number
-): MaybePromise<Outcome> => {
-  const { context } = client
-  return after(joinAll(client, channels, parsed), (results) => {
-    if (results instanceof Disconnect || results instanceof ReplyError) return results
-    if (client.isClosed) return null
-    client.reply(replyText(id, 'connect', connectResult(client, results)))
-    client.goLive()
-    for (const each of results.values()) each.activate()
-    context.metrics.clientConnected(client.transport.name, client.name, client.version)
-    return null
-  })
-}
-
-const identify = (connection: Client, token: string): ConnectionClaims | (Outcome & {}) => {
-  const { clientOptions: client, checkToken, nowMs } = connection.context
-  const tokenRefused = refusalOf(connection)
-  const admitsNobody = client.insecure || client.allowAnonymousConnectWithoutToken
-  if (token === '' && admitsNobody) return NOBODY
+const identify = (client: Client, token: string): ConnectionClaims | ReplyError | Disconnect => {
+  const { clientOptions, checkToken, nowMs } = client.context
+  const rejected = tokenRejection(client)
+  const allowsAnonymous = clientOptions.insecure || clientOptions.allowAnonymousConnectWithoutToken
+  if (token === '' && allowsAnonymous) return ANONYMOUS
   if (token === '') {
-    tokenRefused('missing')
+    rejected('missing')
     return DISCONNECT_MALFORMED
   }
-  const checked = checkToken(token, nowMs(), tokenRefused)
+  const checked = checkToken(token, nowMs(), rejected)
   if (checked === 'expired') return ERROR_TOKEN_EXPIRED
   if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
-  const claims = connectionClaims(checked, claimRules(connection))
+  const claims = connectionClaims(checked, claimRules(client))
   if (claims === null) {
-    tokenRefused('bad-claims')
+    rejected('bad-claims')
     return DISCONNECT_INVALID_TOKEN
   }
-  if (claims.user !== '' || admitsNobody) return claims
-  tokenRefused('no-user')
+  if (claims.user !== '' || allowsAnonymous) return claims
+  rejected('no-user')
   return DISCONNECT_NOT_PERMITTED
 }
 
-/** What a refused token of this connection is reported to. */
-export const refusalOf =
+/** Reports rejected tokens of this client. */
+export const tokenRejection =
   ({ context, transport }: Client) =>
   (reason: string): void =>
     context.tokenRejected(reason, transport.address)
 
-export const claimRules = ({ context: { clientOptions: client } }: Client) => ({
-  expiryRequired: client.tokenExpiryRequired,
-  audience: client.tokenAudience,
-  issuer: client.tokenIssuer
+export const claimRules = ({ context: { clientOptions } }: Client): ClaimRules => ({
+  expiryRequired: clientOptions.tokenExpiryRequired,
+  audience: clientOptions.tokenAudience,
+  issuer: clientOptions.tokenIssuer
 })
 
-/** The channels of a token in one text, to see whether a later token has others. */
+/** The channels of a token as one text, to compare with those of a later token. */
 export const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
 const withPersonalChannel = (
-  { context: { clientOptions: client, channelRules: channels } }: Client,
+  { context: { clientOptions, channelRules } }: Client,
   { user, subscriptions }: ConnectionClaims
 ): ReadonlyMap<string, ServerSubscription> => {
-  if (!client.userSubscribeToPersonal || user === '') return subscriptions
-  const personal = personalChannel(user, client.personalChannelNamespace, channels)
-  return new Map([[personal, PLAIN], ...subscriptions])
+  if (!clientOptions.userSubscribeToPersonal || user === '') return subscriptions
+  const personal = personalChannel(user, clientOptions.personalChannelNamespace, channelRules)
+  return new Map([[personal, PLAIN_SUBSCRIPTION], ...subscriptions])
 }
 
 /**
- * Puts the client on all channels of its token. Where one of them fails the client is refused or closed, which takes it off
- * the others again.
+ * Subscribes the client to all channels of its token. If one of them fails, the client is rejected or closed, which removes
+ * the others.
  */
-const joinAll = (
+const subscribeAll = async (
   client: Client,
   channels: ReadonlyMap<string, ServerSubscription>,
   { positions }: ConnectCommand
-): MaybePromise<ReadonlyMap<string, SubscribeResult> | ReplyError | Disconnect> => {
-  if (channels.size === 0) return NONE_JOINED
+): Promise<ReadonlyMap<string, SubscribeResult> | ReplyError | Disconnect> => {
+  const results = new Map<string, SubscribeResult>()
+  if (channels.size === 0) return results
   const room = new ReplyRoom(client)
-  const wishes: SubscribeRequest[] = []
-  // All channels are looked at before the first is joined.
+  const requests: SubscribeRequest[] = []
+  // All channels are checked before the first one is subscribed.
   for (const [channel, subscription] of channels) {
     const kind = resolveChannel(channel, client.context.channelRules)
     if (kind instanceof ReplyError) return kind
-    wishes.push({
+    requests.push({
       ...subscription,
       channel,
       kind,
@@ -160,70 +154,66 @@ const joinAll = (
       room
     })
   }
-  return after(settleAll(wishes.map((request) => () => addSubscription(client, request))), (outcomes) => {
-    const results = new Map<string, SubscribeResult>()
-    let failure: ReplyError | Disconnect | null = null
-    for (const [index, { channel }] of wishes.entries()) {
-      const outcome = outcomes[index] as (typeof outcomes)[number]
-      if (outcome.status === 'rejected') throw outcome.reason
-      if ('activate' in outcome.value) results.set(channel, outcome.value)
-      else failure ??= outcome.value
-    }
-    return failure ?? results
-  })
+  // All are awaited, also if one fails: an unobserved rejection would end the process.
+  const outcomes = await Promise.allSettled(requests.map((request) => addSubscription(client, request)))
+  let failure: ReplyError | Disconnect | null = null
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status === 'rejected') throw outcome.reason
+    if ('activate' in outcome.value) results.set(requests[index]?.channel ?? '', outcome.value)
+    else failure ??= outcome.value
+  }
+  return failure ?? results
 }
 
-const NONE_JOINED: ReadonlyMap<string, SubscribeResult> = new Map()
-
-const connectResult = (connection: Client, results: ReadonlyMap<string, SubscribeResult>): string => {
-  const { context, transport, expiry } = connection
-  const { clientOptions: client } = context
+const connectResult = (client: Client, results: ReadonlyMap<string, SubscribeResult>): string => {
+  const { context, transport, expiry } = client
+  const { clientOptions } = context
   const nowMs = context.nowMs()
-  const pings = client.pingIntervalMs > 0 && !transport.hasOwnPings
+  const hasPings = clientOptions.pingIntervalMs > 0 && !transport.hasOwnPings
   if (transport.isEmulated) {
-    connection.session = context.newId()
-    context.sessions.set(connection.session, connection)
+    client.session = context.newId()
+    context.sessions.set(client.session, client)
   }
   const ttl = Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0
-  const { session } = connection
+  const { session } = client
   return objectText(
-    `,"client":"${connection.id}","version":${quote(context.version)}` +
+    `,"client":"${client.id}","version":${quote(context.version)}` +
       expiryFields(ttl) +
       (results.size > 0 ? `,"subs":${subscriptionsText(results)}` : '') +
-      (pings ? `,"ping":${Math.max(1, Math.round(client.pingIntervalMs / 1000))}` : '') +
-      fieldIf(pings && client.pongTimeoutMs > 0, 'pong') +
+      (hasPings ? `,"ping":${Math.max(1, Math.round(clientOptions.pingIntervalMs / 1000))}` : '') +
+      fieldIf(hasPings && clientOptions.pongTimeoutMs > 0, 'pong') +
       (session === null ? '' : `,"session":"${session}","node":"${context.node}"`) +
-      (client.includeConnectionTime ? `,"time":${nowMs}` : '')
+      (clientOptions.includeConnectionTime ? `,"time":${nowMs}` : '')
   )
 }
 
 const subscriptionsText = (results: ReadonlyMap<string, SubscribeResult>): string =>
   `{${[...results].map(([channel, { result }]) => `${quote(channel)}:${result}`).join(',')}}`
 
-/** A new token for a live connection. The same user goes on; nothing else may have changed. */
+/** Replaces the token of a live connection. User and channels must not change. */
 export const refresh = (client: Client, request: unknown, id: number): Outcome => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
   const { checkToken, nowMs } = client.context
-  const tokenRefused = refusalOf(client)
-  const checked = checkToken(parsed.token, nowMs(), tokenRefused)
+  const rejected = tokenRejection(client)
+  const checked = checkToken(parsed.token, nowMs(), rejected)
   if (checked === 'expired') return DISCONNECT_CONNECTION_EXPIRED
   if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
   const claims = connectionClaims(checked, claimRules(client))
   if (claims === null || claims.user !== client.user) {
-    tokenRefused(claims === null ? 'bad-claims' : 'other-user')
+    rejected(claims === null ? 'bad-claims' : 'other-user')
     return DISCONNECT_INVALID_TOKEN
   }
-  // Coming back, the client gets the new set.
+  // The client gets the new channels when it reconnects.
   if (channelSet(claims) !== client.tokenChannels) return DISCONNECT_INSUFFICIENT_STATE
 
   client.info = claims.info
-  client.reply(replyText(id, 'refresh', extend(client, claims.expiresAt)))
+  client.reply(replyText(id, 'refresh', extendExpiry(client, claims.expiresAt)))
   return null
 }
 
-/** Moves the end of a connection; 0 for never. The result names the client: the official one forgets its own name else. */
-export const extend = (client: Client, expiresAtSeconds: number): string => {
+/** Sets the expiry; 0 for never. The result contains the client id, because the official client overwrites its own. */
+export const extendExpiry = (client: Client, expiresAtSeconds: number): string => {
   client.expiry = expiryAt(expiresAtSeconds * 1000, client.context)
   client.scheduleWake()
   const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.context.nowMs()) : 0

@@ -1,18 +1,11 @@
 import { broadcast, type PublishOutcome } from './broadcast.js'
-import {
-  after,
-  EngineError,
-  type HistoryPage,
-  type MaybePromise,
-  type NewPublication,
-  type Published
-} from './broker.js'
+import { EngineError, type HistoryPage, type MaybePromise, type NewPublication, type Published } from './broker.js'
 import type { ChannelObserver } from './channel.js'
 import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channels.js'
 import { Client } from './client.js'
 import { type Clocks, readClocks } from './clocks.js'
 import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ERROR_NOT_AVAILABLE, ReplyError } from './codes.js'
-import { CommandQueue } from './commands.js'
+import { CommandQueue } from './command-queue.js'
 import { type RelayContext, type RelayDependencies, runInBackground } from './context.js'
 import { DeltaPatches } from './delta.js'
 import { Hub } from './hub.js'
@@ -91,11 +84,12 @@ export class Relay {
     this.surveyHandlers = nodeSurveyHandlers(context, () => this.stats())
   }
 
-  start(): MaybePromise<void> {
+  async start(): Promise<void> {
     const { broker, hub, cluster, node } = this.#context
     // It is unknown which clients the missed commands were for, so all clients reconnect and their tokens are checked again.
     const missedCommands = (): void => void this.closeClients(Number.POSITIVE_INFINITY, DISCONNECT_INSUFFICIENT_STATE)
-    return after(broker.start(hub), () => cluster.start(node, this.surveyHandlers, missedCommands))
+    await broker.start(hub)
+    await cluster.start(node, this.surveyHandlers, missedCommands)
   }
 
   /** Unique id of this node. */
@@ -345,8 +339,8 @@ export class Relay {
       if (!channel.hasPositions) continue
       const endOnly = { since: null, limit: 0, reverse: false }
       const check = channel.startPositionCheck()
-      runInBackground(this.#context, () =>
-        after(history.read(channel.name, endOnly, channel.options), (end) => channel.finishPositionCheck(end, check))
+      runInBackground(this.#context, async () =>
+        channel.finishPositionCheck(await history.read(channel.name, endOnly, channel.options), check)
       )
     }
   }

@@ -1,4 +1,4 @@
-import { after, type MaybePromise } from './broker.js'
+import { addSubscription, ReplyRoom } from './add-subscription.js'
 import { channelNameError, isTooLong, maySubscribe, type ResolvedChannel, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
@@ -15,7 +15,7 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from './codes.js'
-import { claimRules, type Outcome, refusalOf } from './connect.js'
+import { claimRules, type Outcome, tokenRejection } from './connect.js'
 import {
   channelOf,
   expiryFields,
@@ -25,23 +25,23 @@ import {
   replyText,
   type SubscribeCommand
 } from './protocol.js'
-import { addSubscription, ReplyRoom } from './subscription.js'
 import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
 
-const STREAM = 0
-const SHARED_POLL = 4
+/** Values of the `type` field. */
+const TYPE_STREAM = 0
+const TYPE_SHARED_POLL = 4
 
-export const subscribe = (client: Client, request: unknown, id: number): MaybePromise<Outcome> => {
+export const subscribe = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
-  const kind = mayAsk(client, parsed)
+  const kind = checkRequest(client, parsed)
   if (kind instanceof ReplyError) return kind
   const claims = parsed.token === '' ? null : checkSubscriptionToken(client, channel, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
-  if (claims === null && !mayWithoutToken(client, channel, kind)) return ERROR_PERMISSION_DENIED
+  if (claims === null && !maySubscribeWithoutToken(client, channel, kind)) return ERROR_PERMISSION_DENIED
 
-  const results = addSubscription(client, {
+  const outcome = await addSubscription(client, {
     channel,
     kind,
     isServerSide: false,
@@ -58,58 +58,58 @@ export const subscribe = (client: Client, request: unknown, id: number): MaybePr
     failsUnrecovered: parsed.failsUnrecovered,
     room: new ReplyRoom(client)
   })
-  return after(results, (outcome) => {
-    if (!('activate' in outcome)) return outcome
-    if (client.isClosed) return null
-    client.reply(replyText(id, 'subscribe', outcome.result))
-    outcome.activate()
-    return null
-  })
+  if (!('activate' in outcome)) return outcome
+  if (client.isClosed) return null
+  client.reply(replyText(id, 'subscribe', outcome.result))
+  outcome.activate()
+  return null
 }
 
-/** What can be said before anybody asks who the client is. */
-const mayAsk = (connection: Client, { channel, filtered, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
-  const { clientOptions: client, channelRules: channels } = connection.context
+/** The checks that do not depend on the user. */
+const checkRequest = (client: Client, { channel, filtered, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
+  const { clientOptions, channelRules: channels } = client.context
   if (isTooLong(channel, channels)) return ERROR_BAD_REQUEST
-  if (connection.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
-  if (client.channelLimit > 0 && connection.subscriptions.size >= client.channelLimit) return ERROR_LIMIT_EXCEEDED
+  if (client.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
+  if (clientOptions.channelLimit > 0 && client.subscriptions.size >= clientOptions.channelLimit)
+    return ERROR_LIMIT_EXCEEDED
   const kind = resolveChannel(channel, channels)
   if (kind instanceof ReplyError) return kind
-  const fault = channelNameError(channel, kind, channels)
-  if (fault !== null) return fault
-  if (type !== STREAM) return type === SHARED_POLL ? ERROR_NOT_AVAILABLE : ERROR_PERMISSION_DENIED
+  const nameError = channelNameError(channel, kind, channels)
+  if (nameError !== null) return nameError
+  if (type !== TYPE_STREAM) return type === TYPE_SHARED_POLL ? ERROR_NOT_AVAILABLE : ERROR_PERMISSION_DENIED
   return filtered ? ERROR_BAD_REQUEST : kind
 }
 
-const mayWithoutToken = ({ context, user }: Client, channel: string, kind: ResolvedChannel): boolean => {
-  const { clientOptions: client, channelRules: channels } = context
-  if (kind.isPrivate && !client.insecure) return false
-  return maySubscribe(channel, kind.options, { user, insecure: client.insecure, isSubscribed: false }, channels)
+const maySubscribeWithoutToken = ({ context, user }: Client, channel: string, kind: ResolvedChannel): boolean => {
+  const { clientOptions, channelRules } = context
+  const { insecure } = clientOptions
+  if (kind.isPrivate && !insecure) return false
+  return maySubscribe(channel, kind.options, { user, insecure, isSubscribed: false }, channelRules)
 }
 
-/** A good token grants the subscription, whatever the namespace says. */
+/** A valid token grants the subscription regardless of the namespace's permissions. */
 const checkSubscriptionToken = (
   client: Client,
   channel: string,
   token: string
 ): SubscriptionClaims | ReplyError | Disconnect => {
   const { context } = client
-  const tokenRefused = refusalOf(client)
-  const checked = context.checkSubscriptionToken(token, context.nowMs(), tokenRefused)
+  const rejected = tokenRejection(client)
+  const checked = context.checkSubscriptionToken(token, context.nowMs(), rejected)
   if (checked === 'expired') return ERROR_TOKEN_EXPIRED
   if (checked === 'invalid') return ERROR_PERMISSION_DENIED
   const claims = subscriptionClaims(checked, claimRules(client))
   if (claims === null) {
-    tokenRefused('bad-claims')
+    rejected('bad-claims')
     return ERROR_PERMISSION_DENIED
   }
-  const isTheirs = claims.user === client.user && (claims.client === '' || claims.client === client.id)
-  if (isTheirs && claims.channel === channel) return claims
-  tokenRefused(isTheirs ? 'other-channel' : 'other-user')
+  const isForClient = claims.user === client.user && (claims.client === '' || claims.client === client.id)
+  if (isForClient && claims.channel === channel) return claims
+  rejected(isForClient ? 'other-channel' : 'other-user')
   return DISCONNECT_INVALID_TOKEN
 }
 
-/** Succeeds for a channel that the client is not on: an error here makes clients drop the connection. */
+/** Succeeds even if the client is not subscribed, because clients reconnect after an error. */
 export const unsubscribe = (client: Client, request: unknown, id: number): Outcome => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED

@@ -1,5 +1,6 @@
-import { after, type MaybePromise, type Position, settleAll } from './broker.js'
-import { globTest, type ResolvedChannel, resolveChannel } from './channels.js'
+import { addSubscription, ReplyRoom } from './add-subscription.js'
+import type { MaybePromise, Position } from './broker.js'
+import { globTest, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
@@ -8,10 +9,9 @@ import {
   ReplyError,
   UNSUBSCRIBE_BY_SERVER
 } from './codes.js'
-import { extend } from './connect.js'
+import { extendExpiry } from './connect.js'
 import type { RelayContext } from './context.js'
 import { refreshPush, subscribePush } from './protocol.js'
-import { addSubscription, ReplyRoom, type SubscribeResult } from './subscription.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
 
@@ -221,10 +221,10 @@ const unsubscribeLocal = (context: RelayContext, { target, channel }: Unsubscrib
 }
 
 /** Subscribes all matching connections or none: clients are notified after all subscriptions have succeeded. */
-const subscribeLocal = (
+const subscribeLocal = async (
   context: RelayContext,
   { target, subscription }: SubscribeParams
-): MaybePromise<ReplyError | null> => {
+): Promise<ReplyError | null> => {
   const { channel } = subscription
   const { channelLimit } = context.clientOptions
   const kind = resolveChannel(channel, context.channelRules)
@@ -232,47 +232,41 @@ const subscribeLocal = (
   const clients = selectClients(context, target).filter(({ subscriptions }) => !subscriptions.has(channel))
   if (channelLimit > 0 && clients.some(({ subscriptions }) => subscriptions.size >= channelLimit))
     return ERROR_LIMIT_EXCEEDED
-  const add = (client: Client): MaybePromise<SubscribeResult | ReplyError | Disconnect> =>
-    addSubscription(client, {
-      ...subscription,
-      kind,
-      isServerSide: true,
-      hasToken: false,
-      expiresAt: subscription.expiresAt * 1000,
-      positioned: false,
-      recoverable: false,
-      joinLeave: false,
-      delta: false,
-      failsUnrecovered: false,
-      room: new ReplyRoom(client)
+  const outcomes = await Promise.allSettled(
+    clients.map((client) =>
+      addSubscription(client, {
+        ...subscription,
+        kind,
+        isServerSide: true,
+        hasToken: false,
+        expiresAt: subscription.expiresAt * 1000,
+        positioned: false,
+        recoverable: false,
+        joinLeave: false,
+        delta: false,
+        failsUnrecovered: false,
+        room: new ReplyRoom(client)
+      })
+    )
+  )
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+  for (const [index, client] of clients.entries()) {
+    const outcome = outcomes[index]
+    if (outcome?.status !== 'fulfilled') continue
+    client.contain(() => {
+      const { value } = outcome
+      if (value instanceof Disconnect) client.close(value)
+      if (!('activate' in value) || client.isClosed) return
+      if (failed !== undefined) {
+        value.undo()
+        return
+      }
+      client.push(subscribePush(channel, value.result), 'push_subscribe', kind.namespace)
+      value.activate()
     })
-  return after(settleAll(clients.map((client) => () => add(client))), (outcomes) => {
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    for (const [index, client] of clients.entries()) {
-      const outcome = outcomes[index]
-      if (outcome?.status !== 'fulfilled') continue
-      client.contain(() => finishSubscribe(client, channel, kind, outcome.value, failed === undefined))
-    }
-    if (failed !== undefined) throw failed.reason
-    return null
-  })
-}
-
-const finishSubscribe = (
-  client: Client,
-  channel: string,
-  { namespace }: ResolvedChannel,
-  outcome: SubscribeResult | ReplyError | Disconnect,
-  hasSucceeded: boolean
-): void => {
-  if (outcome instanceof Disconnect) client.close(outcome)
-  if (!('activate' in outcome) || client.isClosed) return
-  if (!hasSucceeded) {
-    outcome.undo()
-    return
   }
-  client.push(subscribePush(channel, outcome.result), 'push_subscribe', namespace)
-  outcome.activate()
+  if (failed !== undefined) throw failed.reason
+  return null
 }
 
 const refreshLocal = (context: RelayContext, { target, refresh }: RefreshParams): null => {
@@ -286,7 +280,7 @@ const refreshLocal = (context: RelayContext, { target, refresh }: RefreshParams)
     }
     client.contain(() => {
       if (info !== null) client.info = info
-      client.push(refreshPush(extend(client, expiresAt)), 'push_refresh', '')
+      client.push(refreshPush(extendExpiry(client, expiresAt)), 'push_refresh', '')
     })
   }
   return null

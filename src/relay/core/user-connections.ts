@@ -1,77 +1,76 @@
-import type { MaybePromise } from './broker.js'
-import { EngineError } from './broker.js'
+import { EngineError, type MaybePromise } from './broker.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
 
-/** A connection of a user, at one of the nodes. */
+/** A connection of a user, at any node. */
 export interface UserConnection {
   readonly user: string
   readonly node: string
   readonly client: string
 }
 
-/** The connections of each user at all nodes, counted for `user_connection_limit`. */
+/** Connections of each user at all nodes, counted for `user_connection_limit`. */
 export interface UserConnections {
   /**
-   * Null if the connection is counted. If the user has as many as the limit already: those of them that may be gone, because
-   * their node could not say so.
+   * Counts the connection and returns null. If the user has reached the limit, nothing is counted and the connections are
+   * returned that may be stale because their node could not remove them.
    */
-  add(client: UserConnection, limit: number): MaybePromise<readonly UserConnection[] | null>
-  remove(client: UserConnection): MaybePromise<void>
+  add(connection: UserConnection, limit: number): MaybePromise<readonly UserConnection[] | null>
+  remove(connection: UserConnection): MaybePromise<void>
 }
 
-/** Whether the user may have this connection too; it is counted then. */
-export const countConnection = (client: Client): MaybePromise<boolean> => {
-  const limit = client.context.clientOptions.userConnectionLimit
+/** Counts the connection. Returns false if the user has reached the limit. */
+export const countConnection = async (client: Client): Promise<boolean> => {
+  const { context } = client
+  const limit = context.clientOptions.userConnectionLimit
   if (client.user === '' || limit <= 0) return true
-  // From here on its end takes it out again.
+  // Set before the first await: if the client is closed meanwhile, the connection is removed again.
   client.isUserCounted = true
   const entry = entryOf(client)
-  const added = client.context.userConnections.add(entry, limit)
-  if (added instanceof Promise) return countLater(client, entry, limit, added)
-  client.isUserCounted = added === null
-  return client.isUserCounted
-}
-
-const countLater = async (
-  client: Client,
-  entry: UserConnection,
-  limit: number,
-  added: Promise<readonly UserConnection[] | null>
-): Promise<boolean> => {
-  const { context } = client
   try {
-    const others = await added
-    if (others === null) return true
-    const gone = await goneConnections(context, others)
-    if (gone.length === 0) return false
-    for (const each of gone) await context.userConnections.remove(each)
-    const isCounted = (await context.userConnections.add(entry, limit)) === null
-    // It was taken out at its end, which came before it was put in.
-    if (isCounted && client.isClosed) await context.userConnections.remove(entry)
+    const others = await context.userConnections.add(entry, limit)
+    const isCounted = others === null || (await replaceStale(client, entry, limit, others))
+    if (!isCounted && !client.isClosed) client.isUserCounted = false
     return isCounted
   } catch (error) {
     if (!(error instanceof EngineError)) throw error
-    // While the engine is away each node counts for itself.
+    // While the engine is down, each node counts its own connections.
     return context.clients.countOfUser(entry.user) <= limit
   }
 }
 
-/** Those whose node says that it does not have them, or does not answer. */
-const goneConnections = async (
-  { cluster }: RelayContext,
+/** Removes stale connections and tries again. */
+const replaceStale = async (
+  client: Client,
+  entry: UserConnection,
+  limit: number,
+  others: readonly UserConnection[]
+): Promise<boolean> => {
+  const { userConnections, cluster } = client.context
+  const stale = await staleConnections(cluster, others)
+  if (stale.length === 0) return false
+  for (const each of stale) await userConnections.remove(each)
+  const isCounted = (await userConnections.add(entry, limit)) === null
+  // The client was closed, and the connection removed, before it was added.
+  if (isCounted && client.isClosed) await userConnections.remove(entry)
+  return isCounted
+}
+
+/** Connections that their node does not have, or whose node does not respond. */
+const staleConnections = async (
+  cluster: RelayContext['cluster'],
   connections: readonly UserConnection[]
 ): Promise<readonly UserConnection[]> => {
   const nodes = [...new Set(connections.map(({ node }) => node))]
-  const gone = nodes.map(async (node) => {
-    const there = connections.filter((each) => each.node === node)
-    const clients = await cluster.surveyNode(node, 'userClients', there[0]?.user ?? '')
-    return there.filter(({ client }) => !clients?.includes(client))
+  const stale = nodes.map(async (node) => {
+    const ofNode = connections.filter((each) => each.node === node)
+    const clients = await cluster.surveyNode(node, 'userClients', ofNode[0]?.user ?? '')
+    return ofNode.filter(({ client }) => !clients?.includes(client))
   })
-  return (await Promise.all(gone)).flat()
+  return (await Promise.all(stale)).flat()
 }
 
-/** For connections that came before there was a limit. */
+/** Counts the connections that were opened before a limit was configured. */
 export const countEarlierConnections = (context: RelayContext): void => {
   for (const client of context.clients.all) {
     if (client.state !== 'live' || client.user === '' || client.isUserCounted) continue

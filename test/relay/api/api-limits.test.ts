@@ -7,7 +7,7 @@ import type { NewPublication, PublishTarget } from '../../../src/relay/core/brok
 import { globTest } from '../../../src/relay/core/channels.js'
 import { send } from '../../helper/http.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
-import { coreRelay } from '../../helper/relay-core.js'
+import { coreRelay, settled } from '../../helper/relay-core.js'
 import { API_KEY } from '../../helper/relay-rules.js'
 
 const FILE = {
@@ -96,6 +96,7 @@ t.test('several consecutive stars in a pattern match like one star', (t) => {
 
 t.test('channels lists all channels of a node with more than one page of them', async (t) => {
   const { relay } = coreRelay(FILE)
+  await settled()
   const names = list(12_345, (index) => `plain:${index}`)
   for (const name of names) relay.observeChannel(name, () => undefined)
   const calls = new ApiDispatcher(relay, new Counts(), SILENT)

@@ -31,9 +31,9 @@ t.test('what a client may ask', async (t) => {
   ]
   for (const [command, options, code, why] of cases) {
     t.test(`${JSON.stringify(command)} is ${code}: ${why}`, async (t) => {
-      const client = coreRelay(withNamespace({ ...OPEN, ...options })).connected('42')
+      const client = await coreRelay(withNamespace({ ...OPEN, ...options })).connected('42')
 
-      t.equal(refusalOf(client.say({ id: 2, ...command })), code)
+      t.equal(refusalOf(await client.say({ id: 2, ...command })), code)
     })
   }
 
@@ -43,7 +43,7 @@ t.test('what a client may ask', async (t) => {
       channel: { namespaces: [{ name: 'chat', presence: true, history_size: 5, history_ttl: '60s' }] }
     })
     const tester = client()
-    tester.say({ id: 1, connect: {} })
+    await tester.say({ id: 1, connect: {} })
 
     for (const command of [
       { subscribe: { channel: 'chat:1' } },
@@ -51,7 +51,7 @@ t.test('what a client may ask', async (t) => {
       { presence: { channel: 'chat:1' } },
       { history: { channel: 'chat:1' } }
     ]) {
-      t.equal(refusalOf(tester.say({ id: 2, ...command })), 'granted')
+      t.equal(refusalOf(await tester.say({ id: 2, ...command })), 'granted')
     }
   })
 })
@@ -59,9 +59,9 @@ t.test('what a client may ask', async (t) => {
 t.test('a publication of a client', async (t) => {
   t.test('says who made it, and its data is as it was written', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, allow_publish_for_subscriber: true }))
-    const client = connected('42', { info: { name: 'Ada' } })
-    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
-    client.say('{"id":3,"publish":{"channel":"chat:1","data":{"n":1.00, "big":12345678901234567890}}}')
+    const client = await connected('42', { info: { name: 'Ada' } })
+    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await client.say('{"id":3,"publish":{"channel":"chat:1","data":{"n":1.00, "big":12345678901234567890}}}')
 
     t.match(client.sink.writes.at(-1), '"data":{"n":1.00, "big":12345678901234567890}')
     t.match(client.sink.writes.at(-1), '"info":{"user":"42","client":"id-2","conn_info":{"name":"Ada"}}')
@@ -69,8 +69,8 @@ t.test('a publication of a client', async (t) => {
 
   t.test('nested as deeply as a message allows goes through', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, allow_publish_for_subscriber: true }))
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
     const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
     client.client.handleFrame(`{"id":3,"publish":{"channel":"chat:1","data":${deep}}}`)
     client.heard()
@@ -85,11 +85,11 @@ t.test('presence', async (t) => {
 
   t.test('lists who is there, and counts', async (t) => {
     const { connected } = coreRelay(withNamespace(PRESENT))
-    const [ada, bob] = [connected('ada', { info: { a: 1 } }), connected('bob')]
-    ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
-    bob.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    const [ada, bob] = [await connected('ada', { info: { a: 1 } }), await connected('bob')]
+    await ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await bob.say({ id: 2, subscribe: { channel: 'chat:1' } })
 
-    t.same(ada.say({ id: 3, presence: { channel: 'chat:1' } }), [
+    t.same(await ada.say({ id: 3, presence: { channel: 'chat:1' } }), [
       {
         id: 3,
         presence: {
@@ -101,54 +101,54 @@ t.test('presence', async (t) => {
       }
     ])
     bob.client.connectionLost()
-    t.same(ada.say({ id: 4, presence_stats: { channel: 'chat:1' } }), [
+    t.same(await ada.say({ id: 4, presence_stats: { channel: 'chat:1' } }), [
       { id: 4, presence_stats: { num_clients: 1, num_users: 1 } }
     ])
   })
 
   t.test('tells those who ask of who comes and goes, after their own reply', async (t) => {
     const { connected } = coreRelay(withNamespace(PRESENT))
-    const [ada, bob, eve] = [connected('ada'), connected('bob'), connected('eve')]
-    const heard = ada.say({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
-    eve.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    const [ada, bob, eve] = [await connected('ada'), await connected('bob'), await connected('eve')]
+    const heard = await ada.say({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
+    await eve.say({ id: 2, subscribe: { channel: 'chat:1' } })
     ada.heard()
-    bob.say({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
+    await bob.say({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
 
     t.match(heard, [{ id: 2 }, { push: { join: { info: { user: 'ada', client: 'id-2' } } } }])
     t.match(ada.heard(), [{ push: { channel: 'chat:1', join: { info: { user: 'bob', client: 'id-3' } } } }])
-    bob.say({ id: 3, unsubscribe: { channel: 'chat:1' } })
+    await bob.say({ id: 3, unsubscribe: { channel: 'chat:1' } })
     t.match(ada.heard(), [{ push: { channel: 'chat:1', leave: { info: { user: 'bob' } } } }])
     t.same(eve.heard(), [], 'who did not ask is not told')
   })
 
   t.test('tells everybody where the namespace says so', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, join_leave: true, force_push_join_leave: true }))
-    const [ada, bob] = [connected('ada'), connected('bob')]
-    ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
-    bob.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    const [ada, bob] = [await connected('ada'), await connected('bob')]
+    await ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await bob.say({ id: 2, subscribe: { channel: 'chat:1' } })
 
     t.match(ada.heard(), [{ push: { join: { info: { user: 'bob' } } } }])
   })
 })
 
 t.test('history', async (t) => {
-  const setUp = (client: Message = {}) => {
+  const setUp = async (client: Message = {}) => {
     const relay = coreRelay(
       withNamespace({ ...OPEN, history_size: 5, history_ttl: '60s', allow_history_for_client: true }, client)
     )
     for (let data = 1; data <= 7; data++) relay.publish('chat:1', data)
-    const asking = relay.connected('42')
-    const ask = (request: Message): Message =>
-      asking.say({ id: 2, history: { channel: 'chat:1', ...request } })[0] as Message
-    const offsets = (request: Message): unknown =>
-      ((ask(request).history as Message).publications as Message[]).map(({ offset }) => offset)
+    const asking = await relay.connected('42')
+    const ask = async (request: Message): Promise<Message> =>
+      (await asking.say({ id: 2, history: { channel: 'chat:1', ...request } }))[0] as Message
+    const offsets = async (request: Message): Promise<unknown> =>
+      (((await ask(request)).history as Message).publications as Message[]).map(({ offset }) => offset)
     return { ...relay, ask, offsets }
   }
   const TOP = { offset: 7, epoch: 'epoch1' }
 
   t.test('gives the place alone where no limit is named', async (t) => {
-    t.same(setUp().ask({}), { id: 2, history: { publications: [], ...TOP } })
-    t.same(setUp().ask({ limit: 0 }), { id: 2, history: { publications: [], ...TOP } })
+    t.same(await (await setUp()).ask({}), { id: 2, history: { publications: [], ...TOP } })
+    t.same(await (await setUp()).ask({ limit: 0 }), { id: 2, history: { publications: [], ...TOP } })
   })
 
   const ranges: [request: Message, offsets: number[]][] = [
@@ -164,19 +164,19 @@ t.test('history', async (t) => {
   ]
   for (const [request, offsets] of ranges) {
     t.test(`of ${JSON.stringify(request)} is ${offsets}`, async (t) => {
-      t.same(setUp().offsets(request), offsets)
+      t.same(await (await setUp()).offsets(request), offsets)
     })
   }
 
   t.test('is clamped to what a client may read at once', async (t) => {
-    const { offsets } = setUp({ history_max_publication_limit: 2 })
+    const { offsets } = await setUp({ history_max_publication_limit: 2 })
 
-    t.same(offsets({ limit: -1 }), [3, 4])
-    t.same(offsets({ limit: 100 }), [3, 4])
+    t.same(await offsets({ limit: -1 }), [3, 4])
+    t.same(await offsets({ limit: 100 }), [3, 4])
   })
 
   t.test('is 112 from another epoch, and 107 backwards from nowhere', async (t) => {
-    t.match(setUp().ask({ limit: 1, since: { offset: 5, epoch: 'other' } }), { error: { code: 112 } })
-    t.match(setUp().ask({ limit: 1, since: { offset: 0 }, reverse: true }), { error: { code: 107 } })
+    t.match(await (await setUp()).ask({ limit: 1, since: { offset: 5, epoch: 'other' } }), { error: { code: 112 } })
+    t.match(await (await setUp()).ask({ limit: 1, since: { offset: 0 }, reverse: true }), { error: { code: 107 } })
   })
 })

@@ -15,9 +15,9 @@ const PLACE = { recoverable: true, positioned: true, epoch: 'epoch1' }
 const setUp = (options: Message = CACHE, published = 5) => {
   const relay = coreRelay(withNamespace(options))
   for (let data = 1; data <= published; data++) relay.publish('chat:1', data)
-  const subscribe = (more: Message = {}) =>
-    relay.connected('42').say({ id: 2, subscribe: { channel: 'chat:1', ...more } })[0]
-  const recover = (offset: number, epoch = 'epoch1', more: Message = {}) =>
+  const subscribe = async (more: Message = {}) =>
+    (await (await relay.connected('42')).say({ id: 2, subscribe: { channel: 'chat:1', ...more } }))[0]
+  const recover = async (offset: number, epoch = 'epoch1', more: Message = {}) =>
     subscribe({ recover: true, offset, epoch, ...more })
   return { ...relay, subscribe, recover }
 }
@@ -33,7 +33,7 @@ t.test('recovery from the cache', async (t) => {
   ]
   for (const [why, offset, epoch, told, options] of handed) {
     t.test(`hands over only the newest to a client at a place ${why}`, async (t) => {
-      t.same(setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...PLACE, ...told, ...newest } })
+      t.same(await setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...PLACE, ...told, ...newest } })
     })
   }
 
@@ -41,31 +41,31 @@ t.test('recovery from the cache', async (t) => {
     const { recover, pass } = setUp()
     const nothing = { id: 2, subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true } }
 
-    t.same(recover(5), nothing)
-    pass(60_000)
-    t.same(recover(5), nothing)
+    t.same(await recover(5), nothing)
+    await pass(60_000)
+    t.same(await recover(5), nothing)
   })
 
   t.test('does not happen where the newest is gone', async (t) => {
     const { recover, pass } = setUp()
-    pass(60_000)
+    await pass(60_000)
 
-    t.same(recover(3), { id: 2, subscribe: { ...PLACE, offset: 5, was_recovering: true } })
-    t.match(recover(3, 'epoch1', { flag: 3 }), { error: { code: 112 } })
+    t.same(await recover(3), { id: 2, subscribe: { ...PLACE, offset: 5, was_recovering: true } })
+    t.match(await recover(3, 'epoch1', { flag: 3 }), { error: { code: 112 } })
   })
 
   t.test('does not happen where nothing was published', async (t) => {
-    t.same(setUp(CACHE, 0).recover(0, ''), { id: 2, subscribe: { ...PLACE, was_recovering: true } })
+    t.same(await setUp(CACHE, 0).recover(0, ''), { id: 2, subscribe: { ...PLACE, was_recovering: true } })
   })
 
   t.test('is for clients that ask', async (t) => {
-    t.same(setUp().subscribe(), { id: 2, subscribe: { ...PLACE, offset: 5 } })
+    t.same(await setUp().subscribe(), { id: 2, subscribe: { ...PLACE, offset: 5 } })
   })
 
   t.test('is followed by what is published then', async (t) => {
     const { connected, publish } = setUp()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 2, epoch: 'epoch1' } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 2, epoch: 'epoch1' } })
     publish('chat:1', 6)
 
     t.same(client.heard(), [{ push: { channel: 'chat:1', pub: { data: 6, offset: 6 } } }])
@@ -74,27 +74,27 @@ t.test('recovery from the cache', async (t) => {
 
 t.test('recovery from the cache without asking', async (t) => {
   t.test('hands over the newest', async (t) => {
-    t.same(setUp(AUTO).subscribe(), {
+    t.same(await setUp(AUTO).subscribe(), {
       id: 2,
       subscribe: { ...PLACE, publications: [{ data: 5, offset: 5 }], recovered: true }
     })
   })
 
   t.test('leaves alone who comes back and has it', async (t) => {
-    t.same(setUp(AUTO).recover(5), {
+    t.same(await setUp(AUTO).recover(5), {
       id: 2,
       subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true }
     })
   })
 
   t.test('is no error on a channel without publications', async (t) => {
-    t.same(setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: PLACE })
+    t.same(await setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: PLACE })
   })
 
   t.test('holds for the channels of a token', async (t) => {
     const { client, token } = setUp(AUTO)
 
-    t.match(client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }) } }), [
+    t.match(await client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }) } }), [
       { connect: { subs: { 'chat:1': { publications: [{ data: 5, offset: 5 }], recovered: true } } } }
     ])
   })
@@ -118,8 +118,8 @@ t.test('what is published while the cache is read', async (t) => {
     const { connected, delivery } = coreRelay(withNamespace(options), {
       history: { read: () => answered, remove: () => undefined }
     })
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'chat:1', ...request } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'chat:1', ...request } })
     for (const offset of early) delivery.publication('chat:1', publication(offset), 'e')
     give({ epoch: 'e', offset: 5, publications: [publication(5)] })
     for (let turn = 0; turn < 10; turn++) await Promise.resolve()

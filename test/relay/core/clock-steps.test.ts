@@ -9,25 +9,25 @@ for (const [direction, stepMs] of [
 ] as const) {
   t.test(`pings keep their interval when the system clock is set ${direction} by an hour`, async (t) => {
     const { relay, connected, pass, step } = coreRelay()
-    const client = connected('42', { expire_at: 9e9 })
+    const client = await connected('42', { expire_at: 9e9 })
     step(stepMs)
     relay.tick()
     t.same(client.heard(), [])
-    pass(18_749)
+    await pass(18_749)
     t.same(client.heard(), [])
-    pass(1)
+    await pass(1)
     t.same(client.heard(), [{}])
   })
 
   t.test(`a missing pong closes in time when the system clock is set ${direction} by an hour`, async (t) => {
     const { relay, connected, pass, step } = coreRelay()
-    const client = connected('42', { expire_at: 9e9 })
-    pass(18_750)
+    const client = await connected('42', { expire_at: 9e9 })
+    await pass(18_750)
     step(stepMs)
     relay.tick()
-    pass(7999)
+    await pass(7999)
     t.equal(client.closed, null)
-    pass(1)
+    await pass(1)
     t.equal(client.closed, '3012 no pong')
   })
 
@@ -36,18 +36,18 @@ for (const [direction, stepMs] of [
     const silent = client()
     step(stepMs)
     relay.tick()
-    pass(9999)
+    await pass(9999)
     t.equal(silent.closed, null)
-    pass(1)
+    await pass(1)
     t.equal(silent.closed, '3502 stale')
   })
 
   t.test(`commands_per_second counts seconds when the system clock is set ${direction} by an hour`, async (t) => {
     const { connected, step } = coreRelay({ client: { commands_per_second: 3 } })
-    const client = connected('42')
-    client.say({ id: 2, rpc: {} }, { id: 3, rpc: {} })
+    const client = await connected('42')
+    await client.say({ id: 2, rpc: {} }, { id: 3, rpc: {} })
     step(stepMs)
-    client.say({ id: 4, rpc: {} })
+    await client.say({ id: 4, rpc: {} })
 
     t.equal(client.closed, '3013 too many requests')
   })
@@ -63,14 +63,14 @@ for (const [direction, stepMs] of [
         remove: (channel) => engine.remove(channel)
       }
     })
-    const client = connected('42', { expire_at: 9e9 })
-    client.say({ id: 2, subscribe: { channel: 'floor:7', positioned: true } })
-    pass(0)
+    const client = await connected('42', { expire_at: 9e9 })
+    await client.say({ id: 2, subscribe: { channel: 'floor:7', positioned: true } })
+    await pass(0)
     step(stepMs)
     const before = reads
     relay.tick()
     t.equal(reads, before)
-    pass(40_000)
+    await pass(40_000)
     t.equal(reads, before + 1)
   })
 }
@@ -78,18 +78,18 @@ for (const [direction, stepMs] of [
 t.test('a connection expires after its ttl although the system clock was set back by an hour', async (t) => {
   const { client, pass, step, token } = coreRelay({ client: { ping_interval: '3600s' } })
   const connecting = client()
-  t.match(connecting.say({ id: 1, connect: { token: token({ sub: '42' }, 60) } }), [{ connect: { ttl: 60 } }])
+  t.match(await connecting.say({ id: 1, connect: { token: token({ sub: '42' }, 60) } }), [{ connect: { ttl: 60 } }])
   step(-HOUR_MS)
-  pass(84_999)
+  await pass(84_999)
   t.equal(connecting.closed, null)
-  pass(1)
+  await pass(1)
   t.equal(connecting.closed, '3005 connection expired')
 })
 
 t.test('a connection expires with its token when the system clock is set forward', async (t) => {
   const { relay, client, step, token } = coreRelay()
   const connecting = client()
-  connecting.say({ id: 1, connect: { token: token({ sub: '42' }, 60) } })
+  await connecting.say({ id: 1, connect: { token: token({ sub: '42' }, 60) } })
   step(84_999)
   relay.tick()
   t.equal(connecting.closed, null)
@@ -101,12 +101,12 @@ t.test('a connection expires with its token when the system clock is set forward
 t.test('a refreshed connection lives for its new ttl although the system clock was set back before', async (t) => {
   const { client, pass, step, token } = coreRelay({ client: { ping_interval: '3600s' } })
   const connecting = client()
-  connecting.say({ id: 1, connect: { token: token({ sub: '42' }, 60) } })
+  await connecting.say({ id: 1, connect: { token: token({ sub: '42' }, 60) } })
   step(-HOUR_MS)
-  t.match(connecting.say({ id: 2, refresh: { token: token({ sub: '42' }, 120) } }), [{ refresh: { ttl: 120 } }])
-  pass(144_999)
+  t.match(await connecting.say({ id: 2, refresh: { token: token({ sub: '42' }, 120) } }), [{ refresh: { ttl: 120 } }])
+  await pass(144_999)
   t.equal(connecting.closed, null)
-  pass(1)
+  await pass(1)
   t.equal(connecting.closed, '3005 connection expired')
 })
 
@@ -115,13 +115,13 @@ t.test('a subscription expires after its ttl although the system clock was set b
     client: { ping_interval: '3600s' },
     channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
   })
-  const client = connected('42')
+  const client = await connected('42')
   const subscribe = { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }, 60) }
-  t.match(client.say({ id: 2, subscribe }), [{ subscribe: { ttl: 60 } }])
+  t.match(await client.say({ id: 2, subscribe }), [{ subscribe: { ttl: 60 } }])
   step(-HOUR_MS)
-  pass(84_999)
+  await pass(84_999)
   t.same(client.heard(), [])
-  pass(1)
+  await pass(1)
   t.match(client.heard(), [{ push: { channel: 'floor:7', unsubscribe: { code: 2501 } } }])
 })
 
@@ -129,8 +129,8 @@ t.test('a subscription expires with its token when the system clock is set forwa
   const { relay, connected, step, token } = coreRelay({
     channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
   })
-  const client = connected('42')
-  client.say({ id: 2, subscribe: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }, 60) } })
+  const client = await connected('42')
+  await client.say({ id: 2, subscribe: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }, 60) } })
   step(85_000)
   relay.tick()
 

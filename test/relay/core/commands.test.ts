@@ -16,7 +16,7 @@ t.test('connect', async (t) => {
   t.test('names the client, its expiry and the pings', async (t) => {
     const { client, token } = coreRelay()
 
-    t.same(client().say({ id: 7, connect: { token: token({ sub: '42' }), name: 'js' } }), [
+    t.same(await client().say({ id: 7, connect: { token: token({ sub: '42' }), name: 'js' } }), [
       { id: 7, connect: { client: 'id-2', version: 'test', expires: true, ttl: 3600, ping: 25, pong: true } }
     ])
   })
@@ -27,11 +27,11 @@ t.test('connect', async (t) => {
     clock.nowMs += 10_000
     const connecting = client()
 
-    t.same(connecting.say({ id: 1, connect: { token: old } }, { id: 2, subscribe: { channel: 'floor:7' } }), [
+    t.same(await connecting.say({ id: 1, connect: { token: old } }, { id: 2, subscribe: { channel: 'floor:7' } }), [
       { id: 1, error: { code: 109, message: 'token expired' } }
     ])
     t.equal(connecting.closed, null)
-    connecting.say({ id: 3, subscribe: { channel: 'floor:7' } })
+    await connecting.say({ id: 3, subscribe: { channel: 'floor:7' } })
     t.equal(connecting.closed, '3501 bad request')
   })
 
@@ -39,7 +39,7 @@ t.test('connect', async (t) => {
     const { client, token, clock } = coreRelay()
     const early = token({ sub: '42', nbf: Math.floor(clock.nowMs / 1000) + 120 })
 
-    t.match(client().say({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
+    t.match(await client().say({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
   })
 
   const refused: [why: string, claims: Record<string, unknown>, closed: string][] = [
@@ -58,7 +58,7 @@ t.test('connect', async (t) => {
       const { client, token } = coreRelay()
       const connecting = client()
 
-      t.same(connecting.say({ id: 1, connect: { token: token(claims) } }), [])
+      t.same(await connecting.say({ id: 1, connect: { token: token(claims) } }), [])
       t.equal(connecting.closed, closed)
     })
   }
@@ -66,9 +66,9 @@ t.test('connect', async (t) => {
   t.test('closes for a forged token, and for none', async (t) => {
     const { client } = coreRelay()
     const forger = client()
-    forger.say({ id: 1, connect: { token: 'a.b.c' } })
+    await forger.say({ id: 1, connect: { token: 'a.b.c' } })
     const nobody = client()
-    nobody.say({ id: 1, connect: {} })
+    await nobody.say({ id: 1, connect: {} })
 
     t.equal(forger.closed, '3500 invalid token')
     t.equal(nobody.closed, '3501 bad request')
@@ -77,7 +77,7 @@ t.test('connect', async (t) => {
   t.test('lets somebody without a name in where the operator says so', async (t) => {
     const { client } = coreRelay({ client: { allow_anonymous_connect_without_token: true } })
 
-    t.match(client().say({ id: 1, connect: {} }), [{ id: 1, connect: { client: /./ } }])
+    t.match(await client().say({ id: 1, connect: {} }), [{ id: 1, connect: { client: /./ } }])
   })
 
   t.test('puts the client on the channels of its token', async (t) => {
@@ -87,7 +87,7 @@ t.test('connect', async (t) => {
     const connecting = client()
     publish('chat:1', 1)
 
-    t.match(connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1', 'chat:2'] }) } }), [
+    t.match(await connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1', 'chat:2'] }) } }), [
       {
         id: 1,
         connect: {
@@ -109,7 +109,7 @@ t.test('connect', async (t) => {
     for (const data of [1, 2, 3]) publish('chat:1', data)
     const subs = { 'chat:1': { recover: true, epoch: 'epoch1', offset: 1 } }
 
-    t.match(client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }), subs } }), [
+    t.match(await client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }), subs } }), [
       { connect: { subs: { 'chat:1': { recovered: true, offset: 1, publications: [{ data: 2 }, { data: 3 }] } } } }
     ])
   })
@@ -119,9 +119,9 @@ t.test('connect', async (t) => {
     async (t) => {
       const { client, token } = coreRelay({ client: { channel_limit: 2 } })
       const many = client()
-      many.say({ id: 1, connect: { token: token({ sub: '42', channels: ['a', 'b', 'c'] }) } })
+      await many.say({ id: 1, connect: { token: token({ sub: '42', channels: ['a', 'b', 'c'] }) } })
 
-      t.match(client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['nope:1'] }) } }), [
+      t.match(await client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['nope:1'] }) } }), [
         { id: 1, error: { code: 102, message: 'unknown channel' } }
       ])
       t.equal(many.closed, '3505 channel limit')
@@ -130,19 +130,19 @@ t.test('connect', async (t) => {
 
   t.test('closes the third connection of a user who may have two', async (t) => {
     const { connected, relay } = coreRelay({ client: { user_connection_limit: 2 } })
-    const [first, second, third] = [connected('42'), connected('42'), connected('42')]
+    const [first, second, third] = [await connected('42'), await connected('42'), await connected('42')]
 
     t.equal(first.closed, null)
     t.equal(second.closed, null)
     t.equal(third.closed, '3504 connection limit')
     first.client.connectionLost()
-    t.equal(connected('42').closed, null, 'who leaves makes room')
+    t.equal((await connected('42')).closed, null, 'who leaves makes room')
     t.equal(relay.stats().users, 1)
   })
 
   t.test('gives a client that cannot write over its transport a session', async (t) => {
     const { client, token, relay } = coreRelay()
-    const [reply] = client(new FakeSink(true)).say({ id: 1, connect: { token: token({ sub: '42' }) } })
+    const [reply] = await client(new FakeSink(true)).say({ id: 1, connect: { token: token({ sub: '42' }) } })
 
     t.match(reply, { connect: { session: /./, node: relay.node } })
   })
@@ -153,10 +153,13 @@ t.test('claims of a connection', async (t) => {
     const lax = { client: { token: { expiry_required: false } } }
     const { client, clock } = coreRelay(lax)
     const endless = client()
-    const [reply] = endless.say({ id: 1, connect: { token: endlessToken({ sub: '42' }) } })
+    const [reply] = await endless.say({ id: 1, connect: { token: endlessToken({ sub: '42' }) } })
     const nameless = client()
-    nameless.say({ id: 1, connect: { token: endlessToken({}) } })
-    const early = client().say({ id: 1, connect: { token: endlessToken({ sub: '42', nbf: clock.nowMs / 1000 + 61 }) } })
+    await nameless.say({ id: 1, connect: { token: endlessToken({}) } })
+    const early = await client().say({
+      id: 1,
+      connect: { token: endlessToken({ sub: '42', nbf: clock.nowMs / 1000 + 61 }) }
+    })
 
     t.match(reply, { connect: { client: /./, expires: undefined } })
     t.equal(nameless.closed, '3507 permission denied')
@@ -165,17 +168,17 @@ t.test('claims of a connection', async (t) => {
 
   t.test('must be for this relay where it has a name', async (t) => {
     const { client, token } = coreRelay({ client: { token: { audience: 'relay', issuer: 'backend' } } })
-    const tried = (claims: Record<string, unknown>) => {
+    const tried = async (claims: Record<string, unknown>) => {
       const connecting = client()
-      connecting.say({ id: 1, connect: { token: token({ sub: '42', ...claims }) } })
+      await connecting.say({ id: 1, connect: { token: token({ sub: '42', ...claims }) } })
       return connecting.closed
     }
 
-    t.equal(tried({ aud: 'relay', iss: 'backend' }), null)
-    t.equal(tried({ aud: ['other', 'relay'], iss: 'backend' }), null)
-    t.equal(tried({ aud: 'other', iss: 'backend' }), '3500 invalid token')
-    t.equal(tried({ aud: 'relay' }), '3500 invalid token')
-    t.equal(tried({}), '3500 invalid token')
+    t.equal(await tried({ aud: 'relay', iss: 'backend' }), null)
+    t.equal(await tried({ aud: ['other', 'relay'], iss: 'backend' }), null)
+    t.equal(await tried({ aud: 'other', iss: 'backend' }), '3500 invalid token')
+    t.equal(await tried({ aud: 'relay' }), '3500 invalid token')
+    t.equal(await tried({}), '3500 invalid token')
   })
 
   t.test('say what a subscription of the server carries', async (t) => {
@@ -183,7 +186,7 @@ t.test('claims of a connection', async (t) => {
     const subs = {
       'chat:1': { info: { role: 'r' }, b64data: 'eyJhIjoxfQ==', override: { presence: { value: false } } }
     }
-    const [reply] = client().say({ id: 1, connect: { token: token({ sub: '42', subs, channels: ['chat:2'] }) } })
+    const [reply] = await client().say({ id: 1, connect: { token: token({ sub: '42', subs, channels: ['chat:2'] }) } })
 
     t.same((reply as { connect: { subs: unknown } }).connect.subs, { 'chat:1': { data: { a: 1 } } })
   })
@@ -194,7 +197,7 @@ t.test('claims of a connection', async (t) => {
       channel: { namespaces: [{ name: 'user' }] }
     })
     const user = client()
-    const [reply] = user.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+    const [reply] = await user.say({ id: 1, connect: { token: token({ sub: '42' }) } })
     publish('user:#42', 'for you')
 
     t.match(reply, { connect: { subs: { 'user:#42': {} } } })
@@ -204,7 +207,9 @@ t.test('claims of a connection', async (t) => {
   t.test('are told the time where the operator says so', async (t) => {
     const { client, token, clock } = coreRelay({ client: { connect_include_server_time: true } })
 
-    t.match(client().say({ id: 1, connect: { token: token({ sub: '42' }) } }), [{ connect: { time: clock.nowMs } }])
+    t.match(await client().say({ id: 1, connect: { token: token({ sub: '42' }) } }), [
+      { connect: { time: clock.nowMs } }
+    ])
   })
 })
 
@@ -231,7 +236,7 @@ t.test('commands', async (t) => {
       const { client } = coreRelay()
       const misused = client()
 
-      t.same(misused.say(message as string), [])
+      t.same(await misused.say(message as string), [])
       t.equal(misused.closed, '3501 bad request')
     })
   }
@@ -257,9 +262,9 @@ t.test('commands', async (t) => {
   ]
   for (const [what, message, closed] of live) {
     t.test(`closes a live connection for ${what}`, async (t) => {
-      const misused = coreRelay().connected('42')
+      const misused = await coreRelay().connected('42')
 
-      misused.say(message)
+      await misused.say(message)
       t.equal(misused.closed, closed)
     })
   }
@@ -267,7 +272,7 @@ t.test('commands', async (t) => {
   t.test('of one message are answered in one message, in their order', async (t) => {
     const { client, token } = coreRelay()
     const { sink, say } = client()
-    say(
+    await say(
       { id: 1, connect: { token: token({ sub: '42' }) } },
       { id: 2, subscribe: { channel: 'floor:7', flag: 1 } },
       { id: 3, rpc: { method: 'x' } }
@@ -281,25 +286,25 @@ t.test('commands', async (t) => {
   })
 
   t.test('takes the first that counts where one names several', async (t) => {
-    const client = coreRelay().connected('42')
+    const client = await coreRelay().connected('42')
 
-    t.match(client.say({ id: 2, rpc: {}, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
+    t.match(await client.say({ id: 2, rpc: {}, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
   })
 
   t.test('are limited per second', async (t) => {
     const { connected, clock } = coreRelay({ client: { commands_per_second: 3 } })
-    const patient = connected('42')
-    for (const id of [2, 3]) patient.say({ id, unsubscribe: { channel: 'x' } })
+    const patient = await connected('42')
+    for (const id of [2, 3]) await patient.say({ id, unsubscribe: { channel: 'x' } })
     clock.nowMs += 1000
-    for (const id of [4, 5, 6]) patient.say({ id, unsubscribe: { channel: 'x' } })
+    for (const id of [4, 5, 6]) await patient.say({ id, unsubscribe: { channel: 'x' } })
     t.equal(patient.closed, null)
 
-    t.same(patient.say({ id: 7, unsubscribe: { channel: 'x' } }), [])
+    t.same(await patient.say({ id: 7, unsubscribe: { channel: 'x' } }), [])
     t.equal(patient.closed, '3013 too many requests')
   })
 
   t.test('are not limited in number where the operator does not say so', async (t) => {
-    const client = coreRelay().connected('42')
+    const client = await coreRelay().connected('42')
     for (let id = 2; id <= 5000; id++) client.client.handleFrame(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
 
     t.equal(client.closed, null)
@@ -309,7 +314,7 @@ t.test('commands', async (t) => {
   t.test('that take long let other clients through', async (t) => {
     const clock = { ms: 0 }
     const { connected, endTurn } = coreRelay(undefined, { monotonicMs: () => clock.ms++ })
-    const [busy, other] = [connected('1'), connected('2')]
+    const [busy, other] = [await connected('1'), await connected('2')]
     clock.ms += 1000
     const commands = Array.from({ length: 50 }, (_, index) => ({ id: index + 2, unsubscribe: { channel: 'x' } }))
     busy.client.handleFrame(commands.map((each) => JSON.stringify(each)).join('\n'))
@@ -330,7 +335,7 @@ t.test('commands', async (t) => {
   t.test('that came one by one and take long let other clients through', async (t) => {
     const clock = { ms: 0 }
     const { connected } = coreRelay(undefined, { monotonicMs: () => (clock.ms += 0.5) })
-    const busy = connected('1')
+    const busy = await connected('1')
     for (let id = 2; id <= 100; id++) busy.client.handleFrame(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
 
     t.ok(busy.sink.writes.length < 100, `${busy.sink.writes.length} were run at once`)
@@ -338,12 +343,9 @@ t.test('commands', async (t) => {
   })
 
   t.test('that nothing answers are 108', async (t) => {
-    t.match(
-      coreRelay()
-        .connected('42')
-        .say({ id: 2, rpc: { method: 'x', data: {} } }),
-      [{ id: 2, error: { code: 108, message: 'not available' } }]
-    )
+    t.match(await (await coreRelay().connected('42')).say({ id: 2, rpc: { method: 'x', data: {} } }), [
+      { id: 2, error: { code: 108, message: 'not available' } }
+    ])
   })
 
   t.test('are answered 100 where the engine fails, and the connection stays', async (t) => {
@@ -351,9 +353,9 @@ t.test('commands', async (t) => {
       throw new EngineError('down')
     }
     const { connected, relay } = coreRelay(undefined, { history: { read: down, remove: down } })
-    const client = connected('42')
+    const client = await connected('42')
 
-    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
+    t.same(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
       { id: 2, error: { code: 100, message: 'internal server error', temporary: true } }
     ])
     t.equal(client.closed, null)
@@ -375,7 +377,7 @@ t.test('commands', async (t) => {
       async (t) => {
         const { client, token, relay } = coreRelay(undefined, { history: { read, remove: () => undefined } })
         const connecting = client()
-        connecting.say(
+        await connecting.say(
           { id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2'] }) } },
           { id: 2, subscribe: { channel: 'floor:7' } },
           { id: 3, unsubscribe: { channel: 'floor:7' } }
@@ -389,7 +391,7 @@ t.test('commands', async (t) => {
         t.equal(connecting.sink.writes.length, 1)
         t.equal(connecting.closed, null, 'the client may connect again')
         t.equal(relay.stats().subscriptions, 0)
-        connecting.say({ id: 4, subscribe: { channel: 'floor:7' } })
+        await connecting.say({ id: 4, subscribe: { channel: 'floor:7' } })
         t.equal(connecting.closed, '3501 bad request', 'on another connection')
       }
     )

@@ -77,12 +77,12 @@ t.test('clients that recover deltas get the patches that others got live', async
       delta_publish: true
     })
   )
-  const live = connected('1')
-  live.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } })
+  const live = await connected('1')
+  await live.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } })
   for (let n = 1; n <= 3; n++) publish('chat:1', { filler: 'x'.repeat(200), n })
   const length = patches.length
   const pushed = live.heard().map(({ push }) => (push as { pub: { data: string } }).pub.data)
-  const [reply] = connected('2').say({
+  const [reply] = await (await connected('2')).say({
     id: 2,
     subscribe: { channel: 'chat:1', delta: 'fossil', recover: true, epoch: 'epoch1', offset: 0 }
   })

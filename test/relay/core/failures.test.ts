@@ -53,14 +53,14 @@ for (const [how, read] of errors) {
   t.test(`an unexpected error in a command, ${how}, closes its connection alone, is logged and counted`, async (t) => {
     const { logged, failed, parts } = recorder()
     const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: () => undefined } })
-    const [client, other] = [connected('42'), connected('43')]
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const [client, other] = [await connected('42'), await connected('43')]
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     await setImmediate()
 
     t.equal(client.closed, CLOSED)
     t.match(logged, [{ err: { message: 'a fault of ours' }, message: 'internal error in a connection' }])
     t.same(failed, ['connection'])
-    t.match(other.say({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
+    t.match(await other.say({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
     t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
   })
 }
@@ -77,8 +77,8 @@ t.test('a client that cannot be sent to is closed, and the others get the public
       const broken = new BrokenSink()
       const clients = [client(), client(broken), client()]
       for (const each of clients) {
-        each.say({ id: 1, connect: { token: token({ sub: '42' }) } })
-        for (const channel of names) each.say({ id: 2, subscribe: { channel } })
+        await each.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+        for (const channel of names) await each.say({ id: 2, subscribe: { channel } })
       }
       broken.isBroken = true
       for (const channel of names) publish(channel, 1)
@@ -101,9 +101,9 @@ t.test(
   async (t) => {
     const { logged, failed, parts } = recorder()
     const { connected, publish, delivery, endTurn } = coreRelay(undefined, parts)
-    const [first, second, elsewhere] = [connected('1'), connected('2'), connected('3')]
-    for (const each of [first, second]) each.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    elsewhere.say({ id: 2, subscribe: { channel: 'floor:8' } })
+    const [first, second, elsewhere] = [await connected('1'), await connected('2'), await connected('3')]
+    for (const each of [first, second]) await each.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await elsewhere.say({ id: 2, subscribe: { channel: 'floor:8' } })
     const unreadable: Publication = {
       get data(): string {
         throw new Error('unreadable')
@@ -130,12 +130,12 @@ t.test(
 t.test('an error at the ping of one connection does not keep others from theirs', async (t) => {
   const { client, connected, token, pass } = coreRelay()
   const broken = new BrokenSink()
-  const before = connected('1')
+  const before = await connected('1')
   const failing = client(broken)
-  failing.say({ id: 1, connect: { token: token({ sub: '42' }) } })
-  const after = connected('2')
+  await failing.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+  const after = await connected('2')
   broken.isBroken = true
-  pass(18_750)
+  await pass(18_750)
 
   t.equal(failing.closed, CLOSED)
   for (const each of [before, after]) t.same(each.heard(), [{}])
@@ -148,7 +148,7 @@ t.test('an error while a subscription goes live closes that connection', async (
   })
   const broken = new BrokenSink()
   const failing = client(broken)
-  failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
+  await failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
   publish('floor:7', 1)
   broken.isBroken = true
   for (const task of tasks) task()
@@ -161,7 +161,7 @@ t.test('an error when a client has caught up closes that connection', async (t) 
   const { client, token, publish, endTurn } = coreRelay()
   const broken = new BrokenSink()
   const failing = client(broken)
-  failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
+  await failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
   broken.isStuck = true
   for (const n of [1, 2]) {
     publish('floor:7', { data: [{ transmitterId: 'a', n }] })
@@ -177,8 +177,8 @@ t.test('an error when a client has caught up closes that connection', async (t) 
 t.test('a connection whose transport cannot be closed leaves nothing behind', async (t) => {
   const { client, token, relay } = coreRelay()
   const failing = client(new UnclosableSink())
-  failing.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:7'] }) } })
-  failing.say('garbage')
+  await failing.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:7'] }) } })
+  await failing.say('garbage')
 
   t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
 })
@@ -201,7 +201,7 @@ t.test('an unknown namespace behind a valid channel in a token leaves nothing un
   const connecting = client()
   const channels = ['floor:1', 'removed:1']
 
-  t.match(connecting.say({ id: 1, connect: { token: token({ sub: '42', channels }) } }), [
+  t.match(await connecting.say({ id: 1, connect: { token: token({ sub: '42', channels }) } }), [
     { id: 1, error: { code: 102 } }
   ])
   for (const { refuse } of asked) refuse(new EngineError('gone'))
@@ -214,7 +214,7 @@ t.test('a token whose channels fail one after the other is answered once, when a
   const { asked, history } = heldHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
-  connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2', 'floor:3'] }) } })
+  await connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2', 'floor:3'] }) } })
   asked[0]?.refuse(new EngineError('gone'))
   asked[1]?.give(PAGE)
   await setImmediate()
@@ -233,8 +233,8 @@ t.test('subscribing a user by the API', async (t) => {
   t.test('joins none of the connections where one of them is at its limit', async (t) => {
     const { asked, history } = heldHistory()
     const { connected, relay } = coreRelay({ client: { channel_limit: 2 }, ...OPEN }, { history })
-    const [first, full] = [connected('42'), connected('42')]
-    for (const channel of ['open:1', 'open:2']) full.say({ id: 2, subscribe: { channel } })
+    const [first, full] = [await connected('42'), await connected('42')]
+    for (const channel of ['open:1', 'open:2']) await full.say({ id: 2, subscribe: { channel } })
 
     t.match(await relay.surveyHandlers.handle('subscribe', { target, subscription }), { code: 106 })
     for (const { refuse } of asked) refuse(new EngineError('gone'))
@@ -246,8 +246,9 @@ t.test('subscribing a user by the API', async (t) => {
   t.test('undoes what was joined where one of the connections fails, before any of them is told', async (t) => {
     const { asked, history } = heldHistory()
     const { connected, relay } = coreRelay(undefined, { history })
-    const clients = [connected('42'), connected('42')]
+    const clients = [await connected('42'), await connected('42')]
     const answer = relay.surveyHandlers.handle('subscribe', { target, subscription })
+    await setImmediate()
     asked[0]?.give(PAGE)
     await setImmediate()
     asked[1]?.refuse(new EngineError('gone'))

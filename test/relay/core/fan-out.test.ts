@@ -7,9 +7,10 @@ const MERGED = { ...OPEN, conflate: 'data[].id' }
 
 const setUp = (options: Message, client: Message = {}) => {
   const relay = coreRelay(withNamespace(options, client))
-  const subscribed = (channels: readonly string[] = ['chat:1'], more: Message = {}) => {
-    const client = relay.connected('42')
-    for (const [index, channel] of channels.entries()) client.say({ id: index + 2, subscribe: { channel, ...more } })
+  const subscribed = async (channels: readonly string[] = ['chat:1'], more: Message = {}) => {
+    const client = await relay.connected('42')
+    for (const [index, channel] of channels.entries())
+      await client.say({ id: index + 2, subscribe: { channel, ...more } })
     client.sink.writes.length = 0
     client.heard()
     return client
@@ -22,7 +23,7 @@ const pubs = (messages: Message[]): Message[] => messages.map((message) => (mess
 t.test('publications of one turn', async (t) => {
   t.test('leave each client in one write, and the same buffer serves all', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
-    const clients = [subscribed(), subscribed(), subscribed()]
+    const clients = [await subscribed(), await subscribed(), await subscribed()]
     const buffers: Buffer[] = []
     for (const { sink } of clients) sink.write = (bytes) => void buffers.push(bytes)
     for (const data of [1, 2, 3]) publish('chat:1', data)
@@ -35,8 +36,8 @@ t.test('publications of one turn', async (t) => {
 
   t.test('on several channels leave in one write too, joined once for those on the same channels', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
-    const both = [subscribed(['chat:1', 'chat:2']), subscribed(['chat:1', 'chat:2'])]
-    const one = subscribed(['chat:2'])
+    const both = [await subscribed(['chat:1', 'chat:2']), await subscribed(['chat:1', 'chat:2'])]
+    const one = await subscribed(['chat:2'])
     const writes = new Map<FakeSink, Buffer[]>()
     for (const { sink } of [...both, one]) {
       writes.set(sink, [])
@@ -57,7 +58,7 @@ t.test('publications of one turn', async (t) => {
 
   t.test('that are large leave in bounded pieces', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
-    const { sink } = subscribed()
+    const { sink } = await subscribed()
     for (let n = 0; n < 10; n++) publish('chat:1', 'x'.repeat(100_000))
     endTurn()
 
@@ -67,7 +68,7 @@ t.test('publications of one turn', async (t) => {
 
   t.test('reach all but those who have left, whoever leaves', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
-    const clients = Array.from({ length: 10 }, () => subscribed())
+    const clients = await Promise.all(Array.from({ length: 10 }, async () => subscribed()))
     for (const index of [0, 9, 4, 5]) clients[index]?.client.connectionLost()
     publish('chat:1', 1)
     endTurn()
@@ -84,7 +85,7 @@ t.test('a delta', async (t) => {
 
   t.test('follows a whole one, and both are text', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
-    const client = subscribed(['chat:1'], { delta: 'fossil' })
+    const client = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
     publish('chat:1', text(2))
     const [first, second] = pubs(client.heard())
@@ -98,11 +99,11 @@ t.test('a delta', async (t) => {
 
   t.test('is not sent first to who came back having missed nothing: it may never have got any', async (t) => {
     const { subscribed, connected, publish } = setUp(DELTA)
-    subscribed(['chat:1'], { delta: 'fossil' })
+    await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
-    const client = connected('42')
+    const client = await connected('42')
     const recover = { recover: true, epoch: 'epoch1', offset: 1 }
-    client.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil', ...recover } })
+    await client.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil', ...recover } })
     publish('chat:1', text(2))
     publish('chat:1', text(3))
     const [first, second] = pubs(client.heard())
@@ -114,7 +115,7 @@ t.test('a delta', async (t) => {
 
   t.test('is not sent to who did not ask, nor where the namespace does not have it', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
-    const [plain, delta] = [subscribed(), subscribed(['chat:1'], { delta: 'fossil' })]
+    const [plain, delta] = [await subscribed(), await subscribed(['chat:1'], { delta: 'fossil' })]
     publish('chat:1', text(1))
     publish('chat:1', text(2))
     delta.heard()
@@ -124,17 +125,20 @@ t.test('a delta', async (t) => {
     )
 
     const closed = setUp(OPEN)
-    t.match(closed.connected('1').say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } })[0], {
-      subscribe: { delta: undefined }
-    })
+    t.match(
+      (await (await closed.connected('1')).say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } }))[0],
+      {
+        subscribe: { delta: undefined }
+      }
+    )
   })
 
   t.test('is whole at first for who comes later', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
-    const early = subscribed(['chat:1'], { delta: 'fossil' })
+    const early = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
     early.heard()
-    const late = subscribed(['chat:1'], { delta: 'fossil' })
+    const late = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(2))
 
     t.match(pubs(early.heard()), [{ delta: true }])
@@ -143,7 +147,7 @@ t.test('a delta', async (t) => {
 
   t.test('is not made of a publication that was not meant for it', async (t) => {
     const { subscribed, publish } = setUp({ ...DELTA, delta_publish: false })
-    const client = subscribed(['chat:1'], { delta: 'fossil' })
+    const client = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
     publish('chat:1', text(2))
     publish('chat:1', text(3), { delta: true })
@@ -159,7 +163,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('gets what waited as one, the newest of every key, with the newest offset', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
-    const client = subscribed()
+    const client = await subscribed()
     client.sink.isStuck = true
     publish('chat:1', batch(['a', 1]))
     endTurn()
@@ -180,7 +184,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('gets what has not the shape by itself, in its place', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
-    const client = subscribed()
+    const client = await subscribed()
     client.sink.isStuck = true
     publish('chat:1', 0)
     endTurn()
@@ -198,7 +202,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('does not make others wait, nor share what they wait for', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
-    const [fast, first, second] = [subscribed(), subscribed(), subscribed()]
+    const [fast, first, second] = [await subscribed(), await subscribed(), await subscribed()]
     first.sink.isStuck = true
     for (let n = 1; n <= 3; n++) {
       publish('chat:1', batch([`k${n}`, n]))
@@ -215,7 +219,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('keeps its place where the newest that was merged is not kept itself', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
-    const client = subscribed()
+    const client = await subscribed()
     client.sink.isStuck = true
     for (const data of [0, batch(['a', 2]), batch(['a', 3])]) {
       publish('chat:1', data)
@@ -230,14 +234,14 @@ t.test('a client that is behind', async (t) => {
 
   t.test('gets nothing older than what it has, however many wait since different moments', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
-    const clients = Array.from({ length: 6 }, () => subscribed())
+    const clients = await Promise.all(Array.from({ length: 6 }, async () => subscribed()))
     const say = (data: unknown): void => {
       publish('chat:1', data)
       endTurn()
     }
     for (const [n, { sink }] of clients.entries()) {
       sink.isStuck = true
-      for (const data of [batch(['a', n]), 'other', batch(['a', n + 0.5])]) say(data)
+      for (const data of [batch(['a', n]), 'other', batch(['a', n + 0.5])]) await say(data)
     }
     for (const { sink } of clients) sink.drain()
 
@@ -253,7 +257,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('gets the next one whole where it takes deltas', async (t) => {
     const { subscribed, publish, endTurn } = setUp({ ...DELTA, conflate: 'data[].id' })
-    const client = subscribed(['chat:1'], { delta: 'fossil' })
+    const client = await subscribed(['chat:1'], { delta: 'fossil' })
     const long = (n: number): Message => batch(['a', n], ['the same key in every publication', 1])
     publish('chat:1', long(1))
     endTurn()
@@ -278,7 +282,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('is closed where nothing can be merged and too much waits', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN, { queue_max_size: 1000 })
-    const client = subscribed()
+    const client = await subscribed()
     client.sink.isStuck = true
     publish('chat:1', 'x'.repeat(2000))
     endTurn()
@@ -292,7 +296,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('is closed where what is merged is too much', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED, { queue_max_size: 1000 })
-    const client = subscribed()
+    const client = await subscribed()
     client.sink.isStuck = true
     for (let n = 0; n < 100; n++) {
       publish('chat:1', batch([`key ${n}`, n]))
@@ -305,7 +309,7 @@ t.test('a client that is behind', async (t) => {
 
   t.test('waits with several channels, and gets all of them', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
-    const client = subscribed(['chat:1', 'chat:2'])
+    const client = await subscribed(['chat:1', 'chat:2'])
     client.sink.isStuck = true
     publish('chat:1', batch(['a', 1]))
     endTurn()
@@ -339,8 +343,8 @@ t.test(
         force_recovery: true
       })
     )
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
     publish('chat:1', 1, { version: 7 })
     publish('chat:1', 2)
     const pubs = [
@@ -353,9 +357,9 @@ t.test(
       pubs
     )
     const since = { recover: true, epoch: 'epoch1', offset: 0 }
-    const [recovered] = connected('43').say({ id: 2, subscribe: { channel: 'chat:1', ...since } })
+    const [recovered] = await (await connected('43')).say({ id: 2, subscribe: { channel: 'chat:1', ...since } })
     t.match(recovered, { subscribe: { publications: pubs } })
-    const [history] = client.say({ id: 3, history: { channel: 'chat:1', limit: 10 } })
+    const [history] = await client.say({ id: 3, history: { channel: 'chat:1', limit: 10 } })
     t.match(history, { history: { publications: pubs } })
   }
 )

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { coreRelay, FakeSink, type Message, type TestRelay, withNamespace } from '../../helper/relay-core.js'
+import { coreRelay, FakeSink, type Message, settled, type TestRelay, withNamespace } from '../../helper/relay-core.js'
 
 const KEPT = {
   allow_subscribe_for_client: true,
@@ -35,7 +35,7 @@ interface Result {
 }
 
 t.test('a recovery that fits into queue_max_size is handed over', async (t) => {
-  const [reply] = relayWith(10, 1500).connected('42').say(recover(2))
+  const [reply] = await (await relayWith(10, 1500).connected('42')).say(recover(2))
 
   t.match(reply, { subscribe: { recovered: true, was_recovering: true } })
   t.equal(resultOf(reply).publications?.length, 10)
@@ -52,8 +52,8 @@ for (const [what, options, request] of kinds) {
       const relay = coreRelay(withNamespace({ ...KEPT, ...options }, { queue_max_size: LIMIT }))
       for (let n = 0; n < 30; n++)
         relay.publish('chat:1', Buffer.from(`${n}`.repeat(500)).toString('base64'), { delta: true })
-      const client = relay.connected('42')
-      const [reply] = client.say(recover(2, request))
+      const client = await relay.connected('42')
+      const [reply] = await client.say(recover(2, request))
 
       t.match(reply, { subscribe: { was_recovering: true, recoverable: true, offset: 30, epoch: 'epoch1' } })
       t.equal(resultOf(reply).recovered, undefined)
@@ -68,7 +68,7 @@ for (const [what, options, request] of kinds) {
 t.test('a recovery of characters with several bytes is measured in bytes', async (t) => {
   const relay = coreRelay(withNamespace(KEPT, { queue_max_size: LIMIT }))
   for (let n = 0; n < 10; n++) relay.publish('chat:1', '\u4e16'.repeat(1000))
-  const [reply] = relay.connected('42').say(recover(2))
+  const [reply] = await (await relay.connected('42')).say(recover(2))
 
   t.match(reply, { subscribe: { was_recovering: true, offset: 10 } })
   t.equal(resultOf(reply).recovered, undefined)
@@ -79,7 +79,7 @@ t.test(
   async (t) => {
     const relay = relayWith(30, 1500)
 
-    t.match(relay.connected('42').say(recover(2, { flag: 2 })), [{ id: 2, error: { code: 112 } }])
+    t.match(await (await relay.connected('42')).say(recover(2, { flag: 2 })), [{ id: 2, error: { code: 112 } }])
     t.equal(relay.relay.stats().subscriptions, 0)
   }
 )
@@ -89,7 +89,7 @@ t.test('the channels of a token share the room of one reply', async (t) => {
   for (let n = 0; n < 8; n++) relay.publish('chat:2', 'x'.repeat(1500))
   const client = relay.client()
   const position = { recover: true, epoch: '', offset: 0 }
-  const [reply] = client.say({
+  const [reply] = await client.say({
     id: 1,
     connect: {
       token: relay.token({ sub: '42', channels: ['chat:1', 'chat:2'] }),
@@ -105,9 +105,9 @@ t.test('the channels of a token share the room of one reply', async (t) => {
 })
 
 t.test('replies to one message are never joined beyond queue_max_size', async (t) => {
-  const client = relayWith(5, 1500).connected('42')
+  const client = await relayWith(5, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
-  const replies = client.say(...commands)
+  const replies = await client.say(...commands)
 
   t.same(
     replies.map(({ id }) => id),
@@ -119,15 +119,16 @@ t.test('replies to one message are never joined beyond queue_max_size', async (t
 })
 
 t.test('commands with large replies wait until the client has taken what was written before', async (t) => {
-  const client = relayWith(8, 1500).connected('42')
+  const client = await relayWith(8, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
   const heard: Message[] = []
   client.sink.isStuck = true
-  heard.push(...client.say(...commands))
+  heard.push(...(await client.say(...commands)))
   for (let round = 0; heard.length < commands.length && round < 100; round++) {
     t.ok(client.client.outbox.unsentBytes <= LIMIT, `${client.client.outbox.unsentBytes} bytes wait`)
     client.sink.drain()
     client.sink.isStuck = true
+    await settled()
     heard.push(...client.heard())
   }
 
@@ -141,35 +142,35 @@ t.test('commands with large replies wait until the client has taken what was wri
 
 t.test('a client that takes nothing of a large reply any more is closed, also while it is not read from', async (t) => {
   const relay = relayWith(8, 1500)
-  const client = relay.connected('42')
+  const client = await relay.connected('42')
   client.sink.isStuck = true
-  client.say(recover(2), unsubscribe(3), recover(4))
+  await client.say(recover(2), unsubscribe(3), recover(4))
   for (let id = 5; id < 400; id++) client.client.handleFrame(JSON.stringify(unsubscribe(id)))
   t.equal(client.sink.isPaused, true)
-  for (let seconds = 0; seconds < 60; seconds++) relay.pass(1000)
+  for (let seconds = 0; seconds < 60; seconds++) await relay.pass(1000)
 
   t.equal(client.closed, '3012 no pong')
 })
 
 t.test('a client that is behind can still unsubscribe', async (t) => {
   const relay = relayWith(1, 10)
-  const client = relay.connected('42')
-  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  const client = await relay.connected('42')
+  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
   client.sink.isStuck = true
   relay.publish('chat:1', 'x')
   client.heard()
   t.equal(client.client.outbox.isBehind, true)
-  client.say(unsubscribe(3))
+  await client.say(unsubscribe(3))
 
   t.equal(relay.relay.stats().subscriptions, 0)
 })
 
 t.test('history that is larger than queue_max_size is cut, and the client reads on from there', async (t) => {
-  const client = relayWith(30, 1500).connected('42')
+  const client = await relayWith(30, 1500).connected('42')
   const offsets: number[] = []
   for (let id = 2; offsets.length < 30; id++) {
     const since = { epoch: 'epoch1', offset: offsets.at(-1) ?? 0 }
-    const [reply] = client.say({ id, history: { channel: 'chat:1', limit: -1, since } })
+    const [reply] = await client.say({ id, history: { channel: 'chat:1', limit: -1, since } })
     const { publications = [] } = (reply?.history ?? {}) as { publications?: { offset: number }[] }
     if (publications.length === 0) break
     offsets.push(...publications.map(({ offset }) => offset))
@@ -183,27 +184,27 @@ t.test('history that is larger than queue_max_size is cut, and the client reads 
 })
 
 t.test('a publication that is larger than queue_max_size is no part of a history', async (t) => {
-  const client = relayWith(1, LIMIT).connected('42')
+  const client = await relayWith(1, LIMIT).connected('42')
 
-  t.match(client.say({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
+  t.match(await client.say({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
   t.equal(client.closed, null)
 })
 
 t.test('presence that is larger than queue_max_size is refused', async (t) => {
   const relay = relayWith(0, 0)
   const info = 'x'.repeat(3000)
-  const clients = Array.from({ length: 8 }, (_, n) => relay.connected(`${n}`, { info }))
-  for (const each of clients.slice(0, 4)) each.say({ id: 2, subscribe: { channel: 'chat:1' } })
-  t.match(clients[0]?.say({ id: 3, presence: { channel: 'chat:1' } }), [{ id: 3, presence: {} }])
-  for (const each of clients.slice(4)) each.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  const clients = await Promise.all(Array.from({ length: 8 }, async (_, n) => relay.connected(`${n}`, { info })))
+  for (const each of clients.slice(0, 4)) await each.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  t.match(await clients[0]?.say({ id: 3, presence: { channel: 'chat:1' } }), [{ id: 3, presence: {} }])
+  for (const each of clients.slice(4)) await each.say({ id: 2, subscribe: { channel: 'chat:1' } })
 
-  t.match(clients[0]?.say({ id: 4, presence: { channel: 'chat:1' } }), [{ id: 4, error: { code: 106 } }])
+  t.match(await clients[0]?.say({ id: 4, presence: { channel: 'chat:1' } }), [{ id: 4, error: { code: 106 } }])
 })
 
 t.test('a client that is closed with 3008 is sent nothing of what waited for it', async (t) => {
   const relay = relayWith(0, 0)
-  const client = relay.connected('42')
-  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  const client = await relay.connected('42')
+  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
   const before = client.sink.writes.length
   client.sink.isStuck = true
   for (let n = 0; n < 30; n++) {
@@ -217,8 +218,8 @@ t.test('a client that is closed with 3008 is sent nothing of what waited for it'
 
 t.test('a client that is closed for another reason is sent what waited for it first', async (t) => {
   const relay = relayWith(0, 0)
-  const client = relay.connected('42')
-  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  const client = await relay.connected('42')
+  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
   client.sink.isStuck = true
   for (let n = 0; n < 5; n++) {
     relay.publish('chat:1', n)
@@ -233,7 +234,10 @@ t.test('a client that is closed for another reason is sent what waited for it fi
 t.test('a client that catches up is sent what waited for it, in order', async (t) => {
   const relay = relayWith(0, 0)
   const client = relay.client(new FakeSink())
-  client.say({ id: 1, connect: { token: relay.token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'chat:1' } })
+  await client.say(
+    { id: 1, connect: { token: relay.token({ sub: '42' }) } },
+    { id: 2, subscribe: { channel: 'chat:1' } }
+  )
   client.sink.isStuck = true
   for (let n = 1; n <= 50; n++) {
     relay.publish('chat:1', n)

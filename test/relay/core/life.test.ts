@@ -5,45 +5,45 @@ t.test('a connection', async (t) => {
   t.test('that never says who it is is closed', async (t) => {
     const { client, pass } = coreRelay()
     const silent = client()
-    pass(9999)
+    await pass(9999)
     t.equal(silent.closed, null)
-    pass(1)
+    await pass(1)
 
     t.equal(silent.closed, '3502 stale')
   })
 
   t.test('is pinged between half an interval and a whole one at first, then every interval', async (t) => {
     const { connected, pass } = coreRelay()
-    const client = connected('42')
-    pass(18_749)
+    const client = await connected('42')
+    await pass(18_749)
     t.same(client.heard(), [])
-    pass(1)
+    await pass(1)
     t.same(client.heard(), [{}])
-    client.say('{}')
-    pass(24_999)
+    await client.say('{}')
+    await pass(24_999)
     t.same(client.heard(), [])
-    pass(1)
+    await pass(1)
     t.same(client.heard(), [{}])
   })
 
   t.test('that does not answer a ping is closed', async (t) => {
     const { connected, pass } = coreRelay()
-    const client = connected('42')
-    pass(18_750)
-    pass(7999)
+    const client = await connected('42')
+    await pass(18_750)
+    await pass(7999)
     t.equal(client.closed, null)
-    pass(1)
+    await pass(1)
 
     t.equal(client.closed, '3012 no pong')
   })
 
   t.test('answers a ping once', async (t) => {
     const { connected, pass } = coreRelay()
-    const client = connected('42')
-    pass(18_750)
-    client.say('{}')
+    const client = await connected('42')
+    await pass(18_750)
+    await client.say('{}')
     t.equal(client.closed, null)
-    client.say('{}')
+    await client.say('{}')
 
     t.equal(client.closed, '3501 bad request')
   })
@@ -51,10 +51,10 @@ t.test('a connection', async (t) => {
   t.test('outlives its token by the time it takes to get a new one', async (t) => {
     const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
-    living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
-    pass(124_999)
+    await living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
+    await pass(124_999)
     t.equal(living.closed, null)
-    pass(1)
+    await pass(1)
 
     t.equal(living.closed, '3005 connection expired')
   })
@@ -62,23 +62,23 @@ t.test('a connection', async (t) => {
   t.test('goes on with a new token', async (t) => {
     const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
-    living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
-    pass(110_000)
+    await living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
+    await pass(110_000)
 
-    t.same(living.say({ id: 2, refresh: { token: token({ sub: '42' }, 100) } }), [
+    t.same(await living.say({ id: 2, refresh: { token: token({ sub: '42' }, 100) } }), [
       { id: 2, refresh: { client: 'id-2', expires: true, ttl: 100 } }
     ])
-    pass(124_999)
+    await pass(124_999)
     t.equal(living.closed, null)
-    pass(1)
+    await pass(1)
     t.equal(living.closed, '3005 connection expired')
   })
 
   t.test('never expires where its token says so', async (t) => {
     const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
-    const [reply] = living.say({ id: 1, connect: { token: token({ sub: '42', expire_at: 0 }, 100) } })
-    pass(10_000_000)
+    const [reply] = await living.say({ id: 1, connect: { token: token({ sub: '42', expire_at: 0 }, 100) } })
+    await pass(10_000_000)
 
     t.same(reply, { id: 1, connect: { client: 'id-2', version: 'test', ping: 10000000, pong: true } })
     t.equal(living.closed, null)
@@ -86,7 +86,7 @@ t.test('a connection', async (t) => {
 
   t.test('is closed at once by the API with an expiry in the past', async (t) => {
     const { connected, relay, clock } = coreRelay()
-    const [client, other] = [connected('42'), connected('43')]
+    const [client, other] = [await connected('42'), await connected('43')]
     const target = { user: '42', client: '', session: '' }
     const expiresAt = Math.floor(clock.nowMs / 1000) - 1
     relay.surveyHandlers.handle('refresh', { target, refresh: { isExpired: false, expiresAt, info: null } })
@@ -103,8 +103,8 @@ t.test('a connection', async (t) => {
   for (const [why, claims, closed] of refreshes) {
     t.test(`is closed for a new token ${why}`, async (t) => {
       const { connected, token } = coreRelay()
-      const client = connected('42')
-      client.say({ id: 2, refresh: { token: typeof claims === 'string' ? claims : token(claims) } })
+      const client = await connected('42')
+      await client.say({ id: 2, refresh: { token: typeof claims === 'string' ? claims : token(claims) } })
 
       t.equal(client.closed, closed)
     })
@@ -112,18 +112,18 @@ t.test('a connection', async (t) => {
 
   t.test('is closed for a new token that is expired, and may come back', async (t) => {
     const { connected, token, clock } = coreRelay()
-    const client = connected('42')
+    const client = await connected('42')
     const old = token({ sub: '42' }, 1)
     clock.nowMs += 1000
-    client.say({ id: 2, refresh: { token: old } })
+    await client.say({ id: 2, refresh: { token: old } })
 
     t.equal(client.closed, '3005 connection expired')
   })
 
   t.test('that ends leaves nothing behind', async (t) => {
     const { connected, relay } = coreRelay(withNamespace({ allow_subscribe_for_client: true, presence: true }))
-    const client = connected('42', { channels: ['chat:2'] })
-    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    const client = await connected('42', { channels: ['chat:2'] })
+    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
     t.same(relay.stats(), { clients: 1, users: 1, channels: 2, subscriptions: 2 })
     client.client.connectionLost()
 
@@ -134,8 +134,8 @@ t.test('a connection', async (t) => {
 
   t.test('is told what it was to be told before it is closed', async (t) => {
     const { connected, publish } = coreRelay()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 'last words')
     client.client.handleFrame('garbage')
 

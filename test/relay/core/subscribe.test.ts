@@ -2,7 +2,7 @@ import t from 'tap'
 import type { HistoryPage } from '../../../src/relay/core/broker.js'
 import { EngineError } from '../../../src/relay/core/broker.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory.js'
-import { coreRelay, FakeSink, type Message, withNamespace } from '../../helper/relay-core.js'
+import { coreRelay, FakeSink, type Message, settled, withNamespace } from '../../helper/relay-core.js'
 
 const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
 
@@ -30,25 +30,25 @@ t.test('subscribe', async (t) => {
   ]
   for (const [channel, more, code, why] of refused) {
     t.test(`of ${JSON.stringify(channel.slice(0, 20))} ${JSON.stringify(more)} is ${code}: ${why}`, async (t) => {
-      const client = coreRelay().connected('42')
+      const client = await coreRelay().connected('42')
 
-      t.equal(refusalOf(client.say({ id: 2, subscribe: { channel, ...more } })), code)
+      t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel, ...more } })), code)
       t.equal(client.closed, null)
     })
   }
 
   t.test('is refused the second time, and beyond the limit', async (t) => {
-    const client = coreRelay({
+    const client = await coreRelay({
       client: { channel_limit: 2 },
       channel: { namespaces: [{ name: 'chat', ...KEPT }] }
     }).connected('42')
-    client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
 
-    t.match(client.say({ id: 3, subscribe: { channel: 'chat:1' } }), [
+    t.match(await client.say({ id: 3, subscribe: { channel: 'chat:1' } }), [
       { error: { code: 105, message: 'already subscribed' } }
     ])
-    client.say({ id: 4, subscribe: { channel: 'chat:2' } })
-    t.match(client.say({ id: 5, subscribe: { channel: 'chat:3' } }), [
+    await client.say({ id: 4, subscribe: { channel: 'chat:2' } })
+    t.match(await client.say({ id: 5, subscribe: { channel: 'chat:3' } }), [
       { error: { code: 106, message: 'limit exceeded' } }
     ])
   })
@@ -56,9 +56,9 @@ t.test('subscribe', async (t) => {
   t.test('tells the place, and then every publication behind it', async (t) => {
     const { connected, publish } = coreRelay()
     publish('floor:7', 'before')
-    const client = connected('42')
+    const client = await connected('42')
 
-    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
+    t.same(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
       { id: 2, subscribe: { recoverable: true, positioned: true, epoch: 'epoch1', offset: 1 } }
     ])
     publish('floor:7', { x: 1 })
@@ -68,8 +68,8 @@ t.test('subscribe', async (t) => {
 
   t.test('tells the epoch with the first publication of a stream', async (t) => {
     const { connected, publish } = coreRelay()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 1)
 
     t.same(client.heard(), [{ push: { channel: 'floor:7', pub: { data: 1, offset: 1, epoch: 'epoch1' } } }])
@@ -77,10 +77,11 @@ t.test('subscribe', async (t) => {
 
   t.test('gives a publication to nobody who came after it in the same turn', async (t) => {
     const { connected, publish } = coreRelay()
-    const [early, late] = [connected('1'), connected('2')]
-    early.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const [early, late] = [await connected('1'), await connected('2')]
+    await early.say({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 1)
     late.client.handleFrame(JSON.stringify({ id: 2, subscribe: { channel: 'floor:7' } }))
+    await settled()
     publish('floor:7', 2)
 
     t.match(early.heard(), [{ push: { pub: { data: 1 } } }, { push: { pub: { data: 2 } } }])
@@ -89,7 +90,7 @@ t.test('subscribe', async (t) => {
 
   t.test('puts a publication behind the reply of the command that came with it', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...KEPT, allow_publish_for_client: true }))
-    const heard = connected('42').say(
+    const heard = await (await connected('42')).say(
       { id: 2, subscribe: { channel: 'chat:1' } },
       { id: 3, publish: { channel: 'chat:1', data: 1 } },
       { id: 4, subscribe: { channel: 'chat:2' } }
@@ -103,44 +104,47 @@ t.test('subscribe', async (t) => {
       withNamespace({ allow_user_limited_channels: true, allow_subscribe_for_client: true })
     )
 
-    t.equal(refusalOf(connected('42').say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 'granted')
-    t.equal(refusalOf(connected('4').say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
+    t.equal(
+      refusalOf(await (await connected('42')).say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })),
+      'granted'
+    )
+    t.equal(refusalOf(await (await connected('4')).say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
   })
 
   t.test('is checked against the pattern of the namespace', async (t) => {
-    const client = coreRelay(withNamespace({ allow_subscribe_for_client: true, channel_regex: '^[a-zé]+$' })).connected(
-      '42'
-    )
+    const client = await coreRelay(
+      withNamespace({ allow_subscribe_for_client: true, channel_regex: '^[a-zé]+$' })
+    ).connected('42')
 
-    t.equal(refusalOf(client.say({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
-    t.equal(refusalOf(client.say({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
+    t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
+    t.equal(refusalOf(await client.say({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
   })
 })
 
 t.test('a subscription token', async (t) => {
-  const setUp = () => {
+  const setUp = async () => {
     const relay = coreRelay(withNamespace({}, CALM))
-    const client = relay.connected('42')
-    const subscribe = (claims: Message, channel = 'chat:1', lifetime = 60) =>
+    const client = await relay.connected('42')
+    const subscribe = async (claims: Message, channel = 'chat:1', lifetime = 60) =>
       client.say({ id: 2, subscribe: { channel, token: relay.token(claims, lifetime) } })
     return { ...relay, client, subscribe }
   }
 
   t.test('opens a channel that is closed, and a private one', async (t) => {
-    const { subscribe } = setUp()
+    const { subscribe } = await setUp()
 
-    t.same(subscribe({ sub: '42', channel: 'chat:1', data: { hi: 1 } }), [
+    t.same(await subscribe({ sub: '42', channel: 'chat:1', data: { hi: 1 } }), [
       { id: 2, subscribe: { expires: true, ttl: 60, data: { hi: 1 } } }
     ])
-    t.equal(refusalOf(subscribe({ sub: '42', channel: '$chat:1' }, '$chat:1')), 'granted')
+    t.equal(refusalOf(await subscribe({ sub: '42', channel: '$chat:1' }, '$chat:1')), 'granted')
   })
 
   t.test('that is expired is 109', async (t) => {
-    const { client, token, clock } = setUp()
+    const { client, token, clock } = await setUp()
     const old = token({ sub: '42', channel: 'chat:1' }, 1)
     clock.nowMs += 1000
 
-    t.equal(refusalOf(client.say({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
+    t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
   })
 
   const mismatches: [why: string, claims: Message][] = [
@@ -150,49 +154,52 @@ t.test('a subscription token', async (t) => {
   ]
   for (const [why, claims] of mismatches) {
     t.test(`for ${why} closes the connection`, async (t) => {
-      const { client, subscribe } = setUp()
+      const { client, subscribe } = await setUp()
 
-      t.same(subscribe(claims), [])
+      t.same(await subscribe(claims), [])
       t.equal(client.closed, '3500 invalid token')
     })
   }
 
   t.test('without a channel is 103', async (t) => {
-    t.equal(refusalOf(setUp().subscribe({ sub: '42' })), 103)
+    t.equal(refusalOf(await (await setUp()).subscribe({ sub: '42' })), 103)
   })
 
   t.test('changes the options of its namespace', async (t) => {
-    const { subscribe } = setUp()
-    const { client, subscribe: other } = (() => {
+    const { subscribe } = await setUp()
+    const { client, subscribe: other } = await (async () => {
       const relay = coreRelay(withNamespace({ history_size: 10, history_ttl: '60s' }))
-      const client = relay.connected('42')
+      const client = await relay.connected('42')
       return {
         client,
-        subscribe: (claims: Message) =>
+        subscribe: async (claims: Message) =>
           client.say({ id: 2, subscribe: { channel: 'chat:1', token: relay.token(claims, 60) } })
       }
     })()
 
-    t.notMatch(subscribe({ sub: '42', channel: 'chat:1', override: { force_recovery: { value: true } } })[0], {
+    t.notMatch((await subscribe({ sub: '42', channel: 'chat:1', override: { force_recovery: { value: true } } }))[0], {
       subscribe: { recoverable: true }
     })
-    t.match(other({ sub: '42', channel: 'chat:1', override: { force_recovery: { value: true } } }), [
+    t.match(await other({ sub: '42', channel: 'chat:1', override: { force_recovery: { value: true } } }), [
       { subscribe: { recoverable: true, positioned: true, epoch: 'epoch1' } }
     ])
     t.equal(client.closed, null)
   })
 
   t.test('is refreshed, and its end moves', async (t) => {
-    const { client, subscribe, token, pass } = setUp()
-    subscribe({ sub: '42', channel: 'chat:1' })
-    pass(50_000)
+    const { client, subscribe, token, pass } = await setUp()
+    await subscribe({ sub: '42', channel: 'chat:1' })
+    await pass(50_000)
     t.same(
-      client.say({ id: 3, sub_refresh: { channel: 'chat:1', token: token({ sub: '42', channel: 'chat:1' }, 100) } }),
+      await client.say({
+        id: 3,
+        sub_refresh: { channel: 'chat:1', token: token({ sub: '42', channel: 'chat:1' }, 100) }
+      }),
       [{ id: 3, sub_refresh: { expires: true, ttl: 100 } }]
     )
-    pass(124_000)
+    await pass(124_000)
     t.equal(client.client.subscriptions.size, 1)
-    pass(1000)
+    await pass(1000)
     t.match(client.heard(), [
       { push: { channel: 'chat:1', unsubscribe: { code: 2501, reason: 'subscription expired' } } }
     ])
@@ -212,29 +219,29 @@ t.test('a subscription token', async (t) => {
   ]
   for (const [why, request, outcome] of refreshes) {
     t.test(`refreshed ${why} is ${outcome}`, async (t) => {
-      const { client, subscribe, token } = setUp()
-      subscribe({ sub: '42', channel: 'chat:1' })
-      const reply = client.say({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
+      const { client, subscribe, token } = await setUp()
+      await subscribe({ sub: '42', channel: 'chat:1' })
+      const reply = await client.say({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
 
       t.equal(client.closed ?? refusalOf(reply), outcome)
     })
   }
 
   t.test('refreshed with an expired one closes so that the client comes back', async (t) => {
-    const { client, subscribe, token, clock } = setUp()
-    subscribe({ sub: '42', channel: 'chat:1' })
+    const { client, subscribe, token, clock } = await setUp()
+    await subscribe({ sub: '42', channel: 'chat:1' })
     const old = token({ sub: '42', channel: 'chat:1' }, 1)
     clock.nowMs += 2000
-    client.say({ id: 3, sub_refresh: { channel: 'chat:1', token: old } })
+    await client.say({ id: 3, sub_refresh: { channel: 'chat:1', token: old } })
 
     t.equal(client.closed, '3006 subscription expired')
   })
 
   t.test('is needed to refresh a subscription', async (t) => {
     const { connected, token } = coreRelay()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    client.say({ id: 3, sub_refresh: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }) } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.say({ id: 3, sub_refresh: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }) } })
 
     t.equal(client.closed, '3501 bad request')
   })
@@ -244,13 +251,17 @@ t.test('recovery', async (t) => {
   const setUp = (options: Message = KEPT, file: Message = {}) => {
     const relay = coreRelay({ ...withNamespace(options), ...file })
     for (let data = 1; data <= 5; data++) relay.publish('chat:1', data)
-    const recover = (offset: number, epoch = 'epoch1', more: Message = {}) =>
-      relay.connected('42').say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset, epoch, ...more } })[0]
+    const recover = async (offset: number, epoch = 'epoch1', more: Message = {}) =>
+      (
+        await (
+          await relay.connected('42')
+        ).say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset, epoch, ...more } })
+      )[0]
     return { ...relay, recover }
   }
 
   t.test('hands over what was missed, from the place of the client on', async (t) => {
-    t.same(setUp().recover(3), {
+    t.same(await (await setUp()).recover(3), {
       id: 2,
       subscribe: {
         recoverable: true,
@@ -268,7 +279,7 @@ t.test('recovery', async (t) => {
   })
 
   t.test('hands over nothing where nothing was missed', async (t) => {
-    t.same(setUp().recover(5), {
+    t.same(await (await setUp()).recover(5), {
       id: 2,
       subscribe: {
         recoverable: true,
@@ -282,7 +293,7 @@ t.test('recovery', async (t) => {
   })
 
   t.test('takes a client that knows no epoch at its offset', async (t) => {
-    t.match(setUp().recover(4, ''), { subscribe: { recovered: true, publications: [{ offset: 5 }] } })
+    t.match(await (await setUp()).recover(4, ''), { subscribe: { recovered: true, publications: [{ offset: 5 }] } })
   })
 
   const lost: [why: string, offset: number, epoch: string, options: Message, file: Message][] = [
@@ -293,35 +304,38 @@ t.test('recovery', async (t) => {
   ]
   for (const [why, offset, epoch, options, file] of lost) {
     t.test(`does not happen from a place ${why}, and the client begins at the top`, async (t) => {
-      t.same(setUp(options, file).recover(offset, epoch), {
+      t.same(await (await setUp(options, file)).recover(offset, epoch), {
         id: 2,
         subscribe: { recoverable: true, positioned: true, epoch: 'epoch1', offset: 5, was_recovering: true }
       })
     })
 
     t.test(`is 112 from a place ${why} for a client that wants it so`, async (t) => {
-      const { relay, recover } = setUp(options, file)
+      const { relay, recover } = await setUp(options, file)
 
-      t.same(recover(offset, epoch, { flag: 3 }), { id: 2, error: { code: 112, message: 'unrecoverable position' } })
+      t.same(await recover(offset, epoch, { flag: 3 }), {
+        id: 2,
+        error: { code: 112, message: 'unrecoverable position' }
+      })
       t.equal(relay.stats().subscriptions, 0)
     })
   }
 
   t.test('does not happen when the history has run out, but offsets go on', async (t) => {
-    const { recover, pass, publish } = setUp()
-    pass(60_000)
+    const { recover, pass, publish } = await setUp()
+    await pass(60_000)
 
-    t.match(recover(3), { subscribe: { offset: 5, recovered: undefined, was_recovering: true } })
+    t.match(await recover(3), { subscribe: { offset: 5, recovered: undefined, was_recovering: true } })
     t.match(publish('chat:1', 6), { offset: 6, epoch: 'epoch1' })
   })
 
   t.test('happens where the namespace allows it and the client asks', async (t) => {
-    const allowed = setUp({ ...KEPT, force_recovery: false, allow_recovery: true })
-    const closed = setUp({ ...KEPT, force_recovery: false })
+    const allowed = await setUp({ ...KEPT, force_recovery: false, allow_recovery: true })
+    const closed = await setUp({ ...KEPT, force_recovery: false })
 
-    t.match(allowed.recover(4), { subscribe: { recovered: true } })
+    t.match(await allowed.recover(4), { subscribe: { recovered: true } })
     t.same(
-      closed.recover(4),
+      await closed.recover(4),
       { id: 2, subscribe: { was_recovering: true } },
       'the client learns that it missed something'
     )
@@ -330,9 +344,13 @@ t.test('recovery', async (t) => {
   t.test('asked for on a channel that keeps no history tells the client that it was recovering', async (t) => {
     const { connected } = coreRelay(withNamespace({ allow_subscribe_for_client: true }))
 
-    t.same(connected('42').say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 4, epoch: 'e' } }), [
-      { id: 2, subscribe: { was_recovering: true } }
-    ])
+    t.same(
+      await (await connected('42')).say({
+        id: 2,
+        subscribe: { channel: 'chat:1', recover: true, offset: 4, epoch: 'e' }
+      }),
+      [{ id: 2, subscribe: { was_recovering: true } }]
+    )
   })
 })
 
@@ -357,9 +375,9 @@ t.test('a slow history', async (t) => {
   }
 
   t.test('loses nothing that is published meanwhile, and sends nothing twice', async (t) => {
-    const { connected, give, deliver, settled } = setUp()
-    const client = connected('42')
-    t.same(client.say({ id: 2, subscribe: { channel: 'floor:7' } }, { id: 3, unsubscribe: { channel: 'x' } }), [])
+    const { connected, give, deliver, settled } = await setUp()
+    const client = await connected('42')
+    t.same(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }, { id: 3, unsubscribe: { channel: 'x' } }), [])
     for (const offset of [4, 5, 6]) deliver(offset)
     give(page(5))
     await settled()
@@ -374,9 +392,9 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('an API unsubscribe during a pending subscribe takes effect after the reply', async (t) => {
-    const { connected, give, deliver, settled, relay } = setUp()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const { connected, give, deliver, settled, relay } = await setUp()
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     const target = { user: '42', client: '', session: '' }
     await relay.surveyHandlers.handle('unsubscribe', { target, channel: 'floor:7' })
     t.same(client.heard(), [], 'a push before the reply would be followed by a success')
@@ -393,20 +411,19 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('that knows more than has arrived here makes the rest wait for it', async (t) => {
-    const { connected, give, deliver, settled } = setUp()
-    const [first, second] = [connected('1'), connected('2')]
-    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const { connected, give, deliver, settled } = await setUp()
+    const [first, second] = [await connected('1'), await connected('2')]
+    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(4)
     give(page(4))
     await settled()
     first.heard()
     t.match(first.heard(), [])
-    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    await settled()
+    t.match(await second.say({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2 }])
     deliver(5)
 
     t.match(first.heard(), [{ push: { pub: { offset: 5 } } }])
-    t.match(second.heard(), [{ id: 2 }, { push: { pub: { offset: 5 } } }])
+    t.match(second.heard(), [{ push: { pub: { offset: 5 } } }])
   })
 
   t.test('that knows more than has arrived here does not deliver it a second time', async (t) => {
@@ -419,10 +436,10 @@ t.test('a slow history', async (t) => {
         { data: String(offset), offset, info: null, tags: null, time: 0, delta: false, version: 0 },
         'e'
       )
-    const [first, second] = [connected('1'), connected('2')]
-    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const [first, second] = [await connected('1'), await connected('2')]
+    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
     place.offset = 5
-    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await second.say({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(5)
     deliver(6)
 
@@ -440,10 +457,10 @@ t.test('a slow history', async (t) => {
         { data, offset, info: null, tags: null, time: 0, delta: false, version: 0 },
         offset === 0 ? '' : 'e'
       )
-    const [first, second] = [connected('1'), connected('2')]
-    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const [first, second] = [await connected('1'), await connected('2')]
+    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
     place.offset = 5
-    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await second.say({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(0, '"now"')
     deliver(5)
     deliver(0, '"later"')
@@ -464,8 +481,8 @@ t.test('a slow history', async (t) => {
       delayPushAfterReply: (task: () => void) => void later.push(task)
     }
     const { connected, delivery } = coreRelay(undefined, parts)
-    const client = connected('1')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const client = await connected('1')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     delivery.publication(
       'floor:7',
       { data: '1', offset: 1, info: null, tags: null, time: 0, delta: false, version: 0 },
@@ -477,9 +494,9 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('whose answer leaves a hole closes the connection', async (t) => {
-    const { connected, give, deliver, settled } = setUp()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const { connected, give, deliver, settled } = await setUp()
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(8)
     give(page(5))
     await settled()
@@ -488,9 +505,9 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('comes back to a client that has gone', async (t) => {
-    const { connected, give, settled, relay } = setUp()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const { connected, give, settled, relay } = await setUp()
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     client.client.connectionLost()
     give(page(5))
     await settled()
@@ -499,12 +516,12 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('stops the reading from a client with many commands waiting, and answers all of them in order', async (t) => {
-    const { connected, give, settled } = setUp()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    for (let id = 3; id <= 258; id++) client.say({ id, unsubscribe: { channel: 'x' } })
+    const { connected, give, settled } = await setUp()
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (let id = 3; id <= 258; id++) await client.say({ id, unsubscribe: { channel: 'x' } })
     t.equal(client.sink.isPaused, false, 'a few hundred are kept')
-    for (let id = 259; id <= 1000; id++) client.say({ id, unsubscribe: { channel: 'x' } })
+    for (let id = 259; id <= 1000; id++) await client.say({ id, unsubscribe: { channel: 'x' } })
     t.equal(client.sink.isPaused, true)
     t.equal(client.closed, null)
     give(page(5))
@@ -518,11 +535,11 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('stops the reading from a client with long commands waiting', async (t) => {
-    const client = setUp().connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    client.say({ id: 3, unsubscribe: { channel: 'x'.repeat(60_000) } })
+    const client = await (await setUp()).connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.say({ id: 3, unsubscribe: { channel: 'x'.repeat(60_000) } })
     t.equal(client.sink.isPaused, false)
-    client.say({ id: 4, unsubscribe: { channel: 'x'.repeat(60_000) } })
+    await client.say({ id: 4, unsubscribe: { channel: 'x'.repeat(60_000) } })
 
     t.equal(client.sink.isPaused, true)
   })
@@ -530,38 +547,38 @@ t.test('a slow history', async (t) => {
   t.test(
     'closes a client over HTTP, whose requests cannot be held up, when a mebibyte of commands waits',
     async (t) => {
-      const { client, token } = setUp()
+      const { client, token } = await setUp()
       const emulated = client(new FakeSink(true))
-      emulated.say({ id: 1, connect: { token: token({ sub: '42' }) } })
-      emulated.say({ id: 2, subscribe: { channel: 'floor:7' } })
+      await emulated.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+      await emulated.say({ id: 2, subscribe: { channel: 'floor:7' } })
       const message = { id: 3, unsubscribe: { channel: 'x'.repeat(64 * 1024 - 40) } }
-      for (let count = 0; count < 15; count++) emulated.say(message)
+      for (let count = 0; count < 15; count++) await emulated.say(message)
       t.equal(emulated.closed, null)
-      emulated.say(message)
-      emulated.say(message)
+      await emulated.say(message)
+      await emulated.say(message)
 
       t.equal(emulated.closed, '3013 too many requests')
     }
   )
 
   t.test('takes no pong from a client that is not read from, and does not close it for that', async (t) => {
-    const { connected, give, pass, settled } = setUp()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    for (let id = 3; id <= 400; id++) client.say({ id, unsubscribe: { channel: 'x' } })
-    pass(18_750)
-    for (let seconds = 0; seconds < 20; seconds++) pass(1000)
+    const { connected, give, pass, settled } = await setUp()
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (let id = 3; id <= 400; id++) await client.say({ id, unsubscribe: { channel: 'x' } })
+    await pass(18_750)
+    for (let seconds = 0; seconds < 20; seconds++) await pass(1000)
     t.equal(client.closed, null, 'its pong may be among what has not been read')
     give(page(5))
     await settled()
-    for (let seconds = 0; seconds < 20; seconds++) pass(1000)
+    for (let seconds = 0; seconds < 20; seconds++) await pass(1000)
 
     t.equal(client.closed, '3012 no pong', 'it is read from again')
   })
 })
 
 t.test('an engine that takes its time to listen', async (t) => {
-  const setUp = () => {
+  const setUp = async () => {
     let ready: { resolve(): void; reject(error: Error): void } = { resolve: () => undefined, reject: () => undefined }
     const listening = new Promise<void>((resolve, reject) => {
       ready = { resolve, reject }
@@ -569,8 +586,8 @@ t.test('an engine that takes its time to listen', async (t) => {
     const { engine } = coreRelay()
     const broker = { start: () => undefined, subscribe: () => listening, unsubscribe: () => undefined }
     const relay = coreRelay(undefined, { broker: Object.assign(Object.create(engine), broker) })
-    const clients = [relay.connected('1'), relay.connected('2')]
-    for (const client of clients) client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const clients = [await relay.connected('1'), await relay.connected('2')]
+    for (const client of clients) await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     const settled = async (): Promise<void> => {
       for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     }
@@ -578,7 +595,7 @@ t.test('an engine that takes its time to listen', async (t) => {
   }
 
   t.test('makes the second subscriber wait like the first', async (t) => {
-    const { clients, ready, settled } = setUp()
+    const { clients, ready, settled } = await setUp()
     for (const client of clients) t.same(client.heard(), [], 'nobody is told before deliveries flow')
     ready.resolve()
     await settled()
@@ -587,7 +604,7 @@ t.test('an engine that takes its time to listen', async (t) => {
   })
 
   t.test('and fails tells both, and leaves nothing behind', async (t) => {
-    const { relay, clients, ready, settled } = setUp()
+    const { relay, clients, ready, settled } = await setUp()
     ready.reject(new EngineError('gone'))
     await settled()
 
@@ -616,27 +633,24 @@ t.test('an engine that is away', async (t) => {
   }
 
   t.test('while an operator looks at a channel serves its clients once it is back', async (t) => {
-    const { connected, state, settled, look } = setUp()
+    const { connected, state, settled, look } = await setUp()
     look()
     await settled()
     state.isAway = false
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    await settled()
-
-    t.match(client.heard(), [{ id: 2, subscribe: {} }])
+    const client = await connected('42')
+    t.match(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2, subscribe: {} }])
   })
 
   t.test('is asked again for whoever looks on', async (t) => {
-    const { state, settled, look, pass } = setUp()
+    const { state, settled, look, pass } = await setUp()
     look()
     await settled()
-    pass(1)
+    await pass(1)
     await settled()
     state.isAway = false
-    pass(1)
+    await pass(1)
     await settled()
-    pass(1)
+    await pass(1)
 
     t.equal(state.subscribed, 1)
   })
@@ -662,9 +676,9 @@ t.test('somebody who leaves before the engine knows that they came', async (t) =
         })
     })
   })
-  const client = relay.connected('42')
-  client.say({ id: 2, subscribe: { channel: 'chat:1' } })
-  client.say({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  const client = await relay.connected('42')
+  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.say({ id: 3, unsubscribe: { channel: 'chat:1' } })
   added()
   await new Promise((resolve) => setImmediate(resolve))
 
@@ -672,7 +686,7 @@ t.test('somebody who leaves before the engine knows that they came', async (t) =
 })
 
 t.test('a place in the stream', async (t) => {
-  const setUp = () => {
+  const setUp = async () => {
     let top = { epoch: 'e', offset: 3 }
     const relay = coreRelay(
       { client: CALM, channel: { namespaces: [{ name: 'floor', ...KEPT }] } },
@@ -680,8 +694,8 @@ t.test('a place in the stream', async (t) => {
         history: { read: () => ({ ...top, publications: [] }), remove: () => undefined }
       }
     )
-    const client = relay.connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const client = await relay.connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     const deliver = (offset: number, epoch = 'e') =>
       relay.delivery.publication(
         'floor:7',
@@ -700,7 +714,7 @@ t.test('a place in the stream', async (t) => {
   const LOST = [{ push: { channel: 'floor:7', unsubscribe: { code: 2500, reason: 'insufficient state' } } }]
 
   t.test('that is passed over makes the client subscribe anew', async (t) => {
-    const { client, deliver, relay } = setUp()
+    const { client, deliver, relay } = await setUp()
     deliver(5)
 
     t.match(client.heard(), LOST)
@@ -708,14 +722,14 @@ t.test('a place in the stream', async (t) => {
   })
 
   t.test('of another epoch does too', async (t) => {
-    const { client, deliver } = setUp()
+    const { client, deliver } = await setUp()
     deliver(4, 'other')
 
     t.match(client.heard(), LOST)
   })
 
   t.test('that was delivered before is not delivered again', async (t) => {
-    const { client, deliver } = setUp()
+    const { client, deliver } = await setUp()
     deliver(4)
     deliver(4)
     deliver(3)
@@ -725,27 +739,27 @@ t.test('a place in the stream', async (t) => {
   })
 
   t.test('is compared with the stream now and then, and a loss that stays is told', async (t) => {
-    const { client, moveTop, pass } = setUp()
+    const { client, moveTop, pass } = await setUp()
     moveTop(4)
-    pass(1)
-    pass(40_000)
+    await pass(1)
+    await pass(40_000)
     t.same(client.heard(), [], 'once may be a publication on its way')
-    pass(40_000)
+    await pass(40_000)
 
     t.match(client.heard(), LOST)
   })
 
   t.test('is compared at once where the engine was cut off, and every loss is told', async (t) => {
-    const { client, moveTop, pass, delivery } = setUp()
+    const { client, moveTop, pass, delivery } = await setUp()
     delivery.mayHaveMissed('floor:7')
     delivery.mayHaveMissed('floor:8')
-    pass(1)
+    await pass(1)
     t.same(client.heard(), [], 'nothing was missed')
     moveTop(4)
-    pass(1)
+    await pass(1)
     t.same(client.heard(), [], 'and it is compared once')
     delivery.mayHaveMissed('floor:7')
-    pass(1)
+    await pass(1)
 
     t.match(client.heard(), LOST)
   })
@@ -762,19 +776,19 @@ t.test('a place in the stream', async (t) => {
         remove: () => undefined
       }
     })
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     client.heard()
     isSlow = true
     const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
     delivery.mayHaveMissed('floor:7')
-    pass(1)
+    await pass(1)
     // The stream was read before the connection was lost a second time.
     delivery.mayHaveMissed('floor:7')
     answers.shift()?.(3)
     await settled()
     t.same(client.heard(), [])
-    pass(1)
+    await pass(1)
     answers.shift()?.(4)
     await settled()
 
@@ -782,12 +796,12 @@ t.test('a place in the stream', async (t) => {
   })
 
   t.test('a position that the stream has fallen behind is lost at the first comparison', async (t) => {
-    const { client, deliver, moveTop, pass } = setUp()
+    const { client, deliver, moveTop, pass } = await setUp()
     deliver(4)
     client.heard()
     moveTop(2)
-    pass(1)
-    pass(40_000)
+    await pass(1)
+    await pass(40_000)
 
     t.match(client.heard(), LOST)
   })
@@ -799,13 +813,13 @@ t.test('a place in the stream', async (t) => {
       history: { read: () => ({ epoch: 'e', offset: top, publications: [] }), remove: () => undefined },
       delayPushAfterReply: (task) => void later.push(task)
     })
-    const [first, second] = [connected('1'), connected('2')]
-    first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const [first, second] = [await connected('1'), await connected('2')]
+    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
     for (const task of later.splice(0)) task()
-    second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await second.say({ id: 2, subscribe: { channel: 'floor:7' } })
     delivery.mayHaveMissed('floor:7')
     top = 4
-    pass(1)
+    await pass(1)
     t.match(first.heard(), LOST)
     delivery.publication(
       'floor:7',
@@ -833,18 +847,18 @@ t.test('a place in the stream', async (t) => {
         remove: () => undefined
       }
     })
-    const client = relay.connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const client = await relay.connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     isAway = true
     relay.delivery.mayHaveMissed('floor:7')
-    relay.pass(1)
-    t.match(client.say({ id: 3, subscribe: { channel: 'floor:8' } }), [
+    await relay.pass(1)
+    t.match(await client.say({ id: 3, subscribe: { channel: 'floor:8' } }), [
       { id: 3, error: { code: 100, temporary: true } }
     ])
     isAway = false
     reads = 0
-    relay.pass(1)
-    relay.pass(1)
+    await relay.pass(1)
+    await relay.pass(1)
     t.equal(reads, 1, 'the check is repeated once the engine is back, and only once')
     t.same(lines, [], 'the engine tells its outages itself')
   })
@@ -853,7 +867,7 @@ t.test('a place in the stream', async (t) => {
     const relay = coreRelay(undefined, {
       history: { read: () => ({ epoch: 'e', offset: 3, publications: [] }), remove: () => undefined }
     })
-    const client = relay.connected('42', { channels: ['floor:7'] })
+    const client = await relay.connected('42', { channels: ['floor:7'] })
     relay.delivery.publication(
       'floor:7',
       { data: '1', offset: 9, info: null, tags: null, time: 0, delta: false, version: 0 },
@@ -867,23 +881,23 @@ t.test('a place in the stream', async (t) => {
 t.test('unsubscribe', async (t) => {
   t.test('ends the publications, and succeeds twice', async (t) => {
     const { connected, publish, relay } = coreRelay()
-    const client = connected('42')
-    client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 1)
 
-    t.match(client.say({ id: 3, unsubscribe: { channel: 'floor:7' } }), [
+    t.match(await client.say({ id: 3, unsubscribe: { channel: 'floor:7' } }), [
       { push: { pub: { data: 1 } } },
       { id: 3, unsubscribe: {} }
     ])
     publish('floor:7', 2)
-    t.same(client.say({ id: 4, unsubscribe: { channel: 'floor:7' } }), [{ id: 4, unsubscribe: {} }])
+    t.same(await client.say({ id: 4, unsubscribe: { channel: 'floor:7' } }), [{ id: 4, unsubscribe: {} }])
     t.equal(relay.stats().channels, 0)
   })
 
   t.test('from a channel of the token ends its publications', async (t) => {
     const { connected, publish, relay } = coreRelay()
-    const client = connected('42', { channels: ['floor:7'] })
-    t.same(client.say({ id: 2, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
+    const client = await connected('42', { channels: ['floor:7'] })
+    t.same(await client.say({ id: 2, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
     publish('floor:7', 1)
 
     t.same(client.heard(), [])

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { HistoryRange, NewPublication, Position, Publication } from '../../../src/relay/core/broker.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import { streamRecovery } from '../../../src/relay/core/recovery.js'
+import { recoverFromStream } from '../../../src/relay/core/recovery.js'
 import { checkProperty } from '../../helper/property.js'
 import { Delivered, type EngineUnderTest, KEPT } from './contract.js'
 
@@ -157,7 +157,7 @@ export const engineModel = (
           } else if (step.kind === 'recover') {
             const place = placeBack(step.back)
             const publications = await check({ since: place, limit: step.limit, reverse: false })
-            const recovery = streamRecovery(place, { epoch, offset: model.placed.length, publications })
+            const recovery = recoverFromStream(place, { epoch, offset: model.placed.length, publications })
             const missed = model.placed.length - place.offset
             const isWhole =
               missed <= step.limit && model.read({ since: place, limit: -1, reverse: false }).length === missed

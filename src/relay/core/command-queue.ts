@@ -1,0 +1,295 @@
+import { EngineError, type MaybePromise } from './broker.js'
+import { knownNamespace } from './channels.js'
+import type { Client, FrameHandler } from './client.js'
+import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_INTERNAL } from './codes.js'
+import { COMMANDS } from './commands.js'
+import type { Outcome } from './connect.js'
+import { isObject } from './json.js'
+import { errorReplyText, METHODS, type Method, PING } from './protocol.js'
+
+/** Commands with potentially large replies. They wait until the network has accepted everything written before. */
+const LARGE_REPLIES: ReadonlySet<Method> = new Set(['subscribe', 'presence', 'history'])
+
+const MAX_ID = 0xffffffff
+
+/** How long the commands of one client may run before other clients get their turn. */
+const SLICE_MS = 5
+/** Commands within this interval belong to the same slice. */
+const SLICE_GAP_MS = 1
+
+/** Frames and characters that may wait before the relay stops reading from the client. */
+const MAX_QUEUED_FRAMES = 256
+const MAX_QUEUED_LENGTH = 64 * 1024
+/** The same for emulated transports, whose reading cannot be stopped. Above it the client is closed. */
+const MAX_EMULATED_FRAMES = 4096
+const MAX_EMULATED_LENGTH = 1024 * 1024
+
+const NO_LINES: readonly string[] = []
+
+/** A command that is being processed. */
+interface Running {
+  readonly method: Method
+  readonly id: number
+  readonly namespace: string
+  readonly startedAt: number
+}
+
+/**
+ * Runs the commands of a client one after the other, in the order of their arrival. Later commands wait while one is
+ * waiting for the engine, while the client does not read its replies, and while the client has used up its time slice. If
+ * many are waiting, the relay stops reading from the client.
+ */
+export class CommandQueue implements FrameHandler {
+  readonly #client: Client
+  /** Commands of the current frame, and the index of the next one. */
+  #lines: readonly string[] = NO_LINES
+  #next = 0
+  /** Frames after the current one. */
+  #queue: string[] | null = null
+  #queuedLength = 0
+  /** Whether the next command has to wait. */
+  #isWaiting = false
+  #sliceStartedAt = 0
+  #lastRanAt = 0
+  #second = 0
+  #commandsInSecond = 0
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Processes a frame: one command per line. */
+  handle(frame: string): void {
+    const client = this.#client
+    if (client.isClosed) return
+    try {
+      // A pong is processed at once, because it shows that the client is alive.
+      if (frame === PING) this.#runLine(frame)
+      else if (this.#isWaiting) this.#enqueue(frame)
+      else if (this.#open(frame)) {
+        this.#continueSlice()
+        this.#run()
+      }
+    } catch (error) {
+      client.fail(error)
+    }
+  }
+
+  /** Starts a frame. Returns false if it contains no command, which is a protocol error. */
+  #open(frame: string): boolean {
+    const lines = frame.split('\n')
+    if (lines[lines.length - 1] === '') lines.pop()
+    this.#lines = lines
+    this.#next = 0
+    if (lines.length === 0) this.#client.close(DISCONNECT_MALFORMED)
+    return lines.length > 0
+  }
+
+  #enqueue(frame: string): void {
+    const client = this.#client
+    this.#queue ??= []
+    this.#queue.push(frame)
+    this.#queuedLength += frame.length
+    const frames = this.#queue.length
+    if (frames <= MAX_QUEUED_FRAMES && this.#queuedLength <= MAX_QUEUED_LENGTH) return
+    if (!client.transport.isEmulated) client.pauseReading()
+    else if (frames > MAX_EMULATED_FRAMES || this.#queuedLength > MAX_EMULATED_LENGTH) {
+      client.close(DISCONNECT_TOO_MANY_COMMANDS)
+    }
+  }
+
+  /** Starts the next frame of the queue. Returns false if there is none. */
+  #openNext(): boolean {
+    const frame = this.#queue?.shift()
+    if (frame === undefined) {
+      this.#lines = NO_LINES
+      return false
+    }
+    this.#queuedLength -= frame.length
+    if (this.#queue?.length === 0) {
+      this.#queue = null
+      this.#client.resumeReading()
+    }
+    return this.#open(frame)
+  }
+
+  /** Runs commands until all are done or one has to wait. */
+  #run(): void {
+    const client = this.#client
+    const { context } = client
+    client.holdReplies()
+    while (this.#next < this.#lines.length || this.#openNext()) {
+      if (context.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
+        this.#isWaiting = true
+        context.interrupted.push(this.#resume)
+        break
+      }
+      const running = this.#runLine(this.#lines[this.#next] ?? '')
+      if (client.isClosed) return
+      if (running === CLIENT_IS_BEHIND) {
+        this.#isWaiting = true
+        client.onCaughtUp = this.#resume
+        break
+      }
+      this.#next += 1
+      this.#skipRestIfRejected()
+      if (running instanceof Promise) {
+        this.#isWaiting = true
+        void this.#resumeAfter(running)
+        // The replies so far are sent with the next ones if those follow in this turn, and without them otherwise.
+        if (client.hasHeldReplies) context.atEndOfTurn(() => client.flushReplies())
+        this.#lastRanAt = context.monotonicMs()
+        return
+      }
+    }
+    this.#lastRanAt = context.monotonicMs()
+    client.sendReplies()
+  }
+
+  /** Commands after a failed connect are not processed. */
+  #skipRestIfRejected(): void {
+    if (this.#client.state === 'rejected') this.#next = this.#lines.length
+  }
+
+  async #resumeAfter(running: Promise<void>): Promise<void> {
+    const client = this.#client
+    try {
+      await running
+      this.#isWaiting = false
+      if (client.isClosed) return
+      this.#skipRestIfRejected()
+      this.#continueSlice()
+      this.#run()
+    } catch (error) {
+      client.fail(error)
+    }
+  }
+
+  /** Starts a new slice, unless the last command ran just before. */
+  #continueSlice(): void {
+    const now = this.#client.context.monotonicMs()
+    if (now - this.#lastRanAt > SLICE_GAP_MS) this.#sliceStartedAt = now
+  }
+
+  readonly #resume = (): void => {
+    const client = this.#client
+    this.#isWaiting = false
+    if (client.isClosed) return
+    try {
+      this.#sliceStartedAt = client.context.monotonicMs()
+      this.#run()
+    } catch (error) {
+      client.fail(error)
+    }
+  }
+
+  #runLine(line: string): MaybePromise<void> | typeof CLIENT_IS_BEHIND {
+    const client = this.#client
+    const { transport, context } = client
+    const { metrics, monotonicMs } = context
+    const command = parse(line)
+    if (command === null) {
+      client.close(DISCONNECT_MALFORMED)
+      return
+    }
+    const method = METHODS.find((name) => command[name] !== undefined && command[name] !== null)
+    if (method !== undefined && LARGE_REPLIES.has(method) && !this.#hasRoom(method, command[method]))
+      return CLIENT_IS_BEHIND
+    if (!this.#isWithinRate()) {
+      client.close(DISCONNECT_TOO_MANY_COMMANDS)
+      return
+    }
+    if (method === undefined) {
+      metrics.command('pong', '', line.length, transport.name)
+      const isPong = client.state === 'live' && Object.keys(command).length === 0
+      if (!isPong || !client.pong()) client.close(DISCONNECT_MALFORMED)
+      return
+    }
+    const { id = 0 } = command
+    // The first command must be connect, and it must occur only once.
+    const isExpected = client.state === 'live' || (client.state === 'new' && method === 'connect')
+    if (!isId(id) || (id === 0 && method !== 'send') || !isExpected) {
+      client.close(DISCONNECT_MALFORMED)
+      return
+    }
+    const request = command[method]
+    const namespace = isObject(request) ? knownNamespace(request.channel, context.channelRules) : ''
+    metrics.command(method, namespace, line.length, transport.name)
+    client.replyTraffic = metrics.sent(transport.name, method, namespace)
+    return this.#runCommand({ method, id, namespace, startedAt: monotonicMs() }, request, line)
+  }
+
+  /** Whether the network has accepted everything, so that a large reply does not wait behind it. */
+  #hasRoom(method: Method, request: unknown): boolean {
+    const client = this.#client
+    // Replies to plain subscriptions are small and sent together; a recovery gets all the room.
+    const isSmall = method === 'subscribe' && !(isObject(request) && request.recover === true)
+    if (!isSmall) client.flushReplies()
+    return !client.isBehind
+  }
+
+  #runCommand(running: Running, request: unknown, line: string): MaybePromise<void> {
+    try {
+      const outcome = COMMANDS[running.method](this.#client, request, running.id, line)
+      if (outcome instanceof Promise) return this.#finishLater(running, outcome)
+      this.#finish(running, outcome)
+    } catch (error) {
+      this.#finish(running, this.#failure(running, error))
+    }
+  }
+
+  async #finishLater(running: Running, pending: Promise<Outcome>): Promise<void> {
+    let outcome: Outcome
+    try {
+      outcome = await pending
+    } catch (error) {
+      outcome = this.#failure(running, error)
+    }
+    this.#finish(running, outcome)
+  }
+
+  /** The client may retry after an engine error. Any other error closes the connection. */
+  #failure({ method }: Running, error: unknown): Outcome {
+    if (error instanceof EngineError) return ERROR_INTERNAL
+    this.#client.fail(error, method)
+    return null
+  }
+
+  #finish({ method, id, namespace, startedAt }: Running, outcome: Outcome): void {
+    const client = this.#client
+    const { metrics, monotonicMs } = client.context
+    if (outcome instanceof Disconnect) client.close(outcome)
+    else if (outcome !== null && !client.isClosed) {
+      metrics.replyError(method, namespace, outcome.code)
+      client.reply(errorReplyText(id, outcome))
+      if (method === 'connect') client.reject()
+    }
+    metrics.replied(method, namespace, (monotonicMs() - startedAt) / 1000)
+  }
+
+  #isWithinRate(): boolean {
+    const { clientOptions, monotonicMs } = this.#client.context
+    if (clientOptions.commandsPerSecond <= 0) return true
+    const second = Math.floor(monotonicMs() / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#commandsInSecond = 0
+    }
+    return ++this.#commandsInSecond <= clientOptions.commandsPerSecond
+  }
+}
+
+/** The command was not started, because its reply would have to wait behind unsent data. */
+const CLIENT_IS_BEHIND = Symbol('client is behind')
+
+const isId = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ID
+
+const parse = (line: string): Readonly<Record<string, unknown>> | null => {
+  try {
+    const command: unknown = JSON.parse(line)
+    return isObject(command) ? command : null
+  } catch {
+    return null
+  }
+}
