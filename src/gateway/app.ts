@@ -36,6 +36,7 @@ import { securityHeaders, securityHeaderTable } from './plugins/security-headers
 import { sessionExchange } from './plugins/session-exchange.js'
 import { slowClients } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
+import type { RedisTimeouts } from './redis-connection.js'
 import { requestContext, requestId } from './request-context.js'
 import { routeTables } from './routes/index.js'
 import { routes } from './routes/routes.js'
@@ -66,8 +67,7 @@ export interface GatewayParts {
   /** The clock of provider sessions, in milliseconds since 1970. */
   readonly now?: () => number
   readonly monotonicMs?: () => number
-  /** For tests: how long a Redis command may take. */
-  readonly redisCommandTimeoutMs?: number
+  readonly redisTimeouts?: RedisTimeouts
   /** For tests of the order. */
   readonly chain?: typeof CHAIN
 }
@@ -118,7 +118,7 @@ type GatewayServices = Awaited<ReturnType<typeof openServices>>
 /** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
 const openServices = async (
   config: GatewayConfig,
-  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs, redisCommandTimeoutMs }: Omit<GatewayParts, 'chain'>
+  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs, redisTimeouts }: Omit<GatewayParts, 'chain'>
 ) => {
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
@@ -149,7 +149,7 @@ const openServices = async (
           tokens,
           now,
           monotonicMs,
-          redisCommandTimeoutMs,
+          redisTimeouts,
           count: (result) => metrics.exchanged(result)
         })
 
@@ -170,7 +170,7 @@ const openServices = async (
     oidc,
     openReplies: new OpenReplies((reply, ms) => requestEnded(reply, { ms, cutShort: true })),
     provider: provider ?? oidc?.exchange ?? null,
-    redisCommandTimeoutMs,
+    redisTimeouts,
     requestEnded,
     sendError: errorSender(countError),
     tables: routeTables,

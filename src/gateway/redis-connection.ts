@@ -1,12 +1,16 @@
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 
-const COMMAND_TIMEOUT_MS = 500
-const CONNECT_TIMEOUT_MS = 2_000
-const READY_TIMEOUT_MS = 3_000
+/** How long Redis may take before it counts as unavailable, in milliseconds. */
+export interface RedisTimeouts {
+  readonly connect: number
+  readonly ready: number
+  readonly command: number
+}
+
+const DEFAULT_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
 const OPTIONS = {
-  connectTimeout: CONNECT_TIMEOUT_MS,
   // Commands fail at once while there is no connection; they are not queued until a reconnect.
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
@@ -18,25 +22,26 @@ export interface RedisConnectionOptions {
   readonly log: Pick<Logger, 'info' | 'warn'>
   /** Logged once when an outage begins and once when it ends. */
   readonly messages: { readonly down: string; readonly up: string }
-  /** For tests on a loaded machine, where a healthy Redis may respond late. */
-  readonly commandTimeoutMs?: number | undefined
+  /** Tests set longer timeouts, because on a loaded machine a healthy Redis may respond late. */
+  readonly timeouts?: RedisTimeouts | undefined
 }
 
 /** A Redis connection for features with a local fallback: commands fail within half a second and never block requests. */
 export class RedisConnection {
   readonly redis: Redis
   readonly #options: RedisConnectionOptions
+  readonly #timeouts: RedisTimeouts
   #isDown = false
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options
-    const commandTimeout = options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS
-    this.redis = ignoreErrors(new Redis(options.url, { ...OPTIONS, commandTimeout }))
+    this.#timeouts = options.timeouts ?? DEFAULT_TIMEOUTS
+    this.redis = this.#connect({ commandTimeout: this.#timeouts.command })
   }
 
   /** A second connection: one in subscriber mode accepts no other commands. */
   newSubscriber(): Redis {
-    return ignoreErrors(new Redis(this.#options.url, { ...OPTIONS, autoResubscribe: false }))
+    return this.#connect({ autoResubscribe: false })
   }
 
   get isUp(): boolean {
@@ -50,7 +55,7 @@ export class RedisConnection {
         this.redis.once('ready', resolve)
         this.redis.once('close', resolve)
         // A Redis that is loading its data emits neither event, possibly for minutes.
-        setTimeout(resolve, READY_TIMEOUT_MS).unref()
+        setTimeout(resolve, this.#timeouts.ready).unref()
       })
     }
     this.#logChange(!this.isUp)
@@ -75,6 +80,12 @@ export class RedisConnection {
     this.redis.disconnect()
   }
 
+  /** ioredis emits an error for every failed reconnect; outages are logged where a command fails. */
+  #connect(options: { commandTimeout: number } | { autoResubscribe: false }): Redis {
+    const redis = new Redis(this.#options.url, { ...OPTIONS, connectTimeout: this.#timeouts.connect, ...options })
+    return redis.on('error', () => undefined)
+  }
+
   #logChange(isDown: boolean, error?: unknown): void {
     if (isDown === this.#isDown) return
     this.#isDown = isDown
@@ -83,6 +94,3 @@ export class RedisConnection {
     else log.info(messages.up)
   }
 }
-
-/** ioredis emits an error for every failed reconnect; outages are logged where a command fails. */
-const ignoreErrors = (redis: Redis): Redis => redis.on('error', () => undefined)

@@ -3,13 +3,10 @@ import t, { type Test } from 'tap'
 import { MemoryLoginCounter } from '../../src/gateway/login-counter.js'
 import { RedisLoginCounter } from '../../src/gateway/login-counter-redis.js'
 import { startRedis } from '../helper/redis.js'
-import { advanceRedis } from '../helper/redis-time.js'
+import { advanceRedis, PATIENT_TIMEOUTS } from '../helper/redis-time.js'
 import { type CounterUnderTest, testLoginCounter, WINDOW_MS } from './login-counter-contract.js'
 
 const LOG = { info: () => undefined, warn: () => undefined }
-
-/** Longer than a loaded machine may delay a response. */
-const COMMAND_TIMEOUT_MS = 60_000
 
 const redis = await startRedis(t)
 const client = new Redis(redis.url)
@@ -29,7 +26,7 @@ const open = async (t: Test): Promise<RedisCounterUnderTest> => {
     windowMs: WINDOW_MS,
     local,
     log: LOG,
-    commandTimeoutMs: COMMAND_TIMEOUT_MS
+    timeouts: PATIENT_TIMEOUTS
   })
   t.teardown(() => {
     counter.close()

@@ -10,7 +10,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const ROUND = 3
 
 for (const mode of ['plain', 'signed']) {
-  t.test(`two gateways with ${mode} CSRF tokens that know nothing of each other`, async (t) => {
+  t.test(`two independent gateways with ${mode} CSRF tokens`, async (t) => {
     const backend = await startBackend(t)
     backend.answer = ({ url }, response) => {
       const data = url === '/api/auth/login' ? { token: tokenOf('operator'), user: USER, expiresIn: 60 } : {}
@@ -19,7 +19,7 @@ for (const mode of ['plain', 'signed']) {
     const start = () => startGateway(t, { backend, env: { CSRF_MODE: mode, COOKIE_SECURE: 'false' } })
     const gateways = [await start(), await start()]
 
-    t.test('serve one session in turn, whichever is first', async (t) => {
+    t.test('two gateways serve one session in turn', async (t) => {
       for (const first of gateways.keys()) {
         const jar = cookieJar()
         let turn = first

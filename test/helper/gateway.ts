@@ -32,6 +32,7 @@ export interface TestGatewayOptions {
   readonly backend?: RecordingBackend
   readonly provider?: NonNullable<GatewayParts['provider']>
   readonly now?: NonNullable<GatewayParts['now']>
+  readonly redisTimeouts?: NonNullable<GatewayParts['redisTimeouts']>
   /** A look inside: hooks that write down what requests carry. */
   readonly extend?: (app: Gateway['app']) => void
 }
@@ -64,6 +65,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   const gateway = await buildGateway(config, {
     log,
     ...(options.provider && { provider: options.provider }),
+    ...(options.redisTimeouts && { redisTimeouts: options.redisTimeouts }),
     ...(options.now && { now: options.now, monotonicMs: options.now })
   })
   options.extend?.(gateway.app)

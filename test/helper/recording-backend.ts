@@ -32,6 +32,8 @@ export const startBackend = async (t: Teardown): Promise<RecordingBackend> => {
     requests.push(request)
     backend.answer(request, response)
   })
+  // Never closes idle connections: a request could otherwise meet a connection that is just being closed.
+  server.keepAliveTimeout = 0
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {

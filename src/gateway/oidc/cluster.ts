@@ -156,7 +156,7 @@ class RedisLocks {
   }
 }
 
-export interface RedisSessionStoreOptions extends Pick<RedisConnectionOptions, 'url' | 'log' | 'commandTimeoutMs'> {
+export interface RedisSessionStoreOptions extends Pick<RedisConnectionOptions, 'url' | 'log' | 'timeouts'> {
   /** Separates the keys of different providers and clients in one Redis. */
   readonly realm: string
   /** Used while Redis is unavailable. */

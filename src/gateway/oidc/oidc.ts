@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { Backend } from '../proxy/backend.js'
+import type { RedisTimeouts } from '../redis-connection.js'
 import type { SessionCookies } from '../session/app-session.js'
 import { sessionCookie } from '../session/credentials.js'
 import { accountLogin } from './account-login.js'
@@ -25,7 +26,7 @@ export interface OidcOptions {
   readonly count: (result: ExchangeResult) => void
   readonly now: () => number
   readonly monotonicMs: () => number
-  readonly redisCommandTimeoutMs?: number | undefined
+  readonly redisTimeouts?: RedisTimeouts | undefined
 }
 
 /** Sign-in through an identity provider, as the app uses it. */
@@ -87,7 +88,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
 }
 
 const openSessionStore = async (
-  { config, log, now, monotonicMs, redisCommandTimeoutMs }: OidcOptions,
+  { config, log, now, monotonicMs, redisTimeouts }: OidcOptions,
   sealer: Sealer
 ): Promise<SessionStore> => {
   const local = new MemorySessionStore(now, monotonicMs)
@@ -101,7 +102,7 @@ const openSessionStore = async (
     sealer,
     log,
     now,
-    commandTimeoutMs: redisCommandTimeoutMs
+    timeouts: redisTimeouts
   })
   await shared.ready()
   return shared

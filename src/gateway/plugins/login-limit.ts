@@ -6,13 +6,14 @@ import { isLoginAttempt } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import type { LoginCounter, MemoryLoginCounter } from '../login-counter.js'
+import type { RedisTimeouts } from '../redis-connection.js'
 
 export interface LoginLimitOptions {
   readonly config: Pick<GatewayConfig, 'loginLimit'>
   /** The counts of this instance. */
   readonly loginCounter: MemoryLoginCounter
   readonly log: Logger
-  readonly redisCommandTimeoutMs?: number | undefined
+  readonly redisTimeouts?: RedisTimeouts | undefined
 }
 
 // Households and offices get a /64 network, so its addresses share one count.
@@ -61,7 +62,7 @@ export const loginLimit = fp<LoginLimitOptions>(
 )
 
 /** The counter that all instances share, or null without Redis. ioredis is loaded only if it is used. */
-const openSharedCounter = async ({ config, loginCounter, log, redisCommandTimeoutMs }: LoginLimitOptions) => {
+const openSharedCounter = async ({ config, loginCounter, log, redisTimeouts }: LoginLimitOptions) => {
   const { redisUrl, windowMs } = config.loginLimit
   if (redisUrl === null) return null
   const { RedisLoginCounter } = await import('../login-counter-redis.js')
@@ -70,7 +71,7 @@ const openSharedCounter = async ({ config, loginCounter, log, redisCommandTimeou
     windowMs,
     local: loginCounter,
     log,
-    commandTimeoutMs: redisCommandTimeoutMs
+    timeouts: redisTimeouts
   })
   await shared.ready()
   return shared

@@ -21,8 +21,8 @@ const PATH = '/auth/oidc/backchannel-logout'
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-t.test('a logout at the provider', async (t) => {
-  t.test('ends the sessions here, though no browser tells us', async (t) => {
+t.test('back-channel logout', async (t) => {
+  t.test('a logout at the provider ends the sessions at both gateways', async (t) => {
     // The provider must know our address before we listen there.
     const door = createServer()
     await once(door.listen(0, '127.0.0.1'), 'listening')
@@ -60,14 +60,14 @@ t.test('a logout at the provider', async (t) => {
     t.same(visitor.names(APP_HOST), [], 'and the browser learns of it with its next request')
   })
 
-  t.test('is told without Redis to nobody', async (t) => {
+  t.test('the back-channel logout route does not exist without Redis', async (t) => {
     const provider = await startScriptedProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     t.equal((await gateway.send(PATH, { method: 'POST', headers: FORM, body: 'logout_token=x' })).code, 'NOT_FOUND')
   })
 })
 
-t.test('a logout token', async (t) => {
+t.test('logout token', async (t) => {
   const now = (): number => Math.floor(Date.now() / 1000)
   const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   const provider = await startScriptedProvider(t)
@@ -117,7 +117,7 @@ t.test('a logout token', async (t) => {
   ]
   const visitor = await signedInAs()
   for (const [why, token] of BAD) {
-    t.test(`is refused ${why}`, async (t) => {
+    t.test(`a logout token is rejected ${why}`, async (t) => {
       const answer = await postToken(token())
       t.equal(answer.status, 400)
       t.equal(answer.code, 'VALIDATION_FAILED')
@@ -126,18 +126,21 @@ t.test('a logout token', async (t) => {
     })
   }
 
-  t.test('that cannot be checked because the keys are out of reach is to be sent again', async (t) => {
-    const away = await startScriptedProvider(t)
-    const { listener } = away
-    away.listener = (request, response) =>
-      request.url === '/keys' ? response.writeHead(500).end() : listener(request, response)
-    const other = await startOidcGateway(t, { issuer: away.url, env: { REDIS_URL: await redisUrl(t) } })
-    const token = await signed({ ...recipe({ iss: away.url }), key: away.key })
-    const body = new URLSearchParams({ logout_token: token }).toString()
-    t.equal((await other.send(PATH, { method: 'POST', headers: FORM, body })).code, 'INTERNAL')
-  })
+  t.test(
+    'a logout token is answered with 500 while the keys cannot be fetched, so that the provider repeats it',
+    async (t) => {
+      const away = await startScriptedProvider(t)
+      const { listener } = away
+      away.listener = (request, response) =>
+        request.url === '/keys' ? response.writeHead(500).end() : listener(request, response)
+      const other = await startOidcGateway(t, { issuer: away.url, env: { REDIS_URL: await redisUrl(t) } })
+      const token = await signed({ ...recipe({ iss: away.url }), key: away.key })
+      const body = new URLSearchParams({ logout_token: token }).toString()
+      t.equal((await other.send(PATH, { method: 'POST', headers: FORM, body })).code, 'INTERNAL')
+    }
+  )
 
-  t.test('is refused where there is none, or two', async (t) => {
+  t.test('a back-channel logout without a token or with two is rejected', async (t) => {
     for (const body of ['', 'logout_token', 'token=x', 'logout_token=a&logout_token=b'])
       t.equal((await post(body)).status, 400, body)
     const json = { 'content-type': 'application/json' }
@@ -145,7 +148,7 @@ t.test('a logout token', async (t) => {
     t.equal((await post(`logout_token=${'a'.repeat(20_000)}`)).code, 'BODY_TOO_LARGE')
   })
 
-  t.test('ends all sessions of a subject that began before it, and none after', async (t) => {
+  t.test('a logout token with a subject ends the sessions started before it', async (t) => {
     const [phone, desk] = [await signedInAs(), await signedInAs()]
     const answer = await postToken(signed(recipe()))
     t.equal(answer.status, 200)
@@ -159,7 +162,7 @@ t.test('a logout token', async (t) => {
     t.ok(again.cookie(APP_HOST, 'auth_token'), 'who signs in again is signed in')
   })
 
-  t.test('ends one session at the provider where it names one', async (t) => {
+  t.test('a logout token with a sid ends only that session', async (t) => {
     provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'desk' } })
     const desk = await signedInAs()
     provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'phone' } })
@@ -170,7 +173,7 @@ t.test('a logout token', async (t) => {
     t.ok(phone.cookie(APP_HOST, 'auth_token'))
   })
 
-  t.test('that names a session ends those of the person that never had a name', async (t) => {
+  t.test('a logout token with a sid also ends sessions of the subject without a sid', async (t) => {
     provider.idToken = signed
     const unnamed = await signedInAs()
     provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'other' } })
@@ -181,7 +184,7 @@ t.test('a logout token', async (t) => {
     t.ok(other.cookie(APP_HOST, 'auth_token'), 'this one is not')
   })
 
-  t.test('counts once: who signs in again is not signed out by a copy of it', async (t) => {
+  t.test('a logout token is accepted once, so a replay does not end a later session', async (t) => {
     const token = await signed(recipe())
     t.equal((await postToken(token)).status, 200)
     const again = await signedInAs()

@@ -6,7 +6,7 @@ import {
   backendWith,
   exchangesIn,
   isExchange,
-  type Standing,
+  type RestartableServer,
   signIn,
   startOidcGateway,
   startProvider,
@@ -48,7 +48,7 @@ const exchangesWith = async (result: string, { send }: TestGateway = gateway): P
   return Number(new RegExp(`gateway_exchange_total\\{result="${result}"\\} (\\d+)`).exec(body)?.[1])
 }
 
-t.test('the exchange carries EXCHANGE_SECRET, and no request of a browser does', async (t) => {
+t.test('only the exchange carries EXCHANGE_SECRET, never a forwarded request', async (t) => {
   const EXCHANGE_SECRET = 'exchange-secret-for-tests-0123456789'
   const gateway = await startOidcGateway(t, { issuer: provider.url, env: { EXCHANGE_SECRET } })
   const visitor = visitorOf(gateway)
@@ -70,15 +70,15 @@ t.test('the exchange carries EXCHANGE_SECRET, and no request of a browser does',
   t.notMatch(JSON.stringify(gateway.logs), EXCHANGE_SECRET)
 })
 
-t.test('the exchange carries no secret where EXCHANGE_SECRET is unset', async (t) => {
+t.test('the exchange carries no secret if EXCHANGE_SECRET is unset', async (t) => {
   await signIn(visitorOf(gateway), 'ada')
   const [exchange] = gateway.backend.requests
   t.ok(exchange && isExchange(exchange))
   t.equal(exchange?.headers['x-exchange-secret'], undefined)
 })
 
-t.test('a provider session without an app session', async (t) => {
-  t.test('becomes one with the next request, which already carries the new token', async (t) => {
+t.test('session exchange', async (t) => {
+  t.test('the first request with a provider session is forwarded with the new app token', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
 
@@ -99,7 +99,7 @@ t.test('a provider session without an app session', async (t) => {
     t.equal(zones?.headers.authorization, `Bearer ${visitor.cookie(APP_HOST, 'auth_token')}`)
   })
 
-  t.test('becomes one with a page too', async (t) => {
+  t.test('a page request with a provider session starts an app session', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
     await visitor.request(`${APP}/floors`)
@@ -107,7 +107,7 @@ t.test('a provider session without an app session', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
-  t.test('is left alone by a mutation, which is refused before it', async (t) => {
+  t.test('a mutation without an app session is rejected before the exchange', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
     const { cookie, ...headers } = browserHeaders(null)
@@ -117,7 +117,7 @@ t.test('a provider session without an app session', async (t) => {
     t.same(gateway.backend.requests, [])
   })
 
-  t.test('makes one exchange for fifty requests at once', async (t) => {
+  t.test('fifty concurrent requests share one exchange', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
     const cookie = visitor.cookieHeader(new URL(APP))
@@ -139,17 +139,17 @@ t.test('a provider session without an app session', async (t) => {
     t.equal(await exchangesWith('success'), before + 1)
   })
 
-  t.test('is not asked for where there is an app session', async (t) => {
+  t.test('a request with an app session makes no exchange', async (t) => {
     const visitor = await signedIn()
     await visitor.request(`${APP}/api/zones`)
     t.same(exchangesIn(gateway.backend), [])
   })
 })
 
-t.test('somebody without an account', async (t) => {
+t.test('user without an account', async (t) => {
   const visitor = await signedIn()
 
-  t.test('is told so on a page, is marked, and is not sent round in circles', async (t) => {
+  t.test('a user without an account sees a page and is not redirected in a loop', async (t) => {
     const visitor = visitorOf(gateway)
     const before = await exchangesWith('no_account')
 
@@ -170,7 +170,7 @@ t.test('somebody without an account', async (t) => {
     t.equal(await exchangesWith('no_account'), before + 1)
   })
 
-  t.test('is asked for again when the marker is gone', async (t) => {
+  t.test('the exchange is repeated after the failure marker has expired', async (t) => {
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'bob')
     gateway.backend.answer = backendWith(['bob@example.com'])
@@ -184,7 +184,7 @@ t.test('somebody without an account', async (t) => {
     t.ok(visitor.cookie(APP_HOST, 'auth_token'))
   })
 
-  t.test('does not hold up somebody else in the same browser', async (t) => {
+  t.test('the failure marker does not affect another user in the same browser', async (t) => {
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'bob')
     visitor.setCookie(new URL(provider.url).host, '_session', null)
@@ -192,7 +192,7 @@ t.test('somebody without an account', async (t) => {
     t.equal(visitor.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'and the marker is gone')
   })
 
-  t.test('is not believed in where the marker was made up', async (t) => {
+  t.test('a forged failure marker is ignored', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
     visitor.setCookie(APP_HOST, 'oidc_exchange_failed', 'true')
@@ -208,7 +208,7 @@ t.test('somebody without an account', async (t) => {
     [404, 'not found']
   ]
   for (const [status, body] of REFUSALS) {
-    t.test(`is what the backend means by ${status} ${body}`, async (t) => {
+    t.test(`the backend response ${status} ${body} means that there is no account`, async (t) => {
       clock.advance(11)
       visitor.setCookie(APP_HOST, 'oidc_exchange_failed', null)
       loseAppSession(visitor)
@@ -220,7 +220,7 @@ t.test('somebody without an account', async (t) => {
   }
 })
 
-t.test('a backend that does not answer', async (t) => {
+t.test('backend without a usable login response', async (t) => {
   type Answer = Parameters<typeof isExchange>[0]
   const ABSENCES: readonly (readonly [
     why: string,
@@ -235,7 +235,7 @@ t.test('a backend that does not answer', async (t) => {
     ['a page', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>')],
     ['200 with a token that has ended', (response) => response.end(JSON.stringify(endedLogin()))],
     [
-      'half an answer',
+      'a truncated response',
       (response) => response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy())
     ],
     ['an answer without end', (response) => response.writeHead(200).end(Buffer.alloc(2 ** 21, ' '))],
@@ -243,7 +243,7 @@ t.test('a backend that does not answer', async (t) => {
   ]
   const visitor = await signedIn()
   for (const [why, answer] of ABSENCES) {
-    t.test(`is not taken for a missing account: ${why}`, async (t) => {
+    t.test(`a failed account login is not treated as a missing account: ${why}`, async (t) => {
       clock.advance(11)
       gateway.backend.requests.length = 0
       gateway.logs.length = 0
@@ -269,7 +269,7 @@ t.test('a backend that does not answer', async (t) => {
     })
   }
 
-  t.test('for a long time holds nobody up for longer than it may', async (t) => {
+  t.test('a slow backend delays a request only until the exchange timeout', async (t) => {
     const hasty = await startOidcGateway(t, { issuer: provider.url, clock, env: { BACKEND_TIMEOUT_MS: '300' } })
     hasty.backend.answer = (request, response) => (isExchange(request) ? undefined : response.end('{}'))
     loseAppSession(visitor)
@@ -282,7 +282,7 @@ t.test('a backend that does not answer', async (t) => {
     )
   })
 
-  t.test('at a sign-in ends on a page that leads on', async (t) => {
+  t.test('a sign-in while the backend is unavailable ends on a page with a retry link', async (t) => {
     gateway.backend.answer = (_request, response) => response.destroy()
     const visitor = visitorOf(gateway)
     const page = await signIn(visitor, 'ada', '/floors')
@@ -292,7 +292,7 @@ t.test('a backend that does not answer', async (t) => {
   })
 })
 
-t.test('provider tokens', async (t) => {
+t.test('token refresh', async (t) => {
   const start = async (t: Parameters<typeof startProvider>[0], { thinIdTokens = false } = {}) => {
     const clock = new TestClock()
     const client = { grant_types: ['authorization_code', 'refresh_token'] }
@@ -307,7 +307,7 @@ t.test('provider tokens', async (t) => {
     return { clock, provider, gateway, visitor, claims }
   }
 
-  t.test('are refreshed when they have run out: claims are those of today', async (t) => {
+  t.test('expired tokens are refreshed and the claims are updated', async (t) => {
     const { clock, gateway, visitor, claims } = await start(t)
     claims.groups.push('admins')
 
@@ -333,7 +333,7 @@ t.test('provider tokens', async (t) => {
     t.same(visitor.names(APP_HOST), [], 'an address that is no longer confirmed ends the session')
   })
 
-  t.test('are refreshed once for many requests, and each refresh token is used once', async (t) => {
+  t.test('concurrent requests refresh once, and each refresh token is used once', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t)
     const asked = countTokenRequests(provider)
     clock.advance(700)
@@ -343,7 +343,7 @@ t.test('provider tokens', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
-  t.test('are kept though the claims that belong to them cannot be had', async (t) => {
+  t.test('refreshed tokens are stored even if the claims cannot be fetched', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t, { thinIdTokens: true })
     const { listener } = provider
     provider.listener = (request, response) =>
@@ -360,7 +360,7 @@ t.test('provider tokens', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, 2)
   })
 
-  t.test('that the provider no longer renews end the session', async (t) => {
+  t.test('a rejected refresh token ends the session', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t)
     // Grants are in the memory that all providers of this process share; one that knows no such client has forgotten it.
     provider.listener = refusing(provider.listener)
@@ -371,7 +371,7 @@ t.test('provider tokens', async (t) => {
     t.equal(await exchangesWith('provider_ended', gateway), 1)
   })
 
-  t.test('that cannot be refreshed because the provider is away leave things as they were', async (t) => {
+  t.test('a session continues unchanged while the provider is unavailable', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t)
     await provider.down()
     clock.advance(700)
@@ -381,7 +381,7 @@ t.test('provider tokens', async (t) => {
   })
 })
 
-t.test('who signs in with a password while the provider still knows them', async (t) => {
+t.test('password login with a provider session', async (t) => {
   const credentials = { email: 'operator@example.com', password: 'secret' }
   const login = (visitor: Visitor) =>
     visitor.request(`${APP}/api/auth/login`, {
@@ -390,7 +390,7 @@ t.test('who signs in with a password while the provider still knows them', async
       body: JSON.stringify(credentials)
     })
 
-  t.test('becomes whom the password belongs to, for good', async (t) => {
+  t.test('a password login replaces the provider session permanently', async (t) => {
     const visitor = await signedIn()
     const session = visitor.cookie(APP_HOST, 'oidc_session')
     loseAppSession(visitor)
@@ -407,7 +407,7 @@ t.test('who signs in with a password while the provider still knows them', async
     t.same(exchangesIn(gateway.backend), [], 'when the password session ends nobody becomes the first one again')
   })
 
-  t.test('is not signed in by the way where the password is wrong', async (t) => {
+  t.test('a failed password login makes no exchange', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
     gateway.backend.answer = (request, response) =>
@@ -429,7 +429,7 @@ const refusing =
     response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}')
   }
 
-const countTokenRequests = (provider: Standing): { count: number } => {
+const countTokenRequests = (provider: RestartableServer): { count: number } => {
   const asked = { count: 0 }
   const { listener } = provider
   provider.listener = (request, response) => {

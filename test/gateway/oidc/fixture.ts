@@ -7,6 +7,7 @@ import {
   localProvider,
   newSigningKey
 } from '../../../demo/oidc/local-provider.js'
+import type { RedisTimeouts } from '../../../src/gateway/redis-connection.js'
 import type { Teardown } from '../../helper/child.js'
 import { startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { RecordedRequest, RecordingBackend } from '../../helper/recording-backend.js'
@@ -24,17 +25,22 @@ export const ADA: LocalAccount = {
 }
 export const BOB: LocalAccount = { id: 'bob', claims: { name: 'Bob', email: 'bob@example.com', groups: [] } }
 
-/** A server that can be given another listener, or taken away and put back, without moving. */
-export interface Standing {
+/** A server whose listener can be replaced, and which can be stopped and restarted on the same port. */
+export interface RestartableServer {
   readonly url: string
   listener: RequestListener
   down(): Promise<void>
   up(): Promise<void>
 }
 
-export const stand = async (t: Teardown): Promise<Standing> => {
-  const make = () => createServer((request, response) => standing.listener(request, response))
-  let server = make()
+export const startRestartableServer = async (t: Teardown): Promise<RestartableServer> => {
+  const newServer = () => {
+    const server = createServer((request, response) => restartable.listener(request, response))
+    // Never closes idle connections: a request could otherwise meet a connection that is just being closed.
+    server.keepAliveTimeout = 0
+    return server
+  }
+  let server = newServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   const down = async (): Promise<void> => {
@@ -42,35 +48,35 @@ export const stand = async (t: Teardown): Promise<Standing> => {
     if (server.listening) await once(server.close(), 'close')
   }
   t.teardown(down)
-  const standing: Standing = {
+  const restartable: RestartableServer = {
     url: `http://127.0.0.1:${port}`,
     listener: (_request, response) => response.writeHead(503).end(),
     down,
     async up() {
-      server = make()
+      server = newServer()
       await once(server.listen(port, '127.0.0.1'), 'listening')
     }
   }
-  return standing
+  return restartable
 }
 
-export interface TestProvider extends Standing {
-  /** As after a restart with a new key. */
+export interface TestProvider extends RestartableServer {
+  /** Restarts with a new signing key. */
   restart(): void
 }
 
-/** For all providers of a test file: a key takes longer to make than a sign-in. */
+/** Shared by all providers of a test file, because generating a key is slow. */
 const key = newSigningKey()
 
-/** A real identity provider on a port of its own. */
+/** A real identity provider on its own port. */
 export const startProvider = async (
   t: Teardown,
   options: Partial<LocalProviderOptions> & { readonly client?: object } = {}
 ): Promise<TestProvider> => {
-  const standing = await stand(t)
+  const server = await startRestartableServer(t)
   const begin = (more: Partial<LocalProviderOptions>): void => {
-    standing.listener = localProvider({
-      issuer: standing.url,
+    server.listener = localProvider({
+      issuer: server.url,
       accounts: [ADA, BOB],
       clients: [
         {
@@ -87,10 +93,10 @@ export const startProvider = async (
     })
   }
   begin({ key })
-  return Object.assign(standing, { restart: () => begin({ key: newSigningKey() }) })
+  return Object.assign(server, { restart: () => begin({ key: newSigningKey() }) })
 }
 
-/** Time as the gateway sees it, ahead of the real one by as much as a test likes. */
+/** The gateway's clock, which a test can advance. */
 export class TestClock {
   #aheadMs = 0
   readonly now = (): number => Date.now() + this.#aheadMs
@@ -105,11 +111,12 @@ export interface OidcGatewayOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly backend?: RecordingBackend
   readonly clock?: TestClock
+  readonly redisTimeouts?: RedisTimeouts
 }
 
 export const startOidcGateway = async (
   t: Teardown,
-  { issuer, env, backend, clock }: OidcGatewayOptions
+  { issuer, env, backend, clock, redisTimeouts }: OidcGatewayOptions
 ): Promise<TestGateway> => {
   const gateway = await startGateway(t, {
     env: {
@@ -122,13 +129,14 @@ export const startOidcGateway = async (
       ...env
     },
     ...(backend && { backend }),
+    ...(redisTimeouts && { redisTimeouts }),
     ...(clock && { now: clock.now })
   })
   if (backend === undefined) gateway.backend.answer = backendWith(['ada@example.com'])
   return gateway
 }
 
-/** A backend that has accounts for these addresses, and says to everybody else who they are. */
+/** A backend with accounts for these email addresses. */
 export const backendWith =
   (emails: readonly string[]): RecordingBackend['answer'] =>
   (request, response) => {
@@ -151,15 +159,15 @@ export const exchangesIn = (backend: RecordingBackend): object[] =>
 
 export const visitorOf = (gateway: TestGateway): Visitor => new Visitor([[APP_HOST, gateway.url]])
 
-/** Signs somebody in as a person would: from our login to wherever it ends. */
+/** Signs a user in through the provider's page and follows all redirects. */
 export const signIn = async (visitor: Visitor, account: string, returnTo = '/floors?level=2') => {
   const choose = await visitor.visit(`${APP}/auth/oidc/login?returnTo=${encodeURIComponent(returnTo)}`)
-  // The provider still knows who it is.
+  // The provider still has a session and asks for nothing.
   if (choose.url.host === APP_HOST) return choose
   return visitor.submit(choose.url, { account })
 }
 
-/** As far as the address that the provider sends the browser back to, which is not visited. */
+/** Signs in up to the callback address, which is not requested. */
 export const signInUpToCallback = async (visitor: Visitor, account: string, returnTo = '/'): Promise<URL> => {
   const atCallback = ({ host, pathname }: URL) => host === APP_HOST && pathname === '/auth/oidc/callback'
   const choose = await visitor.visit(`${APP}/auth/oidc/login?returnTo=${encodeURIComponent(returnTo)}`, {}, atCallback)

@@ -38,11 +38,11 @@ const refusedOn = (
   for (const name of ['oidc_session', 'auth_token']) t.equal(visitor.cookie(APP_HOST, name), undefined, name)
 }
 
-t.test('a callback is refused', async (t) => {
+t.test('rejected callback', async (t) => {
   const provider = await startProvider(t)
   const gateway = await startOidcGateway(t, { issuer: provider.url })
 
-  t.test('with a state that nobody gave out', async (t) => {
+  t.test('a callback with an unknown state is rejected', async (t) => {
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     for (const state of ['', 'wrong', 'a'.repeat(43)]) {
@@ -53,14 +53,14 @@ t.test('a callback is refused', async (t) => {
     refusedOn(t, visitor, await visitor.request(callback), 400)
   })
 
-  t.test('with two states', async (t) => {
+  t.test('a callback with two states is rejected', async (t) => {
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     callback.searchParams.append('state', callback.searchParams.get('state') ?? '')
     refusedOn(t, visitor, await visitor.request(callback), 400)
   })
 
-  t.test('in another browser than the one that began, as when somebody sends a link', async (t) => {
+  t.test('a callback in another browser is rejected', async (t) => {
     const callback = await signInUpToCallback(visitorOf(gateway), 'ada')
     const victim = visitorOf(gateway)
     const page = await victim.request(callback)
@@ -69,7 +69,7 @@ t.test('a callback is refused', async (t) => {
     t.same(gateway.backend.requests, [])
   })
 
-  t.test('with the code of another sign-in', async (t) => {
+  t.test('a callback with the code of another sign-in is rejected', async (t) => {
     const [mallory, victim] = [visitorOf(gateway), visitorOf(gateway)]
     const stolen = await signInUpToCallback(mallory, 'bob')
     const callback = await signInUpToCallback(victim, 'ada')
@@ -77,7 +77,7 @@ t.test('a callback is refused', async (t) => {
     refusedOn(t, victim, await victim.request(callback), 400)
   })
 
-  t.test('when it is replayed in the same browser', async (t) => {
+  t.test('a callback replayed in the same browser is rejected', async (t) => {
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     await visitor.request(callback)
@@ -86,7 +86,7 @@ t.test('a callback is refused', async (t) => {
     t.match(page.body, /not started here/)
   })
 
-  t.test('when it is replayed with the cookies it came with: the provider redeems a code once', async (t) => {
+  t.test('a callback replayed with its original cookies is rejected by the provider', async (t) => {
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     const cookie = visitor.cookieHeader(callback)
@@ -97,7 +97,7 @@ t.test('a callback is refused', async (t) => {
     t.match(page.body, /already been used/)
   })
 
-  t.test('when its cookie was planted beside the right one', async (t) => {
+  t.test('a callback with two cookies for its state is rejected', async (t) => {
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     const cookie = visitor.cookieHeader(callback)
@@ -106,7 +106,7 @@ t.test('a callback is refused', async (t) => {
     refusedOn(t, visitor, page, 400)
   })
 
-  t.test('when byte 0xA0 stands before the name of its cookie, which no __Host- prefix protects', async (t) => {
+  t.test('a callback is rejected if byte 0xA0 precedes the name of its cookie', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { COOKIE_SECURE: 'true' } })
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
@@ -117,7 +117,7 @@ t.test('a callback is refused', async (t) => {
     t.match(page.body, /not started here/)
   })
 
-  t.test('with a page whose style CSP_INLINE=refuse allows', async (t) => {
+  t.test('CSP_INLINE=refuse allows the style of the error page', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { CSP_INLINE: 'refuse' } })
     const page = await visitorOf(gateway).request(`${APP}/auth/oidc/callback?code=x&state=y`)
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page.body) ?? []
@@ -127,7 +127,7 @@ t.test('a callback is refused', async (t) => {
     t.notMatch(page.body, / style="|<script/)
   })
 
-  t.test('after ten minutes', async (t) => {
+  t.test('a callback after ten minutes is rejected', async (t) => {
     const clock = new TestClock()
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
     const visitor = visitorOf(gateway)
@@ -136,7 +136,7 @@ t.test('a callback is refused', async (t) => {
     refusedOn(t, visitor, await visitor.request(callback), 400)
   })
 
-  t.test('of a person who declined, who can go back', async (t) => {
+  t.test('a callback of a declined sign-in shows a page with a retry link', async (t) => {
     const visitor = visitorOf(gateway)
     const page = await signIn(visitor, '', '/floors')
     refusedOn(t, visitor, page, 403)
@@ -146,7 +146,7 @@ t.test('a callback is refused', async (t) => {
   })
 })
 
-t.test('what a provider answers is refused', async (t) => {
+t.test('rejected provider response', async (t) => {
   const provider = await startScriptedProvider(t)
   const gateway = await startOidcGateway(t, { issuer: provider.url })
   const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
@@ -207,7 +207,7 @@ t.test('what a provider answers is refused', async (t) => {
     ['that is empty', () => '']
   ]
   for (const [why, idToken] of TOKENS) {
-    t.test(`with an ID token ${why}`, async (t) => {
+    t.test(`an ID token ${why} is rejected`, async (t) => {
       gateway.logs.length = 0
       provider.idToken = idToken
       const visitor = visitorOf(gateway)
@@ -220,7 +220,7 @@ t.test('what a provider answers is refused', async (t) => {
     })
   }
 
-  t.test('with the name of another issuer beside the code', async (t) => {
+  t.test('a callback with the iss of another issuer is rejected', async (t) => {
     const provider = await startScriptedProvider(t)
     provider.metadata = { authorization_response_iss_parameter_supported: true }
     const gateway = await startOidcGateway(t, { issuer: provider.url })
@@ -233,14 +233,14 @@ t.test('what a provider answers is refused', async (t) => {
     t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
   })
 
-  t.test('and what is not spoilt is taken, within a minute of clock difference', async (t) => {
+  t.test('a valid ID token is accepted with a clock difference of up to a minute', async (t) => {
     for (const claims of [{}, { iat: now() + 50 }, { exp: now() - 50, iat: now() - 400 }]) {
       provider.idToken = claiming(claims)
       t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
     }
   })
 
-  t.test('no token, code or state is in the log', async (t) => {
+  t.test('the log contains no token, code or state', async (t) => {
     const provider = await startScriptedProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { LOG_LEVEL: 'trace' } })
     let token = ''
@@ -264,7 +264,7 @@ t.test('what a provider answers is refused', async (t) => {
   })
 })
 
-t.test('an error of the provider', async (t) => {
+t.test('provider error', async (t) => {
   const provider = await startScriptedProvider(t)
   const gateway = await startOidcGateway(t, { issuer: provider.url })
   const ERRORS: readonly (readonly [error: string, status: number, text: RegExp])[] = [
@@ -276,7 +276,7 @@ t.test('an error of the provider', async (t) => {
     ['<script>alert(1)</script>', 502, /configuration error/]
   ]
   for (const [error, status, text] of ERRORS) {
-    t.test(`${error} ends on a page`, async (t) => {
+    t.test(`the provider error ${error} is shown on a page`, async (t) => {
       provider.callback = (query) => {
         query.delete('code')
         query.set('error', error)
@@ -290,7 +290,7 @@ t.test('an error of the provider', async (t) => {
     })
   }
 
-  t.test('at its token endpoint ends on a page', async (t) => {
+  t.test('an error of the token endpoint is shown on a page', async (t) => {
     provider.callback = () => undefined
     const answers: readonly (readonly [status: number, body: string, shown: number])[] = [
       [401, '{"error":"invalid_client"}', 502],

@@ -28,12 +28,12 @@ t.test('groups', async (t) => {
     [{ groups: ['ünï-😀', 'a\u0000b', 'half \ud83d', ' '] }, 'groups', ['ünï-😀'], 'what no database takes is left out']
   ]
   for (const [claims, path, groups, why] of CASES) {
-    t.test(`at ${path}: ${why}`, async (t) => {
+    t.test(`groups are read at ${path}: ${why}`, async (t) => {
       t.same(groupsAt(claims as Record<string, unknown>, path), groups)
     })
   }
 
-  t.test('that do not fit are left out, and counted', async (t) => {
+  t.test('groups that do not fit are dropped and counted', async (t) => {
     const many = Array.from({ length: 300 }, (_, index) => `group-${index}`)
     const result = identityOf({ ...ADA, groups: many }, 'groups')
     t.equal(result.identity?.groups.length, 100)
@@ -45,7 +45,7 @@ t.test('groups', async (t) => {
   })
 })
 
-t.test('somebody', async (t) => {
+t.test('identity', async (t) => {
   const CASES: readonly (readonly [claims: object, error: string | null, why: string])[] = [
     [ADA, null, 'with an address'],
     [{ ...ADA, email_verified: true }, null, 'with a confirmed address'],
@@ -66,7 +66,7 @@ t.test('somebody', async (t) => {
     [{ ...ADA, sub: 'a'.repeat(256) }, 'no-subject', 'with a name that no provider may give']
   ]
   for (const [claims, error, why] of CASES) {
-    t.test(`${why} is ${error ?? 'known'}`, async (t) => {
+    t.test(`claims ${why}: ${error ?? 'accepted'}`, async (t) => {
       t.equal(identityOf(claims as Record<string, unknown>, 'groups').error, error)
     })
   }
@@ -85,12 +85,12 @@ t.test('somebody', async (t) => {
     [{ name: ['Ada'] }, 'ada@example.com']
   ]
   for (const [claims, name] of NAMES) {
-    t.test(`is called ${name.slice(0, 20)} for ${JSON.stringify(claims).slice(0, 40)}`, async (t) => {
+    t.test(`the name is ${name.slice(0, 20)} for ${JSON.stringify(claims).slice(0, 40)}`, async (t) => {
       t.equal(identityOf({ sub: 'ada', email: 'ada@example.com', ...claims }, 'groups').identity?.name, name)
     })
   }
 
-  t.test('is complete with an address, a name and groups', async (t) => {
+  t.test('claims with an email address, a name and groups are complete', async (t) => {
     t.equal(isComplete({ ...ADA, groups: [] }, 'groups'), true)
     t.equal(isComplete(ADA, 'groups'), false)
     t.equal(isComplete({ sub: 'ada', groups: [] }, 'groups'), false)

@@ -6,8 +6,8 @@ import { startScriptedProvider } from './scripted-provider.js'
 
 const AWAY = /cannot be reached/
 
-t.test('a provider that is down', async (t) => {
-  t.test('at the start keeps no gateway from starting, and is found when it comes up', async (t) => {
+t.test('unavailable provider', async (t) => {
+  t.test('a gateway starts without its provider and discovers it later', async (t) => {
     const provider = await startProvider(t)
     await provider.down()
     const gateway = await startOidcGateway(t, { issuer: provider.url })
@@ -29,7 +29,7 @@ t.test('a provider that is down', async (t) => {
     t.ok(gateway.logs.some(({ msg }) => msg === 'identity provider discovered'))
   })
 
-  t.test('at the start is found in the background, without anybody asking', async (t) => {
+  t.test('the provider is discovered in the background without a sign-in', async (t) => {
     const provider = await startScriptedProvider(t)
     const { listener } = provider
     let lookedAt = 0
@@ -49,7 +49,7 @@ t.test('a provider that is down', async (t) => {
     t.equal(lookedAt, 2)
   })
 
-  t.test('at a login, once it was known, is met by the browser at the provider, not by us', async (t) => {
+  t.test('a login with a discovered provider redirects even if the provider is down', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
@@ -58,7 +58,7 @@ t.test('a provider that is down', async (t) => {
     t.equal((await visitor.request(`${APP}/auth/oidc/login`)).status, 303)
   })
 
-  t.test('at the callback ends on a page; a new sign-in works when it is back', async (t) => {
+  t.test('a callback while the provider is down shows a page, and a later sign-in works', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
@@ -74,7 +74,7 @@ t.test('a provider that is down', async (t) => {
     t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
   })
 
-  t.test('leaves who is signed in alone', async (t) => {
+  t.test('existing sessions continue while the provider is down', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
@@ -85,14 +85,14 @@ t.test('a provider that is down', async (t) => {
   })
 })
 
-t.test('a provider that is another than it should be', async (t) => {
+t.test('unusable provider metadata', async (t) => {
   const METADATA: readonly (readonly [why: string, metadata: object])[] = [
     ['calls itself by another name', { issuer: 'https://evil.test' }],
     ['has no token endpoint', { token_endpoint: undefined }],
     ['has no authorization endpoint', { authorization_endpoint: undefined }]
   ]
   for (const [why, metadata] of METADATA) {
-    t.test(`is not used: it ${why}`, async (t) => {
+    t.test(`a provider is not used if it ${why}`, async (t) => {
       const provider = await startScriptedProvider(t)
       provider.metadata = { ...metadata }
       const gateway = await startOidcGateway(t, { issuer: provider.url })
@@ -101,8 +101,8 @@ t.test('a provider that is another than it should be', async (t) => {
   }
 })
 
-t.test("a provider's new key", async (t) => {
-  t.test('is known at once, without a restart of ours', async (t) => {
+t.test('key rotation', async (t) => {
+  t.test('rotated keys of the provider are used without a restart', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     for (let rotation = 0; rotation < 3; rotation += 1) {
@@ -113,8 +113,8 @@ t.test("a provider's new key", async (t) => {
   })
 })
 
-t.test('a provider that takes the client secret in the body only', async (t) => {
-  t.test('gets it there', async (t) => {
+t.test('client_secret_post', async (t) => {
+  t.test('a provider that supports only client_secret_post gets the secret in the body', async (t) => {
     const provider = await startScriptedProvider(t)
     provider.metadata = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
     const headers: (string | undefined)[] = []
@@ -129,7 +129,7 @@ t.test('a provider that takes the client secret in the body only', async (t) => 
   })
 })
 
-t.test('a hostile provider', async (t) => {
+t.test('hostile provider', async (t) => {
   /** Says something for as long as anybody listens. */
   const endless = (response: ServerResponse): { bytes: number; readonly over: Promise<unknown> } => {
     const told = { bytes: 0, over: once(response, 'close') }
@@ -147,7 +147,7 @@ t.test('a hostile provider', async (t) => {
   const MIB = 1024 * 1024
 
   for (const path of ['/.well-known/openid-configuration', '/keys', '/token']) {
-    t.test(`that never ends its answer at ${path} fills no memory`, async (t) => {
+    t.test(`an endless response at ${path} is aborted at the size limit`, async (t) => {
       const provider = await startScriptedProvider(t)
       const { listener } = provider
       let told: ReturnType<typeof endless> | null = null
@@ -167,7 +167,7 @@ t.test('a hostile provider', async (t) => {
     })
   }
 
-  t.test('that sends us elsewhere is not followed', async (t) => {
+  t.test('redirects of the provider are not followed', async (t) => {
     const provider = await startScriptedProvider(t)
     const visited: (string | undefined)[] = []
     provider.listener = (request, response) => {
@@ -179,7 +179,7 @@ t.test('a hostile provider', async (t) => {
     t.same([...new Set(visited)], ['/.well-known/openid-configuration'])
   })
 
-  t.test('that does not take our secret is told of as a fault of the two, not of the person', async (t) => {
+  t.test('a rejected client secret is shown as a configuration error', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_CLIENT_SECRET: 'another' } })
     for (const challenge of [undefined, 'Basic realm="token", error="invalid_client"']) {

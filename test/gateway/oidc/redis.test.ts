@@ -4,11 +4,13 @@ import { eventually } from '../../helper/eventually.js'
 import type { TestGateway } from '../../helper/gateway.js'
 import { startBackend } from '../../helper/recording-backend.js'
 import { startRedis } from '../../helper/redis.js'
+import { PATIENT_TIMEOUTS } from '../../helper/redis-time.js'
 import {
   APP,
   APP_HOST,
   backendWith,
   exchangesIn,
+  type OidcGatewayOptions,
   signIn,
   signInUpToCallback,
   startOidcGateway,
@@ -20,9 +22,10 @@ const redis = await startRedis(t)
 const backend = await startBackend(t)
 const client = { grant_types: ['authorization_code', 'refresh_token'] }
 const provider = await startProvider(t, { client })
-const startShared = () => startOidcGateway(t, { issuer: provider.url, backend, env: { REDIS_URL: redis.url } })
+const startShared = (options: Partial<OidcGatewayOptions> = { redisTimeouts: PATIENT_TIMEOUTS }) =>
+  startOidcGateway(t, { issuer: provider.url, backend, env: { REDIS_URL: redis.url }, ...options })
 const [one, two] = [await startShared(), await startShared()]
-/** One that shares nothing but the secret, so that its sessions are new to both. */
+/** A gateway without Redis but with the same secret, so that its sessions are new to the others. */
 const apart = await startOidcGateway(t, { issuer: provider.url })
 
 t.beforeEach(() => {
@@ -30,12 +33,11 @@ t.beforeEach(() => {
   backend.answer = backendWith(['ada@example.com'])
 })
 
-// Ours, to look at what is there.
-const asking = new Redis(redis.url, { maxRetriesPerRequest: 0, retryStrategy: () => null })
-asking.on('error', () => undefined)
-t.teardown(() => asking.disconnect())
+const redisClient = new Redis(redis.url, { maxRetriesPerRequest: 0, retryStrategy: () => null })
+redisClient.on('error', () => undefined)
+t.teardown(() => redisClient.disconnect())
 
-/** The cookie of somebody whom both have never seen. */
+/** The session cookie of a user that both gateways have not seen before. */
 const newSession = async (): Promise<{ cookie: string }> => {
   const visitor = visitorOf(apart)
   await signIn(visitor, 'ada')
@@ -43,14 +45,14 @@ const newSession = async (): Promise<{ cookie: string }> => {
 }
 
 t.test('two gateways with one Redis', async (t) => {
-  t.test('sign in across each other: begun at one, finished at the other', async (t) => {
+  t.test('a sign-in started at one gateway is completed at the other', async (t) => {
     const visitor = visitorOf(one)
     const callback = await signInUpToCallback(visitor, 'ada', '/floors')
     visitor.move(APP_HOST, two.url)
     t.equal((await visitor.visit(callback)).url.href, `${APP}/floors`)
   })
 
-  t.test('make one exchange for requests that come to both at once', async (t) => {
+  t.test('concurrent requests to both gateways share one exchange', async (t) => {
     const headers = await newSession()
 
     const answers = await Promise.all(
@@ -60,52 +62,53 @@ t.test('two gateways with one Redis', async (t) => {
     t.equal(exchangesIn(backend).length, 1)
     const tokens = answers.map(({ headers }) => headers['set-cookie']?.find((line) => line.startsWith('auth_token=')))
     t.match(tokens[0], /^auth_token=ey/)
-    t.equal(new Set(tokens).size, 1, 'all of them got the same session')
+    t.equal(new Set(tokens).size, 1, 'all responses have the same session')
     await two.send('/api/late', { headers })
     t.equal(exchangesIn(backend).length, 1)
   })
 
-  t.test('know of a logout at the other, and so does one that starts later', async (t) => {
+  t.test('a logout at one gateway reaches the other and one that starts later', async (t) => {
     const visitor = visitorOf(one)
     await signIn(visitor, 'ada')
     const cookie = visitor.cookieHeader(new URL(APP))
     t.equal(await isSignedIn(two, cookie), true)
     await visitor.request(`${APP}/auth/oidc/logout`)
-    t.equal(await isSignedIn(one, cookie), false, 'here at once')
+    t.equal(await isSignedIn(one, cookie), false, 'immediately at the same gateway')
     await eventually(async () => !(await isSignedIn(two, cookie)))
     t.equal(exchangesIn(backend).length, 1)
-    t.equal(await isSignedIn(await startShared(), cookie), false, 'one that has just started knows it at once')
+    t.equal(await isSignedIn(await startShared(), cookie), false, 'immediately at a new gateway')
   })
 
-  t.test('keep nothing in Redis for ever, and tokens under lock and key', async (t) => {
+  t.test('every key in Redis expires, and tokens are encrypted', async (t) => {
     await signIn(visitorOf(one), 'ada')
-    const keys = await asking.keys('gatehouse:oidc:*')
+    const keys = await redisClient.keys('gatehouse:oidc:*')
     for (const kind of ['tokens', 'result', 'ended']) t.ok(keys.some((key) => key.includes(`:${kind}`)))
     for (const key of keys) {
-      t.ok((await asking.pttl(key)) > 0, `${key} ends by itself`)
+      t.ok((await redisClient.pttl(key)) > 0, `${key} expires`)
       if (/:(?:tokens|result):/.test(key))
-        t.match(await asking.get(key), /^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/, `${key} is sealed`)
+        t.match(await redisClient.get(key), /^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/, `${key} is encrypted`)
     }
     t.equal(exchangesIn(backend).length, 1)
   })
 
-  t.test('do not mind what else somebody says there', async (t) => {
-    const [prefix] = (await asking.keys('gatehouse:oidc:*:ended')).map((key) => key.replace(/ended$/, ''))
+  t.test('malformed revocations in Redis are ignored', async (t) => {
+    const [prefix] = (await redisClient.keys('gatehouse:oidc:*:ended')).map((key) => key.replace(/ended$/, ''))
     for (const text of ['nonsense', 'null', '7', '{}', '{"key":7,"at":"x"}']) {
-      await asking.zadd(`${prefix}ended`, Date.now(), text)
-      t.ok((await asking.publish(`${prefix}ends`, text)) >= 2, 'they have heard it')
+      await redisClient.zadd(`${prefix}ended`, Date.now(), text)
+      t.ok((await redisClient.publish(`${prefix}ends`, text)) >= 2, 'both gateways are subscribed')
     }
     const visitor = visitorOf(await startShared())
     t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
     t.equal(await isSignedIn(one, visitor.cookieHeader(new URL(APP))), true)
   })
 
-  t.test('make an exchange all the same while Redis hangs', async (t) => {
+  t.test('a gateway makes the exchange while Redis hangs', async (t) => {
+    const impatient = await startShared({})
     const headers = await newSession()
     redis.pause()
-    const answer = await two.send('/api/x', { headers })
+    const answer = await impatient.send('/api/x', { headers })
     redis.resume()
-    t.equal(exchangesIn(backend).length, 1, 'a Redis that hangs holds nobody up for long')
+    t.equal(exchangesIn(backend).length, 1, 'the gateway did not wait for Redis')
     t.ok(answer.headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey')))
   })
 })
@@ -115,10 +118,10 @@ const isSignedIn = async (gateway: TestGateway, cookie: string): Promise<boolean
   return gateway.backend.requests.at(-1)?.headers.authorization !== undefined
 }
 
-t.test('when Redis is away', async (t) => {
+t.test('without Redis', async (t) => {
   await redis.kill()
 
-  t.test('a gateway signs people in and out by itself, and says so once', async (t) => {
+  t.test('a gateway without Redis handles sign-in and logout and logs the outage once', async (t) => {
     one.logs.length = 0
     const visitor = visitorOf(one)
     t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
@@ -131,7 +134,7 @@ t.test('when Redis is away', async (t) => {
     )
   })
 
-  t.test('at the start, a gateway starts all the same', async (t) => {
+  t.test('a gateway starts while Redis is unavailable', async (t) => {
     const visitor = visitorOf(await startShared())
     t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
   })

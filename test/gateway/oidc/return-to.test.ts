@@ -55,20 +55,20 @@ const ELSEWHERE: readonly (readonly [spelling: unknown, why: string])[] = [
   [['/a'], 'several']
 ]
 
-t.test('the place that a sign-in ends at', async (t) => {
+t.test('return path', async (t) => {
   for (const place of PLACES) {
-    t.test(`is ${place} where that was wanted`, async (t) => {
+    t.test(`the return path ${place} is accepted`, async (t) => {
       t.equal(returnPath(place), place)
     })
   }
 
   for (const [spelling, why] of ELSEWHERE) {
-    t.test(`is home where ${JSON.stringify(spelling)?.slice(0, 60)} was wanted: ${why}`, async (t) => {
+    t.test(`the return path ${JSON.stringify(spelling)?.slice(0, 60)} becomes /: ${why}`, async (t) => {
       t.equal(returnPath(spelling), '/')
     })
   }
 
-  t.test('is on this site, whatever stood in the address', async (t) => {
+  t.test('any return path leads to this site', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)

@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'no
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SignJWT } from 'jose'
 import type { Teardown } from '../../helper/child.js'
-import { CLIENT_ID, type Standing, stand } from './fixture.js'
+import { CLIENT_ID, type RestartableServer, startRestartableServer } from './fixture.js'
 
 /** What a token is made from, for tests to spoil. */
 export interface TokenRecipe {
@@ -11,7 +11,7 @@ export interface TokenRecipe {
   key: KeyObject
 }
 
-export interface ScriptedProvider extends Standing {
+export interface ScriptedProvider extends RestartableServer {
   readonly key: KeyObject
   /** Makes the ID token of the next sign-ins; the signed one unless a test says otherwise. */
   idToken: (recipe: TokenRecipe) => string | Promise<string>
@@ -42,7 +42,7 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 20
 
 /** A provider that signs in whoever comes, and can be told to lie. */
 export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvider> => {
-  const standing = await stand(t)
+  const standing = await startRestartableServer(t)
   const nonces = new Map<string, string | null>()
   const provider: ScriptedProvider = Object.assign(standing, {
     key: privateKey,

@@ -21,7 +21,7 @@ const withoutAppSession = (visitor: Visitor): Visitor => {
 
 const HOUR = 3600
 
-t.test('the cookie of a provider session', async (t) => {
+t.test('provider session cookie', async (t) => {
   const provider = await startProvider(t)
   const start = async (t: Parameters<typeof startProvider>[0], env: Record<string, string> = {}) => {
     const clock = new TestClock()
@@ -33,7 +33,7 @@ t.test('the cookie of a provider session', async (t) => {
     return { clock, gateway, visitor, sealed: visitor.cookie(APP_HOST, SESSION) ?? '' }
   }
 
-  t.test('counts for nothing where it was tampered with, cut or blown up', async (t) => {
+  t.test('a modified, truncated or oversized session cookie is ignored', async (t) => {
     const { gateway, visitor, sealed } = await start(t)
     const [header = '', key = '', iv = '', content = '', tag = ''] = sealed.split('.')
     const flipped = (text: string, at: number): string =>
@@ -75,7 +75,7 @@ t.test('the cookie of a provider session', async (t) => {
     t.equal(visitor.cookie(APP_HOST, SESSION), undefined, 'and it is taken away')
   })
 
-  t.test('counts for nothing where byte 0xA0 stands before its name, which no __Host- prefix protects', async (t) => {
+  t.test('a session cookie is ignored if byte 0xA0 precedes its name', async (t) => {
     const { gateway, visitor } = await start(t, { COOKIE_SECURE: 'true' })
     const name = `__Host-${SESSION}`
     const sealed = visitor.cookie(APP_HOST, name) ?? ''
@@ -86,13 +86,13 @@ t.test('the cookie of a provider session', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, 1, 'the real one counts')
   })
 
-  t.test('counts for nothing beside another one', async (t) => {
+  t.test('two different session cookies are ignored', async (t) => {
     const { gateway, sealed } = await start(t)
     await gateway.send('/api/zones', { headers: { cookie: `${SESSION}=${sealed}; ${SESSION}=other` } })
     t.same(exchangesIn(gateway.backend), [])
   })
 
-  t.test('is not taken for the cookie of a sign-in under way, nor that for it', async (t) => {
+  t.test('session cookies and sign-in cookies are not interchangeable', async (t) => {
     const { gateway, visitor } = await start(t)
     withoutAppSession(visitor)
     await visitor.request(`${APP}/auth/oidc/login`)
@@ -102,7 +102,7 @@ t.test('the cookie of a provider session', async (t) => {
     t.same(exchangesIn(gateway.backend), [])
   })
 
-  t.test('ends after two hours without a request', async (t) => {
+  t.test('a provider session expires after two hours without a request', async (t) => {
     const { clock, gateway, visitor } = await start(t)
     t.match(visitor.attributes(APP_HOST, SESSION), 'Max-Age=7200')
     clock.advance(2 * HOUR)
@@ -112,26 +112,23 @@ t.test('the cookie of a provider session', async (t) => {
     t.equal(visitor.cookie(APP_HOST, SESSION), undefined)
   })
 
-  t.test(
-    'lives on with requests, those with an app session among them, and ends after a day all the same',
-    async (t) => {
-      const { clock, gateway, visitor, sealed } = await start(t)
-      await visitor.request(`${APP}/api/zones`)
-      t.equal(visitor.cookie(APP_HOST, SESSION), sealed, 'not renewed with each request')
-      for (let hour = 1; hour < 24; hour += 1) {
-        clock.advance(HOUR)
-        await visitor.request(`${APP}/api/zones`)
-        t.not(visitor.cookie(APP_HOST, SESSION), undefined, `after ${hour} hours`)
-      }
-      t.match(visitor.attributes(APP_HOST, SESSION), /Max-Age=35\d\d/, 'never longer than the day')
+  t.test('requests extend a provider session, with or without an app session, for at most a day', async (t) => {
+    const { clock, gateway, visitor, sealed } = await start(t)
+    await visitor.request(`${APP}/api/zones`)
+    t.equal(visitor.cookie(APP_HOST, SESSION), sealed, 'not renewed with each request')
+    for (let hour = 1; hour < 24; hour += 1) {
       clock.advance(HOUR)
-      withoutAppSession(visitor)
       await visitor.request(`${APP}/api/zones`)
-      t.same(exchangesIn(gateway.backend), [])
+      t.not(visitor.cookie(APP_HOST, SESSION), undefined, `after ${hour} hours`)
     }
-  )
+    t.match(visitor.attributes(APP_HOST, SESSION), /Max-Age=35\d\d/, 'never longer than the day')
+    clock.advance(HOUR)
+    withoutAppSession(visitor)
+    await visitor.request(`${APP}/api/zones`)
+    t.same(exchangesIn(gateway.backend), [])
+  })
 
-  t.test('survives a new secret in front of the old one, and is sealed anew with it', async (t) => {
+  t.test('a session survives a secret rotation and is encrypted with the new secret', async (t) => {
     const { visitor, sealed } = await start(t)
     const NEW = 'the-new-session-secret-0123456789-abc'
     const clock = new TestClock()

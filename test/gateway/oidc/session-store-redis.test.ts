@@ -5,13 +5,10 @@ import { Sealer } from '../../../src/gateway/oidc/sealer.js'
 import { MemorySessionStore } from '../../../src/gateway/oidc/session-store.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis } from '../../helper/redis.js'
-import { advanceRedis } from '../../helper/redis-time.js'
+import { advanceRedis, PATIENT_TIMEOUTS } from '../../helper/redis-time.js'
 import { START_MS, type StoreUnderTest, sessionAt, TOKENS, testSessionStore } from './session-store-contract.js'
 
 const LOG = { info: () => undefined, warn: () => undefined }
-
-/** Longer than a loaded machine may delay a response. */
-const COMMAND_TIMEOUT_MS = 60_000
 
 const redis = await startRedis(t)
 const client = new Redis(redis.url)
@@ -27,7 +24,7 @@ const open = async (t: Test): Promise<StoreUnderTest> => {
     sealer: new Sealer({ secrets: ['a-secret-for-tests'], purpose: 'test', now, maxCharacters: 10_000 }),
     log: LOG,
     now,
-    commandTimeoutMs: COMMAND_TIMEOUT_MS
+    timeouts: PATIENT_TIMEOUTS
   })
   t.teardown(() => store.close())
   await store.ready()

@@ -24,8 +24,8 @@ const GOOD = {
   SESSION_SECRET: SECRET
 }
 
-t.test('an identity provider', async (t) => {
-  t.test('is configured by its issuer, and not without', async (t) => {
+t.test('OIDC settings', async (t) => {
+  t.test('OIDC is enabled by OIDC_ISSUER only', async (t) => {
     t.equal(gatewayConfig({}).oidc, null)
     t.same(gatewayConfig(GOOD).oidc, {
       issuer: 'https://id.example.com',
@@ -41,7 +41,7 @@ t.test('an identity provider', async (t) => {
     })
   })
 
-  t.test('is told the same redirect each time, however it was written', async (t) => {
+  t.test('the redirect URI is normalised', async (t) => {
     const OIDC_REDIRECT_URI = 'https://APP.example.com:443/auth/oidc/callback'
     t.equal(
       gatewayConfig({ ...GOOD, OIDC_REDIRECT_URI }).oidc?.redirectUri,
@@ -55,12 +55,12 @@ t.test('an identity provider', async (t) => {
     [SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET'],
     [GOOD.API_SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
   ] as const) {
-    t.test(`is refused with a weak EXCHANGE_SECRET: ${fault}`, async (t) => {
+    t.test(`a weak EXCHANGE_SECRET is rejected: ${fault}`, async (t) => {
       t.same(faultsOf({ ...GOOD, EXCHANGE_SECRET }), [fault])
     })
   }
 
-  t.test('needs its settings: one line for each that is missing', async (t) => {
+  t.test('each missing OIDC setting is reported on its own line', async (t) => {
     t.same(faultsOf({ OIDC_ISSUER: 'https://id.example.com' }), [
       'OIDC_CLIENT_ID is required with OIDC_ISSUER',
       'OIDC_CLIENT_SECRET is required with OIDC_ISSUER',
@@ -131,12 +131,15 @@ t.test('an identity provider', async (t) => {
     ]
   ]
   for (const [change, fault, why] of CASES) {
-    t.test(`${fault === null ? 'takes' : 'refuses'} ${JSON.stringify(change)}: ${why}`, async (t) => {
-      t.same(faultsOf({ ...GOOD, ...change }), fault === null ? [] : [fault])
-    })
+    t.test(
+      `the settings ${JSON.stringify(change)} are ${fault === null ? 'accepted' : 'rejected'}: ${why}`,
+      async (t) => {
+        t.same(faultsOf({ ...GOOD, ...change }), fault === null ? [] : [fault])
+      }
+    )
   }
 
-  t.test('shows no secret in a fault', async (t) => {
+  t.test('setting errors do not contain secrets', async (t) => {
     t.notMatch(faultsOf({ ...GOOD, SESSION_SECRET: 'hunter2' }).join(), 'hunter2')
   })
 })

@@ -13,7 +13,7 @@ import {
   visitorOf
 } from './fixture.js'
 
-t.test('signing in', async (t) => {
+t.test('sign-in', async (t) => {
   const provider = await startProvider(t)
   const gateway = await startOidcGateway(t, { issuer: provider.url })
   t.beforeEach(() => {
@@ -21,7 +21,7 @@ t.test('signing in', async (t) => {
     gateway.backend.answer = backendWith(['ada@example.com'])
   })
 
-  t.test('ends where one wanted to go, signed in at the backend', async (t) => {
+  t.test('a sign-in ends at the requested path with an app session', async (t) => {
     const visitor = visitorOf(gateway)
 
     const landed = await signIn(visitor, 'ada')
@@ -46,7 +46,7 @@ t.test('signing in', async (t) => {
     t.equal(last?.headers.cookie, undefined)
   })
 
-  t.test('asks the provider with PKCE, state and nonce, for what was configured', async (t) => {
+  t.test('the authorization request has PKCE, state, nonce and the configured scopes', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_SCOPES: 'openid email' } })
 
     const answer = await visitorOf(gateway).request(`${APP}/auth/oidc/login`)
@@ -67,7 +67,7 @@ t.test('signing in', async (t) => {
     })
   })
 
-  t.test('works in two tabs at once', async (t) => {
+  t.test('two tabs can sign in concurrently', async (t) => {
     const visitor = visitorOf(gateway)
 
     const one = await signInUpToCallback(visitor, 'ada', '/one')
@@ -82,14 +82,14 @@ t.test('signing in', async (t) => {
     )
   })
 
-  t.test('leaves the oldest behind where somebody opens many tabs', async (t) => {
+  t.test('the oldest sign-in is removed if many tabs sign in', async (t) => {
     const visitor = visitorOf(gateway)
     for (let tab = 0; tab < 9; tab += 1) await visitor.request(`${APP}/auth/oidc/login`)
     t.equal(visitor.names(APP_HOST).length, 5)
     t.equal((await signIn(visitor, 'ada', '/last')).url.href, `${APP}/last`)
   })
 
-  t.test('leaves room for other cookies, however long the places are that tabs come back to', async (t) => {
+  t.test('sign-in cookies with long return paths stay below their size limit', async (t) => {
     const visitor = visitorOf(gateway)
     const place = `/search?q=${'x'.repeat(1000)}`
     for (let tab = 0; tab < 6; tab += 1) await visitor.request(`${APP}/auth/oidc/login?returnTo=${place}`)
@@ -98,7 +98,7 @@ t.test('signing in', async (t) => {
     t.equal((await signIn(visitor, 'ada', place)).url.href, `${APP}${place}`)
   })
 
-  t.test('keeps what it sets from scripts and from other sites', async (t) => {
+  t.test('session cookies are HttpOnly and SameSite=Lax', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { COOKIE_SECURE: 'true' } })
     const visitor = visitorOf(gateway)
 
@@ -113,7 +113,7 @@ t.test('signing in', async (t) => {
     t.notMatch(visitor.attributes(APP_HOST, 'auth_via_oidc'), /HttpOnly/)
   })
 
-  t.test('gives the page no token of the provider, and no cookie that it could read them from', async (t) => {
+  t.test('no provider token reaches the browser', async (t) => {
     const provider = await startProvider(t, { client: { grant_types: ['authorization_code', 'refresh_token'] } })
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
@@ -126,7 +126,7 @@ t.test('signing in', async (t) => {
     t.ok(sealed.length < 1000, `${sealed.length} characters`)
   })
 
-  t.test('fits into a cookie for somebody who is in very many groups', async (t) => {
+  t.test('the session of a user in many groups fits into a cookie', async (t) => {
     const groups = Array.from({ length: 400 }, (_, index) => `a-group-with-quite-a-long-name-${index}`)
     const provider = await startProvider(t, { accounts: [{ ...ADA, claims: { ...ADA.claims, groups } }] })
     const gateway = await startOidcGateway(t, { issuer: provider.url })
@@ -138,14 +138,14 @@ t.test('signing in', async (t) => {
     t.ok(gateway.logs.some(({ msg }) => msg === 'groups exceed session cookie size'))
   })
 
-  t.test('asks the userinfo endpoint where the ID token is thin', async (t) => {
+  t.test('missing claims are fetched from the userinfo endpoint', async (t) => {
     const provider = await startProvider(t, { thinIdTokens: true })
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     await signIn(visitorOf(gateway), 'ada')
     t.match(exchangesIn(gateway.backend), [{ email: 'ada@example.com', groups: ['engineers', 'admins'] }])
   })
 
-  t.test('finds groups at a path', async (t) => {
+  t.test('groups are read at the configured path', async (t) => {
     const claims = { ...ADA.claims, realm_access: { roles: ['operators'] } }
     const provider = await startProvider(t, { accounts: [{ id: 'ada', claims }] })
     const gateway = await startOidcGateway(t, {
@@ -156,7 +156,7 @@ t.test('signing in', async (t) => {
     t.match(exchangesIn(gateway.backend), [{ groups: ['operators'] }])
   })
 
-  t.test('as another person takes the place of who was signed in', async (t) => {
+  t.test('a sign-in as another user replaces the session', async (t) => {
     gateway.backend.answer = backendWith(['ada@example.com', 'bob@example.com'])
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'ada')
@@ -166,13 +166,13 @@ t.test('signing in', async (t) => {
   })
 })
 
-t.test('somebody whom the provider gives no usable address', async (t) => {
+t.test('user without a usable email address', async (t) => {
   const CASES: readonly (readonly [claims: object, text: RegExp])[] = [
     [{ name: 'Nemo' }, /did not send your email address/],
     [{ name: 'Mallory', email: 'ada@example.com', email_verified: false }, /not confirmed/]
   ]
   for (const [claims, text] of CASES) {
-    t.test(`is told so: ${text.source}`, async (t) => {
+    t.test(`a user without a usable email address sees the reason: ${text.source}`, async (t) => {
       const provider = await startProvider(t, { accounts: [{ id: 'x', claims: { ...claims } }] })
       const gateway = await startOidcGateway(t, { issuer: provider.url })
       const visitor = visitorOf(gateway)

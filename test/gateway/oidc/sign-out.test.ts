@@ -8,7 +8,7 @@ const confirm = (body: string) => ({
   logout: 'yes'
 })
 
-t.test('signing out', async (t) => {
+t.test('sign-out', async (t) => {
   const provider = await startProvider(t)
   const gateway = await startOidcGateway(t, { issuer: provider.url })
   const signedIn = async () => {
@@ -17,7 +17,7 @@ t.test('signing out', async (t) => {
     return visitor
   }
 
-  t.test('ends everything: here, at the provider, and for cookies that somebody has kept', async (t) => {
+  t.test('a logout ends the sessions here and at the provider, also for copied cookies', async (t) => {
     const visitor = await signedIn()
     const kept = visitor.cookieHeader(new URL(APP))
 
@@ -46,7 +46,7 @@ t.test('signing out', async (t) => {
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'nor does the app token beside it')
   })
 
-  t.test('asks first where another site sent the browser, a neighbouring one too', async (t) => {
+  t.test('a logout link on another site asks for confirmation', async (t) => {
     const visitor = await signedIn()
     for (const site of ['cross-site', 'same-site']) {
       const page = await visitor.visit(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
@@ -60,13 +60,13 @@ t.test('signing out', async (t) => {
     }
   })
 
-  t.test('works for who is not signed in', async (t) => {
+  t.test('a logout without a session redirects to the provider', async (t) => {
     const { status, headers } = await visitorOf(gateway).request(`${APP}/auth/oidc/logout`)
     t.equal(status, 303)
     t.notMatch(headers.location, /id_token_hint/)
   })
 
-  t.test('ends on a page where the provider has no such place', async (t) => {
+  t.test('a logout shows a page if the provider has no end-session endpoint', async (t) => {
     const provider = await startScriptedProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     const visitor = visitorOf(gateway)
@@ -77,7 +77,7 @@ t.test('signing out', async (t) => {
     t.same(visitor.names(APP_HOST), [])
   })
 
-  t.test('sends no hint that would make the address too long', async (t) => {
+  t.test('a logout omits an ID token hint that is too long', async (t) => {
     const scripted = await startScriptedProvider(t)
     scripted.metadata = { end_session_endpoint: `${scripted.url}/end` }
     scripted.idToken = (recipe) => signed({ ...recipe, claims: { ...recipe.claims, more: 'x'.repeat(6000) } })
@@ -88,7 +88,7 @@ t.test('signing out', async (t) => {
     t.ok(String(headers.location).length < 1000, `${headers.location?.length} characters`)
   })
 
-  t.test('ends on a page where the provider is away', async (t) => {
+  t.test('a logout shows a page if the provider is unavailable', async (t) => {
     const provider = await startProvider(t)
     await provider.down()
     const gateway = await startOidcGateway(t, { issuer: provider.url })
@@ -97,7 +97,7 @@ t.test('signing out', async (t) => {
     t.match(page.body, /cannot be reached/)
   })
 
-  t.test('by the page itself ends the provider session too, and says where to go on', async (t) => {
+  t.test('POST /api/auth/logout ends the provider session and returns the logout address', async (t) => {
     const visitor = await signedIn()
     visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
     const session = visitor.cookie(APP_HOST, 'oidc_session')
@@ -129,19 +129,16 @@ t.test('signing out', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, before)
   })
 
-  t.test(
-    'by the page leads to the provider too where only the app session is left of what came from there',
-    async (t) => {
-      const visitor = await signedIn()
-      visitor.setCookie(APP_HOST, 'oidc_session', null)
-      visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
-      const headers = { 'x-csrf-token': 't0ken', 'content-type': 'application/json' }
-      const answer = await visitor.request(`${APP}/api/auth/logout`, { method: 'POST', headers, body: '{}' })
-      t.equal(answer.headers['x-logout-at'], '/auth/oidc/logout')
-    }
-  )
+  t.test('POST /api/auth/logout returns the logout address if only the app session is left', async (t) => {
+    const visitor = await signedIn()
+    visitor.setCookie(APP_HOST, 'oidc_session', null)
+    visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
+    const headers = { 'x-csrf-token': 't0ken', 'content-type': 'application/json' }
+    const answer = await visitor.request(`${APP}/api/auth/logout`, { method: 'POST', headers, body: '{}' })
+    t.equal(answer.headers['x-logout-at'], '/auth/oidc/logout')
+  })
 
-  t.test('by the page says nothing of the provider where the session came from a password', async (t) => {
+  t.test('POST /api/auth/logout returns no logout address for a password session', async (t) => {
     const answer = await gateway.send('/api/auth/logout', {
       method: 'POST',
       headers: { cookie: 'csrf_token=t0ken', 'x-csrf-token': 't0ken', 'content-type': 'application/json' },

@@ -5,35 +5,35 @@ interface JarCookie {
   readonly name: string
   readonly path: string
   readonly value: string
-  /** All that was said with it. */
+  /** The attributes of the Set-Cookie header. */
   readonly attributes: string
 }
 
 export interface Visit extends Answer {
-  /** Where it ended. */
+  /** The last address. */
   readonly url: URL
-  /** Every address on the way, the last included. */
+  /** All requested addresses. */
   readonly visited: readonly string[]
 }
 
 const MAX_REDIRECTS = 12
 
-/** A browser without scripts: keeps cookies as browsers do, follows redirects, sends forms. */
+/** A browser without scripts: stores cookies, follows redirects, submits forms. */
 export class Visitor {
   #cookies: JarCookie[] = []
-  /** Where hosts really are: several gateways can stand behind one name. */
+  /** The real address of each host name, so that several gateways can share one name. */
   readonly #hosts: Map<string, string>
 
   constructor(hosts: Iterable<readonly [host: string, base: string]> = []) {
     this.#hosts = new Map(hosts)
   }
 
-  /** From now on this host is somewhere else. */
+  /** Changes the real address of a host name. */
   move(host: string, base: string): void {
     this.#hosts.set(host, base)
   }
 
-  /** One request, without following anything. */
+  /** Sends one request without following redirects. */
   async request(url: string | URL, { headers, ...message }: Message = {}): Promise<Answer> {
     const target = new URL(url)
     const cookie = this.cookieHeader(target)
@@ -42,7 +42,7 @@ export class Visitor {
       ...message,
       headers: { host: target.host, ...(cookie !== '' && { cookie }), ...headers }
     })
-    for (const line of answer.headers['set-cookie'] ?? []) this.#keep(target.host, line)
+    for (const line of answer.headers['set-cookie'] ?? []) this.#store(target.host, line)
     return answer
   }
 
@@ -60,10 +60,10 @@ export class Visitor {
       if (until(target)) return { ...answer, url: target, visited: [...visited, target.href] }
       next = {}
     }
-    throw new Error(`a loop: ${visited.join(' -> ')}`)
+    throw new Error(`too many redirects: ${visited.join(' -> ')}`)
   }
 
-  /** Sends a form as a browser would, and follows. */
+  /** Submits a form and follows redirects. */
   submit(url: string | URL, fields: Readonly<Record<string, string>>, until?: (url: URL) => boolean): Promise<Visit> {
     const message: Message = {
       method: 'POST',
@@ -88,7 +88,7 @@ export class Visitor {
       .sort()
   }
 
-  /** Plants a cookie, or takes it away. */
+  /** Sets a cookie, or removes it if the value is null. */
   setCookie(host: string, name: string, value: string | null, path = '/'): void {
     this.#cookies = this.#cookies.filter((cookie) => !(cookie.host === host && cookie.name === name))
     if (value !== null) this.#cookies.push({ host, name, path, value, attributes: '' })
@@ -101,12 +101,12 @@ export class Visitor {
       .join('; ')
   }
 
-  #keep(host: string, line: string): void {
+  #store(host: string, line: string): void {
     const [pair = '', ...attributes] = line.split(';').map((part) => part.trim())
     const name = pair.slice(0, pair.indexOf('='))
     const value = pair.slice(pair.indexOf('=') + 1)
-    const attribute = (wanted: string): string | undefined =>
-      attributes.find((one) => one.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1)
+    const attribute = (name: string): string | undefined =>
+      attributes.find((one) => one.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1)
     const path = attribute('path') ?? '/'
     const expires = attribute('expires')
     const gone = attribute('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())

@@ -25,7 +25,7 @@ const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status
 const remaining = ({ headers }: Answer): unknown => headers['x-ratelimit-remaining']
 
 t.test('the login limit', async (t) => {
-  t.test('lets five attempts pass and says how many are left', async (t) => {
+  t.test('five attempts pass, and each response has the remaining number', async (t) => {
     const gateway = await startGateway(t)
 
     const answers = await attempts(gateway, 5)
@@ -41,7 +41,7 @@ t.test('the login limit', async (t) => {
     t.equal(gateway.backend.requests.length, 5)
   })
 
-  t.test('refuses the sixth, which does not reach the backend', async (t) => {
+  t.test('the sixth attempt is rejected and does not reach the backend', async (t) => {
     const gateway = await startGateway(t)
     await attempts(gateway, 5)
     gateway.backend.requests.length = 0
@@ -62,7 +62,7 @@ t.test('the login limit', async (t) => {
     t.same(gateway.backend.requests, [])
   })
 
-  t.test('goes on refusing', async (t) => {
+  t.test('further attempts are rejected too', async (t) => {
     const gateway = await startGateway(t)
     await attempts(gateway, 5)
 
@@ -70,7 +70,7 @@ t.test('the login limit', async (t) => {
     t.equal(gateway.backend.requests.length, 5)
   })
 
-  t.test('lets five of twenty pass that come at once', async (t) => {
+  t.test('five of twenty concurrent attempts pass', async (t) => {
     const gateway = await startGateway(t)
 
     const answers = await Promise.all(Array.from({ length: 20 }, () => attempt(gateway)))
@@ -80,14 +80,14 @@ t.test('the login limit', async (t) => {
     t.equal(gateway.backend.requests.length, 5)
   })
 
-  t.test('counts what the backend refuses too', async (t) => {
+  t.test('attempts that the backend rejects are counted', async (t) => {
     const gateway = await startGateway(t)
     gateway.backend.answer = (_request, response) => response.writeHead(401).end('{}')
 
     t.same(statuses(await attempts(gateway, 6)), [401, 401, 401, 401, 401, 429])
   })
 
-  t.test('does not wait for the body', async (t) => {
+  t.test('an attempt is rejected before its body has arrived', async (t) => {
     const gateway = await startGateway(t)
     await attempts(gateway, 5)
 
@@ -97,7 +97,7 @@ t.test('the login limit', async (t) => {
     t.equal(answer.status, 429)
   })
 
-  t.test('does not exist in development', async (t) => {
+  t.test('attempts are not limited in development', async (t) => {
     const gateway = await startGateway(t, { env: { NODE_ENV: 'development' } })
 
     const answers = await attempts(gateway, 8)
@@ -120,7 +120,7 @@ t.test('LOGIN_LIMIT_MAX and LOGIN_LIMIT_WINDOW_S set the login limit', async (t)
   }
 })
 
-t.test('after many failed logins, everybody at the address can still sign out', async (t) => {
+t.test('a limited address can still sign out', async (t) => {
   const gateway = await startGateway(t)
   await attempts(gateway, 20)
   const answer = await gateway.send('/api/auth/logout', { method: 'POST', headers: browserHeaders() })
@@ -128,8 +128,8 @@ t.test('after many failed logins, everybody at the address can still sign out', 
   t.match(answer.headers['set-cookie']?.join(), /auth_token=; Max-Age=0/)
 })
 
-t.test('the login limit is one for all', async (t) => {
-  t.test('paths under /api/auth/', async (t) => {
+t.test('shared count', async (t) => {
+  t.test('all paths under /api/auth/ share one count', async (t) => {
     const { send } = await startGateway(t)
     const post = (path: string): Promise<Answer> => send(path, { method: 'POST', headers: browserHeaders() })
 
@@ -143,7 +143,7 @@ t.test('the login limit is one for all', async (t) => {
       t.equal((await post(path)).code, 'RATE_LIMITED', path)
   })
 
-  t.test('connections of an address', async (t) => {
+  t.test('all connections of an address share one count', async (t) => {
     const gateway = await startGateway(t)
     const pair = 'Cookie: csrf_token=t0ken\r\nX-CSRF-Token: t0ken\r\n'
     const head = `POST /api/auth/unknown HTTP/1.1\r\nHost: x\r\n${pair}Content-Length: 0\r\n`
@@ -154,9 +154,9 @@ t.test('the login limit is one for all', async (t) => {
   })
 })
 
-t.test('the login limit does not count', async (t) => {
+t.test('requests that are not counted', async (t) => {
   for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']) {
-    t.test(`${method} under /api/auth/`, async (t) => {
+    t.test(`${method} requests under /api/auth/ are not counted`, async (t) => {
       const gateway = await startGateway(t)
 
       for (let time = 0; time < 6; time++) {
@@ -176,7 +176,7 @@ t.test('the login limit does not count', async (t) => {
     '/api/authors/7',
     '/api/auth-providers/login'
   ]) {
-    t.test(`POST ${path}`, async (t) => {
+    t.test(`POST ${path} is not counted`, async (t) => {
       const gateway = await startGateway(t)
 
       for (let time = 0; time < 6; time++) {
@@ -189,7 +189,7 @@ t.test('the login limit does not count', async (t) => {
     })
   }
 
-  t.test('and does not refuse either, once it is reached', async (t) => {
+  t.test('other requests of a limited address pass', async (t) => {
     const gateway = await startGateway(t)
     await attempts(gateway, 6)
 
@@ -200,8 +200,8 @@ t.test('the login limit does not count', async (t) => {
   })
 })
 
-t.test('the login limit has its place', async (t) => {
-  t.test('before the CSRF check', async (t) => {
+t.test('order of the login limit', async (t) => {
+  t.test('the login limit runs before the CSRF check', async (t) => {
     const { send } = await startGateway(t)
     const answers: Answer[] = []
     for (let time = 0; time < 6; time++) answers.push(await send('/api/auth/other', { method: 'POST' }))
@@ -214,7 +214,7 @@ t.test('the login limit has its place', async (t) => {
     t.same(answers.map(remaining), ['4', '3', '2', '1', '0', '0'], 'each was counted before it was refused')
   })
 
-  t.test('after the security headers', async (t) => {
+  t.test('the login limit runs after the security headers', async (t) => {
     const gateway = await startGateway(t)
     await attempts(gateway, 5)
 
@@ -226,7 +226,7 @@ t.test('the login limit has its place', async (t) => {
   })
 })
 
-t.test('the login limit does not believe', async (t) => {
+t.test('untrusted proxy headers', async (t) => {
   const unbelieved: [trusted: string, header: string, why: string][] = [
     ['', 'x-forwarded-for', 'when nobody is trusted'],
     ['', 'x-real-ip', 'when nobody is trusted'],
@@ -238,7 +238,7 @@ t.test('the login limit does not believe', async (t) => {
     ['loopback', 'true-client-ip', 'even from a trusted proxy']
   ]
   for (const [trusted, header, why] of unbelieved) {
-    t.test(`${header} ${why}`, async (t) => {
+    t.test(`the login limit ignores ${header} ${why}`, async (t) => {
       const gateway = await startGateway(t, { env: { TRUST_PROXY: trusted } })
       const answers: Answer[] = []
 
@@ -252,10 +252,10 @@ t.test('the login limit does not believe', async (t) => {
   }
 })
 
-t.test('the login limit behind a trusted proxy', async (t) => {
+t.test('trusted proxy', async (t) => {
   const env = { TRUST_PROXY: 'loopback, 10.0.0.0/8' }
 
-  t.test('refuses one client and not the next', async (t) => {
+  t.test('each client behind a trusted proxy has its own count', async (t) => {
     const gateway = await startGateway(t, { env })
 
     t.same(statuses(await attempts(gateway, 6, '203.0.113.1')), [200, 200, 200, 200, 200, 429])
@@ -292,7 +292,7 @@ t.test('the login limit behind a trusted proxy', async (t) => {
     ['', undefined, 'an empty header and none']
   ]
   for (const [one, other, why] of together) {
-    t.test(`counts together ${why}: ${one} and ${other}`, async (t) => {
+    t.test(`${one} and ${other} share a count: ${why}`, async (t) => {
       const gateway = await startGateway(t, { env })
 
       t.equal(remaining(await attempt(gateway, one)), '4')
@@ -313,7 +313,7 @@ t.test('the login limit behind a trusted proxy', async (t) => {
     ['10.0.0.1', '10.0.0.2', 'two trusted addresses that are themselves the client']
   ]
   for (const [one, other, why] of apart) {
-    t.test(`counts apart ${why}: ${one} and ${other}`, async (t) => {
+    t.test(`${one} and ${other} have separate counts: ${why}`, async (t) => {
       const gateway = await startGateway(t, { env })
 
       t.equal(remaining(await attempt(gateway, one)), '4')
@@ -321,7 +321,7 @@ t.test('the login limit behind a trusted proxy', async (t) => {
     })
   }
 
-  t.test('reads several X-Forwarded-For lines as one list', async (t) => {
+  t.test('several X-Forwarded-For lines are read as one list', async (t) => {
     const gateway = await startGateway(t, { env })
 
     t.equal(remaining(await login(gateway, { 'x-forwarded-for': ['198.51.100.1', '203.0.113.1'] })), '4')

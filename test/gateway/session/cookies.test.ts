@@ -78,46 +78,46 @@ const CASES: readonly (readonly [what: string, header: string | undefined, value
 
 t.test('cookieValues', async (t) => {
   for (const [what, header, values] of CASES) {
-    t.test(`reads ${what}`, async (t) => {
+    t.test(`cookieValues reads ${what}`, async (t) => {
       t.strictSame(cookieValues(header, 'auth_token'), values)
     })
   }
 
-  t.test('takes a name for text, not for a pattern', async (t) => {
+  t.test('cookieValues compares names as text, not as patterns', async (t) => {
     t.strictSame(cookieValues('abc=1', 'a.c'), [])
     t.strictSame(cookieValues('a.c=1; abc=2', 'a.c'), ['1'])
   })
 
-  t.test('leaves out values that count as absent, however many come first', async (t) => {
+  t.test('cookieValues skips values that count as absent', async (t) => {
     const isAbsent = (value: string): boolean => value === '' || value === 'null'
     const header = 'auth_token=; auth_token=null; auth_token=abc; auth_token=evil'
     t.strictSame(cookieValues(header, 'auth_token', isAbsent), ['abc', 'evil'])
     t.strictSame(cookieValues('auth_token=; auth_token=null', 'auth_token', isAbsent), [])
   })
 
-  t.test('reads a name and a value between thousands of spaces', async (t) => {
+  t.test('cookieValues trims thousands of spaces', async (t) => {
     const spaces = ' '.repeat(100_000)
     t.strictSame(cookieValues(`${spaces}auth_token${spaces}=${spaces}a${spaces}b${spaces}`, 'auth_token'), [
       `a${spaces}b`
     ])
   })
 
-  t.test('finds one cookie among ten thousand', async (t) => {
+  t.test('cookieValues finds one cookie among ten thousand', async (t) => {
     const others = Array.from({ length: 5_000 }, (_, index) => `xauth_token${index}=${index}`).join('; ')
     t.strictSame(cookieValues(`${others}; auth_token=abc; ${others}`, 'auth_token'), ['abc'])
   })
 
-  t.test('reads a value of a megabyte', async (t) => {
+  t.test('cookieValues reads a value of a megabyte', async (t) => {
     const value = 'a'.repeat(1024 * 1024)
     t.strictSame(cookieValues(`auth_token="${value}"`, 'auth_token'), [value])
   })
 
-  t.test('reads a header of nothing but separators', async (t) => {
+  t.test('cookieValues reads a header that consists of separators', async (t) => {
     t.strictSame(cookieValues(`auth_token${';'.repeat(16_000)}`, 'auth_token'), [])
     t.strictSame(cookieValues(`auth_token${'='.repeat(16_000)}`, 'auth_token'), ['='.repeat(15_999)])
   })
 
-  t.test('tells that there is more than one value, however many there are', async (t) => {
+  t.test('cookieValues returns at most two of many values', async (t) => {
     const many = Array.from({ length: 1_000 }, (_, index) => `auth_token=${index}`).join('; ')
     t.strictSame(cookieValues(many, 'auth_token'), ['0', '1'])
   })

@@ -57,7 +57,7 @@ const CASES: readonly (readonly [string, Record<string, string | string[]>, stri
   ['nothing for a cookie with broken encoding', { cookie: 'auth_token=a%zz' }, undefined]
 ]
 
-t.test('the backend gets', async (t) => {
+t.test('Authorization header for the backend', async (t) => {
   const { send, backend } = await startGateway(t)
   for (const [what, headers, expected] of CASES) {
     t.test(what, async (t) => {

@@ -3,7 +3,7 @@ import { startGateway } from '../../helper/gateway.js'
 
 const LOGIN = { email: 'ada@example.com', password: 'secret' }
 
-t.test('a login from a browser', async (t) => {
+t.test('login from a browser', async (t) => {
   const cases: readonly (readonly [string, string, object])[] = [
     ['okta in its body', '/api/auth/login', { ...LOGIN, okta: true }],
     ['groups in its body', '/api/auth/backend-login', { ...LOGIN, groups: ['admin'] }],
@@ -13,7 +13,7 @@ t.test('a login from a browser', async (t) => {
     ['groups in its query', '/api/auth/backend-login?a=1&Groups=admin', LOGIN]
   ]
   for (const [what, path, body] of cases) {
-    t.test(`is refused with ${what}: it would need no password`, async (t) => {
+    t.test(`a login with ${what} is rejected, because it would need no password`, async (t) => {
       const { send, backend } = await startGateway(t)
       const headers = { 'content-type': 'application/json' }
       const answer = await send(path, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -23,7 +23,7 @@ t.test('a login from a browser', async (t) => {
   }
 
   for (const path of ['/api/auth/Login', '/api/auth/login/', '/api/auth/%EF%BD%8Cogin']) {
-    t.test(`has no other address: ${path}`, async (t) => {
+    t.test(`a login at ${path} is rejected`, async (t) => {
       const { send, backend } = await startGateway(t)
       const answer = await send(path, { method: 'POST', body: JSON.stringify({ ...LOGIN, okta: true }) })
       t.equal(answer.code, 'AMBIGUOUS_PATH')

@@ -20,8 +20,8 @@ const unsigned = (claims: unknown): string => `e30.${Buffer.from(JSON.stringify(
 const session = (data: Readonly<Record<string, unknown>> = {}) =>
   readLoginResponse({ success: true, data: { token: OPAQUE, user: {}, expiresIn: 60, ...data } }, NOW).session
 
-t.test('a login answer', async (t) => {
-  t.test('is a session', async (t) => {
+t.test('login response', async (t) => {
+  t.test('a complete login response is a session', async (t) => {
     const token = tokenFrom(NOW, 'jwt')
     const user = { userId: 7, email: 'ada@example.com', displayName: 'Ada Example', role: 'admin', permissions: ['a'] }
     t.strictSame(readLoginResponse({ success: true, data: { token, user, expiresIn: 60 } }, NOW).session, {
@@ -52,15 +52,15 @@ t.test('a login answer', async (t) => {
     ['a session beside data', { success: true, ...data }]
   ]
   for (const [what, answer] of answers) {
-    t.test(`is no session where it is ${what}`, async (t) => {
+    t.test(`a login response is no session if it is ${what}`, async (t) => {
       t.equal(readLoginResponse(answer, NOW).session, null)
     })
   }
 })
 
-t.test('the token of a login answer', async (t) => {
+t.test('token of a login response', async (t) => {
   for (const token of [OPAQUE, 'a', 'a.b', 'a.b.c', 'a.b.c.d', 'AZaz09-._~+/=', 'nullable', 'not-undefined']) {
-    t.test(`may be ${token}`, async (t) => {
+    t.test(`the token ${token} is accepted`, async (t) => {
       t.equal(session({ token })?.token, token)
     })
   }
@@ -87,13 +87,13 @@ t.test('the token of a login answer', async (t) => {
     ['with half a surrogate pair', 'abc\ud800']
   ]
   for (const [what, token] of refused) {
-    t.test(`is not ${what}`, async (t) => {
+    t.test(`the token is rejected: ${what}`, async (t) => {
       t.equal(session({ token }), null)
     })
   }
 })
 
-t.test('the expiry of a session', async (t) => {
+t.test('session expiry', async (t) => {
   const found: readonly (readonly [string, Record<string, unknown>, number])[] = [
     [
       "is the standard token's own, in seconds",
@@ -145,13 +145,13 @@ t.test('the expiry of a session', async (t) => {
     ["the token's own is beyond every date", { token: unsigned({ exp: 1e300 }) }]
   ]
   for (const [why, data] of none) {
-    t.test(`is missing, and with it the session, where ${why}`, async (t) => {
+    t.test(`a login response is no session if ${why}`, async (t) => {
       t.equal(session(data), null)
     })
   }
 })
 
-t.test('the lifetime of a session', async (t) => {
+t.test('session lifetime', async (t) => {
   const lifetimes: readonly (readonly [string, Record<string, unknown>, number])[] = [
     ['is what the answer says, to the second', { expiresIn: 3600 }, 3600],
     ['is no part of a second longer than the token', { expiresIn: 3599.9 }, 3599],
@@ -164,7 +164,7 @@ t.test('the lifetime of a session', async (t) => {
   }
 })
 
-t.test('the user of a session', async (t) => {
+t.test('session user', async (t) => {
   const nobody = { userId: null, email: null, displayName: null, role: null }
   const LONGEST = { userId: 'a'.repeat(128), email: 'a'.repeat(254), role: 'a'.repeat(64) }
   const users: readonly (readonly [string, unknown, object])[] = [
@@ -203,7 +203,7 @@ t.test('the user of a session', async (t) => {
   }
 })
 
-t.test('the permissions of a session', async (t) => {
+t.test('session permissions', async (t) => {
   const claiming = (permissions: unknown) => tokenFrom(NOW, 'legacy', { permissions })
   const permissions: readonly (readonly [string, Record<string, unknown>, readonly string[]])[] = [
     ["are the user's", { user: { permissions: ['u'] }, permissions: ['d'], token: claiming(['t']) }, ['u']],
