@@ -3,13 +3,13 @@ import { MAX_PROPERTIES, maybe, text } from './field-kinds.js'
 
 export const ActionNoteSchema = Type.Object(
   {
-    reason: maybe(text('Why this is done, in a few words.', 500)),
-    note: maybe(text('Anything else to remember about it.', 2000))
+    reason: maybe(text('The reason.', 500)),
+    note: maybe(text('Additional notes.', 2000))
   },
   {
     $id: 'ActionNote',
     title: 'Note on an action',
-    description: 'The body of actions and deletions that need none: it may say why.',
+    description: 'The optional body of actions and deletions: a reason.',
     examples: [{ reason: 'Left the company', note: 'Badge returned on Monday.' }, {}],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES

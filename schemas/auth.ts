@@ -3,22 +3,23 @@ import { email, flag, label, MAX_PROPERTIES, number } from './field-kinds.js'
 
 // The backend opens a session for an e-mail address alone when these fields are present, because it trusts the server
 // that signed the person in elsewhere. From a browser they would be a sign-in without a password.
-const serverOnly = () =>
-  Type.Optional(Type.Never({ description: 'Not allowed here: only the server may send this field.' }))
+const serverOnly = () => Type.Optional(Type.Never({ description: 'Not allowed: only the server may send this field.' }))
 
 export const LoginSchema = Type.Object(
   {
-    email: Type.Optional(label('The e-mail address of the account, or whatever the backend takes in its place.', 254)),
-    username: Type.Optional(label('The name of the account, where accounts have names.', 254)),
+    email: Type.Optional(
+      label('The e-mail address of the account, or another login name that the backend accepts.', 254)
+    ),
+    username: Type.Optional(label('The user name of the account, if it has one.', 254)),
     password: Type.String({ minLength: 1, maxLength: 1024, description: 'The password.' }),
-    rememberMe: Type.Optional(flag('Asks for a longer session.')),
+    rememberMe: Type.Optional(flag('Requests a longer session.')),
     okta: serverOnly(),
     groups: serverOnly()
   },
   {
     $id: 'Login',
     title: 'Sign in',
-    description: 'The credentials of a person.',
+    description: 'The credentials of a user.',
     examples: [{ email: 'ada@example.com', password: 'correct horse battery staple', rememberMe: true }],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES
@@ -28,9 +29,11 @@ export type Login = Static<typeof LoginSchema>
 
 export const SessionExchangeSchema = Type.Object(
   {
-    email: email('The e-mail address that the identity provider vouches for.'),
+    email: email('The e-mail address confirmed by the identity provider.'),
     name: Type.String({ maxLength: 200, description: 'The name of the person.' }),
-    okta: Type.Literal(true, { description: 'Marks the exchange: the identity provider has checked this person.' }),
+    okta: Type.Literal(true, {
+      description: 'Marks the exchange: the user was authenticated by the identity provider.'
+    }),
     groups: Type.Array(Type.String({ maxLength: 256 }), {
       maxItems: 1000,
       description: 'The groups of the person at the identity provider.'
@@ -39,7 +42,7 @@ export const SessionExchangeSchema = Type.Object(
   {
     $id: 'SessionExchange',
     title: 'Session exchange',
-    description: 'What the server sends to the backend to turn an identity-provider session into one of its own.',
+    description: 'The request of the gateway to the backend that exchanges a provider session for an app session.',
     examples: [{ email: 'ada@example.com', name: 'Ada Example', okta: true, groups: ['floor-wardens'] }],
     additionalProperties: false
   }
@@ -60,20 +63,20 @@ export const SessionResponseSchema = Type.Object(
                 {},
                 { additionalProperties: true, maxProperties: MAX_PROPERTIES, description: 'The person signed in.' }
               ),
-              expiresIn: Type.Optional(number(0, Number.MAX_SAFE_INTEGER, 'How long the token lives, in seconds.'))
+              expiresIn: Type.Optional(number(0, Number.MAX_SAFE_INTEGER, 'The lifetime of the token in seconds.'))
             },
             { additionalProperties: true, maxProperties: MAX_PROPERTIES }
           ),
           Type.Null()
         ],
-        { description: 'The session, when there is one.' }
+        { description: 'The session, if there is one.' }
       )
     )
   },
   {
     $id: 'SessionResponse',
     title: 'Session',
-    description: 'What the backend answers to a sign-in or an exchange.',
+    description: 'The response of the backend to a login or an exchange.',
     examples: [
       {
         success: true,

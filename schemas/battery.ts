@@ -3,16 +3,16 @@ import { flag, integer, MAX_PROPERTIES, maybe, number } from './field-kinds.js'
 
 export const BatteryThresholdsSchema = Type.Object(
   {
-    low: maybe(number(0, 100, 'From here down a battery is low, in percent.')),
-    warning: maybe(number(0, 100, 'From here down a battery deserves a look, in percent.')),
-    critical: maybe(number(0, 100, 'From here down a battery must be changed, in percent.')),
-    staleAfterHours: maybe(integer(0, 100_000, 'After how many silent hours a reading no longer counts.')),
-    notify: maybe(flag('Whether people are told.'))
+    low: maybe(number(0, 100, 'Low level: charge at or below which a battery is low, in percent.')),
+    warning: maybe(number(0, 100, 'Warning level: charge at or below which a battery should be checked, in percent.')),
+    critical: maybe(number(0, 100, 'Critical level: charge at or below which a battery must be replaced, in percent.')),
+    staleAfterHours: maybe(integer(0, 100_000, 'Hours without a report after which a reading is discarded.')),
+    notify: maybe(flag('Whether people are notified.'))
   },
   {
     $id: 'BatteryThresholds',
     title: 'Battery thresholds',
-    description: 'When a battery is low.',
+    description: 'The thresholds for battery warnings.',
     examples: [{ low: 30, critical: 10, staleAfterHours: 48, notify: true }],
     additionalProperties: true,
     minProperties: 1,

@@ -6,16 +6,16 @@ const name = label('The name of the building.')
 
 const details = {
   code: maybe(text('A short name.', 64)),
-  description: maybe(text('What the building is for.', 2000)),
+  description: maybe(text('The purpose of the building.', 2000)),
   address: maybe(text('The postal address.', 500)),
-  city: maybe(text('The town.')),
+  city: maybe(text('The city.')),
   postalCode: maybe(text('The postal code.', 32)),
   country: maybe(text('The country.', 100)),
-  latitude: maybe(number(-90, 90, 'Degrees north.')),
-  longitude: maybe(number(-180, 180, 'Degrees east.')),
+  latitude: maybe(number(-90, 90, 'Latitude in degrees.')),
+  longitude: maybe(number(-180, 180, 'Longitude in degrees.')),
   timezone: maybe(text('The time zone, such as Europe/Berlin.', 64)),
-  floorCount: maybe(integer(0, 1000, 'How many floors there are.')),
-  displayOrder: maybe(integer(0, 1_000_000, 'The place in the list of buildings.')),
+  floorCount: maybe(integer(0, 1000, 'The number of floors.')),
+  displayOrder: maybe(integer(0, 1_000_000, 'The position in the list of buildings.')),
   isActive: maybe(flag('Whether the building is in use.')),
   metadata: maybe(anything('Anything else that belongs to the building.'))
 }
@@ -48,8 +48,8 @@ export const BuildingUpdateSchema = Type.Object(
   { name: Type.Optional(name), ...details },
   {
     $id: 'BuildingUpdate',
-    title: 'Changed building',
-    description: 'What changes about a building.',
+    title: 'Building update',
+    description: 'The fields of a building to change.',
     examples: [{ name: 'North Wing (closed)', isActive: false, metadata: {} }],
     additionalProperties: true,
     minProperties: 1,
@@ -59,7 +59,7 @@ export const BuildingUpdateSchema = Type.Object(
 export type BuildingUpdate = Static<typeof BuildingUpdateSchema>
 
 const place = Type.Object(
-  { id: id('The building.'), position: integer(0, 1_000_000, 'Its place in the list.') },
+  { id: id('The building.'), position: integer(0, 1_000_000, 'The position in the list.') },
   { additionalProperties: true, maxProperties: MAX_PROPERTIES }
 )
 
@@ -68,13 +68,13 @@ export const BuildingOrderSchema = Type.Object(
     order: Type.Optional(
       Type.Array(Type.Union([id('The building.'), place]), {
         maxItems: 1000,
-        description: 'The buildings, first one first; or each with its place.'
+        description: 'The buildings in order, or each with its position.'
       })
     )
   },
   {
     $id: 'BuildingOrder',
-    title: 'Order of buildings',
+    title: 'Building order',
     description: 'The order in which buildings are listed.',
     examples: [{ order: [3, 1, 'b-2'] }, { order: [{ id: 3, position: 0 }] }],
     additionalProperties: true,

@@ -3,21 +3,21 @@ import { anything, email, flag, integer, label, MAX_PROPERTIES, maybe, moment, t
 import { id, ids } from './ids.js'
 
 const details = {
-  type: maybe(text('What kind of emergency: fire, medical, evacuation and the like.', 64)),
-  severity: maybe(id('How grave it is, as a word or a number.')),
-  title: maybe(text('What to call it.')),
-  message: maybe(text('What people are told.', 2000)),
-  description: maybe(text('What has happened.', 5000)),
+  type: maybe(text('The type of emergency, such as fire, medical or evacuation.', 64)),
+  severity: maybe(id('The severity, as a word or a number.')),
+  title: maybe(text('The display name.')),
+  message: maybe(text('The message to people on site.', 2000)),
+  description: maybe(text('A description of the event.', 5000)),
   buildingId: maybe(id('The building concerned.')),
   floorId: maybe(id('The floor concerned.')),
   zoneId: maybe(id('The zone concerned.')),
   zoneIds: maybe(ids('The zones concerned.')),
-  musterZoneId: maybe(id('Where people are to gather.')),
+  musterZoneId: maybe(id('The assembly area.')),
   transmitterId: maybe(id('The transmitter that raised it.')),
   personnelId: maybe(id('The person who raised it, or who needs help.')),
-  position: maybe(anything('Where it is: on the plan, on the map, or in words.')),
-  isDrill: maybe(flag('Whether it is only an exercise.')),
-  startedAt: maybe(moment('When it began.')),
+  position: maybe(anything('The location: on the plan, on the map, or as text.')),
+  isDrill: maybe(flag('Whether it is a drill.')),
+  startedAt: maybe(moment('The start time.')),
   metadata: maybe(anything('Anything else that belongs to the emergency.'))
 }
 
@@ -47,15 +47,15 @@ export type EmergencyCreate = Static<typeof EmergencyCreateSchema>
 export const EmergencyUpdateSchema = Type.Object(
   {
     ...details,
-    status: maybe(text('Its state.', 64)),
-    resolution: maybe(text('How it ended.', 5000)),
-    resolvedAt: maybe(moment('When it ended.')),
-    resolvedBy: maybe(id('Who ended it.'))
+    status: maybe(text('The status.', 64)),
+    resolution: maybe(text('The resolution.', 5000)),
+    resolvedAt: maybe(moment('The end time.')),
+    resolvedBy: maybe(id('The person who ended it.'))
   },
   {
     $id: 'EmergencyUpdate',
-    title: 'Changed emergency',
-    description: 'What changes about an emergency.',
+    title: 'Emergency update',
+    description: 'The fields of an emergency to change.',
     examples: [
       {
         status: 'resolved',
@@ -77,7 +77,7 @@ export type EmergencyUpdate = Static<typeof EmergencyUpdateSchema>
 export const EmergencyTriggerSchema = Type.Object(details, {
   $id: 'EmergencyTrigger',
   title: 'Alarm',
-  description: 'An alarm to raise at once.',
+  description: 'An alarm to raise immediately.',
   examples: [...examples, {}],
   additionalProperties: true,
   maxProperties: MAX_PROPERTIES
@@ -87,17 +87,17 @@ export type EmergencyTrigger = Static<typeof EmergencyTriggerSchema>
 const name = label('The name of the contact.')
 
 const contactDetails = {
-  role: maybe(text('What the contact is responsible for.')),
-  organization: maybe(text('Where the contact works.')),
-  phone: maybe(text('A telephone number.', 64)),
+  role: maybe(text('The responsibilities of the contact.')),
+  organization: maybe(text('The workplace of the contact.')),
+  phone: maybe(text('A phone number.', 64)),
   mobile: maybe(text('A mobile number.', 64)),
   email: maybe(email('An e-mail address.')),
   buildingId: maybe(id('The building that the contact is for.')),
-  priority: maybe(integer(0, 1_000_000, 'Whom to call first: the smallest number.')),
+  priority: maybe(integer(0, 1_000_000, 'The priority: the smallest number is called first.')),
   notifyBySms: maybe(flag('Whether alarms are sent as text messages.')),
   notifyByEmail: maybe(flag('Whether alarms are sent by e-mail.')),
-  isActive: maybe(flag('Whether the contact is to be called.')),
-  notes: maybe(text('Anything to know about the contact.', 2000))
+  isActive: maybe(flag('Whether the contact is active.')),
+  notes: maybe(text('Notes about the contact.', 2000))
 }
 
 export const EmergencyContactCreateSchema = Type.Object(
@@ -117,8 +117,8 @@ export const EmergencyContactUpdateSchema = Type.Object(
   { name: Type.Optional(name), ...contactDetails },
   {
     $id: 'EmergencyContactUpdate',
-    title: 'Changed emergency contact',
-    description: 'What changes about a contact.',
+    title: 'Emergency contact update',
+    description: 'The fields of a contact to change.',
     examples: [{ phone: '+49 30 1234567', isActive: true }],
     additionalProperties: true,
     minProperties: 1,

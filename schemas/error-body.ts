@@ -5,29 +5,29 @@ export const ErrorBodySchema = Type.Object(
     success: Type.Literal(false, { description: 'Always false.' }),
     error: Type.Object(
       {
-        code: Type.String({ minLength: 1, maxLength: 64, description: 'What is wrong, for a program.' }),
-        message: Type.String({ maxLength: 2000, description: 'What is wrong, for a person.' }),
+        code: Type.String({ minLength: 1, maxLength: 64, description: 'The error code for programs.' }),
+        message: Type.String({ maxLength: 2000, description: 'The error message for people.' }),
         details: Type.Optional(
           Type.Array(
             Type.Object(
               {
-                path: Type.String({ maxLength: 500, description: 'Which field, as a JSON pointer.' }),
-                message: Type.String({ maxLength: 2000, description: 'What is wrong with it.' })
+                path: Type.String({ maxLength: 500, description: 'The field as a JSON pointer.' }),
+                message: Type.String({ maxLength: 2000, description: 'The error message of the field.' })
               },
               { additionalProperties: false }
             ),
-            { maxItems: 100, description: 'One entry per fault of the body.' }
+            { maxItems: 100, description: 'One entry per invalid field.' }
           )
         )
       },
-      { additionalProperties: false, description: 'The refusal.' }
+      { additionalProperties: false, description: 'The error.' }
     ),
-    requestId: Type.String({ minLength: 1, maxLength: 128, description: 'Finds this request in the logs.' })
+    requestId: Type.String({ minLength: 1, maxLength: 128, description: 'Identifies the request in the logs.' })
   },
   {
     $id: 'ErrorBody',
     title: 'Refusal',
-    description: 'What the gateway answers when it refuses a request itself.',
+    description: 'The response to a request that the gateway itself rejects.',
     examples: [
       {
         success: false,

@@ -4,23 +4,23 @@ import { id } from './ids.js'
 
 export const ErrorReportSchema = Type.Object(
   {
-    message: Type.String({ minLength: 1, maxLength: 2000, description: 'What went wrong.' }),
+    message: Type.String({ minLength: 1, maxLength: 2000, description: 'The error message.' }),
     name: maybe(text('The kind of error.')),
-    stack: maybe(text('Where in the script.', 20_000)),
+    stack: maybe(text('The stack trace.', 20_000)),
     url: maybe(text('The page.', 2048)),
     line: maybe(integer(0, Number.MAX_SAFE_INTEGER, 'The line in the script.')),
     column: maybe(integer(0, Number.MAX_SAFE_INTEGER, 'The column in the script.')),
     userAgent: maybe(text('The browser.', 1000)),
-    component: maybe(text('The part of the page.')),
-    level: maybe(text('How bad it is.', 32)),
-    timestamp: maybe(moment('When it happened.')),
-    requestId: maybe(id('The request that failed, as the gateway numbered it.')),
-    context: maybe(anything('What else the page knew.'))
+    component: maybe(text('The component of the page.')),
+    level: maybe(text('The severity.', 32)),
+    timestamp: maybe(moment('The time of the error.')),
+    requestId: maybe(id('The id of the failed request.')),
+    context: maybe(anything('Additional context of the page.'))
   },
   {
     $id: 'ErrorReport',
     title: 'Error report',
-    description: 'An error that a page met and reports.',
+    description: 'An error reported by a page.',
     examples: [
       {
         message: 'Cannot read properties of undefined',

@@ -42,8 +42,8 @@ export const point = (description: string) =>
   Type.Object(
     {
       x: number(-1e9, 1e9, 'Across.'),
-      y: number(-1e9, 1e9, 'Down the plan.'),
-      z: Type.Optional(number(-1e9, 1e9, 'Up, where it is known.'))
+      y: number(-1e9, 1e9, 'The vertical coordinate on the plan.'),
+      z: Type.Optional(number(-1e9, 1e9, 'The height above the floor, if known.'))
     },
     { additionalProperties: true, maxProperties: MAX_PROPERTIES, description }
   )

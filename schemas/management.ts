@@ -5,11 +5,11 @@ import { id } from './ids.js'
 const beaconDetails = {
   name: maybe(text('The name of the beacon.')),
   macAddress: maybe(text('The hardware address.', 64)),
-  uuid: maybe(text('The UUID that it sends.', 64)),
-  major: maybe(integer(0, 65_535, 'The major number that it sends.')),
-  minor: maybe(integer(0, 65_535, 'The minor number that it sends.')),
+  uuid: maybe(text('The UUID that the beacon broadcasts.', 64)),
+  major: maybe(integer(0, 65_535, 'The major number that the beacon broadcasts.')),
+  minor: maybe(integer(0, 65_535, 'The minor number that the beacon broadcasts.')),
   type: maybe(text('The kind of beacon.', 64)),
-  model: maybe(text('The make.')),
+  model: maybe(text('The model.')),
   serialNumber: maybe(text('The serial number.', 128)),
   txPower: maybe(number(-200, 100, 'The signal strength at one metre, in dBm.')),
   batteryLevel: maybe(number(0, 100, 'The charge of the battery, in percent.')),
@@ -17,7 +17,7 @@ const beaconDetails = {
   floorId: maybe(id('The floor that it is on.')),
   zoneId: maybe(id('The zone that it is in.')),
   personnelId: maybe(id('The person who carries it.')),
-  status: maybe(text('Its state.', 64)),
+  status: maybe(text('The status.', 64)),
   isActive: maybe(flag('Whether it is in use.')),
   metadata: maybe(anything('Anything else that belongs to the beacon.'))
 }
@@ -35,8 +35,8 @@ export type BeaconCreate = Static<typeof BeaconCreateSchema>
 
 export const BeaconUpdateSchema = Type.Object(beaconDetails, {
   $id: 'BeaconUpdate',
-  title: 'Changed beacon',
-  description: 'What changes about a beacon.',
+  title: 'Beacon update',
+  description: 'The fields of a beacon to change.',
   examples: [{ isActive: false, metadata: {} }],
   additionalProperties: true,
   minProperties: 1,
@@ -48,13 +48,13 @@ const departmentName = label('The name of the department.')
 
 const departmentDetails = {
   code: maybe(text('A short name.', 64)),
-  description: maybe(text('What the department does.', 2000)),
+  description: maybe(text('The description of the department.', 2000)),
   parentId: maybe(id('The department that it is a part of.')),
   managerId: maybe(id('The person who leads it.')),
-  buildingId: maybe(id('The building where it sits.')),
+  buildingId: maybe(id('The building where the department is located.')),
   email: maybe(email('Its e-mail address.')),
-  phone: maybe(text('Its telephone number.', 64)),
-  color: maybe(text('Its colour on the plan, as CSS writes it.', 64)),
+  phone: maybe(text('Its phone number.', 64)),
+  color: maybe(text('The colour on the plan as a CSS value.', 64)),
   isActive: maybe(flag('Whether it is in use.'))
 }
 
@@ -75,8 +75,8 @@ export const DepartmentUpdateSchema = Type.Object(
   { name: Type.Optional(departmentName), ...departmentDetails },
   {
     $id: 'DepartmentUpdate',
-    title: 'Changed department',
-    description: 'What changes about a department.',
+    title: 'Department update',
+    description: 'The fields of a department to change.',
     examples: [{ managerId: 12 }],
     additionalProperties: true,
     minProperties: 1,
@@ -85,25 +85,25 @@ export const DepartmentUpdateSchema = Type.Object(
 )
 export type DepartmentUpdate = Static<typeof DepartmentUpdateSchema>
 
-const zoneTypeName = label('The name of the kind of zone.')
+const zoneTypeName = label('The name of the zone type.')
 
 const zoneTypeDetails = {
   code: maybe(text('A short name.', 64)),
-  description: maybe(text('What such zones are for.', 2000)),
-  color: maybe(text('Their colour on the plan, as CSS writes it.', 64)),
-  icon: maybe(text('Their sign on the plan.', 200)),
-  displayOrder: maybe(integer(0, 1_000_000, 'The place in the list of kinds.')),
-  isRestricted: maybe(flag('Whether only some people may enter such zones.')),
-  isEmergency: maybe(flag('Whether such zones matter in an emergency.')),
-  isActive: maybe(flag('Whether the kind is in use.'))
+  description: maybe(text('The purpose of such zones.', 2000)),
+  color: maybe(text('The colour on the plan as a CSS value.', 64)),
+  icon: maybe(text('The icon on the plan.', 200)),
+  displayOrder: maybe(integer(0, 1_000_000, 'The position in the list of zone types.')),
+  isRestricted: maybe(flag('Whether access to such zones is restricted.')),
+  isEmergency: maybe(flag('Whether such zones are relevant in an emergency.')),
+  isActive: maybe(flag('Whether the zone type is in use.'))
 }
 
 export const ZoneTypeCreateSchema = Type.Object(
   { name: zoneTypeName, ...zoneTypeDetails },
   {
     $id: 'ZoneTypeCreate',
-    title: 'New kind of zone',
-    description: 'A kind of zone to create.',
+    title: 'New zone type',
+    description: 'A zone type to create.',
     examples: [{ name: 'Muster point', color: '#2e7d32', icon: 'flag', isEmergency: true }],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES
@@ -115,8 +115,8 @@ export const ZoneTypeUpdateSchema = Type.Object(
   { name: Type.Optional(zoneTypeName), ...zoneTypeDetails },
   {
     $id: 'ZoneTypeUpdate',
-    title: 'Changed kind of zone',
-    description: 'What changes about a kind of zone.',
+    title: 'Zone type update',
+    description: 'The fields of a zone type to change.',
     examples: [{ color: '#c62828' }],
     additionalProperties: true,
     minProperties: 1,
@@ -127,20 +127,20 @@ export type ZoneTypeUpdate = Static<typeof ZoneTypeUpdateSchema>
 
 export const BleSettingsSchema = Type.Object(
   {
-    scanIntervalMs: maybe(integer(0, 86_400_000, 'How often receivers report, in milliseconds.')),
-    rssiThreshold: maybe(number(-200, 100, 'Weaker signals than this do not count, in dBm.')),
-    txPower: maybe(number(-200, 100, 'The signal strength at one metre, in dBm, where a device does not say.')),
-    pathLossExponent: maybe(number(0, 20, 'How fast signals fade.')),
-    smoothingFactor: maybe(number(0, 1, 'How much a new reading counts against the ones before.')),
-    minReceivers: maybe(integer(0, 1000, 'How many receivers must hear a device before it is placed.')),
-    positionMethod: maybe(text('How positions are computed.', 64)),
-    deviceTimeoutSeconds: maybe(integer(0, 31_536_000, 'After how many silent seconds a device is gone.')),
-    ambientEnabled: maybe(flag('Whether devices that are not ours are looked at.'))
+    scanIntervalMs: maybe(integer(0, 86_400_000, 'The reporting interval of receivers in milliseconds.')),
+    rssiThreshold: maybe(number(-200, 100, 'The weakest signal that is used, in dBm.')),
+    txPower: maybe(number(-200, 100, 'The default signal strength at one metre, in dBm.')),
+    pathLossExponent: maybe(number(0, 20, 'The path loss exponent of signals.')),
+    smoothingFactor: maybe(number(0, 1, 'The weight of a new reading relative to earlier ones.')),
+    minReceivers: maybe(integer(0, 1000, 'The minimum number of receivers needed to compute a position.')),
+    positionMethod: maybe(text('The positioning method.', 64)),
+    deviceTimeoutSeconds: maybe(integer(0, 31_536_000, 'Seconds without a signal after which a device is removed.')),
+    ambientEnabled: maybe(flag('Whether ambient devices are evaluated.'))
   },
   {
     $id: 'BleSettings',
-    title: 'Radio settings',
-    description: 'How signals become positions.',
+    title: 'Bluetooth settings',
+    description: 'How positions are computed from signals.',
     examples: [{ scanIntervalMs: 1000, rssiThreshold: -90, pathLossExponent: 2.4, minReceivers: 3 }],
     additionalProperties: true,
     minProperties: 1,
@@ -151,22 +151,24 @@ export type BleSettings = Static<typeof BleSettingsSchema>
 
 export const AlertSettingsSchema = Type.Object(
   {
-    enabled: maybe(flag('Whether there are alerts at all.')),
-    emailEnabled: maybe(flag('Whether they are sent by e-mail.')),
-    smsEnabled: maybe(flag('Whether they are sent as text messages.')),
-    pushEnabled: maybe(flag('Whether they are sent to browsers.')),
-    soundEnabled: maybe(flag('Whether pages make a sound.')),
-    recipients: maybe(texts('Who gets them.')),
-    batteryLow: maybe(flag('Whether low batteries are told.')),
-    zoneBreach: maybe(flag('Whether people in restricted zones are told.')),
-    receiverOffline: maybe(flag('Whether silent receivers are told.')),
-    offlineAfterMinutes: maybe(integer(0, 525_600, 'After how many silent minutes a receiver is told.')),
-    cooldownMinutes: maybe(integer(0, 525_600, 'How long to wait before telling again, in minutes.'))
+    enabled: maybe(flag('Enable alerts.')),
+    emailEnabled: maybe(flag('Send alerts by e-mail.')),
+    smsEnabled: maybe(flag('Send alerts as text messages.')),
+    pushEnabled: maybe(flag('Send alerts to browsers.')),
+    soundEnabled: maybe(flag('Play a sound.')),
+    recipients: maybe(texts('The e-mail addresses that receive alerts.')),
+    batteryLow: maybe(flag('Alert when a battery is low.')),
+    zoneBreach: maybe(flag('Alert when a person enters a restricted zone.')),
+    receiverOffline: maybe(flag('Alert when a receiver goes offline.')),
+    offlineAfterMinutes: maybe(
+      integer(0, 525_600, 'Minutes without a report after which a receiver counts as offline.')
+    ),
+    cooldownMinutes: maybe(integer(0, 525_600, 'Minutes to wait before the same alert is sent again.'))
   },
   {
     $id: 'AlertSettings',
     title: 'Alert settings',
-    description: 'Who is told what.',
+    description: 'Which alerts are sent, and to whom.',
     examples: [{ enabled: true, recipients: ['ada@example.com'], offlineAfterMinutes: 10, cooldownMinutes: 30 }],
     additionalProperties: true,
     minProperties: 1,
@@ -177,21 +179,21 @@ export type AlertSettings = Static<typeof AlertSettingsSchema>
 
 export const GeneralSettingsSchema = Type.Object(
   {
-    organizationName: maybe(text('The name of the house.')),
+    organizationName: maybe(text('The name of the organisation.')),
     language: maybe(text('The language of the pages, such as de or en-GB.', 35)),
     timezone: maybe(text('The time zone, such as Europe/Berlin.', 64)),
-    dateFormat: maybe(text('How dates are written.', 64)),
-    units: maybe(text('In which units lengths are shown.', 32)),
-    theme: maybe(text('How the pages look.', 32)),
-    logoUrl: maybe(text('Where the logo is to be had.', 2048)),
+    dateFormat: maybe(text('The date format.', 64)),
+    units: maybe(text('The unit of length.', 32)),
+    theme: maybe(text('The theme of the pages.', 32)),
+    logoUrl: maybe(text('The URL of the logo.', 2048)),
     defaultBuildingId: maybe(id('The building that is shown first.')),
-    sessionTimeoutMinutes: maybe(integer(5, 43_200, 'How long a session lasts, from signing in.')),
-    dataRetentionDays: maybe(integer(0, 36_500, 'For how many days positions are kept.'))
+    sessionTimeoutMinutes: maybe(integer(5, 43_200, 'The session lifetime after sign-in, in minutes.')),
+    dataRetentionDays: maybe(integer(0, 36_500, 'Days for which positions are stored.'))
   },
   {
     $id: 'GeneralSettings',
     title: 'General settings',
-    description: 'What concerns the whole service.',
+    description: 'Settings of the whole service.',
     examples: [{ organizationName: 'Example Clinic', language: 'en-GB', timezone: 'Europe/Berlin' }],
     additionalProperties: true,
     minProperties: 1,
@@ -207,28 +209,28 @@ export const SettingsSchema = Type.Object(
       Type.Object(BleSettingsSchema.properties, {
         additionalProperties: true,
         maxProperties: MAX_PROPERTIES,
-        description: 'How signals become positions.'
+        description: 'How positions are computed from signals.'
       })
     ),
     alerts: maybe(
       Type.Object(AlertSettingsSchema.properties, {
         additionalProperties: true,
         maxProperties: MAX_PROPERTIES,
-        description: 'Who is told what.'
+        description: 'Which alerts are sent, and to whom.'
       })
     ),
     general: maybe(
       Type.Object(GeneralSettingsSchema.properties, {
         additionalProperties: true,
         maxProperties: MAX_PROPERTIES,
-        description: 'What concerns the whole service.'
+        description: 'Settings of the whole service.'
       })
     )
   },
   {
     $id: 'Settings',
     title: 'Settings',
-    description: 'The settings of the service, in groups.',
+    description: 'The settings of the service by group.',
     examples: [
       {
         ble: { rssiThreshold: -90 },

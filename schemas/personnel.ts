@@ -6,22 +6,22 @@ const details = {
   name: maybe(text('The name of the person.')),
   firstName: maybe(text('The given name.')),
   lastName: maybe(text('The family name.')),
-  employeeId: maybe(id('The number of the person at the employer.')),
+  employeeId: maybe(id('The employee number.')),
   email: maybe(email('An e-mail address.')),
-  phone: maybe(text('A telephone number.', 64)),
-  jobTitle: maybe(text('What the person does.')),
-  departmentId: maybe(id('The department, by its id.')),
-  department: maybe(text('The department, by its name.')),
+  phone: maybe(text('A phone number.', 64)),
+  jobTitle: maybe(text('The job title.')),
+  departmentId: maybe(id('The id of the department.')),
+  department: maybe(text('The name of the department.')),
   buildingId: maybe(id('The building where the person usually is.')),
   floorId: maybe(id('The floor where the person usually is.')),
   transmitterId: maybe(id('The transmitter that the person carries.')),
   badgeNumber: maybe(text('The number on the badge.', 64)),
   startDate: maybe(moment('The first day.')),
   endDate: maybe(moment('The last day.')),
-  isActive: maybe(flag('Whether the person is to be found.')),
-  isFirstAider: maybe(flag('Whether the person is trained in first aid.')),
-  isFireWarden: maybe(flag('Whether the person guides others out.')),
-  notes: maybe(text('Anything to know about the person.', 2000)),
+  isActive: maybe(flag('Whether the person is active.')),
+  isFirstAider: maybe(flag('Whether the person is a first aider.')),
+  isFireWarden: maybe(flag('Whether the person is a fire warden.')),
+  notes: maybe(text('Notes about the person.', 2000)),
   metadata: maybe(anything('Anything else that belongs to the person.'))
 }
 
@@ -49,8 +49,8 @@ export type PersonnelCreate = Static<typeof PersonnelCreateSchema>
 
 export const PersonnelUpdateSchema = Type.Object(details, {
   $id: 'PersonnelUpdate',
-  title: 'Changed person',
-  description: 'What changes about a person.',
+  title: 'Person update',
+  description: 'The fields of a person to change.',
   examples: [{ jobTitle: 'Floor warden', transmitterId: null, metadata: {} }],
   additionalProperties: true,
   minProperties: 1,
@@ -66,7 +66,7 @@ export const PersonnelBatchDeleteSchema = Type.Object(
   {
     $id: 'PersonnelBatchDelete',
     title: 'People to delete',
-    description: 'Which people to delete at once.',
+    description: 'A bulk deletion of people.',
     examples: [{ ids: [12, 13, 'p-14'], reason: 'Contract ended' }],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES
@@ -76,13 +76,13 @@ export type PersonnelBatchDelete = Static<typeof PersonnelBatchDeleteSchema>
 
 export const PersonnelBulkSchema = Type.Object(
   {
-    ids: ids('The people that are meant.', 1),
+    ids: ids('The people to change.', 1),
     reason: maybe(text('Why.', 500))
   },
   {
     $id: 'PersonnelBulk',
-    title: 'Many people',
-    description: 'Which people to activate or deactivate at once.',
+    title: 'Bulk update of people',
+    description: 'A bulk activation or deactivation of people.',
     examples: [{ ids: [12, 13], reason: 'Season starts' }],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES

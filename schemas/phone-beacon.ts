@@ -4,18 +4,18 @@ import { id } from './ids.js'
 
 export const OnboardingTokenRequestSchema = Type.Object(
   {
-    personnelId: maybe(id('The person whose telephone is to be enrolled.')),
-    transmitterId: maybe(id('The transmitter that the telephone stands for.')),
-    email: maybe(email('Where the invitation goes.')),
-    phone: maybe(text('The number that the invitation goes to.', 64)),
-    platform: maybe(text('The system of the telephone.', 64)),
-    expiresInMinutes: maybe(integer(1, 525_600, 'How long the token may be used, in minutes.')),
-    notify: maybe(flag('Whether the person gets a message.'))
+    personnelId: maybe(id('The person whose phone is enrolled.')),
+    transmitterId: maybe(id('The transmitter that represents the phone.')),
+    email: maybe(email('The e-mail address for the invitation.')),
+    phone: maybe(text('The phone number for the invitation.', 64)),
+    platform: maybe(text('The operating system of the phone.', 64)),
+    expiresInMinutes: maybe(integer(1, 525_600, 'The lifetime of the token in minutes.')),
+    notify: maybe(flag('Whether the person is notified.'))
   },
   {
     $id: 'OnboardingTokenRequest',
     title: 'Onboarding token',
-    description: 'For whom to make a token that enrols a telephone.',
+    description: 'The person for whom to create a phone enrolment token.',
     examples: [{ personnelId: 12, email: 'ada@example.com', expiresInMinutes: 60, notify: true }],
     additionalProperties: true,
     minProperties: 1,
@@ -27,29 +27,29 @@ export type OnboardingTokenRequest = Static<typeof OnboardingTokenRequestSchema>
 export const EnrollmentCompletionSchema = Type.Object(
   {
     token: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 1024, description: 'The onboarding token that the person was given.' })
+      Type.String({ minLength: 1, maxLength: 1024, description: 'The onboarding token of the person.' })
     ),
     irk: maybe(
       Type.String({
         minLength: 32,
         maxLength: 32,
         pattern: '^[0-9A-Fa-f]{32}$',
-        description: 'The identity-resolving key of the telephone: 32 hexadecimal digits.'
+        description: 'The identity resolving key (IRK) of the phone: 32 hexadecimal digits.'
       })
     ),
-    platform: maybe(text('The system of the telephone.', 64)),
-    deviceName: maybe(text('What its owner calls the telephone.')),
-    deviceModel: maybe(text('The make of the telephone.')),
-    osVersion: maybe(text('The version of its system.', 64)),
-    appVersion: maybe(text('The version of the app on it.', 64)),
-    identityAddress: maybe(text('The fixed hardware address behind the changing ones.', 64)),
-    enrolledAt: maybe(moment('When it was enrolled.')),
-    metadata: maybe(anything('Anything else that belongs to the telephone.'))
+    platform: maybe(text('The operating system of the phone.', 64)),
+    deviceName: maybe(text("The owner's name for the phone.")),
+    deviceModel: maybe(text('The phone model.')),
+    osVersion: maybe(text('The version of the operating system.', 64)),
+    appVersion: maybe(text('The version of the app.', 64)),
+    identityAddress: maybe(text('The fixed hardware address behind the random ones.', 64)),
+    enrolledAt: maybe(moment('The time of enrolment.')),
+    metadata: maybe(anything('Anything else that belongs to the phone.'))
   },
   {
     $id: 'EnrollmentCompletion',
-    title: 'Enrolled telephone',
-    description: 'What a telephone reports at the end of its enrolment.',
+    title: 'Phone enrolment',
+    description: 'The report of a phone at the end of its enrolment.',
     examples: [
       {
         token: 'b7Jq0c4mV2',

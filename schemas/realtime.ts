@@ -5,16 +5,16 @@ import { id } from './ids.js'
 export const NegotiateRequestSchema = Type.Object(
   {
     channels: maybe(
-      Type.Array(Type.String({ maxLength: 255 }), { maxItems: 1000, description: 'The channels to be listened to.' })
+      Type.Array(Type.String({ maxLength: 255 }), { maxItems: 1000, description: 'The channels to subscribe to.' })
     ),
-    floorId: maybe(id('The floor to be shown.')),
-    clientId: maybe(id('What the page calls itself.')),
-    info: maybe(anything('What else the page says about itself.'))
+    floorId: maybe(id('The floor to show.')),
+    clientId: maybe(id('The name of the page.')),
+    info: maybe(anything('Additional information about the page.'))
   },
   {
     $id: 'NegotiateRequest',
     title: 'Realtime connection',
-    description: 'A request for the address of the relay and a token for it. Nothing has to be said.',
+    description: 'A request for the address of the relay and a token. All fields are optional.',
     examples: [{}, { channels: ['floor:f-2', 'global:all'], floorId: 'f-2', info: {} }],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES
@@ -34,18 +34,18 @@ const aPosition = {
 export const PositionEntrySchema = Type.Object(
   {
     transmitterId: id('The transmitter that was found.'),
-    position: point('Where it is.'),
-    positionMethod: label('How that was computed.', 64),
+    position: point('The position.'),
+    positionMethod: label('The positioning method.', 64),
     floorId: id('The floor that it is on.'),
     zoneId: maybe(id('The zone that it is in.')),
-    accuracy: maybe(number(0, 1e9, 'How far off it may be, in metres.')),
-    confidence: maybe(number(0, 100, 'How certain that is.')),
-    timestamp: maybe(moment('When it was there.'))
+    accuracy: maybe(number(0, 1e9, 'The accuracy in metres.')),
+    confidence: maybe(number(0, 100, 'The confidence.')),
+    timestamp: maybe(moment('The time of the position.'))
   },
   {
     $id: 'PositionEntry',
     title: 'Position',
-    description: 'Where one transmitter is.',
+    description: 'The position of one transmitter.',
     examples: [aPosition],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES
@@ -55,7 +55,7 @@ export type PositionEntry = Static<typeof PositionEntrySchema>
 
 export const PositionBatchSchema = Type.Object(
   {
-    type: Type.Literal('position-batch', { description: 'Tells the two kinds of batches apart.' }),
+    type: Type.Literal('position-batch', { description: 'The type of batch.' }),
     // Not the entry's schema itself: a validator would meet its $id twice.
     data: Type.Array(
       Type.Object(PositionEntrySchema.properties, { additionalProperties: true, maxProperties: MAX_PROPERTIES }),
@@ -65,7 +65,7 @@ export const PositionBatchSchema = Type.Object(
   {
     $id: 'PositionBatch',
     title: 'Positions on a floor',
-    description: 'What is published on the channel of a floor.',
+    description: 'A publication on the channel of a floor.',
     examples: [{ type: 'position-batch', data: [aPosition] }],
     additionalProperties: false
   }
@@ -84,16 +84,16 @@ const aDevice = {
 export const AmbientEntrySchema = Type.Object(
   {
     deviceId: id('The device that was heard.'),
-    deviceType: text('What kind of device it is.', 64),
-    manufacturer: maybe(text('Who made it, where that is known.')),
+    deviceType: text('The device type.', 64),
+    manufacturer: maybe(text('The manufacturer, if known.')),
     receiverId: id('The receiver that heard it.'),
-    rssi: number(-200, 100, 'How strong the signal was, in dBm.'),
-    timestamp: moment('When it was heard.')
+    rssi: number(-200, 100, 'The signal strength in dBm.'),
+    timestamp: moment('The time of the reading.')
   },
   {
     $id: 'AmbientEntry',
     title: 'Ambient device',
-    description: 'A device that is near but not one of ours.',
+    description: 'A nearby device that does not belong to the site.',
     examples: [aDevice],
     additionalProperties: false
   }
@@ -102,16 +102,16 @@ export type AmbientEntry = Static<typeof AmbientEntrySchema>
 
 export const AmbientBatchSchema = Type.Object(
   {
-    type: Type.Literal('ambient-batch', { description: 'Tells the two kinds of batches apart.' }),
+    type: Type.Literal('ambient-batch', { description: 'The type of batch.' }),
     data: Type.Array(Type.Object(AmbientEntrySchema.properties, { additionalProperties: false }), {
       maxItems: 10_000,
-      description: 'The devices.'
+      description: 'The ambient devices.'
     })
   },
   {
     $id: 'AmbientBatch',
     title: 'Ambient devices',
-    description: 'What is published to all pages when ambient devices have been classified.',
+    description: 'A publication to all pages with newly classified ambient devices.',
     examples: [{ type: 'ambient-batch', data: [aDevice, { ...aDevice, manufacturer: null }] }],
     additionalProperties: false
   }

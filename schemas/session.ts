@@ -25,7 +25,7 @@ export const AuthUserSchema = Type.Object(
   {
     $id: 'AuthUser',
     title: 'Signed-in person',
-    description: 'The content of the cookie auth_user: who is signed in, for the page to show.',
+    description: 'The content of the cookie auth_user: the user who is signed in, for display.',
     examples: [
       { userId: 7, email: 'ada@example.com', displayName: 'Ada Example', role: 'admin' },
       { userId: 'u-12', email: null, displayName: null, role: null }
@@ -39,7 +39,7 @@ export const PermissionSchema = Type.String({
   ...permission(),
   $id: 'Permission',
   title: 'Permission',
-  description: 'What an account may do, as resource.action.',
+  description: 'A permission as resource.action.',
   examples: ['emergency.trigger', 'admin.users', 'personnel.read']
 })
 export type Permission = Static<typeof PermissionSchema>
@@ -47,7 +47,8 @@ export type Permission = Static<typeof PermissionSchema>
 export const AuthPermissionsSchema = Type.Array(permission(), {
   $id: 'AuthPermissions',
   title: 'Permissions',
-  description: 'The content of the cookie auth_permissions: what the page may offer. The backend decides again.',
+  description:
+    'The content of the cookie auth_permissions: the permissions of the user, for display. The backend enforces them.',
   examples: [['personnel.read', 'personnel.create', 'emergency.read'], []],
   maxItems: 1000
 })
@@ -56,7 +57,7 @@ export type AuthPermissions = Static<typeof AuthPermissionsSchema>
 export const TokenExpirySchema = Type.Integer({
   $id: 'TokenExpiry',
   title: 'Session expiry',
-  description: 'The content of the cookie auth_token_expiry: when the session ends, in milliseconds since 1970.',
+  description: 'The content of the cookie auth_token_expiry: the end of the session in milliseconds since 1970.',
   examples: [1763200000000],
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER

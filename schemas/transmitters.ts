@@ -3,27 +3,27 @@ import { anything, flag, integer, MAX_PROPERTIES, maybe, moment, number, text } 
 import { id, ids } from './ids.js'
 
 // The kinds of bearers are the backend's: the ones named here are the usual ones, not all that may come.
-const bearerKind = maybe(text('Who or what carries it: employee, visitor, contractor, asset and the like.', 64))
+const bearerKind = maybe(text('The type of carrier, such as employee, visitor, contractor or asset.', 64))
 
 const details = {
   name: maybe(text('The name of the transmitter.')),
   entity_type: bearerKind,
-  entityId: maybe(id('Who or what carries it, by id.')),
+  entityId: maybe(id('The id of the carrier.')),
   macAddress: maybe(text('The hardware address.', 64)),
-  uuid: maybe(text('The UUID that it sends.', 64)),
-  major: maybe(integer(0, 65_535, 'The major number that it sends.')),
-  minor: maybe(integer(0, 65_535, 'The minor number that it sends.')),
+  uuid: maybe(text('The UUID that the beacon broadcasts.', 64)),
+  major: maybe(integer(0, 65_535, 'The major number that the beacon broadcasts.')),
+  minor: maybe(integer(0, 65_535, 'The minor number that the beacon broadcasts.')),
   serialNumber: maybe(text('The serial number.', 128)),
-  model: maybe(text('The make.')),
+  model: maybe(text('The model.')),
   txPower: maybe(number(-200, 100, 'The signal strength at one metre, in dBm.')),
   batteryLevel: maybe(number(0, 100, 'The charge of the battery, in percent.')),
   departmentId: maybe(id('The department that it belongs to.')),
   firstName: maybe(text('The given name of the person who carries it.')),
   lastName: maybe(text('The family name of the person who carries it.')),
-  status: maybe(text('Its state.', 64)),
+  status: maybe(text('The status.', 64)),
   isActive: maybe(flag('Whether it is in use.')),
-  assignedAt: maybe(moment('When it was handed out.')),
-  expiresAt: maybe(moment('When it must be back.')),
+  assignedAt: maybe(moment('The time of assignment.')),
+  expiresAt: maybe(moment('The time by which it must be returned.')),
   metadata: maybe(anything('Anything else that belongs to the transmitter.'))
 }
 
@@ -43,7 +43,7 @@ export type TransmitterCreate = Static<typeof TransmitterCreateSchema>
 export const TransmitterUpdateSchema = Type.Object(details, {
   $id: 'TransmitterUpdate',
   title: 'Replaced transmitter',
-  description: 'What a transmitter is from now on.',
+  description: 'The new fields of a transmitter.',
   examples: [{ name: 'Badge 0042', entity_type: 'visitor', isActive: true, metadata: {} }],
   additionalProperties: true,
   minProperties: 1,
@@ -53,8 +53,8 @@ export type TransmitterUpdate = Static<typeof TransmitterUpdateSchema>
 
 export const TransmitterPatchSchema = Type.Object(details, {
   $id: 'TransmitterPatch',
-  title: 'Changed transmitter',
-  description: 'Single fields of a transmitter that change.',
+  title: 'Transmitter update',
+  description: 'The fields of a transmitter to change.',
   examples: [{ isActive: false, metadata: {} }],
   additionalProperties: true,
   minProperties: 1,
@@ -66,17 +66,17 @@ export const TransmitterAssignSchema = Type.Object(
   {
     transmitterId: maybe(id('The transmitter.')),
     entity_type: bearerKind,
-    entityId: maybe(id('Who or what carries it from now on; null takes it back.')),
+    entityId: maybe(id('The new carrier; null removes the assignment.')),
     personnelId: maybe(id('The person who carries it.')),
     assetId: maybe(id('The asset that carries it.')),
-    assignedAt: maybe(moment('When it was handed out.')),
-    expiresAt: maybe(moment('When it must be back.')),
-    note: maybe(text('Anything to remember about it.', 2000))
+    assignedAt: maybe(moment('The time of assignment.')),
+    expiresAt: maybe(moment('The time by which it must be returned.')),
+    note: maybe(text('Notes.', 2000))
   },
   {
     $id: 'TransmitterAssign',
-    title: 'Assigned transmitter',
-    description: 'Which transmitter is carried by whom or what.',
+    title: 'Transmitter assignment',
+    description: 'The assignment of a transmitter.',
     examples: [{ transmitterId: 'AC233F000001', entity_type: 'employee', entityId: 12 }],
     additionalProperties: true,
     minProperties: 1,
@@ -90,20 +90,20 @@ export const TransmitterBulkSchema = Type.Object(
     transmitters: maybe(
       Type.Array(
         Type.Object(
-          { id: maybe(id('The transmitter, where it exists already.')), ...details },
+          { id: maybe(id('The transmitter, if it exists already.')), ...details },
           { additionalProperties: true, maxProperties: MAX_PROPERTIES }
         ),
         { maxItems: 1000, description: 'Transmitters to create or to change.' }
       )
     ),
-    ids: maybe(ids('Transmitters that all get the same changes.')),
-    action: maybe(text('What to do with them.', 64)),
+    ids: maybe(ids('The transmitters to change.')),
+    action: maybe(text('The action.', 64)),
     changes: maybe(anything('The fields that change.'))
   },
   {
     $id: 'TransmitterBulk',
-    title: 'Many transmitters',
-    description: 'Many transmitters at once: a list of them, or ids and what changes.',
+    title: 'Bulk update of transmitters',
+    description: 'A bulk change of transmitters: a list of transmitters, or ids and the fields to change.',
     examples: [
       { transmitters: [{ name: 'Badge 0043', entity_type: 'visitor', metadata: {} }] },
       { ids: [1, 2], action: 'deactivate', changes: { isActive: false } }

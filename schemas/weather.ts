@@ -4,21 +4,21 @@ import { flag, integer, MAX_PROPERTIES, maybe, text, texts } from './field-kinds
 export const WeatherSeveritySettingsSchema = Type.Object(
   {
     enabled: maybe(flag('Whether alerts of this severity are used.')),
-    notify: maybe(flag('Whether people are told.')),
-    notifyBySms: maybe(flag('Whether they are told by text message.')),
-    notifyByEmail: maybe(flag('Whether they are told by e-mail.')),
+    notify: maybe(flag('Whether people are notified.')),
+    notifyBySms: maybe(flag('Whether people are notified by text message.')),
+    notifyByEmail: maybe(flag('Whether people are notified by e-mail.')),
     showBanner: maybe(flag('Whether the pages show a banner.')),
     playSound: maybe(flag('Whether the pages make a sound.')),
     triggerEmergency: maybe(flag('Whether such an alert raises an emergency.')),
-    recipients: maybe(texts('Who is told.')),
-    message: maybe(text('What they are told.', 2000)),
-    color: maybe(text('The colour of the banner, as CSS writes it.', 64)),
-    cooldownMinutes: maybe(integer(0, 100_000, 'How long to wait before telling again, in minutes.'))
+    recipients: maybe(texts('The recipients.')),
+    message: maybe(text('The message.', 2000)),
+    color: maybe(text('The colour of the banner as a CSS value.', 64)),
+    cooldownMinutes: maybe(integer(0, 100_000, 'Minutes to wait before the same alert is sent again.'))
   },
   {
     $id: 'WeatherSeveritySettings',
     title: 'Weather settings',
-    description: 'What happens on weather alerts of one severity.',
+    description: 'The actions on weather alerts of one severity.',
     examples: [{ enabled: true, showBanner: true, recipients: ['ada@example.com'], cooldownMinutes: 30 }],
     additionalProperties: true,
     minProperties: 1,

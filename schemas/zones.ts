@@ -12,20 +12,20 @@ const corner = Type.Union([
 const details = {
   buildingId: maybe(id('The building that the zone is in.')),
   floorId: maybe(id('The floor that the zone is on.')),
-  zoneTypeId: maybe(id('The kind of zone, by its id.')),
-  type: maybe(text('The kind of zone, by its name.', 64)),
-  description: maybe(text('What the zone is for.', 2000)),
+  zoneTypeId: maybe(id('The id of the zone type.')),
+  type: maybe(text('The name of the zone type.', 64)),
+  description: maybe(text('The purpose of the zone.', 2000)),
   polygon: maybe(
     Type.Array(corner, { maxItems: 1000, description: 'The corners in order, each as {x, y} or as [x, y].' })
   ),
-  center: maybe(point('The middle, where the zone is a circle.')),
-  radius: maybe(number(0, 1e6, 'The radius, where the zone is a circle.')),
-  color: maybe(text('The colour on the plan, as CSS writes it.', 64)),
-  capacity: maybe(integer(0, 1_000_000, 'How many people may be inside.')),
-  isRestricted: maybe(flag('Whether only some people may enter.')),
-  isEmergency: maybe(flag('Whether the zone matters in an emergency.')),
-  isMusterPoint: maybe(flag('Whether people gather here in an emergency.')),
-  isExit: maybe(flag('Whether the zone leads outside.')),
+  center: maybe(point('The centre of a circular zone.')),
+  radius: maybe(number(0, 1e6, 'The radius of a circular zone.')),
+  color: maybe(text('The colour on the plan as a CSS value.', 64)),
+  capacity: maybe(integer(0, 1_000_000, 'The maximum number of people.')),
+  isRestricted: maybe(flag('Whether access is restricted.')),
+  isEmergency: maybe(flag('Whether the zone is relevant in an emergency.')),
+  isMusterPoint: maybe(flag('Whether the zone is a muster point.')),
+  isExit: maybe(flag('Whether the zone is an exit.')),
   isActive: maybe(flag('Whether the zone is in use.')),
   metadata: maybe(anything('Anything else that belongs to the zone.'))
 }
@@ -71,8 +71,8 @@ export const ZoneUpdateSchema = Type.Object(
   { name: Type.Optional(name), ...details },
   {
     $id: 'ZoneUpdate',
-    title: 'Changed zone',
-    description: 'What changes about a zone.',
+    title: 'Zone update',
+    description: 'The fields of a zone to change.',
     examples: [
       {
         name: 'Assembly area B',

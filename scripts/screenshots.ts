@@ -28,12 +28,12 @@ const updated = (page: Page): Promise<void> => page.getByText('Last update: just
 
 const somebodySelected = async (page: Page): Promise<void> => {
   await updated(page)
-  await page.getByRole('region', { name: 'Who is where' }).getByRole('button').nth(1).click()
+  await page.getByRole('region', { name: 'People and assets' }).getByRole('button').nth(1).click()
 }
 
 const drillStarted = async (page: Page): Promise<void> => {
   await page.getByRole('button', { name: 'Raise an alarm' }).click()
-  await page.getByRole('button', { name: 'Start the drill' }).click()
+  await page.getByRole('button', { name: 'Start drill' }).click()
   await page.getByText(/^[3-9]\d of \d+ safe$/).waitFor({ timeout: 120_000 })
 }
 

@@ -33,20 +33,20 @@ const NEW_PASSWORD_PAGE = '/new-password'
 /** These stand alone: whoever sees one has nothing else to do. */
 export const BARE_PAGES = [LOGIN_PAGE, NEW_PASSWORD_PAGE]
 
-const NO_PERMISSION = { title: 'Not for this account', note: 'Your account lacks the permission for that page.' }
-const NO_PAGE = { title: 'There is no such page', note: 'The address may be old, or mistyped.' }
+const NO_PERMISSION = { title: 'No permission', note: 'Your account does not have permission to view this page.' }
+const NO_PAGE = { title: 'Page not found', note: 'The address may be outdated or mistyped.' }
 const routes: RouteRecordRaw[] = [
   { path: '/', redirect: '/live' },
   { path: LOGIN_PAGE, name: 'Sign in', component: () => import('./pages/LoginPage.vue') },
   {
     path: NEW_PASSWORD_PAGE,
-    name: 'A new password',
+    name: 'New password',
     component: () => import('./pages/NewPasswordPage.vue'),
     meta: { auth: true }
   },
   ...menu,
-  { path: '/forbidden', name: 'Not for you', component: PageHead, props: NO_PERMISSION, meta: { auth: true } },
-  { path: '/:rest(.*)*', name: 'No such page', component: PageHead, props: NO_PAGE }
+  { path: '/forbidden', name: 'No permission', component: PageHead, props: NO_PERMISSION, meta: { auth: true } },
+  { path: '/:rest(.*)*', name: 'Page not found', component: PageHead, props: NO_PAGE }
 ]
 
 export const router = createRouter({
@@ -79,7 +79,7 @@ router.afterEach(async (to, from) => {
 })
 
 // Pages come in pieces, which may be lost on their way, or replaced by newer ones.
-router.onError(() => useToasts().say('That page cannot be reached. Try again, or reload.'))
+router.onError(() => useToasts().say('The page could not be loaded. Try again or reload.'))
 
 // The session came to its end, or another tab has signed out.
 session.onChange(({ isSignedIn }) => {

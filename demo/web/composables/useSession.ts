@@ -19,7 +19,7 @@ const may = (permission: string): boolean => permissions.value.has(permission)
 /** Who is signed in, and what they may be offered. The backend decides again about everything. */
 export const useSession = () => ({
   user: computed(() => state.value.user),
-  name: computed(() => state.value.user?.displayName ?? state.value.user?.email ?? 'Somebody'),
+  name: computed(() => state.value.user?.displayName ?? state.value.user?.email ?? 'Unknown user'),
   isSignedIn: computed(() => state.value.isSignedIn),
   sessionEnd,
   may,

@@ -59,10 +59,10 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
     t.test('finds people by name, on this floor and on others', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
       await page.goto('/live/f-1')
-      const people = page.getByRole('region', { name: 'Who is where' }).getByRole('button')
+      const people = page.getByRole('region', { name: 'People and assets' }).getByRole('button')
       await people.first().waitFor()
-      await page.getByLabel('Search people and things').fill('a')
-      await page.getByLabel('Search people and things').fill('an')
+      await page.getByLabel('Search people and assets').fill('a')
+      await page.getByLabel('Search people and assets').fill('an')
       await page.getByText('On other floors').waitFor()
       await people.last().click()
       await page.waitForURL((url) => url.pathname !== '/live/f-1')
@@ -75,15 +75,15 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByText('Live', { exact: true }).waitFor()
 
       await stack.killRelay()
-      await page.getByText('The live connection is lost').waitFor()
+      await page.getByText('Connection lost').waitFor()
       await page.getByText('Offline', { exact: true }).waitFor()
 
-      await page.getByRole('button', { name: 'Try now' }).click()
-      await page.getByText('The live connection is lost').waitFor()
+      await page.getByRole('button', { name: 'Reconnect now' }).click()
+      await page.getByText('Connection lost').waitFor()
 
       await stack.startRelay()
       await page.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
-      await page.getByText('The live connection is lost').waitFor({ state: 'detached' })
+      await page.getByText('Connection lost').waitFor({ state: 'detached' })
       await page.getByText('Last update: just now').waitFor()
       t.same(complaints, [])
     })

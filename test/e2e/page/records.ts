@@ -72,7 +72,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
 
       const stored = page.waitForResponse('**/photo')
       await dialog
-        .getByLabel('Add a photo')
+        .getByLabel('Add photo')
         .setInputFiles({ name: 'me.png', mimeType: 'image/png', buffer: pngOf(600_000) })
       const bar = dialog.getByRole('progressbar', { name: 'Upload' })
       await bar.waitFor()
@@ -98,13 +98,13 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
         .last()
         .click()
       const file = { name: 'me.png', mimeType: 'image/png', buffer: Buffer.from('no picture at all') }
-      await page.getByRole('dialog').getByLabel('Add a photo').setInputFiles(file)
+      await page.getByRole('dialog').getByLabel('Add photo').setInputFiles(file)
       await page.getByRole('alert').getByText('Send a PNG, JPEG or WebP image.').waitFor()
       await page
         .getByRole('dialog')
-        .getByLabel('Add a photo')
+        .getByLabel('Add photo')
         .setInputFiles({ ...file, buffer: pngOf(2_000_001) })
-      await page.getByRole('alert').getByText('That file is larger than 2 MB.').waitFor()
+      await page.getByRole('alert').getByText('The file is larger than 2 MB.').waitFor()
       t.same(complaints, [])
     })
 
@@ -134,8 +134,8 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await dialog.getByLabel('E-mail address').fill('new@example.com')
       await dialog.getByLabel('Role').selectOption('operator')
       await dialog.getByRole('button', { name: 'Create' }).click()
-      await dialog.getByText('First password must not be empty.').waitFor()
-      await dialog.getByLabel('First password').fill('a-first-password')
+      await dialog.getByText('Initial password must not be empty.').waitFor()
+      await dialog.getByLabel('Initial password').fill('a-first-password')
       await dialog.getByRole('button', { name: 'Create' }).click()
       await page.getByText('new@example.com was added').waitFor()
 
@@ -146,7 +146,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await dialog.getByText('New password must have at least 8 characters.').waitFor()
       await dialog.getByLabel('New password').fill('a-second-password')
       await dialog.getByRole('button', { name: 'Reset' }).click()
-      await page.getByText('new@example.com has a new password').waitFor()
+      await page.getByText('The password of new@example.com was reset').waitFor()
 
       await page.getByRole('button', { name: 'Delete admin@example.com' }).click()
       await dialog.getByRole('button', { name: 'Delete' }).click()
@@ -173,13 +173,13 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
 
     t.test('settings: radio and alerts, with the limits that the service has', async (t) => {
       await page.goto('/settings')
-      const radio = page.locator('section', { has: page.getByRole('heading', { name: 'Radio' }) })
+      const radio = page.locator('section', { has: page.getByRole('heading', { name: 'Bluetooth' }) })
       await radio.getByLabel('Min receivers').fill('5000')
       await radio.getByRole('button', { name: 'Save' }).click()
       await radio.getByText('Min receivers must be at most 1000.').waitFor()
       await radio.getByLabel('Min receivers').fill('4')
       await radio.getByRole('button', { name: 'Save' }).click()
-      await page.getByText('Radio: saved').waitFor()
+      await page.getByText('Bluetooth saved').waitFor()
       await page.reload()
       await radio.getByLabel('Min receivers').waitFor()
       t.equal(await radio.getByLabel('Min receivers').inputValue(), '4')

@@ -54,12 +54,12 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByRole('heading', { name: 'Settings' }).waitFor()
 
       await page.clock.fastForward('07:56:00')
-      await page.getByText('Your session ends in a few minutes').waitFor()
+      await page.getByText('Your session expires in a few minutes').waitFor()
       await page.getByRole('link', { name: 'Sign in again' }).click()
       await page.getByLabel('Password').fill('not now')
       t.match(page.url(), '/login?returnTo=/settings', 'who still has a session is not sent back')
       await page.goBack()
-      await page.getByText('Your session ends in a few minutes').waitFor()
+      await page.getByText('Your session expires in a few minutes').waitFor()
       await page.clock.fastForward('00:05:00')
       await page.getByText('Your session has ended').waitFor()
       t.match(page.url(), '/login?returnTo=')
@@ -108,9 +108,9 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await admin.page.getByRole('button', { name: 'Add a user' }).click()
       const dialog = admin.page.getByRole('dialog')
       await dialog.getByLabel('E-mail address').fill('fresh@example.com')
-      await dialog.getByLabel('First password').fill(' made-by-an-admin')
-      t.equal(await dialog.getByLabel('First password').getAttribute('type'), 'password')
-      t.ok(await dialog.getByLabel('Chooses a new password').isChecked())
+      await dialog.getByLabel('Initial password').fill(' made-by-an-admin')
+      t.equal(await dialog.getByLabel('Initial password').getAttribute('type'), 'password')
+      t.ok(await dialog.getByLabel('Must change password').isChecked())
       await dialog.getByRole('button', { name: 'Create' }).click()
       await admin.page.getByText('fresh@example.com was added').waitFor()
 
@@ -126,11 +126,11 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
 
       const choose = async (password: string, again = password): Promise<void> => {
         await page.getByLabel('New password').fill(password)
-        await page.getByLabel('The same again').fill(again)
-        await page.getByRole('button', { name: 'Go on' }).click()
+        await page.getByLabel('Repeat password').fill(again)
+        await page.getByRole('button', { name: 'Continue' }).click()
       }
       await choose('my-own-password', 'my-other-password')
-      await page.getByRole('alert').getByText('The two are not the same.').waitFor()
+      await page.getByRole('alert').getByText('The passwords do not match.').waitFor()
       await choose(' made-by-an-admin')
       await page.getByRole('alert').getByText('Choose another password').waitFor()
       await choose('my-own-password')
