@@ -3,7 +3,8 @@ import { email, flag, label, MAX_PROPERTIES, number } from './field-kinds.js'
 
 // The backend opens a session for an e-mail address alone when these fields are present, because it trusts the server
 // that signed the person in elsewhere. From a browser they would be a sign-in without a password.
-const serverOnly = () => Type.Optional(Type.Never({ description: 'Not allowed: only the server may send this field.' }))
+const serverOnly = () =>
+  Type.Optional(Type.Never({ description: 'Not allowed here: only the server may send this field.' }))
 
 export const LoginSchema = Type.Object(
   {

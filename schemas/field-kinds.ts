@@ -1,17 +1,17 @@
 import { type TOptional, type TSchema, type TUnion, Type } from '@sinclair/typebox'
 
-// The kinds of fields that several domains have. Every kind is bounded, and every field says what it means.
+// Field types that several schemas share. All are bounded, and all have a description.
 
-/** How many fields an open object may have, the unknown ones included. */
+/** The maximum number of fields of an open object, including unknown ones. */
 export const MAX_PROPERTIES = 200
 
 /** One line of text. */
 export const text = (description: string, maxLength = 200) => Type.String({ maxLength, description })
 
-/** A text that has to say something. */
+/** Non-empty text. */
 export const label = (description: string, maxLength = 200) => Type.String({ minLength: 1, maxLength, description })
 
-/** Lenient on purpose: only the mail server knows which addresses exist. */
+/** Lenient on purpose: only a mail server can tell whether an address exists. */
 export const email = (description: string) =>
   Type.String({ minLength: 3, maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$', description })
 
@@ -33,24 +33,21 @@ export const moment = (description: string) =>
 export const texts = (description: string, maxItems = 100) =>
   Type.Array(Type.String({ maxLength: 200 }), { maxItems, description })
 
-/** An object whose fields are the sender's own business. */
+/** An object with arbitrary fields. */
 export const anything = (description: string) =>
   Type.Object({}, { additionalProperties: true, maxProperties: MAX_PROPERTIES, description })
 
-/** A place on a floor plan, or a length and direction on it. */
+/** A position or a vector on a floor plan. */
 export const point = (description: string) =>
   Type.Object(
     {
-      x: number(-1e9, 1e9, 'Across.'),
+      x: number(-1e9, 1e9, 'The horizontal coordinate on the plan.'),
       y: number(-1e9, 1e9, 'The vertical coordinate on the plan.'),
       z: Type.Optional(number(-1e9, 1e9, 'The height above the floor, if known.'))
     },
     { additionalProperties: true, maxProperties: MAX_PROPERTIES, description }
   )
 
-/**
- * A field that may be left out, or be null: a page that sends back what it has read sends null for every field that is
- * empty at the backend.
- */
+/** An optional field that may be null: pages that send back what they have read send null for empty fields. */
 export const maybe = <T extends TSchema>(schema: T): TOptional<TUnion<[T, ReturnType<typeof Type.Null>]>> =>
   Type.Optional(Type.Union([schema, Type.Null()], { description: schema.description ?? '' }))

@@ -1,5 +1,5 @@
 import { Value as Typebox } from '@sinclair/typebox/value'
-import { fieldFaults } from '../../schemas/field-faults.js'
+import { fieldErrors } from '../../schemas/field-errors.js'
 import { PagingSchema } from '../../schemas/paging.js'
 import { sqlName } from './database/columns.js'
 import { invalid, notFound } from './errors.js'
@@ -18,7 +18,7 @@ const pageOf = (query: Fields) => {
   const asked = Object.fromEntries(
     given.map(([name, value]) => [name, WHOLE.test(String(value)) ? Number(value) : value])
   )
-  if (!Typebox.Check(PagingSchema, asked)) throw invalid(fieldFaults(Typebox.Errors(PagingSchema, asked)))
+  if (!Typebox.Check(PagingSchema, asked)) throw invalid(fieldErrors(Typebox.Errors(PagingSchema, asked)))
   const { limit = DEFAULT_LIMIT, page = 0, offset = Math.max(page - 1, 0) * limit, sort, order } = asked
   return { limit, offset, sort, direction: order === 'desc' ? 'DESC' : 'ASC' }
 }

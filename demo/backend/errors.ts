@@ -1,13 +1,13 @@
-import type { FieldFault } from '../../schemas/field-faults.js'
+import type { FieldError } from '../../schemas/field-errors.js'
 
 /** A request that is answered with "no"; the message is for a person. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
   readonly code: string
-  readonly details: readonly FieldFault[] | undefined
+  readonly details: readonly FieldError[] | undefined
 
-  constructor(status: number, code: string, message: string, details?: readonly FieldFault[]) {
+  constructor(status: number, code: string, message: string, details?: readonly FieldError[]) {
     super(message)
     this.status = status
     this.code = code
@@ -17,7 +17,7 @@ export class Refusal extends Error {
 
 export const notFound = (noun: string): Refusal => new Refusal(404, 'NOT_FOUND', `There is no such ${noun}.`)
 
-export const invalid = (faults: readonly FieldFault[]): Refusal =>
+export const invalid = (faults: readonly FieldError[]): Refusal =>
   new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', faults)
 
 export const unknownReference = (): Refusal =>

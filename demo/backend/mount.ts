@@ -1,7 +1,7 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { SessionExchangeSchema } from '../../schemas/auth.js'
-import { fieldFaults } from '../../schemas/field-faults.js'
+import { fieldErrors } from '../../schemas/field-errors.js'
 import type { RouteDeclaration } from '../../src/gateway/routes/declare.js'
 import { audit } from './audit.js'
 import { callerBy } from './auth/accounts.js'
@@ -70,6 +70,6 @@ const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) 
   const exchange = path === '/api/auth/login' ? TypeCompiler.Compile(SessionExchangeSchema) : null
   return (body) => {
     if ((body === undefined && bodyOptional) || compiled.Check(body) || exchange?.Check(body)) return
-    throw invalid(fieldFaults(compiled.Errors(body)))
+    throw invalid(fieldErrors(compiled.Errors(body)))
   }
 }

@@ -1,5 +1,5 @@
-// The few things of a browser that are used by name. They are described here rather than taken from the DOM's types, so that
-// this library is checked together with programs that have no DOM, and every one of them can be replaced.
+// The browser APIs that the library uses. They are declared here instead of taken from the DOM types, so that the library
+// compiles together with server programs and tests can replace each of them.
 
 export interface XhrUploadEvent {
   readonly lengthComputable: boolean
@@ -7,7 +7,7 @@ export interface XhrUploadEvent {
   readonly total: number
 }
 
-/** What is used of an XMLHttpRequest: the only way to see how far an upload has come. */
+/** The used part of XMLHttpRequest, which reports upload progress; fetch does not. */
 export interface Xhr {
   readonly status: number
   readonly responseText: string
@@ -31,17 +31,18 @@ interface BrowserGlobals {
   readonly innerHeight?: number
 }
 
+// A server program compiles this file too, and has none of these globals.
 const browser = globalThis as unknown as BrowserGlobals
 
 export const documentCookies = (): string => browser.document?.cookie ?? ''
 
 export const newXhr = (): Xhr => {
   if (browser.XMLHttpRequest === undefined) throw new Error('uploads need an XMLHttpRequest')
-  // The DOM's own handlers take an event that is of no interest here.
+  // The DOM's handlers take an event argument, which `Xhr` leaves out.
   return new browser.XMLHttpRequest() as Xhr
 }
 
-export const leaveTo = (url: string): void => browser.location?.assign(url)
+export const navigateTo = (url: string): void => browser.location?.assign(url)
 
 export const windowSize = (): { readonly width: number; readonly height: number } => ({
   width: browser.innerWidth ?? 0,

@@ -1,6 +1,6 @@
 import { type ApiOptions, createApi } from './api/api.js'
 import type { Api } from './api/operations.js'
-import { leaveTo } from './browser.js'
+import { navigateTo } from './browser.js'
 import { type Clock, systemClock } from './clock.js'
 import { Realtime, type RealtimeOptions } from './realtime/realtime.js'
 import { type ExpiryOptions, watchExpiry } from './session/expiry-watch.js'
@@ -11,7 +11,7 @@ export interface ClientOptions
   extends Pick<ApiOptions, 'baseUrl' | 'fetch' | 'newXhr' | 'cookies'>,
     Pick<ExpiryOptions, 'warnBeforeMs' | 'onExpiring' | 'onExpired'> {
   readonly clock?: Clock
-  /** Goes to an address of the gateway that is no page of this site's own: the provider's logout. */
+  /** Navigates to a gateway address that is not a page of the app: the provider's logout. */
   readonly leave?: (url: string) => void
   readonly realtime?: Omit<RealtimeOptions, 'negotiate' | 'clock'>
 }
@@ -19,31 +19,31 @@ export interface ClientOptions
 export interface Client {
   readonly api: Api
   readonly session: Session
-  /** Not connected until it is started. */
+  /** Connects when `start` is called. */
   readonly realtime: Realtime
   /**
-   * Signs out here, and leaves for the identity provider where the session came from there, to sign out there too; the
-   * provider sends the browser back. True where the page is being left.
+   * Signs out. If the session came from the identity provider, the browser then navigates there to sign out too, and the
+   * provider redirects it back. Resolves to true if the page is being left.
    */
   signOut(): Promise<boolean>
-  /** Ends what would go on by itself: the connection, the watch over the session. */
+  /** Closes the connection and stops all timers. */
   close(): void
 }
 
-const LOGINS: ReadonlySet<string> = new Set(['/api/auth/login', '/api/auth/backend-login'])
+const LOGIN_PATHS: ReadonlySet<string> = new Set(['/api/auth/login', '/api/auth/backend-login'])
 
-/** The gateway's words for a session that is over. A backend that refuses a password says the same with others. */
-const OVER: ReadonlySet<string> = new Set(['TOKEN_EXPIRED', 'UNAUTHENTICATED'])
+/** The gateway's codes for an expired session. A backend uses other codes to reject a password. */
+const SESSION_ENDED_CODES: ReadonlySet<string> = new Set(['TOKEN_EXPIRED', 'UNAUTHENTICATED'])
 
-/** All of the library, put together: a page needs one of these. */
+/** Creates the API, session and realtime clients of a page. */
 export const createClient = ({
   clock = systemClock,
   realtime: realtimeOptions = {},
   warnBeforeMs,
   onExpiring,
   onExpired,
-  leave = leaveTo,
-  // Called by its name, because a browser's fetch refuses to be anybody's method.
+  leave = navigateTo,
+  // A browser's fetch throws if it is called as a method of another object.
   fetch = (input, init) => globalThis.fetch(input, init),
   ...apiOptions
 }: ClientOptions = {}): Client => {
@@ -56,15 +56,15 @@ export const createClient = ({
       return response
     },
     onSettled: (error, path) => {
-      if (error === null && LOGINS.has(path)) session.begin()
+      if (error === null && LOGIN_PATHS.has(path)) session.begin()
       else session.refresh()
-      if (error?.status === 401 && OVER.has(error.code)) expiry.endNow()
+      if (error?.status === 401 && SESSION_ENDED_CODES.has(error.code)) expiry.expireNow()
     }
   })
   const session = new Session({
     ...(apiOptions.cookies && { cookies: apiOptions.cookies }),
     nowMs: () => clock.now(),
-    askBackend: () => api.auth.backendMe()
+    fetchUser: () => api.auth.backendMe()
   })
   const expiry = watchExpiry({
     session,
@@ -81,7 +81,7 @@ export const createClient = ({
     signOut: async () => {
       providerLogout = null
       await api.auth.logout().catch((error) => {
-        // The gateway has ended the session, whatever the backend says to it.
+        // The gateway ends the session even if the backend fails.
         if (session.state.isSignedIn) throw error
       })
       if (providerLogout === null) return false

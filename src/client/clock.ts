@@ -1,8 +1,8 @@
-/** Time as the library sees it, so that tests need not wait for it. */
+/** The library's clock, which tests replace. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
-  /** Calls back once, later; the answer calls it off. */
+  /** Calls back once after the delay. Returns a function that cancels the call. */
   after(delayMs: number, callback: () => void): () => void
 }
 

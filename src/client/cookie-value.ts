@@ -1,7 +1,4 @@
-/**
- * The value that a cookie text gives a name. Null where there is none, and where there are two different ones: a
- * neighbouring host may have planted one of them, and which of them is ours cannot be told.
- */
+/** The value of a cookie. Null if there is none, or two different ones: a sibling host may have set one of them. */
 export const cookieValue = (cookies: string, name: string): string | null => {
   const values = new Set(
     cookies
@@ -11,11 +8,11 @@ export const cookieValue = (cookies: string, name: string): string | null => {
       .filter((cookie) => cookie.startsWith(`${name}=`))
       .map((cookie) => decoded(cookie.slice(name.length + 1)))
   )
-  const [value, another] = values
-  return value === undefined || another !== undefined ? null : value
+  const [value, conflicting] = values
+  return value === undefined || conflicting !== undefined ? null : value
 }
 
-/** Once, as it was encoded once. What is no encoding is taken as it stands. */
+/** Decodes once. Invalid encodings are returned unchanged. */
 const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)

@@ -1,13 +1,13 @@
-// What the package offers as `gatehouse/client`. What is not named here may change without notice.
+// The public API of `gatehouse/client`. Everything else may change without notice.
 
-export type { FieldFault } from '../../schemas/field-faults.js'
+export type { FieldError } from '../../schemas/field-errors.js'
 export type { AmbientBatch, AmbientEntry, PositionBatch, PositionEntry } from '../../schemas/realtime.js'
 export type { AuthUser } from '../../schemas/session.js'
 export type { Id, Query } from './api/address.js'
 export { type ApiOptions, createApi } from './api/api.js'
 export { ApiError } from './api/api-error.js'
 export type { CallOptions, UploadOptions } from './api/calls.js'
-export type { ErrorCode, RefusalCode } from './api/error-codes.js'
+export type { ErrorCode, GatewayErrorCode } from './api/error-codes.js'
 export type { Api } from './api/operations.js'
 export type { Progress } from './api/upload.js'
 export { type Client, type ClientOptions, createClient } from './client.js'
@@ -26,9 +26,9 @@ export {
   type Viewport,
   type Visit
 } from './guards/visit.js'
-export type { ConnectionState } from './realtime/link.js'
 export { type LivePosition, PositionStore, type PositionStoreOptions } from './realtime/position-store.js'
 export { Realtime, type RealtimeEvents, type RealtimeOptions } from './realtime/realtime.js'
+export type { ConnectionState } from './realtime/relay-connection.js'
 export { type ExpiryOptions, type ExpiryWatch, watchExpiry } from './session/expiry-watch.js'
 export { Session, type SessionOptions } from './session/session.js'
 export type { SessionState } from './session/session-state.js'

@@ -1,17 +1,17 @@
-/** Those who want to hear of one kind of event. */
+/** The listeners of one event. */
 export class Listeners<Event> {
   readonly #listeners = new Set<(event: Event) => void>()
 
-  /** The answer takes the listener off again. */
+  /** Returns a function that removes the listener. */
   add(listener: (event: Event) => void): () => void {
-    // A function may be handed over twice, and each time counts.
+    // The same function may be added twice.
     const entry = (event: Event): void => listener(event)
     this.#listeners.add(entry)
     return () => void this.#listeners.delete(entry)
   }
 
-  /** A listener that fails keeps nobody else from hearing, and is reported as any fault of a page is. */
-  tell(event: Event): void {
+  /** An error in one listener does not affect the others; it is reported as an uncaught error of the page. */
+  emit(event: Event): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(event)

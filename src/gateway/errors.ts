@@ -1,4 +1,4 @@
-import type { FieldFault } from '../../schemas/field-faults.js'
+import type { FieldError } from '../../schemas/field-errors.js'
 
 // Every error response of the gateway itself. Error responses of the backend are forwarded unchanged.
 
@@ -32,7 +32,7 @@ export type GatewayErrorCode = keyof typeof ERRORS
 export const GATEWAY_ERROR_CODES = Object.keys(ERRORS) as readonly GatewayErrorCode[]
 
 export interface GatewayErrorOptions {
-  readonly details?: readonly FieldFault[]
+  readonly details?: readonly FieldError[]
   /** Response headers of this error, such as `allow` or `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>
   /** Logged, never sent to the browser. */
@@ -43,7 +43,7 @@ export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: GatewayErrorCode
   readonly statusCode: number
-  readonly details: readonly FieldFault[]
+  readonly details: readonly FieldError[]
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: GatewayErrorCode, { details = [], headers = {}, cause }: GatewayErrorOptions = {}) {

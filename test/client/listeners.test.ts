@@ -7,10 +7,10 @@ t.test('listeners', async (t) => {
     const heard: string[] = []
     const leave = listeners.add((n) => void heard.push(`one ${n}`))
     listeners.add((n) => void heard.push(`two ${n}`))
-    listeners.tell(1)
+    listeners.emit(1)
     leave()
     leave()
-    listeners.tell(2)
+    listeners.emit(2)
 
     t.same(heard, ['one 1', 'two 1', 'two 2'])
   })
@@ -24,7 +24,7 @@ t.test('listeners', async (t) => {
     listeners.add(listener)()
     listeners.add(listener)
     listeners.add(listener)
-    listeners.tell(1)
+    listeners.emit(1)
 
     t.equal(told, 2)
   })
@@ -37,7 +37,7 @@ t.test('listeners', async (t) => {
       listeners.add(() => void heard.push('late'))
     })
     listeners.add(() => void heard.push('early'))
-    listeners.tell(1)
+    listeners.emit(1)
 
     t.same(heard, ['early'])
   })
@@ -57,7 +57,7 @@ t.test('listeners', async (t) => {
     listeners.add(() => {
       told += 1
     })
-    listeners.tell(1)
+    listeners.emit(1)
 
     t.equal(told, 1)
     t.equal(reported.length, 1)

@@ -24,10 +24,10 @@ interface GuardedPage {
   signIn(permissions: readonly string[] | null): void
 }
 
-const open = (options: Partial<RouterGuardOptions> & { askBackend?: () => Promise<unknown> } = {}): GuardedPage => {
+const open = (options: Partial<RouterGuardOptions> & { fetchUser?: () => Promise<unknown> } = {}): GuardedPage => {
   const jar = cookieJar()
-  const { askBackend = async () => null, ...others } = options
-  const session = new Session({ cookies: () => jar.readable, askBackend })
+  const { fetchUser = async () => null, ...others } = options
+  const session = new Session({ cookies: () => jar.readable, fetchUser })
   const router = createRouter({ history: createMemoryHistory(), routes: ROUTES })
   const layouts: string[] = []
   const left: string[] = []
@@ -80,7 +80,7 @@ t.test('a router with guards', async (t) => {
   })
 
   t.test('waits for permissions that did not fit into a cookie', async (t) => {
-    const page = open({ askBackend: async () => ({ data: { permissions: ['personnel.read', 'personnel.create'] } }) })
+    const page = open({ fetchUser: async () => ({ data: { permissions: ['personnel.read', 'personnel.create'] } }) })
     page.signIn(null)
     t.equal(await goTo(page, '/people'), '/people')
     t.equal(await goTo(page, '/alarm'), '/forbidden')
@@ -88,7 +88,7 @@ t.test('a router with guards', async (t) => {
 
   t.test('fails a navigation whose permissions cannot be asked for', async (t) => {
     const page = open({
-      askBackend: async () => {
+      fetchUser: async () => {
         throw new Error('no network')
       }
     })
@@ -112,7 +112,7 @@ t.test('a router with guards', async (t) => {
 
   t.test('lets everybody pass once the guards are taken off', async (t) => {
     const jar = cookieJar()
-    const session = new Session({ cookies: () => jar.readable, askBackend: async () => null })
+    const session = new Session({ cookies: () => jar.readable, fetchUser: async () => null })
     const router = createRouter({ history: createMemoryHistory(), routes: ROUTES })
     installGuards(router, { session })()
     await router.push('/plan')

@@ -2,12 +2,12 @@ export type Id = string | number
 
 export type QueryValue = string | number | boolean
 
-/** What stands behind the question mark. A list is its name several times; null and undefined are left out. */
+/** Query parameters. A list repeats the parameter; null and undefined are omitted. */
 export type Query = Readonly<Record<string, QueryValue | readonly QueryValue[] | null | undefined>>
 
 const PARAMETER = /:\w+/
 
-/** The address of a declared path. An id is one segment, whatever is in it. */
+/** Builds the address of a route. The id is encoded into one path segment. */
 export const address = (path: string, id?: Id, query: Query = {}): string => {
   const filled = id === undefined ? path : path.replace(PARAMETER, () => segment(id))
   const text = queryText(query)
@@ -16,8 +16,8 @@ export const address = (path: string, id?: Id, query: Query = {}): string => {
 
 const segment = (id: Id): string => {
   const text = String(id)
-  // An empty one would make another address, and these two would be taken for steps between folders.
-  if (text === '' || text === '.' || text === '..') throw new TypeError(`no id: "${text}"`)
+  // An empty segment or a dot segment would lead to another path.
+  if (text === '' || text === '.' || text === '..') throw new TypeError(`invalid id: "${text}"`)
   return encodeURIComponent(text)
 }
 

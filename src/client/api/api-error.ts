@@ -1,30 +1,30 @@
-import type { FieldFault } from '../../../schemas/field-faults.js'
+import type { FieldError } from '../../../schemas/field-errors.js'
 import type { ErrorCode } from './error-codes.js'
 
 export interface ApiErrorFields {
   readonly code: ErrorCode
   readonly message: string
   readonly status?: number
-  readonly details?: readonly FieldFault[]
+  readonly details?: readonly FieldError[]
   readonly requestId?: string | null
   readonly retryAfterSeconds?: number | null
   readonly answer?: unknown
   readonly cause?: unknown
 }
 
-/** The one error of every call: refused here, by the gateway or by the backend, or never answered. */
+/** The error of every call: rejected by validation, the gateway or the backend, or without a response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
-  /** The status of the answer; 0 where there was none. */
+  /** The HTTP status; 0 without a response. */
   readonly status: number
-  /** One entry per field that is wrong. */
-  readonly details: readonly FieldFault[]
-  /** Finds the request in the logs. */
+  /** One entry per invalid field. */
+  readonly details: readonly FieldError[]
+  /** Identifies the request in the logs. */
   readonly requestId: string | null
-  /** When to try again, where the answer says so. */
+  /** From the `Retry-After` header. */
   readonly retryAfterSeconds: number | null
-  /** The body of the answer, for what a backend says in its own way. */
+  /** The response body, for errors in the backend's own format. */
   readonly answer: unknown
 
   constructor(fields: ApiErrorFields) {
@@ -37,15 +37,15 @@ export class ApiError extends Error {
     this.answer = fields.answer ?? null
   }
 
-  /** What is wrong with a field, for the place beside it: `error.faultOf('name')`. */
-  faultOf(field: string): string | null {
+  /** The message for a form field: `error.fieldError('name')`. */
+  fieldError(field: string): string | null {
     const pointer = field.startsWith('/') ? field : `/${field}`
     return this.details.find(({ path }) => path === pointer)?.message ?? null
   }
 }
 
-/** There was no answer. An abort is told apart, because nobody needs to be shown it. */
-export const withoutAnswer = (cause: unknown, signal: AbortSignal | undefined): ApiError =>
+/** The error for a missing response. An abort has its own code, because it is not shown to users. */
+export const noResponseError = (cause: unknown, signal: AbortSignal | undefined): ApiError =>
   signal?.aborted
-    ? new ApiError({ code: 'ABORTED', message: 'The request was called off.', cause: signal.reason })
+    ? new ApiError({ code: 'ABORTED', message: 'The request was cancelled.', cause: signal.reason })
     : new ApiError({ code: 'NETWORK_FAILED', message: 'The service cannot be reached. Check the connection.', cause })

@@ -1,10 +1,10 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { address, type Id, type Query } from './address.js'
-import { responseValue } from './answer-value.js'
 import { bodyText } from './body-text.js'
 import type { CsrfToken } from './csrf-token.js'
 import { fileName } from './file-name.js'
 import type { Http } from './http.js'
+import { responseValue } from './response-value.js'
 import { formOf, type Progress, type UploadRequest } from './upload.js'
 
 export interface CallOptions {
@@ -14,25 +14,25 @@ export interface CallOptions {
 
 export interface UploadOptions extends CallOptions {
   readonly onProgress?: (progress: Progress) => void
-  /** The name of the form's field, where a file is handed over by itself. */
+  /** The form field's name for a single file. */
   readonly field?: string
 }
 
-// The kinds of calls there are. Answers are the backend's: `Answer` is what the caller expects of it, and is not checked.
+// The types of calls. `Answer` is the response that the caller expects from the backend; it is not validated.
 export type Read = <Answer = unknown>(options?: CallOptions) => Promise<Answer>
 export type ReadOne = <Answer = unknown>(id: Id, options?: CallOptions) => Promise<Answer>
 export type Send<Body> = <Answer = unknown>(body: Body, options?: CallOptions) => Promise<Answer>
 export type SendTo<Body> = <Answer = unknown>(id: Id, body: Body, options?: CallOptions) => Promise<Answer>
-/** Where there may be nothing to say. */
+/** Calls with an optional body. */
 export type SendMaybe<Body> = <Answer = unknown>(body?: Body, options?: CallOptions) => Promise<Answer>
 export type SendToMaybe<Body> = <Answer = unknown>(id: Id, body?: Body, options?: CallOptions) => Promise<Answer>
 export type UploadTo = <Answer = unknown>(id: Id, content: Blob | FormData, options?: UploadOptions) => Promise<Answer>
-/** The answer is a file: a Blob that has a name. */
+/** Resolves to the file of the response. */
 export type Download = (options?: CallOptions) => Promise<File>
 
 export type Mutation = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Makes a call from a declaration. */
+/** Creates calls from route declarations. */
 export interface Calls {
   read(path: string): Read
   readOne(path: string): ReadOne
@@ -45,7 +45,7 @@ export interface Calls {
 }
 
 export interface CallParts {
-  /** What stands before every path; empty for the page's own origin. */
+  /** Prefix of every path; empty for the page's origin. */
   readonly baseUrl: string
   readonly http: Http
   readonly csrf: CsrfToken
@@ -72,7 +72,7 @@ export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls =>
       ...(text !== null && { body: text })
     }
     const contentType = text === null ? {} : { 'content-type': 'application/json' }
-    return csrf.around((token) =>
+    return csrf.withToken((token) =>
       http({ ...request, headers: { ...contentType, 'x-csrf-token': token } }, valueIn<Answer>)
     )
   }
@@ -93,8 +93,8 @@ export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls =>
       async <Answer>(id: Id, content: Blob | FormData, options: UploadOptions = {}) => {
         const { signal, onProgress, field } = options
         const request = { url: url(path, id, options), form: formOf(content, field), signal, onProgress }
-        // The caller says what the answer is.
-        return csrf.around((token) =>
+        // The caller declares the response type.
+        return csrf.withToken((token) =>
           upload({ ...request, headers: { accept: 'application/json', 'x-csrf-token': token } })
         ) as Promise<Answer>
       },
@@ -113,7 +113,7 @@ const ANY_TYPE = { accept: '*/*' }
 const maybeText = (schema: TSchema, body: unknown): string | null =>
   body === undefined ? null : bodyText(schema, body)
 
-// The caller says what the answer is.
+// The caller declares the response type.
 const valueIn = async <Answer>(response: Response): Promise<Answer> => (await responseValue(response)) as Answer
 
 const fileOf = async (response: Response, path: string): Promise<File> => {

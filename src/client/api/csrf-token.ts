@@ -1,49 +1,48 @@
 import { cookieValue } from '../cookie-value.js'
 import { ApiError } from './api-error.js'
 
-/** Asks the gateway for a token; the answer sets the cookie, and holds the same token. */
-export type AskForToken = () => Promise<unknown>
+/** Requests a token from the gateway. The response sets the cookie and contains the same token. */
+export type RequestToken = () => Promise<unknown>
 
-/**
- * The token that goes along with every mutation. It is read from the cookie each time, because another tab may have been
- * given a new one since: what counts is that cookie and header are the same when the request leaves.
- */
+/** The CSRF token of mutations. It is read from the cookie each time, because another tab may have got a new one. */
 export class CsrfToken {
   readonly #cookies: () => string
-  readonly #ask: AskForToken
-  #asking: Promise<string> | null = null
+  readonly #requestToken: RequestToken
+  #pending: Promise<string> | null = null
 
-  constructor(cookies: () => string, ask: AskForToken) {
+  constructor(cookies: () => string, requestToken: RequestToken) {
     this.#cookies = cookies
-    this.#ask = ask
+    this.#requestToken = requestToken
   }
 
   async #current(): Promise<string> {
-    return cookieValue(this.#cookies(), 'csrf_token') || this.#renewed()
+    return cookieValue(this.#cookies(), 'csrf_token') || this.#renew()
   }
 
-  /** However many calls need one at the same time, it is asked for once. */
-  #renewed(): Promise<string> {
-    this.#asking ??= this.#asked().finally(() => {
-      this.#asking = null
+  /** Concurrent calls share one request. */
+  #renew(): Promise<string> {
+    this.#pending ??= this.#request().finally(() => {
+      this.#pending = null
     })
-    return this.#asking
+    return this.#pending
   }
 
-  async #asked(): Promise<string> {
-    const token = ((await this.#ask()) as { csrfToken?: unknown } | null)?.csrfToken
+  async #request(): Promise<string> {
+    const response = await this.#requestToken()
+    const token =
+      typeof response === 'object' && response !== null && 'csrfToken' in response ? response.csrfToken : null
     if (typeof token === 'string' && token !== '') return token
-    throw new ApiError({ code: 'UNEXPECTED_ANSWER', message: 'The service gave no CSRF token.' })
+    throw new ApiError({ code: 'UNEXPECTED_ANSWER', message: 'The service returned no CSRF token.' })
   }
 
-  /** Makes a mutation; when its token was refused, once more with a new one. */
-  async around<Result>(attempt: (token: string) => Promise<Result>): Promise<Result> {
+  /** Runs a mutation, and repeats it once with a new token if the gateway rejects the token. */
+  async withToken<Result>(attempt: (token: string) => Promise<Result>): Promise<Result> {
     const token = await this.#current()
     try {
       return await attempt(token)
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'CSRF_MISMATCH') throw error
-      return attempt(await this.#renewed())
+      return attempt(await this.#renew())
     }
   }
 }

@@ -1,5 +1,5 @@
-/** What the gateway says when it refuses a request itself. A test compares this list with the gateway's. */
-export type RefusalCode =
+/** The gateway's own error codes. A test compares this list with the gateway's. */
+export type GatewayErrorCode =
   | 'MALFORMED_REQUEST'
   | 'AMBIGUOUS_PATH'
   | 'MALFORMED_BODY'
@@ -23,16 +23,16 @@ export type RefusalCode =
   | 'OVERLOADED'
   | 'BACKEND_TIMEOUT'
 
-/** What this library says when there is no answer, or none that means anything. */
-export type OwnCode =
-  /** No answer: no network, a broken connection, a certificate that is no good. */
+/** Codes for a missing or unusable response. */
+export type ClientErrorCode =
+  /** No response: no network, a broken connection or an invalid certificate. */
   | 'NETWORK_FAILED'
-  /** The caller's signal called it off. */
+  /** The caller's signal aborted the request. */
   | 'ABORTED'
-  /** The backend refused, and named no code. */
+  /** The backend rejected the request without a code. */
   | 'BACKEND_REFUSED'
-  /** A success that cannot be read. */
+  /** A successful response that cannot be parsed. */
   | 'UNEXPECTED_ANSWER'
 
-/** A backend may have codes of its own. */
-export type ErrorCode = RefusalCode | OwnCode | (string & {})
+/** A backend may have further codes. */
+export type ErrorCode = GatewayErrorCode | ClientErrorCode | (string & {})

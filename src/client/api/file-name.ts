@@ -1,4 +1,4 @@
-/** The name that an answer gives its file, without any folder; null where it gives none. */
+/** The file name in a Content-Disposition header, without folders; null if there is none. */
 export const fileName = (contentDisposition: string | null): string | null => {
   const name = extendedName(contentDisposition ?? '') ?? plainName(contentDisposition ?? '')
   const last = name?.split(/[/\\]/).at(-1)?.trim()

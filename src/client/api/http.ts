@@ -1,5 +1,5 @@
-import { ApiError, withoutAnswer } from './api-error.js'
-import { refused } from './refused.js'
+import { ApiError, noResponseError } from './api-error.js'
+import { responseError } from './response-error.js'
 
 export interface HttpRequest {
   readonly method: string
@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-/** One request, and its answer when it is a success. Everything else is an `ApiError`. */
+/** Sends one request and reads a successful response. Everything else is an `ApiError`. */
 export type Http = <Result>(request: HttpRequest, read: (response: Response) => Promise<Result>) => Promise<Result>
 
 export const fetchHttp =
@@ -24,13 +24,13 @@ export const fetchHttp =
         ...(signal && { signal })
       })
       if (response.ok) return await read(response)
-      throw refused({
+      throw responseError({
         status: response.status,
         text: await response.text(),
         header: (name) => response.headers.get(name)
       })
     } catch (error) {
-      // A connection may also break while the answer is read.
-      throw error instanceof ApiError ? error : withoutAnswer(error, signal)
+      // The connection may also break while the body is read.
+      throw error instanceof ApiError ? error : noResponseError(error, signal)
     }
   }

@@ -1,11 +1,11 @@
 import type { Xhr } from '../browser.js'
-import { answerValue } from './answer-value.js'
-import { ApiError, withoutAnswer } from './api-error.js'
-import { refused } from './refused.js'
+import { ApiError, noResponseError } from './api-error.js'
+import { responseError } from './response-error.js'
+import { responseBodyValue } from './response-value.js'
 
 export interface Progress {
   readonly sentBytes: number
-  /** Null where the browser does not know. */
+  /** Null if the browser does not know it. */
   readonly totalBytes: number | null
 }
 
@@ -17,12 +17,12 @@ export interface UploadRequest {
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
-/** Sends a form. Not with fetch, which does not say how far it has come. */
+/** Sends a form with XMLHttpRequest, because fetch does not report upload progress. */
 export const upload = (newXhr: () => Xhr, request: UploadRequest): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const { signal, onProgress } = request
     if (signal?.aborted) {
-      reject(withoutAnswer(null, signal))
+      reject(noResponseError(null, signal))
       return
     }
     const xhr = newXhr()
@@ -31,17 +31,17 @@ export const upload = (newXhr: () => Xhr, request: UploadRequest): Promise<unkno
       signal?.removeEventListener('abort', abort)
       settle()
     }
-    const unanswered = end(() => reject(withoutAnswer(null, signal)))
+    const noResponse = end(() => reject(noResponseError(null, signal)))
     xhr.onload = end(() => {
       try {
-        resolve(answerOf(xhr))
+        resolve(resultOf(xhr))
       } catch (error) {
         reject(error)
       }
     })
-    xhr.onerror = unanswered
-    xhr.onabort = unanswered
-    xhr.ontimeout = unanswered
+    xhr.onerror = noResponse
+    xhr.onabort = noResponse
+    xhr.ontimeout = noResponse
     if (onProgress) {
       xhr.upload.onprogress = ({ lengthComputable, loaded, total }) =>
         onProgress({ sentBytes: loaded, totalBytes: lengthComputable ? total : null })
@@ -53,14 +53,15 @@ export const upload = (newXhr: () => Xhr, request: UploadRequest): Promise<unkno
     xhr.send(request.form)
   })
 
-const answerOf = (xhr: Xhr): unknown => {
+const resultOf = (xhr: Xhr): unknown => {
   const { status, responseText } = xhr
   if (status === 0) throw new ApiError({ code: 'NETWORK_FAILED', message: 'The service cannot be reached.' })
-  if (status >= 200 && status < 300) return answerValue(status, xhr.getResponseHeader('content-type'), responseText)
-  throw refused({ status, text: responseText, header: (name) => xhr.getResponseHeader(name) })
+  if (status >= 200 && status < 300)
+    return responseBodyValue(status, xhr.getResponseHeader('content-type'), responseText)
+  throw responseError({ status, text: responseText, header: (name) => xhr.getResponseHeader(name) })
 }
 
-/** A file by itself is sent as the field that backends look for first. */
+/** A single file is sent as the field `file`. */
 export const formOf = (content: Blob | FormData, field = 'file'): FormData => {
   if (content instanceof FormData) return content
   const form = new FormData()

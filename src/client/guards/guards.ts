@@ -3,16 +3,13 @@ import type { Decision, Guard, Layout, Visit } from './visit.js'
 
 const PASS: Decision = { outcome: 'pass' }
 
-/** Sends those who are not signed in to the login, which brings them back. */
+/** Redirects users who are not signed in to the login page, with the path to return to. */
 export const authGuard: Guard = ({ page, session, places }) =>
   page.meta.auth !== true || session.isSignedIn || isAt(page.path, places.login)
     ? PASS
     : toLogin(page.path, places.login)
 
-/**
- * `permissions` asks for all of them, `permissionsAny` for one. This decides what is shown, not what is allowed: the backend
- * decides that again. Permissions that are not known are not there.
- */
+/** `permissions` requires all of them, `permissionsAny` one. It decides what is shown; the backend enforces permissions. */
 export const permissionsGuard: Guard = ({ page, session, places }) => {
   const { permissions: all = [], permissionsAny: any = [] } = page.meta
   if (all.length === 0 && any.length === 0) return PASS
@@ -24,7 +21,7 @@ export const permissionsGuard: Guard = ({ page, session, places }) => {
   return isAllowed ? PASS : { outcome: 'redirect', to: places.forbidden }
 }
 
-/** Keeps nobody out; says in which layout the page is shown. */
+/** Always passes, and chooses the layout. */
 export const deviceGuard: Guard = ({ viewport, places }) => ({
   outcome: 'pass',
   layout: layoutOf(viewport.width, places.mobileBelow)
@@ -33,7 +30,7 @@ export const deviceGuard: Guard = ({ viewport, places }) => ({
 const layoutOf = (width: number, mobileBelow: number): Layout =>
   width > 0 && width < mobileBelow ? 'mobile' : 'default'
 
-/** All guards, for one navigation: the layout in any case, and the first that sends the visitor elsewhere. */
+/** Runs all guards for a navigation: the layout, and the first redirect. */
 export const guardVisit = (visit: Visit): { readonly layout: Layout; readonly decision: Decision } => {
   const device = deviceGuard(visit)
   const layout = (device.outcome === 'pass' && device.layout) || 'default'
@@ -47,5 +44,5 @@ const toLogin = (from: string, login: string): Decision => {
   return { outcome: 'redirect', to: `${login}${query}` }
 }
 
-/** A page that visitors are sent to must not send them on, whatever it asks for. */
+/** The target of a redirect must not redirect again. */
 const isAt = (path: string, place: string): boolean => path.split(/[?#]/)[0] === place

@@ -1,22 +1,19 @@
 const MAX_CHARACTERS = 2048
 
-// The gateway's own: nobody is to be signed out, or shown JSON, because they signed in.
+// Paths of the gateway: a sign-in must not end at a logout or an API response.
 const GATEWAY_PATH = /^\/(?:api|auth)(?:[/?#]|$)/i
 
-// Browsers read a backslash as a slash, and drop tabs and line ends before they read anything. Half a character is no text.
-const MISREAD = /[\\\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+// Browsers read a backslash as a slash and remove tabs and line breaks. Lone surrogates are not valid text.
+const UNSAFE = /[\\\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
-/**
- * Where to go after signing in: a page of this site, or `/`. Anybody can send somebody a link to the login page, so what it
- * says about coming back is not to be trusted: no scheme, no host, nothing that some reader takes for one.
- */
-export const safeReturnPath = (wanted: unknown): string => {
-  if (typeof wanted !== 'string' || wanted.length > MAX_CHARACTERS) return '/'
-  const [path = ''] = wanted.split(/[?#]/)
-  // Two slashes begin a host, at the front at once, and further on once somebody has resolved the dots before them.
-  const isPath = path.startsWith('/') && !path.includes('//') && !MISREAD.test(wanted)
-  return isPath && !isGatewayPath(wanted) ? wanted : '/'
+/** The path to return to after sign-in, or `/`. Login links may come from attackers, so only paths of this site pass. */
+export const safeReturnPath = (requested: unknown): string => {
+  if (typeof requested !== 'string' || requested.length > MAX_CHARACTERS) return '/'
+  const [path = ''] = requested.split(/[?#]/)
+  // Two slashes start a host name, also further on if dot segments before them are resolved.
+  const isPath = path.startsWith('/') && !path.includes('//') && !UNSAFE.test(requested)
+  return isPath && !isGatewayPath(requested) ? requested : '/'
 }
 
-/** Whether the gateway answers there, and no page. */
+/** Whether the path belongs to the gateway and not to a page. */
 export const isGatewayPath = (path: string): boolean => GATEWAY_PATH.test(path)

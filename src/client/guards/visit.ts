@@ -1,12 +1,12 @@
 import type { SessionState } from '../session/session-state.js'
 
-/** What a page asks of its visitors. */
+/** The requirements of a page. */
 export interface PageMeta {
-  /** Whether somebody must be signed in. Asking for permissions asks for this too. */
+  /** Requires a session. Requiring permissions implies it. */
   readonly auth?: boolean
-  /** ALL of these are needed. */
+  /** All of these are required. */
   readonly permissions?: readonly string[]
-  /** ANY of these is needed. An empty list asks for nothing. */
+  /** One of these is required. An empty list requires nothing. */
   readonly permissionsAny?: readonly string[]
 }
 
@@ -17,12 +17,12 @@ export interface Viewport {
 
 export type Layout = 'default' | 'mobile'
 
-/** Where visitors are sent. */
+/** The targets of redirects, and the width of the mobile layout. */
 export interface Places {
-  /** A page of this site, or a path of the gateway such as `/auth/oidc/login`. */
+  /** A page of the app, or a gateway path such as `/auth/oidc/login`. */
   readonly login: string
   readonly forbidden: string
-  /** Below this width, in CSS pixels, the layout is the mobile one. */
+  /** Widths below this, in CSS pixels, use the mobile layout. */
   readonly mobileBelow: number
 }
 
@@ -31,7 +31,7 @@ export const OIDC_LOGIN_PATH = '/auth/oidc/login'
 
 export const DEFAULT_PLACES: Places = { login: LOGIN_PAGE, forbidden: '/forbidden', mobileBelow: 768 }
 
-/** Somebody goes to a page: all that a guard looks at. */
+/** A navigation, as guards see it. */
 export interface Visit {
   readonly page: { readonly path: string; readonly meta: PageMeta }
   readonly session: SessionState

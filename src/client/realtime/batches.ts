@@ -1,14 +1,14 @@
 import type { AmbientBatch, AmbientEntry, PositionBatch, PositionEntry } from '../../../schemas/realtime.js'
 
-/** What a publication holds, and how many of its entries were left out because they are none. */
+/** A parsed publication, and the number of malformed entries that were dropped. */
 export interface ReadBatch<Batch> {
   readonly batch: Batch
   readonly badEntries: number
 }
 
 /**
- * Batches come several times a second with hundreds of entries, so they are not held against their schemas: looked at is
- * what a page cannot do without. One bad entry does not hide the others.
+ * Parses a publication. Batches arrive several times a second with hundreds of entries, so only the fields that pages need
+ * are checked. Malformed entries are dropped individually.
  */
 export const readBatch = (payload: unknown): ReadBatch<PositionBatch | AmbientBatch> | null => {
   const { type, data } = fieldsOf(payload)
@@ -43,8 +43,10 @@ const isAmbient = (entry: unknown): entry is AmbientEntry => {
   )
 }
 
-/** Points in time are texts or numbers too. */
+/** Also used for timestamps, which are texts or numbers too. */
 const isId = (value: unknown): boolean => (typeof value === 'string' ? value !== '' : Number.isFinite(value))
 
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> => (isObject(value) ? value : {})
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null

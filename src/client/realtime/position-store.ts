@@ -3,19 +3,19 @@ import { Listeners } from '../listeners.js'
 
 export interface LivePosition {
   readonly entry: PositionEntry
-  /** By the page's clock, which is the one that says how old it is. */
+  /** By the page's clock. */
   readonly receivedAtMs: number
 }
 
 export interface PositionStoreOptions {
   readonly nowMs: () => number
-  /** After so long without news of a transmitter it is forgotten. */
+  /** Positions without an update for this long are removed. */
   readonly maxAgeMs?: number
 }
 
 const MAX_AGE_MS = 60_000
 
-/** The newest position of every transmitter that was heard of lately. */
+/** The latest position of every transmitter with a recent update. */
 export class PositionStore {
   readonly maxAgeMs: number
   readonly #nowMs: () => number
@@ -27,7 +27,7 @@ export class PositionStore {
     this.maxAgeMs = maxAgeMs
   }
 
-  /** By transmitter. It is the living map: look at it in every frame, it costs nothing. */
+  /** By transmitter. This is the live map and not a copy, so it is cheap to read in every frame. */
   get positions(): ReadonlyMap<string, LivePosition> {
     return this.#positions
   }
@@ -53,37 +53,37 @@ export class PositionStore {
       this.#positions.set(key, { entry, receivedAtMs })
       hasChanged = true
     }
-    if (hasChanged) this.#listeners.tell()
+    if (hasChanged) this.#listeners.emit()
   }
 
-  /** Forgets what nobody has told anything new about. */
+  /** Removes positions without a recent update. */
   sweep(): void {
     const oldestMs = this.#nowMs() - this.maxAgeMs
-    this.#forget(({ receivedAtMs }) => receivedAtMs <= oldestMs)
+    this.#remove(({ receivedAtMs }) => receivedAtMs <= oldestMs)
   }
 
-  /** A floor that is no longer listened to has no live positions. */
+  /** Removes the positions of a floor that is no longer subscribed to. */
   forgetFloor(floorId: string | number): void {
-    this.#forget(({ entry }) => String(entry.floorId) === String(floorId))
+    this.#remove(({ entry }) => String(entry.floorId) === String(floorId))
   }
 
   clear(): void {
-    this.#forget(() => true)
+    this.#remove(() => true)
   }
 
-  #forget(isForgotten: (position: LivePosition) => boolean): void {
+  #remove(isRemoved: (position: LivePosition) => boolean): void {
     let hasChanged = false
     for (const [key, position] of this.#positions) {
-      if (isForgotten(position)) hasChanged = this.#positions.delete(key)
+      if (isRemoved(position)) hasChanged = this.#positions.delete(key)
     }
-    if (hasChanged) this.#listeners.tell()
+    if (hasChanged) this.#listeners.emit()
   }
 }
 
-/** Batches may overtake each other on their way. Where one of two has no time, the one that came later counts. */
-const isOlder = (entry: PositionEntry, held: PositionEntry | undefined): boolean =>
-  held !== undefined && momentOf(entry.timestamp) < momentOf(held.timestamp)
+/** Batches may arrive out of order. Without timestamps, the later arrival wins. */
+const isOlder = (entry: PositionEntry, stored: PositionEntry | undefined): boolean =>
+  stored !== undefined && millisecondsOf(entry.timestamp) < millisecondsOf(stored.timestamp)
 
-/** NaN where there is none, which is neither before nor after anything. */
-const momentOf = (timestamp: PositionEntry['timestamp']): number =>
+/** NaN without a timestamp; comparisons with it are false. */
+const millisecondsOf = (timestamp: PositionEntry['timestamp']): number =>
   typeof timestamp === 'string' ? Date.parse(timestamp) : (timestamp ?? Number.NaN)

@@ -4,18 +4,18 @@ import { ApiError } from '../api/api-error.js'
 import { type Clock, systemClock } from '../clock.js'
 import { Listeners } from '../listeners.js'
 import { readBatch } from './batches.js'
-import { Counted } from './counted.js'
-import { type ConnectionState, Link, type LinkWatch } from './link.js'
 import { type Negotiation, negotiationOf } from './negotiation.js'
 import { PositionStore } from './position-store.js'
+import { ReferenceCounts } from './reference-counts.js'
+import { type ConnectionHandlers, type ConnectionState, RelayConnection } from './relay-connection.js'
 
 export interface RealtimeOptions {
-  /** Asks `/api/negotiate`; the answer is looked at here. */
+  /** Requests `/api/negotiate`. */
   readonly negotiate: () => Promise<unknown>
   readonly clock?: Clock
-  /** After so long without news of a transmitter it is forgotten. */
+  /** Positions without an update for this long are removed. */
   readonly maxAgeMs?: number
-  /** For the official client: a WebSocket where there is none, other delays. */
+  /** Options of the centrifuge client, such as a WebSocket implementation or other delays. */
   readonly client?: Partial<Options>
   readonly random?: () => number
 }
@@ -24,22 +24,22 @@ export interface RealtimeEvents {
   'position-batch': PositionBatch & { readonly floorId: string }
   'ambient-batch': AmbientBatch
   state: ConnectionState
-  /** Publications of this channel are lost: what is shown should be read anew. */
+  /** Publications of this channel are lost: the page should load its data again. */
   gap: { readonly channel: string }
-  /** Refused for good: a channel, or the connection where there is none. `start` tries again. */
+  /** A permanent rejection of a channel, or of the connection if `channel` is null. `start` tries again. */
   refused: { readonly channel: string | null; readonly code: number | string; readonly message: string }
 }
 
-const EVERYBODY = 'global:all'
-const FLOOR = 'floor:'
+const GLOBAL_CHANNEL = 'global:all'
+const FLOOR_PREFIX = 'floor:'
 
 const MIN_DELAY_MS = 500
 const MAX_DELAY_MS = 20_000
 
-/** The relay does not know the token's signature: its secret has changed, and a new token will do. */
+/** The relay rejects the token's signature: its secret has changed, and a new token will work. */
 const INVALID_TOKEN = 3500
 
-/** Live positions. It connects, stays connected, and keeps what it hears. */
+/** Live positions: stays connected to the relay and stores the latest positions. */
 export class Realtime {
   readonly store: PositionStore
   readonly #options: RealtimeOptions
@@ -51,10 +51,10 @@ export class Realtime {
     gap: new Listeners<RealtimeEvents['gap']>(),
     refused: new Listeners<RealtimeEvents['refused']>()
   }
-  readonly #floors = new Counted(
-    (floorId) => this.#link?.join(FLOOR + floorId),
+  readonly #floors = new ReferenceCounts(
+    (floorId) => this.#connection?.subscribe(FLOOR_PREFIX + floorId),
     (floorId) => {
-      this.#link?.leave(FLOOR + floorId)
+      this.#connection?.unsubscribe(FLOOR_PREFIX + floorId)
       this.store.forgetFloor(floorId)
     }
   )
@@ -62,12 +62,12 @@ export class Realtime {
   #lastUpdateMs: number | null = null
   #badPayloads = 0
   #isStarted = false
-  #link: Link | null = null
-  /** Which attempt is the present one: what others still bring is of no interest. */
+  #connection: RelayConnection | null = null
+  /** The number of the current attempt; results of earlier ones are ignored. */
   #attempt = 0
   #failures = 0
-  #callOffRetry = (): void => undefined
-  #callOffSweep = (): void => undefined
+  #cancelRetry = (): void => undefined
+  #cancelSweep = (): void => undefined
   #releaseShown = (): void => undefined
 
   constructor(options: RealtimeOptions) {
@@ -83,48 +83,48 @@ export class Realtime {
     return this.#state
   }
 
-  /** When the last good batch came, by the page's clock. */
+  /** Time of the last valid batch by the page's clock. */
   get lastUpdateMs(): number | null {
     return this.#lastUpdateMs
   }
 
-  /** How many publications were no batches, and how many entries of batches were none. */
+  /** The number of malformed publications and entries. */
   get badPayloads(): number {
     return this.#badPayloads
   }
 
-  /** The answer takes the listener off again. */
+  /** Returns a function that removes the listener. */
   on<Name extends keyof RealtimeEvents>(name: Name, listener: (event: RealtimeEvents[Name]) => void): () => void {
-    // The listeners under a name are those of its event, which the compiler cannot see through the table.
+    // TypeScript cannot relate the name to the type of its listeners through the table.
     return (this.#events[name] as unknown as Listeners<RealtimeEvents[Name]>).add(listener)
   }
 
-  /** Connects, and comes back by itself whenever the connection breaks. Once the service has said no, it needs a new start. */
+  /** Connects, and reconnects automatically. After a rejection it must be called again. */
   start(): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    this.#become('connecting')
-    this.#callOffSweep()
+    this.#setState('connecting')
+    this.#cancelSweep()
     this.#sweepLater()
     void this.#open()
   }
 
-  /** What is shown of live positions is over with it. Floors that are wanted stay wanted. */
+  /** Disconnects and removes all positions. Watched floors are subscribed to again by the next `start`. */
   stop(): void {
     this.#end()
-    this.#callOffSweep()
+    this.#cancelSweep()
     this.store.clear()
   }
 
-  /** Listens to a floor for as long as anybody wants it. The answer takes this wish back. */
+  /** Subscribes to a floor. Returns a function that releases it; the last release unsubscribes. */
   watchFloor(floorId: string | number): () => void {
-    return this.#floors.want(String(floorId))
+    return this.#floors.acquire(String(floorId))
   }
 
-  /** Listens to this floor instead of the one that was shown before; to none with null. */
+  /** Replaces the floor of the previous call; null releases it. */
   showFloor(floorId: string | number | null): void {
     const releaseBefore = this.#releaseShown
-    // The new one first: a floor that is shown again is not left in between.
+    // The new floor first, so that the same floor is not unsubscribed in between.
     this.#releaseShown = floorId === null ? () => undefined : this.watchFloor(floorId)
     releaseBefore()
   }
@@ -141,83 +141,84 @@ export class Realtime {
   }
 
   #connect(negotiation: Negotiation): void {
-    this.#link?.close()
-    const link = new Link(
+    this.#connection?.close()
+    const connection = new RelayConnection(
       negotiation,
-      () => this.#renewedToken(negotiation.url),
-      this.#watch,
+      () => this.#renewToken(negotiation.url),
+      this.#handlers,
       this.#options.client ?? {}
     )
-    this.#link = link
-    for (const channel of [EVERYBODY, ...this.#floors.names.map((floorId) => FLOOR + floorId)]) link.join(channel)
-    link.open()
+    this.#connection = connection
+    for (const channel of [GLOBAL_CHANNEL, ...this.#floors.names.map((floorId) => FLOOR_PREFIX + floorId)])
+      connection.subscribe(channel)
+    connection.open()
   }
 
-  /** Asked for by the official client before every token ends. The relay may have moved meanwhile. */
-  async #renewedToken(url: string): Promise<string> {
+  /** Called by the centrifuge client before a token expires. The relay's address may have changed. */
+  async #renewToken(url: string): Promise<string> {
     const attempt = this.#attempt
     try {
       const negotiation = negotiationOf(await this.#options.negotiate())
       if (negotiation.url !== url && attempt === this.#attempt) queueMicrotask(() => this.#connect(negotiation))
       return negotiation.token
     } catch (error) {
-      if (!isNo(error)) throw error
+      if (!isRejection(error)) throw error
       if (attempt === this.#attempt) this.#refused(error.code, error.message)
       throw new UnauthorizedError(error.message)
     }
   }
 
-  readonly #watch: LinkWatch = {
+  readonly #handlers: ConnectionHandlers = {
     state: (state) => {
       if (state === 'online') this.#failures = 0
-      // Each try begins as "connecting"; after one has failed that is no news until one succeeds.
+      // Every retry starts as "connecting"; after a failure the state stays "offline" until one succeeds.
       if (state === 'connecting' && this.#state === 'offline') return
-      this.#become(state)
+      this.#setState(state)
     },
-    publication: (channel, data) => this.#heard(channel, data),
-    gap: (channel) => this.#events.gap.tell({ channel }),
-    refused: (channel, code, message) => this.#events.refused.tell({ channel, code, message }),
+    publication: (channel, data) => this.#receive(channel, data),
+    gap: (channel) => this.#events.gap.emit({ channel }),
+    refused: (channel, code, message) => this.#events.refused.emit({ channel, code, message }),
     ended: (code, message) => {
       if (code === INVALID_TOKEN) this.#retryLater()
       else this.#refused(code, message)
     }
   }
 
-  #heard(channel: string, payload: unknown): void {
+  #receive(channel: string, payload: unknown): void {
     const read = readBatch(payload)
     this.#badPayloads += read === null ? 1 : read.badEntries
     if (read === null || (read.batch.data.length === 0 && read.badEntries > 0)) return
     this.#lastUpdateMs = this.#clock.now()
     const { batch } = read
     if (batch.type === 'ambient-batch') {
-      this.#events['ambient-batch'].tell(batch)
+      this.#events['ambient-batch'].emit(batch)
       return
     }
     this.store.add(batch.data)
-    this.#events['position-batch'].tell({ ...batch, floorId: channel.slice(FLOOR.length) })
+    this.#events['position-batch'].emit({ ...batch, floorId: channel.slice(FLOOR_PREFIX.length) })
   }
 
   #failed(error: unknown): void {
-    if (isNo(error)) this.#refused(error.code, error.message)
+    if (isRejection(error)) this.#refused(error.code, error.message)
     else this.#retryLater()
   }
 
   #refused(code: number | string, message: string): void {
     this.#end()
-    this.#events.refused.tell({ channel: null, code, message })
+    this.#events.refused.emit({ channel: null, code, message })
   }
 
   #retryLater(): void {
-    this.#become('offline')
+    this.#setState('offline')
     const ceiling = Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** this.#failures)
     this.#failures += 1
-    // Not all pages at once, after the service was away.
+    // Jitter, so that pages do not all reconnect at once after an outage.
     const delayMs = ceiling / 2 + (ceiling / 2) * (this.#options.random ?? Math.random)()
-    this.#callOffRetry = this.#clock.after(delayMs, () => void this.#open())
+    this.#cancelRetry = this.#clock.after(delayMs, () => void this.#open())
   }
 
   #sweepLater(): void {
-    this.#callOffSweep = this.#clock.after(this.store.maxAgeMs / 4, () => {
+    this.#cancelSweep = this.#clock.after(this.store.maxAgeMs / 4, () => {
       this.store.sweep()
       this.#sweepLater()
     })
@@ -227,19 +228,19 @@ export class Realtime {
     this.#isStarted = false
     this.#attempt += 1
     this.#failures = 0
-    this.#callOffRetry()
-    this.#link?.close()
-    this.#link = null
-    this.#become('offline')
+    this.#cancelRetry()
+    this.#connection?.close()
+    this.#connection = null
+    this.#setState('offline')
   }
 
-  #become(state: ConnectionState): void {
+  #setState(state: ConnectionState): void {
     if (state === this.#state) return
     this.#state = state
-    this.#events.state.tell(state)
+    this.#events.state.emit(state)
   }
 }
 
-/** Nobody is signed in, or they may not: asking again would not help. */
-const isNo = (error: unknown): error is ApiError =>
+/** Not signed in or not permitted: retrying does not help. */
+const isRejection = (error: unknown): error is ApiError =>
   error instanceof ApiError && (error.status === 401 || error.status === 403)

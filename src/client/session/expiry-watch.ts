@@ -4,25 +4,25 @@ import type { Session } from './session.js'
 export interface ExpiryOptions {
   readonly session: Session
   readonly clock: Clock
-  /** How long before the end `onExpiring` is called. */
+  /** How long before the expiry `onExpiring` is called. */
   readonly warnBeforeMs?: number
-  /** Once per session, with what is left of it. */
+  /** Called once per session with the remaining time. */
   readonly onExpiring?: (leftMs: number) => void
-  /** Once per session, when nobody is signed in any more. Not after signing out. */
+  /** Called once per session when it has expired; not after a sign-out. */
   readonly onExpired?: () => void
 }
 
 export interface ExpiryWatch {
-  /** The gateway says that the session is over: it knows, whatever the page's clock and cookies say. */
-  endNow(): void
+  /** For a session that the gateway reports as expired, whatever the page's clock and cookies say. */
+  expireNow(): void
   stop(): void
 }
 
 const WARN_BEFORE_MS = 5 * 60_000
-/** A computer that sleeps stops its timers, so the clock is looked at now and then. */
-const LOOK_EVERY_MS = 30_000
-/** Cookies live for whole seconds: the browser may drop them this much before the session ends. */
-const COOKIE_GRAIN_MS = 2000
+/** Timers stop while a computer sleeps, so the clock is checked regularly. */
+const CHECK_EVERY_MS = 30_000
+/** Cookie lifetimes are whole seconds: a browser may drop cookies this long before the session expires. */
+const COOKIE_ROUNDING_MS = 2000
 
 export const watchExpiry = ({
   session,
@@ -31,26 +31,26 @@ export const watchExpiry = ({
   onExpiring = () => undefined,
   onExpired = () => undefined
 }: ExpiryOptions): ExpiryWatch => {
-  /** The session that is watched, by its end; null while there is none. */
+  /** Expiry of the current session; null while there is none. */
   let endMs: number | null = null
   let hasWarned = false
-  let callOff = (): void => undefined
+  let cancel = (): void => undefined
 
   const end = (): void => {
     endMs = null
-    callOff()
+    cancel()
     session.end()
     onExpired()
   }
 
-  const look = (): void => {
-    // Another tab may have signed in anew, or out: then `follow` is told.
+  const check = (): void => {
+    // Another tab may have signed in or out; `follow` then runs as a change listener.
     session.refresh()
     decide()
   }
 
   const decide = (): void => {
-    callOff()
+    cancel()
     if (endMs === null) return
     const leftMs = endMs - clock.now()
     if (leftMs <= 0) {
@@ -62,13 +62,13 @@ export const watchExpiry = ({
       onExpiring(leftMs)
     }
     const nextMs = hasWarned ? leftMs : leftMs - warnBeforeMs
-    callOff = clock.after(Math.min(nextMs, LOOK_EVERY_MS), look)
+    cancel = clock.after(Math.min(nextMs, CHECK_EVERY_MS), check)
   }
 
   const follow = (): void => {
     const { expiresAtMs } = session.state
     if (expiresAtMs === endMs) return
-    if (expiresAtMs === null && endMs !== null && endMs - clock.now() <= COOKIE_GRAIN_MS) {
+    if (expiresAtMs === null && endMs !== null && endMs - clock.now() <= COOKIE_ROUNDING_MS) {
       end()
       return
     }
@@ -80,12 +80,12 @@ export const watchExpiry = ({
   const stopFollowing = session.onChange(follow)
   follow()
   return {
-    endNow: () => {
+    expireNow: () => {
       if (endMs !== null) end()
     },
     stop: () => {
       stopFollowing()
-      callOff()
+      cancel()
     }
   }
 }

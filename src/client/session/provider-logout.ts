@@ -1,10 +1,10 @@
-/** Where the gateway says that the browser ends its session at the identity provider. */
+/** Response header with the address that signs out at the identity provider. */
 const HEADER = 'x-logout-at'
 
-// The gateway's own. A page is sent nowhere else by an answer, whoever gave it.
+// Only the gateway's own route: a response must not redirect the page elsewhere.
 const LOGOUT = /^\/auth\/oidc\/logout(?:\?|$)/
 
 export const providerLogoutIn = ({ headers }: Response): string | null => {
-  const place = headers.get(HEADER)
-  return place !== null && LOGOUT.test(place) ? place : null
+  const address = headers.get(HEADER)
+  return address !== null && LOGOUT.test(address) ? address : null
 }

@@ -3,12 +3,12 @@ import { Check } from '@sinclair/typebox/value'
 import { type AuthUser, AuthUserSchema, TokenExpirySchema } from '../../../schemas/session.js'
 import { cookieValue } from '../cookie-value.js'
 
-/** What a page knows of the session. The token itself is in a cookie that no script can read. */
+/** The session as the readable cookies describe it. The token itself is in an HttpOnly cookie. */
 export interface SessionState {
   readonly isSignedIn: boolean
-  /** Null where nobody is signed in, and where the cookie does not say who. */
+  /** Null if no user is signed in or the cookie is invalid. */
   readonly user: AuthUser | null
-  /** What may be offered; null where it is not known yet, because there are too many for a cookie. */
+  /** Null if they are not known yet, because they do not fit into a cookie. */
   readonly permissions: readonly string[] | null
   /** Milliseconds since 1970. */
   readonly expiresAtMs: number | null
@@ -16,10 +16,7 @@ export interface SessionState {
 
 export const SIGNED_OUT: SessionState = { isSignedIn: false, user: null, permissions: [], expiresAtMs: null }
 
-/**
- * The session that the readable cookies tell of. Anybody can write a cookie, so nothing is taken that does not look as it
- * should. A session is as long as its expiry says: without one, or past it, there is none.
- */
+/** Reads the session from the cookies. Invalid values are ignored. Without an expiry, or after it, there is no session. */
 export const sessionState = (cookies: string, nowMs: number): SessionState => {
   const expiresAtMs = jsonCookie<number>(cookies, 'auth_token_expiry', TokenExpirySchema)
   if (expiresAtMs === null || expiresAtMs <= nowMs) return SIGNED_OUT
@@ -33,10 +30,11 @@ export const sessionState = (cookies: string, nowMs: number): SessionState => {
 
 const jsonCookie = <Content>(cookies: string, name: string, schema: TSchema): Content | null => {
   const value = parsed(cookieValue(cookies, name))
+  // The schema has checked the value; the caller names its type.
   return Check(schema, value) ? (value as Content) : null
 }
 
-/** Not by its schema: one permission in another style must not hide all others. */
+/** Not validated by its schema: one malformed permission must not hide the others. */
 const permissionsIn = (cookies: string): readonly string[] | null =>
   permissionList(parsed(cookieValue(cookies, 'auth_permissions')))
 

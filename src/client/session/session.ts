@@ -5,93 +5,93 @@ import { backendPermissions } from './backend-permissions.js'
 import { type SessionState, SIGNED_OUT, sessionState } from './session-state.js'
 
 export interface SessionOptions {
-  /** The cookies that scripts can read, as `document.cookie` has them. */
+  /** Returns the cookies that scripts can read, as `document.cookie` does. */
   readonly cookies?: () => string
   readonly nowMs?: () => number
-  /** Asks `/api/auth/backend-me`, for permissions that did not fit into a cookie. */
-  readonly askBackend: () => Promise<unknown>
+  /** Requests `/api/auth/backend-me`, for permissions that do not fit into a cookie. */
+  readonly fetchUser: () => Promise<unknown>
 }
 
 const COOKIES = ['auth_user', 'auth_permissions', 'auth_token_expiry'] as const
 
-/** Who is signed in and what they may be offered. Browsers do not say when a cookie changes: `refresh` looks. */
+/** The current user and permissions. Browsers do not report cookie changes, so `refresh` reads the cookies again. */
 export class Session {
   readonly #cookies: () => string
   readonly #nowMs: () => number
-  readonly #askBackend: () => Promise<unknown>
+  readonly #fetchUser: () => Promise<unknown>
   readonly #listeners = new Listeners<SessionState>()
-  #seen = ''
+  #cookieText = ''
   #state: SessionState
-  #asking: Promise<SessionState> | null = null
+  #pending: Promise<SessionState> | null = null
 
-  constructor({ cookies = documentCookies, nowMs = Date.now, askBackend }: SessionOptions) {
+  constructor({ cookies = documentCookies, nowMs = Date.now, fetchUser }: SessionOptions) {
     this.#cookies = cookies
     this.#nowMs = nowMs
-    this.#askBackend = askBackend
+    this.#fetchUser = fetchUser
     const text = cookies()
-    this.#seen = relevant(text)
+    this.#cookieText = sessionCookies(text)
     this.#state = sessionState(text, nowMs())
   }
 
-  /** As of the last look; the same object until something changes. */
+  /** As of the last `refresh`; the same object until something changes. */
   get state(): SessionState {
     return this.#state
   }
 
-  /** Told of every change. The answer takes the listener off again. */
+  /** Called on every change. Returns a function that removes the listener. */
   onChange(listener: (state: SessionState) => void): () => void {
     return this.#listeners.add(listener)
   }
 
-  /** Looks at the cookies. Cheap enough to be called after every answer and before every navigation. */
+  /** Reads the cookies. Cheap enough for every response and navigation. */
   refresh(): SessionState {
     const text = this.#cookies()
-    const seen = relevant(text)
+    const cookieText = sessionCookies(text)
     const { expiresAtMs } = this.#state
     const hasEnded = expiresAtMs !== null && expiresAtMs <= this.#nowMs()
-    if (seen === this.#seen && !hasEnded) return this.#state
-    this.#seen = seen
-    this.#asking = null
-    this.#become(sessionState(text, this.#nowMs()))
+    if (cookieText === this.#cookieText && !hasEnded) return this.#state
+    this.#cookieText = cookieText
+    this.#pending = null
+    this.#setState(sessionState(text, this.#nowMs()))
     return this.#state
   }
 
-  /** Somebody has signed in: it counts, also where its cookies say what they said of a session that was over. */
+  /** After a login: starts a session even if the cookies equal those of an ended one. */
   begin(): SessionState {
-    this.#seen = ''
+    this.#cookieText = ''
     return this.refresh()
   }
 
-  /** It is over, whatever its cookies say: there is none until they say something else. */
+  /** Ends the session until the cookies change. */
   end(): void {
-    this.#asking = null
-    if (this.#state.isSignedIn) this.#become(SIGNED_OUT)
+    this.#pending = null
+    if (this.#state.isSignedIn) this.#setState(SIGNED_OUT)
   }
 
-  /** The session with its permissions, asked of the backend where the cookie has none. Rejects when it cannot be asked. */
+  /** The session with permissions, which are requested from the backend if the cookie has none. Rejects if that fails. */
   complete(): Promise<SessionState> {
     const state = this.refresh()
     if (state.permissions !== null) return Promise.resolve(state)
-    this.#asking ??= this.#completed(this.#seen).finally(() => {
-      this.#asking = null
+    this.#pending ??= this.#fetchPermissions(this.#cookieText).finally(() => {
+      this.#pending = null
     })
-    return this.#asking
+    return this.#pending
   }
 
-  async #completed(seen: string): Promise<SessionState> {
-    const permissions = backendPermissions(await this.#askBackend()) ?? []
+  async #fetchPermissions(cookieText: string): Promise<SessionState> {
+    const permissions = backendPermissions(await this.#fetchUser()) ?? []
     this.refresh()
-    // Somebody else may have signed in meanwhile: these are not their permissions.
-    if (this.#seen !== seen) return this.complete()
-    if (this.#state.permissions === null) this.#become({ ...this.#state, permissions })
+    // Another user may have signed in meanwhile.
+    if (this.#cookieText !== cookieText) return this.complete()
+    if (this.#state.permissions === null) this.#setState({ ...this.#state, permissions })
     return this.#state
   }
 
-  #become(state: SessionState): void {
+  #setState(state: SessionState): void {
     this.#state = state
-    this.#listeners.tell(state)
+    this.#listeners.emit(state)
   }
 }
 
-/** All that a session is read from, as one text to compare. */
-const relevant = (cookies: string): string => JSON.stringify(COOKIES.map((name) => cookieValue(cookies, name)))
+/** The values of the session cookies as one text to compare. */
+const sessionCookies = (cookies: string): string => JSON.stringify(COOKIES.map((name) => cookieValue(cookies, name)))

@@ -4,7 +4,7 @@ import { KindGuard, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
-import { fieldFaults } from '../../../schemas/field-faults.js'
+import { fieldErrors } from '../../../schemas/field-errors.js'
 import { GatewayError } from '../errors.js'
 import type { RouteDeclaration } from './declare.js'
 
@@ -31,7 +31,7 @@ export const validatorCompiler =
     return (value: unknown) => {
       // Fastify passes null for a request without a body. The JSON parser has rejected the body `null`.
       if (value === null && httpPart === 'body') return bodyOptional || { error: BODY_REQUIRED }
-      return compiled.Check(value) || { error: fieldFaults(compiled.Errors(value)).map(toValidationError) }
+      return compiled.Check(value) || { error: fieldErrors(compiled.Errors(value)).map(toValidationError) }
     }
   }
 

@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createApi } from '../../../src/client/api/api.js'
 import { ApiError } from '../../../src/client/api/api-error.js'
-import type { RefusalCode } from '../../../src/client/api/error-codes.js'
+import type { GatewayErrorCode } from '../../../src/client/api/error-codes.js'
 import type { GatewayErrorCode as GatewayCode } from '../../../src/gateway/errors.js'
 import { openPage } from '../../helper/client-page.js'
 
 // Neither list can have a code that the other does not: this would not compile.
-const sameCodes: [GatewayCode extends RefusalCode ? true : false, RefusalCode extends GatewayCode ? true : false] = [
-  true,
-  true
-]
+const sameCodes: [
+  GatewayCode extends GatewayErrorCode ? true : false,
+  GatewayErrorCode extends GatewayCode ? true : false
+] = [true, true]
 
 const failure = async (call: Promise<unknown>): Promise<ApiError> => {
   const error = await call.then(
@@ -127,9 +127,9 @@ t.test('a body that does not fit its schema', async (t) => {
     const error = await failure(api.zones.create(body as never))
 
     t.match(error, { code: 'VALIDATION_FAILED', status: 0, requestId: null })
-    t.equal(error.faultOf('isExit'), 'must be boolean or null')
-    t.equal(error.faultOf('/name'), error.details.find(({ path }) => path === '/name')?.message)
-    t.equal(error.faultOf('color'), null)
+    t.equal(error.fieldError('isExit'), 'must be boolean or null')
+    t.equal(error.fieldError('/name'), error.details.find(({ path }) => path === '/name')?.message)
+    t.equal(error.fieldError('color'), null)
     t.same(backend.requests, [])
 
     jar.set('csrf_token', 't0ken')

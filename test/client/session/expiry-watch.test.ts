@@ -11,7 +11,7 @@ const setUp = (lifetimeMs: number | null = 60 * MINUTE_MS) => {
   const clock = new FakeClock()
   const signIn = (ms: number): void => jar.set('auth_token_expiry', String(clock.now() + ms))
   if (lifetimeMs !== null) signIn(lifetimeMs)
-  const session = new Session({ cookies: () => jar.readable, nowMs: () => clock.now(), askBackend: async () => null })
+  const session = new Session({ cookies: () => jar.readable, nowMs: () => clock.now(), fetchUser: async () => null })
   const calls: string[] = []
   const watch = watchExpiry({
     session,
@@ -106,8 +106,8 @@ t.test('the end of a session', async (t) => {
 
   t.test('is when the gateway says so, if the clock of the page is behind', async (t) => {
     const { clock, calls, watch, session } = setUp()
-    watch.endNow()
-    watch.endNow()
+    watch.expireNow()
+    watch.expireNow()
     session.refresh()
     t.equal(session.state.isSignedIn, false, 'though its cookies are still there')
     clock.pass(120 * MINUTE_MS)

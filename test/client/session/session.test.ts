@@ -6,16 +6,16 @@ import { FakeClock } from '../../helper/fake-clock.js'
 
 const HOUR_MS = 3_600_000
 
-const setUp = (askBackend: () => Promise<unknown> = async () => ({ data: { permissions: ['from.backend'] } })) => {
+const setUp = (fetchUser: () => Promise<unknown> = async () => ({ data: { permissions: ['from.backend'] } })) => {
   const jar = cookieJar()
   const clock = new FakeClock()
   let asked = 0
   const session = new Session({
     cookies: () => jar.readable,
     nowMs: () => clock.now(),
-    askBackend: () => {
+    fetchUser: () => {
       asked += 1
-      return askBackend()
+      return fetchUser()
     }
   })
   const changes: SessionState[] = []

@@ -2,8 +2,8 @@ import { ApiError } from './api-error.js'
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i
 
-/** What a success says: JSON as its value, nothing as null, anything else as the text it is. */
-export const answerValue = (status: number, contentType: string | null, text: string): unknown => {
+/** The value of a successful response: parsed JSON, null for an empty body, otherwise the text. */
+export const responseBodyValue = (status: number, contentType: string | null, text: string): unknown => {
   if (text === '') return null
   if (!JSON_TYPE.test(contentType ?? '')) return text
   try {
@@ -11,7 +11,7 @@ export const answerValue = (status: number, contentType: string | null, text: st
   } catch (cause) {
     throw new ApiError({
       code: 'UNEXPECTED_ANSWER',
-      message: 'The answer is not the JSON it claims to be.',
+      message: 'The response is not valid JSON.',
       status,
       cause
     })
@@ -19,4 +19,4 @@ export const answerValue = (status: number, contentType: string | null, text: st
 }
 
 export const responseValue = async (response: Response): Promise<unknown> =>
-  answerValue(response.status, response.headers.get('content-type'), await response.text())
+  responseBodyValue(response.status, response.headers.get('content-type'), await response.text())

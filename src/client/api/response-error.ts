@@ -1,10 +1,10 @@
 import { Check } from '@sinclair/typebox/value'
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
-import type { FieldFault } from '../../../schemas/field-faults.js'
+import type { FieldError } from '../../../schemas/field-errors.js'
 import { ApiError } from './api-error.js'
 
-/** An answer as both ways of asking have it: fetch, and the XMLHttpRequest of uploads. */
-export interface Answer {
+/** A response of fetch or of XMLHttpRequest. */
+export interface ErrorResponse {
   readonly status: number
   readonly text: string
   header(name: string): string | null
@@ -14,8 +14,8 @@ const GENERAL_MESSAGE = 'The service did not accept this.'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** An answer that is no success, as an error. A backend's may have any shape: what can be made out of it is kept. */
-export const refused = ({ status, text, header }: Answer): ApiError => {
+/** Converts an error response to an ApiError. A backend's error may have any format; known fields are used. */
+export const responseError = ({ status, text, header }: ErrorResponse): ApiError => {
   const answer = jsonOf(text)
   const fields = {
     status,
@@ -34,7 +34,7 @@ export const refused = ({ status, text, header }: Answer): ApiError => {
     ...fields,
     code: textOf(inner.code) ?? textOf(code) ?? 'BACKEND_REFUSED',
     message: textOf(inner.message) ?? textOf(message) ?? textOf(error) ?? GENERAL_MESSAGE,
-    details: faultsOf(inner.details ?? fieldsOf(answer).details)
+    details: fieldErrorsOf(inner.details ?? fieldsOf(answer).details)
   })
 }
 
@@ -46,18 +46,20 @@ const jsonOf = (text: string): unknown => {
   }
 }
 
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-const faultsOf = (value: unknown): FieldFault[] =>
+const fieldErrorsOf = (value: unknown): FieldError[] =>
   (Array.isArray(value) ? value : [])
     .map(fieldsOf)
     .flatMap(({ path, message }) =>
       typeof path === 'string' && typeof message === 'string' ? [{ path, message }] : []
     )
 
-/** The gateway gives seconds. A date, which others may give, would need their clock. */
+/** The gateway sends seconds. Dates are ignored, because they depend on the server's clock. */
 const secondsIn = (text: string | null): number | null =>
   text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null

@@ -1,40 +1,37 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 
-const MAX_FAULTS = 20
+const MAX_ERRORS = 20
 
-export interface FieldFault {
+export interface FieldError {
   /** A JSON pointer into the body. */
   readonly path: string
   readonly message: string
 }
 
-/**
- * What is wrong with a body, field by field, in words for a person. What was sent is never repeated. Gateway and page say it
- * in the same words, because they say it with this.
- */
-export const fieldFaults = (errors: Iterable<ValueError>): FieldFault[] => {
-  const faults = new Map<string, FieldFault>()
+/** Validation messages by field, for people. They never contain the value. Gateway and pages share them. */
+export const fieldErrors = (errors: Iterable<ValueError>): FieldError[] => {
+  const byPath = new Map<string, FieldError>()
   for (const outer of errors) {
     const error = innermost(outer)
-    // The first is the one that matters: what is missing is also of the wrong type.
-    if (!faults.has(error.path)) faults.set(error.path, { path: error.path, message: messageOf(error) })
-    if (faults.size === MAX_FAULTS) break
+    // Only the first error of a field: a missing field also has the wrong type.
+    if (!byPath.has(error.path)) byPath.set(error.path, { path: error.path, message: messageOf(error) })
+    if (byPath.size === MAX_ERRORS) break
   }
-  return [...faults.values()]
+  return [...byPath.values()]
 }
 
-const WRONG_KIND: ReadonlySet<ValueErrorType> = new Set([
+const WRONG_TYPE: ReadonlySet<ValueErrorType> = new Set([
   ...[ValueErrorType.String, ValueErrorType.Integer, ValueErrorType.Number, ValueErrorType.Boolean],
   ...[ValueErrorType.Object, ValueErrorType.Array, ValueErrorType.Null, ValueErrorType.Literal]
 ])
 
-/** Where a value is of one of the kinds that a field may have, what is wrong with it is said of that kind alone. */
+/** For a union, the error of the one member whose type matches the value. */
 const innermost = (error: ValueError): ValueError => {
   if (error.type !== ValueErrorType.Union) return error
   const [fit, another] = error.errors
     .map((errors) => errors.First())
-    .filter((first) => first && !WRONG_KIND.has(first.type))
+    .filter((first) => first && !WRONG_TYPE.has(first.type))
   return fit?.path === error.path && another === undefined ? innermost(fit) : error
 }
 
@@ -47,7 +44,7 @@ const messageOf = ({ type, schema, message }: ValueError): string => {
     case ValueErrorType.Never:
       return schema.description ?? 'is not allowed here'
     case ValueErrorType.Union:
-      return `must be ${kindsOf(schema)}`
+      return `must be ${typesOf(schema)}`
     case ValueErrorType.StringPattern:
       return 'does not have the right form'
     case ValueErrorType.StringMinLength:
@@ -66,7 +63,9 @@ const messageOf = ({ type, schema, message }: ValueError): string => {
 }
 
 /** "string, integer or null". */
-const kindsOf = ({ anyOf = [] }: TSchema): string => {
-  const kinds = [...new Set((anyOf as TSchema[]).map((kind) => String(kind.const ?? kind.type ?? 'something else')))]
-  return kinds.length > 1 ? `${kinds.slice(0, -1).join(', ')} or ${kinds.at(-1)}` : (kinds[0] ?? 'something else')
+const typesOf = ({ anyOf = [] }: TSchema): string => {
+  const types = [
+    ...new Set((anyOf as TSchema[]).map((member) => String(member.const ?? member.type ?? 'something else')))
+  ]
+  return types.length > 1 ? `${types.slice(0, -1).join(', ')} or ${types.at(-1)}` : (types[0] ?? 'something else')
 }

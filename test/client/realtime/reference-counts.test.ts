@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Counted } from '../../../src/client/realtime/counted.js'
+import { ReferenceCounts } from '../../../src/client/realtime/reference-counts.js'
 import { checkProperty } from '../../helper/property.js'
 
 const setUp = () => {
   const calls: string[] = []
-  const counted = new Counted(
+  const counted = new ReferenceCounts(
     (name) => void calls.push(`begin ${name}`),
     (name) => void calls.push(`end ${name}`)
   )
@@ -16,7 +16,7 @@ const setUp = () => {
 t.test('what is wanted by several', async (t) => {
   t.test('begins with the first and ends with the last', async (t) => {
     const { calls, counted } = setUp()
-    const [one, other] = [counted.want('a'), counted.want('a')]
+    const [one, other] = [counted.acquire('a'), counted.acquire('a')]
     one()
     t.same(calls, ['begin a'])
     other()
@@ -25,8 +25,8 @@ t.test('what is wanted by several', async (t) => {
 
   t.test('is not ended for others by one who lets go twice', async (t) => {
     const { calls, counted } = setUp()
-    const release = counted.want('a')
-    counted.want('a')
+    const release = counted.acquire('a')
+    counted.acquire('a')
     release()
     release()
 
@@ -39,7 +39,7 @@ t.test('what is wanted by several', async (t) => {
       t,
       fc.property(fc.array(fc.record({ name: fc.constantFrom('a', 'b'), release: fc.boolean() })), (steps) => {
         const running = new Set<string>()
-        const counted = new Counted(
+        const counted = new ReferenceCounts(
           (name) => void running.add(name),
           (name) => void running.delete(name)
         )
@@ -47,7 +47,7 @@ t.test('what is wanted by several', async (t) => {
         for (const { name, release } of steps) {
           const index = release ? wishes.findIndex((wish) => wish.name === name) : -1
           if (index >= 0) wishes.splice(index, 1)[0]?.release()
-          else if (!release) wishes.push({ name, release: counted.want(name) })
+          else if (!release) wishes.push({ name, release: counted.acquire(name) })
           assert.deepEqual([...running].toSorted(), [...new Set(wishes.map((wish) => wish.name))].toSorted())
         }
       })

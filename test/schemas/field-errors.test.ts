@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
-import { fieldFaults } from '../../schemas/field-faults.js'
+import { fieldErrors } from '../../schemas/field-errors.js'
 import { email, flag, integer, label, maybe, text, texts } from '../../schemas/field-kinds.js'
 import { id } from '../../schemas/ids.js'
 
@@ -37,7 +37,7 @@ t.test('what is wrong with a field', async (t) => {
     t.test(`is said in words for a person: ${field} ${JSON.stringify(value)?.slice(0, 20)}`, async (t) => {
       // As it would come over the network, where a field that is undefined is none.
       const body = JSON.parse(JSON.stringify({ name: 'a', [field]: value }))
-      t.same(fieldFaults(Value.Errors(schema, body)), [{ path: `/${field}`, message }])
+      t.same(fieldErrors(Value.Errors(schema, body)), [{ path: `/${field}`, message }])
     })
   }
 })

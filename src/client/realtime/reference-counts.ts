@@ -1,5 +1,5 @@
-/** Things that several parts of a page want at the same time: the first one to want it begins, the last one ends. */
-export class Counted {
+/** Reference counts by name: calls `begin` for the first reference and `end` after the last one is released. */
+export class ReferenceCounts {
   readonly #counts = new Map<string, number>()
   readonly #begin: (name: string) => void
   readonly #end: (name: string) => void
@@ -13,16 +13,16 @@ export class Counted {
     return [...this.#counts.keys()]
   }
 
-  /** The answer takes it back, once. */
-  want(name: string): () => void {
+  /** Returns a function that releases the reference. */
+  acquire(name: string): () => void {
     const count = this.#counts.get(name) ?? 0
     this.#counts.set(name, count + 1)
     if (count === 0) this.#begin(name)
 
-    let isWanted = true
+    let isHeld = true
     return () => {
-      if (!isWanted) return
-      isWanted = false
+      if (!isHeld) return
+      isHeld = false
       this.#release(name)
     }
   }

@@ -1,0 +1,84 @@
+import { Centrifuge, type Options } from 'centrifuge'
+import type { Negotiation } from './negotiation.js'
+
+export type ConnectionState =
+  /** First attempt, before any failure. */
+  | 'connecting'
+  | 'online'
+  /** Disconnected. Reconnects continue unless the service rejected the client. */
+  | 'offline'
+
+export interface ConnectionHandlers {
+  state(state: ConnectionState): void
+  publication(channel: string, data: unknown): void
+  /** Publications were missed and cannot be recovered. */
+  gap(channel: string): void
+  /** The relay rejected the subscription. */
+  refused(channel: string, code: number, reason: string): void
+  /** The relay closed the connection permanently, or rejected the token. */
+  ended(code: number, reason: string): void
+}
+
+/** The client's own code for an unsubscribe call. */
+const UNSUBSCRIBE_CALLED = 0
+
+/** For a closed connection. */
+const NO_HANDLERS: ConnectionHandlers = {
+  state: () => undefined,
+  publication: () => undefined,
+  gap: () => undefined,
+  refused: () => undefined,
+  ended: () => undefined
+}
+
+/** A connection to the relay at one address. It reconnects automatically. */
+export class RelayConnection {
+  readonly #client: Centrifuge
+  #handlers: ConnectionHandlers
+
+  constructor(
+    { url, token }: Negotiation,
+    renewToken: () => Promise<string>,
+    handlers: ConnectionHandlers,
+    options: Partial<Options>
+  ) {
+    this.#handlers = handlers
+    this.#client = new Centrifuge(url, { ...options, token, getToken: renewToken })
+    this.#client.on('connected', () => this.#handlers.state('online'))
+    this.#client.on('connecting', () => this.#handlers.state('connecting'))
+    // An attempt failed: report it, although the next attempt has started.
+    this.#client.on('error', () => {
+      if (this.#client.state === 'connecting') this.#handlers.state('offline')
+    })
+    this.#client.on('disconnected', ({ code, reason }) => {
+      this.#handlers.state('offline')
+      this.#handlers.ended(code, reason)
+    })
+  }
+
+  open(): void {
+    this.#client.connect()
+  }
+
+  subscribe(channel: string): void {
+    const subscription = this.#client.newSubscription(channel)
+    subscription.on('publication', ({ data }) => this.#handlers.publication(channel, data))
+    subscription.on('subscribed', ({ wasRecovering, recovered }) => {
+      if (wasRecovering && !recovered) this.#handlers.gap(channel)
+    })
+    subscription.on('unsubscribed', ({ code, reason }) => {
+      if (code !== UNSUBSCRIBE_CALLED) this.#handlers.refused(channel, code, reason)
+    })
+    subscription.subscribe()
+  }
+
+  unsubscribe(channel: string): void {
+    this.#client.removeSubscription(this.#client.getSubscription(channel))
+  }
+
+  /** Calls no more handlers. */
+  close(): void {
+    this.#handlers = NO_HANDLERS
+    this.#client.disconnect()
+  }
+}
