@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { Counter, Gauge, Registry } from 'prom-client'
-import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../shared/metric-series.js'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
 import type { Outcome } from './plugins/request-log.js'
-import type { BackendMetrics } from './proxy/backend.js'
+import { type BackendMetrics, errorCode } from './proxy/backend.js'
 
 /** Values that other parts maintain, read when the metrics are scraped. */
 export interface MetricSources {
@@ -17,7 +16,7 @@ export interface MetricSources {
 }
 
 // The last bound is the default of BACKEND_TIMEOUT_MS.
-const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** Label for requests without a route: unknown paths, and paths that the router rejects. */
 const NO_ROUTE = 'none'
@@ -25,6 +24,7 @@ const NO_ROUTE = 'none'
 // Labels come from closed sets, so that clients cannot create new series.
 const METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...MUTATING_METHODS])
 const OTHER_METHOD = 'OTHER'
+/** Values of the status label. The index of a status class is its first digit. */
 const OUTCOMES = ['cut', 'other', '2xx', '3xx', '4xx', '5xx'] as const
 const [CUT, OTHER_STATUS] = [0, 1]
 
@@ -43,36 +43,47 @@ const BACKEND_ERROR_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_SOCKET'
 ])
 
-/** The series of one route and method. */
+/** The series of one route and method. Children are resolved once, not per request. */
 interface RequestSeries {
-  readonly duration: HistogramSeries
+  readonly duration: Histogram.Internal<'route' | 'method'>
   /** By index in `OUTCOMES`. */
-  readonly counts: CounterSeries[]
+  readonly counts: readonly Counter.Internal[]
 }
 
 /** The metrics of one gateway, in their own registry. */
 export class GatewayMetrics {
   readonly #registry = new Registry()
-  readonly #requests = new CounterFamily('gateway_http_requests_total', 'Requests by route, method and status class.')
-  readonly #durations = new HistogramFamily(
-    'gateway_http_request_duration_seconds',
-    'Time until the response was complete or cut off.',
-    DURATION_BOUNDS
-  )
-  readonly #backendDurations = new HistogramFamily(
-    'gateway_backend_duration_seconds',
-    "Time until the first byte of the backend's response.",
-    DURATION_BOUNDS
-  )
+  readonly #requests: Counter<'route' | 'method' | 'status'>
+  readonly #durations: Histogram<'route' | 'method'>
+  readonly #backendDurations: Histogram<'route'>
   readonly #backendErrors: Counter<'code'>
   readonly #refusals: Counter<'code'>
   readonly #exchanges: Counter<'result'>
   // Nested maps need no new key string for each request.
   readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
-  readonly #backendByRoute = new Map<string, HistogramSeries>()
 
   constructor(sources: MetricSources) {
     const registers = [this.#registry]
+    this.#requests = new Counter({
+      name: 'gateway_http_requests_total',
+      help: 'Requests by route, method and status class.',
+      labelNames: ['route', 'method', 'status'],
+      registers
+    })
+    this.#durations = new Histogram({
+      name: 'gateway_http_request_duration_seconds',
+      help: 'Time until the response was complete or cut off.',
+      labelNames: ['route', 'method'],
+      buckets: DURATION_BUCKETS,
+      registers
+    })
+    this.#backendDurations = new Histogram({
+      name: 'gateway_backend_duration_seconds',
+      help: "Time until the first byte of the backend's response.",
+      labelNames: ['route'],
+      buckets: DURATION_BUCKETS,
+      registers
+    })
     this.#backendErrors = new Counter({
       name: 'gateway_backend_errors_total',
       help: 'Requests without a complete response of the backend.',
@@ -98,28 +109,22 @@ export class GatewayMetrics {
     collectProcessMetrics(this.#registry)
   }
 
-  /** `route` is a template of the router, never a path that somebody sent. */
+  /** `route` is the template of a route, never a requested path. */
   requestEnded(route: string, method: string, { status, cutShort, ms }: Outcome): void {
     const { duration, counts } = this.#series(route, METHODS.has(method) ? method : OTHER_METHOD)
     duration.observe(ms / 1000)
-    const count = counts[cutShort ? CUT : outcomeIndex(status)] as CounterSeries
-    count.value += 1
+    counts[cutShort ? CUT : outcomeIndex(status)]?.inc()
   }
 
-  /** When the head of the backend's answer is here. `route` is a template of the router. */
-  backendAnswered(route: string, seconds: number): void {
-    let series = this.#backendByRoute.get(route)
-    if (series === undefined) {
-      series = this.#backendDurations.add({ route })
-      this.#backendByRoute.set(route, series)
-    }
-    series.observe(seconds)
+  /** Called when the headers of the backend's response have arrived. `route` is the template of a route. */
+  backendResponded(route: string, seconds: number): void {
+    this.#backendDurations.observe({ route }, seconds)
   }
 
-  /** Not for a request that was given up because the browser left: that is no fault of the backend. */
+  /** Not called if the client disconnected, which is not an error of the backend. */
   backendFailed(error: unknown): void {
-    const code = (error as { code?: unknown } | null)?.code
-    this.#backendErrors.inc({ code: typeof code === 'string' && BACKEND_ERROR_CODES.has(code) ? code : 'OTHER' })
+    const code = errorCode(error)
+    this.#backendErrors.inc({ code: BACKEND_ERROR_CODES.has(code) ? code : 'OTHER' })
   }
 
   rejected(code: GatewayErrorCode): void {
@@ -134,21 +139,18 @@ export class GatewayMetrics {
     return this.#registry.contentType
   }
 
-  /** All of it in the text format of Prometheus. */
-  async text(): Promise<string> {
-    const perRequest = [this.#requests, this.#durations, this.#backendDurations].map((family) => family.text())
-    return perRequest.join('') + (await this.#registry.metrics())
+  /** All metrics in the Prometheus text format. */
+  text(): Promise<string> {
+    return this.#registry.metrics()
   }
 
   #series(route: string, method: string): RequestSeries {
-    const known = this.#byRoute.get(route)?.get(method)
-    if (known !== undefined) return known
+    const existing = this.#byRoute.get(route)?.get(method)
+    if (existing !== undefined) return existing
 
-    const series: RequestSeries = {
-      duration: this.#durations.add({ route, method }),
-      // All at once, at zero: a rate sees only what changes, so an error that begins with its first occurrence is missed.
-      counts: OUTCOMES.map((status) => this.#requests.add({ route, method, status }))
-    }
+    const counts = OUTCOMES.map((status) => this.#requests.labels({ route, method, status }))
+    for (const count of counts) count.inc(0)
+    const series: RequestSeries = { duration: this.#durations.labels({ route, method }), counts }
     const byMethod = this.#byRoute.get(route) ?? new Map<string, RequestSeries>()
     this.#byRoute.set(route, byMethod.set(method, series))
     return series
@@ -197,6 +199,6 @@ export const routeLabel = (request: FastifyRequest): string => request.routeOpti
 
 /** For the forwarder. */
 export const backendMetrics = (metrics: GatewayMetrics): BackendMetrics => ({
-  responded: (request, seconds) => metrics.backendAnswered(routeLabel(request), seconds),
+  responded: (request, seconds) => metrics.backendResponded(routeLabel(request), seconds),
   failed: (error) => metrics.backendFailed(error)
 })

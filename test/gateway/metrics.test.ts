@@ -139,14 +139,14 @@ t.test('the durations', async (t) => {
       const metrics = new GatewayMetrics(NOTHING)
 
       metrics.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms })
-      metrics.backendAnswered('/a', ms / 1000)
+      metrics.backendResponded('/a', ms / 1000)
 
       const samples = await samplesOf(metrics)
       for (const [name, labels] of [
         [DURATION, 'route="/a",method="GET"'],
         ['gateway_backend_duration_seconds', 'route="/a"']
       ]) {
-        const reached = [...BOUNDS, '+Inf'].filter((le) => samples.get(`${name}_bucket{${labels},le="${le}"}`) === 1)
+        const reached = [...BOUNDS, '+Inf'].filter((le) => samples.get(`${name}_bucket{le="${le}",${labels}}`) === 1)
         t.same(reached, [...BOUNDS, '+Inf'].slice([...BOUNDS, '+Inf'].indexOf(firstBound)))
         t.equal(samples.get(`${name}_sum{${labels}}`), ms / 1000)
         t.equal(samples.get(`${name}_count{${labels}}`), 1)
@@ -160,7 +160,7 @@ t.test('the durations', async (t) => {
     for (const ms of [1, 20, 20, 40_000]) metrics.requestEnded('/a', 'GET', { status: 200, cutShort: ms === 20, ms })
 
     const samples = await samplesOf(metrics)
-    const bucket = (le: string) => samples.get(`${DURATION}_bucket{route="/a",method="GET",le="${le}"}`)
+    const bucket = (le: string) => samples.get(`${DURATION}_bucket{le="${le}",route="/a",method="GET"}`)
     t.same(['0.001', '0.01', '0.025', '30', '+Inf'].map(bucket), [1, 1, 3, 3, 4])
     t.equal(samples.get(`${DURATION}_count{route="/a",method="GET"}`), 4)
     t.equal(samples.get(`${DURATION}_sum{route="/a",method="GET"}`), 40.041)
@@ -259,7 +259,7 @@ t.test('the numbers of a gateway', async (t) => {
   t.test('are text that Prometheus can read', async (t) => {
     const metrics = new GatewayMetrics(NOTHING)
     metrics.requestEnded('/api/zones/:id', 'GET', { status: 200, cutShort: false, ms: 12.5 })
-    metrics.backendAnswered('/api/*', 0.01)
+    metrics.backendResponded('/api/*', 0.01)
     metrics.backendFailed(null)
     metrics.rejected('NOT_FOUND')
 

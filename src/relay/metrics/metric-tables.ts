@@ -1,4 +1,4 @@
-import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from '../../shared/metric-series.js'
+import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from './metric-series.js'
 
 /** Who could make up a new label with each message would fill the memory; what comes after so many is one. */
 const MAX_SERIES = 1000

@@ -1,16 +1,15 @@
-// What is counted for each request or message. prom-client builds a text of all the labels whenever it counts, through a child that
-// was made in advance too: a counter and a histogram cost 1.3 µs, where these cost 0.1 µs. So they are plain numbers, held
-// by whoever counts. And they are written down here, with labels that were made into text once: all of 150 routes in
-// 1.5 ms, where prom-client keeps every request waiting for 9 ms.
+// Counters and histograms for hot paths of the relay. prom-client builds a string of all labels on each call, also through
+// a child: a counter and a histogram cost 1.3 µs, as much as delivering a message to a client, and 0.1 µs here. A series is a
+// plain number held by its caller, and its labels are formatted once.
 
 type Labels = Readonly<Record<string, string>>
 
-/** One counter, for one set of labels. */
+/** A counter with one set of labels. */
 export interface CounterSeries {
   value: number
 }
 
-/** Counters of one name; or gauges, which can go down too. */
+/** Counters or gauges with the same name. */
 export class CounterFamily {
   readonly #name: string
   readonly #help: string
@@ -23,7 +22,7 @@ export class CounterFamily {
     this.#type = type
   }
 
-  /** Once for each set of labels. */
+  /** Call it once for each set of labels. */
   add(labels: Labels): CounterSeries {
     const text = labelText(labels)
     const series = { sample: text === '' ? this.#name : `${this.#name}{${text}}`, value: 0 }
@@ -31,17 +30,17 @@ export class CounterFamily {
     return series
   }
 
-  /** In the text format of Prometheus. */
+  /** The Prometheus text format. */
   text(): string {
     const lines = this.#series.map(({ sample, value }) => `${sample} ${value}\n`)
     return familyText(this.#name, this.#help, this.#type, lines)
   }
 }
 
-/** One histogram, for one set of labels. */
+/** A histogram with one set of labels. */
 export class HistogramSeries {
   readonly #bounds: readonly number[]
-  /** How many fell between each bound and the one before it; the last is what lies beyond all bounds. */
+  /** Observations between each bound and the previous one; the last entry counts those above all bounds. */
   readonly #counts: number[]
   readonly #bucketSamples: readonly string[]
   readonly #sumSample: string
@@ -68,7 +67,7 @@ export class HistogramSeries {
 
   text(): string {
     let count = 0
-    // The format wants each bucket to hold those below it too.
+    // Buckets are cumulative in the text format.
     const buckets = this.#bucketSamples.map((sample, index) => {
       count += this.#counts[index] as number
       return `${sample} ${count}\n`
@@ -77,7 +76,7 @@ export class HistogramSeries {
   }
 }
 
-/** Histograms of one name. */
+/** Histograms with the same name. */
 export class HistogramFamily {
   readonly #name: string
   readonly #help: string
@@ -90,14 +89,14 @@ export class HistogramFamily {
     this.#bounds = bounds
   }
 
-  /** Once for each set of labels. */
+  /** Call it once for each set of labels. */
   add(labels: Labels): HistogramSeries {
     const series = new HistogramSeries(this.#name, labels, this.#bounds)
     this.#series.push(series)
     return series
   }
 
-  /** In the text format of Prometheus. */
+  /** The Prometheus text format. */
   text(): string {
     const series = this.#series.map((one) => one.text())
     return familyText(this.#name, this.#help, 'histogram', series)
