@@ -39,7 +39,7 @@ const isSameHost = originCheck([])
  * Whether a request comes from the admin page itself, or from no page at all. `Sec-Fetch-Site` is preferred, because a proxy
  * may have changed the host, and pages cannot set that header.
  */
-export const isFromOwnPage = ({ headers }: IncomingMessage): boolean => {
+const isFromOwnPage = ({ headers }: IncomingMessage): boolean => {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && headers.origin === undefined)
   return isSameHost(headers.origin, headers.host)

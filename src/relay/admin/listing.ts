@@ -126,7 +126,7 @@ const STEP_ROWS = 2000
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** A merge sort that yields to the event loop after every step. */
-export const sortInSteps = async <Row>(rows: readonly Row[], compare: Compare<Row>): Promise<Row[]> => {
+const sortInSteps = async <Row>(rows: readonly Row[], compare: Compare<Row>): Promise<Row[]> => {
   let runs: Row[][] = []
   for (let start = 0; start < rows.length; start += STEP_ROWS) {
     runs.push(rows.slice(start, start + STEP_ROWS).sort(compare))

@@ -5,7 +5,7 @@ import { gzip } from 'node:zlib'
 import { type Headers, respond, TEXT_TYPE } from '../transport/respond.js'
 import { type AdminCall, NO_STORE, SECURITY_HEADERS } from './guard.js'
 
-export interface PageFile {
+interface PageFile {
   readonly bytes: Buffer
   /** Null if compression does not make it smaller. */
   readonly gzipped: Buffer | null
@@ -31,7 +31,7 @@ const compress = promisify(gzip)
  * Reads the files of the built page, by URL path. Other paths do not exist, which excludes path traversal. Empty if the page
  * was not built.
  */
-export const readPageFiles = async (folder: string): Promise<ReadonlyMap<string, PageFile>> => {
+const readPageFiles = async (folder: string): Promise<ReadonlyMap<string, PageFile>> => {
   const files = new Map<string, PageFile>()
   const read = async (path: string, ...place: string[]): Promise<void> => {
     const bytes = await readFile(join(folder, ...place))

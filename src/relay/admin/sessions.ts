@@ -16,7 +16,7 @@ export interface SessionClaims {
 const COOKIE_PATTERN = /^v1\.([A-Za-z0-9_-]{22})\.([sp])\.([0-9a-z]{1,10})\.([0-9a-z]{1,10})\.([A-Za-z0-9_-]{43})$/
 const ID_BYTES = 16
 
-export const newSessionId = (): string => randomBytes(ID_BYTES).toString('base64url')
+const newSessionId = (): string => randomBytes(ID_BYTES).toString('base64url')
 
 /**
  * Signs session cookies. The keys are derived from the password and the key of the publish API, which all nodes share: a

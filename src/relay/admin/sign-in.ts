@@ -69,9 +69,9 @@ const digest = (text: string): Buffer => createHmac('sha256', COMPARISON_KEY).up
 /** Compares in constant time, independent of the length of the password. */
 const isSamePassword = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
 
-export const WINDOW_MS = 15 * 60 * 1000
-export const MAX_FAILURES_PER_ADDRESS = 5
-export const MAX_FAILURES = 100
+const WINDOW_MS = 15 * 60 * 1000
+const MAX_FAILURES_PER_ADDRESS = 5
+const MAX_FAILURES = 100
 /** Number of remembered addresses with a successful sign-in. */
 const MAX_TRUSTED = 100
 

@@ -103,7 +103,7 @@ const channelOptions = {
   schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.')
 } as const satisfies Record<string, TSchema>
 
-export const ChannelOptionsSchema = Type.Object(channelOptions, { additionalProperties: false })
+const ChannelOptionsSchema = Type.Object(channelOptions, { additionalProperties: false })
 export type FileChannelOptions = Static<typeof ChannelOptionsSchema>
 
 const NamespaceSchema = Type.Object(

@@ -21,7 +21,7 @@ import {
 } from './respond.js'
 
 /** Sends to a client through an HTTP response that stays open. Counts the unsent bytes, which `ServerResponse` does not report. */
-export class HttpStreamTransport implements ClientTransport, ByteStream {
+class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly stream = this
   readonly name: 'http_stream' | 'sse'
   readonly framing: Framing

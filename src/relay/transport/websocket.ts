@@ -22,7 +22,7 @@ const PING_FRAME = Buffer.from([0x89, 0])
  * `ws.send` builds a header per receiver, which costs about 20 % more CPU time per delivery. `ws` writes only complete frames
  * (pongs, close) to the same socket, so frames are never interleaved; a test in hostile.test.ts verifies that.
  */
-export class WebSocketTransport implements ClientTransport {
+class WebSocketTransport implements ClientTransport {
   readonly framing = webSocketFraming
   readonly name = 'websocket'
   readonly isEmulated = false
