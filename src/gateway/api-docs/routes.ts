@@ -1,43 +1,65 @@
-import type { FastifyInstance } from 'fastify'
+import type { StaticDocumentSpec } from '@fastify/swagger'
+import type { FastifyInstance, HTTPMethods } from 'fastify'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { rejectedRoute } from '../routes/mount.js'
 import type { OpenApiDocument } from './document.js'
-import { apiPage } from './page.js'
 
-/** Where they are, or would be. Neither these paths nor another spelling of one may end up at the backend. */
+/** Never forwarded to the backend, whether the documentation is on or off. */
 export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const
 
-/** Serves the description of the API, for people and for programs; null where nobody is to see it. */
-export const apiDocs = (app: FastifyInstance, document: OpenApiDocument | null): void => {
-  const [pagePath, jsonPath] = API_DOCS_PATHS
+const [PAGE_PATH] = API_DOCS_PATHS
+
+// Swagger UI sets inline styles. Everything else comes from its own files.
+const PAGE_CSP = {
+  'default-src': "'self'",
+  'script-src': "'self'",
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data:",
+  'base-uri': "'none'",
+  'object-src': "'none'",
+  'frame-ancestors': "'none'"
+}
+
+/** Serves the API description as a page and as an OpenAPI document. The libraries are loaded only if it is on. */
+export const apiDocs = async (app: FastifyInstance, document: OpenApiDocument | null): Promise<void> => {
   if (document === null) {
     for (const path of API_DOCS_PATHS)
       rejectedRoute(app, app.supportedMethods, path, () => new GatewayError('NOT_FOUND'))
     return
   }
-  serve(app, pagePath, 'text/html; charset=utf-8', () => apiPage(document, jsonPath))
-  serve(app, jsonPath, 'application/json; charset=utf-8', () => JSON.stringify(document))
-}
+  const allow = [...READING_METHODS].join(', ')
+  for (const path of API_DOCS_PATHS)
+    rejectedRoute(
+      app,
+      [...MUTATING_METHODS],
+      path,
+      () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow } })
+    )
 
-const ALLOW = [...READING_METHODS].join(', ')
-
-const serve = (app: FastifyInstance, url: string, contentType: string, write: () => string): void => {
-  // Written once, for the first who asks: most gateways are never asked.
-  let text: string | null = null
-  rejectedRoute(
-    app,
-    [...MUTATING_METHODS],
-    url,
-    () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow: ALLOW } })
-  )
-  app.route({
-    // Without HEAD here, the catch-all would ask the backend for it.
-    method: ['GET', 'HEAD'],
-    url,
-    handler: (_request, reply) => {
-      text ??= write()
-      return reply.header('content-type', contentType).header('cache-control', 'no-cache').send(text)
-    }
+  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
+    import('@fastify/swagger'),
+    import('@fastify/swagger-ui')
+  ])
+  await app.register(async (scope) => {
+    // Without HEAD here, the catch-all would forward it.
+    scope.addHook('onRoute', (route) => {
+      if (route.method === 'GET') route.method = GET_AND_HEAD
+    })
+    scope.addHook('onSend', (_request, reply, payload, done) => {
+      if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache')
+      done(null, payload)
+    })
+    // The library's types describe OpenAPI 2 and 3.0; it serves any version.
+    const specification = document as unknown as StaticDocumentSpec['document']
+    await scope.register(swagger, { mode: 'static', specification: { document: specification } })
+    await scope.register(swaggerUi, {
+      routePrefix: PAGE_PATH,
+      staticCSP: PAGE_CSP,
+      theme: { title: `${document.info.title} API` },
+      uiConfig: { docExpansion: 'none', filter: true, validatorUrl: null }
+    })
   })
 }
+
+const GET_AND_HEAD: HTTPMethods[] = ['GET', 'HEAD']

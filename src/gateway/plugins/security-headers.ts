@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import helmet from '@fastify/helmet'
 import fp from 'fastify-plugin'
-import { SCRIPT, STYLE } from '../api-docs/page-assets.js'
 import type { GatewayConfig } from '../config.js'
 import { OIDC_PAGE_STYLE } from '../oidc/navigation.js'
 import type { HeaderTable } from '../proxy/response-headers.js'
@@ -39,8 +38,8 @@ export const securityHeaderTable = (config: GatewayConfig['headers']): HeaderTab
 })
 
 const contentSecurityPolicy = (config: GatewayConfig['headers']): string => {
-  const scripts = ["'self'", ...inlineSources(config, [SCRIPT]), ...config.scriptHosts]
-  const styles = ["'self'", ...inlineSources(config, [STYLE, OIDC_PAGE_STYLE]), ...config.styleHosts]
+  const scripts = ["'self'", ...inlineSources(config, []), ...config.scriptHosts]
+  const styles = ["'self'", ...inlineSources(config, [OIDC_PAGE_STYLE]), ...config.styleHosts]
   const connections = ["'self'", 'wss:', ...config.connectHosts]
   if (!config.strict) {
     // Hot reload evaluates code and talks to a development server on this machine.

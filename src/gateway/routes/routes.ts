@@ -42,7 +42,7 @@ export const routes = fp<RoutesOptions>(
       ]),
       uploadBytes: config.limits.uploadBytes
     })
-    apiDocs(app, config.apiDocs ? openApiDocument(tables, packageFile) : null)
+    await apiDocs(app, config.apiDocs ? openApiDocument(tables, packageFile) : null)
     developmentRoutes(app, options)
     oidc?.addRoutes(app)
     metricsRoute(app, metrics, new AddressSet(config.metricsAllow))

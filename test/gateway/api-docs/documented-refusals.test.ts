@@ -4,13 +4,13 @@ import t, { type Test } from 'tap'
 import type { Response } from '../../../src/gateway/api-docs/document.js'
 import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
 import { ownAnswers } from '../../../src/gateway/api-docs/own-answers.js'
-import { follower } from '../../../src/gateway/api-docs/reading.js'
 import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { createAppToken } from '../../../src/shared/app-token.js'
 import { freePort } from '../../helper/free-port.js'
 import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { Answer, Message } from '../../helper/http.js'
+import { follower } from './read-document.js'
 
 // The document repeats the rules of the hooks. Here every operation is asked whether it keeps to what is said of it: a
 // refusal is made exactly where it is documented.

@@ -9,9 +9,9 @@ import { schemas } from '../../../schemas/registry.js'
 import type { Response } from '../../../src/gateway/api-docs/document.js'
 import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
 import { ownAnswers } from '../../../src/gateway/api-docs/own-answers.js'
-import { follower, operationsOf, type PlacedOperation } from '../../../src/gateway/api-docs/reading.js'
 import { get, post, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
+import { follower, operationsOf, type PlacedOperation } from './read-document.js'
 
 const rows = routeTables.flatMap((table) => table.rows)
 const document = openApiDocument(routeTables, { version: '1.2.3' })

@@ -1,7 +1,7 @@
-import type { JsonSchema, OpenApiDocument, Operation, Reference } from './document.js'
-import { HTTP_METHODS } from './document.js'
+import type { JsonSchema, OpenApiDocument, Operation, Reference } from '../../../src/gateway/api-docs/document.js'
+import { HTTP_METHODS } from '../../../src/gateway/api-docs/document.js'
 
-/** One operation with its place in the document. */
+/** An operation with its method and path. */
 export interface PlacedOperation {
   readonly method: string
   readonly path: string
@@ -16,7 +16,7 @@ export const operationsOf = ({ paths }: OpenApiDocument): readonly PlacedOperati
     })
   )
 
-/** What a reference leads to; anything else is returned as it is. */
+/** Resolves a reference; anything else is returned unchanged. */
 export type Follow = <Value extends object>(value: Value | Reference) => Value
 
 export const follower =
@@ -24,7 +24,7 @@ export const follower =
   <Value extends object>(value: Value | Reference): Value => {
     const { $ref } = value as JsonSchema
     const steps = $ref?.split('/').slice(1) ?? []
-    // Ours always lead somewhere: a test follows each of them.
+    // A test resolves every reference of the document.
     return steps.length === 0 ? (value as Value) : (steps.reduce<unknown>(stepInto, document) as Value)
   }
 
