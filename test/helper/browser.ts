@@ -4,10 +4,10 @@ import { chromium as service } from '../../scripts/lib/services.js'
 import type { Teardown } from './child.js'
 import { environment } from './environment.js'
 
-/** How long a step may take on a machine that has much else to do; nothing is learnt from how long it took. */
+/** A generous limit for one step on a busy machine. */
 export const PATIENCE_MS = 120_000
 
-/** A real Chromium, for one test. */
+/** Starts a Chromium for one test. */
 export const startBrowser = async (t: Teardown): Promise<Browser> => {
   const installed = service.programs.map((program) => programOnPath(program, environment.path))
   const executablePath = environment.chromiumPath ?? installed.find((program) => program !== undefined)

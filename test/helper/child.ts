@@ -4,26 +4,26 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 
-/** How a process ended: one of the two is null. */
+/** The end of a process: one of the two is null. */
 export interface Exit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }
 
-/** A process that lives no longer than its test. */
+/** A child process that ends with its test. */
 export interface Child {
   readonly pid: number
-  /** Everything it has printed so far. */
+  /** The output so far. */
   readonly stdout: string
   readonly stderr: string
-  /** The first line, on either stream and since its start, that matches. Rejects when it ends or stays silent. */
+  /** The first matching line of both streams since the start. Rejects when the process ends or the time is over. */
   waitForLine(match: RegExp | string, withinMs?: number): Promise<string>
   signal(name: NodeJS.Signals): void
-  /** Settles when it is gone and all it printed is here. */
+  /** Settles when the process has ended and its output is complete. */
   readonly exited: Promise<Exit>
 }
 
-/** Any `t` of tap will do. */
+/** The part of tap's `t` that registers cleanup steps. */
 export type Teardown = Pick<Test, 'teardown'>
 
 const LINE_WITHIN_MS = 60_000
@@ -35,8 +35,8 @@ export const startChild = async (
   args: readonly string[],
   env: Readonly<Record<string, string>>
 ): Promise<Child> => {
-  // tap adds its own NODE_OPTIONS and variables to every process that a test spawns, whatever `env` says; env(1) sheds
-  // them and then becomes the command, so that the pid is the command's
+  // tap adds NODE_OPTIONS and other variables to every process that a test spawns. env(1) removes them and then executes
+  // the command, so that the pid is the command's.
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const child = spawn('env', ['-i', ...variables, command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   await once(child, 'spawn')
@@ -83,7 +83,7 @@ export const startChild = async (
   }
 }
 
-/** The lines of both streams in the order they came, and those who wait for one. */
+/** The lines of both streams in the order of arrival, and the callers that wait for one. */
 class Lines {
   readonly #seen: string[] = []
   readonly #waiting = new Set<(line: string) => void>()
@@ -118,14 +118,14 @@ class Lines {
 }
 
 /**
- * A test file that tap stops for its slowness runs no teardown. A shell, out of reach of the terminal's Ctrl-C, waits for
- * the pipe to this process to break and then takes the child along.
+ * A test file that tap stops after a timeout runs no teardown. A shell, which the terminal's Ctrl-C does not reach, waits
+ * until the pipe to this process breaks and then kills the child.
  */
 const leash = (child: ChildProcess): void => {
   const holder = spawn('sh', ['-c', `read -r _; kill -KILL ${child.pid}`], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true
   })
-  // once the child is gone its number may be given to a stranger
+  // After the end of the child its process id may be reused.
   child.once('exit', () => holder.kill('SIGKILL'))
 }

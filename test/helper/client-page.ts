@@ -8,11 +8,11 @@ import { TestXhr } from './xhr.js'
 export interface ClientPage extends TestGateway {
   readonly api: Api
   readonly jar: CookieJar
-  /** Puts a session into the jar, as a login would. */
+  /** Stores session cookies in the jar, as a login does. */
   signIn(): void
 }
 
-/** A page that is signed in, in front of a gateway that listens. */
+/** A signed-in page and a listening gateway. */
 export const openPage = async (
   t: Teardown,
   options: TestGatewayOptions = {},

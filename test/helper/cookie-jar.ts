@@ -1,13 +1,13 @@
 /** The cookies of one browser, for one site. */
 export interface CookieJar {
-  /** As a request carries them. */
+  /** The Cookie header of a request. */
   readonly header: string
-  /** As scripts of the page read them: without those that are httpOnly. */
+  /** `document.cookie`: without httpOnly cookies. */
   readonly readable: string
   keep(setCookies: readonly string[]): void
   set(name: string, value: string): void
   delete(name: string): void
-  /** Sends the cookies along and keeps those that come back, as a browser does. */
+  /** Sends the cookies with a request and stores those of the response, as a browser does. */
   readonly fetch: typeof globalThis.fetch
 }
 

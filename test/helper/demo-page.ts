@@ -8,11 +8,11 @@ export type Role = 'admin' | 'operator' | 'viewer'
 export type DemoPage = BrowserWindow
 
 export interface DemoPageOptions extends WindowOptions {
-  /** Signed in already. */
+  /** Signs in first. */
   readonly as?: Role
 }
 
-/** A window of its own in front of the demo. */
+/** Opens a browser window with the demo. */
 export const openDemoPage = async (
   t: Test,
   browser: Browser,
@@ -28,7 +28,7 @@ export const openDemoPage = async (
   return opened
 }
 
-/** A small picture that is read as one, and this many bytes long. */
+/** A valid image of this many bytes. */
 export const pngOf = (bytes: number): Buffer => {
   const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkaPj/HwAEgQJ/zPcGFQAAAABJRU5ErkJggg=='
   return Buffer.concat([Buffer.from(pixel, 'base64'), Buffer.alloc(bytes)])

@@ -8,13 +8,13 @@ import { startProgram } from './program.js'
 
 export const DEMO_PASSWORD = 'a-password-for-tests'
 
-/** Gateway, relay and demo backend as `npm start` runs them, built, on ports of their own. */
+/** The built gateway, relay and demo backend as `npm start` runs them, on free ports. */
 export interface DemoStack {
-  /** Where the page is. */
+  /** The address of the page. */
   readonly url: string
-  /** As a power cut would. Resolves when it is gone. */
+  /** Kills the program. Resolves when it has ended. */
   killRelay(): Promise<void>
-  /** Back on the same port, with no memory of before. */
+  /** Starts the program again on the same port. */
   startRelay(): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export const startDemoStack = async (
     const child = await startProgram(t, entry, {
       ...own,
       AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
-      // Every browser context has an address of its own, so that they do not use up each other's attempts to sign in.
+      // Every browser context has its own client address, because of the login limit.
       TRUST_PROXY: 'loopback',
       ...env
     })

@@ -1,6 +1,6 @@
-/** What tests may know of the machine they run on; the only file under test/ that reads its environment. */
+/** The environment of the test run. No other file under test/ reads it. */
 export const environment = {
-  /** For programs that are configured by variables of their own, such as pip. */
+  /** For programs with their own variables, such as pip. */
   all: process.env,
   path: process.env.PATH ?? '',
   redisUrl: process.env.REDIS_URL || undefined,

@@ -1,4 +1,4 @@
-/** As much of a browser's EventSource as the official client uses. Node.js 20 has none. */
+/** The part of a browser's EventSource that the official client uses. Node.js 20 has none. */
 export class EventSource {
   onopen: (() => void) | null = null
   onmessage: ((event: { readonly data: string }) => void) | null = null

@@ -4,26 +4,26 @@ import { connect, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Message } from './http.js'
 
-/** An answer of which nothing was decoded, merged or dropped. */
+/** A response with its raw header lines and body. */
 export interface ExactAnswer {
   readonly status: number
-  /** Every header line of this name, each byte as one character. */
+  /** The values of all header lines of this name, as latin-1. */
   header(name: string): string[]
   readonly headerNames: readonly string[]
   readonly body: Buffer
 }
 
-/** One request on a connection of its own. Rejects where the answer breaks off. */
+/** One request on a new connection. Rejects if the response is incomplete. */
 export const ask = async (base: string, path: string, message: Message = {}): Promise<ExactAnswer> =>
   wholeAnswer(await beginning(browse(base, path, message).end(message.body)))
 
-/** A request that may still be written to, or abandoned. Its errors are for those who wait for its answer. */
+/** Starts a request that the caller completes or aborts. Errors are reported by waiting for the response. */
 export const browse = (base: string, path: string, { method = 'GET', headers = {} }: Message = {}): ClientRequest => {
   const { hostname, port } = new URL(base)
   return httpRequest({ hostname, port, path, method, headers, agent: false }).on('error', () => undefined)
 }
 
-/** The answer from its head on. */
+/** The response as soon as its head has arrived. */
 export const beginning = async (request: ClientRequest): Promise<IncomingMessage> => {
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response.on('error', () => undefined)
@@ -41,7 +41,7 @@ export const wholeAnswer = async (response: IncomingMessage): Promise<ExactAnswe
   }
 }
 
-/** A connection for bytes that no client library would send. */
+/** A connection for arbitrary bytes. */
 export const openSocket = async (base: string): Promise<Socket> => {
   const { hostname, port } = new URL(base)
   const socket = connect(Number(port), hostname)
@@ -49,7 +49,7 @@ export const openSocket = async (base: string): Promise<Socket> => {
   return socket.on('error', () => undefined)
 }
 
-/** All that comes back until the other side closes. */
+/** Sends bytes and returns everything received until the server closes the connection. */
 export const sendBytes = async (base: string, bytes: string): Promise<string> => {
   const socket = await openSocket(base)
   socket.write(bytes, 'latin1')

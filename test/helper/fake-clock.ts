@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/client/clock.js'
 
-/** A clock that stands still until it is moved, and then calls back whoever waits, in order. */
+/** A clock that only moves when a test advances it, and then runs the due timers in order. */
 export class FakeClock implements Clock {
   #nowMs: number
   #waiting: { readonly atMs: number; readonly callback: () => void }[] = []
@@ -37,7 +37,7 @@ export class FakeClock implements Clock {
     this.#nowMs = untilMs
   }
 
-  /** As a computer that slept: time is gone, and no timer ran in it. */
+  /** Advances the time without running timers, as when a computer sleeps. */
   sleep(ms: number): void {
     this.#nowMs += ms
   }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 export const LOOPBACK = '127.0.0.1'
 const START_ATTEMPTS = 5
 
-/** For a program that cannot take port 0. It is started again when its error says that the port is in use. */
+/** Starts a program that cannot listen on port 0, again if its error says that the port is in use. */
 export const onFreePort = async <Started>(
   start: (port: number) => Promise<Started>
 ): Promise<{ port: number; started: Started }> => {
@@ -13,13 +13,13 @@ export const onFreePort = async <Started>(
     try {
       return { port, started: await start(port) }
     } catch (error) {
-      // another test file may have taken the port between the look and the start
+      // Another test file may have taken the port in the meantime.
       if (attempt === START_ATTEMPTS || !/in use/.test(String(error))) throw error
     }
   }
 }
 
-/** Below the range from which systems hand out ports, so that nobody is given this one while a program restarts. */
+/** A port below the ephemeral range, so that the system assigns it to no other program during a restart. */
 export const freePort = async (): Promise<number> => {
   const port = 20_000 + Math.floor(Math.random() * 12_000)
   const server = createServer()

@@ -19,25 +19,25 @@ export interface TestGateway {
   readonly url: string
   readonly gateway: Gateway
   readonly backend: RecordingBackend
-  /** What was logged so far, one object per line. */
+  /** The log so far, one object per line. */
   readonly logs: Record<string, unknown>[]
   send(path: string, message?: Message): Promise<Answer>
-  /** The audit file's records; waits for those that are still on their way. */
+  /** The records of the audit file, after pending writes. */
   auditRecords(): Promise<Record<string, unknown>[]>
 }
 
 export interface TestGatewayOptions {
-  /** Settings as an operator would write them; production on loopback unless given. */
+  /** Settings. By default the gateway runs in production mode on loopback. */
   readonly env?: Readonly<Record<string, string>>
   readonly backend?: RecordingBackend
   readonly provider?: NonNullable<GatewayParts['provider']>
   readonly now?: NonNullable<GatewayParts['now']>
   readonly redisTimeouts?: NonNullable<GatewayParts['redisTimeouts']>
-  /** A look inside: hooks that write down what requests carry. */
+  /** Registers further hooks, which record properties of requests. */
   readonly extend?: (app: Gateway['app']) => void
 }
 
-/** A gateway that really listens, in front of a backend that writes down what reaches it. */
+/** A listening gateway and a backend that records its requests. */
 export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const backend = options.backend ?? (await startBackend(t))
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-gateway-'))
@@ -70,7 +70,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   })
   options.extend?.(gateway.app)
   await gateway.app.listen({ ...config.listen })
-  // Tests examine the lines of requests, not Fastify's line about its address.
+  // Tests examine request lines only.
   const listening = logs.findIndex(({ msg }) => String(msg).startsWith('Server listening'))
   if (listening !== -1) logs.splice(listening, 1)
   t.teardown(async () => {
@@ -102,8 +102,8 @@ type Settings = NonNullable<TestGatewayOptions['env']>
 const lent = new Map<string, TestGateway[]>()
 
 /**
- * A gateway that earlier tests of the file may have used: starting one for each of a hundred requests takes most of their
- * time. Not for tests that use up login attempts, or that change more than what the backend answers.
+ * A gateway that the tests of a file share, because starting one takes longer than most tests. Not for tests that use login
+ * attempts or change anything but the response of the backend.
  */
 export const borrowGateway = async (t: Teardown, env: Settings = {}): Promise<TestGateway> => {
   const key = JSON.stringify(env)
@@ -122,14 +122,14 @@ export const borrowGateway = async (t: Teardown, env: Settings = {}): Promise<Te
   return { ...gateway, auditRecords: async () => (await gateway.auditRecords()).slice(before) }
 }
 
-/** A good token of a user with this role. */
+/** A valid token of a user with this role. */
 export const tokenOf = (role: string, claims: Readonly<Record<string, unknown>> = {}): string =>
   createAppToken({ userId: `${role}-1`, email: `${role}@example.com`, role, ...claims }, apiKey, {
     format: 'jwt',
     lifetimeSeconds: 3600
   })
 
-/** The headers of a browser that is signed in and holds a CSRF token. */
+/** The headers of a signed-in browser with a CSRF token. */
 export const browserHeaders = (token: string | null = tokenOf('operator')): Record<string, string> => ({
   cookie: `${token === null ? '' : `auth_token=${token}; `}csrf_token=t0ken`,
   'x-csrf-token': 't0ken'

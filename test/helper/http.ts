@@ -6,9 +6,9 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  /** The body as JSON; throws where it is none. */
+  /** Parses the body as JSON. */
   json(): { success: boolean; error: { code: string; message: string; details: unknown[] }; requestId: string }
-  /** The refusal's code, or '' for any other answer. */
+  /** The code of a gateway error, or '' for any other response. */
   readonly code: string
 }
 
@@ -16,11 +16,11 @@ export interface Message {
   readonly method?: string
   readonly headers?: OutgoingHttpHeaders
   readonly body?: string | Buffer
-  /** Keeps connections for the next request; without one, each request has a connection of its own. */
+  /** Reuses connections; by default each request has a new connection. */
   readonly agent?: Agent
 }
 
-/** One request over a real socket. The path goes out as it is. */
+/** Sends one request. The path is not normalised. */
 export const send = async (
   base: string,
   path: string,
@@ -36,7 +36,7 @@ export const send = async (
   return answer(response.statusCode, response.headers, Buffer.concat(chunks).toString())
 }
 
-/** Node's client sends the body of a DELETE without saying how long it is: the server would take it for a request. */
+/** Node's client sends the body of a DELETE without Content-Length: the server would parse it as the next request. */
 const lengthOf = (body: Message['body'], headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
   body === undefined || 'transfer-encoding' in headers ? {} : { 'content-length': Buffer.byteLength(body) }
 
@@ -50,14 +50,14 @@ const answer = (status: number, headers: IncomingHttpHeaders, body: string): Ans
   }
 })
 
-/** Bytes that no client library would send. Resolves with all that came back until the other side closed. */
+/** Sends arbitrary bytes. Resolves with everything received until the server closes the connection. */
 export const sendRaw = async (base: string, bytes: string | readonly string[]): Promise<Answer> => {
   const { hostname, port } = new URL(base)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))
-  // A server that answers and closes while we still write resets the connection; what it said before that counts.
+  // A server that responds and closes during our writes resets the connection; the response before that counts.
   socket.on('error', () => undefined)
   const closed = once(socket, 'close')
   for (const part of [bytes].flat()) {

@@ -4,15 +4,15 @@ import type { Readable, Writable } from 'node:stream'
 
 export const MIB = 1024 * 1024
 
-/** What large bodies are made of, over and over. */
+/** Large bodies repeat this block. */
 export const block = randomBytes(MIB)
 
-/** How far a body has got. */
+/** The number of bytes written so far. */
 export interface Progress {
   bytes: number
 }
 
-/** Writes so many bytes as fast as they are taken, and returns their hash. */
+/** Writes this many bytes with backpressure and returns their hash. */
 export const pour = async (into: Writable, bytes: number, progress: Progress = { bytes: 0 }): Promise<string> => {
   const hash = createHash('sha256')
   for (let written = 0; written < bytes; written += block.length) {

@@ -3,12 +3,12 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Teardown } from './child.js'
 
-/** Answers `/api/negotiate` as a backend does, with whatever the test says. */
+/** A backend that responds to `/api/negotiate` as the test configures it. */
 export interface NegotiateServer {
   readonly url: string
-  /** How often it was asked. */
+  /** The number of requests. */
   readonly asked: number
-  /** Settles when it has been asked so often. */
+  /** Settles after this number of requests. */
   askedTimes(times: number): Promise<void>
   answer: (times: number, response: ServerResponse) => void
 }

@@ -7,22 +7,22 @@ import { type Child, startChild, type Teardown } from './child.js'
 import { environment } from './environment.js'
 import { LOOPBACK, onFreePort } from './free-port.js'
 
-/** A PostgreSQL of the test's own, empty, that it may treat as badly as it likes. */
+/** An empty PostgreSQL that belongs to one test, which may kill and pause it. */
 export interface TestPostgres {
-  /** With a superuser's name and password. */
+  /** The address with the name and password of a superuser. */
   readonly url: string
   readonly port: number
-  /** At once and without a proper end: connections break. Resolves when it is gone. */
+  /** Stops the server without a shutdown: connections break. Resolves when it has ended. */
   kill(): Promise<void>
-  /** Back on the same port, with all that was committed. */
+  /** Starts the server again on the same port, with all committed data. */
   restart(): Promise<void>
-  /** It keeps its connections, lets new ones come and answers nobody, as a machine that hangs. Needs Linux. */
+  /** Suspends the server: it accepts connections but does not respond. Needs Linux. */
   pause(): Promise<void>
   resume(): void
 }
 
 export interface TestPostgresOptions {
-  /** `trust` believes every name without a password; `scram-sha-256` wants the one in `url`. */
+  /** `trust` accepts every user without a password; `scram-sha-256` requires the password in `url`. */
   readonly auth?: 'trust' | 'scram-sha-256'
 }
 
@@ -30,7 +30,7 @@ const USER = 'test_owner'
 const PASSWORD = 'throw-away'
 const READY_WITHIN_MS = 60_000
 
-/** It lives for seconds, so its start is what counts. What was committed outlives its processes, not the machine. */
+/** Optimised for a fast start. Committed data survives the processes, but not a crash of the machine. */
 const SETTINGS = {
   listen_addresses: LOOPBACK,
   unix_socket_directories: '',
@@ -43,7 +43,7 @@ const SETTINGS = {
   jit: 'off',
   shared_buffers: '4MB',
   max_connections: '20',
-  // in the data folder, where nothing outlives a process that was killed
+  // In the data folder, so that nothing remains after the process is killed.
   dynamic_shared_memory_type: 'mmap'
 }
 
@@ -64,9 +64,9 @@ export const startPostgres = async (
     paused = []
   }
 
-  /** PostgreSQL's own way to end at once, which takes its processes and its shared memory along. */
+  /** PostgreSQL's immediate shutdown, which also ends its processes and frees its shared memory. */
   const stop = async (server: Child): Promise<void> => {
-    // who is paused does not hear it
+    // A paused process does not handle the signal.
     resume()
     server.signal('SIGQUIT')
     await server.exited
@@ -76,7 +76,7 @@ export const startPostgres = async (
     const settings = Object.entries({ ...SETTINGS, port, hba_file: hbaFile })
     const args = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const child = await startAsOwner(t, (await programs()).postgres, ['-D', data, ...args])
-    // before a child's own teardown, whose SIGKILL would leave shared memory behind
+    // Before the child's teardown, whose SIGKILL would leave shared memory behind.
     t.teardown(() => stop(child))
     await child.waitForLine('database system is ready to accept connections', READY_WITHIN_MS)
     return child
@@ -94,7 +94,7 @@ export const startPostgres = async (
       server = await start(port)
     },
     async pause() {
-      // first the one that takes connections: from then on there are no further processes
+      // The process that accepts connections first, so that it starts no further processes.
       server.signal('SIGSTOP')
       paused = [server.pid, ...(await childrenOf(server.pid))]
       for (const pid of paused) process.kill(pid, 'SIGSTOP')
@@ -103,7 +103,7 @@ export const startPostgres = async (
   }
 }
 
-/** For a test that only talks to PostgreSQL, and does not mind what else is in there. */
+/** A PostgreSQL for tests that only connect to it and do not depend on its contents. */
 export const databaseUrl = async (t: Teardown): Promise<string> =>
   environment.databaseUrl ?? (await startPostgres(t)).url
 
@@ -118,14 +118,14 @@ interface Programs {
 const programs = async (): Promise<Programs> => {
   const found = programOf(postgresql, thisMachine({ PATH: environment.path }))
   if (!found) throw new Error('this test starts a PostgreSQL of its own, and there is no program postgres here')
-  // a link on the PATH may stand alone: the real ones are side by side, and of one version
+  // The program on the PATH may be a link; its target is in one folder with the other programs of its version.
   const postgres = await realpath(found)
   return { postgres, initdb: join(dirname(postgres), 'initdb') }
 }
 
 let made: Promise<string> | undefined
 
-/** An empty data folder: making one takes a second or two, a copy a tenth of that. One for all tests of a file. */
+/** An empty data folder for the tests of a file. Copying it takes a tenth of the time of creating one. */
 const template = (t: Teardown): Promise<string> => {
   made ??= makeTemplate(t)
   return made
@@ -149,13 +149,13 @@ const run = async (t: Teardown, command: string, args: readonly string[]): Promi
   if (code !== 0) throw new Error(`${command} ended with ${code ?? signal}:\n${child.stdout}${child.stderr}`)
 }
 
-/** PostgreSQL does not run as root: then somebody else owns its folder and its processes. */
+/** PostgreSQL does not run as root: another user then owns its folder and its processes. */
 const startAsOwner = async (t: Teardown, command: string, args: readonly string[]): Promise<Child> => {
   const env = { PATH: environment.path, TZ: 'UTC' }
   const primary = await stranger()
   if (primary === null) return startChild(t, command, args, env)
 
-  // setpriv becomes the command, so that the pid is the command's; the folder we are in may be closed to its owner
+  // setpriv executes the command, so that the pid is the command's. The user may have no access to the current folder.
   const asOwner = [`--reuid=${primary.uid}`, `--regid=${primary.gid}`, '--clear-groups', '--', command, ...args]
   return startChild(t, '/bin/sh', ['-c', 'cd / && exec setpriv "$@"', 'setpriv', ...asOwner], env)
 }
@@ -167,7 +167,7 @@ const ownersFolder = async (): Promise<string> => {
   return folder
 }
 
-/** Who it is where we are root: the user that Debian's package makes, or the one that is everywhere. */
+/** The user for a run as root: the one of Debian's package, or `nobody`. */
 const stranger = async (): Promise<{ uid: number; gid: number } | null> => {
   if (process.getuid?.() !== 0) return null
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))

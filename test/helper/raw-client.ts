@@ -5,7 +5,7 @@ import { relayToken } from './relay-rules.js'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** A WebSocket that sends what it is told and keeps what it hears. */
+/** A WebSocket that sends given messages and stores received ones. */
 export class RawClient {
   readonly ws: WebSocket
   readonly #heard: Json[] = []
@@ -50,7 +50,7 @@ export const openClient = async (t: Test, url: string, options: ClientOptions = 
   return client
 }
 
-/** One that is connected as this user. */
+/** A client that is connected as this user. */
 export const connectedClient = async (
   t: Test,
   url: string,
@@ -62,7 +62,7 @@ export const connectedClient = async (
   return client
 }
 
-/** An address that names no path gets the usual one. */
+/** Adds the default path to an address without one. */
 const webSocketUrl = (url: string): string => {
   const target = new URL(url.replace('http', 'ws'))
   if (target.pathname === '/') target.pathname = '/connection/websocket'

@@ -11,13 +11,13 @@ import type { Teardown } from './child.js'
 
 export interface RecordedRequest {
   readonly method: string
-  /** The request target to the byte. */
+  /** The unmodified request target. */
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }
 
-/** A real server that writes down what reaches it. `answer` may be replaced by a test at any time. */
+/** A server that records its requests. A test may replace `answer` at any time. */
 export interface RecordingBackend {
   readonly url: string
   readonly server: Server

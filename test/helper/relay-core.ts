@@ -23,7 +23,7 @@ export type Message = Readonly<Record<string, unknown>>
 
 const plainText: Framing = { frame: (message) => Buffer.from(message) }
 
-/** A client without a network: what it is sent is kept, and it takes as much as the test lets it. */
+/** A client connection without a network. It stores what is sent, and the test controls how much it accepts. */
 export class FakeSink implements ClientTransport {
   readonly stream = this
   readonly name = 'websocket'
@@ -53,7 +53,7 @@ export class FakeSink implements ClientTransport {
     this.#waiting.push(then)
   }
 
-  /** Takes everything. */
+  /** Accepts everything. */
   drain(): void {
     this.isStuck = false
     this.writableLength = 0
@@ -76,9 +76,9 @@ export class FakeSink implements ClientTransport {
 export interface FakeClient {
   readonly sink: FakeSink
   readonly client: Client
-  /** Sends commands in one message, and takes what has come since the last time. */
+  /** Sends commands in one message and returns the messages since the last call. */
   say(...commands: readonly (Message | string)[]): Promise<Message[]>
-  /** What has come since the last time. */
+  /** The messages since the last call. */
   heard(): Message[]
   /** `3501 bad request`, or null while it is open. */
   readonly closed: string | null
@@ -88,19 +88,19 @@ export interface TestRelay {
   readonly relay: Relay
   readonly engine: MemoryEngine
   readonly patches: DeltaPatches
-  /** The hub, as an engine sees it. */
+  /** The hub as the engine's delivery interface. */
   readonly delivery: Delivery
   readonly clock: { nowMs: number }
   client(transport?: FakeSink): FakeClient
-  /** One that is connected as this user. */
+  /** A client that is connected as this user. */
   connected(user: string, claims?: Message): Promise<FakeClient>
   token(claims: Message, lifetimeSeconds?: number): string
   publish(channel: string, data: unknown, more?: Partial<typeof PLAIN_PUBLICATION>): unknown
   /** The end of a turn of the event loop. */
   endTurn(): void
-  /** Lets time go by, and the relay look at its clients. */
+  /** Advances the time and runs the relay's periodic checks. */
   pass(ms: number): Promise<void>
-  /** Sets the system's clock forward or back while no time goes by. */
+  /** Sets the system clock forward or back; the monotonic clock does not change. */
   step(ms: number): void
 }
 

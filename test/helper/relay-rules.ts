@@ -4,10 +4,10 @@ import { secretKey, signJwt } from '../../src/shared/jwt.js'
 export const HMAC_SECRET = 'the secret of relay tokens, at least 32 bytes'
 export const API_KEY = 'the key of the publish API, at least 32 bytes'
 
-/** A config file for tests: what the operator writes, nothing else. */
+/** A relay config file for tests. */
 export type ConfigFile = Readonly<Record<string, unknown>>
 
-/** The config of a relay whose file says this; without one, the defaults. */
+/** The config of a relay with this file, or the defaults. */
 export const configOf = (file?: ConfigFile, env: Readonly<Record<string, string>> = {}): RelayConfig =>
   relayConfig(
     {

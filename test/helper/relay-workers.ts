@@ -11,16 +11,16 @@ export interface RelayOfWorkers {
   readonly program: Child
   readonly url: string
   readonly port: number
-  /** The ids of the processes that serve clients. */
+  /** The process ids of the workers. */
   workers(): readonly number[]
-  /** The result of a call of the publish API. Each call has a connection of its own, so all workers take their turn. */
+  /** The result of a publish API call. Each call has its own connection, so that all workers receive calls. */
   api(method: string, request: unknown): Promise<Record<string, unknown>>
   publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
   nodes(): Promise<readonly NodeInfo[]>
   configure(file: ConfigFile | string): void
 }
 
-/** The relay as it is deployed, with so many workers. */
+/** The built relay with this number of workers. */
 export const startWorkers = (
   t: Test,
   count: number,
@@ -29,7 +29,7 @@ export const startWorkers = (
 ): Promise<RelayOfWorkers> =>
   startWorkersOf(t, count, file, env, (t, variables) => startProgram(t, 'dist/src/relay/main.js', variables))
 
-/** The same, except that its primary gives up on its workers soon: no test waits for half a minute. */
+/** The same with short timeouts of the primary for its workers. */
 export const startImpatientWorkers = (t: Test, count: number, file: ConfigFile): Promise<RelayOfWorkers> =>
   startWorkersOf(t, count, file, {}, (t, variables) => {
     const program = join(t.testdirName, 'relay.mjs')
@@ -85,13 +85,13 @@ const startWorkersOf = async (
   }
 }
 
-/** Stops a process until the returned function is called, or the test is over: a stopped worker does not end with its relay. */
+/** Suspends a process until the returned function is called or the test ends. A suspended worker does not end with its relay. */
 export const freeze = (t: Test, pid: number): (() => void) => {
   const goOn = (): void => {
     try {
       process.kill(pid, 'SIGCONT')
     } catch {
-      // It has been killed.
+      // The process has ended.
     }
   }
   process.kill(pid, 'SIGSTOP')

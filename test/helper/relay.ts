@@ -17,16 +17,16 @@ export interface EdgeRelay {
   readonly running: RunningRelay
   readonly url: string
   readonly port: number
-  /** Moves the relay's clock and lets it look at its clients. */
+  /** Advances the relay's clock and runs its periodic checks. */
   pass(ms: number): void
-  /** Sets the system's clock forward or back while no time goes by. */
+  /** Sets the system clock forward or back; the monotonic clock does not change. */
   step(ms: number): void
-  /** A call of the publish API with the right key. */
+  /** A publish API call with the valid key. */
   api(method: string, request: unknown, message?: Message): Promise<Answer>
   publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
 }
 
-/** A relay that listens, with the clock of the machine unless the test moves it. */
+/** A listening relay. It uses the machine's clock until the test advances it. */
 export const startRelay = async (
   t: Test,
   file?: ConfigFile,
@@ -105,7 +105,7 @@ export const officialClient = (
   return client
 }
 
-/** The next event of a client or a subscription that is meant. */
+/** The next matching event of a client or subscription. */
 export const event = <T = Record<string, unknown>>(
   from: Centrifuge | Subscription,
   name: string,
@@ -117,7 +117,7 @@ export const event = <T = Record<string, unknown>>(
     })
   )
 
-/** Collects the data of publications, and says when there are so many. */
+/** Collects publications and waits for a number of them. */
 export const collect = (subscription: Subscription) => {
   const publications: PublicationContext[] = []
   let check = (): void => undefined

@@ -3,12 +3,12 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Teardown } from './child.js'
 
-/** A request as it stood on the wire; its body has arrived, if it announced a length. */
+/** The bytes of a request, with its body if it has a Content-Length. */
 export interface RawRequest {
   readonly head: string
   readonly body: string
   readonly socket: Socket
-  /** How many requests came before it, on all connections and on this one. */
+  /** The number of earlier requests on all connections and on this one. */
   readonly index: number
   readonly indexOnConnection: number
 }
@@ -17,19 +17,19 @@ export interface RawBackend {
   readonly url: string
   readonly requests: readonly RawRequest[]
   readonly connections: readonly Socket[]
-  /** What it does with the next requests. */
+  /** Handles the following requests. */
   answer: (request: RawRequest) => unknown
 }
 
 const LOOPBACK = '127.0.0.1'
 
-/** A backend that answers with whatever bytes a test likes, HTTP or not. */
+/** A backend that responds with arbitrary bytes. */
 export const startRawBackend = async (t: Teardown, answer: RawBackend['answer']): Promise<RawBackend> => {
   const requests: RawRequest[] = []
   const connections: Socket[] = []
   const server = createServer((socket) => {
     connections.push(socket)
-    // The gateway may reset what it has given up on.
+    // The gateway may reset a connection.
     socket.on('error', () => undefined)
     let indexOnConnection = 0
     let unread = ''
@@ -61,7 +61,7 @@ const firstRequest = (bytes: string): { head: string; body: string } | null => {
   return body.length === length ? { head, body } : null
 }
 
-/** A proper HTTP server that does as it likes with requests and their bodies. */
+/** An HTTP server whose request listener the test provides. */
 export const startHttpBackend = async (t: Teardown, listener: RequestListener): Promise<string> => {
   const server = createHttpServer(listener)
   await once(server.listen(0, LOOPBACK), 'listening')

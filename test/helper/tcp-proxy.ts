@@ -5,15 +5,15 @@ import { LOOPBACK } from './free-port.js'
 
 export interface TcpProxy {
   readonly port: number
-  /** New connections go there from now on; those there are end. */
+  /** Sends new connections to another port and closes the existing ones. */
   lead(port: number): void
-  /** Connections whose client has said this stay open, and their client hears nothing more. */
+  /** Stops forwarding to clients that have sent this text; their connections stay open. */
   deafen(said: string): void
-  /** Connections whose client says this are closed, those there are and new ones, until the returned function is called. */
+  /** Closes existing and new connections of clients that send this text, until the returned function is called. */
   cut(said: string): () => void
 }
 
-/** Between a client and a server: an address that moves, or a network that swallows. */
+/** A TCP proxy that simulates a moved server, a silent network and broken connections. */
 export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy> => {
   let target = port
   const cuts = new Set<string>()

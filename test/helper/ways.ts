@@ -1,14 +1,14 @@
 import type { Test } from 'tap'
 import { browserHeaders } from './gateway.js'
 
-/** One of the two ways that a request takes through the gateway. */
+/** One of the two kinds of routes through the gateway. */
 export interface Way {
   readonly name: string
   /** For reads and for `PUT`. */
   readonly path: string
   /** For `POST` with a multipart form. */
   readonly upload: string
-  /** Every method that goes this way, with a path that takes it. */
+  /** Every method with a path that accepts it. */
   readonly methods: readonly (readonly [method: string, path: string])[]
 }
 
@@ -43,12 +43,12 @@ export const WAYS: readonly Way[] = [
   }
 ]
 
-/** The same tests for both ways: what is true of one is true of the other. */
+/** Runs the same tests for both kinds of routes. */
 export const onBothWays = (t: Test, name: string, tests: (t: Test, way: Way) => Promise<void>): void => {
   for (const way of WAYS) void t.test(`${name}, through ${way.name}`, (t) => tests(t, way))
 }
 
-/** A body that every schema here accepts, and how a browser sends it. */
+/** A body that every schema of these routes accepts. */
 export const ZONE = '{"name":"Lobby"}'
 export const jsonHeaders = (): Record<string, string> => ({ ...browserHeaders(), 'content-type': 'application/json' })
 

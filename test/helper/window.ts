@@ -7,14 +7,14 @@ import type { Teardown } from './child.js'
 export interface BrowserWindow {
   readonly context: BrowserContext
   readonly page: Page
-  /** What the browser complained about: console errors, uncaught errors, violations of the policy. */
+  /** Console errors, uncaught errors and CSP violations. */
   readonly complaints: string[]
-  /** What is wrong for people who do not see, or not well; one line for each serious finding. Of these rules, or of all. */
+  /** Serious accessibility violations that axe finds, one line each; of these rules or of all. */
   findings(rules?: readonly string[]): Promise<readonly string[]>
 }
 
 export interface WindowOptions extends BrowserContextOptions {
-  /** Complaints that belong to the test: a refused request is one for a browser. */
+  /** Expected messages, such as the browser's error for a rejected request. */
   readonly expected?: RegExp | undefined
 }
 
@@ -22,7 +22,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 let addresses = 0
 
-/** A browser window of its own, with its own cookies and its own address. */
+/** Opens a browser window with its own cookies and client address. */
 export const openWindow = async (
   t: Teardown,
   browser: Browser,

@@ -4,7 +4,7 @@ import type { CookieJar } from './cookie-jar.js'
 
 const CHUNK_BYTES = 64 * 1024
 
-/** What the client uses of an XMLHttpRequest, over a real socket: the body goes out in pieces, each of them progress. */
+/** The part of XMLHttpRequest that the client library uses, over a real socket. Sends the body in parts with progress events. */
 export class TestXhr implements Xhr {
   status = 0
   responseText = ''

@@ -1,10 +1,11 @@
 import { cpSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { eventually } from '../helper/eventually.js'
 import { channelsOf, relayFile } from './channels.js'
 import { ATTACKS } from './hostile-input.js'
 import type { Random } from './random.js'
-import { within } from './relay-process.js'
+import { DEADLINE_MS } from './relay-process.js'
 import type { Report, Subscriber } from './subscriber.js'
 import type { RedisNodes, Topology, WorkerRelay } from './topology.js'
 
@@ -170,7 +171,10 @@ export const workerFaults = (topology: WorkerRelay, report: Report): readonly Fa
     return random.pick(topology.known)
   }
   const replaced = async (pid: number): Promise<void> => {
-    await within(`worker ${pid} has ended`, () => !relay.workers().includes(pid))
+    await eventually(() => !relay.workers().includes(pid), {
+      label: `worker ${pid} has ended`,
+      deadlineMs: DEADLINE_MS
+    })
     await topology.allServe()
   }
   const restarted = async (stop: () => Promise<void>): Promise<void> => {
@@ -388,7 +392,10 @@ const disconnect = async (topology: Topology, subscriber: Subscriber, report: Re
   await topology.api.call('disconnect', { user, disconnect: RECONNECT })
   if (connection === null) return
   try {
-    await within('the connection is closed', () => subscriber.connection !== connection)
+    await eventually(() => subscriber.connection !== connection, {
+      label: `${name} has lost its connection`,
+      deadlineMs: DEADLINE_MS
+    })
   } catch {
     report({
       subject: name,

@@ -58,7 +58,7 @@ const main = async (args: readonly string[], { REDIS_URL: _, ...env }: NodeJS.Pr
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-soak-'))
   cleanup.teardown(() => rmSync(folder, { recursive: true, force: true }))
   try {
-    const { violations } = await soak(options, { t: cleanup, folder, say: print })
+    const { violations } = await soak(options, { t: cleanup, folder, print })
     if (violations.length === 0) return 0
     print(`failed; repeat with: npm run soak -- ${repeat(options)}`)
     return 1

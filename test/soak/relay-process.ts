@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
 import type { Child, Exit, Teardown } from '../helper/child.js'
+import { eventually } from '../helper/eventually.js'
 import { freePort, LOOPBACK } from '../helper/free-port.js'
 import { startProgram } from '../helper/program.js'
 import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 
-const POLL_MS = 50
 const REQUEST_MS = 2_000
 /** Far longer than a start or a shutdown takes on a busy machine. */
-const PATIENCE_MS = 120_000
+export const DEADLINE_MS = 120_000
 
 const EXPECTED_EXITS = 'a process ends only when the test ends it'
 const NO_ERRORS = 'the relay has no unexpected errors'
@@ -82,10 +81,11 @@ export class RelayProcess {
     void child.exited.then(() => {
       hasExited = true
     })
-    await within(`${this.name} is healthy`, async () => {
-      if (hasExited) throw new Error(`${this.name} has ended`)
-      return this.#answers()
+    await eventually(async () => hasExited || (await this.#answers()), {
+      label: `${this.name} is healthy`,
+      deadlineMs: DEADLINE_MS
     })
+    if (hasExited) throw new Error(`${this.name} has ended`)
   }
 
   async kill(): Promise<void> {
@@ -94,7 +94,10 @@ export class RelayProcess {
     child.signal('SIGKILL')
     await child.exited
     // Workers end shortly after their primary; the port is free then.
-    await within(`the port of ${this.name} is free`, async () => !(await this.#accepts()))
+    await eventually(async () => !(await this.#accepts()), {
+      label: `the port of ${this.name} is free`,
+      deadlineMs: DEADLINE_MS
+    })
   }
 
   /** Sends SIGTERM; an exit code other than 0 is reported. */
@@ -173,16 +176,3 @@ export class RelayProcess {
 const LAST_LINES = 20
 
 const tail = (text: string): string => text.split('\n').slice(-LAST_LINES).join('\n')
-
-/** Polls until it is so; the deadline is for a relay that never becomes healthy, not for a slow machine. */
-export const within = async (
-  what: string,
-  isSo: () => boolean | Promise<boolean>,
-  deadlineMs = PATIENCE_MS
-): Promise<void> => {
-  const deadline = performance.now() + deadlineMs
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs / 1000} s in vain until ${what}`)
-    await setTimeout(POLL_MS)
-  }
-}

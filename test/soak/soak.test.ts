@@ -11,7 +11,7 @@ t.test('three nodes on Redis and two workers deliver everything through random f
   const { violations, deliveries, faults } = await soak(OPTIONS, {
     t,
     folder: t.testdir(),
-    say: (line) => t.comment(line)
+    print: (line) => t.comment(line)
   })
 
   t.same(violations.map(violationText), [])

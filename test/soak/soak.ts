@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Teardown } from '../helper/child.js'
+import { eventually } from '../helper/eventually.js'
 import { CHANNELS, channelsOf, type SoakChannel } from './channels.js'
 import { checkWorkers, clientFaults, type Fault, redisFaults, workerFaults } from './faults.js'
 import type { Journal, Position } from './journal.js'
 import { Random } from './random.js'
-import { within } from './relay-process.js'
 import type { Report, Subscriber } from './subscriber.js'
 import { addSubscribers, RedisNodes, type Topology, WorkerRelay } from './topology.js'
 import { type Violation, verify, violationText } from './verifier.js'
@@ -17,7 +17,7 @@ export interface SoakOptions {
   readonly clients: number
 }
 
-/** Of so many kinds the faults are at least, unless there are fewer faults. */
+/** The minimum number of kinds of faults, unless there are fewer faults. */
 const MIN_KINDS = 10
 
 export const DEFAULTS: Omit<SoakOptions, 'seed'> = { seconds: 120, faults: 30, clients: 240 }
@@ -29,29 +29,28 @@ export interface SoakResult {
   readonly kinds: number
 }
 
-/** Of the clients, so many are at the three nodes; the others at the relay with workers. */
+/** The share of the clients at the three nodes; the others connect to the relay with workers. */
 const REDIS_SHARE = 2 / 3
 const PAUSE_MS = { low: 100, high: 1_500 }
-/** For what must happen in the end, however slow the machine is. */
+/** For conditions that must hold in the end, also on a slow machine. */
 const SETTLE_MS = 180_000
-const LOOK_MS = 200
 
 export interface SoakParts {
   readonly t: Teardown
-  /** For the config files. */
+  /** The folder of the config files. */
   readonly folder: string
-  readonly say: (line: string) => void
+  readonly print: (line: string) => void
 }
 
 /** Runs relays and clients through random faults and verifies every delivery. */
-export const soak = async (options: SoakOptions, { t, folder, say }: SoakParts): Promise<SoakResult> => {
+export const soak = async (options: SoakOptions, { t, folder, print }: SoakParts): Promise<SoakResult> => {
   const random = new Random(options.seed)
   const violations: Violation[] = []
   const report: Report = (violation) => {
     violations.push(violation)
-    say(`VIOLATION ${violationText(violation)}`)
+    print(`VIOLATION ${violationText(violation)}`)
   }
-  say(`seed ${options.seed}: at least ${options.seconds} s, ${options.faults} faults, ${options.clients} clients`)
+  print(`seed ${options.seed}: at least ${options.seconds} s, ${options.faults} faults, ${options.clients} clients`)
 
   const parts = { t, folder, report }
   const [nodes, workers] = await Promise.all([
@@ -68,13 +67,16 @@ export const soak = async (options: SoakOptions, { t, folder, say }: SoakParts):
   t.teardown(leave)
   addSubscribers(nodes, Math.round(options.clients * REDIS_SHARE), random.fork())
   addSubscribers(workers, Math.round(options.clients * (1 - REDIS_SHARE)), random.fork())
-  await within('all clients are subscribed', () => topologies.every(areSubscribed), SETTLE_MS)
+  await eventually(() => topologies.every(areSubscribed), {
+    label: 'all clients are subscribed',
+    deadlineMs: SETTLE_MS
+  })
   for (const { publisher } of topologies) publisher.start(CHANNELS)
 
-  const run = new FaultRun(options, random, say, report)
+  const run = new FaultRun(options, random, print, report)
   await run.all([redisFaults(nodes), workerFaults(workers, report), clientFaults(topologies, report)])
 
-  say(`${run.elapsed()} all faults have ended, waiting until every client has received everything`)
+  print(`${run.elapsed()} all faults have ended, waiting until every client has received everything`)
   checkWorkers(workers, report)
   const ends = await Promise.all(topologies.map((topology) => settle(topology, report)))
   leave()
@@ -98,8 +100,8 @@ export const soak = async (options: SoakOptions, { t, folder, say }: SoakParts):
     kinds: run.kinds
   }
   const clients = topologies.flatMap(({ subscribers }) => subscribers)
-  say(`connections ended by code: ${closesText(clients)}`)
-  say(
+  print(`connections ended by code: ${closesText(clients)}`)
+  print(
     [
       `${result.deliveries} deliveries checked`,
       `${topologies.reduce((total, { publisher }) => total + publisher.acknowledged.length, 0)} publications confirmed`,
@@ -138,15 +140,15 @@ class FaultRun {
   readonly #kinds = new Set<string>()
   readonly #options: SoakOptions
   readonly #random: Random
-  readonly #say: (line: string) => void
+  readonly #print: (line: string) => void
   readonly #report: Report
   readonly #started = performance.now()
   #hasFailed = false
 
-  constructor(options: SoakOptions, random: Random, say: (line: string) => void, report: Report) {
+  constructor(options: SoakOptions, random: Random, print: (line: string) => void, report: Report) {
     this.#options = options
     this.#random = random
-    this.#say = say
+    this.#print = print
     this.#report = report
   }
 
@@ -180,7 +182,7 @@ class FaultRun {
       if (done === null) break
       this.faults++
       this.#kinds.add(fault.kind)
-      this.#say(`${this.elapsed()} ${fault.kind.padEnd(26)} ${done}`)
+      this.#print(`${this.elapsed()} ${fault.kind.padEnd(26)} ${done}`)
       await setTimeout(random.whole(PAUSE_MS.low, PAUSE_MS.high))
     }
   }
@@ -230,7 +232,8 @@ const settle = async (topology: Topology, report: Report): Promise<ReadonlyMap<s
 const reachEnds = async (topology: Topology, ends: Map<string, Position>, report: Report): Promise<void> => {
   const { relays, publisher, api, subscribers } = topology
   await Promise.all(relays.map((relay) => relay.healthy()))
-  await within(`everything is published on ${topology.name}`, () => finished(publisher.stop()), SETTLE_MS)
+  const stopped = publisher.stop().then(() => true)
+  await eventually(() => stopped, { label: `everything is published on ${topology.name}`, deadlineMs: SETTLE_MS })
   const live = channelsOf('live')
   for (const channel of CHANNELS) if (!live.includes(channel)) await publisher.next(channel)
 
@@ -245,7 +248,7 @@ const reachEnds = async (topology: Topology, ends: Map<string, Position>, report
     return position !== null && end !== undefined && position.epoch === end.epoch && position.offset === end.offset
   }
   // The verifier names each client that is not there.
-  await patiently(() => journals.every((journal) => live.includes(journal.channel) || isAtEnd(journal)))
+  await settled(() => journals.every((journal) => live.includes(journal.channel) || isAtEnd(journal)))
   for (const channel of live) await reachLiveClients(topology, channel, journals, report)
   await checkPresence(topology, journals, report)
 }
@@ -259,7 +262,7 @@ const reachLiveClients = async (
 ): Promise<void> => {
   const waiting = new Set(journals.filter((journal) => journal.channel === channel))
   const first = await publisher.next(channel)
-  await patiently(async () => {
+  await settled(async () => {
     for (const journal of waiting) if (journal.newest >= first) waiting.delete(journal)
     if (waiting.size > 0) await publisher.next(channel)
     return waiting.size === 0
@@ -280,7 +283,7 @@ const checkPresence = async ({ api }: Topology, journals: readonly Journal[], re
   for (const channel of channelsOf('seq')) {
     const expected = journals.filter((journal) => journal.channel === channel).length
     let listed = 0
-    await patiently(async () => {
+    await settled(async () => {
       const { num_clients } = await api.call('presence_stats', { channel: channel.name })
       listed = Number(num_clients)
       return listed === expected
@@ -296,11 +299,7 @@ const checkPresence = async ({ api }: Topology, journals: readonly Journal[], re
   }
 }
 
-/** Whether the promise settles within one look. */
-const finished = (promise: Promise<void>): Promise<boolean> =>
-  Promise.race([promise.then(() => true), setTimeout(LOOK_MS, false)])
-
-const patiently = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + SETTLE_MS
-  while (!(await isSo()) && performance.now() < deadline) await setTimeout(LOOK_MS)
+/** Waits for the condition, but not for ever: the caller reports a violation if it does not hold then. */
+const settled = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
+  await eventually(condition, { deadlineMs: SETTLE_MS }).catch(() => undefined)
 }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Teardown } from '../helper/child.js'
+import { eventually } from '../helper/eventually.js'
 import { startRedis, type TestRedis } from '../helper/redis.js'
 import { CHANNELS, relayFile, type SoakChannel } from './channels.js'
 import { OfficialSubscriber, type TransportName } from './official-subscriber.js'
@@ -8,7 +9,7 @@ import { Api, Publisher } from './publisher.js'
 import type { Random } from './random.js'
 import { RawSubscriber } from './raw-subscriber.js'
 import { RedisLink } from './redis-link.js'
-import { RelayProcess, within } from './relay-process.js'
+import { DEADLINE_MS, RelayProcess } from './relay-process.js'
 import type { Report, Subscriber } from './subscriber.js'
 
 const NODES = 3
@@ -176,10 +177,11 @@ export class WorkerRelay extends Topology {
 
   /** Resolves when every worker serves clients. A worker that ends before all have started ends the relay. */
   async allServe(): Promise<void> {
-    await within('all workers serve clients', async () => {
+    const isServing = async (): Promise<boolean> => {
       const { nodes } = await this.api.call('info', {})
-      return (nodes as readonly unknown[]).length === WORKERS && this.relay.workers().length === WORKERS
-    })
+      return Array.isArray(nodes) && nodes.length === WORKERS && this.relay.workers().length === WORKERS
+    }
+    await eventually(isServing, { label: 'all workers serve clients', deadlineMs: DEADLINE_MS })
     this.known = this.relay.workers()
   }
 
