@@ -15,6 +15,8 @@ export interface Operation {
   readonly path: `/api/${string}`
   /** The path as people read it: `/api/floors/{floorId}`. */
   readonly template: string
+  /** The path as the description has it: `/floors/{floorId}`. */
+  readonly source: string
   readonly summary: string
   readonly tags: readonly string[]
   readonly operationId: string | null
@@ -154,7 +156,9 @@ class Reader {
         return []
       }
       seen.set(key, operation)
-      const make = this.#guard(operation, () => this.#operation(operation, item, method, template, route, schemas))
+      const make = this.#guard(operation, () =>
+        this.#operation(operation, item, { method, path: route.path, template, source: path }, route, schemas)
+      )
       return make === null ? [] : [make]
     })
   }
@@ -162,8 +166,7 @@ class Reader {
   #operation(
     located: Located,
     item: Located,
-    method: OperationMethod,
-    template: string,
+    identity: Pick<Operation, 'method' | 'path' | 'template' | 'source'>,
     route: Route,
     schemas: RequestSchemas
   ): MakeOperation {
@@ -173,9 +176,7 @@ class Reader {
     const parameters = this.#parameters(located, item, route, schemas)
     const body = this.#body(childOf(located, 'requestBody'), schemas)
     return (compile) => ({
-      method,
-      path: route.path,
-      template,
+      ...identity,
       summary: typeof summary === 'string' ? summary : '',
       tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [],
       operationId: typeof operationId === 'string' ? operationId : null,
