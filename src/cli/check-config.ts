@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs'
+import { relayConfig } from '../relay/config/config.js'
+import { SettingsFault } from '../shared/env.js'
+
+/** In place of secrets that the environment provides at run time. */
+const SECRET = '0'.repeat(64)
+
+/** The errors of a configuration file of the relay, one line each; empty if it is valid. */
+export const checkConfigFile = (file: string): readonly string[] => {
+  try {
+    relayConfig({ RELAY_CONFIG: file, REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }, (path) =>
+      readFileSync(path, 'utf8')
+    )
+    return []
+  } catch (error) {
+    if (error instanceof SettingsFault) return error.faults
+    throw error
+  }
+}
