@@ -77,7 +77,7 @@ const commands: Readonly<Record<string, Command>> = {
     }
   },
   'client-api': {
-    summary: 'generate typed calls for gatehouse-client from an OpenAPI description',
+    summary: 'generate typed calls for gatehouse/client from an OpenAPI description',
     usage: 'gatehouse client-api FILE [-o FILE]',
     run: async (args) => {
       const { values, positionals } = parseArgs({

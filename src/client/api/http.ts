@@ -5,7 +5,7 @@ export interface HttpRequest {
   readonly method: string
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Blob | FormData
   readonly signal?: AbortSignal | undefined
 }
 

@@ -1,0 +1,122 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import ts from 'typescript'
+import { ROOT } from '../../scripts/lib/root.js'
+import { clientApi } from '../../src/cli/client-api.js'
+
+/** What the compiler says about a module that uses the generated one. */
+const typeErrors = (folder: string, generated: string, use: string): readonly string[] => {
+  const [api, main] = [join(folder, 'api.ts'), join(folder, 'main.ts')]
+  writeFileSync(api, generated)
+  writeFileSync(main, use)
+  const program = ts.createProgram([api, main], {
+    noEmit: true,
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    target: ts.ScriptTarget.ES2023,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+    types: [],
+    paths: { 'gatehouse/client': [join(ROOT, 'src/client/index.ts')] }
+  })
+  return ts
+    .getPreEmitDiagnostics(program)
+    .filter(({ file }) => file?.fileName.startsWith(folder))
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))
+}
+
+const DESCRIPTION = {
+  openapi: '3.1.0',
+  paths: {
+    '/floors': {
+      get: {
+        operationId: 'list-floors',
+        summary: 'List floors',
+        parameters: [{ name: 'limit', in: 'query', schema: { type: 'integer' } }],
+        responses: {
+          200: {
+            description: '',
+            content: {
+              'application/json': { schema: { type: 'array', items: { $ref: '#/components/schemas/Floor' } } }
+            }
+          }
+        }
+      },
+      post: {
+        requestBody: {
+          required: true,
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Floor' } } }
+        },
+        responses: {
+          201: { description: '', content: { 'application/json': { schema: { $ref: '#/components/schemas/Floor' } } } }
+        }
+      }
+    },
+    '/floors/{floor-id}/plan': {
+      put: {
+        operationId: 'setPlan',
+        requestBody: { content: { 'multipart/form-data': {} } },
+        responses: { 204: { description: '' } }
+      }
+    }
+  },
+  components: {
+    schemas: {
+      Floor: {
+        type: 'object',
+        required: ['id', 'name'],
+        properties: {
+          id: { type: 'string', readOnly: true },
+          name: { type: 'string' },
+          kind: { enum: ['office', 'lab', null] },
+          above: { $ref: '#/components/schemas/Floor' }
+        }
+      }
+    }
+  }
+}
+
+const START =
+  "import { createCaller } from 'gatehouse/client'\nimport { createApi } from './api.js'\nconst api = createApi(createCaller())\n"
+
+t.test('generated calls have the types of parameters, bodies and responses', async (t) => {
+  const folder = t.testdir({ 'openapi.json': JSON.stringify(DESCRIPTION), 'package.json': '{"type":"module"}' })
+  const generated = clientApi(join(folder, 'openapi.json'))
+
+  t.same(
+    typeErrors(
+      folder,
+      generated,
+      `${START}
+const floors = await api.listFloors({ query: { limit: 3 } })
+const name: string | undefined = floors[0]?.name
+const created = await api.postFloors({ name: 'x', kind: null })
+const id: string = created.id
+const nothing: null = await api.setPlan({ 'floor-id': 7 }, new FormData())
+export { name, id, nothing }
+`
+    ),
+    []
+  )
+  const wrong = typeErrors(
+    folder,
+    generated,
+    `${START}
+await api.listFloors({ query: { limit: 'x' } })
+await api.postFloors({ kind: 'lab' })
+await api.setPlan({}, new FormData())
+export {}
+`
+  )
+  t.equal(wrong.length, 3, wrong.join('\n'))
+})
+
+t.test('calls that are generated from published descriptions compile', async (t) => {
+  for (const name of ['@figma/rest-api-spec/openapi/openapi.yaml', '@gitbook/api/spec/openapi.json']) {
+    const folder = t.testdir({ 'package.json': '{"type":"module"}' })
+    t.same(typeErrors(folder, clientApi(join(ROOT, 'node_modules', name)), `${START}\nexport { api }\n`), [], name)
+  }
+})
