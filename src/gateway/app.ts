@@ -163,7 +163,7 @@ const openServices = async (
     csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     developmentKey,
-    headerTable: securityHeaderTable(config.headers),
+    headerTable: await securityHeaderTable(config.headers),
     knownPaths: new KnownPaths(declaredPaths()),
     loginCounter,
     metrics,

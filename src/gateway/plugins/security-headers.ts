@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import helmet from '@fastify/helmet'
+import Fastify from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayConfig } from '../config.js'
 import { OIDC_PAGE_STYLE } from '../oidc/navigation.js'
@@ -24,29 +25,46 @@ export const securityHeaders = fp<SecurityHeadersOptions>(
   { name: 'security-headers', fastify: '5.x', dependencies: ['error-handling'] }
 )
 
-/**
- * The security headers of every answer, worked out once: they are the same for all of them. Helmet is asked only for the
- * policy, which it checks directive by directive; as a plugin it would build all of this again for each answer.
- */
-export const securityHeaderTable = (config: GatewayConfig['headers']): HeaderTable => ({
-  'content-security-policy': contentSecurityPolicy(config),
-  ...(config.strict && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'strict-origin-when-cross-origin',
-  'permissions-policy': 'geolocation=(self), microphone=(), camera=(), payment=()'
-})
+const HELMET_HEADERS = [
+  'content-security-policy',
+  'strict-transport-security',
+  'x-content-type-options',
+  'x-frame-options',
+  'referrer-policy'
+]
 
-const contentSecurityPolicy = (config: GatewayConfig['headers']): string => {
+/**
+ * The security headers of every response. Helmet is asked once, at start, because the headers never change: as a plugin it
+ * would build them for every response.
+ */
+export const securityHeaderTable = async (config: GatewayConfig['headers']): Promise<HeaderTable> => {
+  const app = Fastify()
+  await app.register(helmet, {
+    contentSecurityPolicy: { useDefaults: false, directives: cspDirectives(config) },
+    strictTransportSecurity: config.strict && { maxAge: 31_536_000, includeSubDomains: true },
+    xFrameOptions: { action: 'deny' },
+    referrerPolicy: { policy: 'strict-origin-when-cross-origin' }
+  })
+  app.get('/', async () => '')
+  const { headers } = await app.inject('/')
+  await app.close()
+  const sent = HELMET_HEADERS.filter((name) => headers[name] !== undefined).map((name) => [name, String(headers[name])])
+  return {
+    ...Object.fromEntries(sent),
+    'permissions-policy': 'geolocation=(self), microphone=(), camera=(), payment=()'
+  }
+}
+
+const cspDirectives = (config: GatewayConfig['headers']): Record<string, string[]> => {
   const scripts = ["'self'", ...inlineSources(config, []), ...config.scriptHosts]
   const styles = ["'self'", ...inlineSources(config, [OIDC_PAGE_STYLE]), ...config.styleHosts]
   const connections = ["'self'", 'wss:', ...config.connectHosts]
   if (!config.strict) {
-    // Hot reload evaluates code and talks to a development server on this machine.
+    // Hot reload evaluates code and connects to a development server on this machine.
     scripts.push("'unsafe-eval'")
     connections.push('ws:', 'http://localhost:*', 'http://127.0.0.1:*')
   }
-  return render({
+  return {
     'default-src': ["'self'"],
     'script-src': scripts,
     'style-src': styles,
@@ -54,24 +72,9 @@ const contentSecurityPolicy = (config: GatewayConfig['headers']): string => {
     'font-src': ["'self'", 'data:', ...config.fontHosts],
     'connect-src': connections,
     'frame-ancestors': ["'none'"]
-  })
+  }
 }
 
-/** All inline code, or only that of the gateway's own pages: a hash allows one text and no other. */
+/** Allows all inline code, or only that of the gateway's own pages by its hash. */
 const inlineSources = ({ inline }: GatewayConfig['headers'], own: readonly string[]): string[] =>
   inline ? ["'unsafe-inline'"] : own.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`)
-
-/** Helmet writes policies as middleware does; this is the smallest response it can write one to. */
-const render = (directives: Record<string, string[]>): string => {
-  let policy = ''
-  const response = {
-    setHeader: (_name: string, value: string) => {
-      policy = value
-    }
-  }
-  const write = helmet.fastifyHelmet.contentSecurityPolicy({ useDefaults: false, directives })
-  write({} as Parameters<typeof write>[0], response as unknown as Parameters<typeof write>[1], (error) => {
-    if (error) throw error
-  })
-  return policy
-}
