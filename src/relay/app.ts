@@ -151,8 +151,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
     log
   })
   let metricsReaders = new AddressSet(initial.metricsAllow)
-  const ownMetrics = (): Promise<string> => metrics.text()
-  const readMetrics = dependencies.metricsOfAll?.(ownMetrics) ?? ownMetrics
+  const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
 
   await relay.start()
   const { server, drain } = buildServer({

@@ -85,7 +85,7 @@ export class PrimaryConnection {
     }
   }
 
-  /** Lets the primary read this worker's metrics. The returned function reads the metrics of all workers. */
+  /** Lets the primary read this worker's metrics as JSON. The returned function reads the text of all workers' metrics. */
   shareMetrics(readOwn: () => Promise<string>): () => Promise<string> {
     this.#ipc.onRequest({
       readWorkerMetrics: async () => {
