@@ -12,7 +12,7 @@ const DEFAULT_LIMIT = 100
 const MAX_EXPORTED = 100_000
 const WHOLE = /^-?\d+$/
 
-/** The part of a list that is asked for. Pages are counted from 1; page 0 is the first one too. */
+/** The requested part of a list. Pages start at 1; page 0 is the first page too. */
 const pageOf = (query: Fields) => {
   const given = Object.entries(query).filter(([, value]) => value !== '')
   const asked = Object.fromEntries(
@@ -23,7 +23,7 @@ const pageOf = (query: Fields) => {
   return { limit, offset, sort, direction: order === 'desc' ? 'DESC' : 'ASC' }
 }
 
-/** What the request says under this name; null where it says nothing. */
+/** The path or query parameter with this name, or null. */
 export const textOf = (query: Fields, name: string): string | null => {
   const value = query[name]
   return typeof value === 'string' && value !== '' ? value : null
@@ -37,14 +37,14 @@ const momentOf = (query: Fields, name: string): Date | null => {
   return moment
 }
 
-/** Those that path and query ask for: by the values of fields, by a search, a page of them or all, in an order. */
+/** Rows filtered, searched, paged and sorted by the path and query parameters. */
 export const listRows = async ({ database, params, query }: Call, listed: Listed, all?: { readonly limit: number }) => {
   const { from, fields, search = [], order } = listed
   const { sort, direction, ...page } = pageOf(query)
   const values: Value[] = []
   const place = (value: Value): string => `$${values.push(value)}`
   const conditions = ['true']
-  // A query may hold parameters that are somebody else's.
+  // Unknown query parameters are ignored.
   for (const [field, text] of Object.entries({ ...query, ...params }))
     if (fields.includes(field) && typeof text === 'string') conditions.push(`${sqlName(field)}::text = ${place(text)}`)
   const [since, until] = fields.includes('at') ? [momentOf(query, 'from'), momentOf(query, 'to')] : []
@@ -68,7 +68,7 @@ export const listRows = async ({ database, params, query }: Call, listed: Listed
   return { rows: rows.map(flattened), total: counted?.total ?? 0, limit, offset }
 }
 
-/** Answers with a page, and how long the whole list is. */
+/** Returns a page and the total number of rows. */
 export const list =
   (listed: Listed): Run =>
   async (call) => {
@@ -77,7 +77,7 @@ export const list =
     return answer
   }
 
-/** All that are asked for, as a file to save. */
+/** All matching rows as a file download. */
 export const exported =
   (listed: Listed, fileName: string, write: (rows: readonly Fields[]) => string | Buffer): Run =>
   async (call) => {
@@ -85,8 +85,8 @@ export const exported =
     return fileAnswer(fileName.endsWith('.pdf') ? 'application/pdf' : 'text/csv; charset=utf-8', write(rows), fileName)
   }
 
-// Answers that are what a statement finds. Its placeholders are, in order, what the request says under the given names, in
-// its path or in its query: null where it says nothing.
+// Responses with the result of a statement. Its placeholders are the path or query parameters with the given names, in
+// this order; null for missing ones.
 
 const sentAs = ({ query, params, now }: Call, name: string): Value =>
   name === 'now' ? now() : (params[name] ?? textOf(query, name))
@@ -99,7 +99,7 @@ export const rows =
       names.map((name) => sentAs(call, name))
     )
 
-/** The only row; null, or `NOT_FOUND` where there is a noun, when there is none. */
+/** The only row. Without one: `NOT_FOUND` if a noun is given, else null. */
 export const oneRow = (noun: string | null, sql: string, ...names: readonly string[]) => {
   const found = rows(sql, ...names)
   return async (call: Call): Promise<Fields | null> => {
@@ -109,7 +109,7 @@ export const oneRow = (noun: string | null, sql: string, ...names: readonly stri
   }
 }
 
-/** Several answers in one, each under its name. */
+/** Combines several results by name. */
 export const together =
   (parts: Readonly<Record<string, Run>>) =>
   async (call: Call): Promise<Fields> => {
@@ -118,7 +118,7 @@ export const together =
     return answers
   }
 
-/** An answer about one of these; `NOT_FOUND` where it does not exist. */
+/** A response about one row; `NOT_FOUND` if it does not exist. */
 export const about =
   (resource: Resource, run: Run): Run =>
   async (call) => {
@@ -126,5 +126,5 @@ export const about =
     return run(call)
   }
 
-/** In SQL: what a query finds, as one value. */
+/** SQL: the result of a query as one JSON value. */
 export const nested = (sql: string): string => `(SELECT coalesce(jsonb_agg(entry), '[]') FROM (${sql}) AS entry)`

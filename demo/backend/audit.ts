@@ -4,7 +4,7 @@ import type { Fields } from './world.js'
 
 type Result = 'done' | 'denied' | 'failed'
 
-/** The backend's own record of who did what, in the table `audit_log`. */
+/** The backend's audit log in the table `audit_log`. */
 export const audit = (call: Call, action: string, result: Result, details: Fields = {}): Promise<void> => {
   const { caller, newId, now, request } = call
   const { ip, method, url } = request

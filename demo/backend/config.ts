@@ -4,7 +4,7 @@ import { headerSecret, integer, list, oneOf, secret, text } from '../../src/shar
 
 const required = (about: string) => secret({ about: `required: ${about}`, fallback: null })
 
-/** Every setting of the demo's backend. `npm start` sets those that are required. */
+/** The settings of the demo backend. `npm start` sets the required ones. */
 export const demoSettings = {
   DEMO_BACKEND_HOST: text('text', {
     about: 'listen address; only the gateway must reach it',
@@ -44,7 +44,7 @@ const OPTIONAL: ReadonlySet<string> = new Set(['DATABASE_URL', 'EXCHANGE_SECRET'
 
 export type DemoConfig = ReturnType<typeof demoConfig>
 
-/** Reads the environment once. Throws `SettingsFault` with every fault there is. */
+/** Reads the environment. Throws `SettingsFault` with all errors. */
 export const demoConfig = (environment: Environment) => {
   const faults: string[] = []
   const values = readSettings(demoSettings, environment, faults)

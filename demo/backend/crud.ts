@@ -8,17 +8,17 @@ import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run 
 import type { Fields } from './world.js'
 
 export interface CrudOptions {
-  /** Makes what is stored out of what was sent. */
+  /** Converts a body to the stored row. */
   readonly prepare?: (call: Call) => Fields | Promise<Fields>
-  /** What else has to happen when one was created or changed. */
+  /** Runs after a row was created or changed. */
   readonly stored?: (call: Call, id: string) => Promise<void>
-  /** What else has to go when these were deleted. */
+  /** Runs after rows were deleted. */
   readonly removed?: (call: Call, ids: readonly string[]) => Promise<void>
-  /** A PUT empties what it does not name. */
+  /** A PUT clears the fields that it does not contain. */
   readonly putReplaces?: boolean
 }
 
-/** List, read, create, change and delete one or many, for every resource alike; of mutations, those that are declared. */
+/** List, read, create, update and delete routes of a resource, as far as the gateway declares them. */
 export const crud = (resource: Resource, options: CrudOptions = {}): Handlers => {
   const { prepare = ({ body }) => body, stored, removed, putReplaces = false } = options
   const { path, onePath, permission } = resource
@@ -60,7 +60,7 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
 const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, deactivate: { isActive: false } }
 type Action = keyof typeof FIXED_CHANGES
 
-/** Does it to those that the body names by `ids`. Says how many there were, and which there are not. */
+/** Applies an action to the `ids` in the body. Returns the number of rows and the unknown ids. */
 const changeAll = async (call: Call, resource: Resource, action: Action, changes: Fields) => {
   const ids = idsIn(call.body)
   const done =
@@ -79,7 +79,7 @@ export const changeMany =
     return changeAll(call, resource, action, action === 'update' ? changes : {})
   }
 
-/** A list of rows to create or to change, under the name of the table; or ids, and what is to be done to all of them. */
+/** Bulk body: a list of rows under the table's name, or ids and an action for all of them. */
 export const bulk =
   (resource: Resource): Run =>
   async (call) => {

@@ -1,51 +1,51 @@
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
 import { declared } from './declared.js'
 
-/** Rows that the API lists: of a table, a view, or a query in brackets. */
+/** The source of a list: a table, a view, or a query in brackets. */
 export interface Listed {
   readonly from: string
-  /** By these they can be filtered and sorted; where `at` is among them, also by `from` and `to`. */
+  /** Fields to filter and sort by; with `at`, also by `from` and `to`. */
   readonly fields: readonly string[]
-  /** Fields that `?search=` looks into. */
+  /** Fields searched by `?search=`. */
   readonly search?: readonly string[]
   /** In SQL. */
   readonly order: string
 }
 
 /**
- * One kind of thing that the API lists, shows, creates, changes and deletes. All of them are served by one piece of code;
- * what sets them apart stands here. It is written to a table, and read from a view that adds what is worked out.
+ * A resource that the API lists, reads, creates, updates and deletes. All resources share one implementation. Rows are
+ * written to a table, and read from a view that adds computed fields.
  */
 export interface Resource extends Required<Listed> {
-  /** Of the list, and of one of them. */
+  /** The paths of the list and of one row. */
   readonly path: `/api/${string}`
   readonly onePath: `/api/${string}`
   readonly table: string
-  /** What one of them is called, to people. */
+  /** The noun in messages. */
   readonly noun: string
-  /** The first half of its permissions, or one that is asked for whatever is done. */
+  /** The resource part of its permissions, or one permission for all actions. */
   readonly permission: string
   readonly columns: Columns
-  /** What SQL says of a column that names a row of another table. */
+  /** Foreign keys by column. */
   readonly references: Readonly<Record<string, string>>
-  /** Fields that are worked out while reading: SQL that may name the table. A body cannot set them. */
+  /** Computed read-only fields as SQL expressions. */
   readonly computed: Readonly<Record<string, string>>
-  /** As what its rows carry transmitters, if they do. */
+  /** The carrier type of its rows, if they carry transmitters. */
   readonly entityType: 'employee' | 'asset' | null
 }
 
 interface Description extends Partial<Pick<Resource, 'onePath' | 'table' | 'permission' | 'computed' | 'entityType'>> {
-  /** The route whose body has a field for each column, where it is not the one that changes one of them. */
+  /** The route whose body defines the columns; by default the update route. */
   readonly bodyOf?: string
-  /** Fields of that body that are no columns. */
+  /** Fields of that body that are not columns. */
   readonly without?: readonly string[]
-  /** Columns that no body sets. */
+  /** Columns that bodies cannot set. */
   readonly more?: Columns
-  /** It is deleted along with what these fields name. Of what other fields name it forgets, when that is deleted. */
+  /** Foreign keys that delete the row too (cascade); all others are set to null. */
   readonly partOf?: readonly string[]
 }
 
-/** Where there are such fields, `?search=` looks into them. */
+/** The fields searched by `?search=`. */
 const SEARCHED = [
   ...['name', 'displayName', 'lastName', 'title', 'type', 'category', 'code', 'city', 'email', 'role', 'jobTitle'],
   ...['macAddress', 'assetTag', 'employeeId']

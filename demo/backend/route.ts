@@ -4,62 +4,62 @@ import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
 import type { Database, Fields, World } from './world.js'
 
-/** All that routes work with, whatever is asked. */
+/** The services that all routes use. */
 export interface Backend extends World {
   readonly database: Database
   readonly tokens: Tokens
   readonly relayUrl: string
-  /** What the gateway sends with the identity-provider exchange; null where none is agreed on. */
+  /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null
 }
 
-/** One request, and what is needed to answer it. */
+/** One request with the services of its route. */
 export interface Call extends Omit<Backend, 'database'>, World {
   readonly params: Readonly<Record<string, string>>
   readonly query: Fields
   readonly body: Fields
-  /** There unless the route is public. */
+  /** Present unless the route is public. */
   readonly caller: Caller | null
   readonly request: FastifyRequest
 }
 
-/** What is answered where that is more than `data`. */
+/** A response with more than `data`. */
 export type Answer = (reply: FastifyReply) => unknown
 
 /**
- * Answered with `{ success: true, data }`, unless it is an `Answer`. Whatever a route does for somebody who is signed in is
- * done in whole or not at all.
+ * The result is sent as `{ success: true, data }`, unless it is an `Answer`. Routes for signed-in users run in a
+ * transaction.
  */
 export type Run = (call: Call) => unknown
 
 export interface Handler {
   readonly may: May
   readonly run: Run
-  /** Whether it is also for those who must change their password before anything else. */
+  /** Whether users who must change their password may call it. */
   readonly orChangingPassword?: boolean
-  /** The status of a success, where it is not 200. */
+  /** The status of a success; 200 by default. */
   readonly status?: number
-  /** What else the framework is told. */
+  /** Further options of the Fastify route. */
   readonly options?: Pick<RouteShorthandOptions, 'bodyLimit' | 'config'>
 }
 
 export type RouteKey = `${Method} /api/${string}`
 
-/** By method and path, as the gateway declares them. */
+/** By method and path, as declared by the gateway. */
 export type Handlers = Readonly<Record<RouteKey, Handler>>
 
 export const handler = (may: May, run: Run, more: Omit<Handler, 'may' | 'run'> = {}): Handler => ({ may, run, ...more })
 
-/** With a name it is saved, without one it is shown. */
+/** With a name, the browser saves the file; without one, it shows it. */
 export const fileAnswer = (mediaType: string, content: string | Buffer, name: string | null = null): Answer => {
   const disposition = name === null ? 'inline' : `attachment; filename="${name}"`
   return (reply) => reply.type(mediaType).header('content-disposition', disposition).send(content)
 }
 
-/** For the routes that cost more than others. */
+/** For expensive routes. */
 export const perMinute = (max: number) => ({ options: { config: { rateLimit: { max, timeWindow: '1 minute' } } } })
 
-/** Only for routes that are not public: the access check has seen to it. */
+/** Only for routes that are not public: the access check has set the user. */
 export const callerOf = ({ caller }: Call): Caller => {
   if (caller === null) throw new Error('a route without a caller asks who it is')
   return caller

@@ -1,10 +1,10 @@
 import { putRow } from './records.js'
 import type { Fields, World } from './world.js'
 
-/** What weather of each severity does. */
+/** The actions for each weather severity. */
 const WEATHER = { enabled: true, showBanner: true, notifyByEmail: false, triggerEmergency: false }
 
-/** What is kept in the table `settings`, and what it is until somebody changes it. */
+/** The entries of the table `settings` and their defaults. */
 const DEFAULTS: Readonly<Record<string, Fields>> = {
   ble: { scanIntervalMs: 1000, rssiThreshold: -90, txPower: -59, pathLossExponent: 2.4, minReceivers: 3 },
   alerts: { enabled: true, emailEnabled: true, batteryLow: true, receiverOffline: true, offlineAfterMinutes: 10 },
@@ -21,11 +21,11 @@ export const readSetting = async ({ database }: Pick<World, 'database'>, name: s
   return row?.value ?? DEFAULTS[name] ?? {}
 }
 
-/** Without a value, back to what it was at first. */
+/** Without a value, resets to the default. */
 export const writeSetting = (world: World, name: string, value: Fields = DEFAULTS[name] ?? {}): Promise<void> =>
   putRow(world, 'settings', { name, value: JSON.stringify(value), updatedAt: world.now() }, 'name')
 
-/** Adds to what is kept, or to the default, in one statement: of changes that come together, none is lost. */
+/** Merges into the stored or default value in one statement, so that concurrent changes are not lost. */
 export const changeSetting = async ({ database, now }: World, name: string, changes: Fields): Promise<unknown> => {
   const [kept] = await database.rows(
     `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb || $3::jsonb, $4)

@@ -4,14 +4,14 @@ import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, fileAnswer, idOf, type Run } from './route.js'
 
-// By their first bytes, in hexadecimal, not by what the sender calls them. An SVG may hold scripts, so it is not among them.
+// Detected by the first bytes (hexadecimal), not by the declared type. SVG is excluded, because it may contain scripts.
 const IMAGES = [
   ['image/png', /^89504e470d0a1a0a/],
   ['image/jpeg', /^ffd8ff/],
   ['image/webp', /^52494646.{8}57454250/]
 ] as const
 
-/** Forms are kept as the bytes that they are; each route says how many it takes. */
+/** Forms are read as raw bytes; each route sets its limit. */
 export const acceptForms = (app: FastifyInstance): void => {
   app.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 }
@@ -25,7 +25,7 @@ const fileIn = async ({ request }: Call): Promise<File> => {
   return file
 }
 
-/** The image that each of these may have: shown, taken out of a form, thrown away. */
+/** Routes to show, upload and delete the image of a row. */
 export const images = (noun: string, resource: Resource): Readonly<Record<'show' | 'store' | 'remove', Run>> => {
   const ownerOf = (call: Call): string => `${resource.table}/${idOf(call)}`
   return {
@@ -35,7 +35,7 @@ export const images = (noun: string, resource: Resource): Readonly<Record<'show'
       if (file === undefined) throw notFound(noun)
       return fileAnswer(file.mediaType, Buffer.from(file.bytes))
     },
-    /** Answers with whose it is. */
+    /** Returns the row that the image belongs to. */
     store: async (call) => {
       await getRecord(call, resource, idOf(call))
       const file = await fileIn(call)

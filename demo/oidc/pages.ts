@@ -23,7 +23,7 @@ ${content}
 </html>
 `
 
-/** Where somebody picks whom to sign in as. */
+/** The account selection. */
 export const choosePage = (accounts: readonly LocalAccount[]): string =>
   page(`<p>Pick an account. There are no passwords here.</p>
 <form method="post">
@@ -31,7 +31,7 @@ ${accounts.map(({ id, claims }) => `<button name="account" value="${id}">${claim
 <button name="account" value="">Decline</button>
 </form>`)
 
-/** Where somebody says whether they mean it; `form` is the library's, with its own protection in it. */
+/** The logout confirmation; `form` is created by the library and has CSRF protection. */
 export const signOutPage = (form: string): string =>
   page(`<p>Do you want to sign out here too?</p>
 ${form}
@@ -40,5 +40,4 @@ ${form}
 
 export const signedOutPage = (): string => page('<p>You are signed out.</p>')
 
-export const faultPage = (error: string): string =>
-  page(`<p>This cannot go on: ${error.replace(/[^\w ,.:-]/g, '')}.</p>`)
+export const faultPage = (error: string): string => page(`<p>Sign-in failed: ${error.replace(/[^\w ,.:-]/g, '')}.</p>`)

@@ -6,7 +6,7 @@ export interface Bar {
 const HOUR_MS = 3_600_000
 const HOUR = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 
-/** One bar for each hour from the first to the last, also for those in which nobody was there. */
+/** One bar for each hour from the first to the last, including hours without people. */
 export const byHour = (counts: readonly { readonly at: string; readonly people: number }[]): readonly Bar[] => {
   const people = new Map(counts.map((count) => [Math.floor(Date.parse(count.at) / HOUR_MS), count.people]))
   const first = Math.min(...people.keys())

@@ -1,45 +1,45 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { Named } from './types.js'
 
-// What a form shows and what it sends, worked out from the schema that page, gateway and backend share.
+// Form fields and request bodies, derived from the schemas that page, gateway and backend share.
 
 export type Values = Readonly<Record<string, unknown>>
 
-/** What a schema does not say about a field. */
+/** The presentation of a field, which its schema does not define. */
 export interface FieldSpec {
   readonly name: string
   readonly label?: string
   readonly hint?: string
   readonly options?: readonly Named[]
-  /** What it holds where nothing is stored yet. */
+  /** The value for a new record. */
   readonly initial?: unknown
 }
 
 export interface FormField extends FieldSpec {
   readonly label: string
-  /** The last ones are types of a browser's input. */
+  /** The last ones are HTML input types. */
   readonly kind: 'flag' | 'choice' | 'long' | 'list' | 'number' | 'password' | 'email' | 'tel' | 'text'
 }
 
-/** A form: what is entered, and what is done with it. */
+/** A form and its action. */
 export interface Form {
-  /** Says of each field what it holds, and what may be wrong with it. Without one there is nothing to enter. */
+  /** Defines and validates the fields. Without it the form has no fields. */
   readonly schema?: TObject
-  /** Which of its fields; all of them without. */
+  /** The fields to show; by default all. */
   readonly specs?: readonly (string | FieldSpec)[]
   readonly stored?: Values
   readonly save: (body: Values) => Promise<unknown>
-  /** What the button says. */
+  /** The label of the submit button. */
   readonly action: string | ((entered: Values) => string)
   readonly isDanger?: boolean
-  /** What comes of it. */
+  /** Explains the consequences. */
   readonly note?: string
 }
 
-/** Something that is done in a dialog. */
+/** A form in a dialog. */
 export interface Task extends Form {
   readonly title: string
-  /** What people are told when it was done. */
+  /** The message after success. */
   readonly done: (body: Values) => string
 }
 
@@ -53,7 +53,7 @@ export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[]
     return { label: labelOf(spec.name), ...spec, ...(hint && { hint }), kind: kindOf(spec, property) }
   })
 
-/** What is entered at first: empty fields hold an empty text, as inputs do. */
+/** The initial values. Empty fields are empty text, as in inputs. */
 export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): Record<string, unknown> =>
   Object.fromEntries(
     fields.map(({ name, kind, initial }) => {
@@ -62,7 +62,7 @@ export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): R
     })
   )
 
-/** What is sent: a field that was left empty is nothing, where it may be. */
+/** The request body. Empty fields become null if the schema allows it. */
 export const bodyOf = (schema: TObject, fields: readonly FormField[], entered: Values): Values =>
   Object.fromEntries(
     fields.map(({ name, kind }) => {
@@ -71,7 +71,7 @@ export const bodyOf = (schema: TObject, fields: readonly FormField[], entered: V
     })
   )
 
-/** Spaces around a password are part of it. */
+/** Trims text except passwords, and splits lists. */
 const cleaned = (kind: FormField['kind'], value: unknown): unknown => {
   if (typeof value !== 'string' || kind === 'password') return value
   const parts = value.split(',').map((part) => part.trim())
@@ -81,7 +81,7 @@ const cleaned = (kind: FormField['kind'], value: unknown): unknown => {
 const mayBeNull = (property: TSchema | undefined): boolean =>
   property?.anyOf?.some(({ type }: TSchema) => type === 'null') ?? false
 
-/** Without the null that a field may be instead; its description stands outside. */
+/** The schema of a field without its null alternative, but with its description. */
 const propertyOf = (schema: TObject, name: string): TSchema => {
   const property = schema.properties[name]
   if (property === undefined) throw new Error(`the schema ${schema.title} has no field ${name}`)
@@ -98,9 +98,9 @@ const kindOf = ({ name, options }: FieldSpec, { type, maxLength = 0 }: TSchema):
   return INPUTS[name as keyof typeof INPUTS] ?? (maxLength >= LONG_TEXT ? 'long' : 'text')
 }
 
-const LABELS: Readonly<Record<string, string>> = { email: 'E-mail address', phone: 'Telephone', timezone: 'Time zone' }
+const LABELS: Readonly<Record<string, string>> = { email: 'E-mail address', phone: 'Phone', timezone: 'Time zone' }
 
-/** "departmentId" is called Department, "isFirstAider" First aider, "scanIntervalMs" Scan interval (ms). */
+/** "departmentId" becomes "Department", "isFirstAider" "First aider", "scanIntervalMs" "Scan interval (ms)". */
 export const labelOf = (name: string): string => {
   const words = name.replace(/^is(?=[A-Z])|Id$/g, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
   const text = words

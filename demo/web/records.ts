@@ -7,13 +7,13 @@ import type { ListAnswer } from './types.js'
 interface Column<Row> {
   readonly title: string
   readonly text: (row: Row) => string | number | null | undefined
-  /** Shown as a chip of this colour. */
+  /** Shows the text as a chip of this colour. */
   readonly tone?: (row: Row) => '' | 'good' | 'warning' | 'danger'
-  /** Left out on a phone, which has no room for it. */
+  /** Hidden on phones. */
   readonly isWideOnly?: boolean
 }
 
-/** Methods, so that calls with a body of their own fit: the client checks what a form hands over before it is sent. */
+/** Declared as methods, so that calls with a specific body type fit: the client validates bodies before it sends them. */
 interface RecordCalls<Row> {
   list(options: CallOptions): Promise<ListAnswer<Row>>
   create?(body: Values): Promise<unknown>
@@ -23,30 +23,30 @@ interface RecordCalls<Row> {
 
 export type RowTask = Task & { readonly icon: IconName }
 
-/** Rows that a page lists, and what may be done with them; a call that is not there is not offered. */
+/** The rows of a list page and the actions on them. Actions without a call are not shown. */
 export interface Records<Row> {
   readonly title: string
-  /** One of them, and many. */
+  /** Singular and plural. */
   readonly nouns: readonly [string, string]
   readonly calls: RecordCalls<Row>
-  /** Each call needs the permission of its name for this. Without it, whoever sees the page may do everything. */
+  /** Each call requires the permission `<resource>.<call>`. Without it, all calls are available. */
   readonly resource?: string
-  /** What the form needs to know besides. */
+  /** Further data for the form. */
   readonly needs?: readonly Load[]
   readonly nameOf: (row: Row) => string
-  /** What stands below the name. */
+  /** The text below the name. */
   readonly detailOf?: (row: Row) => string | null | undefined
-  /** The floor to look for it. */
+  /** The floor that the name links to. */
   readonly floorOf?: (row: Row) => string | null
   readonly columns: readonly Column<Row>[]
-  /** Says what can be searched. */
+  /** The label of the search field. */
   readonly search?: string
-  /** Where files of all that was found are to be had: the browser asks for them itself, and keeps them. */
+  /** Export files by name. The browser downloads them itself. */
   readonly downloads?: Readonly<Record<string, string>>
-  /** For a new one without a row. */
+  /** The form; without a row for a new record. */
   readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
-  /** What becomes of one that is deleted. */
+  /** The consequences of a deletion. */
   readonly removal?: string
-  /** What else can be done with one. */
+  /** Further actions on a row. */
   readonly tasks?: (row: Row) => readonly RowTask[]
 }

@@ -17,7 +17,7 @@ const page = (path: string, name: string, icon: IconName, meta: PageMeta, compon
 const may = (...permissions: string[]): PageMeta => ({ permissions })
 const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
 
-/** The pages in the order of the menu, and who is shown them. */
+/** The pages in menu order, with the permissions they require. */
 export const menu = [
   page('/live/:floorId?', 'Live plan', 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
   page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
@@ -30,7 +30,7 @@ export const menu = [
 
 const LOGIN_PAGE = '/login'
 const NEW_PASSWORD_PAGE = '/new-password'
-/** These stand alone: whoever sees one has nothing else to do. */
+/** Pages without a menu. */
 export const BARE_PAGES = [LOGIN_PAGE, NEW_PASSWORD_PAGE]
 
 const NO_PERMISSION = { title: 'No permission', note: 'Your account does not have permission to view this page.' }
@@ -55,13 +55,13 @@ export const router = createRouter({
   scrollBehavior: (_to, _from, saved) => saved ?? { top: 0 }
 })
 
-// Before the other guards: whoever must choose a password has no permission for anything else.
+// Before the other guards: a user who must change the password has no other permission.
 router.beforeEach(({ path, fullPath }) => {
   const mustChoose = session.refresh().permissions?.includes('password.change') === true
   if (mustChoose && path !== NEW_PASSWORD_PAGE) return { path: NEW_PASSWORD_PAGE, query: { returnTo: fullPath } }
   return mustChoose || path !== NEW_PASSWORD_PAGE ? true : '/'
 })
-/** Which of the two layouts is shown: the device guard decides on every navigation, and the window when it is resized. */
+/** The current layout: set by the device guard on every navigation, and when the window is resized. */
 export const layout = shallowRef<Layout>('default')
 const onLayout = (decided: Layout): void => {
   layout.value = decided
@@ -74,14 +74,14 @@ router.afterEach(async (to, from) => {
   document.title = `${String(to.name)} · Gatehouse`
   if (from.matched.length === 0 || from.name === to.name) return
   await nextTick()
-  // Whoever does not see the page change is told by the heading.
+  // Screen readers announce the focused heading.
   document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
 })
 
-// Pages come in pieces, which may be lost on their way, or replaced by newer ones.
+// Page chunks may fail to load, or be gone after a new release.
 router.onError(() => useToasts().say('The page could not be loaded. Try again or reload.'))
 
-// The session came to its end, or another tab has signed out.
+// The session has expired, or another tab has signed out.
 session.onChange(({ isSignedIn }) => {
   const { path, fullPath } = router.currentRoute.value
   if (isSignedIn || sessionEnd.value === 'left' || path === LOGIN_PAGE) return

@@ -1,11 +1,11 @@
-/** Letters without accents and case, so that "jose" finds José. */
+/** Removes accents and case, so that "jose" matches "José". */
 const folded = (text: string): string =>
   text
     .normalize('NFD')
     .replace(/\p{Diacritic}/gu, '')
     .toLowerCase()
 
-/** Every word of the query is somewhere in the text. An empty query finds everything. */
+/** Whether the text contains every word of the query. An empty query matches everything. */
 export const matches = (text: string, query: string): boolean => {
   const haystack = folded(text)
   return folded(query)

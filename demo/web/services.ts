@@ -1,13 +1,13 @@
 import { shallowRef } from 'vue'
 import { createClient } from '../../src/client/client.js'
 
-/** How the session came to its end, until somebody signs in. Who signs out here has left. */
+/** How the last session ended; `left` after a sign-out in this tab. */
 export const sessionEnd = shallowRef<'none' | 'soon' | 'over' | 'left'>('none')
 
-/** Everybody on a floor is in every batch: who is missing for this long has left it. */
+/** Every batch contains everyone on a floor, so a position without an update for this long is outdated. */
 const MAX_AGE_MS = 12_000
 
-/** One client for the whole page. */
+/** The client of the page. */
 export const { api, session, realtime, signOut } = createClient({
   realtime: { maxAgeMs: MAX_AGE_MS },
   onExpiring: () => {

@@ -7,7 +7,7 @@ import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
-// What the demo's backend answers with, as far as the page looks at it: what is stored is what the schemas name.
+// The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
 
 type Stored<Body> = Readonly<Body> & { readonly id: string }
 type Counts<Names extends string> = Readonly<Record<Names, number>>
@@ -18,7 +18,7 @@ export interface Answer<Data> {
 }
 
 export interface ListAnswer<Row> extends Answer<readonly Row[]> {
-  /** Where these are not all there are. */
+  /** Present if the list is paged. */
   readonly meta?: Counts<'total' | 'limit' | 'offset'>
 }
 
@@ -38,9 +38,9 @@ export interface SiteContext {
 }
 
 export interface FloorContext {
-  /** A plan was uploaded at the time `imageAt`; null where none was. */
+  /** `imageAt` is the upload time of the plan image; null without one. */
   readonly floor: Named & Size & Texts<'imageUrl' | 'imageAt'>
-  /** Each from one point to another: x1, y1, x2, y2. */
+  /** Each as x1, y1, x2, y2. */
   readonly walls: readonly (readonly [number, number, number, number])[]
   readonly zones: readonly (Stored<Omit<ZoneCreate, 'polygon'>> & { readonly polygon: readonly Point[] | null })[]
   readonly receivers: readonly Stored<ReceiverUpdate>[]

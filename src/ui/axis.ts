@@ -1,4 +1,4 @@
-/** The end of an axis: the next 1, 2 or 5 with zeros behind it. */
+/** The maximum of an axis: the next 1, 2 or 5 times a power of ten. */
 export const niceMax = (value: number): number => {
   if (value <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(value))

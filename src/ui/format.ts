@@ -2,7 +2,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** How long ago that was; under a second it is now. */
+/** The time since a moment, such as `5 min ago`. */
 export const ago = (thenMs: number, nowMs: number): string => {
   const past = Math.max(nowMs - thenMs, 0)
   if (past < 1500) return 'just now'
@@ -12,7 +12,7 @@ export const ago = (thenMs: number, nowMs: number): string => {
   return `${Math.floor(past / DAY_MS)} d ago`
 }
 
-/** How long something lasts by now: `2 h 5 min`. */
+/** A duration such as `2 h 5 min`. */
 export const lastingText = (ms: number): string => {
   if (ms < MINUTE_MS) return `${Math.max(Math.floor(ms / 1000), 0)} s`
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`
@@ -20,7 +20,7 @@ export const lastingText = (ms: number): string => {
   return `${Math.floor(ms / DAY_MS)} d ${Math.floor((ms % DAY_MS) / HOUR_MS)} h`
 }
 
-/** How long to wait, rounded up: who comes back then is not refused again. */
+/** A waiting time, rounded up so that a retry after it is not too early. */
 export const waitText = (seconds: number): string => {
   if (seconds < 60) return counted(Math.max(Math.ceil(seconds), 1), 'second')
   if (seconds < 3600) return counted(Math.ceil(seconds / 60), 'minute')
@@ -30,7 +30,7 @@ export const waitText = (seconds: number): string => {
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`
 
-/** "Ada Example" is AE. */
+/** "Ada Example" becomes "AE". */
 export const initials = (name: string): string => {
   const parts = name.trim().split(/\s+/)
   const letters = parts.length > 1 ? [parts[0], parts.at(-1)] : parts

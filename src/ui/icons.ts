@@ -1,4 +1,4 @@
-/** Outlines on a grid of 24, drawn with a line of 1.8. */
+/** SVG paths on a 24 × 24 grid, drawn with a stroke width of 1.8. */
 export const icons = {
   plan: 'M4 5h16v14H4zM4 12h7m3 0h6M11 5v4m0 6v4',
   dashboard: 'M5 20V11m5 9V4m5 16v-6m5 6V8',

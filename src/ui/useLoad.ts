@@ -1,8 +1,8 @@
 import { onScopeDispose, ref, shallowRef } from 'vue'
 
 /**
- * Something that is asked for whenever `load` is called; an answer that was overtaken is dropped. `messageOf` says what a
- * refusal means to people, and throws on what is none.
+ * Loads data whenever `load` is called and ignores outdated responses. `messageOf` converts an expected error to a message
+ * for users, and rethrows any other.
  */
 export const useLoad = <Data>(ask: (signal: AbortSignal) => Promise<Data>, messageOf: (cause: unknown) => string) => {
   const data = shallowRef<Data | null>(null)

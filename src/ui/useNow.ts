@@ -1,6 +1,6 @@
 import { onScopeDispose, type Ref, ref } from 'vue'
 
-/** The time, brought up to date once a second while somebody looks. */
+/** The current time, updated once a second while the component is mounted. */
 export const useNow = (everyMs = 1000): Readonly<Ref<number>> => {
   const now = ref(Date.now())
   const timer = setInterval(() => {

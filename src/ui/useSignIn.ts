@@ -7,8 +7,8 @@ interface Refusal {
 }
 
 /**
- * Signing in with a password: refused, it is entered anew; after too many attempts, one waits. `faultOf` says what a refusal
- * means to people, and throws on what is none. The field is the page's `ref="passwordField"`.
+ * Password sign-in: clears the field after a rejection, and waits after too many attempts. `faultOf` converts an expected
+ * error to a message for users, and rethrows any other. The field is the page's `ref="passwordField"`.
  */
 export const useSignIn = (faultOf: (cause: unknown) => string) => {
   const password = ref('')
@@ -28,6 +28,7 @@ export const useSignIn = (faultOf: (cause: unknown) => string) => {
       await signIn()
     } catch (cause) {
       const fault = faultOf(cause)
+      // `faultOf` has rethrown every other error.
       const { status, retryAfterSeconds } = cause as Refusal
       const isTooOften = status === 429
       waitSeconds.value = isTooOften ? (retryAfterSeconds ?? 60) : 0

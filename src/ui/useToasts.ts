@@ -9,7 +9,7 @@ const SHOWN_MS = 5000
 const toasts = ref<readonly Toast[]>([])
 let lastId = 0
 
-/** Short messages that come and go, and are read out. */
+/** Short messages that disappear after five seconds. Screen readers announce them. */
 export const useToasts = () => ({
   toasts,
   say: (text: string): void => {

@@ -5,12 +5,12 @@ import { users } from '../resources.js'
 import type { Fields, World } from '../world.js'
 import { type Caller, CHANGE_PASSWORD } from './permissions.js'
 
-/** One below the gateway's limit for an address, so that both can be met. */
+/** One below the gateway's limit per address, so that both can be demonstrated. */
 export const MAX_FAILURES = 4
 export const LOCKED_MS = 15 * 60_000
 
 export interface Account extends Caller {
-  /** Goes up when a password is reset: tokens from before are then no longer good. */
+  /** Incremented by a password reset, which invalidates earlier tokens. */
   readonly generation: number
 }
 
@@ -29,11 +29,11 @@ const ACCOUNT = `SELECT u.id AS user_id, u.email, coalesce(u.display_name, u.nam
 const find = async ({ database }: World, condition: string, value: string): Promise<AccountRow | undefined> =>
   (await database.rows<AccountRow>(`${ACCOUNT} WHERE ${condition}`, [value]))[0]
 
-/** Throws the same refusal for an unknown account as for a wrong password. */
+/** Throws the same error for an unknown account as for a wrong password. */
 export const signIn = async (world: World, login: string, password: string): Promise<Account> => {
   const row = await find(world, 'lower(u.email) = lower($1) OR lower(u.username) = lower($1)', login)
   if (row?.lockedUntil && row.lockedUntil > world.now()) throw accountLocked()
-  // Where there is nothing to compare with, it takes as long all the same, so that the time does not tell.
+  // Takes equally long for unknown accounts, so that the time does not reveal them.
   const matches = row?.passwordHash
     ? await compare(password, row.passwordHash)
     : await hash(password, world.bcryptRounds).then(() => false)
@@ -46,22 +46,22 @@ export const signIn = async (world: World, login: string, password: string): Pro
 const accountLocked = (): Refusal =>
   new Refusal(423, 'ACCOUNT_LOCKED', 'This account is locked after too many wrong passwords. Try again later.')
 
-/** For somebody whom the identity provider has vouched for. */
+/** For users authenticated by the identity provider. */
 export const exchange = async (world: World, email: string): Promise<Account> => {
   const row = await find(world, 'lower(u.email) = lower($1)', email)
   if (row === undefined) throw new Refusal(404, 'NO_ACCOUNT', 'There is no account for this person.')
-  // No password was used, so none has to be changed.
+  // No password was used, so it need not be changed.
   return signedIn(world, row, false)
 }
 
-/** As the database has the account now; null where a token with these claims is not good, or no longer. */
+/** The current account; null if the token's claims are not valid or no longer valid. */
 export const callerBy = async (world: World, claims: Fields): Promise<Caller | null> => {
   const { userId, generation, mustChangePassword } = claims
   const row = typeof userId === 'string' ? await find(world, 'u.id = $1', userId) : undefined
   return row?.isActive && row.generation === generation ? callerOf(row, mustChangePassword === true) : null
 }
 
-/** Throws a `Refusal` where it is the one that the account has. */
+/** Throws if it equals the current password. */
 export const mustBeNew = async (world: World, userId: string, password: string): Promise<void> => {
   const row = await find(world, 'u.id = $1', userId)
   if (row?.passwordHash && (await compare(password, row.passwordHash)))
@@ -82,8 +82,8 @@ export const unlock = async ({ database }: World, userId: string): Promise<void>
 }
 
 /**
- * Counting and locking are one statement: of guesses that come together, each counts. False where the account has been
- * locked since: then not even the right one is good, and no answer tells which one it was.
+ * Counts and locks in one statement, so that concurrent guesses are all counted. False if the account has been locked
+ * meanwhile: then even the right password is rejected, so that responses do not reveal it.
  */
 const count = async ({ database, now }: World, userId: string, matches: boolean): Promise<boolean> => {
   const counted = await database.rows(
@@ -108,14 +108,14 @@ const callerOf = (row: AccountRow, mustChangePassword: boolean): Caller => {
   return { userId, email, displayName, role, permissions, mustChangePassword }
 }
 
-/** One for each role. All three have the password that the start was given. */
+/** One account per role, all with the password given at the start. */
 export const DEMO_ACCOUNTS = [
   { email: 'admin@example.com', displayName: 'Alex Admin', role: 'admin' },
   { email: 'operator@example.com', displayName: 'Olive Operator', role: 'operator' },
   { email: 'viewer@example.com', displayName: 'Vic Viewer', role: 'viewer' }
 ] as const
 
-/** Makes sure that they are there and that the password is theirs and may stay so, whatever a kept database says. */
+/** Creates the accounts or resets their passwords in an existing database. */
 export const ensureDemoAccounts = async (world: World, password: string): Promise<void> => {
   for (const account of DEMO_ACCOUNTS) {
     const sql = 'SELECT id FROM users WHERE lower(email) = $1'

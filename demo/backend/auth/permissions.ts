@@ -1,6 +1,6 @@
 import { Refusal } from '../errors.js'
 
-// Who may do what. Permissions are `resource.action`; roles are sets of them.
+// Permissions are `resource.action`; roles are sets of permissions.
 
 const ACTIONS = {
   'assets beacons buildings departments floors receivers transmitters zone-types zones': 'read create update delete',
@@ -17,9 +17,9 @@ const ALL = Object.entries(ACTIONS).flatMap(([resources, actions]) =>
   resources.split(' ').flatMap((resource) => actions.split(' ').map((action) => `${resource}.${action}`))
 )
 
-/** The house itself, its radio and its accounts are the admins'; the people and things in it are the operators'. */
+/** Admins manage the site, its radio and its accounts; operators manage people and assets. */
 const OPERATED = /^(assets|beacons|emergency|personnel|phone-beacon|transmitters|weather|zones)\./
-/** What lookers-on do not even see. */
+/** Resources hidden from viewers. */
 const UNSEEN = /^(admin|audit|settings|phone-beacon)\./
 
 const mayRead = (permission: string): boolean => permission.endsWith('.read') && !UNSEEN.test(permission)
@@ -35,24 +35,24 @@ export const ROLES = [
   { id: 'viewer', name: 'Viewer', description: 'Looks, and changes nothing.', permissions: ALL.filter(mayRead) }
 ]
 
-/** Somebody who is signed in, as the database has them now. */
+/** The signed-in user, as stored in the database. */
 export interface Caller {
   readonly userId: string
   readonly email: string
   readonly displayName: string
   readonly role: string | null
   readonly permissions: readonly string[]
-  /** Signed in with a password that somebody else chose: there is nothing they may do before they choose their own. */
+  /** Signed in with a password set by an administrator: the user must change it first. */
   readonly mustChangePassword: boolean
 }
 
-/** The only permission of somebody who must change their password. It tells the page what to ask for. */
+/** The only permission of a user who must change the password. The page then shows the form. */
 export const CHANGE_PASSWORD = 'password.change'
 
-/** Who may ask: anybody, everybody who is signed in, or who has a permission, as `zones.read`. */
+/** Access to a route: public, any signed-in user, or a permission such as `zones.read`. */
 export type May = 'public' | 'authenticated' | `${string}.${string}`
 
-/** Decides about one request, before its body is looked at. Throws a `Refusal`. */
+/** Checks access before the body is read. Throws if it is denied. */
 export type Check = (caller: Caller | null) => void
 
 export const passwordChangeRequired = (): Refusal =>
@@ -66,7 +66,7 @@ const mustBeReady = (caller: Caller | null): Caller => {
 
 export const requirePermission = (resource: string, action: string): Check => {
   const permission = `${resource}.${action}`
-  // A permission that no role has would be a door that nobody notices to be shut.
+  // A permission that no role has is a typing error.
   if (!ALL.includes(permission)) throw new RangeError(`there is no permission ${permission}`)
   return (caller) => {
     if (!mustBeReady(caller).permissions.includes(permission))
@@ -74,7 +74,7 @@ export const requirePermission = (resource: string, action: string): Check => {
   }
 }
 
-/** `orChangingPassword`: also for those who must change their password before anything else. */
+/** `orChangingPassword`: also for users who must change their password. */
 export const checkFor = (may: May, orChangingPassword: boolean): Check => {
   if (may === 'public') return () => undefined
   const [resource = '', action = ''] = may.split('.')

@@ -19,7 +19,7 @@ export const createTokens = (appSecret: string, relaySecret: string, now: () => 
   const relayKey = secretKey(relaySecret)
   const verifier = new AppTokenVerifier(appKey, { now: () => now().getTime() })
   return {
-    /** The `data` of a login's answer. */
+    /** The `data` of a login response. */
     session: (account: Account, format: 'jwt' | 'legacy', expiresIn: number) => {
       const { permissions, mustChangePassword, generation, ...user } = account
       const claims = { ...user, generation, ...(mustChangePassword && { mustChangePassword }) }
@@ -27,7 +27,7 @@ export const createTokens = (appSecret: string, relaySecret: string, now: () => 
       return { token, user: { ...user, permissions }, expiresIn }
     },
 
-    /** What the token in an Authorization header says; nothing where there is none, or none that is good. */
+    /** The claims of the token in an Authorization header, if it is valid. */
     claimsOf: (authorization: string | undefined): Fields => {
       const [, token] = /^Bearer (\S+)$/.exec(authorization ?? '') ?? []
       try {
@@ -43,10 +43,10 @@ export const createTokens = (appSecret: string, relaySecret: string, now: () => 
   }
 }
 
-/** How long a session lasts that begins now: as the settings say, for everybody alike, or as usual where they do not. */
+/** The lifetime of a new session according to the settings, or the default. */
 export const sessionLifetimeSeconds = async (world: Pick<World, 'database'>, remembered: boolean): Promise<number> => {
   const { sessionTimeoutMinutes: minutes } = await readSetting(world, 'general')
-  // A database that was kept may hold what is no longer allowed, and nobody is to be locked out by it.
+  // An existing database may hold a value that is no longer allowed.
   const isSet = typeof minutes === 'number' && Check(GeneralSettingsSchema.properties.sessionTimeoutMinutes, minutes)
   return isSet ? minutes * 60 : remembered ? REMEMBERED_SECONDS : USUAL_SECONDS
 }

@@ -1,11 +1,11 @@
 import type { TSchema } from '@sinclair/typebox'
 
-/** The SQL type of each column, by the name that the API gives it. */
+/** The SQL type of each column by its API name. */
 export type Columns = Readonly<Record<string, string>>
 
 const SQL_TYPES: Columns = { string: 'text', integer: 'integer', number: 'double precision', boolean: 'boolean' }
 
-/** A column for every field that a shared schema names. What may be text or a number, and is no id, is kept as it came. */
+/** A column for every field of a shared schema. Fields that may be text or a number, except ids, are stored as JSON. */
 export const columnsOf = (schema: TSchema | null | undefined): Columns =>
   Object.fromEntries(
     Object.entries((schema?.properties ?? {}) as Record<string, TSchema>).map(([field, property]) => {
@@ -18,5 +18,5 @@ export const columnsOf = (schema: TSchema | null | undefined): Columns =>
 const typesOf = (schema: TSchema): string[] =>
   Array.isArray(schema.anyOf) ? schema.anyOf.flatMap(typesOf) : schema.type === 'null' ? [] : [String(schema.type)]
 
-/** `floorId` is `floor_id` in SQL. Only ever called with names out of our own tables. */
+/** Converts `floorId` to `floor_id`. Only called with names of our own tables. */
 export const sqlName = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -11,7 +11,7 @@ const TIDY_EVERY_MS = 5 * 60_000
 /** PostgreSQL over the network. */
 export const openPostgres = (url: string): Database => {
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
-  // A connection that breaks while nobody uses it is replaced; who uses one is told by the statement itself.
+  // Idle connections that break are replaced; in use, the statement itself fails.
   pool.on('error', () => undefined)
   return {
     ...statementsOn(pool),
@@ -34,16 +34,16 @@ export const openPostgres = (url: string): Database => {
 }
 
 /**
- * PostgreSQL inside this process, in memory. To make an empty one takes it ten times as long as to read one back, so the
- * first is kept in a file, where one is named.
+ * PostgreSQL inside this process, in memory. Creating an empty database takes ten times as long as loading one, so the
+ * first is cached in a file, if one is configured.
  */
 export const openEmbedded = async (keptEmpty: string | null): Promise<Database> => {
   const kept = keptEmpty === null ? null : await readFile(keptEmpty).catch(() => null)
-  // One that was made by another version, or only half written, is as good as none.
+  // A file of another version, or an incomplete one, is ignored.
   const known = kept && (await PGlite.create({ loadDataDir: new Blob([kept]) }).catch(() => null))
   const database = known ?? (await PGlite.create())
   if (!known && keptEmpty !== null) await keep(database, keptEmpty)
-  // No process does this here, and without it memory fills with deleted rows and the log of all that was written.
+  // There is no autovacuum here; without this, deleted rows and the write-ahead log would fill the memory.
   const tidy = async () => {
     for (const sql of ['VACUUM', 'CHECKPOINT']) await database.query(sql)
   }
@@ -58,7 +58,7 @@ export const openEmbedded = async (keptEmpty: string | null): Promise<Database> 
   }
 }
 
-/** Renamed into its place: nobody ever reads half of it. Where nothing can be written, the next start is slow again. */
+/** Written to a temporary file and renamed, so that it is never read incomplete. If writing fails, the next start is slow. */
 const keep = async (database: PGlite, file: string): Promise<void> => {
   const dump = await database.dumpDataDir('none')
   const half = `${file}.${process.pid}`
@@ -72,7 +72,7 @@ interface Connection {
   query(sql: string, values: Value[]): Promise<{ readonly rows: unknown[] }>
 }
 
-/** What SQL calls `floor_id` is `floorId` everywhere else; names are changed here, on the way out. */
+/** Converts column names such as `floor_id` to field names such as `floorId`. */
 const statementsOn = (connection: Connection): Statements => ({
   rows: async <T>(sql: string, values: readonly Value[] = []) => {
     const { rows } = await connection.query(sql, [...values])
@@ -81,6 +81,6 @@ const statementsOn = (connection: Connection): Statements => ({
   }
 })
 
-/** The one field that has an underscore in the API too. */
+/** The only API field with an underscore. */
 const fieldName = (name: string): string =>
   name === 'entity_type' ? name : name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

@@ -4,7 +4,7 @@ import { sqlName } from './columns.js'
 
 const ROLES = 'id text PRIMARY KEY, name text, description text, permissions jsonb NOT NULL'
 
-// Tables that are no resources: what they hold is read and written by the one route that it belongs to.
+// Tables that are not resources; each is read and written by one route.
 const OTHER_TABLES: Readonly<Record<string, string>> = {
   credentials: `user_id text PRIMARY KEY REFERENCES users ON DELETE CASCADE, password_hash text NOT NULL,
     failures integer NOT NULL DEFAULT 0, locked_until timestamptz, generation integer NOT NULL DEFAULT 0`,
@@ -25,7 +25,7 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`
 }
 
-/** Everybody and everything that carries a transmitter, where they belong, and where they are if they are heard. */
+/** All carriers of transmitters with their home zone and current position. */
 const CARRIERS = `SELECT t.id AS transmitter_id, t.entity_type, t.entity_id, t.name AS badge,
     coalesce(e.name, a.name, nullif(concat_ws(' ', t.first_name, t.last_name), '')) AS name,
     t.is_active IS NOT FALSE AND e.is_active IS NOT FALSE AS is_active, coalesce(e.floor_id, a.floor_id) AS home_floor_id,
@@ -51,7 +51,7 @@ export const createTables = async (database: Statements): Promise<void> => {
   for (const [table, columns] of Object.entries({ roles: ROLES, ...ofResources, ...OTHER_TABLES }))
     await database.rows(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`)
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
-  // Views hold nothing, so they are made anew: they follow the program.
+  // Views hold no data, so they are recreated to match the program.
   const ofReading = Object.fromEntries(resources.map((resource) => [resource.from, shownSql(resource)]))
   for (const [view, query] of Object.entries({ carriers: CARRIERS, ...ofReading })) {
     await database.rows(`DROP VIEW IF EXISTS ${view} CASCADE`)
@@ -59,7 +59,7 @@ export const createTables = async (database: Statements): Promise<void> => {
   }
 }
 
-/** `extra` keeps the fields of open bodies that have no column. */
+/** `extra` stores the fields of open bodies that have no column. */
 const columnsSql = ({ columns, references }: Resource): string =>
   [
     'id text PRIMARY KEY',

@@ -1,6 +1,6 @@
 import type { Fields } from '../world.js'
 
-/** The rows' fields in this order, with their names on top. */
+/** Writes the fields of rows in this order, with a header line. */
 export const csv = (fields: readonly string[], rows: readonly Fields[]): string =>
   [fields, ...rows.map((row) => fields.map((field) => row[field]))]
     .map((cells) => `${cells.map(cell).join(',')}\r\n`)
@@ -17,5 +17,5 @@ export const textOf = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Spreadsheets take a text that begins so for a formula, and run it. A leading apostrophe makes it text. */
+/** Spreadsheets run text that starts like this as a formula. A leading apostrophe prevents it. */
 const harmless = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)

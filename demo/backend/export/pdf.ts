@@ -4,13 +4,13 @@ import { textOf } from './csv.js'
 export interface PdfColumn {
   readonly field: string
   readonly title: string
-  /** In letters, which are all as wide as each other; a line holds 140. What is longer is cut off. */
+  /** The width in characters of a monospaced font; a line holds 140. Longer text is truncated. */
   readonly width: number
 }
 
 const ROWS_PER_PAGE = 32
 
-/** A table as a PDF 1.4 file: a few objects, a font that every reader has, and where each object begins. */
+/** Writes a table as a PDF 1.4 file with a standard font. */
 export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: readonly Fields[]): Buffer => {
   const line = (cellOf: (column: PdfColumn) => string): string =>
     columns
@@ -30,7 +30,7 @@ export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: rea
       ...lines.slice(page * ROWS_PER_PAGE, (page + 1) * ROWS_PER_PAGE)
     ])
   )
-  // 1 is the catalogue, 2 the list of pages, 3 the font; then each page and its content.
+  // Objects: 1 catalogue, 2 page list, 3 font, then each page and its content.
   const kids = pages.map((_, index) => `${4 + 2 * index} 0 R`)
   return file([
     '<< /Type /Catalog /Pages 2 0 R >>',
@@ -44,14 +44,14 @@ export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: rea
   ])
 }
 
-/** From the upper left corner down, a line every 14 points. */
+/** Lines of 14 points from the upper left corner. */
 const contentOf = (lines: readonly string[]): string =>
   `BT /F1 9 Tf 14 TL 40 545 Td\n${lines.map((line) => `(${escaped(line)}) Tj T*`).join('\n')}\nET`
 
-/** The font's own encoding has the letters of western Europe; a question mark stands for all others. */
+/** The font's encoding has the letters of western Europe; others become question marks. */
 const escaped = (text: string): string => text.replace(/[^\x20-\x7e\xa0-\xff]/g, '?').replace(/[\\()]/g, '\\$&')
 
-/** Every character is one byte, so that places in the text are places in the file. */
+/** One byte per character, so that text offsets are file offsets. */
 const file = (objects: readonly string[]): Buffer => {
   let body = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
   const entries = objects.map((object, index) => {

@@ -43,7 +43,7 @@ const complete: Run = async (call) => {
   return done
 }
 
-/** Telephones that stand in for a badge. The token that a person was given is all that the telephone has to show. */
+/** Phones that replace a badge. The onboarding token is the phone's only credential. */
 export const phoneBeaconRoutes: Handlers = {
   'POST /api/phone-beacon/onboarding-token': handler('phone-beacon.create', invite, { status: 201 }),
   'GET /api/phone-beacon/:token': handler('public', oneRow('onboarding token', ENROLLMENT, 'token', 'now')),

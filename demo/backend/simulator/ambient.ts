@@ -6,8 +6,8 @@ const DEVICES = 40
 const HEARD_AT_ONCE = 6
 
 /**
- * Devices that are nobody's business: a few of them are heard now and then by some receiver, and told what they seem to be.
- * A device stays with its receiver, so that on most floors there is always one to be seen.
+ * Ambient devices: a few are detected and classified now and then. A device stays with its receiver, so that most floors
+ * always show one.
  */
 export const ambientDevices = (random: Random) => {
   const devices = Array.from({ length: DEVICES }, (_, index) => {

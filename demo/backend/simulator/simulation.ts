@@ -4,10 +4,10 @@ import { contains, distance, toCentimetres } from '../site/geometry.js'
 import { REGIONS, type Region } from '../site/layout.js'
 import { type Waypoint, wayBetween } from './ways.js'
 
-/** Who carries a transmitter, and where it is at home. */
+/** The carrier of a transmitter and its home zone. */
 export interface Carrier {
   readonly transmitterId: string
-  /** People walk; things stay where they are. */
+  /** People walk; assets stay. */
   readonly isPerson: boolean
   readonly floorId: string | null
 }
@@ -21,7 +21,7 @@ const FROM_THE_WALL = 0.8
 const ROOMS = REGIONS.filter(({ kind }) => kind !== 'corridor' && kind !== 'stairs' && kind !== 'muster')
 const MUSTER_POINTS = REGIONS.filter(({ kind }) => kind === 'muster')
 
-/** Somebody or something that carries a transmitter: on the way, or at rest where the way has ended. */
+/** A carrier of a transmitter: walking, or resting at the end of its path. */
 interface Resident {
   readonly isPerson: boolean
   readonly home: Region
@@ -33,8 +33,7 @@ interface Resident {
 }
 
 /**
- * People who walk from room to room, through doors and along corridors. Time passes when it is told to: the same calls, the
- * same walks.
+ * Simulates people who walk from room to room. Time advances by explicit calls, so the same calls give the same walks.
  */
 export class Simulation {
   readonly #random: Random
@@ -45,7 +44,7 @@ export class Simulation {
     this.#random = seededRandom(seed)
   }
 
-  /** Those who are new come in, those who are gone leave, and all others go on with what they do. */
+  /** Adds new carriers, removes missing ones and keeps the others unchanged. */
   populate(carriers: readonly Carrier[]): void {
     const wanted = new Set(carriers.map(({ transmitterId }) => transmitterId))
     for (const id of this.#residents.keys()) if (!wanted.has(id)) this.#residents.delete(id)
@@ -55,7 +54,7 @@ export class Simulation {
     }
   }
 
-  /** From now on the people of these buildings go to their muster point and wait there; those of all others do not. */
+  /** People in these buildings walk to their muster point and wait there. */
   evacuate(buildingIds: ReadonlySet<string>): void {
     this.#evacuated = buildingIds
   }
@@ -68,7 +67,7 @@ export class Simulation {
     }
   }
 
-  /** Where everybody is. */
+  /** The current positions. */
   positions(nowMs: number): PositionEntry[] {
     return [...this.#residents].map(([transmitterId, { place }]) => ({
       transmitterId,
@@ -89,7 +88,7 @@ export class Simulation {
     return { isPerson, home, metresPerMs, place: this.#spotIn(home), way: [], restMs, isLeaving: false }
   }
 
-  /** When there is an alarm, or no longer, at once; otherwise when they have rested where they went. */
+  /** Immediately at the start or end of an alarm; otherwise after resting. */
   #decide(resident: Resident): void {
     const { home, place, way, restMs } = resident
     const mustLeave = this.#evacuated.has(home.buildingId)
@@ -104,7 +103,7 @@ export class Simulation {
     resident.restMs = between(this.#random, ...REST_MS)
   }
 
-  /** Home again, or a room on the same floor; sometimes one on another. */
+  /** Home, a room on the same floor, or sometimes one on another floor. */
   #nextRoom({ place, home }: Resident): Region {
     if (this.#random() < GOES_HOME) return home
     const staysOnFloor = this.#random() < STAYS_ON_FLOOR
@@ -124,7 +123,7 @@ export class Simulation {
 const regionOf = (place: Waypoint): Region | undefined =>
   REGIONS.find(({ floorId, rect }) => floorId === place.floorId && contains(rect, place))
 
-/** Lets time pass. Up or down the stairs the two ends of a step are the same place on different floors. */
+/** Advances along the path. On stairs, both ends of a step are the same point on different floors. */
 const walk = (resident: Resident, ms: number): void => {
   let leftMs = ms
   for (const next of resident.way) {

@@ -16,7 +16,7 @@ const TICK_MS = 1000
 const LOOK_EVERY = 3
 const KEEP_EVERY = 30
 
-/** Lets people walk, once a second, and tells the relay and the database where they are. */
+/** Advances the simulation once a second and publishes the positions to the relay and the database. */
 export class Simulator {
   readonly #parts: SimulatorParts
   readonly #simulation: Simulation
@@ -33,7 +33,7 @@ export class Simulator {
 
   start(): void {
     this.#timer = setInterval(() => {
-      // A slow database makes people pause, not pile up.
+      // A slow database delays the next step instead of queueing steps.
       this.#running ??= this.tick()
         .catch((error: unknown) => this.#parts.log.error({ err: error }, 'the simulator stumbled'))
         .finally(() => {
@@ -47,7 +47,7 @@ export class Simulator {
     await this.#running
   }
 
-  /** One second of the site's life, however long it took in ours: nobody jumps when the machine was busy. */
+  /** Advances by one second, however much real time has passed, so that nobody jumps on a busy machine. */
   async tick(): Promise<void> {
     const { database, publisher, now } = this.#parts
     const at = now()
@@ -64,7 +64,7 @@ export class Simulator {
     this.#ticks += 1
   }
 
-  /** Who carries a transmitter now, where there is an emergency, and what receivers are on: pages change all of it. */
+  /** Reloads carriers, emergencies and receivers, which pages can change. */
   async #look(at: Date): Promise<void> {
     const { database, publisher } = this.#parts
     const ids = async (sql: string) => (await database.rows<{ id: string }>(sql)).map(({ id }) => id)
@@ -78,11 +78,11 @@ export class Simulator {
 const CARRIERS = `SELECT transmitter_id, entity_type <> 'asset' AS is_person, home_floor_id AS floor_id
   FROM carriers WHERE is_active ORDER BY transmitter_id`
 
-/** An emergency without a building is one everywhere. */
+/** An emergency without a building applies to the whole site. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e
     ON e.status = 'active' AND (e.building_id IS NULL OR e.building_id = b.id)`
 
-/** The newest place of each, in one statement. */
+/** Stores the latest positions in one statement. */
 const keepPositions = async (database: Statements, positions: readonly PositionEntry[], at: Date): Promise<void> => {
   await database.rows(
     `WITH heard AS (SELECT "transmitterId" AS id, "floorId", "zoneId", (position->>'x')::float AS x,
@@ -98,7 +98,7 @@ const keepPositions = async (database: Statements, positions: readonly PositionE
   )
 }
 
-/** What is older than two hours goes; the seeded day stays, for the charts. */
+/** Deletes data older than two hours, except the seeded day for the charts. */
 const keepHistory = async (database: Statements, at: Date): Promise<void> => {
   await database.rows(
     `WITH old AS (DELETE FROM position_history

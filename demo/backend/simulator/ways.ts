@@ -1,14 +1,14 @@
 import type { Point } from '../site/geometry.js'
 import { BUILDINGS, FLOORS, REGIONS } from '../site/layout.js'
 
-/** A place on the way, with the floor that it is on. */
+/** A point of a path with its floor. */
 export interface Waypoint extends Point {
   readonly floorId: string
 }
 
 interface Link {
   readonly to: string
-  /** From inside the one zone to inside the other: through the middle of a door, or up or down the stairs. */
+  /** From one zone into the other: through the middle of a door, or along the stairs. */
   readonly through: readonly Waypoint[]
 }
 
@@ -16,7 +16,7 @@ interface Link {
 // straight line from one sight to the next then never cuts the corner of a door.
 const APPROACH = 0.7
 
-/** Which zones of the site lead to which, and how. */
+/** The graph of connected zones. */
 const LINKS = new Map<string, Link[]>(REGIONS.map(({ zoneId }) => [zoneId, []]))
 
 const join = (one: string, other: string, through: readonly Waypoint[]): void => {
@@ -37,16 +37,16 @@ for (const { id } of BUILDINGS) {
   const stairs = REGIONS.filter(({ kind, buildingId }) => kind === 'stairs' && buildingId === id)
   for (const [index, { zoneId, floorId, rect }] of stairs.entries()) {
     const above = stairs[index + 1]
-    // One floor ends and the other begins at the far end of the stairs, halfway up.
+    // The floor changes at the far end of the stairs.
     const landing = { x: rect.x + rect.width / 2, y: rect.y + rect.height - 1, floorId }
     if (above !== undefined) join(zoneId, above.zoneId, [landing, { ...landing, floorId: above.floorId }])
   }
 }
 
-/** The way from one zone to another, without where it begins and ends. Null where there is none. */
+/** The shortest path between two zones without its ends. Null if there is none. */
 export const wayBetween = (from: string, to: string): readonly Waypoint[] | null => {
   const ways = new Map<string, readonly Waypoint[]>([[from, []]])
-  // A map hands out what is added while one goes through it: that is the whole breadth-first search.
+  // Iterating over a map includes entries added meanwhile, which makes this a breadth-first search.
   for (const [zone, way] of ways) {
     if (zone === to) return way
     for (const link of LINKS.get(zone) ?? []) if (!ways.has(link.to)) ways.set(link.to, [...way, ...link.through])

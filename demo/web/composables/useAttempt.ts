@@ -1,12 +1,12 @@
 import { ref, shallowRef } from 'vue'
 import { ApiError } from '../../../src/client/api/api-error.js'
 
-/** Something that a person does, which may be refused: whether it is going on, and why it went wrong. */
+/** A user action that may be rejected: whether it is running, and its error. */
 export const useAttempt = () => {
   const refusal = shallowRef<ApiError | null>(null)
   const isBusy = ref(false)
 
-  /** True when it was done. */
+  /** Resolves to true on success. */
   const attempt = async (work: () => Promise<unknown>): Promise<boolean> => {
     isBusy.value = true
     refusal.value = null

@@ -12,7 +12,7 @@ const AMBIENT_AGE_MS = 60_000
 const CARRIERS_EVERY_MS = 60_000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
 
-/** One floor: its plan, who is on it, and how they move. Only this floor's channel is listened to, while it is shown. */
+/** One floor: its plan and the moving markers on it. Subscribes to this floor's channel only, while it is shown. */
 export const useFloor = (floorId: Ref<string | null>) => {
   const now = useNow()
   const motion = new Motion()
@@ -22,7 +22,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
   const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
   const context = useLoad((options) => api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', options))
-  /** Without an answer nobody has a name; they still move. */
+  /** Without these, markers move but have no names. */
   const transmitters = useLoaded(
     (options) => api.transmitters.list<ListAnswer<Transmitter>>({ query: { limit: 1000 }, ...options }),
     CARRIERS_EVERY_MS
@@ -35,7 +35,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     batches.value += 1
   }
 
-  /** Who was there when the plan was read; batches bring everybody who moves. */
+  /** The positions at load time; batches then update them. */
   watch(context.data, (loaded) => {
     if (loaded === null || loaded.floor.id !== floorId.value) return
     const known = loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored' }))
@@ -44,7 +44,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     place(unseen)
   })
 
-  /** Each with its place, which moves: made anew for a batch, and not for a frame. People stand in front of things. */
+  /** The markers with their moving positions. Recomputed for each batch, not for each frame. People are drawn above assets. */
   const seen = computed((): readonly Marker[] => {
     void batches.value
     const markers = realtime.store.onFloor(floorId.value ?? '').flatMap(({ entry, receivedAtMs }): Marker[] => {
@@ -59,7 +59,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     })
     return markers.sort((one, other) => other.kind.localeCompare(one.kind))
   })
-  // While the relay is away nobody leaves: the last that is known of them stays, faint.
+  // While the relay is unavailable, the last known markers stay, faint.
   const markers = shallowRef<readonly Marker[]>([])
   watch([seen, state], ([list]) => {
     const isLive = state.value === 'online' || list.length >= markers.value.length
@@ -100,9 +100,9 @@ export const useFloor = (floorId: Ref<string | null>) => {
     ambient,
     now,
     state,
-    /** Moves everybody to where they are at this time. */
+    /** Moves all markers to their positions at this time. */
     advance: (nowMs: number): void => motion.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs),
-    /** At once, rather than after the next pause. */
+    /** Reconnects immediately instead of after the next delay. */
     reconnect: (): void => {
       realtime.stop()
       realtime.start()

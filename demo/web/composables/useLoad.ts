@@ -5,15 +5,12 @@ import type { Answer } from '../types.js'
 
 type Ask<Data> = (options: { readonly signal: AbortSignal }) => Promise<Answer<Data>>
 
-/** Something that the backend is asked for, whenever `load` is called. */
+/** Requests data from the backend whenever `load` is called. */
 export const useLoad = <Data>(ask: Ask<Data>) => useLoadWith(async (signal) => (await ask({ signal })).data, messageOf)
 
 export type Load = Pick<ReturnType<typeof useLoad>, 'error' | 'load'>
 
-/**
- * Something that the backend is asked for at once; with `everyMs` again and again, each time when the last answer is there,
- * and not while nobody looks at the page.
- */
+/** Requests data at once, and with `everyMs` repeatedly after each response while the page is visible. */
 export const useLoaded = <Data>(ask: Ask<Data>, everyMs?: number) => {
   const loaded = useLoad(ask)
   let stopped = false

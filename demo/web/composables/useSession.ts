@@ -8,7 +8,7 @@ import { messageOf } from './useLoad.js'
 const state = shallowRef(session.state)
 session.onChange((changed) => {
   state.value = changed
-  // Also without a password: the provider may still know who it is.
+  // Also after a sign-in through the provider.
   if (changed.isSignedIn && sessionEnd.value !== 'soon') sessionEnd.value = 'none'
 })
 
@@ -16,7 +16,7 @@ const { say } = useToasts()
 const permissions = computed(() => new Set(state.value.permissions))
 const may = (permission: string): boolean => permissions.value.has(permission)
 
-/** Who is signed in, and what they may be offered. The backend decides again about everything. */
+/** The current user and permissions, for display. The backend enforces permissions. */
 export const useSession = () => ({
   user: computed(() => state.value.user),
   name: computed(() => state.value.user?.displayName ?? state.value.user?.email ?? 'Unknown user'),
@@ -29,7 +29,7 @@ export const useSession = () => ({
     await api.auth.login({ email, password })
     sessionEnd.value = 'none'
   },
-  /** The gateway counts signing out among the attempts to sign in, and may say no: then the session is still there. */
+  /** If the gateway rejects the logout, the session continues. */
   leave: async (): Promise<void> => {
     sessionEnd.value = 'left'
     try {
