@@ -35,7 +35,7 @@ const replies = async (client: RawClient, count: number): Promise<Json[]> => {
   return heard
 }
 
-t.test('one message with 126 recoveries of 4.5 MB each is answered, and others are served', async (t) => {
+t.test('a frame with 126 recoveries of 4.5 MB each is answered while other clients are served', async (t) => {
   const edge = await startRelay(t, NAMESPACES)
   for (let n = 0; n < 100; n++) await edge.publish('plain:1', `${n}`.padEnd(45_000, 'x'))
   const commands = greedyMessage(126, { channel: 'plain:1' })
@@ -52,7 +52,7 @@ t.test('one message with 126 recoveries of 4.5 MB each is answered, and others a
   t.match(await (await connectedClient(t, edge.url)).ask({ id: 2, unsubscribe: { channel: 'x' } }), { id: 2 })
 })
 
-t.test('one message with 126 recoveries that fit is answered in full as the client reads', async (t) => {
+t.test('a frame with 126 recoveries that fit is answered completely as the client reads', async (t) => {
   const edge = await startRelay(t, NAMESPACES)
   for (let n = 0; n < 20; n++) await edge.publish('plain:1', `${n}`.padEnd(45_000, 'x'))
   const commands = greedyMessage(126, { channel: 'plain:1' })
@@ -68,7 +68,7 @@ t.test('one message with 126 recoveries that fit is answered in full as the clie
   t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
 })
 
-t.test('a client that requests 126 recoveries with deltas in one message receives all of them', async (t) => {
+t.test('a frame with 126 recoveries with deltas is answered completely', async (t) => {
   const edge = await startRelay(t, NAMESPACES)
   for (let n = 0; n < 100; n++) await edge.publish('delta:1', { filler: 'x'.repeat(10_000), n })
   const commands = greedyMessage(126, { channel: 'delta:1', delta: 'fossil' })
@@ -81,7 +81,7 @@ t.test('a client that requests 126 recoveries with deltas in one message receive
   t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
 })
 
-t.test('a client that sends more commands than the engine can run is not read from until they are run', async (t) => {
+t.test('reading from a client with too many pending commands is paused until they have run', async (t) => {
   const engine = memoryEngine({ nowMs: Date.now, monotonicMs: () => performance.now(), newEpoch: () => 'epoch' })
   let release = (_page: HistoryPage): void => undefined
   const read = (): Promise<HistoryPage> =>

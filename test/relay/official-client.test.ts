@@ -65,7 +65,7 @@ const subscribe = async (client: Centrifuge, channel: string, options = {}): Pro
 
 for (const transport of TRANSPORTS) {
   t.test(`the official client over ${transport}`, async (t) => {
-    t.test('connects, subscribes and hears what is published, in order', async (t) => {
+    t.test('the official client connects, subscribes and receives publications in order', async (t) => {
       const { port, publish } = await startRelay(t, NAMESPACES)
       const client = officialClient(t, { port }, transport)
       const connected = event(client, 'connected')
@@ -85,7 +85,7 @@ for (const transport of TRANSPORTS) {
       )
     })
 
-    t.test('publishes, reads history and presence, and hears who comes and goes', async (t) => {
+    t.test('the official client publishes, reads history and presence, and receives join and leave', async (t) => {
       const { port } = await startRelay(t, NAMESPACES)
       const [ada, bob] = [
         await connect(t, port, transport, { getToken: async () => relayToken({ sub: 'ada', info: { name: 'Ada' } }) }),
@@ -116,7 +116,7 @@ for (const transport of TRANSPORTS) {
       t.match(await left, { info: { user: 'bob' } })
     })
 
-    t.test('subscribes to 400 channels at once where channel_limit is 1000', async (t) => {
+    t.test('the official client subscribes to 400 channels at once if channel_limit is 1000', async (t) => {
       const { port } = await startRelay(t, { ...NAMESPACES, client: { channel_limit: 1000 } })
       const client = officialClient(t, { port }, transport)
       const disconnected: unknown[] = []
@@ -134,7 +134,7 @@ for (const transport of TRANSPORTS) {
       t.same(disconnected, [], 'in one connection')
     })
 
-    t.test('is told that a recovery larger than queue_max_size is none, and goes on', async (t) => {
+    t.test('the official client continues without recovery if the recovery exceeds queue_max_size', async (t) => {
       const { port, publish } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const subscription = await subscribe(client, 'floor:7')
@@ -149,7 +149,7 @@ for (const transport of TRANSPORTS) {
       await heard.until((publications) => publications.some(({ data }) => data === 'next'))
     })
 
-    t.test('is told why a channel, a call and a message are refused', async (t) => {
+    t.test('the official client receives the errors for a channel, a call and a message', async (t) => {
       const { port } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       for (const [channel, code] of [
@@ -169,7 +169,7 @@ for (const transport of TRANSPORTS) {
       t.match(await disconnected, { code: 3508, reason: 'not available' })
     })
 
-    t.test('is put on the channels of its token', async (t) => {
+    t.test('the official client is subscribed to the channels of its token', async (t) => {
       const { port, publish } = await startRelay(t, NAMESPACES)
       const client = officialClient(t, { port }, transport, {
         getToken: async () => relayToken({ sub: '42', channels: ['closed:1'] })
@@ -183,7 +183,7 @@ for (const transport of TRANSPORTS) {
       t.match(await published, { channel: 'closed:1', data: 7 })
     })
 
-    t.test('subscribes with a token of its own, and gets a new one when it runs out', async (t) => {
+    t.test('the official client refreshes a subscription token', async (t) => {
       const { port, pass } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const asked: number[] = []
@@ -207,7 +207,7 @@ for (const transport of TRANSPORTS) {
       t.ok(pass)
     })
 
-    t.test('takes differences where both sides do', async (t) => {
+    t.test('the official client applies deltas', async (t) => {
       const { port, publish } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const subscription = await subscribe(client, 'delta:1', { delta: 'fossil' })
@@ -219,7 +219,7 @@ for (const transport of TRANSPORTS) {
       t.same(heard.data, data)
     })
 
-    t.test('comes back with what it missed', async (t) => {
+    t.test('the official client reconnects and recovers', async (t) => {
       const { port, publish, relay } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const heard = collect(await subscribe(client, 'delta:1', { delta: 'fossil' }))
@@ -252,7 +252,7 @@ for (const transport of TRANSPORTS) {
       t.equal(relay.stats().clients, 1)
     })
 
-    t.test('gets the newest from the cache when it comes, and when it comes back', async (t) => {
+    t.test('the official client receives the newest publication from the cache', async (t) => {
       const { port, publish } = await startRelay(t, NAMESPACES)
       for (const n of [1, 2]) await publish('latest:1', { n })
       const client = await connect(t, port, transport)
@@ -278,7 +278,7 @@ for (const transport of TRANSPORTS) {
       )
     })
 
-    t.test('gets a new token where its own has expired', async (t) => {
+    t.test('the official client refreshes an expired connection token', async (t) => {
       const { port } = await startRelay(t, NAMESPACES)
       let asked = 0
       const client = officialClient(t, { port }, transport, {
@@ -292,7 +292,7 @@ for (const transport of TRANSPORTS) {
       t.equal(asked, 2)
     })
 
-    t.test('answers pings', async (t) => {
+    t.test('the official client answers pings', async (t) => {
       const { port, pass, relay } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const [connection] = relay.clients
@@ -305,7 +305,7 @@ for (const transport of TRANSPORTS) {
       t.equal(connection?.isClosed, false)
     })
 
-    t.test('comes back after a shutdown, and stays away when it is sent away', async (t) => {
+    t.test('the official client reconnects after 3001 and gives up after 3503', async (t) => {
       const { port, api } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const reconnecting = event(client, 'connecting')
@@ -319,7 +319,7 @@ for (const transport of TRANSPORTS) {
       t.match(await gone, { code: 3503, reason: 'force disconnect' })
     })
 
-    t.test('is subscribed and unsubscribed by the API', async (t) => {
+    t.test('the API subscribes and unsubscribes the official client', async (t) => {
       const { port, api } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const subscribed = event(client, 'subscribed')

@@ -21,8 +21,8 @@ const NAMESPACES = {
 
 // The wire where cuts are sharpest has them all; the others show that the transport makes no difference.
 for (const [transport, delta] of [...TRANSPORTS.map((name) => [name, false] as const), ['websocket', true] as const]) {
-  t.test(`a ${delta ? 'delta ' : ''}reader over ${transport} that is cut off ${CUTS} times`, async (t) => {
-    t.test('hears exactly what a publisher that never pauses publishes', async (t) => {
+  t.test(`a ${delta ? 'delta ' : ''}client over ${transport} that is disconnected ${CUTS} times`, async (t) => {
+    t.test('a reconnecting client receives every publication exactly once', async (t) => {
       const edge = await startRelay(t, NAMESPACES)
       const client = officialClient(t, edge, transport)
       const subscription = client.newSubscription('seq:1', delta ? { delta: 'fossil' } : {})
@@ -58,8 +58,8 @@ for (const [transport, delta] of [...TRANSPORTS.map((name) => [name, false] as c
   })
 }
 
-t.test('a reader whose socket is destroyed', async (t) => {
-  t.test(`hears exactly what was published, ${CUTS} times`, async (t) => {
+t.test('a client whose socket is destroyed', async (t) => {
+  t.test(`a client whose socket is destroyed ${CUTS} times receives every publication exactly once`, async (t) => {
     const edge = await startRelay(t, NAMESPACES)
     const sockets = new Set<import('node:net').Socket>()
     edge.running.server.on('upgrade', (_request, socket) => sockets.add(socket as import('node:net').Socket))

@@ -57,44 +57,47 @@ const newest = (pubs: readonly Pub[]): Map<string, number> => {
   return known
 }
 
-t.test('a reader that stops', async (t) => {
-  t.test(`ends, where batches are merged, with the newest entry of every key after ${BATCHES} of them`, async (t) => {
-    const edge = await startRelay(t, NAMESPACES)
-    const [reader, stopped] = [await subscriber(t, edge, 'floor:7'), await subscriber(t, edge, 'floor:7')]
-    stopped.ws.pause()
-    const all = readTo(reader, BATCHES)
-    let most = 0
-    for (let n = 1; n <= BATCHES; n++) {
-      await edge.publish('floor:7', batch(n))
-      for (const { outbox, subscriptions } of edge.relay.clients) {
-        most = Math.max(most, outbox.unsentBytes + (subscriptions.get('floor:7')?.backlog?.length ?? 0))
+t.test('a client that stops reading', async (t) => {
+  t.test(
+    `a client that stops reading receives the newest entry of every key after ${BATCHES} conflated batches`,
+    async (t) => {
+      const edge = await startRelay(t, NAMESPACES)
+      const [reader, stopped] = [await subscriber(t, edge, 'floor:7'), await subscriber(t, edge, 'floor:7')]
+      stopped.ws.pause()
+      const all = readTo(reader, BATCHES)
+      let most = 0
+      for (let n = 1; n <= BATCHES; n++) {
+        await edge.publish('floor:7', batch(n))
+        for (const { outbox, subscriptions } of edge.relay.clients) {
+          most = Math.max(most, outbox.unsentBytes + (subscriptions.get('floor:7')?.backlog?.length ?? 0))
+        }
       }
+      const heard = await all
+      t.same(
+        heard.map(({ offset }) => offset),
+        Array.from({ length: BATCHES }, (_, index) => index + 1),
+        'another reader gets everything, as it was published'
+      )
+      t.ok(most < 1024 * 1024, `what waited for the one that stopped stayed below its limit: ${most} bytes`)
+
+      stopped.ws.resume()
+      const late = await readTo(stopped, BATCHES)
+      t.ok(late.length < BATCHES, `merged into ${late.length}`)
+      t.same(newest(late), newest(heard))
+      t.same(
+        late.map(({ offset }) => offset),
+        late.map(({ offset }) => offset).sort((a, b) => a - b),
+        'offsets only go up'
+      )
+      t.equal(late.at(-1)?.offset, BATCHES)
+
+      await edge.publish('floor:7', batch(BATCHES + 1))
+      const [next] = await readTo(stopped, BATCHES + 1)
+      t.same(next?.data, batch(BATCHES + 1), 'and then gets what comes as it comes')
     }
-    const heard = await all
-    t.same(
-      heard.map(({ offset }) => offset),
-      Array.from({ length: BATCHES }, (_, index) => index + 1),
-      'another reader gets everything, as it was published'
-    )
-    t.ok(most < 1024 * 1024, `what waited for the one that stopped stayed below its limit: ${most} bytes`)
+  )
 
-    stopped.ws.resume()
-    const late = await readTo(stopped, BATCHES)
-    t.ok(late.length < BATCHES, `merged into ${late.length}`)
-    t.same(newest(late), newest(heard))
-    t.same(
-      late.map(({ offset }) => offset),
-      late.map(({ offset }) => offset).sort((a, b) => a - b),
-      'offsets only go up'
-    )
-    t.equal(late.at(-1)?.offset, BATCHES)
-
-    await edge.publish('floor:7', batch(BATCHES + 1))
-    const [next] = await readTo(stopped, BATCHES + 1)
-    t.same(next?.data, batch(BATCHES + 1), 'and then gets what comes as it comes')
-  })
-
-  t.test('is closed where nothing can be merged, and holds up nobody', async (t) => {
+  t.test('a client that stops reading is closed if nothing can be merged, and does not delay others', async (t) => {
     const edge = await startRelay(t, NAMESPACES)
     const [reader, stopped] = [await subscriber(t, edge, 'plain:1'), await subscriber(t, edge, 'plain:1')]
     stopped.ws.pause()
@@ -107,7 +110,7 @@ t.test('a reader that stops', async (t) => {
     t.match(await stopped.closed, /^(3008 slow|1006)$/)
   })
 
-  t.test('is closed where what is merged outgrows its limit', async (t) => {
+  t.test('a client that stops reading is closed if its merged publications exceed the limit', async (t) => {
     const edge = await startRelay(t, { ...NAMESPACES, client: { queue_max_size: 65_536 } })
     const [reader, stopped] = [await subscriber(t, edge, 'floor:7'), await subscriber(t, edge, 'floor:7')]
     stopped.ws.pause()
@@ -118,7 +121,7 @@ t.test('a reader that stops', async (t) => {
     t.equal(edge.relay.stats().clients, 1)
   })
 
-  t.test('that comes back after it was closed recovers', async (t) => {
+  t.test('a slow client that reconnects recovers', async (t) => {
     const edge = await startRelay(t, NAMESPACES)
     const stopped = await subscriber(t, edge, 'plain:1')
     const { epoch } = await edge.publish('plain:1', batch(1))

@@ -32,7 +32,7 @@ const twoRelays = async (t: Test, url: string): Promise<readonly [EdgeRelay, Edg
   return [await start(), await start()]
 }
 
-t.test('user_connection_limit holds for all workers together', async (t) => {
+t.test('user_connection_limit applies to all workers together', async (t) => {
   const { url } = await startWorkers(t, 2, FILE)
   const { connected, refused } = await connectMany(t, Array(3 * LIMIT).fill(url))
   t.equal(connected.length, LIMIT)
@@ -44,7 +44,7 @@ t.test('user_connection_limit holds for all workers together', async (t) => {
   await eventually(async () => (await connect(t, url)).outcome === 'connected')
 })
 
-t.test('connections of a worker that died do not count', async (t) => {
+t.test('connections of a crashed worker are not counted', async (t) => {
   const relay = await startWorkers(t, 2, FILE)
   const before = await connectMany(t, Array(LIMIT).fill(relay.url))
   const [pid] = relay.workers() as [number]
@@ -58,7 +58,7 @@ t.test('connections of a worker that died do not count', async (t) => {
   t.equal(connected.length, LIMIT - left)
 })
 
-t.test('user_connection_limit holds for all relays on one Redis together', async (t) => {
+t.test('user_connection_limit applies to all relays on one Redis together', async (t) => {
   const redis = await startRedis(t)
   const [one, other] = await twoRelays(t, redis.url)
   const urls = Array.from({ length: 3 * LIMIT }, (_, n) => (n % 2 === 0 ? one : other).url)
@@ -71,7 +71,7 @@ t.test('user_connection_limit holds for all relays on one Redis together', async
   await eventually(async () => (await connect(t, one.url)).outcome === 'connected')
 })
 
-t.test('connections of a relay that died do not count', async (t) => {
+t.test('connections of a crashed relay are not counted', async (t) => {
   const redis = await startRedis(t)
   const [one, dying] = await twoRelays(t, redis.url)
   await connectMany(t, Array(LIMIT).fill(dying.url))
@@ -85,7 +85,7 @@ t.test('connections of a relay that died do not count', async (t) => {
   t.equal(connected.length, LIMIT)
 })
 
-t.test('each relay counts for itself while Redis is away, and all together when it is back', async (t) => {
+t.test('each relay counts its own connections while Redis is down, and all of them afterwards', async (t) => {
   const redis = await startRedis(t)
   const [one, other] = await twoRelays(t, redis.url)
   await connectMany(t, [one.url])
@@ -103,7 +103,7 @@ t.test('each relay counts for itself while Redis is away, and all together when 
   }
 })
 
-t.test('a limit that comes with a reload counts those who are connected already', async (t) => {
+t.test('a limit that is set by a reload counts existing connections', async (t) => {
   const edge = await startRelay(t, {})
   await connectMany(t, Array(LIMIT).fill(edge.url))
   const { clientOptions: client, channelRules: channels } = edge.relay

@@ -32,21 +32,24 @@ t.test('recovery from the cache', async (t) => {
     ['that is ahead of the stream', 9, 'epoch1', {}, CACHE]
   ]
   for (const [why, offset, epoch, told, options] of handed) {
-    t.test(`hands over only the newest to a client at a place ${why}`, async (t) => {
+    t.test(`cache recovery sends only the newest publication to a client at a position ${why}`, async (t) => {
       t.same(await setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...PLACE, ...told, ...newest } })
     })
   }
 
-  t.test('hands over nothing to a client that has the newest, also when the history has run out', async (t) => {
-    const { recover, pass } = setUp()
-    const nothing = { id: 2, subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true } }
+  t.test(
+    'cache recovery sends nothing to a client that has the newest publication, even after the history has expired',
+    async (t) => {
+      const { recover, pass } = setUp()
+      const nothing = { id: 2, subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true } }
 
-    t.same(await recover(5), nothing)
-    await pass(60_000)
-    t.same(await recover(5), nothing)
-  })
+      t.same(await recover(5), nothing)
+      await pass(60_000)
+      t.same(await recover(5), nothing)
+    }
+  )
 
-  t.test('does not happen where the newest is gone', async (t) => {
+  t.test('cache recovery fails if the newest publication has expired', async (t) => {
     const { recover, pass } = setUp()
     await pass(60_000)
 
@@ -54,15 +57,15 @@ t.test('recovery from the cache', async (t) => {
     t.match(await recover(3, 'epoch1', { flag: 3 }), { error: { code: 112 } })
   })
 
-  t.test('does not happen where nothing was published', async (t) => {
+  t.test('cache recovery fails on a channel without publications', async (t) => {
     t.same(await setUp(CACHE, 0).recover(0, ''), { id: 2, subscribe: { ...PLACE, was_recovering: true } })
   })
 
-  t.test('is for clients that ask', async (t) => {
+  t.test('cache recovery is only for clients that request it', async (t) => {
     t.same(await setUp().subscribe(), { id: 2, subscribe: { ...PLACE, offset: 5 } })
   })
 
-  t.test('is followed by what is published then', async (t) => {
+  t.test('live publications follow a cache recovery', async (t) => {
     const { connected, publish } = setUp()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 2, epoch: 'epoch1' } })
@@ -72,26 +75,26 @@ t.test('recovery from the cache', async (t) => {
   })
 })
 
-t.test('recovery from the cache without asking', async (t) => {
-  t.test('hands over the newest', async (t) => {
+t.test('auto_cache_recover', async (t) => {
+  t.test('auto_cache_recover sends the newest publication', async (t) => {
     t.same(await setUp(AUTO).subscribe(), {
       id: 2,
       subscribe: { ...PLACE, publications: [{ data: 5, offset: 5 }], recovered: true }
     })
   })
 
-  t.test('leaves alone who comes back and has it', async (t) => {
+  t.test('auto_cache_recover sends nothing to a reconnecting client that has the newest publication', async (t) => {
     t.same(await setUp(AUTO).recover(5), {
       id: 2,
       subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true }
     })
   })
 
-  t.test('is no error on a channel without publications', async (t) => {
+  t.test('auto_cache_recover is not an error on a channel without publications', async (t) => {
     t.same(await setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: PLACE })
   })
 
-  t.test('holds for the channels of a token', async (t) => {
+  t.test('auto_cache_recover applies to the channels of a token', async (t) => {
     const { client, token } = setUp(AUTO)
 
     t.match(await client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }) } }), [
@@ -100,7 +103,7 @@ t.test('recovery from the cache without asking', async (t) => {
   })
 })
 
-t.test('what is published while the cache is read', async (t) => {
+t.test('publications while the cache is read', async (t) => {
   const publication = (offset: number): Publication => ({
     data: String(offset),
     offset,
@@ -128,7 +131,7 @@ t.test('what is published while the cache is read', async (t) => {
     return { heard, later: client.heard(), closed: client.closed }
   }
 
-  t.test('takes the place of what was read', async (t) => {
+  t.test('a publication that arrives while the cache is read replaces the one that was read', async (t) => {
     const { heard, later } = await subscribed(AUTO, {}, [5, 6, 7])
 
     t.match(heard, [{ id: 2, subscribe: { publications: [{ data: 7, offset: 7 }], recovered: true } }])
@@ -136,7 +139,7 @@ t.test('what is published while the cache is read', async (t) => {
     t.match(later, [{ push: { pub: { offset: 8 } } }])
   })
 
-  t.test('follows one by one where the client takes differences', async (t) => {
+  t.test('publications that arrive while the cache is read follow one by one if the client uses deltas', async (t) => {
     const delta = { ...AUTO, allowed_delta_types: ['fossil'] }
     const { heard } = await subscribed(delta, { delta: 'fossil' }, [6, 7])
 
@@ -147,7 +150,7 @@ t.test('what is published while the cache is read', async (t) => {
     ])
   })
 
-  t.test('and leaves a hole closes the connection', async (t) => {
+  t.test('a gap after the cache was read closes the connection', async (t) => {
     t.equal((await subscribed(AUTO, {}, [7])).closed, '3010 insufficient state')
   })
 })

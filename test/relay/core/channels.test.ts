@@ -27,22 +27,25 @@ t.test('a channel name', async (t) => {
     ['__proto__:7', null, false]
   ]
   for (const [name, namespace, isPrivate] of kinds) {
-    t.test(`${name} is of ${namespace === null ? 'no namespace' : `the namespace "${namespace}"`}`, async (t) => {
-      const kind = resolveChannel(name, RULES)
+    t.test(
+      `the channel ${name} belongs to ${namespace === null ? 'no namespace' : `the namespace "${namespace}"`}`,
+      async (t) => {
+        const kind = resolveChannel(name, RULES)
 
-      if (namespace === null) t.match(kind, { code: 102 })
-      else t.match(kind, { namespace, isPrivate })
-    })
+        if (namespace === null) t.match(kind, { code: 102 })
+        else t.match(kind, { namespace, isPrivate })
+      }
+    )
   }
 
-  t.test('is measured in bytes', async (t) => {
+  t.test('the length of a channel name is measured in bytes', async (t) => {
     t.notOk(isTooLong('x'.repeat(255), RULES))
     t.ok(isTooLong('x'.repeat(256), RULES))
     t.notOk(isTooLong('é'.repeat(127), RULES))
     t.ok(isTooLong('é'.repeat(128), RULES))
   })
 
-  t.test('is ASCII, or what its namespace says', async (t) => {
+  t.test('a channel name is ASCII unless its namespace has a pattern', async (t) => {
     const faultOf = (name: string): number | null => {
       const kind = resolveChannel(name, RULES)
       if (kind instanceof ReplyError) return kind.code
@@ -68,12 +71,12 @@ t.test('a channel name', async (t) => {
     ['floor:a#1#42', '1', false]
   ]
   for (const [name, user, isListed] of listed) {
-    t.test(`${name} is ${isListed ? '' : 'not '}for the user "${user}"`, async (t) => {
+    t.test(`the channel ${name} is ${isListed ? '' : 'not '}for the user "${user}"`, async (t) => {
       t.equal(isUserListed(name, user, RULES), isListed)
     })
   }
 
-  t.test('of a user alone is made of both boundaries', async (t) => {
+  t.test('a personal channel name contains both boundaries', async (t) => {
     t.equal(personalChannel('42', 'floor', RULES), 'floor:#42')
     t.equal(personalChannel('42', '', RULES), '#42')
   })

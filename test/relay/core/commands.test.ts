@@ -13,7 +13,7 @@ const endlessToken = (claims: Record<string, unknown>): string => {
 }
 
 t.test('connect', async (t) => {
-  t.test('names the client, its expiry and the pings', async (t) => {
+  t.test('the connect reply contains client id, expiry and ping interval', async (t) => {
     const { client, token } = coreRelay()
 
     t.same(await client().say({ id: 7, connect: { token: token({ sub: '42' }), name: 'js' } }), [
@@ -21,7 +21,7 @@ t.test('connect', async (t) => {
     ])
   })
 
-  t.test('answers an expired token with an error, and nothing that came along with it', async (t) => {
+  t.test('an expired token is answered with an error, and the rest of the frame is ignored', async (t) => {
     const { client, token, clock } = coreRelay()
     const old = token({ sub: '42' }, 10)
     clock.nowMs += 10_000
@@ -35,7 +35,7 @@ t.test('connect', async (t) => {
     t.equal(connecting.closed, '3501 bad request')
   })
 
-  t.test('counts a token that is not good yet as expired', async (t) => {
+  t.test('a token that is not valid yet is treated as expired', async (t) => {
     const { client, token, clock } = coreRelay()
     const early = token({ sub: '42', nbf: Math.floor(clock.nowMs / 1000) + 120 })
 
@@ -54,7 +54,7 @@ t.test('connect', async (t) => {
     ['info that is no JSON', { sub: '42', b64info: 'e30x' }, '3500 invalid token']
   ]
   for (const [why, claims, closed] of refused) {
-    t.test(`closes for a token with ${why}`, async (t) => {
+    t.test(`a token with ${why} closes the connection`, async (t) => {
       const { client, token } = coreRelay()
       const connecting = client()
 
@@ -63,7 +63,7 @@ t.test('connect', async (t) => {
     })
   }
 
-  t.test('closes for a forged token, and for none', async (t) => {
+  t.test('a forged or missing token closes the connection', async (t) => {
     const { client } = coreRelay()
     const forger = client()
     await forger.say({ id: 1, connect: { token: 'a.b.c' } })
@@ -74,13 +74,13 @@ t.test('connect', async (t) => {
     t.equal(nobody.closed, '3501 bad request')
   })
 
-  t.test('lets somebody without a name in where the operator says so', async (t) => {
+  t.test('allow_anonymous_connect_without_token admits a client without a token', async (t) => {
     const { client } = coreRelay({ client: { allow_anonymous_connect_without_token: true } })
 
     t.match(await client().say({ id: 1, connect: {} }), [{ id: 1, connect: { client: /./ } }])
   })
 
-  t.test('puts the client on the channels of its token', async (t) => {
+  t.test('connecting subscribes the client to the channels of its token', async (t) => {
     const { client, token, publish } = coreRelay(
       withNamespace({ history_size: 10, history_ttl: '60s', force_recovery: true })
     )
@@ -102,7 +102,7 @@ t.test('connect', async (t) => {
     t.match(connecting.heard(), [{ push: { channel: 'chat:2', pub: { data: { hi: 1 }, offset: 1 } } }])
   })
 
-  t.test('recovers the channels of its token', async (t) => {
+  t.test('connecting recovers the channels of the token', async (t) => {
     const { client, token, publish } = coreRelay(
       withNamespace({ history_size: 10, history_ttl: '60s', force_recovery: true })
     )
@@ -128,7 +128,7 @@ t.test('connect', async (t) => {
     }
   )
 
-  t.test('closes the third connection of a user who may have two', async (t) => {
+  t.test('the third connection of a user is closed if user_connection_limit is 2', async (t) => {
     const { connected, relay } = coreRelay({ client: { user_connection_limit: 2 } })
     const [first, second, third] = [await connected('42'), await connected('42'), await connected('42')]
 
@@ -140,7 +140,7 @@ t.test('connect', async (t) => {
     t.equal(relay.stats().users, 1)
   })
 
-  t.test('gives a client that cannot write over its transport a session', async (t) => {
+  t.test('a client of an emulated transport receives a session', async (t) => {
     const { client, token, relay } = coreRelay()
     const [reply] = await client(new FakeSink(true)).say({ id: 1, connect: { token: token({ sub: '42' }) } })
 
@@ -149,7 +149,7 @@ t.test('connect', async (t) => {
 })
 
 t.test('claims of a connection', async (t) => {
-  t.test('may lack a user and an end where the operator says so, and nobody without a name comes in', async (t) => {
+  t.test('user and expiry claims are optional if configured, and anonymous users are still rejected', async (t) => {
     const lax = { client: { token: { expiry_required: false } } }
     const { client, clock } = coreRelay(lax)
     const endless = client()
@@ -166,7 +166,7 @@ t.test('claims of a connection', async (t) => {
     t.match(early, [{ error: { code: 109 } }])
   })
 
-  t.test('must be for this relay where it has a name', async (t) => {
+  t.test('audience and issuer must match if configured', async (t) => {
     const { client, token } = coreRelay({ client: { token: { audience: 'relay', issuer: 'backend' } } })
     const tried = async (claims: Record<string, unknown>) => {
       const connecting = client()
@@ -181,7 +181,7 @@ t.test('claims of a connection', async (t) => {
     t.equal(await tried({}), '3500 invalid token')
   })
 
-  t.test('say what a subscription of the server carries', async (t) => {
+  t.test('the subs claim sets info and data of server-side subscriptions', async (t) => {
     const { client, token } = coreRelay(withNamespace({ presence: true }))
     const subs = {
       'chat:1': { info: { role: 'r' }, b64data: 'eyJhIjoxfQ==', override: { presence: { value: false } } }
@@ -191,7 +191,7 @@ t.test('claims of a connection', async (t) => {
     t.same((reply as { connect: { subs: unknown } }).connect.subs, { 'chat:1': { data: { a: 1 } } })
   })
 
-  t.test('put the user on a channel of their own where the operator says so', async (t) => {
+  t.test('user_subscribe_to_personal subscribes a user to the personal channel', async (t) => {
     const { client, token, publish } = coreRelay({
       client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'user' } },
       channel: { namespaces: [{ name: 'user' }] }
@@ -204,7 +204,7 @@ t.test('claims of a connection', async (t) => {
     t.match(user.heard(), [{ push: { channel: 'user:#42', pub: { data: 'for you' } } }])
   })
 
-  t.test('are told the time where the operator says so', async (t) => {
+  t.test('include_connection_time adds the time to the connect reply', async (t) => {
     const { client, token, clock } = coreRelay({ client: { connect_include_server_time: true } })
 
     t.match(await client().say({ id: 1, connect: { token: token({ sub: '42' }) } }), [
@@ -232,7 +232,7 @@ t.test('commands', async (t) => {
     ['an unknown command', [{ id: 1, dance: {} }]]
   ]
   for (const [what, [message]] of misuses) {
-    t.test(`closes a new connection for ${what}`, async (t) => {
+    t.test(`${what} closes a new connection`, async (t) => {
       const { client } = coreRelay()
       const misused = client()
 
@@ -261,7 +261,7 @@ t.test('commands', async (t) => {
     ['send, which nobody takes', { send: { data: {} } }, '3508 not available']
   ]
   for (const [what, message, closed] of live) {
-    t.test(`closes a live connection for ${what}`, async (t) => {
+    t.test(`${what} closes a live connection`, async (t) => {
       const misused = await coreRelay().connected('42')
 
       await misused.say(message)
@@ -269,7 +269,7 @@ t.test('commands', async (t) => {
     })
   }
 
-  t.test('of one message are answered in one message, in their order', async (t) => {
+  t.test('the commands of one frame are answered in one frame, in order', async (t) => {
     const { client, token } = coreRelay()
     const { sink, say } = client()
     await say(
@@ -285,13 +285,13 @@ t.test('commands', async (t) => {
     )
   })
 
-  t.test('takes the first that counts where one names several', async (t) => {
+  t.test('a command object with several methods runs the first one', async (t) => {
     const client = await coreRelay().connected('42')
 
     t.match(await client.say({ id: 2, rpc: {}, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
   })
 
-  t.test('are limited per second', async (t) => {
+  t.test('commands_per_second limits the commands of a client', async (t) => {
     const { connected, clock } = coreRelay({ client: { commands_per_second: 3 } })
     const patient = await connected('42')
     for (const id of [2, 3]) await patient.say({ id, unsubscribe: { channel: 'x' } })
@@ -303,7 +303,7 @@ t.test('commands', async (t) => {
     t.equal(patient.closed, '3013 too many requests')
   })
 
-  t.test('are not limited in number where the operator does not say so', async (t) => {
+  t.test('commands are unlimited by default', async (t) => {
     const client = await coreRelay().connected('42')
     for (let id = 2; id <= 5000; id++) client.client.handleFrame(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
 
@@ -311,7 +311,7 @@ t.test('commands', async (t) => {
     t.equal(client.heard().length, 4999)
   })
 
-  t.test('that take long let other clients through', async (t) => {
+  t.test('commands of one frame that take long yield to other clients', async (t) => {
     const clock = { ms: 0 }
     const { connected, endTurn } = coreRelay(undefined, { monotonicMs: () => clock.ms++ })
     const [busy, other] = [await connected('1'), await connected('2')]
@@ -332,7 +332,7 @@ t.test('commands', async (t) => {
     )
   })
 
-  t.test('that came one by one and take long let other clients through', async (t) => {
+  t.test('commands in separate frames that take long yield to other clients', async (t) => {
     const clock = { ms: 0 }
     const { connected } = coreRelay(undefined, { monotonicMs: () => (clock.ms += 0.5) })
     const busy = await connected('1')
@@ -342,13 +342,13 @@ t.test('commands', async (t) => {
     t.equal(busy.heard().length > 1, true)
   })
 
-  t.test('that nothing answers are 108', async (t) => {
+  t.test('unsupported commands are answered with 108', async (t) => {
     t.match(await (await coreRelay().connected('42')).say({ id: 2, rpc: { method: 'x', data: {} } }), [
       { id: 2, error: { code: 108, message: 'not available' } }
     ])
   })
 
-  t.test('are answered 100 where the engine fails, and the connection stays', async (t) => {
+  t.test('commands are answered with 100 if the engine fails, and the connection stays open', async (t) => {
     const down = (): never => {
       throw new EngineError('down')
     }

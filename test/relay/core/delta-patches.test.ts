@@ -17,7 +17,7 @@ const counted = (offset: number, reads: { count: number }): Publication => ({
   version: 0
 })
 
-t.test('a patch is made once, whoever asks for it', async (t) => {
+t.test('a patch is created once for all clients', async (t) => {
   const patches = new DeltaPatches()
   const reads = { count: 0 }
   const [base, target] = [counted(4, { count: 0 }), counted(5, reads)]
@@ -30,7 +30,7 @@ t.test('a patch is made once, whoever asks for it', async (t) => {
   t.equal(reads.count, 1)
 })
 
-t.test('patches of other channels, other streams and publications without a place are not mixed up', async (t) => {
+t.test('patches of other channels, other epochs and publications without offset are kept apart', async (t) => {
   const patches = new DeltaPatches()
   const reads = { count: 0 }
   const asked: [channel: string, epoch: string, base: number, target: number][] = [
@@ -48,7 +48,7 @@ t.test('patches of other channels, other streams and publications without a plac
   t.equal(reads.count, asked.length)
 })
 
-t.test('patches take up a bounded amount of memory, and those of the channel used last are kept', async (t) => {
+t.test('the patch cache is bounded, and evicts the least recently used channel', async (t) => {
   const patches = new DeltaPatches(10_000)
   const reads = { count: 0 }
   const ask = (channel: string, offset: number, counter = { count: 0 }): string | null =>
@@ -66,7 +66,7 @@ t.test('patches take up a bounded amount of memory, and those of the channel use
   t.ok(patches.length <= Math.max(length, 10_000), 'channels without patches count too')
 })
 
-t.test('clients that recover deltas get the patches that others got live', async (t) => {
+t.test('recovering clients get the patches that other clients received live', async (t) => {
   const { connected, publish, patches } = coreRelay(
     withNamespace({
       allow_subscribe_for_client: true,

@@ -50,22 +50,25 @@ const errors: [how: string, read: () => never | Promise<never>][] = [
   ['later', async () => Promise.reject(new Error('a fault of ours'))]
 ]
 for (const [how, read] of errors) {
-  t.test(`an unexpected error in a command, ${how}, closes its connection alone, is logged and counted`, async (t) => {
-    const { logged, failed, parts } = recorder()
-    const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: () => undefined } })
-    const [client, other] = [await connected('42'), await connected('43')]
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    await setImmediate()
+  t.test(
+    `an unexpected error in a command (${how}) closes only its connection, and is logged and counted`,
+    async (t) => {
+      const { logged, failed, parts } = recorder()
+      const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: () => undefined } })
+      const [client, other] = [await connected('42'), await connected('43')]
+      await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+      await setImmediate()
 
-    t.equal(client.closed, CLOSED)
-    t.match(logged, [{ err: { message: 'a fault of ours' }, message: 'internal error in a connection' }])
-    t.same(failed, ['connection'])
-    t.match(await other.say({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
-    t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
-  })
+      t.equal(client.closed, CLOSED)
+      t.match(logged, [{ err: { message: 'a fault of ours' }, message: 'internal error in a connection' }])
+      t.same(failed, ['connection'])
+      t.match(await other.say({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
+      t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
+    }
+  )
 }
 
-t.test('a client that cannot be sent to is closed, and the others get the publication', async (t) => {
+t.test('a client whose transport throws is closed, and the others receive the publication', async (t) => {
   const channels: [why: string, channels: readonly string[]][] = [
     ['of one channel', ['floor:7']],
     ['of several channels in one turn', ['floor:7', 'floor:8']]
@@ -127,7 +130,7 @@ t.test(
   }
 )
 
-t.test('an error at the ping of one connection does not keep others from theirs', async (t) => {
+t.test('an error while one connection is pinged does not affect the pings of others', async (t) => {
   const { client, connected, token, pass } = coreRelay()
   const broken = new BrokenSink()
   const before = await connected('1')
@@ -157,7 +160,7 @@ t.test('an error while a subscription goes live closes that connection', async (
   t.equal(relay.stats().subscriptions, 0)
 })
 
-t.test('an error when a client has caught up closes that connection', async (t) => {
+t.test('an error after a client has caught up closes that connection', async (t) => {
   const { client, token, publish, endTurn } = coreRelay()
   const broken = new BrokenSink()
   const failing = client(broken)
@@ -174,7 +177,7 @@ t.test('an error when a client has caught up closes that connection', async (t) 
   t.equal(failing.closed, CLOSED)
 })
 
-t.test('a connection whose transport cannot be closed leaves nothing behind', async (t) => {
+t.test('a connection whose transport fails to close is removed completely', async (t) => {
   const { client, token, relay } = coreRelay()
   const failing = client(new UnclosableSink())
   await failing.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:7'] }) } })
@@ -195,7 +198,7 @@ const heldHistory = () => {
 
 const PAGE: HistoryPage = { epoch: 'e', offset: 0, publications: [] }
 
-t.test('an unknown namespace behind a valid channel in a token leaves nothing unobserved', async (t) => {
+t.test('an unknown namespace after a valid channel in a token causes no unhandled rejection', async (t) => {
   const { asked, history } = heldHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
@@ -210,7 +213,7 @@ t.test('an unknown namespace behind a valid channel in a token leaves nothing un
   t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
 })
 
-t.test('a token whose channels fail one after the other is answered once, when all have failed', async (t) => {
+t.test('a token with several failing channels is answered once, after all have failed', async (t) => {
   const { asked, history } = heldHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
@@ -230,7 +233,7 @@ t.test('subscribing a user by the API', async (t) => {
   const target = { user: '42', client: '', session: '' }
   const subscription = { channel: 'floor:7', expiresAt: 0, info: null, data: null, override: {}, recover: null }
 
-  t.test('joins none of the connections where one of them is at its limit', async (t) => {
+  t.test('the API subscribes none of the connections of a user if one has reached channel_limit', async (t) => {
     const { asked, history } = heldHistory()
     const { connected, relay } = coreRelay({ client: { channel_limit: 2 }, ...OPEN }, { history })
     const [first, full] = [await connected('42'), await connected('42')]
@@ -243,20 +246,23 @@ t.test('subscribing a user by the API', async (t) => {
     t.equal(relay.stats().subscriptions, 2)
   })
 
-  t.test('undoes what was joined where one of the connections fails, before any of them is told', async (t) => {
-    const { asked, history } = heldHistory()
-    const { connected, relay } = coreRelay(undefined, { history })
-    const clients = [await connected('42'), await connected('42')]
-    const answer = relay.surveyHandlers.handle('subscribe', { target, subscription })
-    await setImmediate()
-    asked[0]?.give(PAGE)
-    await setImmediate()
-    asked[1]?.refuse(new EngineError('gone'))
+  t.test(
+    'the API removes all new subscriptions of a user if one connection fails, before any client is notified',
+    async (t) => {
+      const { asked, history } = heldHistory()
+      const { connected, relay } = coreRelay(undefined, { history })
+      const clients = [await connected('42'), await connected('42')]
+      const answer = relay.surveyHandlers.handle('subscribe', { target, subscription })
+      await setImmediate()
+      asked[0]?.give(PAGE)
+      await setImmediate()
+      asked[1]?.refuse(new EngineError('gone'))
 
-    await t.rejects(answer as Promise<unknown>, { name: 'EngineError' })
-    for (const client of clients) t.same(client.heard(), [])
-    t.same(relay.stats(), { clients: 2, users: 1, channels: 0, subscriptions: 0 })
-  })
+      await t.rejects(answer as Promise<unknown>, { name: 'EngineError' })
+      for (const client of clients) t.same(client.heard(), [])
+      t.same(relay.stats(), { clients: 2, users: 1, channels: 0, subscriptions: 0 })
+    }
+  )
 })
 
 const OPEN: Message = {

@@ -21,7 +21,7 @@ const setUp = (options: Message, client: Message = {}) => {
 const pubs = (messages: Message[]): Message[] => messages.map((message) => (message.push as Message).pub as Message)
 
 t.test('publications of one turn', async (t) => {
-  t.test('leave each client in one write, and the same buffer serves all', async (t) => {
+  t.test('the publications of one turn are sent in one write per client, with the same buffer for all', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const clients = [await subscribed(), await subscribed(), await subscribed()]
     const buffers: Buffer[] = []
@@ -34,7 +34,7 @@ t.test('publications of one turn', async (t) => {
     t.ok(buffers.every((buffer) => buffer === buffers[0]))
   })
 
-  t.test('on several channels leave in one write too, joined once for those on the same channels', async (t) => {
+  t.test('the publications of one turn on several channels are sent in one write per client', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const both = [await subscribed(['chat:1', 'chat:2']), await subscribed(['chat:1', 'chat:2'])]
     const one = await subscribed(['chat:2'])
@@ -56,7 +56,7 @@ t.test('publications of one turn', async (t) => {
     t.equal(first, second)
   })
 
-  t.test('that are large leave in bounded pieces', async (t) => {
+  t.test('large publications are written in bounded chunks', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const { sink } = await subscribed()
     for (let n = 0; n < 10; n++) publish('chat:1', 'x'.repeat(100_000))
@@ -66,7 +66,7 @@ t.test('publications of one turn', async (t) => {
     t.ok(sink.writes.every(({ length }) => length < 256 * 1024))
   })
 
-  t.test('reach all but those who have left, whoever leaves', async (t) => {
+  t.test('publications reach all remaining subscribers after some have left', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const clients = await Promise.all(Array.from({ length: 10 }, async () => subscribed()))
     for (const index of [0, 9, 4, 5]) clients[index]?.client.connectionLost()
@@ -83,7 +83,7 @@ t.test('publications of one turn', async (t) => {
 t.test('a delta', async (t) => {
   const text = (n: number): Message => ({ n, same: 'the same text in every publication, long enough to be worth it' })
 
-  t.test('follows a whole one, and both are text', async (t) => {
+  t.test('a delta follows a full publication, and both are JSON strings', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
     const client = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
@@ -97,7 +97,7 @@ t.test('a delta', async (t) => {
     t.ok(String(second?.data).length < JSON.stringify(text(2)).length)
   })
 
-  t.test('is not sent first to who came back having missed nothing: it may never have got any', async (t) => {
+  t.test('a reconnected client that missed nothing receives a full publication first', async (t) => {
     const { subscribed, connected, publish } = setUp(DELTA)
     await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
@@ -113,7 +113,7 @@ t.test('a delta', async (t) => {
     t.equal(second?.delta, true)
   })
 
-  t.test('is not sent to who did not ask, nor where the namespace does not have it', async (t) => {
+  t.test('deltas need a request of the client and the namespace option', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
     const [plain, delta] = [await subscribed(), await subscribed(['chat:1'], { delta: 'fossil' })]
     publish('chat:1', text(1))
@@ -133,7 +133,7 @@ t.test('a delta', async (t) => {
     )
   })
 
-  t.test('is whole at first for who comes later', async (t) => {
+  t.test('a later subscriber receives a full publication first', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
     const early = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
@@ -145,7 +145,7 @@ t.test('a delta', async (t) => {
     t.match(pubs(late.heard()), [{ delta: undefined, data: JSON.stringify(text(2)) }])
   })
 
-  t.test('is not made of a publication that was not meant for it', async (t) => {
+  t.test('a publication without the delta flag is sent in full', async (t) => {
     const { subscribed, publish } = setUp({ ...DELTA, delta_publish: false })
     const client = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
@@ -161,7 +161,7 @@ t.test('a client that is behind', async (t) => {
     data: entries.map(([id, n]) => ({ id, n }))
   })
 
-  t.test('gets what waited as one, the newest of every key, with the newest offset', async (t) => {
+  t.test('a client that is behind receives one merged publication with the newest entries and offset', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const client = await subscribed()
     client.sink.isStuck = true
@@ -182,7 +182,7 @@ t.test('a client that is behind', async (t) => {
     t.same(pubs(client.heard()), [{ data: batch(['d', 5]), offset: 5 }])
   })
 
-  t.test('gets what has not the shape by itself, in its place', async (t) => {
+  t.test('a publication that cannot be merged is sent separately, in order', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const client = await subscribed()
     client.sink.isStuck = true
@@ -200,7 +200,7 @@ t.test('a client that is behind', async (t) => {
     ])
   })
 
-  t.test('does not make others wait, nor share what they wait for', async (t) => {
+  t.test('a client that is behind does not delay others or share their backlog', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const [fast, first, second] = [await subscribed(), await subscribed(), await subscribed()]
     first.sink.isStuck = true
@@ -217,7 +217,7 @@ t.test('a client that is behind', async (t) => {
     t.match(pubs(second.heard()), [{ offset: 1 }, { offset: 2 }, { data: batch(['k3', 3]), offset: 3 }])
   })
 
-  t.test('keeps its place where the newest that was merged is not kept itself', async (t) => {
+  t.test('the offset of a merged publication ignores publications without history', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const client = await subscribed()
     client.sink.isStuck = true
@@ -232,7 +232,7 @@ t.test('a client that is behind', async (t) => {
     t.same(pubs(client.heard()).slice(1), [{ data: batch(['a', 3], ['b', 4]), offset: 3 }])
   })
 
-  t.test('gets nothing older than what it has, however many wait since different moments', async (t) => {
+  t.test('clients that fell behind at different times receive no older offsets', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const clients = await Promise.all(Array.from({ length: 6 }, async () => subscribed()))
     const say = (data: unknown): void => {
@@ -255,7 +255,7 @@ t.test('a client that is behind', async (t) => {
     }
   })
 
-  t.test('gets the next one whole where it takes deltas', async (t) => {
+  t.test('a client with deltas receives the publication after a backlog in full', async (t) => {
     const { subscribed, publish, endTurn } = setUp({ ...DELTA, conflate: 'data[].id' })
     const client = await subscribed(['chat:1'], { delta: 'fossil' })
     const long = (n: number): Message => batch(['a', n], ['the same key in every publication', 1])
@@ -280,7 +280,7 @@ t.test('a client that is behind', async (t) => {
     ])
   })
 
-  t.test('is closed where nothing can be merged and too much waits', async (t) => {
+  t.test('a client that is behind is closed if too much waits and nothing can be merged', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN, { queue_max_size: 1000 })
     const client = await subscribed()
     client.sink.isStuck = true
@@ -294,7 +294,7 @@ t.test('a client that is behind', async (t) => {
     t.equal(client.closed, '3008 slow')
   })
 
-  t.test('is closed where what is merged is too much', async (t) => {
+  t.test('a client that is behind is closed if its merged publications exceed the limit', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED, { queue_max_size: 1000 })
     const client = await subscribed()
     client.sink.isStuck = true
@@ -307,7 +307,7 @@ t.test('a client that is behind', async (t) => {
     t.equal(client.closed, '3008 slow')
   })
 
-  t.test('waits with several channels, and gets all of them', async (t) => {
+  t.test('a client that is behind on several channels receives the backlog of each', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const client = await subscribed(['chat:1', 'chat:2'])
     client.sink.isStuck = true

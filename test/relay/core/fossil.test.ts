@@ -97,7 +97,7 @@ t.test('a delta', async (t) => {
     ['bytes that are within characters', continuation],
     ['texts with shared pieces', relatedTexts]
   ] as const) {
-    t.test(`makes the target of the base: ${name}`, async (t) => {
+    t.test(`a delta turns the base into the target: ${name}`, async (t) => {
       await checkProperty(
         t,
         fc.property(pairs, ([base, target]) => applied(base, createDelta(base, target)).equals(target)),
@@ -106,7 +106,7 @@ t.test('a delta', async (t) => {
     })
   }
 
-  t.test('of texts is a text', async (t) => {
+  t.test('a delta between texts is valid UTF-8', async (t) => {
     await checkProperty(
       t,
       fc.property(relatedTexts, ([base, target]) => isUtf8(createDelta(base, target))),
@@ -114,7 +114,7 @@ t.test('a delta', async (t) => {
     )
   })
 
-  t.test('is read by the official client', async (t) => {
+  t.test('the official client can apply a delta', async (t) => {
     const values = fc.json({ maxDepth: 3 }).map((text) => Buffer.from(text))
     await checkProperty(
       t,
@@ -123,7 +123,7 @@ t.test('a delta', async (t) => {
     )
   })
 
-  t.test('is never much longer than its target', async (t) => {
+  t.test('a delta is never much longer than its target', async (t) => {
     await checkProperty(
       t,
       fc.property(relatedBytes, ([base, target]) => createDelta(base, target).length <= target.length + 24),
@@ -138,18 +138,18 @@ t.test('a delta', async (t) => {
     ['0123456789abcdef', '0123456789abcdef'],
     ['0123456789abcde', '0123456789abcdef']
   ] as const) {
-    t.test(`of ${JSON.stringify(base)} and ${JSON.stringify(target)} is whole`, async (t) => {
+    t.test(`the delta of ${JSON.stringify(base)} and ${JSON.stringify(target)} contains no copy`, async (t) => {
       t.equal(applied(Buffer.from(base), createDelta(Buffer.from(base), Buffer.from(target))).toString(), target)
     })
   }
 
-  t.test('of equal batches is one copy', async (t) => {
+  t.test('the delta of equal batches is one copy', async (t) => {
     const base = batch(() => false)
 
     t.match(Buffer.from(createDelta(base, base)).toString(), /^\w+\n\w+@0,[\w~]+;$/)
   })
 
-  t.test('of a batch in which three of twenty moved is a tenth of it', async (t) => {
+  t.test('the delta of a batch with three of twenty entries changed is a tenth of its size', async (t) => {
     const base = batch(() => false)
     const target = batch((index) => index % 7 === 0)
     const delta = createDelta(base, target)
@@ -158,7 +158,7 @@ t.test('a delta', async (t) => {
     t.ok(appliedAsText(base, delta).equals(target))
   })
 
-  t.test('cuts no character in two where only its last byte differs', async (t) => {
+  t.test('a delta does not split a character whose last byte differs', async (t) => {
     const [base, target] = ['ä', 'ö'].map((letter) => Buffer.from(`"${'a'.repeat(40)}${letter}${'b'.repeat(40)}"`))
     if (base === undefined || target === undefined) throw new Error('two texts')
     const delta = createDelta(base, target)
@@ -168,7 +168,7 @@ t.test('a delta', async (t) => {
     t.ok(appliedAsText(base, delta).equals(target))
   })
 
-  t.test('of a large base that repeats itself is made in a moment', async (t) => {
+  t.test('the delta of a large repetitive base is created quickly', async (t) => {
     const base = Buffer.alloc(1 << 20, 'ab')
     const target = Buffer.concat([Buffer.alloc(1 << 19, 'ab'), Buffer.from('c'), Buffer.alloc(1 << 19, 'ab')])
 

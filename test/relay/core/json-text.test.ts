@@ -18,12 +18,12 @@ t.test('fieldText', async (t) => {
     ['{"x":"\\\\","data":null}', 'null', 'a backslash before']
   ]
   for (const [object, text, why] of cases) {
-    t.test(`of ${object} is ${text}: ${why}`, async (t) => {
+    t.test(`fieldText of ${object} is ${text}: ${why}`, async (t) => {
       t.equal(fieldText(object, 'data'), text)
     })
   }
 
-  t.test('finds what JSON.parse finds', async (t) => {
+  t.test('fieldText agrees with JSON.parse', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (object, data) => {
@@ -34,17 +34,17 @@ t.test('fieldText', async (t) => {
   })
 })
 
-t.test('what is no JSON', async (t) => {
+t.test('invalid JSON', async (t) => {
   const garbage = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', 'data', ':', ',', 'é') })
 
-  t.test('does not keep a search for a field going', async (t) => {
+  t.test('fieldText terminates for invalid JSON', async (t) => {
     await checkProperty(
       t,
       fc.property(garbage, (text) => (fieldText(text, 'data') ?? '').length <= text.length)
     )
   })
 
-  t.test('does not end a merge', async (t) => {
+  t.test('conflation terminates for invalid JSON', async (t) => {
     await checkProperty(
       t,
       fc.property(garbage, (text) => {
@@ -57,7 +57,7 @@ t.test('what is no JSON', async (t) => {
 })
 
 t.test('onOneLine', async (t) => {
-  t.test('changes nothing that JSON.parse sees', async (t) => {
+  t.test('onOneLine does not change the parsed value', async (t) => {
     const pretty = JSON.stringify({ a: ['x\n\r', { b: 1 }] }, null, 2)
 
     t.notMatch(onOneLine(pretty), /[\r\n]/)

@@ -68,11 +68,12 @@ t.test('JSON validation', async (t) => {
     "'a'",
     '/**/1'
   ]
-  for (const text of GOOD) t.test(`takes ${JSON.stringify(text)}`, async (t) => t.ok(isValid(Buffer.from(text))))
+  for (const text of GOOD)
+    t.test(`${JSON.stringify(text)} is valid JSON`, async (t) => t.ok(isValid(Buffer.from(text))))
   for (const text of BAD)
-    t.test(`does not take ${JSON.stringify(text)}`, async (t) => t.notOk(isValid(Buffer.from(text))))
+    t.test(`${JSON.stringify(text)} is not valid JSON`, async (t) => t.notOk(isValid(Buffer.from(text))))
 
-  t.test('agrees with JSON.parse about what every program writes', async (t) => {
+  t.test('the validator agrees with JSON.parse on generated JSON', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.json(), fc.nat(3), (text, indent) =>
@@ -81,7 +82,7 @@ t.test('JSON validation', async (t) => {
     )
   })
 
-  t.test('agrees with JSON.parse about nearly JSON', async (t) => {
+  t.test('the validator agrees with JSON.parse on almost valid JSON', async (t) => {
     const unit = fc.constantFrom(
       ...'{}[]",:\\/ \n-+.0123456789eEtrufalsn',
       '\\u00',
@@ -99,7 +100,7 @@ t.test('JSON validation', async (t) => {
     )
   })
 
-  t.test('agrees with JSON.parse about JSON with one byte changed', async (t) => {
+  t.test('the validator agrees with JSON.parse on JSON with one changed byte', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.json(), fc.nat(), fc.nat(255), (text, place, byte) => {
@@ -111,7 +112,7 @@ t.test('JSON validation', async (t) => {
     )
   })
 
-  t.test('agrees with JSON.parse about any bytes in a string', async (t) => {
+  t.test('the validator agrees with JSON.parse on arbitrary bytes in a string', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.uint8Array(), (bytes) => agree(Buffer.concat([Buffer.from('"'), bytes, Buffer.from('"')]))),
@@ -119,7 +120,7 @@ t.test('JSON validation', async (t) => {
     )
   })
 
-  t.test('goes to any depth', async (t) => {
+  t.test('the validator accepts any depth of nesting', async (t) => {
     const deep = 500_000
 
     t.ok(isValid(Buffer.from('['.repeat(deep) + ']'.repeat(deep))))
@@ -127,10 +128,10 @@ t.test('JSON validation', async (t) => {
   })
 })
 
-t.test('an object as it came', async (t) => {
+t.test('JsonObject', async (t) => {
   const read = (text: string): JsonObject | null => JsonObject.at(Buffer.from(text), 0)
 
-  t.test('has the values that JSON.parse finds', async (t) => {
+  t.test('JsonObject returns the values of JSON.parse', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
@@ -146,15 +147,15 @@ t.test('an object as it came', async (t) => {
     )
   })
 
-  t.test('keeps the spelling', async (t) => {
+  t.test('JsonObject returns the source text of a value', async (t) => {
     t.equal(read('{"n" : 1.50e+3 }')?.text('n'), '1.50e+3')
   })
 
-  t.test('knows names in disguise', async (t) => {
+  t.test('JsonObject decodes escaped names', async (t) => {
     t.equal(read('{"d\\u0061ta":true}')?.value('data'), true)
   })
 
-  t.test('has of two equal names the last value, as JSON.parse does, and no text', async (t) => {
+  t.test('JsonObject returns the last value of a duplicated name, and no text', async (t) => {
     const twice = read('{"a":1,"\\u0061":2}')
 
     t.equal(twice?.value('a'), 2)
@@ -162,13 +163,13 @@ t.test('an object as it came', async (t) => {
     t.equal(twice?.has('a'), true)
   })
 
-  t.test('has nothing that was not said', async (t) => {
+  t.test('JsonObject returns nothing for a missing name', async (t) => {
     t.equal(read('{}')?.value('toString'), undefined)
     t.equal(read('{"__proto__":{"a":1}}')?.value('a'), undefined)
   })
 
   for (const text of ['[]', '1', '{"a":tru}', '{"a":1', '{"a":1]', '{"a" 1}', '{,}']) {
-    t.test(`is not ${text}`, async (t) => {
+    t.test(`JsonObject rejects ${text}`, async (t) => {
       t.equal(read(text), null)
     })
   }

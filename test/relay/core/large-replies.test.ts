@@ -34,7 +34,7 @@ interface Result {
   readonly publications?: unknown[]
 }
 
-t.test('a recovery that fits into queue_max_size is handed over', async (t) => {
+t.test('a recovery that fits into queue_max_size is sent', async (t) => {
   const [reply] = await (await relayWith(10, 1500).connected('42')).say(recover(2))
 
   t.match(reply, { subscribe: { recovered: true, was_recovering: true } })
@@ -84,7 +84,7 @@ t.test(
   }
 )
 
-t.test('the channels of a token share the room of one reply', async (t) => {
+t.test('the channels of a token share the size limit of one reply', async (t) => {
   const relay = relayWith(8, 1500)
   for (let n = 0; n < 8; n++) relay.publish('chat:2', 'x'.repeat(1500))
   const client = relay.client()
@@ -104,7 +104,7 @@ t.test('the channels of a token share the room of one reply', async (t) => {
   t.ok(Buffer.byteLength(client.sink.writes[0] ?? '') <= LIMIT)
 })
 
-t.test('replies to one message are never joined beyond queue_max_size', async (t) => {
+t.test('the replies to one frame are never joined beyond queue_max_size', async (t) => {
   const client = await relayWith(5, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
   const replies = await client.say(...commands)
@@ -118,7 +118,7 @@ t.test('replies to one message are never joined beyond queue_max_size', async (t
   for (const write of client.sink.writes) t.ok(Buffer.byteLength(write) <= LIMIT, `${Buffer.byteLength(write)} bytes`)
 })
 
-t.test('commands with large replies wait until the client has taken what was written before', async (t) => {
+t.test('commands with large replies wait until the client has received the earlier data', async (t) => {
   const client = await relayWith(8, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
   const heard: Message[] = []
@@ -140,7 +140,7 @@ t.test('commands with large replies wait until the client has taken what was wri
   t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Result).recovered === true))
 })
 
-t.test('a client that takes nothing of a large reply any more is closed, also while it is not read from', async (t) => {
+t.test('a client that stops reading a large reply is closed, even while the relay does not read from it', async (t) => {
   const relay = relayWith(8, 1500)
   const client = await relay.connected('42')
   client.sink.isStuck = true
@@ -165,7 +165,7 @@ t.test('a client that is behind can still unsubscribe', async (t) => {
   t.equal(relay.relay.stats().subscriptions, 0)
 })
 
-t.test('history that is larger than queue_max_size is cut, and the client reads on from there', async (t) => {
+t.test('history larger than queue_max_size is truncated, and the client can continue from there', async (t) => {
   const client = await relayWith(30, 1500).connected('42')
   const offsets: number[] = []
   for (let id = 2; offsets.length < 30; id++) {
@@ -183,14 +183,14 @@ t.test('history that is larger than queue_max_size is cut, and the client reads 
   for (const write of client.sink.writes) t.ok(Buffer.byteLength(write) <= LIMIT)
 })
 
-t.test('a publication that is larger than queue_max_size is no part of a history', async (t) => {
+t.test('history whose first publication exceeds queue_max_size is answered with 106', async (t) => {
   const client = await relayWith(1, LIMIT).connected('42')
 
   t.match(await client.say({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
   t.equal(client.closed, null)
 })
 
-t.test('presence that is larger than queue_max_size is refused', async (t) => {
+t.test('presence larger than queue_max_size is answered with 106', async (t) => {
   const relay = relayWith(0, 0)
   const info = 'x'.repeat(3000)
   const clients = await Promise.all(Array.from({ length: 8 }, async (_, n) => relay.connected(`${n}`, { info })))
@@ -201,7 +201,7 @@ t.test('presence that is larger than queue_max_size is refused', async (t) => {
   t.match(await clients[0]?.say({ id: 4, presence: { channel: 'chat:1' } }), [{ id: 4, error: { code: 106 } }])
 })
 
-t.test('a client that is closed with 3008 is sent nothing of what waited for it', async (t) => {
+t.test('a client that is closed with 3008 receives none of its queued data', async (t) => {
   const relay = relayWith(0, 0)
   const client = await relay.connected('42')
   await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
@@ -216,7 +216,7 @@ t.test('a client that is closed with 3008 is sent nothing of what waited for it'
   t.equal(client.sink.writes.length - before, 1, 'what the network had been given before')
 })
 
-t.test('a client that is closed for another reason is sent what waited for it first', async (t) => {
+t.test('a client that is closed for another reason receives its queued data first', async (t) => {
   const relay = relayWith(0, 0)
   const client = await relay.connected('42')
   await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
@@ -231,7 +231,7 @@ t.test('a client that is closed for another reason is sent what waited for it fi
   t.match(client.heard().slice(-1), [{ push: { pub: { data: 4 } } }])
 })
 
-t.test('a client that catches up is sent what waited for it, in order', async (t) => {
+t.test('a client that catches up receives its queued data in order', async (t) => {
   const relay = relayWith(0, 0)
   const client = relay.client(new FakeSink())
   await client.say(

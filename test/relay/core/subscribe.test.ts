@@ -29,15 +29,18 @@ t.test('subscribe', async (t) => {
     ['floor:7', { token: 'a.b.c' }, 103, 'its token is forged']
   ]
   for (const [channel, more, code, why] of refused) {
-    t.test(`of ${JSON.stringify(channel.slice(0, 20))} ${JSON.stringify(more)} is ${code}: ${why}`, async (t) => {
-      const client = await coreRelay().connected('42')
+    t.test(
+      `subscribing to ${JSON.stringify(channel.slice(0, 20))} with ${JSON.stringify(more)} is answered with ${code}: ${why}`,
+      async (t) => {
+        const client = await coreRelay().connected('42')
 
-      t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel, ...more } })), code)
-      t.equal(client.closed, null)
-    })
+        t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel, ...more } })), code)
+        t.equal(client.closed, null)
+      }
+    )
   }
 
-  t.test('is refused the second time, and beyond the limit', async (t) => {
+  t.test('a second subscription and one above channel_limit are rejected', async (t) => {
     const client = await coreRelay({
       client: { channel_limit: 2 },
       channel: { namespaces: [{ name: 'chat', ...KEPT }] }
@@ -53,7 +56,7 @@ t.test('subscribe', async (t) => {
     ])
   })
 
-  t.test('tells the place, and then every publication behind it', async (t) => {
+  t.test('the subscribe reply has the position, and later publications follow', async (t) => {
     const { connected, publish } = coreRelay()
     publish('floor:7', 'before')
     const client = await connected('42')
@@ -66,7 +69,7 @@ t.test('subscribe', async (t) => {
     t.same(client.heard(), [{ push: { channel: 'floor:7', pub: { data: { x: 1 }, offset: 2 } } }])
   })
 
-  t.test('tells the epoch with the first publication of a stream', async (t) => {
+  t.test('the first publication of a stream carries its epoch', async (t) => {
     const { connected, publish } = coreRelay()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -75,7 +78,7 @@ t.test('subscribe', async (t) => {
     t.same(client.heard(), [{ push: { channel: 'floor:7', pub: { data: 1, offset: 1, epoch: 'epoch1' } } }])
   })
 
-  t.test('gives a publication to nobody who came after it in the same turn', async (t) => {
+  t.test('a client that subscribes after a publication in the same turn does not receive it', async (t) => {
     const { connected, publish } = coreRelay()
     const [early, late] = [await connected('1'), await connected('2')]
     await early.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -88,7 +91,7 @@ t.test('subscribe', async (t) => {
     t.match(late.heard(), [{ id: 2, subscribe: { offset: 1 } }, { push: { pub: { data: 2 } } }])
   })
 
-  t.test('puts a publication behind the reply of the command that came with it', async (t) => {
+  t.test('a publication follows the subscribe reply of the same frame', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...KEPT, allow_publish_for_client: true }))
     const heard = await (await connected('42')).say(
       { id: 2, subscribe: { channel: 'chat:1' } },
@@ -99,7 +102,7 @@ t.test('subscribe', async (t) => {
     t.match(heard, [{ id: 2 }, { id: 3 }, { id: 4 }, { push: { channel: 'chat:1' } }])
   })
 
-  t.test('of a channel for some users is for them', async (t) => {
+  t.test('a user-limited channel accepts only its users', async (t) => {
     const { connected } = coreRelay(
       withNamespace({ allow_user_limited_channels: true, allow_subscribe_for_client: true })
     )
@@ -111,7 +114,7 @@ t.test('subscribe', async (t) => {
     t.equal(refusalOf(await (await connected('4')).say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
   })
 
-  t.test('is checked against the pattern of the namespace', async (t) => {
+  t.test('channel names must match channel_regex', async (t) => {
     const client = await coreRelay(
       withNamespace({ allow_subscribe_for_client: true, channel_regex: '^[a-zé]+$' })
     ).connected('42')
@@ -130,7 +133,7 @@ t.test('a subscription token', async (t) => {
     return { ...relay, client, subscribe }
   }
 
-  t.test('opens a channel that is closed, and a private one', async (t) => {
+  t.test('a subscription token grants a denied channel and a private channel', async (t) => {
     const { subscribe } = await setUp()
 
     t.same(await subscribe({ sub: '42', channel: 'chat:1', data: { hi: 1 } }), [
@@ -139,7 +142,7 @@ t.test('a subscription token', async (t) => {
     t.equal(refusalOf(await subscribe({ sub: '42', channel: '$chat:1' }, '$chat:1')), 'granted')
   })
 
-  t.test('that is expired is 109', async (t) => {
+  t.test('an expired subscription token is answered with 109', async (t) => {
     const { client, token, clock } = await setUp()
     const old = token({ sub: '42', channel: 'chat:1' }, 1)
     clock.nowMs += 1000
@@ -153,7 +156,7 @@ t.test('a subscription token', async (t) => {
     ['another connection', { sub: '42', channel: 'chat:1', client: 'someone' }]
   ]
   for (const [why, claims] of mismatches) {
-    t.test(`for ${why} closes the connection`, async (t) => {
+    t.test(`a subscription token for ${why} closes the connection`, async (t) => {
       const { client, subscribe } = await setUp()
 
       t.same(await subscribe(claims), [])
@@ -161,11 +164,11 @@ t.test('a subscription token', async (t) => {
     })
   }
 
-  t.test('without a channel is 103', async (t) => {
+  t.test('a subscription token without a channel is answered with 103', async (t) => {
     t.equal(refusalOf(await (await setUp()).subscribe({ sub: '42' })), 103)
   })
 
-  t.test('changes the options of its namespace', async (t) => {
+  t.test('a subscription token can override namespace options', async (t) => {
     const { subscribe } = await setUp()
     const { client, subscribe: other } = await (async () => {
       const relay = coreRelay(withNamespace({ history_size: 10, history_ttl: '60s' }))
@@ -186,7 +189,7 @@ t.test('a subscription token', async (t) => {
     t.equal(client.closed, null)
   })
 
-  t.test('is refreshed, and its end moves', async (t) => {
+  t.test('sub_refresh extends the expiry of a subscription', async (t) => {
     const { client, subscribe, token, pass } = await setUp()
     await subscribe({ sub: '42', channel: 'chat:1' })
     await pass(50_000)
@@ -218,7 +221,7 @@ t.test('a subscription token', async (t) => {
     ['without a channel', () => ({ token: 'x' }), '3501 bad request']
   ]
   for (const [why, request, outcome] of refreshes) {
-    t.test(`refreshed ${why} is ${outcome}`, async (t) => {
+    t.test(`sub_refresh ${why} is answered with ${outcome}`, async (t) => {
       const { client, subscribe, token } = await setUp()
       await subscribe({ sub: '42', channel: 'chat:1' })
       const reply = await client.say({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
@@ -227,7 +230,7 @@ t.test('a subscription token', async (t) => {
     })
   }
 
-  t.test('refreshed with an expired one closes so that the client comes back', async (t) => {
+  t.test('sub_refresh with an expired token closes the connection with a code that allows reconnecting', async (t) => {
     const { client, subscribe, token, clock } = await setUp()
     await subscribe({ sub: '42', channel: 'chat:1' })
     const old = token({ sub: '42', channel: 'chat:1' }, 1)
@@ -237,7 +240,7 @@ t.test('a subscription token', async (t) => {
     t.equal(client.closed, '3006 subscription expired')
   })
 
-  t.test('is needed to refresh a subscription', async (t) => {
+  t.test('sub_refresh needs a subscription that was made with a token', async (t) => {
     const { connected, token } = coreRelay()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -260,7 +263,7 @@ t.test('recovery', async (t) => {
     return { ...relay, recover }
   }
 
-  t.test('hands over what was missed, from the place of the client on', async (t) => {
+  t.test('recovery sends the missed publications, starting at the position of the client', async (t) => {
     t.same(await (await setUp()).recover(3), {
       id: 2,
       subscribe: {
@@ -278,7 +281,7 @@ t.test('recovery', async (t) => {
     })
   })
 
-  t.test('hands over nothing where nothing was missed', async (t) => {
+  t.test('recovery sends nothing if nothing was missed', async (t) => {
     t.same(await (await setUp()).recover(5), {
       id: 2,
       subscribe: {
@@ -292,7 +295,7 @@ t.test('recovery', async (t) => {
     })
   })
 
-  t.test('takes a client that knows no epoch at its offset', async (t) => {
+  t.test('recovery without an epoch uses the offset', async (t) => {
     t.match(await (await setUp()).recover(4, ''), { subscribe: { recovered: true, publications: [{ offset: 5 }] } })
   })
 
@@ -303,14 +306,14 @@ t.test('recovery', async (t) => {
     ['further back than a client may be', 0, 'epoch1', KEPT, { client: { recovery_max_publication_limit: 3 } }]
   ]
   for (const [why, offset, epoch, options, file] of lost) {
-    t.test(`does not happen from a place ${why}, and the client begins at the top`, async (t) => {
+    t.test(`recovery fails from a position ${why}, and the client starts at the end of the stream`, async (t) => {
       t.same(await (await setUp(options, file)).recover(offset, epoch), {
         id: 2,
         subscribe: { recoverable: true, positioned: true, epoch: 'epoch1', offset: 5, was_recovering: true }
       })
     })
 
-    t.test(`is 112 from a place ${why} for a client that wants it so`, async (t) => {
+    t.test(`subscribing from a position ${why} is answered with 112 if the client requests it`, async (t) => {
       const { relay, recover } = await setUp(options, file)
 
       t.same(await recover(offset, epoch, { flag: 3 }), {
@@ -321,7 +324,7 @@ t.test('recovery', async (t) => {
     })
   }
 
-  t.test('does not happen when the history has run out, but offsets go on', async (t) => {
+  t.test('recovery fails after the history has expired, and offsets continue', async (t) => {
     const { recover, pass, publish } = await setUp()
     await pass(60_000)
 
@@ -329,7 +332,7 @@ t.test('recovery', async (t) => {
     t.match(publish('chat:1', 6), { offset: 6, epoch: 'epoch1' })
   })
 
-  t.test('happens where the namespace allows it and the client asks', async (t) => {
+  t.test('allow_recovery enables recovery for clients that request it', async (t) => {
     const allowed = await setUp({ ...KEPT, force_recovery: false, allow_recovery: true })
     const closed = await setUp({ ...KEPT, force_recovery: false })
 
@@ -341,7 +344,7 @@ t.test('recovery', async (t) => {
     )
   })
 
-  t.test('asked for on a channel that keeps no history tells the client that it was recovering', async (t) => {
+  t.test('recovery on a channel without history is answered with was_recovering', async (t) => {
     const { connected } = coreRelay(withNamespace({ allow_subscribe_for_client: true }))
 
     t.same(
@@ -374,7 +377,7 @@ t.test('a slow history', async (t) => {
     return { ...relay, give, deliver, settled }
   }
 
-  t.test('loses nothing that is published meanwhile, and sends nothing twice', async (t) => {
+  t.test('publications while a slow history is read are sent once', async (t) => {
     const { connected, give, deliver, settled } = await setUp()
     const client = await connected('42')
     t.same(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }, { id: 3, unsubscribe: { channel: 'x' } }), [])
@@ -410,7 +413,7 @@ t.test('a slow history', async (t) => {
     t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
   })
 
-  t.test('that knows more than has arrived here makes the rest wait for it', async (t) => {
+  t.test('a subscription ahead of this node receives nothing until the node has caught up', async (t) => {
     const { connected, give, deliver, settled } = await setUp()
     const [first, second] = [await connected('1'), await connected('2')]
     await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -426,7 +429,7 @@ t.test('a slow history', async (t) => {
     t.match(second.heard(), [{ push: { pub: { offset: 5 } } }])
   })
 
-  t.test('that knows more than has arrived here does not deliver it a second time', async (t) => {
+  t.test('a subscription ahead of this node receives no publication twice', async (t) => {
     const place = { offset: 4 }
     const read = () => ({ ...page(place.offset) })
     const { connected, delivery } = coreRelay(undefined, { history: { read, remove: () => undefined } })
@@ -447,7 +450,7 @@ t.test('a slow history', async (t) => {
     t.match(second.heard(), [{ push: { pub: { offset: 6 } } }])
   })
 
-  t.test('that knows more than has arrived here holds back nothing that is published without history', async (t) => {
+  t.test('a subscription ahead of this node receives publications without history at once', async (t) => {
     const place = { offset: 4 }
     const read = () => ({ ...page(place.offset) })
     const { connected, delivery } = coreRelay(undefined, { history: { read, remove: () => undefined } })
@@ -473,7 +476,7 @@ t.test('a slow history', async (t) => {
     ])
   })
 
-  t.test('whose stream begins anew meanwhile makes the client come back', async (t) => {
+  t.test('a new epoch while the history is read ends the subscription with 2500', async (t) => {
     const later: (() => void)[] = []
     const read = () => page(4)
     const parts = {
@@ -493,7 +496,7 @@ t.test('a slow history', async (t) => {
     t.match(client.heard(), [{ push: { unsubscribe: { code: 2500 } } }])
   })
 
-  t.test('whose answer leaves a hole closes the connection', async (t) => {
+  t.test('a gap after the history was read closes the connection', async (t) => {
     const { connected, give, deliver, settled } = await setUp()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -504,7 +507,7 @@ t.test('a slow history', async (t) => {
     t.equal(client.closed, '3010 insufficient state')
   })
 
-  t.test('comes back to a client that has gone', async (t) => {
+  t.test('a history result for a closed client is ignored', async (t) => {
     const { connected, give, settled, relay } = await setUp()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -515,7 +518,7 @@ t.test('a slow history', async (t) => {
     t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
   })
 
-  t.test('stops the reading from a client with many commands waiting, and answers all of them in order', async (t) => {
+  t.test('reading from a client with many queued commands is paused, and all are answered in order', async (t) => {
     const { connected, give, settled } = await setUp()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -534,7 +537,7 @@ t.test('a slow history', async (t) => {
     t.equal(client.sink.isPaused, false)
   })
 
-  t.test('stops the reading from a client with long commands waiting', async (t) => {
+  t.test('reading from a client with long queued commands is paused', async (t) => {
     const client = await (await setUp()).connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
     await client.say({ id: 3, unsubscribe: { channel: 'x'.repeat(60_000) } })
@@ -561,7 +564,7 @@ t.test('a slow history', async (t) => {
     }
   )
 
-  t.test('takes no pong from a client that is not read from, and does not close it for that', async (t) => {
+  t.test('a client that is not read from is not closed for a missing pong', async (t) => {
     const { connected, give, pass, settled } = await setUp()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -577,7 +580,7 @@ t.test('a slow history', async (t) => {
   })
 })
 
-t.test('an engine that takes its time to listen', async (t) => {
+t.test('a broker that subscribes slowly', async (t) => {
   const setUp = async () => {
     let ready: { resolve(): void; reject(error: Error): void } = { resolve: () => undefined, reject: () => undefined }
     const listening = new Promise<void>((resolve, reject) => {
@@ -594,7 +597,7 @@ t.test('an engine that takes its time to listen', async (t) => {
     return { relay, clients, ready, settled }
   }
 
-  t.test('makes the second subscriber wait like the first', async (t) => {
+  t.test('a second subscriber waits for the pending broker subscription', async (t) => {
     const { clients, ready, settled } = await setUp()
     for (const client of clients) t.same(client.heard(), [], 'nobody is told before deliveries flow')
     ready.resolve()
@@ -603,7 +606,7 @@ t.test('an engine that takes its time to listen', async (t) => {
     for (const client of clients) t.match(client.heard(), [{ id: 2, subscribe: {} }])
   })
 
-  t.test('and fails tells both, and leaves nothing behind', async (t) => {
+  t.test('a failed broker subscription is answered with an error to all waiting subscribers', async (t) => {
     const { relay, clients, ready, settled } = await setUp()
     ready.reject(new EngineError('gone'))
     await settled()
@@ -613,7 +616,7 @@ t.test('an engine that takes its time to listen', async (t) => {
   })
 })
 
-t.test('an engine that is away', async (t) => {
+t.test('a broker that is down', async (t) => {
   const setUp = () => {
     const { engine } = coreRelay()
     const state = { isAway: true, subscribed: 0 }
@@ -632,7 +635,7 @@ t.test('an engine that is away', async (t) => {
     return { ...relay, state, settled, look }
   }
 
-  t.test('while an operator looks at a channel serves its clients once it is back', async (t) => {
+  t.test('clients can subscribe to an observed channel once the broker is back', async (t) => {
     const { connected, state, settled, look } = await setUp()
     look()
     await settled()
@@ -641,7 +644,7 @@ t.test('an engine that is away', async (t) => {
     t.match(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2, subscribe: {} }])
   })
 
-  t.test('is asked again for whoever looks on', async (t) => {
+  t.test('the broker subscription of an observed channel is retried', async (t) => {
     const { state, settled, look, pass } = await setUp()
     look()
     await settled()
@@ -656,7 +659,7 @@ t.test('an engine that is away', async (t) => {
   })
 })
 
-t.test('somebody who leaves before the engine knows that they came', async (t) => {
+t.test('a client that unsubscribes while its presence is being added', async (t) => {
   const said: string[] = []
   let added = (): void => undefined
   const { engine } = coreRelay()
@@ -685,7 +688,7 @@ t.test('somebody who leaves before the engine knows that they came', async (t) =
   t.notOk(said.includes('join'), 'nobody joins behind their leave')
 })
 
-t.test('a place in the stream', async (t) => {
+t.test('the position of a channel', async (t) => {
   const setUp = async () => {
     let top = { epoch: 'e', offset: 3 }
     const relay = coreRelay(
@@ -713,7 +716,7 @@ t.test('a place in the stream', async (t) => {
   }
   const LOST = [{ push: { channel: 'floor:7', unsubscribe: { code: 2500, reason: 'insufficient state' } } }]
 
-  t.test('that is passed over makes the client subscribe anew', async (t) => {
+  t.test('a gap in the offsets ends the subscription with 2500', async (t) => {
     const { client, deliver, relay } = await setUp()
     deliver(5)
 
@@ -721,14 +724,14 @@ t.test('a place in the stream', async (t) => {
     t.equal(relay.stats().subscriptions, 0)
   })
 
-  t.test('of another epoch does too', async (t) => {
+  t.test('another epoch ends the subscription with 2500', async (t) => {
     const { client, deliver } = await setUp()
     deliver(4, 'other')
 
     t.match(client.heard(), LOST)
   })
 
-  t.test('that was delivered before is not delivered again', async (t) => {
+  t.test('a publication that was already delivered is ignored', async (t) => {
     const { client, deliver } = await setUp()
     deliver(4)
     deliver(4)
@@ -738,7 +741,7 @@ t.test('a place in the stream', async (t) => {
     t.match(client.heard(), [{ push: { pub: { offset: 4 } } }, { push: { pub: { offset: 5 } } }])
   })
 
-  t.test('is compared with the stream now and then, and a loss that stays is told', async (t) => {
+  t.test('a position check that finds the same loss twice ends the subscription', async (t) => {
     const { client, moveTop, pass } = await setUp()
     moveTop(4)
     await pass(1)
@@ -749,7 +752,7 @@ t.test('a place in the stream', async (t) => {
     t.match(client.heard(), LOST)
   })
 
-  t.test('is compared at once where the engine was cut off, and every loss is told', async (t) => {
+  t.test('a position check after an engine outage ends the subscription at the first loss', async (t) => {
     const { client, moveTop, pass, delivery } = await setUp()
     delivery.mayHaveMissed('floor:7')
     delivery.mayHaveMissed('floor:8')
@@ -764,7 +767,7 @@ t.test('a place in the stream', async (t) => {
     t.match(client.heard(), LOST)
   })
 
-  t.test('a position that is lost during a comparison is found by the next one, without the usual delay', async (t) => {
+  t.test('a loss during a position check is found by the next check, without the usual delay', async (t) => {
     const answers: ((offset: number) => void)[] = []
     let isSlow = false
     const { connected, delivery, pass } = coreRelay(undefined, {
@@ -795,7 +798,7 @@ t.test('a place in the stream', async (t) => {
     t.match(client.heard(), LOST)
   })
 
-  t.test('a position that the stream has fallen behind is lost at the first comparison', async (t) => {
+  t.test('a stream that lost delivered publications ends the subscription at the first position check', async (t) => {
     const { client, deliver, moveTop, pass } = await setUp()
     deliver(4)
     client.heard()
@@ -806,7 +809,7 @@ t.test('a place in the stream', async (t) => {
     t.match(client.heard(), LOST)
   })
 
-  t.test('that is passed over while a client is on its way there makes that client subscribe anew too', async (t) => {
+  t.test('a gap that is skipped while a client subscribes ends its subscription too', async (t) => {
     const later: (() => void)[] = []
     let top = 3
     const { connected, delivery, pass } = coreRelay(undefined, {
@@ -831,7 +834,7 @@ t.test('a place in the stream', async (t) => {
     t.match(second.heard(), LOST)
   })
 
-  t.test('that an engine cannot tell is asked for again', async (t) => {
+  t.test('a position check is repeated if the engine fails', async (t) => {
     let isAway = false
     let reads = 0
     const lines: string[] = []
@@ -863,7 +866,7 @@ t.test('a place in the stream', async (t) => {
     t.same(lines, [], 'the engine tells its outages itself')
   })
 
-  t.test('that a server-side subscription loses closes the connection', async (t) => {
+  t.test('a gap on a server-side subscription closes the connection', async (t) => {
     const relay = coreRelay(undefined, {
       history: { read: () => ({ epoch: 'e', offset: 3, publications: [] }), remove: () => undefined }
     })
@@ -879,7 +882,7 @@ t.test('a place in the stream', async (t) => {
 })
 
 t.test('unsubscribe', async (t) => {
-  t.test('ends the publications, and succeeds twice', async (t) => {
+  t.test('unsubscribe ends the publications, and succeeds a second time', async (t) => {
     const { connected, publish, relay } = coreRelay()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -894,7 +897,7 @@ t.test('unsubscribe', async (t) => {
     t.equal(relay.stats().channels, 0)
   })
 
-  t.test('from a channel of the token ends its publications', async (t) => {
+  t.test('unsubscribe works for a channel of the token', async (t) => {
     const { connected, publish, relay } = coreRelay()
     const client = await connected('42', { channels: ['floor:7'] })
     t.same(await client.say({ id: 2, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])

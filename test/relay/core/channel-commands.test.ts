@@ -4,7 +4,7 @@ import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.
 const OPEN = { allow_subscribe_for_client: true }
 const refusalOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
 
-t.test('what a client may ask', async (t) => {
+t.test('permissions of client commands', async (t) => {
   const cases: [command: Message, options: Message, code: unknown, why: string][] = [
     [{ publish: { channel: 'nope:1', data: {} } }, {}, 102, 'no such namespace'],
     [{ publish: { channel: 'chat:é', data: {} } }, {}, 107, 'no such name'],
@@ -30,14 +30,14 @@ t.test('what a client may ask', async (t) => {
     ]
   ]
   for (const [command, options, code, why] of cases) {
-    t.test(`${JSON.stringify(command)} is ${code}: ${why}`, async (t) => {
+    t.test(`the command ${JSON.stringify(command)} is answered with ${code}: ${why}`, async (t) => {
       const client = await coreRelay(withNamespace({ ...OPEN, ...options })).connected('42')
 
       t.equal(refusalOf(await client.say({ id: 2, ...command })), code)
     })
   }
 
-  t.test('is all of it for test suites, where nothing is secure', async (t) => {
+  t.test('an insecure relay allows every command', async (t) => {
     const { client } = coreRelay({
       client: { insecure: true },
       channel: { namespaces: [{ name: 'chat', presence: true, history_size: 5, history_ttl: '60s' }] }
@@ -57,7 +57,7 @@ t.test('what a client may ask', async (t) => {
 })
 
 t.test('a publication of a client', async (t) => {
-  t.test('says who made it, and its data is as it was written', async (t) => {
+  t.test('a publication of a client carries its client info and its data unchanged', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, allow_publish_for_subscriber: true }))
     const client = await connected('42', { info: { name: 'Ada' } })
     await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
@@ -67,7 +67,7 @@ t.test('a publication of a client', async (t) => {
     t.match(client.sink.writes.at(-1), '"info":{"user":"42","client":"id-2","conn_info":{"name":"Ada"}}')
   })
 
-  t.test('nested as deeply as a message allows goes through', async (t) => {
+  t.test('a client can publish deeply nested data', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, allow_publish_for_subscriber: true }))
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
@@ -83,7 +83,7 @@ t.test('a publication of a client', async (t) => {
 t.test('presence', async (t) => {
   const PRESENT = { ...OPEN, presence: true, join_leave: true, allow_presence_for_subscriber: true }
 
-  t.test('lists who is there, and counts', async (t) => {
+  t.test('presence lists the clients of a channel, and presence_stats counts them', async (t) => {
     const { connected } = coreRelay(withNamespace(PRESENT))
     const [ada, bob] = [await connected('ada', { info: { a: 1 } }), await connected('bob')]
     await ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
@@ -106,7 +106,7 @@ t.test('presence', async (t) => {
     ])
   })
 
-  t.test('tells those who ask of who comes and goes, after their own reply', async (t) => {
+  t.test('a client that requests join and leave pushes receives them after its own reply', async (t) => {
     const { connected } = coreRelay(withNamespace(PRESENT))
     const [ada, bob, eve] = [await connected('ada'), await connected('bob'), await connected('eve')]
     const heard = await ada.say({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
@@ -121,7 +121,7 @@ t.test('presence', async (t) => {
     t.same(eve.heard(), [], 'who did not ask is not told')
   })
 
-  t.test('tells everybody where the namespace says so', async (t) => {
+  t.test('force_push_join_leave sends join and leave pushes to all subscribers', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, join_leave: true, force_push_join_leave: true }))
     const [ada, bob] = [await connected('ada'), await connected('bob')]
     await ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
@@ -146,7 +146,7 @@ t.test('history', async (t) => {
   }
   const TOP = { offset: 7, epoch: 'epoch1' }
 
-  t.test('gives the place alone where no limit is named', async (t) => {
+  t.test('history without a limit returns the position only', async (t) => {
     t.same(await (await setUp()).ask({}), { id: 2, history: { publications: [], ...TOP } })
     t.same(await (await setUp()).ask({ limit: 0 }), { id: 2, history: { publications: [], ...TOP } })
   })
@@ -163,19 +163,19 @@ t.test('history', async (t) => {
     [{ limit: -1, since: { offset: 2 }, reverse: true }, []]
   ]
   for (const [request, offsets] of ranges) {
-    t.test(`of ${JSON.stringify(request)} is ${offsets}`, async (t) => {
+    t.test(`history with ${JSON.stringify(request)} returns the offsets ${offsets}`, async (t) => {
       t.same(await (await setUp()).offsets(request), offsets)
     })
   }
 
-  t.test('is clamped to what a client may read at once', async (t) => {
+  t.test('history_max_publication_limit limits one history reply', async (t) => {
     const { offsets } = await setUp({ history_max_publication_limit: 2 })
 
     t.same(await offsets({ limit: -1 }), [3, 4])
     t.same(await offsets({ limit: 100 }), [3, 4])
   })
 
-  t.test('is 112 from another epoch, and 107 backwards from nowhere', async (t) => {
+  t.test('history is answered with 112 for another epoch, and with 107 in reverse from offset 0', async (t) => {
     t.match(await (await setUp()).ask({ limit: 1, since: { offset: 5, epoch: 'other' } }), { error: { code: 112 } })
     t.match(await (await setUp()).ask({ limit: 1, since: { offset: 0 }, reverse: true }), { error: { code: 107 } })
   })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { coreRelay, withNamespace } from '../../helper/relay-core.js'
 
 t.test('a connection', async (t) => {
-  t.test('that never says who it is is closed', async (t) => {
+  t.test('a connection without a connect command is closed as stale', async (t) => {
     const { client, pass } = coreRelay()
     const silent = client()
     await pass(9999)
@@ -12,7 +12,7 @@ t.test('a connection', async (t) => {
     t.equal(silent.closed, '3502 stale')
   })
 
-  t.test('is pinged between half an interval and a whole one at first, then every interval', async (t) => {
+  t.test('the first ping follows within half to one interval, later ones after each interval', async (t) => {
     const { connected, pass } = coreRelay()
     const client = await connected('42')
     await pass(18_749)
@@ -26,7 +26,7 @@ t.test('a connection', async (t) => {
     t.same(client.heard(), [{}])
   })
 
-  t.test('that does not answer a ping is closed', async (t) => {
+  t.test('a connection without a pong is closed', async (t) => {
     const { connected, pass } = coreRelay()
     const client = await connected('42')
     await pass(18_750)
@@ -37,7 +37,7 @@ t.test('a connection', async (t) => {
     t.equal(client.closed, '3012 no pong')
   })
 
-  t.test('answers a ping once', async (t) => {
+  t.test('a second pong closes the connection', async (t) => {
     const { connected, pass } = coreRelay()
     const client = await connected('42')
     await pass(18_750)
@@ -48,7 +48,7 @@ t.test('a connection', async (t) => {
     t.equal(client.closed, '3501 bad request')
   })
 
-  t.test('outlives its token by the time it takes to get a new one', async (t) => {
+  t.test('a connection is closed only after the grace period of its expired token', async (t) => {
     const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
     await living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
@@ -59,7 +59,7 @@ t.test('a connection', async (t) => {
     t.equal(living.closed, '3005 connection expired')
   })
 
-  t.test('goes on with a new token', async (t) => {
+  t.test('a refreshed connection stays open', async (t) => {
     const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
     await living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
@@ -74,7 +74,7 @@ t.test('a connection', async (t) => {
     t.equal(living.closed, '3005 connection expired')
   })
 
-  t.test('never expires where its token says so', async (t) => {
+  t.test('a connection whose token does not expire stays open', async (t) => {
     const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
     const [reply] = await living.say({ id: 1, connect: { token: token({ sub: '42', expire_at: 0 }, 100) } })
@@ -84,7 +84,7 @@ t.test('a connection', async (t) => {
     t.equal(living.closed, null)
   })
 
-  t.test('is closed at once by the API with an expiry in the past', async (t) => {
+  t.test('an API refresh with an expiry in the past closes the connection at once', async (t) => {
     const { connected, relay, clock } = coreRelay()
     const [client, other] = [await connected('42'), await connected('43')]
     const target = { user: '42', client: '', session: '' }
@@ -101,7 +101,7 @@ t.test('a connection', async (t) => {
     ['that is forged', 'a.b.c', '3500 invalid token']
   ]
   for (const [why, claims, closed] of refreshes) {
-    t.test(`is closed for a new token ${why}`, async (t) => {
+    t.test(`a refresh with a token ${why} closes the connection`, async (t) => {
       const { connected, token } = coreRelay()
       const client = await connected('42')
       await client.say({ id: 2, refresh: { token: typeof claims === 'string' ? claims : token(claims) } })
@@ -110,7 +110,7 @@ t.test('a connection', async (t) => {
     })
   }
 
-  t.test('is closed for a new token that is expired, and may come back', async (t) => {
+  t.test('a refresh with an expired token closes the connection with a code that allows reconnecting', async (t) => {
     const { connected, token, clock } = coreRelay()
     const client = await connected('42')
     const old = token({ sub: '42' }, 1)
@@ -120,7 +120,7 @@ t.test('a connection', async (t) => {
     t.equal(client.closed, '3005 connection expired')
   })
 
-  t.test('that ends leaves nothing behind', async (t) => {
+  t.test('a closed connection leaves no subscriptions, channels or presence', async (t) => {
     const { connected, relay } = coreRelay(withNamespace({ allow_subscribe_for_client: true, presence: true }))
     const client = await connected('42', { channels: ['chat:2'] })
     await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
@@ -132,7 +132,7 @@ t.test('a connection', async (t) => {
     t.equal(client.closed, null, 'nothing is said to who has gone')
   })
 
-  t.test('is told what it was to be told before it is closed', async (t) => {
+  t.test('a connection receives its pending data before it is closed', async (t) => {
     const { connected, publish } = coreRelay()
     const client = await connected('42')
     await client.say({ id: 2, subscribe: { channel: 'floor:7' } })

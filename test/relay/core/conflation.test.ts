@@ -13,9 +13,9 @@ const mergeBy =
 
 const BAD_PATHS = ['', 'data', 'data[]', '[]', 'data[].', '.id', 'data[0].id', 'data[][].id', 'a[].b[].c', 'data[] .id']
 
-t.test('a path', async (t) => {
+t.test('a conflate path', async (t) => {
   for (const path of BAD_PATHS) {
-    t.test(`is refused where it is ${JSON.stringify(path)}`, async (t) => {
+    t.test(`the conflate path ${JSON.stringify(path)} is rejected`, async (t) => {
       t.throws(() => conflator(path), TypeError)
     })
   }
@@ -39,7 +39,7 @@ t.test('a path', async (t) => {
     ['data[].$key-2', { data: [{ '$key-2': 1 }] }, { data: [{ '$key-2': 1 }] }, { data: [{ '$key-2': 1 }] }]
   ]
   for (const [path, older, newer, merged] of GOOD) {
-    t.test(`leads to the entries where it is ${path}`, async (t) => {
+    t.test(`the conflate path ${path} finds the entries`, async (t) => {
       t.equal(mergeBy(path)(JSON.stringify(older), JSON.stringify(newer)), JSON.stringify(merged))
     })
   }
@@ -160,7 +160,7 @@ t.test('a publication without the shape is never merged', async (t) => {
     })
   }
 
-  t.test('and leaves what was merged as it was', async (t) => {
+  t.test('a publication that cannot be merged leaves the merged ones unchanged', async (t) => {
     const conflation = conflator('data[].id').start()
 
     t.equal(conflation.add(good), true)
@@ -208,7 +208,7 @@ const written = fc
   .map(([list, indent]) => [list, list.map((one) => JSON.stringify(one, null, indent))] as const)
 
 t.test('any publications', async (t) => {
-  t.test('become what plain parsing makes of them', async (t) => {
+  t.test('merged publications equal the result of parsing and merging', async (t) => {
     await checkProperty(
       t,
       fc.property(written, ([list, texts]) => {
@@ -221,7 +221,7 @@ t.test('any publications', async (t) => {
     )
   })
 
-  t.test('become the same two by two', async (t) => {
+  t.test('merging is associative', async (t) => {
     await checkProperty(
       t,
       fc.property(written, ([, texts]) => {
@@ -234,7 +234,7 @@ t.test('any publications', async (t) => {
   })
 })
 
-t.test('any JSON is merged or is not, without an exception', async (t) => {
+t.test('merging arbitrary JSON never throws', async (t) => {
   await checkProperty(
     t,
     fc.property(fc.json(), fc.json(), (older, newer) => {
@@ -245,7 +245,7 @@ t.test('any JSON is merged or is not, without an exception', async (t) => {
   )
 })
 
-t.test('600 large batches become the newest entry of every key', async (t) => {
+t.test('600 large batches are merged to the newest entry of every key', async (t) => {
   const KEYS = 500
   const conflation = conflator('data[].id').start()
   const newest = new Map<string, number>()
