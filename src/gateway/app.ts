@@ -39,7 +39,7 @@ import { openBackend } from './proxy/backend.js'
 import type { RedisTimeouts } from './redis-connection.js'
 import { requestContext, requestId } from './request-context.js'
 import { routeTables } from './routes/index.js'
-import { routes } from './routes/routes.js'
+import { routes } from './routes.js'
 import { SessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 

@@ -4,8 +4,15 @@ import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
-import type { Outcome } from './plugins/request-log.js'
 import { type BackendMetrics, errorCode } from './proxy/backend.js'
+
+/** How a request ended. */
+export interface Outcome {
+  readonly status: number
+  /** By the client, which disconnected, or by the backend, which failed in the middle of its response. */
+  readonly cutShort: boolean
+  readonly ms: number
+}
 
 /** Values that other parts maintain, read when the metrics are scraped. */
 export interface MetricSources {

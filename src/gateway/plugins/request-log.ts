@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { GatewayMetrics } from '../metrics.js'
+import type { GatewayMetrics, Outcome } from '../metrics.js'
 import { routeLabel } from '../metrics.js'
 import type { OpenReplies } from '../open-replies.js'
 import { clientAddress } from '../request-context.js'
@@ -38,14 +38,6 @@ export const trackRejected = (reply: FastifyReply, { openReplies, requestEnded }
   reply.request.clientAddress = clientAddress(reply.request)
   openReplies.add(reply)
   reply.raw.once('finish', () => requestEnded(reply, { ms: openReplies.finish(reply) ?? 0, cutShort: false }))
-}
-
-/** How a request ended. */
-export interface Outcome {
-  readonly status: number
-  /** By the client, which disconnected, or by the backend, which failed in the middle of its response. */
-  readonly cutShort: boolean
-  readonly ms: number
 }
 
 export type RequestEnded = (reply: FastifyReply, outcome: Omit<Outcome, 'status'>) => void

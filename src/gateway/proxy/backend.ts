@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import { buildConnector, errors, Pool } from 'undici'
 import { READING_METHODS } from '../access.js'
-import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { BackendCapacity } from './capacity.js'
 
@@ -39,7 +38,17 @@ export interface BackendMetrics {
   failed(error: unknown): void
 }
 
-export const openBackend = (config: GatewayConfig['backend']): Backend => {
+export interface BackendConfig {
+  readonly url: string
+  readonly timeoutMs: number
+  readonly streamIdleMs: number
+  readonly connections: number
+  readonly inFlight: number
+  readonly anonymousPercent: number
+  readonly responseBufferBytes: number
+}
+
+export const openBackend = (config: BackendConfig): Backend => {
   const { url, timeoutMs, streamIdleMs, connections, inFlight, anonymousPercent, responseBufferBytes } = config
   const { origin, pathname } = new URL(url)
   const pool = new Pool(origin, {

@@ -1,21 +1,21 @@
 import fp from 'fastify-plugin'
-import packageFile from '../../../package.json' with { type: 'json' }
-import { AddressSet } from '../../shared/address.js'
-import { openApiDocument } from '../api-docs/openapi.js'
-import { apiDocs } from '../api-docs/routes.js'
-import type { GatewayConfig } from '../config.js'
-import { backendReachable, healthRoutes } from '../health.js'
-import type { DatabaseHealth } from '../health-database.js'
-import { backendMetrics, type GatewayMetrics } from '../metrics.js'
-import type { Oidc } from '../oidc/oidc.js'
-import { createForwarder } from '../proxy/forward.js'
-import type { HeaderTable } from '../proxy/response-headers.js'
-import { catchAll } from './catch-all.js'
-import type { RouteTable } from './declare.js'
-import { type DevelopmentRoutesOptions, developmentRoutes } from './development.js'
-import { metricsRoute } from './metrics.js'
-import { mountRoutes } from './mount.js'
-import { type SessionRouteOptions, sessionRoutes } from './session.js'
+import packageFile from '../../package.json' with { type: 'json' }
+import { AddressSet } from '../shared/address.js'
+import { openApiDocument } from './api-docs/openapi.js'
+import { apiDocs } from './api-docs/routes.js'
+import type { GatewayConfig } from './config.js'
+import { backendReachable, healthRoutes } from './health.js'
+import type { DatabaseHealth } from './health-database.js'
+import { backendMetrics, type GatewayMetrics } from './metrics.js'
+import type { Oidc } from './oidc/oidc.js'
+import { createForwarder } from './proxy/forward.js'
+import type { HeaderTable } from './proxy/response-headers.js'
+import { catchAll } from './routes/catch-all.js'
+import type { RouteTable } from './routes/declare.js'
+import { type DevelopmentRoutesOptions, developmentRoutes } from './routes/development.js'
+import { metricsRoute } from './routes/metrics.js'
+import { mountRoutes } from './routes/mount.js'
+import { type SessionRouteOptions, sessionRoutes } from './routes/session.js'
 
 export interface RoutesOptions
   extends Omit<SessionRouteOptions, 'provider' | 'metrics' | 'config'>,
@@ -47,7 +47,7 @@ export const routes = fp<RoutesOptions>(
     oidc?.addRoutes(app)
     metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
     catchAll(app, config, backend, forward)
-    if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)
+    if (config.webRoot !== null) await (await import('./static.js')).webRoot(app, config.webRoot)
   },
   { name: 'routes', fastify: '5.x', dependencies: ['session-exchange'] }
 )
