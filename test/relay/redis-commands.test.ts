@@ -39,7 +39,7 @@ const nextPush = async (client: RawClient, kind: string): Promise<Json> => {
   }
 }
 
-t.test('a command is applied at a node whose subscriber link is cut', async (t) => {
+t.test('a command is applied at a node whose subscriber connection is down', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
   await banned.ask({ id: 2, subscribe: { channel: 'chat:1' } })
   proxy.cut(SUBSCRIPTIONS)
@@ -52,7 +52,7 @@ t.test('a command is applied at a node whose subscriber link is cut', async (t) 
   t.equal(await banned.closed, '3503 force disconnect')
 })
 
-t.test('a command that fails at a node is unconfirmed, and is tried again until it succeeds', async (t) => {
+t.test('a command that fails at a node is unconfirmed and is retried until it succeeds', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
   const mend = proxy.cut(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
@@ -61,23 +61,26 @@ t.test('a command that fails at a node is unconfirmed, and is tried again until 
   t.match(await nextPush(banned, 'subscribe'), { channel: 'chat:1' })
 })
 
-t.test('a node that hears no messages while its heartbeats go out still disconnects a banned user', async (t) => {
+t.test('a node that receives no messages, but sends heartbeats, disconnects a banned user', async (t) => {
   const { proxy, call, banned } = await setUp(t)
   proxy.deafen(SUBSCRIPTIONS)
   await call('disconnect', {})
   t.equal(await banned.closed, '3503 force disconnect')
 })
 
-t.test('a node that is cut off from Redis leaves a command unconfirmed, and applies it when it is back', async (t) => {
-  const { proxy, call, banned } = await setUp(t)
-  const mend = proxy.cut('gatehouse-relay-')
-  t.match(await call('disconnect', {}), UNCONFIRMED)
-  t.equal(banned.ws.readyState, banned.ws.OPEN)
-  mend()
-  t.equal(await banned.closed, '3503 force disconnect')
-})
+t.test(
+  'a node without connection to Redis leaves a command unconfirmed and applies it after reconnecting',
+  async (t) => {
+    const { proxy, call, banned } = await setUp(t)
+    const mend = proxy.cut('gatehouse-relay-')
+    t.match(await call('disconnect', {}), UNCONFIRMED)
+    t.equal(banned.ws.readyState, banned.ws.OPEN)
+    mend()
+    t.equal(await banned.closed, '3503 force disconnect')
+  }
+)
 
-t.test('a command that Redis could not take is applied at the other nodes when Redis is back', async (t) => {
+t.test('a command during a Redis outage is applied at the other nodes when Redis is restored', async (t) => {
   const { redis, call, banned } = await setUp(t)
   await redis.kill()
   t.match(await call('disconnect', {}), UNCONFIRMED)
@@ -85,7 +88,7 @@ t.test('a command that Redis could not take is applied at the other nodes when R
   t.equal(await banned.closed, '3503 force disconnect')
 })
 
-t.test('an unconfirmed command survives the loss of the log', async (t) => {
+t.test('an unconfirmed command is appended again after the command log was lost', async (t) => {
   const { proxy, call, raw, banned } = await setUp(t)
   const mend = proxy.cut('gatehouse-relay-')
   t.match(await call('disconnect', {}), UNCONFIRMED)
@@ -94,7 +97,7 @@ t.test('an unconfirmed command survives the loss of the log', async (t) => {
   t.equal(await banned.closed, '3503 force disconnect')
 })
 
-t.test('a command is applied once, although it arrives as a message, in the log and as a reminder', async (t) => {
+t.test('a command that arrives as a message, in the log and again is applied once', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
   const mend = proxy.cut(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
@@ -113,7 +116,7 @@ t.test('a command is applied once, although it arrives as a message, in the log 
   t.match(await later, { id: 9 }, 'no further refresh came before')
 })
 
-t.test('a node that was away for longer than the log keeps commands closes all its connections', async (t) => {
+t.test('a node that missed dropped commands closes all its connections', async (t) => {
   const { proxy, asked, call, raw, banned: bystander } = await setUp(t)
   const other = await connectedClient(t, asked.url, 'other')
   const mend = proxy.cut('gatehouse-relay-')
@@ -124,13 +127,13 @@ t.test('a node that was away for longer than the log keeps commands closes all i
   t.equal(other.ws.readyState, other.ws.OPEN)
 })
 
-t.test('a node that shuts down is not waited for', async (t) => {
+t.test('a command does not wait for a node that has shut down', async (t) => {
   const { cut, call } = await setUp(t)
   await cut.running.close()
   t.match(await call('disconnect', {}), CONFIRMED)
 })
 
-t.test('a frozen relay', async (t) => {
+t.test('a suspended relay', async (t) => {
   const redis = await startRedis(t)
   const start = async (t: Test): Promise<Child & { readonly url: string }> => {
     const port = await freePort()
@@ -151,16 +154,19 @@ t.test('a frozen relay', async (t) => {
     return JSON.parse((await send(asked.url, '/api/disconnect', { method: 'POST', body, headers })).body)
   }
 
-  t.test('leaves a command unconfirmed, and disconnects the banned user when it goes on', async (t) => {
-    const banned = await connectedClient(t, frozen.url, 'banned')
-    frozen.signal('SIGSTOP')
-    t.match(await disconnect('banned'), UNCONFIRMED)
-    frozen.signal('SIGCONT')
-    t.equal(await banned.closed, '3503 force disconnect')
-    await asked.waitForLine('command confirmed', 60_000)
-  })
+  t.test(
+    'a suspended relay leaves a command unconfirmed and disconnects the banned user when it continues',
+    async (t) => {
+      const banned = await connectedClient(t, frozen.url, 'banned')
+      frozen.signal('SIGSTOP')
+      t.match(await disconnect('banned'), UNCONFIRMED)
+      frozen.signal('SIGCONT')
+      t.equal(await banned.closed, '3503 force disconnect')
+      await asked.waitForLine('command confirmed', 60_000)
+    }
+  )
 
-  t.test('that is frozen for longer than its lease disconnects the banned user when it goes on', async (t) => {
+  t.test('a relay suspended for longer than its lease disconnects the banned user when it continues', async (t) => {
     const banned = await connectedClient(t, frozen.url, 'banned')
     frozen.signal('SIGSTOP')
     // The lease has ended when the relay counts as gone.

@@ -42,7 +42,7 @@ t.test('two relays on one Redis', async (t) => {
     return { client, subscription, ...heard, heard }
   }
 
-  t.test('deliver at both what is published at either, in one order', async (t) => {
+  t.test('publications of both relays are delivered at both in the same order', async (t) => {
     const listeners = await Promise.all([connected(t, one, 'a', 'chat:1'), connected(t, other, 'b', 'chat:1')])
     const published = await Promise.all(
       Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? one : other).publish('chat:1', { n }))
@@ -58,7 +58,7 @@ t.test('two relays on one Redis', async (t) => {
     }
   })
 
-  t.test('give a client that comes to the other what it missed', async (t) => {
+  t.test('a client that reconnects to the other relay recovers what it missed', async (t) => {
     const { client, subscription } = await connected(t, one, 'a', 'chat:2')
     await one.publish('chat:2', 1)
     client.disconnect()
@@ -78,7 +78,7 @@ t.test('two relays on one Redis', async (t) => {
     t.equal(subscription.state, 'subscribing')
   })
 
-  t.test('know who is there, and tell who comes and goes', async (t) => {
+  t.test('presence, joins and leaves include the clients of both relays', async (t) => {
     const watching = await connected(t, one, 'ada', 'chat:3')
     const results = event<{ info: { user: string } }>(watching.subscription, 'join', ({ info }) => info.user === 'bob')
     const left = event<{ info: { user: string } }>(watching.subscription, 'leave', ({ info }) => info.user === 'bob')
@@ -98,7 +98,7 @@ t.test('two relays on one Redis', async (t) => {
     t.same(await result(other, 'presence_stats', { channel: 'chat:3' }), { num_clients: 1, num_users: 1 })
   })
 
-  t.test('answer for both, whichever is asked', async (t) => {
+  t.test('API results include both relays', async (t) => {
     await Promise.all([connected(t, one, 'a', 'chat:4'), connected(t, other, 'b', 'chat:4')])
     for (const edge of [one, other]) {
       t.match(await result(edge, 'channels', { pattern: 'chat:4' }), { channels: { 'chat:4': { num_clients: 2 } } })
@@ -114,7 +114,7 @@ t.test('two relays on one Redis', async (t) => {
     ['refresh', { expired: true }, 'connecting', { code: 3005 }]
   ]
   for (const [method, request, eventName, seen] of actions) {
-    t.test(`${method} the clients of the other`, async (t) => {
+    t.test(`${method} applies to the clients of the other relay`, async (t) => {
       const { client, subscription } = await connected(t, other, method, 'chat:5')
       const told = event(eventName === 'unsubscribed' ? subscription : client, eventName)
       t.same(await result(one, method, { user: method, ...request }), {})
@@ -123,7 +123,7 @@ t.test('two relays on one Redis', async (t) => {
     })
   }
 
-  t.test('subscribe the clients of the other', async (t) => {
+  t.test('an API subscribe applies to the clients of the other relay', async (t) => {
     const { client } = await connected(t, other, 'sub', 'chat:6')
     const subscribed = event(client, 'subscribed')
     t.same(await result(one, 'subscribe', { user: 'sub', channel: 'chat:7' }), {})
@@ -131,7 +131,7 @@ t.test('two relays on one Redis', async (t) => {
     t.match(await subscribed, { channel: 'chat:7' })
   })
 
-  t.test('take what a client without a socket says to the other', async (t) => {
+  t.test('/emulation requests are passed on to the relay that has the session', async (t) => {
     const client = officialClient(t, other, 'http_stream', { emulationEndpoint: `${one.url}/emulation` })
     const subscription = client.newSubscription('chat:8')
     const subscribed = event(subscription, 'subscribed')
@@ -142,7 +142,7 @@ t.test('two relays on one Redis', async (t) => {
     t.match(await subscribed, { channel: 'chat:8' })
   })
 
-  t.test('listen at Redis only to what somebody listens to', async (t) => {
+  t.test('a relay subscribes in Redis only to channels with subscribers', async (t) => {
     const { client } = await connected(t, one, 'a', 'chat:only')
     const redis = new Redis(url)
     t.teardown(() => redis.disconnect())
@@ -153,7 +153,7 @@ t.test('two relays on one Redis', async (t) => {
     await eventually(async () => (await listeners()) === 0)
   })
 
-  t.test('say that one has left', async (t) => {
+  t.test('a relay that has left is not listed', async (t) => {
     const third = await start(t)
     await eventually(async () => (await result(one, 'info', {})).nodes.length === 3)
     await third.running.close()

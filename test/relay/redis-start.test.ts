@@ -32,7 +32,7 @@ const publish = async (url: string) =>
     ).body
   )
 
-t.test('a relay whose Redis refuses it', async (t) => {
+t.test('a relay that cannot authenticate at Redis', async (t) => {
   const { port } = await startRedis(t, { args: ['--requirepass', 'right'] })
   const program = await start(t, { REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` })
 
@@ -52,7 +52,7 @@ t.test('a Redis behind TLS', async (t) => {
   await startRedis(t, { args: ['--tls-port', `${tlsPort}`, ...files, '--tls-auth-clients', 'no'] })
   const REDIS_URL = `rediss://127.0.0.1:${tlsPort}/1`
 
-  t.test('is used by who trusts it', async (t) => {
+  t.test('a relay that trusts the certificate connects', async (t) => {
     const program = await start(t, { REDIS_URL, NODE_EXTRA_CA_CERTS: certificate })
     const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', START_WITHIN_MS)) ?? []
     t.match(await publish(url), { result: { offset: 1 } })
@@ -60,7 +60,7 @@ t.test('a Redis behind TLS', async (t) => {
     t.equal(program.stderr, '')
   })
 
-  t.test('is refused by who does not', async (t) => {
+  t.test('a relay that does not trust the certificate exits', async (t) => {
     const program = await start(t, { REDIS_URL })
     t.same(await program.exited, { code: 1, signal: null })
     t.match(program.stderr, /^relay: cannot start: Redis at [^\n]*certificate\n$/)
@@ -68,7 +68,7 @@ t.test('a Redis behind TLS', async (t) => {
 })
 
 t.test('workers on Redis', async (t) => {
-  t.test('are a node each', async (t) => {
+  t.test('each worker is a node of its own', async (t) => {
     const { url } = await startRedis(t)
     const channel = { namespaces: [{ name: 'chat', history_size: 10, history_ttl: '60s' }] }
     const relay = await startWorkers(t, 2, { channel }, { RELAY_ENGINE: 'redis', REDIS_URL: url })

@@ -85,7 +85,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       return { ...engine, delivered, publish, read }
     }
 
-    t.test('delivers what is published, in order, with offsets from 1 and one epoch', async (t) => {
+    t.test('publications are delivered in order, with offsets from 1 and one epoch', async (t) => {
       const { delivered, publish } = await setUp(t)
       const first = await publish('1')
       await publish('2')
@@ -111,13 +111,13 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       )
     })
 
-    t.test('reports that a subscribed channel delivers', async (t) => {
+    t.test('a subscribed channel is reported as delivering', async (t) => {
       const { broker } = await setUp(t)
 
       t.ok(broker.isDelivering('ns:1'))
     })
 
-    t.test('gives no offset to what is not kept', async (t) => {
+    t.test('a publication without history has no offset', async (t) => {
       const { delivered, publish, read } = await setUp(t)
       t.match(await publish('1', {}, PLAIN), { offset: 0, epoch: '' })
       t.match(await publish('2', { skipHistory: true }), { offset: 0 })
@@ -130,7 +130,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.same((await read()).publications, [])
     })
 
-    t.test('keeps as many as it should', async (t) => {
+    t.test('the history is limited to its size', async (t) => {
       const { publish, read } = await setUp(t)
       for (const data of ['1', '2', '3', '4', '5']) await publish(data)
 
@@ -138,7 +138,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.equal((await read()).publications.length, 3)
     })
 
-    t.test('reads from a place on, and backwards', async (t) => {
+    t.test('the history is read from a position, forwards and backwards', async (t) => {
       const { publish, read } = await setUp(t)
       for (const data of ['1', '2', '3']) await publish(data)
       const { epoch } = await read()
@@ -153,7 +153,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.same(await offsets({ limit: 0 }), [])
     })
 
-    t.test('gives a channel that nobody has published on a place', async (t) => {
+    t.test('reading a channel without publications creates its position', async (t) => {
       const { read, publish } = await setUp(t)
       const { epoch, offset } = await read({ limit: 0 })
       t.equal(offset, 0)
@@ -161,7 +161,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.match(await publish('1'), { epoch, offset: 1 })
     })
 
-    t.test('forgets publications after their time, and goes on counting', async (t) => {
+    t.test('publications expire, and offsets continue', async (t) => {
       const { publish, read, pass } = await setUp(t)
       const { epoch } = await publish('1')
       await pass(61_000)
@@ -170,7 +170,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.match(await publish('2'), { epoch, offset: 2 })
     })
 
-    t.test('removes the history, and goes on counting', async (t) => {
+    t.test('the history is removed, and offsets continue', async (t) => {
       const { history, publish, read } = await setUp(t)
       const { epoch } = await publish('1')
       await history.remove('ns:1')
@@ -179,7 +179,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.match(await publish('2'), { epoch, offset: 2 })
     })
 
-    t.test('makes a publication with the same key once', async (t) => {
+    t.test('a second publication with the same idempotency key is suppressed', async (t) => {
       const { delivered, publish } = await setUp(t)
       const first = await publish('1', { idempotencyKey: 'k' })
       const second = await publish('1', { idempotencyKey: 'k' })
@@ -190,7 +190,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.equal(delivered.publications.length, 2)
     })
 
-    t.test('makes no publication of an older version', async (t) => {
+    t.test('a publication with an older version is suppressed', async (t) => {
       const { publish } = await setUp(t)
       await publish('1', { version: 5 })
 
@@ -199,7 +199,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.match(await publish('4', { version: 1, versionEpoch: 'new' }), { offset: 3, suppressedBy: null })
     })
 
-    t.test('delivers and keeps the version of a publication', async (t) => {
+    t.test('the version of a publication is delivered and stored', async (t) => {
       const { delivered, publish, read } = await setUp(t)
       await publish('1', { version: 5 })
       await publish('2', { version: 9_007_199_254_740_991 })
@@ -213,7 +213,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.same(versions(delivered.publications.map(([, publication]) => publication)), [5, 9_007_199_254_740_991, 0, 7])
     })
 
-    t.test('publishes to many channels as it does to each of them', async (t) => {
+    t.test('publishing to many channels equals publishing to each of them', async (t) => {
       const { broker, delivered, publish, read } = await setUp(t)
       if (broker.publishToMany === undefined) return
       const channels = Array.from({ length: 300 }, (_, index) => `ns:${index}`)
@@ -262,7 +262,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.match((await all('4', { version: 5 }))?.[0], { offset: 3, suppressedBy: 'version' })
     })
 
-    t.test('publishes a long text to many channels', async (t) => {
+    t.test('a long text is published to many channels', async (t) => {
       const { broker, history, delivered } = await setUp(t)
       if (broker.publishToMany === undefined) return
       const data = JSON.stringify('x'.repeat(500_000))
@@ -280,7 +280,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       }
     })
 
-    t.test('tells who comes and goes', async (t) => {
+    t.test('joins and leaves are delivered', async (t) => {
       const { broker, delivered } = await setUp(t)
       await broker.joinOrLeave('ns:1', 'join', '{"user":"u"}')
       await broker.joinOrLeave('ns:1', 'leave', '{"user":"u"}')
@@ -292,7 +292,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       ])
     })
 
-    t.test('counts the connections of a user up to the limit', async (t) => {
+    t.test('connections of a user are counted up to the limit', async (t) => {
       const { userConnections } = await setUp(t)
       const [first, second, third] = ['a', 'b', 'c'].map((client) => ({ user: '{é}', node: 'n', client })) as [
         UserConnection,
@@ -310,7 +310,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.equal(await userConnections.add(first, Number.POSITIVE_INFINITY), null)
     })
 
-    t.test('knows who is there', async (t) => {
+    t.test('presence lists and counts clients and users', async (t) => {
       const { presence } = await setUp(t)
       await presence.add('ns:1', 'c1', 'ada', '{"user":"ada"}')
       await presence.add('ns:1', 'c2', 'ada', '{"user":"ada"}')

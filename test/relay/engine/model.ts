@@ -116,7 +116,7 @@ export const engineModel = (
   { runs = 100 }: { readonly runs?: number } = {}
 ): void => {
   t.test(`${name} and a model of it`, async (t) => {
-    t.test('agree on history, recovery and deliveries', async (t) => {
+    t.test('history, recovery and deliveries agree with the model', async (t) => {
       const { broker, history, pass } = await create(t)
       const delivered = new Delivered()
       await broker.start(delivered)

@@ -17,7 +17,7 @@ t.test('workers on one Redis', async (t) => {
   const redis = await startRedis(t)
   const relay = await startWorkers(t, 2, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: redis.url })
 
-  t.test('are nodes by themselves, and one relay to clients', async (t) => {
+  t.test('each worker is a node, and clients see one relay', async (t) => {
     // They have heard of each other.
     await eventually(async () => (await relay.nodes()).length >= 2)
     const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
@@ -31,7 +31,7 @@ t.test('workers on one Redis', async (t) => {
     t.match((await send(relay.url, '/metrics')).body, /^centrifugo_node_num_clients 4$/m)
   })
 
-  t.test('end together', async (t) => {
+  t.test('all workers stop with the relay', async (t) => {
     relay.program.signal('SIGTERM')
     t.same(await relay.program.exited, { code: 0, signal: null })
     t.equal(relay.program.stderr, '')

@@ -60,7 +60,7 @@ const oneAtEach = async (t: Test, { nodes }: RelayOfWorkers, user: string): Prom
 }
 
 t.test('several workers', async (t) => {
-  t.test('are nodes of one relay, with a name each', async (t) => {
+  t.test('each worker is a node with a name of its own', async (t) => {
     t.same((await relay.nodes()).map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2', 'relay worker 3'])
   })
 
@@ -87,7 +87,7 @@ t.test('several workers', async (t) => {
     })
   }
 
-  t.test('make one publication of one key, whichever is told', async (t) => {
+  t.test('an idempotency key is valid at all workers', async (t) => {
     const channel = newChannel('seq')
     const results = await Promise.all(
       Array.from({ length: 2 * WORKERS }, () => relay.api('publish', { channel, data: 1, idempotency_key: 'k' }))
@@ -96,7 +96,7 @@ t.test('several workers', async (t) => {
     t.match(await relay.publish(channel, 2), { offset: 2 })
   })
 
-  t.test('know who is there, and tell who comes and goes', async (t) => {
+  t.test('presence, joins and leaves include the clients of all workers', async (t) => {
     const channel = newChannel('chat')
     const [ada, bob, eve] = await Promise.all([connect(t, 'ada'), connect(t, 'bob'), connect(t, 'eve')])
     const atAda = await subscribe(ada, channel, { joinLeave: true })
@@ -118,7 +118,7 @@ t.test('several workers', async (t) => {
     t.match(await relay.api('presence_stats', { channel }), { num_clients: 2 })
   })
 
-  t.test('act on a user wherever it is connected', async (t) => {
+  t.test('API commands apply to a user at all workers', async (t) => {
     const clients = await oneAtEach(t, relay, 'mallory')
     const subscribed = clients.map((client) => event(client, 'subscribed'))
     await relay.api('subscribe', { user: 'mallory', channel: 'closed:1' })
@@ -132,7 +132,7 @@ t.test('several workers', async (t) => {
     for (const each of await Promise.all(gone)) t.match(each, { code: 3503 })
   })
 
-  t.test('say why somebody cannot be put on a channel', async (t) => {
+  t.test('an API subscribe that fails returns the error', async (t) => {
     await connect(t, 'trent')
     const { body } = await send(relay.url, '/api/subscribe', {
       method: 'POST',
@@ -145,7 +145,7 @@ t.test('several workers', async (t) => {
 
 for (const transport of TRANSPORTS) {
   t.test(`a client over ${transport}`, async (t) => {
-    t.test('recovers at another worker what it missed', async (t) => {
+    t.test('a client that reconnects to another worker recovers what it missed', async (t) => {
       const channel = newChannel('seq')
       const client = await connect(t, 'ada', transport)
       const subscription = await subscribe(client, channel)
@@ -167,7 +167,7 @@ for (const transport of TRANSPORTS) {
       )
     })
 
-    t.test('is answered wherever its requests arrive', async (t) => {
+    t.test('requests of a client are served by whichever worker receives them', async (t) => {
       const channel = newChannel('chat')
       const client = await connect(t, 'ada', transport)
       const subscription = await subscribe(client, channel)
@@ -179,7 +179,7 @@ for (const transport of TRANSPORTS) {
   })
 }
 
-t.test('a request of a client over a response', async (t) => {
+t.test('a request to /emulation', async (t) => {
   const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
   const stream = await fetch(`${relay.url}/connection/http_stream`, { method: 'POST', body })
   const reader = (stream.body as ReadableStream<Uint8Array>).getReader()
@@ -198,14 +198,14 @@ t.test('a request of a client over a response', async (t) => {
       body: JSON.stringify({ session, node, data: JSON.stringify({ id, rpc: { method: 'x' } }) })
     })
 
-  t.test('is handed to the worker that holds the response', async (t) => {
+  t.test('it is passed to the worker that has the session', async (t) => {
     for (let id = 2; id < 2 + 2 * WORKERS; id++) {
       t.equal((await say(connected.session, connected.node, id)).status, 204)
       t.match(await line(), { id, error: { code: 108 } })
     }
   })
 
-  t.test('is not found with another session or node', async (t) => {
+  t.test('an unknown session or node is 404', async (t) => {
     const nodes = await relay.nodes()
     for (const { uid } of nodes) t.equal((await say('guessed', uid, 99)).status, 404)
     t.equal((await say(connected.session, 'nowhere', 99)).status, 404)
@@ -216,7 +216,7 @@ t.test('a request of a client over a response', async (t) => {
 })
 
 t.test('every worker', async (t) => {
-  t.test('answers probes and serves clients', async (t) => {
+  t.test('every worker responds to probes and serves clients', async (t) => {
     for (let time = 0; time < WORKERS; time++) t.equal((await send(relay.url, '/health')).status, 200)
     const clients = await Promise.all(Array.from({ length: WORKERS }, () => connectedClient(t, relay.url)))
     for (const client of clients) {
@@ -225,7 +225,7 @@ t.test('every worker', async (t) => {
   })
 })
 
-t.test('the numbers of a relay with workers', async (t) => {
+t.test('metrics of a relay with workers', async (t) => {
   const numbers = async (): Promise<ReadonlyMap<string, number>> => {
     const { body } = await send(relay.url, '/metrics')
     const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -234,7 +234,7 @@ t.test('the numbers of a relay with workers', async (t) => {
   const sum = (of: ReadonlyMap<string, number>, name: string): number =>
     [1, 2, 3].reduce((total, worker) => total + (of.get(`${name}{worker="${worker}"}`) ?? Number.NaN), 0)
 
-  t.test('are the same whoever is asked: the sum, and those of each', async (t) => {
+  t.test('every worker returns the same sums and the values of each process', async (t) => {
     const channel = newChannel('seq')
     const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => connectedClient(t, relay.url)))
     for (const client of clients) await client.ask({ id: 2, subscribe: { channel } })
@@ -256,12 +256,12 @@ t.test('the numbers of a relay with workers', async (t) => {
   })
 })
 
-t.test('when the relay is told to stop', async (t) => {
+t.test('SIGTERM to a relay with workers', async (t) => {
   const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => connectedClient(t, relay.url)))
   const pids = relay.workers()
   relay.program.signal('SIGTERM')
 
-  t.test('all workers send their clients away, and it leaves with 0', async (t) => {
+  t.test('all clients are closed with 3001 and the exit code is 0', async (t) => {
     for (const { closed } of clients) t.equal(await closed, '3001 shutdown')
     t.same(await relay.program.exited, { code: 0, signal: null })
     for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
