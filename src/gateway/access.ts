@@ -1,5 +1,4 @@
-// Who may pass, decided on the canonical path: whole segments are compared, never beginnings of text, so that
-// `/api/administrators` is not `/api/admin`.
+// Access rules by canonical path. Complete segments are compared, so that `/api/administrators` is not `/api/admin`.
 
 export type Access =
   /** Never checked. */
@@ -8,10 +7,10 @@ export type Access =
   | 'strict'
   /** A verified token of an admin on every method. */
   | 'admin'
-  /** A verified token on what changes something; reads pass and the backend decides. */
+  /** A verified token on mutations; the backend decides about reads. */
   | 'mutations'
 
-// The first segment after `/api/` says it, for the path itself and all that is below it.
+// By the first segment after `/api/`, for the path itself and all paths below it.
 const ACCESS_BY_AREA: ReadonlyMap<string, Access> = new Map([
   ['auth', 'public'],
   ['health', 'public'],
@@ -20,7 +19,7 @@ const ACCESS_BY_AREA: ReadonlyMap<string, Access> = new Map([
   ['audit', 'strict']
 ])
 
-/** Areas of which every other spelling must be caught: see `request-path.ts`. */
+/** Areas whose other spellings are rejected: see `plugins/canonical-path.ts`. */
 export const STRICT_AREAS: readonly string[] = ['admin', 'audit']
 
 export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -42,7 +41,7 @@ const CSRF_EXEMPT_PATHS: ReadonlySet<string> = new Set([
 export const needsCsrfToken = (method: string, path: string): boolean =>
   MUTATING_METHODS.has(method) && isApiPath(path) && !CSRF_EXEMPT_PATHS.has(path)
 
-/** Not attempts to log in, so that the login limit never keeps anybody from signing out. */
+/** Not login attempts: the login limit must not prevent a logout. */
 const NO_LOGIN_PATHS: ReadonlySet<string> = new Set(['/api/auth/logout', '/api/auth/csrf-token'])
 
 /** Whether a request counts towards the login limit. */
