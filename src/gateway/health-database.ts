@@ -2,13 +2,13 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Client, type Connection } from 'pg'
 import { monotonicMs } from '../shared/monotonic.js'
-import { type HealthState, keptCheck } from './health.js'
+import { cachedCheck, type HealthState } from './health.js'
 
 export type DatabaseFault = 'refused' | 'timeout' | 'authentication' | 'unknown database' | 'unreachable' | 'error'
 export type DatabaseState = HealthState<DatabaseFault>
 
 export interface DatabaseHealthOptions {
-  /** For connecting and asking together. */
+  /** For connecting and the query together. */
   readonly timeoutMs?: number
   readonly now?: () => number
 }
@@ -16,14 +16,13 @@ export interface DatabaseHealthOptions {
 const TIMEOUT_MS = 2_000
 
 /**
- * Whether the database answers. Nothing else in the gateway may open one, and this asks it for nothing but a sign of life.
+ * Checks whether the database responds to `SELECT 1`. Nothing else in the gateway connects to a database.
  *
- * Every check makes a connection of its own and ends it. A connection that is kept would prove only that it is still
- * there, not that the database takes new ones with these credentials; and it would have to be watched while it is idle.
- * At one check a second the price is a few milliseconds.
+ * Each check opens a connection and closes it. A kept connection would not prove that the database accepts new
+ * connections with these credentials. At one check per second this costs a few milliseconds.
  */
 export class DatabaseHealth {
-  /** Never throws. Those who ask at the same time, or within a second, get the same answer. */
+  /** Never rejects. Calls within a second share one result. */
   readonly check: () => Promise<DatabaseState>
   readonly #url: string
   readonly #timeoutMs: number
@@ -33,21 +32,20 @@ export class DatabaseHealth {
   constructor(url: string, { timeoutMs = TIMEOUT_MS, now = monotonicMs }: DatabaseHealthOptions = {}) {
     this.#url = url
     this.#timeoutMs = timeoutMs
-    this.check = keptCheck({ ask: () => this.#ask(), reasonOf, now })
+    this.check = cachedCheck({ probe: () => this.#probe(), reasonOf, now })
   }
 
-  /** Ends the check that may be under way. From then on no connection is made. */
+  /** Aborts a running check. Later checks fail without connecting. */
   async close(): Promise<void> {
     this.#closed = true
     this.#socket?.destroy()
-    // The one under way, or one that fails at once.
+    // Waits for the running check, or for one that fails at once.
     await this.check()
   }
 
-  async #ask(): Promise<void> {
+  async #probe(): Promise<void> {
     if (this.#closed) throw new Error('closed')
-    // The driver's own limits are one for connecting and another for the query. The socket obeys a single one for both,
-    // at any moment of a handshake.
+    // The driver has separate timeouts for connecting and for the query. Destroying the socket enforces one for both.
     const socket = new Socket()
     const deadline = setTimeout(() => socket.destroy(new DeadlinePassed()), this.#timeoutMs)
     this.#socket = socket
@@ -60,7 +58,7 @@ export class DatabaseHealth {
       breakOnThrow(socket)
       const { connection } = client as unknown as WithConnection
       connection.once('sslconnect', () => breakOnThrow(connection.stream))
-      // What no call is waiting for, such as a connection that dies between two of them, would end the process otherwise.
+      // An error between two calls would be uncaught otherwise.
       client.on('error', (error) => socket.destroy(error))
       await client.connect()
       await client.query('SELECT 1')
@@ -73,14 +71,14 @@ export class DatabaseHealth {
   }
 }
 
-/** What a client has and its types leave out. The stream is another one from the moment that TLS begins. */
+/** A property that the types of pg do not declare. Its stream is replaced when TLS starts. */
 interface WithConnection {
   readonly connection: Connection
 }
 
 /**
- * The driver throws at messages that it cannot read, the request for a Kerberos ticket among them. It does so in the
- * middle of an event, where nothing could catch it and the process would end; here the connection does.
+ * pg throws inside a 'data' listener for messages that it does not support, such as a request for Kerberos
+ * authentication. Such an error cannot be caught elsewhere and would end the process. pg has no option for it.
  */
 const breakOnThrow = (stream: Duplex): void => {
   const { emit } = stream
@@ -98,8 +96,8 @@ class DeadlinePassed extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-// The system's codes and PostgreSQL's.
-const FAULTS: Readonly<Record<string, DatabaseFault>> = {
+// Error codes of the operating system and of PostgreSQL.
+const REASONS: Readonly<Record<string, DatabaseFault>> = {
   ECONNREFUSED: 'refused',
   ETIMEDOUT: 'timeout',
   ENOTFOUND: 'unreachable',
@@ -115,8 +113,8 @@ const FAULTS: Readonly<Record<string, DatabaseFault>> = {
 
 const reasonOf = (error: unknown): DatabaseFault => {
   const { code = '', syscall, message } = error as NodeJS.ErrnoException
-  // The socket file of a database on this machine. Other files, such as certificates, may be missing too.
+  // A missing Unix socket. Other files, such as certificates, may be missing too.
   if (code === 'ENOENT' && syscall === 'connect') return 'unreachable'
-  // What the driver itself objects to in a login, such as a password that is asked for and not given, has no code.
-  return FAULTS[code] ?? (message.startsWith('SASL') ? 'authentication' : 'error')
+  // Errors of the driver during authentication, such as a missing password, have no code.
+  return REASONS[code] ?? (message.startsWith('SASL') ? 'authentication' : 'error')
 }

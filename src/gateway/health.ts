@@ -4,36 +4,36 @@ import { Client } from 'undici'
 import { monotonicMs } from '../shared/monotonic.js'
 import { GatewayError } from './errors.js'
 import type { DatabaseHealth } from './health-database.js'
-import { type Backend, toBackendError } from './proxy/backend.js'
+import { type Backend, errorCode, toBackendError } from './proxy/backend.js'
 import type { LocalHandler } from './routes/mount.js'
 
-/** What a check found out. The reason is one word of a closed set: nothing that was asked can put text of its own in it. */
+/** The result of a check. The reason is one of a closed set, so that no text of the checked service is published. */
 export type HealthState<Reason extends string> =
   | { readonly status: 'up'; readonly latencyMs: number }
   | { readonly status: 'down'; readonly reason: Reason }
 
-export interface KeptCheckOptions<Reason extends string> {
-  /** Resolves when all is well; its error says what is not. */
-  readonly ask: () => Promise<void>
+export interface CachedCheckOptions<Reason extends string> {
+  /** Rejects if the service is down. */
+  readonly probe: () => Promise<void>
   readonly reasonOf: (error: unknown) => Reason
   readonly now: () => number
 }
 
-const KEPT_MS = 1_000
+const CACHE_MS = 1_000
 
-/** A check that never throws, and that asks once at a time and once a second at most, however many want to know. */
-export const keptCheck = <Reason extends string>({
-  ask,
+/** A check that never rejects. It probes at most once per second, and concurrent callers share one probe. */
+export const cachedCheck = <Reason extends string>({
+  probe,
   reasonOf,
   now
-}: KeptCheckOptions<Reason>): (() => Promise<HealthState<Reason>>) => {
+}: CachedCheckOptions<Reason>): (() => Promise<HealthState<Reason>>) => {
   let inFlight: Promise<HealthState<Reason>> | null = null
-  let kept: { readonly state: HealthState<Reason>; readonly until: number } | null = null
+  let cached: { readonly state: HealthState<Reason>; readonly until: number } | null = null
 
   const check = async (): Promise<HealthState<Reason>> => {
     const startedAt = now()
     try {
-      await ask()
+      await probe()
       return { status: 'up', latencyMs: Math.round(now() - startedAt) }
     } catch (error) {
       return { status: 'down', reason: reasonOf(error) }
@@ -41,9 +41,9 @@ export const keptCheck = <Reason extends string>({
   }
 
   return async () => {
-    if (kept !== null && now() < kept.until) return kept.state
+    if (cached !== null && now() < cached.until) return cached.state
     inFlight ??= check().then((state) => {
-      kept = { state, until: now() + KEPT_MS }
+      cached = { state, until: now() + CACHE_MS }
       inFlight = null
       return state
     })
@@ -55,7 +55,7 @@ export type BackendFault = 'refused' | 'timeout' | 'error'
 export type BackendState = HealthState<BackendFault>
 
 export interface BackendReachableOptions {
-  /** For connecting and asking together. */
+  /** For connecting and the response together. */
   readonly timeoutMs?: number
   readonly now?: () => number
 }
@@ -63,26 +63,24 @@ export interface BackendReachableOptions {
 const TIMEOUT_MS = 2_000
 
 /**
- * A check whether the backend answers. What it answers matters little: one that does not have the path, or wants a token
- * for it, is there all the same.
+ * A check whether the backend responds. Every status below 500 counts as up, also 401 and 404.
  *
- * Every check makes a connection of its own and ends it: where all that requests share are taken, it would wait with the
- * requests, and whoever asks wants to know at that very moment.
+ * Each check uses its own connection: the pool may be exhausted, and then the check would wait behind requests.
  */
 export const backendReachable = (
   { origin, pathPrefix }: Pick<Backend, 'origin' | 'pathPrefix'>,
   { timeoutMs = TIMEOUT_MS, now = monotonicMs }: BackendReachableOptions = {}
 ): (() => Promise<BackendState>) =>
-  keptCheck({
-    ask: async () => {
+  cachedCheck({
+    probe: async () => {
       const client = new Client(origin, { connect: { rejectUnauthorized: true, timeout: timeoutMs } })
-      // The client hears a signal only once it is connected, and this has to be told in time whatever it does.
-      const over = new AbortController()
-      const late = delay(timeoutMs, undefined, over).then(() => Promise.reject(new GatewayError('BACKEND_TIMEOUT')))
+      // Undici observes a signal only after connecting. The check must end in time in any case.
+      const timer = new AbortController()
+      const timeout = delay(timeoutMs, undefined, timer).then(() => Promise.reject(new GatewayError('BACKEND_TIMEOUT')))
       try {
-        await Promise.race([ask(client, `${pathPrefix}/api/health`), late])
+        await Promise.race([requestHealth(client, `${pathPrefix}/api/health`), timeout])
       } finally {
-        over.abort()
+        timer.abort()
         void client.destroy()
       }
     },
@@ -90,17 +88,17 @@ export const backendReachable = (
     now
   })
 
-const ask = async (client: Client, path: string): Promise<void> => {
+const requestHealth = async (client: Client, path: string): Promise<void> => {
   const { statusCode, body } = await client.request({ method: 'GET', path })
   await body.dump({ limit: BODY_BYTES })
-  if (statusCode >= 500) throw new Error('the backend says that it fails')
+  if (statusCode >= 500) throw new Error('the backend responded with a server error')
 }
 
-/** What is longer is not read to its end: the connection is closed instead. */
+/** A longer body is not read completely: the connection is closed instead. */
 const BODY_BYTES = 64 * 1024
 
 const reasonOf = (error: unknown): BackendFault => {
-  if ((error as { code?: string }).code === 'ECONNREFUSED') return 'refused'
+  if (errorCode(error) === 'ECONNREFUSED') return 'refused'
   return toBackendError(error).code === 'BACKEND_TIMEOUT' ? 'timeout' : 'error'
 }
 
@@ -110,32 +108,32 @@ export interface HealthParts {
   readonly backend: () => Promise<BackendState>
 }
 
-/** For those who watch the gateway: whether it is up, whether it is of use, and whether the database answers. */
+/** Health routes: the process, the backend, and the database. */
 export const healthRoutes = ({ database, backend }: HealthParts): ReadonlyMap<string, LocalHandler> =>
   new Map<string, LocalHandler>([
-    // The process is up: it asks nobody, so that a failing neighbour never gets a gateway restarted.
-    ['GET /api/health', (_request, reply) => tell(reply, true, { status: 'ok' })],
+    // Without dependencies: an outage of the backend must not restart the gateway.
+    ['GET /api/health', (_request, reply) => sendState(reply, true, { status: 'ok' })],
     [
       'GET /api/health/ready',
       async (_request, reply) => {
         const state = await backend()
         const ready = state.status === 'up'
-        return tell(reply, ready, { status: ready ? 'ready' : 'unavailable', backend: state })
+        return sendState(reply, ready, { status: ready ? 'ready' : 'unavailable', backend: state })
       }
     ],
     [
       'GET /api/health/database',
       async (_request, reply) => {
-        if (database === null) return tell(reply, true, { status: 'not configured' })
+        if (database === null) return sendState(reply, true, { status: 'not configured' })
         const state = await database.check()
-        return tell(reply, state.status === 'up', state)
+        return sendState(reply, state.status === 'up', state)
       }
     ]
   ])
 
-/** A state is true only now: no cache may keep it. */
-const tell = (reply: FastifyReply, well: boolean, body: object): FastifyReply =>
+/** Not cacheable. */
+const sendState = (reply: FastifyReply, isUp: boolean, body: object): FastifyReply =>
   reply
-    .code(well ? 200 : 503)
+    .code(isUp ? 200 : 503)
     .header('cache-control', 'no-store')
     .send(body)

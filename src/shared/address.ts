@@ -1,11 +1,11 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
 /**
- * The address inside what a socket or a proxy wrote down, or null if there is none. Proxies add ports and brackets,
- * dual-stack sockets show IPv4 clients as `::ffff:1.2.3.4`, and link-local addresses carry a zone.
+ * The IP address in a text of a socket or proxy, or null. Proxies add ports and brackets, dual-stack sockets show IPv4
+ * clients as `::ffff:1.2.3.4`, and link-local addresses have a zone.
  */
 export const normalAddress = (text: string): string | null => {
-  // What a socket says, nearly always.
+  // The most common case.
   if (isIPv4(text)) return text
   let address = text.trim()
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(address)
@@ -52,7 +52,7 @@ export class AddressSet {
     }
   }
 
-  /** A socket whose other end is gone has no address, and is not in the set. */
+  /** A closed socket has no address and is not in the set. */
   has(text: string | undefined): boolean {
     const address = normalAddress(text ?? '')
     return address !== null && this.#ranges.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')

@@ -3,7 +3,7 @@ import { decodeObject, type SignOptions, signJwt, verifyJwt } from './jwt.js'
 import { createLegacyToken, verifyLegacyToken } from './legacy-token.js'
 import { ExpiredToken, InvalidToken, type TokenClaims } from './token-errors.js'
 
-/** What the backend says about a user. It is signed, not checked: only the expiry has a known type. */
+/** Claims of the backend about a user. Only the type of the expiry is checked. */
 export interface AppClaims extends TokenClaims {
   readonly userId?: unknown
   readonly id?: unknown
@@ -14,9 +14,9 @@ export interface AppClaims extends TokenClaims {
 }
 
 export interface VerifiedToken {
-  /** Frozen to the bottom, because requests with the same token share them. */
+  /** Deeply frozen, because requests with the same token share them. */
   readonly claims: AppClaims
-  /** The same unit whatever the format, unlike `claims.exp`. */
+  /** In milliseconds for both formats, unlike `claims.exp`. */
   readonly expiresAtMs: number
 }
 
@@ -41,7 +41,7 @@ export const createAppToken = (
   { format, ...options }: AppTokenOptions
 ): string => (format === 'jwt' ? signJwt(claims, key, options) : createLegacyToken(claims, key, options))
 
-/** Verifies tokens of both formats, and remembers the good ones: a page sends the same token with every request. */
+/** Verifies tokens of both formats and caches valid ones: a page sends the same token with every request. */
 export class AppTokenVerifier {
   readonly #keys: readonly KeyObject[]
   readonly #cacheSize: number
@@ -50,7 +50,7 @@ export class AppTokenVerifier {
   readonly #ring: string[] = []
   #slot = 0
 
-  /** With several keys, a token may be signed with any of them. */
+  /** A token may be signed with any of the keys. */
   constructor(keys: KeyObject | readonly KeyObject[], { cacheSize = 10_000, now = Date.now }: VerifierOptions = {}) {
     this.#keys = [keys].flat()
     this.#cacheSize = cacheSize
@@ -59,41 +59,41 @@ export class AppTokenVerifier {
 
   /** Throws `InvalidToken` or `ExpiredToken`. */
   verify(token: string): VerifiedToken {
-    const known = this.#verified.get(token)
-    if (known === undefined) return this.#remember(token, this.#check(token))
-    if (this.#now() < known.expiresAtMs) return known
+    const cached = this.#verified.get(token)
+    if (cached === undefined) return this.#cache(token, this.#check(token))
+    if (this.#now() < cached.expiresAtMs) return cached
 
     this.#verified.delete(token)
-    throw new ExpiredToken(known.claims)
+    throw new ExpiredToken(cached.claims)
   }
 
   #check(token: string): VerifiedToken {
     const nowMs = this.#now()
-    let fault = new InvalidToken('bad-signature')
+    let failure = new InvalidToken('bad-signature')
     for (const key of this.#keys) {
       try {
         return verifyWith(key, token, nowMs)
       } catch (error) {
-        // Only a wrong signature leaves open whether another key is the right one.
+        // Only after a wrong signature another key can be the right one.
         if (!(error instanceof InvalidToken) || error.reason !== 'bad-signature') throw error
-        fault = error
+        failure = error
       }
     }
-    throw fault
+    throw failure
   }
 
-  // A Map could name its oldest key itself, but steps over the hole of every deleted one to find it: 10 µs at 10 000
-  // entries, and 0.1 µs with a ring of the keys in order. A ring's slot may name an entry that has expired and is gone.
-  #remember(token: string, verified: VerifiedToken): VerifiedToken {
+  // A ring of keys in insertion order: finding the oldest key of a Map takes 10 µs at 10 000 entries, because it skips
+  // deleted entries. A slot may refer to an entry that has expired and was deleted.
+  #cache(token: string, verified: VerifiedToken): VerifiedToken {
     if (this.#cacheSize === 0) return verified
 
     const oldest = this.#ring[this.#slot]
     if (oldest !== undefined) this.#verified.delete(oldest)
 
-    // A copy, because a token cut out of a Cookie header keeps the whole header alive: 9 MB instead of 29 when full.
-    const ownText = Buffer.from(token, 'latin1').toString('latin1')
-    this.#verified.set(ownText, verified)
-    this.#ring[this.#slot] = ownText
+    // A copy: a substring of a Cookie header keeps the header in memory (29 MB instead of 9 MB for a full cache).
+    const copy = Buffer.from(token, 'latin1').toString('latin1')
+    this.#verified.set(copy, verified)
+    this.#ring[this.#slot] = copy
     this.#slot = (this.#slot + 1) % this.#cacheSize
     return verified
   }
@@ -114,10 +114,10 @@ const verifyWith = (key: KeyObject, token: string, nowMs: number): VerifiedToken
   }
 }
 
-/** Exactly the text 'admin', and the token's own: a list that holds it, or an inherited value, is not a role. */
+/** Exactly the string 'admin' in an own property. A list that contains it is not a role. */
 export const isAdmin = (claims: AppClaims): boolean => Object.hasOwn(claims, 'role') && claims.role === 'admin'
 
-/** Who is acting, for audit lines and for the subject of a relay token. */
+/** The user of a request, for audit records and the subject of relay tokens. */
 export const userDetails = (claims: AppClaims): UserDetails => ({
   id: idText(claims, 'userId') ?? idText(claims, 'id') ?? idText(claims, 'sub'),
   email: text(claims, 'email'),
@@ -126,7 +126,7 @@ export const userDetails = (claims: AppClaims): UserDetails => ({
 
 const idText = (claims: AppClaims, name: string): string | null => {
   const value = own(claims, name)
-  // Past 2^53 two ids become one number, and one user another.
+  // Above 2^53 different ids are parsed as the same number.
   return Number.isSafeInteger(value) ? String(value) : text(claims, name)
 }
 
@@ -145,8 +145,8 @@ const deepFreeze = <T extends object>(value: T): T => {
 }
 
 /**
- * The claims of a token as they stand, for who got it from the issuer itself and needs its expiry; null where there is none.
- * Says nothing about the signature: to believe a token, verify it.
+ * The claims of a token without verifying its signature, or null if it has no valid expiry. For tokens received directly
+ * from the issuer.
  */
 export const decodeClaims = (token: string): VerifiedToken | null => {
   const parts = token.split('.')

@@ -1,12 +1,12 @@
 import { SettingsFault } from './env.js'
 
-/** The settings that say where a program listens. */
+/** Names of the settings of the listen address. */
 export interface ListenSettings {
   readonly host: string
   readonly port: string
 }
 
-/** Why a program cannot listen, in terms of its settings; other errors are returned as they are. */
+/** Explains an error of `listen` in terms of the settings. Other errors are returned unchanged. */
 export const listenFault = (error: unknown, { host, port }: ListenSettings): unknown => {
   const { code = '', message } = error as NodeJS.ErrnoException
   const faults: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { type DestinationStream, type Level, type Logger, pino, stdSerializers } from 'pino'
 import { standardOutput } from './log-output.js'
 
-// What must not be in a log, wherever it turns up at the top of a line or one step down.
+// Fields with these names are redacted at the top level and one level below.
 const SECRET_FIELDS = [
   'authorization',
   'cookie',
@@ -17,14 +17,14 @@ const SECRET_FIELDS = [
 
 const REDACTED_PATHS = [
   ...SECRET_FIELDS.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.headers["${field}"]`, `*.body["${field}"]`]),
-  // What a parser stopped at: somebody's headers and body as they came.
+  // Bytes of a request that the HTTP parser rejected, which may contain credentials.
   'err.data'
 ]
 
 export interface LoggerOptions {
   readonly name: string
   readonly level: Level | 'silent'
-  /** Standard output where none is given. */
+  /** Standard output by default. */
   readonly stream?: DestinationStream
 }
 

@@ -1,2 +1,2 @@
-/** For lengths of time: unmoved by whatever is done to the system's clock. */
+/** For durations: not affected by changes of the system clock. */
 export const monotonicMs = (): number => performance.now()

@@ -1,11 +1,11 @@
 import { collectDefaultMetrics, type Registry } from 'prom-client'
 
 /**
- * How often the event loop is asked whether it is late. The library asks every 10 ms, which is most of what an idle process
- * does; the lag that it tells includes this time.
+ * Sampling interval of the event loop lag. The default of 10 ms causes most of the work of an idle process. The reported
+ * lag includes the interval.
  */
 const LAG_PRECISION_MS = 50
 
-/** Memory, CPU time and event loop of this process, under the names that Node.js programs commonly have for them. */
+/** Memory, CPU time and event loop of this process, with the default names of prom-client. */
 export const collectProcessMetrics = (register: Registry): void =>
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: LAG_PRECISION_MS })

@@ -1,27 +1,26 @@
 import type { Logger } from 'pino'
 import { Pool } from 'undici'
 import { type Environment, readSettings, SettingsFault } from './env.js'
-import { LastInLine } from './last-in-line.js'
 import { secret, text } from './setting-kinds.js'
 
 /**
- * Publishes to the relay for backends that must not wait for it. Nothing is thrown and nothing is returned: what fails is
- * counted and logged. Publications of one channel leave in the order in which they were given, one after the other.
+ * Publishes to the relay without blocking the caller. Methods never throw; failures are counted and logged. Publications
+ * of one channel are sent one after the other, in the order of the calls.
  */
 export interface Publisher {
   publish(channel: string, data: unknown): void
   /** The same data to many channels, in one request. */
   broadcast(channels: readonly string[], data: unknown): void
   counts(): PublisherCounts
-  /** Takes nothing more, and waits for what is on its way, but no longer than one request may take. */
+  /** Rejects new publications and waits for pending ones, at most for the timeout of one request. */
   close(): Promise<void>
 }
 
 export interface PublisherCounts {
   readonly published: number
-  /** Refused by the relay, answered too late, or never answered. */
+  /** Rejected by the relay, or without a response in time. */
   readonly failed: number
-  /** Not sent, because too much was on its way. */
+  /** Not sent, because too many were in flight. */
   readonly dropped: number
 }
 
@@ -42,7 +41,7 @@ export const publisherSettings = {
   REALTIME_API_KEY: secret({ about: "equal to the relay's REALTIME_API_KEY", fallback: null })
 }
 
-/** Throws `SettingsFault` with every fault there is: at start, not when something is published. */
+/** Throws `SettingsFault` with all errors at start, not at the first publication. */
 export const publisherFromEnv = (environment: Environment, log: Logger): Publisher => {
   const faults: string[] = []
   const { REALTIME_PUBLISH_URL: url, REALTIME_API_KEY: apiKey } = readSettings(publisherSettings, environment, faults)
@@ -56,7 +55,7 @@ export const publisherFromEnv = (environment: Environment, log: Logger): Publish
 const TIMEOUT_MS = 3_000
 const MAX_IN_FLIGHT = 256
 const CONNECTIONS = 8
-const MAX_ANSWER_BYTES = 1024 * 1024
+const MAX_RESPONSE_BYTES = 1024 * 1024
 
 export const createPublisher = (options: PublisherOptions): Publisher => new HttpPublisher(options)
 
@@ -67,7 +66,8 @@ class HttpPublisher implements Publisher {
   readonly #timeoutMs: number
   readonly #maxInFlight: number
   readonly #failures: FailureLog
-  readonly #lines = new LastInLine()
+  /** The last pending request of each channel. */
+  readonly #lastByChannel = new Map<string, Promise<void>>()
   readonly #inFlight = new Set<Promise<void>>()
   #closed = false
   #published = 0
@@ -79,7 +79,7 @@ class HttpPublisher implements Publisher {
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,
       connect: { timeout: timeoutMs },
-      maxResponseSize: MAX_ANSWER_BYTES
+      maxResponseSize: MAX_RESPONSE_BYTES
     })
     this.#path = apiPath(pathname)
     this.#headers = { 'content-type': 'application/json', 'x-api-key': apiKey }
@@ -93,7 +93,6 @@ class HttpPublisher implements Publisher {
   }
 
   broadcast(channels: readonly string[], data: unknown): void {
-    // To nobody is what was asked for, and done.
     if (channels.length > 0) this.#send('broadcast', channels, { channels, data })
   }
 
@@ -117,29 +116,42 @@ class HttpPublisher implements Publisher {
     }
     let body: string
     try {
-      // Now, because the caller may change its object afterwards.
+      // At once: the caller may change the object later.
       body = JSON.stringify(request)
     } catch {
       this.#fail('not JSON')
       return
     }
-    const sent = this.#lines.wait(channels, () => this.#post(method, body))
+    const sent = this.#inOrder(channels, () => this.#post(method, body))
     this.#inFlight.add(sent)
     void sent.then(() => this.#inFlight.delete(sent))
+  }
+
+  /** Starts the task when all earlier requests of these channels are complete. The task must not reject. */
+  #inOrder(channels: readonly string[], task: () => Promise<void>): Promise<void> {
+    const earlier = channels.map((channel) => this.#lastByChannel.get(channel)).filter((each) => each !== undefined)
+    const done = earlier.length === 0 ? task() : Promise.all(earlier).then(task)
+    for (const channel of channels) this.#lastByChannel.set(channel, done)
+    void done.then(() => {
+      for (const channel of channels) {
+        if (this.#lastByChannel.get(channel) === done) this.#lastByChannel.delete(channel)
+      }
+    })
+    return done
   }
 
   /** Never rejects. */
   async #post(method: string, body: string): Promise<void> {
     try {
-      const { statusCode, body: answer } = await this.#pool.request({
+      const { statusCode, body: response } = await this.#pool.request({
         method: 'POST',
         path: `${this.#path}/${method}`,
         headers: this.#headers,
         body,
         signal: AbortSignal.timeout(this.#timeoutMs)
       })
-      const text = await answer.text()
-      const reason = statusCode === 200 ? refusalIn(text) : `status ${statusCode}`
+      const text = await response.text()
+      const reason = statusCode === 200 ? rejectionIn(text) : `status ${statusCode}`
       if (reason !== null) return this.#fail(reason)
       this.#published += 1
     } catch (error) {
@@ -153,18 +165,18 @@ class HttpPublisher implements Publisher {
   }
 }
 
-/** `/api` where only a host was given; a method that was given is not repeated. */
+/** `/api` if the URL has no path. A trailing `/publish` is removed. */
 const apiPath = (pathname: string): string => pathname.replace(/\/+$/, '').replace(/\/publish$/, '') || '/api'
 
-/** The relay answers 200 to what it refuses too. Null where it did all that was asked. */
-const refusalIn = (text: string): string | null => {
+/** The relay also responds with 200 to rejected publications. Null if all were accepted. */
+const rejectionIn = (text: string): string | null => {
   try {
     const { error, result } = JSON.parse(text)
-    const refused = error ?? result?.responses?.find((response: { error?: unknown }) => response.error)?.error
-    if (refused) return `relay error ${Number(refused.code)}`
-    return result === undefined ? 'not an answer of the relay' : null
+    const rejection = error ?? result?.responses?.find((response: { error?: unknown }) => response.error)?.error
+    if (rejection) return `relay error ${Number(rejection.code)}`
+    return result === undefined ? 'not a response of the relay' : null
   } catch {
-    return 'not an answer of the relay'
+    return 'not a response of the relay'
   }
 }
 
@@ -176,22 +188,22 @@ const reasonOf = (error: unknown): string => {
 
 const LOG_EVERY_MS = 10_000
 
-/** A relay that is down must not fill the log: the first failure is told at once, those after it together. */
+/** Limits the log during an outage: the first failure is logged at once, later ones are summed up. */
 class FailureLog {
   readonly #log: Logger
-  #untold = 0
-  #toldAt = Number.NEGATIVE_INFINITY
+  #unlogged = 0
+  #loggedAt = Number.NEGATIVE_INFINITY
 
   constructor(log: Logger) {
     this.#log = log
   }
 
   note(reason: string): void {
-    this.#untold += 1
+    this.#unlogged += 1
     const now = performance.now()
-    if (now - this.#toldAt < LOG_EVERY_MS) return
-    this.#log.warn({ reason, failures: this.#untold }, 'publishing to the relay failed')
-    this.#toldAt = now
-    this.#untold = 0
+    if (now - this.#loggedAt < LOG_EVERY_MS) return
+    this.#log.warn({ reason, failures: this.#unlogged }, 'publishing to the relay failed')
+    this.#loggedAt = now
+    this.#unlogged = 0
   }
 }

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 
 /**
- * Equal or not, in a time that does not tell where two secrets differ. It may tell whether they are equally long: every
- * secret here has a length that is known anyway, and hiding it would take two hashes, ten times the comparison.
+ * Compares in constant time. The time may reveal whether the lengths are equal: all secrets compared here have a known
+ * length, and hiding it would take two hashes, ten times the cost.
  */
 export const sameSecret = (left: string, right: string): boolean => {
   const leftBytes = Buffer.from(left)

@@ -1,10 +1,10 @@
-/** What every signed token carries, whoever issued it; `exp` is in the unit of the token's format. */
+/** Claims of every token. `exp` is in the unit of the token's format. */
 export interface TokenClaims {
   readonly [claim: string]: unknown
   readonly exp: number
 }
 
-/** Short words for logs and audit lines; the caller of the API learns only that the token was refused. */
+/** Identifiers for logs and audit records. API clients are only informed that the token is invalid. */
 export type RefusalReason =
   | 'too-long'
   | 'malformed'
@@ -20,7 +20,7 @@ export type RefusalReason =
   | 'bad-issued-at'
   | 'issued-in-future'
 
-/** The token proves nothing: it is not ours, or it breaks a rule of its format. */
+/** The token has a wrong signature or violates a rule of its format. */
 export class InvalidToken extends Error {
   override readonly name = 'InvalidToken'
   readonly reason: RefusalReason
@@ -31,10 +31,10 @@ export class InvalidToken extends Error {
   }
 }
 
-/** The token is ours and was good once: everything but its expiry holds, so its claims may be believed. */
+/** The token is valid except for its expiry, so its claims can be trusted. */
 export class ExpiredToken extends Error {
   override readonly name = 'ExpiredToken'
-  // Private, because the logger prints every own field of an error and claims hold personal data.
+  // Private: the logger prints all fields of an error, and claims contain personal data.
   readonly #claims: TokenClaims
 
   constructor(claims: TokenClaims) {

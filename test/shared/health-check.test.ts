@@ -24,6 +24,6 @@ t.test('a health check', async (t) => {
   t.test('notices who is leaving', async (t) => {
     backend.answer = (_request, response) => response.writeHead(503).end()
 
-    t.same(await check(`${backend.url}/health`), { code: 1, stderr: 'not healthy: answered 503\n' })
+    t.same(await check(`${backend.url}/health`), { code: 1, stderr: 'not healthy: status 503\n' })
   })
 })

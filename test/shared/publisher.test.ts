@@ -191,9 +191,9 @@ const FAILURES: readonly (readonly [what: string, answer: Answer, reason: string
     json({ result: { responses: [{ result: {} }, { error: { code: 107, message: 'bad request' } }] } }),
     'relay error 107'
   ],
-  ['an answer that is not JSON', (response) => response.end('<html>'), 'not an answer of the relay'],
-  ['an answer of somebody else', json({ ok: true }), 'not an answer of the relay'],
-  ['an answer that is null', json(null), 'not an answer of the relay'],
+  ['an answer that is not JSON', (response) => response.end('<html>'), 'not a response of the relay'],
+  ['an answer of somebody else', json({ ok: true }), 'not a response of the relay'],
+  ['an answer that is null', json(null), 'not a response of the relay'],
   ['a connection that is cut', (response) => response.destroy(), 'UND_ERR_SOCKET'],
   [
     'an answer that is cut',
