@@ -23,7 +23,7 @@ const WHOLE = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 })
 const TENTHS = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 })
 
 export const countText = (value: number): string => WHOLE.format(value)
-/** Small rates have one decimal place. */
+/** Small rates have one decimal. */
 export const rateText = (value: number): string => (value < 10 ? TENTHS : WHOLE).format(value)
 const COMPACT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 })
 const counted = { short: COMPACT.format, top: (value: number) => niceMax(Math.max(value, 2)) }

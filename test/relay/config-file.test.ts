@@ -390,7 +390,7 @@ t.test('options of the configuration file', async (t) => {
     t.same(configWith(file), configWith({}))
   })
 
-  t.test('admin.password without admin.enabled does not enable the admin page', async (t) => {
+  t.test("admin.password without admin.enabled does not enable the operators' page", async (t) => {
     t.equal(configWith({ admin: { password: 'sesame' } }).adminPassword, null)
   })
 })

@@ -22,7 +22,7 @@ export class FrameHistory {
     if (firstRecent > 0) this.#frames.splice(0, firstRecent)
   }
 
-  /** Adds the frames of other nodes; one frame per second is kept. */
+  /** Merges the frames of other nodes, at most one frame per second. */
   merge(others: readonly Frame[]): void {
     const bySecond = new Map<number, Frame>()
     for (const frame of [...others, ...this.#frames]) bySecond.set(Math.floor(frame.time / 1000), frame)

@@ -36,7 +36,7 @@ export const CLEAR_SESSION_COOKIE: Headers = [
 const isSameHost = originCheck([])
 
 /**
- * Whether a request comes from the admin page itself, or from no page at all. `Sec-Fetch-Site` is preferred, because a proxy
+ * Whether a request comes from the operators' page itself, or from no page at all. `Sec-Fetch-Site` is preferred, because a proxy
  * may have changed the host, and pages cannot set that header.
  */
 const isFromOwnPage = ({ headers }: IncomingMessage): boolean => {

@@ -33,14 +33,14 @@ const compress = promisify(gzip)
  */
 const readPageFiles = async (folder: string): Promise<ReadonlyMap<string, PageFile>> => {
   const files = new Map<string, PageFile>()
-  const read = async (path: string, ...place: string[]): Promise<void> => {
-    const bytes = await readFile(join(folder, ...place))
+  const read = async (path: string, ...parts: string[]): Promise<void> => {
+    const bytes = await readFile(join(folder, ...parts))
     const small = await compress(bytes)
     const caching = path.startsWith('/admin/assets/') ? IMMUTABLE : NO_STORE
     files.set(path, {
       bytes,
       gzipped: small.length < bytes.length ? small : null,
-      headers: ['Content-Type', TYPES[extname(place.at(-1) ?? '')] ?? 'application/octet-stream', ...caching]
+      headers: ['Content-Type', TYPES[extname(parts.at(-1) ?? '')] ?? 'application/octet-stream', ...caching]
     })
   }
   const names = await filesIn(folder)

@@ -401,7 +401,7 @@ export class Client implements Subscriber, OutboxOwner {
   #ping(nowMs: number): void {
     const { clientOptions, metrics } = this.context
     this.#pingAt = nowMs + this.#pingIntervalMs
-    // A pending timeout is kept: it may be longer than the interval, and would otherwise restart with every ping.
+    // A pending timeout continues: it may be longer than the interval and would otherwise restart with every ping.
     if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME)
       this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
     this.#drainCountAtPing = this.outbox.drainCount

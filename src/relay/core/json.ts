@@ -8,7 +8,7 @@ const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c] as const
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d] as const
 const [MINUS, PLUS, POINT, ZERO, SMALL_E, CAPITAL_E, SMALL_U] = [0x2d, 0x2b, 0x2e, 0x30, 0x65, 0x45, 0x75] as const
 
-/** Returned in place of an index if the bytes are not JSON. */
+/** Returned instead of an index if the bytes are not JSON. */
 export const INVALID = -1
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -234,7 +234,7 @@ export const hasTooManyContainers = (json: string): boolean => {
   return containers > MAX_CONTAINERS
 }
 
-/** Not an `Error`: it becomes a reply, and nobody needs its stack trace. */
+/** Not an `Error`: it becomes a reply, which needs no stack trace. */
 export class TooManyContainers {}
 
 /** A validated object whose members are parsed only on access. */

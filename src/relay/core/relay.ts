@@ -61,10 +61,10 @@ export interface ChannelContent {
   readonly presence: ReadonlyMap<string, string> | null
 }
 
-/** A relay node. Transports, API and admin page use its methods; everything behind it is private to the core. */
+/** A relay node. Transports, API and operators' page use its methods; everything behind it is private to the core. */
 export class Relay {
   readonly #context: RelayContext
-  /** Handlers for surveys of other nodes. The admin page adds its own. */
+  /** Handlers for surveys of other nodes. The operators' page adds its own. */
   readonly surveyHandlers: SurveyHandlers
 
   constructor(dependencies: RelayDependencies, { client, channels }: RelayRules, patches = new DeltaPatches()) {

@@ -23,7 +23,7 @@ const API = [
 
 const problem = (body: string): string => JSON.parse(body).error.code
 
-t.test('without a password there is no admin page', async (t) => {
+t.test("without a password there is no operators' page", async (t) => {
   const relay = await startRelay(t)
   for (const path of ['/admin', '/admin/', '/admin/api/session', '/admin/api/sign-in', '/admin/assets/index.js']) {
     t.match(await send(relay.url, path), { status: 404, body: '' }, path)

@@ -32,7 +32,7 @@ t.test('connection_rate_limit accepts clients after a second although the system
   t.equal(await handshake(), 503, 'a step forward fills nothing')
 })
 
-t.test('a step of the system clock does not lock operators out of the admin page', async (t) => {
+t.test("a step of the system clock does not lock operators out of the operators' page", async (t) => {
   const edge = await startRelay(t, undefined, { RELAY_ADMIN_PASSWORD: 'correct horse battery' })
   const signIn = async (password: string): Promise<number> => {
     const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }

@@ -96,7 +96,7 @@ export class Shard {
     if (this.#isReady || !this.commands.isOpen || !this.subscriptions.isOpen) return
     this.#isReady = true
     this.error = null
-    // If the streams are not kept, all of them begin a new epoch.
+    // In a new generation all streams begin a new epoch.
     const areStreamsKept = !this.#isNewGeneration
     if (this.#wasReady) this.#dependencies.log.info({ redis: this.name, areStreamsKept }, 'Redis connection restored')
     this.#wasReady = true
