@@ -4,28 +4,35 @@ import type { JsonSchema, Reference, Response } from './document.js'
 const SCHEMAS = '#/components/schemas/'
 const RESPONSES = '#/components/responses/'
 
-// Where a schema keeps other schemas. Everything else in it is data, in which `$id` and `$ref` would mean nothing.
-const IN_LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
-const IN_MAPS = ['properties', 'patternProperties', '$defs'] as const
-const ALONE = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'] as const
+// Keywords with subschemas. Values of other keywords are data, in which `$id` and `$ref` have no meaning.
+const LIST_KEYWORDS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
+const MAP_KEYWORDS = ['properties', 'patternProperties', '$defs'] as const
+const SINGLE_KEYWORDS = [
+  'items',
+  'additionalProperties',
+  'not',
+  'contains',
+  'propertyNames',
+  'if',
+  'then',
+  'else'
+] as const
 
-type Loose = Record<string, unknown>
+type JsonObject = Record<string, unknown>
 
 /**
- * What several operations have in common: it stands in one place of the document, by name, and they refer to it.
- *
- * The `$id` of a schema is a name to our validator, but an address to a reader of OpenAPI: it would make every reference
- * below it lead elsewhere. So the copies in here have none.
+ * Schemas and responses that several operations reference by name. The copies have no `$id`: in OpenAPI it is a base
+ * URI, and would change the meaning of every reference below it.
  */
 export class Components {
   readonly #schemas = new Map<string, JsonSchema>()
   readonly #responses = new Map<string, Response>()
 
-  /** A reference to the copy of a named schema; one without a name is copied to where it is used. */
+  /** A reference to the copy of a named schema, or a copy of a schema without a name. */
   useSchema(schema: TSchema): JsonSchema {
     if (schema.$id !== undefined && this.#schemas.has(schema.$id)) return { $ref: `${SCHEMAS}${schema.$id}` }
-    // What the library adds for itself is under symbols, which do not survive this.
-    return this.#place(JSON.parse(JSON.stringify(schema)))
+    // Removes the symbol properties of TypeBox.
+    return this.#add(JSON.parse(JSON.stringify(schema)))
   }
 
   useResponse(name: string, response: Response): Reference {
@@ -41,23 +48,23 @@ export class Components {
     return sorted(this.#responses)
   }
 
-  #place(schema: Loose): JsonSchema {
+  #add(schema: JsonObject): JsonSchema {
     const { $id, ...rest } = schema
-    if (typeof $id !== 'string') return this.#withPlacedParts(rest)
+    if (typeof $id !== 'string') return this.#withReferences(rest)
     if (!this.#schemas.has($id)) {
-      // Known before its parts are looked at: they may contain it.
+      // Before its subschemas, which may contain it.
       this.#schemas.set($id, {})
-      this.#schemas.set($id, this.#withPlacedParts(rest))
+      this.#schemas.set($id, this.#withReferences(rest))
     }
     return { $ref: `${SCHEMAS}${$id}` }
   }
 
-  #withPlacedParts(schema: Loose): JsonSchema {
+  #withReferences(schema: JsonObject): JsonSchema {
     const copy = { ...schema }
-    const place = (part: unknown): unknown => (isObject(part) ? this.#place(part) : part)
-    for (const keyword of IN_LISTS) if (Array.isArray(copy[keyword])) copy[keyword] = copy[keyword].map(place)
-    for (const keyword of IN_MAPS) if (isObject(copy[keyword])) copy[keyword] = mapValues(copy[keyword], place)
-    for (const keyword of ALONE) if (keyword in copy) copy[keyword] = place(copy[keyword])
+    const add = (part: unknown): unknown => (isObject(part) ? this.#add(part) : part)
+    for (const keyword of LIST_KEYWORDS) if (Array.isArray(copy[keyword])) copy[keyword] = copy[keyword].map(add)
+    for (const keyword of MAP_KEYWORDS) if (isObject(copy[keyword])) copy[keyword] = mapValues(copy[keyword], add)
+    for (const keyword of SINGLE_KEYWORDS) if (keyword in copy) copy[keyword] = add(copy[keyword])
     if (typeof copy.$ref === 'string' && !copy.$ref.startsWith('#')) copy.$ref = `${SCHEMAS}${copy.$ref}`
     return copy
   }
@@ -66,8 +73,8 @@ export class Components {
 const sorted = <Value>(map: ReadonlyMap<string, Value>): Readonly<Record<string, Value>> =>
   Object.fromEntries([...map].toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
-const isObject = (value: unknown): value is Loose =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const mapValues = (map: Loose, change: (value: unknown) => unknown): Loose =>
+const mapValues = (map: JsonObject, change: (value: unknown) => unknown): JsonObject =>
   Object.fromEntries(Object.entries(map).map(([name, value]) => [name, change(value)]))

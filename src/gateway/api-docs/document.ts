@@ -1,4 +1,4 @@
-// The part of OpenAPI 3.1 that is used here, so that the compiler reads along.
+// Types for the part of OpenAPI 3.1 that is used here.
 
 export interface OpenApiDocument {
   readonly openapi: '3.1.0'
@@ -26,7 +26,7 @@ export interface Operation {
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: RequestBody
   readonly responses: Readonly<Record<string, Response | Reference>>
-  /** One of these is enough; an empty one asks for nothing. */
+  /** Alternatives: one of them must be met. An empty one requires nothing. */
   readonly security: readonly SecurityRequirement[]
 }
 
@@ -81,7 +81,7 @@ export interface Reference {
   readonly $ref: string
 }
 
-/** JSON Schema as far as our own schemas use it. */
+/** The part of JSON Schema that our schemas use. */
 export interface JsonSchema {
   readonly $ref?: string
   readonly title?: string

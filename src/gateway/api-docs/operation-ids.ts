@@ -1,7 +1,7 @@
 import type { Method, RouteDeclaration } from '../routes/declare.js'
 
-/** What an operation does to one thing among many: `/api/zones/:id`. */
-const ON_ONE: Readonly<Record<Method, string>> = {
+/** Verbs for one item of a collection: `/api/zones/:id`. */
+const ITEM_VERBS: Readonly<Record<Method, string>> = {
   GET: 'read',
   POST: 'act',
   PUT: 'update',
@@ -9,8 +9,8 @@ const ON_ONE: Readonly<Record<Method, string>> = {
   DELETE: 'delete'
 }
 
-/** To all of them: `/api/zones`. */
-const ON_MANY: Readonly<Record<Method, string>> = {
+/** Verbs for a collection: `/api/zones`. */
+const COLLECTION_VERBS: Readonly<Record<Method, string>> = {
   GET: 'list',
   POST: 'create',
   PUT: 'updateMany',
@@ -18,12 +18,12 @@ const ON_MANY: Readonly<Record<Method, string>> = {
   DELETE: 'deleteMany'
 }
 
-/** To a thing that there is only one of: `/api/battery/thresholds`. */
-const ON_THE_ONLY: Readonly<Record<Method, string>> = { ...ON_ONE, POST: 'post' }
+/** Verbs for a single resource: `/api/battery/thresholds`. */
+const SINGLE_VERBS: Readonly<Record<Method, string>> = { ...ITEM_VERBS, POST: 'post' }
 
 /**
- * A name for each operation, made from nothing but paths and methods: `zones.create`, `users.resetPassword`. Programs call
- * what they generate by these names, so a changed summary must not change one.
+ * An id for each operation, made from its path and method: `zones.create`, `users.resetPassword`. Generated clients use
+ * the ids as function names, so they must not depend on the summary.
  */
 export const operationIds = (rows: readonly RouteDeclaration[]): ReadonlyMap<RouteDeclaration, string> => {
   const collections = new Set(rows.filter(({ path }) => endsInParameter(path)).map(({ path }) => parentOf(path)))
@@ -31,11 +31,11 @@ export const operationIds = (rows: readonly RouteDeclaration[]): ReadonlyMap<Rou
 
   const verb = (row: RouteDeclaration): string | null => {
     const { method, path, kind } = row
-    if (endsInParameter(path)) return ON_ONE[method]
-    if (collections.has(path)) return ON_MANY[method]
-    // A path of one method says it all by itself, as `/api/auth/login` does.
+    if (endsInParameter(path)) return ITEM_VERBS[method]
+    if (collections.has(path)) return COLLECTION_VERBS[method]
+    // A path with one method needs no verb, such as `/api/auth/login`.
     if (isAlone(row) && namesIn(path).length > 1) return null
-    return kind === 'upload' ? 'upload' : ON_THE_ONLY[method]
+    return kind === 'upload' ? 'upload' : SINGLE_VERBS[method]
   }
 
   return new Map(rows.map((row) => [row, [...namesIn(row.path), verb(row) ?? []].flat().join('.')]))
@@ -45,7 +45,7 @@ const endsInParameter = (path: string): boolean => /\/:\w+$/.test(path)
 
 const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
-/** The words of a path: those that are the same in every request. */
+/** The segments of a path without its parameters, in camel case. */
 const namesIn = (path: string): readonly string[] =>
   path
     .slice('/api/'.length)

@@ -2,27 +2,26 @@ import { PagingSchema } from '../../../schemas/paging.js'
 import type { RouteDeclaration } from '../routes/declare.js'
 import type { Components } from './components.js'
 import type { Operation, Parameter, RequestBody, SecurityRequirement } from './document.js'
-import { needsCsrfPair, needsSession, type RefusedRoute, refusalResponses } from './operation-refusals.js'
-import { type OwnAnswer, ownAnswers } from './own-answers.js'
-import { BACKEND_ERROR } from './words.js'
+import { type DocumentedRoute, errorResponses, needsCsrfPair, needsSession } from './error-responses.js'
+import { BACKEND_ERROR, type LocalOperation, localOperations } from './local-responses.js'
 
-/** What is said of one operation, but for its name and place. */
+/** Describes one operation, without its id and tags. */
 export const describeOperation = (
   row: RouteDeclaration,
   components: Components
 ): Omit<Operation, 'operationId' | 'tags'> => {
-  const own = row.kind === 'local' ? ownAnswers.get(`${row.method} ${row.path}`) : undefined
-  const route = { ...row, needsBackend: own?.needsBackend ?? true }
+  const local = row.kind === 'local' ? localOperations.get(`${row.method} ${row.path}`) : undefined
+  const route = { ...row, needsBackend: local?.needsBackend ?? true }
   const parameters = [...pathParameters(row), ...queryParameters(route, components)]
   const requestBody = requestBodyOf(row, components)
   return {
     summary: row.summary,
-    ...(own && { description: own.description }),
+    ...(local && { description: local.description }),
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
-      ...(own === undefined ? forwardedAnswers(row, components) : answersOf(own, components)),
-      ...refusalResponses(route, components)
+      ...(local === undefined ? forwardedResponses(row, components) : localResponses(local, components)),
+      ...errorResponses(route, components)
     },
     security: securityOf(route)
   }
@@ -33,19 +32,19 @@ const pathParameters = ({ path }: RouteDeclaration): readonly Parameter[] =>
     name,
     in: 'path',
     required: true,
-    description: 'Goes to the backend as it is.',
+    description: 'Forwarded to the backend unchanged.',
     schema: { type: 'string', minLength: 1 }
   }))
 
-/** Which of them a list takes is the backend's to say: the gateway looks at no query. */
-const queryParameters = (route: RefusedRoute, components: Components): readonly Parameter[] => {
+/** The gateway does not read the query; the backend decides which parameters a list accepts. */
+const queryParameters = (route: DocumentedRoute, components: Components): readonly Parameter[] => {
   if (route.method !== 'GET' || !route.needsBackend || /\/:\w+$/.test(route.path)) return []
   return [
     {
       name: 'query',
       in: 'query',
       required: false,
-      description: 'Everything in the query goes to the backend as it is. Lists commonly take these.',
+      description: 'The whole query is forwarded to the backend unchanged. Most lists accept these parameters.',
       style: 'form',
       explode: true,
       schema: components.useSchema(PagingSchema)
@@ -61,8 +60,7 @@ const requestBodyOf = ({ kind, body, bodyOptional }: RouteDeclaration, component
 
 const UPLOAD: RequestBody = {
   required: true,
-  description:
-    'A form that streams through. The gateway does not look inside: which parts there are, the backend says.',
+  description: 'A form that is streamed to the backend. The backend defines its fields.',
   content: {
     'multipart/form-data': {
       schema: {
@@ -76,24 +74,24 @@ const UPLOAD: RequestBody = {
   }
 }
 
-const forwardedAnswers = ({ kind }: RouteDeclaration, components: Components): Operation['responses'] => ({
+const forwardedResponses = ({ kind }: RouteDeclaration, components: Components): Operation['responses'] => ({
   '2XX':
     kind === 'stream'
       ? components.useResponse('File', {
-          description: 'A file, streamed as the backend sends it.',
+          description: 'A file, streamed from the backend.',
           content: { '*/*': {} }
         })
       : components.useResponse('Answer', {
-          description: "The backend's answer, passed through as it is.",
+          description: 'The response of the backend, unchanged.',
           content: { 'application/json': {} }
         }),
-  '204': components.useResponse('Nothing', { description: 'The backend had nothing to say.' }),
+  '204': components.useResponse('Nothing', { description: 'The backend responded without a body.' }),
   default: components.useResponse('BackendError', { description: BACKEND_ERROR })
 })
 
-const answersOf = ({ answers }: OwnAnswer, components: Components): Operation['responses'] =>
+const localResponses = ({ responses }: LocalOperation, components: Components): Operation['responses'] =>
   Object.fromEntries(
-    Object.entries(answers).map(([status, { description, body, cookies }]) => [
+    Object.entries(responses).map(([status, { description, body, cookies }]) => [
       status,
       {
         description,
@@ -107,10 +105,10 @@ const setCookie = (names: readonly string[]) => ({
   'Set-Cookie': { description: `Sets or clears: ${names.join(', ')}.`, schema: { type: 'string' } }
 })
 
-const securityOf = (route: RefusedRoute): readonly SecurityRequirement[] => {
+const securityOf = (route: DocumentedRoute): readonly SecurityRequirement[] => {
   const session = needsSession(route)
   const csrf = needsCsrfPair(route)
   if (session || csrf) return [{ ...(session && { session: [] }), ...(csrf && { csrf: [] }) }]
-  // A read passes without a session; whether that is enough, the backend decides.
+  // Reads are forwarded without a session, and the backend decides.
   return route.method === 'GET' && route.needsBackend ? [{ session: [] }, {}] : []
 }

@@ -7,8 +7,8 @@ import { ErrorBodySchema } from '../../../schemas/error-body.js'
 import { PagingSchema } from '../../../schemas/paging.js'
 import { schemas } from '../../../schemas/registry.js'
 import type { Response } from '../../../src/gateway/api-docs/document.js'
+import { localOperations } from '../../../src/gateway/api-docs/local-responses.js'
 import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
-import { ownAnswers } from '../../../src/gateway/api-docs/own-answers.js'
 import { get, post, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { follower, operationsOf, type PlacedOperation } from './read-document.js'
@@ -309,7 +309,7 @@ t.test('answers', async (t) => {
 
   t.test('are known of every route that is more than forwarded', async (t) => {
     const local = rows.filter(({ kind }) => kind === 'local').map(({ method, path }) => `${method} ${path}`)
-    t.same([...ownAnswers.keys()].toSorted(), local.toSorted())
+    t.same([...localOperations.keys()].toSorted(), local.toSorted())
   })
 
   t.test('that refuse have one shape', async (t) => {

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import { Value } from '@sinclair/typebox/value'
 import t, { type Test } from 'tap'
 import type { Response } from '../../../src/gateway/api-docs/document.js'
+import { localOperations } from '../../../src/gateway/api-docs/local-responses.js'
 import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
-import { ownAnswers } from '../../../src/gateway/api-docs/own-answers.js'
 import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { createAppToken } from '../../../src/shared/app-token.js'
@@ -167,7 +167,7 @@ t.test('an answer of our own', async (t) => {
   const OWN = rows.filter(({ kind }) => kind === 'local')
 
   const isAsDocumented = (t: Test, { method, path }: RouteDeclaration, { status, body, headers }: Answer): void => {
-    const answers = ownAnswers.get(`${method} ${path}`)?.answers ?? {}
+    const answers = localOperations.get(`${method} ${path}`)?.responses ?? {}
     const answer = answers[String(status)] ?? answers[`${String(status)[0]}XX`]
     const cookies = (headers['set-cookie'] ?? []).map((cookie) => cookie.slice(0, cookie.indexOf('=')))
     t.same(cookies.toSorted(), answer?.cookies?.toSorted() ?? [])
