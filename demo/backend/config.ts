@@ -1,4 +1,4 @@
-import { type Environment, readSettings, SettingsFault } from '../../src/shared/env.js'
+import { type Environment, readSettings, SettingsError } from '../../src/shared/env.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
 import { headerSecret, integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
 
@@ -44,20 +44,20 @@ const OPTIONAL: ReadonlySet<string> = new Set(['DATABASE_URL', 'EXCHANGE_SECRET'
 
 export type DemoConfig = ReturnType<typeof demoConfig>
 
-/** Reads the environment. Throws `SettingsFault` with all errors. */
+/** Reads the environment. Throws `SettingsError` with all errors. */
 export const demoConfig = (environment: Environment) => {
-  const faults: string[] = []
-  const values = readSettings(demoSettings, environment, faults)
+  const errors: string[] = []
+  const values = readSettings(demoSettings, environment, errors)
   for (const [name, value] of Object.entries(values)) {
     const { [name]: least = 0 } = SHORTEST
-    const isMissing = value === null && !OPTIONAL.has(name) && !faults.some((fault) => fault.startsWith(name))
-    if (isMissing) faults.push(`${name} is required`)
-    if (typeof value === 'string' && value.length < least) faults.push(`${name} must have at least ${least} characters`)
+    const isMissing = value === null && !OPTIONAL.has(name) && !errors.some((error) => error.startsWith(name))
+    if (isMissing) errors.push(`${name} is required`)
+    if (typeof value === 'string' && value.length < least) errors.push(`${name} must have at least ${least} characters`)
   }
   const clientUrl = values.REALTIME_CLIENT_URL ?? ''
   if (clientUrl !== '' && !/^wss?:\/\/\S+$/.test(clientUrl))
-    faults.push('REALTIME_CLIENT_URL must be an address such as ws://localhost:8100/connection/websocket')
-  if (faults.length > 0) throw new SettingsFault(faults)
+    errors.push('REALTIME_CLIENT_URL must be an address such as ws://localhost:8100/connection/websocket')
+  if (errors.length > 0) throw new SettingsError(errors)
   return {
     listen: { host: values.DEMO_BACKEND_HOST, port: values.DEMO_BACKEND_PORT },
     trustedProxies: values.TRUST_PROXY,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { SettingsFault } from '../../src/shared/env.js'
+import { SettingsError } from '../../src/shared/env.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { createPublisher } from '../../src/shared/publisher.js'
 import { closeOnSignal } from '../../src/shared/shutdown.js'
@@ -34,7 +34,7 @@ const giveUp = (lines: readonly string[]): never => {
 try {
   await start(demoConfig(process.env))
 } catch (error) {
-  if (error instanceof SettingsFault) giveUp(error.faults)
+  if (error instanceof SettingsError) giveUp(error.errors)
   const { code, message } = error as NodeJS.ErrnoException
   giveUp([code === 'EADDRINUSE' ? `DEMO_BACKEND_PORT must be free (${message})` : `cannot start: ${message}`])
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { relayConfig } from '../relay/config/config.js'
-import { SettingsFault } from '../shared/env.js'
+import { SettingsError } from '../shared/env.js'
 
 /** In place of secrets that the environment provides at run time. */
 const SECRET = '0'.repeat(64)
@@ -13,7 +13,7 @@ export const checkConfigFile = (file: string): readonly string[] => {
     )
     return []
   } catch (error) {
-    if (error instanceof SettingsFault) return error.faults
+    if (error instanceof SettingsError) return error.errors
     throw error
   }
 }

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { type Environment, readSettings, SettingsFault, type SettingValues } from '../shared/env.js'
+import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
 import { oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
 
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** Every setting of the gateway. The documentation's table is checked against this one. */
+/** Every setting of the gateway. The table in the documentation is checked against it. */
 export const gatewaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
     about: 'production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
@@ -139,32 +139,32 @@ export const gatewaySettings = {
 type Values = SettingValues<typeof gatewaySettings>
 export type GatewayConfig = ReturnType<typeof configOf>
 
-/** Reads the environment once. Throws `SettingsFault` with every fault there is. */
+/** Reads the environment. Throws `SettingsError` with all errors. */
 export const gatewayConfig = (environment: Environment): GatewayConfig => {
-  const faults: string[] = []
-  const values = readSettings(gatewaySettings, environment, faults)
-  if (values.NODE_ENV === 'production') faults.push(...productionFaults(values, faults))
-  faults.push(...oidcSettingErrors(values, (name) => isNamed(name, faults)))
-  if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) faults.push('TRUST_PROXY must not trust every address')
-  if (faults.length > 0) throw new SettingsFault(faults)
+  const errors: string[] = []
+  const values = readSettings(gatewaySettings, environment, errors)
+  if (values.NODE_ENV === 'production') errors.push(...productionErrors(values, errors))
+  errors.push(...oidcSettingErrors(values, (name) => hasError(name, errors)))
+  if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
+  if (errors.length > 0) throw new SettingsError(errors)
   return configOf(values)
 }
 
 const SECRET_LENGTH = 32
 
-/** What "aaaa…" and "1212…" have in common. */
+/** Rejects secrets such as "aaaa…" and "1212…". */
 const DISTINCT_CHARACTERS = 4
 
-const productionFaults = (values: Values, known: readonly string[]): string[] => {
-  const faults: string[] = []
-  if (values.BACKEND_URL === null && !isNamed('BACKEND_URL', known))
-    faults.push('BACKEND_URL is required in production')
+const productionErrors = (values: Values, known: readonly string[]): string[] => {
+  const errors: string[] = []
+  if (values.BACKEND_URL === null && !hasError('BACKEND_URL', known))
+    errors.push('BACKEND_URL is required in production')
   if (values.API_SECRET === null) {
-    if (!isNamed('API_SECRET', known)) faults.push('API_SECRET is required in production')
+    if (!hasError('API_SECRET', known)) errors.push('API_SECRET is required in production')
   }
   for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const)
-    faults.push(...weaknesses(name, values[name]))
-  return faults
+    errors.push(...weaknesses(name, values[name]))
+  return errors
 }
 
 const weaknesses = (name: string, secret: string | null): string[] => {
@@ -174,9 +174,9 @@ const weaknesses = (name: string, secret: string | null): string[] => {
   return [`${name} is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`]
 }
 
-/** One fault per variable is enough: a malformed one is not also missing. */
-const isNamed = (name: string, faults: readonly string[]): boolean =>
-  faults.some((fault) => fault.startsWith(`${name} `) || fault.startsWith(`${name}_FILE `))
+/** Whether a setting has an error already: a malformed setting is not also reported as missing. */
+const hasError = (name: string, errors: readonly string[]): boolean =>
+  errors.some((error) => error.startsWith(`${name} `) || error.startsWith(`${name}_FILE `))
 
 const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
@@ -187,14 +187,14 @@ const configOf = (values: Values) => {
     listen: {
       host: values.GATEWAY_HOST,
       port: values.GATEWAY_PORT,
-      // Without the production checks, anybody who reaches the gateway can do everything.
+      // Outside production, requests are not authenticated.
       loopbackOnly: !production && !values.GATEWAY_ALLOW_DEVELOPMENT
     },
     logLevel: values.LOG_LEVEL,
     trustedProxies: values.TRUST_PROXY,
     publicHost: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).host,
     apiSecretPrevious: values.API_SECRET_PREVIOUS,
-    // Without a secret, development accepts no token but also refuses none.
+    // Development without a secret: no token is valid, but no request needs one.
     apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
     backend: {
       url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
@@ -208,7 +208,7 @@ const configOf = (values: Values) => {
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
     headers: {
       strict: production,
-      // Hot reload needs inline code, whatever is set.
+      // Outside production always allowed, because hot reload needs inline code.
       inline: !production || values.CSP_INLINE === 'allow',
       scriptHosts: values.CSP_SCRIPT_HOSTS,
       styleHosts: values.CSP_STYLE_HOSTS,

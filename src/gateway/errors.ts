@@ -29,6 +29,7 @@ const ERRORS = {
 
 export type GatewayErrorCode = keyof typeof ERRORS
 
+// The type of `Object.keys` is string[], because an object may have more keys than its type. This one does not.
 export const GATEWAY_ERROR_CODES = Object.keys(ERRORS) as readonly GatewayErrorCode[]
 
 export interface GatewayErrorOptions {
@@ -100,6 +101,7 @@ const CODES_BY_STATUS: Readonly<Record<number, GatewayErrorCode>> = {
 /** Maps any error to a `GatewayError`. An error of unknown origin is INTERNAL. */
 export const toGatewayError = (error: unknown): GatewayError => {
   if (error instanceof GatewayError) return error
+  // Any value can be thrown. Fields of other types match no code below.
   const { code = '', statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number }
   const known = FRAMEWORK_CODES[code]
   if (known !== undefined) return new GatewayError(known, { cause: error })

@@ -56,6 +56,7 @@ export class DatabaseHealth {
         stream: () => socket
       })
       breakOnThrow(socket)
+      // See `WithConnection`.
       const { connection } = client as unknown as WithConnection
       connection.once('sslconnect', () => breakOnThrow(connection.stream))
       // An error between two calls would be uncaught otherwise.
@@ -86,6 +87,7 @@ const breakOnThrow = (stream: Duplex): void => {
     try {
       return emit.call(stream, event, ...args)
     } catch (error) {
+      // pg throws only errors.
       stream.destroy(error as Error)
       return true
     }
@@ -112,6 +114,7 @@ const REASONS: Readonly<Record<string, DatabaseFault>> = {
 }
 
 const reasonOf = (error: unknown): DatabaseFault => {
+  // Errors of the socket or of pg; `code` is optional.
   const { code = '', syscall, message } = error as NodeJS.ErrnoException
   // A missing Unix socket. Other files, such as certificates, may be missing too.
   if (code === 'ENOENT' && syscall === 'connect') return 'unreachable'

@@ -64,7 +64,7 @@ export class GatewayMetrics {
   readonly #durations: Histogram<'route' | 'method'>
   readonly #backendDurations: Histogram<'route'>
   readonly #backendErrors: Counter<'code'>
-  readonly #refusals: Counter<'code'>
+  readonly #rejections: Counter<'code'>
   readonly #exchanges: Counter<'result'>
   // Nested maps need no new key string for each request.
   readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
@@ -97,14 +97,14 @@ export class GatewayMetrics {
       labelNames: ['code'],
       registers
     })
-    this.#refusals = new Counter({
+    this.#rejections = new Counter({
       name: 'gateway_refusals_total',
       help: 'Requests that the gateway rejected, by error code.',
       labelNames: ['code'],
       registers
     })
     // All series exist from the start: `increase` misses the first value of a new series.
-    for (const code of GATEWAY_ERROR_CODES) this.#refusals.inc({ code }, 0)
+    for (const code of GATEWAY_ERROR_CODES) this.#rejections.inc({ code }, 0)
     this.#exchanges = new Counter({
       name: 'gateway_exchange_total',
       help: 'Exchanges of identity-provider sessions for app sessions, by result.',
@@ -135,7 +135,7 @@ export class GatewayMetrics {
   }
 
   rejected(code: GatewayErrorCode): void {
-    this.#refusals.inc({ code })
+    this.#rejections.inc({ code })
   }
 
   exchanged(result: ExchangeResult): void {

@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises'
 import type { FastifyInstance } from 'fastify'
 import { AddressSet } from '../shared/address.js'
-import { type Environment, SettingsFault } from '../shared/env.js'
+import { type Environment, SettingsError } from '../shared/env.js'
 import { onHangup } from '../shared/hangup.js'
-import { listenFault } from '../shared/listen-fault.js'
+import { listenError } from '../shared/listen-error.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
@@ -25,7 +25,7 @@ const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): P
   await listen(app, host, config.listen.port)
 }
 
-/** As `docs/reference/configuration.md` lists them. */
+/** Also listed in `docs/reference/configuration.md`. */
 const CHECKS_OFF_IN_DEVELOPMENT = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
 
 const LISTEN_SETTINGS = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }
@@ -34,18 +34,18 @@ const listen = async (app: FastifyInstance, host: string, port: number): Promise
   try {
     await app.listen({ host, port, listenTextResolver: (address) => `listening at ${address}` })
   } catch (error) {
-    throw listenFault(error, LISTEN_SETTINGS)
+    throw listenError(error, LISTEN_SETTINGS)
   }
 }
 
 /**
- * The one address to listen on. For a name with several addresses the framework would open a server for each, and only
- * the first can be drained.
+ * The address to listen on. For a name with several addresses, Fastify would open a server for each, and only the first
+ * could be drained.
  */
 const listenAddress = async ({ host, loopbackOnly }: GatewayConfig['listen']): Promise<string> => {
   const address = await firstAddress(host)
   if (loopbackOnly && !LOOPBACK.has(address)) {
-    throw new SettingsFault([
+    throw new SettingsError([
       `GATEWAY_HOST must be a loopback address outside production, not ${address}: ` +
         'set NODE_ENV=production, or GATEWAY_ALLOW_DEVELOPMENT=true to accept requests without checks'
     ])
@@ -59,12 +59,12 @@ const firstAddress = async (host: string): Promise<string> => {
   try {
     return (await lookup(host, { order: 'ipv4first' })).address
   } catch (error) {
-    throw listenFault(error, LISTEN_SETTINGS)
+    throw listenError(error, LISTEN_SETTINGS)
   }
 }
 
-/** A person reads this: one line per fault, no stack trace. */
-const giveUp = (lines: readonly string[]): never => {
+/** Prints one line per error, without a stack trace. */
+const exitWithErrors = (lines: readonly string[]): never => {
   process.stderr.write(lines.map((line) => `gateway: ${line}\n`).join(''))
   process.exit(1)
 }
@@ -74,8 +74,8 @@ export const start = async (environment: Environment): Promise<void> => {
   try {
     await run(gatewayConfig(environment), unknown)
   } catch (error) {
-    // A setting that is missing may be there under another name.
-    if (error instanceof SettingsFault) giveUp([...error.faults, ...unknown.map(unknownSettingLine)])
-    giveUp([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
+    // A missing setting may be misspelled.
+    if (error instanceof SettingsError) exitWithErrors([...error.errors, ...unknown.map(unknownSettingLine)])
+    exitWithErrors([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
   }
 }

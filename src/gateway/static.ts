@@ -68,6 +68,7 @@ const isFile = async (path: string): Promise<boolean> => {
   try {
     return (await stat(path)).isFile()
   } catch (error) {
+    // `stat` fails with errors of the system.
     if (NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error
   }

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
-import { type Environment, SettingsFault } from '../shared/env.js'
+import { type Environment, SettingsError } from '../shared/env.js'
 import { onHangup } from '../shared/hangup.js'
 import { createLogger } from '../shared/logger.js'
 import { monotonicMs } from '../shared/monotonic.js'
@@ -29,7 +29,7 @@ export const start = async (environment: Environment, timings = PRIMARY_TIMINGS)
     else await startFirst(environment, unknown, timings)
   } catch (error) {
     // A missing setting may be present under a misspelled name.
-    if (error instanceof SettingsFault) exitWithErrors([...error.faults, ...unknown.map(unknownSettingLine)])
+    if (error instanceof SettingsError) exitWithErrors([...error.errors, ...unknown.map(unknownSettingLine)])
     exitWithErrors([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
   }
 }

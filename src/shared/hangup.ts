@@ -1,11 +1,10 @@
-// SIGHUP ends a process that has no listener for it. A program therefore listens before it loads anything else, and
-// decides later what the signal means: loading the code takes a while, and
-// waiting for Redis or for workers may take longer.
+// SIGHUP ends a process that has no listener for it. A program therefore listens before it loads other modules; the
+// handler is set when startup is complete, which may include waiting for Redis or for workers.
 
 let handler: (() => void) | null = null
 let isPending = false
 
-/** The first call of a program. From here on SIGHUP does not end the process. */
+/** Must be the first call of a program. After it, SIGHUP does not end the process. */
 export const acceptHangups = (): void => {
   process.on('SIGHUP', () => {
     if (handler === null) isPending = true
@@ -13,7 +12,7 @@ export const acceptHangups = (): void => {
   })
 }
 
-/** Called for every SIGHUP, and once for those that came during start-up. */
+/** The handler is called for every SIGHUP, and once if there were any during startup. */
 export const onHangup = (handle: () => void): void => {
   handler = handle
   if (!isPending) return

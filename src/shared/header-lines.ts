@@ -11,6 +11,6 @@ export const keepAllHeaderLines = (server: Server): void => {
   server.maxHeadersCount = 0
 }
 
-/** Answer such a request with 431. Reliable only on a server that keeps all header lines. */
+/** Such a request is rejected with 431. Reliable only on a server that keeps all header lines. */
 export const hasTooManyHeaderLines = ({ rawHeaders }: IncomingMessage): boolean =>
   rawHeaders.length > 2 * MAX_HEADER_LINES

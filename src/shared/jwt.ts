@@ -33,7 +33,7 @@ export interface SignOptions {
 
 /** Create the key once, at start. With a string, jsonwebtoken first tries to parse a public key on each call: 40 times slower. */
 export const secretKey = (text: string): KeyObject => {
-  // An empty HMAC key is legal and known to everybody.
+  // An empty HMAC key is legal, but anybody could sign with it.
   if (text === '') throw new RangeError('a signing secret must not be empty')
   return createSecretKey(text, 'utf8')
 }

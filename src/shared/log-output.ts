@@ -2,42 +2,42 @@ import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 
-/** How many characters may wait for a destination that takes nothing. Further lines are dropped and counted. */
-const MAX_WAITING = 1024 * 1024
-/** One write for many lines: a system call for each would cost more than the line. */
+/** The maximum number of characters buffered for a blocked destination. Further lines are dropped and counted. */
+const MAX_BUFFERED = 1024 * 1024
+/** Lines are written in batches, because a system call costs more than a line. */
 const BATCH_CHARACTERS = 32 * 1024
 const BATCH_MS = 50
-/** How long a destination that failed is left alone. */
+/** Delay before the next write after a failed one. */
 const RETRY_MS = 1000
-/** How long the end of the program waits for a destination that takes nothing. */
+/** How long `flush` waits for a blocked destination. */
 const FLUSH_MS = 1000
 
-/** Gets what is left of the bytes, and why; null where all of them are written. */
+/** Receives the bytes that were not written, and the error; null if all were written. */
 type Written = (rest: Buffer, error: Error | null) => void
 
 interface LogSink {
-  /** Called for one piece at a time. */
+  /** Called again only after `done`. */
   write(bytes: Buffer, done: Written): void
-  /** At the end of the process: writes what can be written at once, without waiting. */
+  /** For the exit of the process: writes synchronously and does not retry. */
   writeNow(bytes: Buffer): void
-  /** A reader that has gone does not come back. */
+  /** Permanent, because a closed pipe is not opened again. */
   readonly isClosed: boolean
 }
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Where log lines go. Writing never blocks and never throws: a full disk or a reader that has stopped reading costs log
- * lines, and nothing else. When the destination takes lines again, `recovered` is called with the number of lost ones.
+ * The buffered log destination. Writing never blocks and never throws: with a full disk or a blocked reader, only log
+ * lines are lost. When writing works again, `recovered` is called with the number of dropped lines.
  */
 export class LogOutput {
   recovered: (dropped: number) => void = () => undefined
   readonly #sink: LogSink
-  /** Left over from a write that failed. It comes first, because it may begin inside a line. */
+  /** The remainder of a failed write. It is written first, because it may begin inside a line. */
   #rest: Buffer = NOTHING
-  #waiting = ''
+  #buffered = ''
   #dropped = 0
-  /** How much the destination has been given and has not taken yet. */
+  /** Bytes of the write in progress. */
   #inFlight = 0
   #timer: NodeJS.Timeout | null = null
   #flushed: (() => void)[] = []
@@ -46,46 +46,46 @@ export class LogOutput {
     this.#sink = sink
   }
 
-  /** Whole lines. */
+  /** Accepts complete lines only. */
   write(lines: string): void {
-    const waiting = this.#inFlight + this.#rest.length + this.#waiting.length
-    if (this.#sink.isClosed || waiting + lines.length > MAX_WAITING) {
+    const buffered = this.#inFlight + this.#rest.length + this.#buffered.length
+    if (this.#sink.isClosed || buffered + lines.length > MAX_BUFFERED) {
       this.#dropped += countLines(lines)
       return
     }
-    this.#waiting += lines
+    this.#buffered += lines
     if (this.#inFlight > 0) return
-    if (this.#waiting.length >= BATCH_CHARACTERS && this.#rest.length === 0) this.#writeWaiting()
+    if (this.#buffered.length >= BATCH_CHARACTERS && this.#rest.length === 0) this.#writeBuffered()
     else this.#writeIn(BATCH_MS)
   }
 
-  /** Calls back when all lines are written, or when waiting longer would be in vain. */
+  /** Calls back when all lines are written, or after a failure or timeout. */
   flush(callback: () => void): void {
     const giveUp = setTimeout(() => this.#endFlush(), FLUSH_MS)
     this.#flushed.push(() => {
       clearTimeout(giveUp)
       callback()
     })
-    if (this.#inFlight === 0) this.#writeWaiting()
+    if (this.#inFlight === 0) this.#writeBuffered()
   }
 
-  /** For the end of the process, after which nothing is written any more. */
+  /** For the exit of the process. */
   writeNow(): void {
-    if (this.#inFlight === 0 && !this.#sink.isClosed) this.#sink.writeNow(this.#takeWaiting())
+    if (this.#inFlight === 0 && !this.#sink.isClosed) this.#sink.writeNow(this.#takeBuffered())
   }
 
   #writeIn(ms: number): void {
     if (this.#timer !== null) return
     this.#timer = setTimeout(() => {
       this.#timer = null
-      if (this.#inFlight === 0) this.#writeWaiting()
+      if (this.#inFlight === 0) this.#writeBuffered()
     }, ms)
-    // A line that waits keeps no program alive: programs flush before they end.
+    // Programs flush before they exit, so the timer need not keep the process alive.
     this.#timer.unref()
   }
 
-  #writeWaiting(): void {
-    const bytes = this.#takeWaiting()
+  #writeBuffered(): void {
+    const bytes = this.#takeBuffered()
     if (bytes.length === 0 || this.#sink.isClosed) {
       this.#endFlush()
       return
@@ -98,20 +98,20 @@ export class LogOutput {
     })
   }
 
-  #takeWaiting(): Buffer {
-    const bytes = Buffer.concat([this.#rest, Buffer.from(this.#waiting)])
+  #takeBuffered(): Buffer {
+    const bytes = Buffer.concat([this.#rest, Buffer.from(this.#buffered)])
     this.#rest = NOTHING
-    this.#waiting = ''
+    this.#buffered = ''
     return bytes
   }
 
   #wrote(): void {
-    if (this.#dropped > 0 && this.#waiting.length < MAX_WAITING / 2) this.#report()
-    if (this.#flushed.length > 0 || this.#waiting.length >= BATCH_CHARACTERS) this.#writeWaiting()
-    else if (this.#waiting !== '') this.#writeIn(BATCH_MS)
+    if (this.#dropped > 0 && this.#buffered.length < MAX_BUFFERED / 2) this.#report()
+    if (this.#flushed.length > 0 || this.#buffered.length >= BATCH_CHARACTERS) this.#writeBuffered()
+    else if (this.#buffered !== '') this.#writeIn(BATCH_MS)
   }
 
-  /** Called while there is room, so that the line that reports the loss is not lost itself. */
+  /** Called while the buffer has room, so that the report itself is not dropped. */
   #report(): void {
     const dropped = this.#dropped
     this.#dropped = 0
@@ -119,7 +119,7 @@ export class LogOutput {
   }
 
   #failed(rest: Buffer): void {
-    if (this.#sink.isClosed) this.#waiting = ''
+    if (this.#sink.isClosed) this.#buffered = ''
     else {
       this.#rest = rest
       this.#writeIn(RETRY_MS)
@@ -157,7 +157,7 @@ class FileSink implements LogSink {
     try {
       writeSync(this.#fd, bytes)
     } catch {
-      // The disk is full, and the process has ended.
+      // Cannot be reported any more.
     }
   }
 }
@@ -169,7 +169,7 @@ class StreamSink implements LogSink {
 
   constructor(stream: Writable) {
     this.#stream = stream
-    // The callback of the write reports it. Without a listener a reader that has gone would end the process.
+    // The callback of the write receives the error. Without a listener, a closed pipe would end the process.
     stream.on('error', () => undefined)
   }
 
@@ -193,8 +193,8 @@ class StreamSink implements LogSink {
 const STANDARD_OUTPUT = 1
 
 /**
- * A blocking write to a pipe that nobody reads never returns. In the event loop it would stop the program, and in Node's
- * thread pool it would keep the process from ending. So pipes, sockets and terminals are written to without blocking.
+ * A blocking write to a pipe without an active reader never returns: it would stop the event loop or, in the thread
+ * pool, prevent the exit of the process. Pipes, sockets and terminals are therefore written to without blocking.
  */
 const standardOutputSink = (): LogSink => {
   const kind = fstatSync(STANDARD_OUTPUT)
@@ -203,26 +203,26 @@ const standardOutputSink = (): LogSink => {
     return new StreamSink(own === null ? process.stdout : new Socket({ fd: own, readable: false, writable: true }))
   }
   if (kind.isSocket()) return new StreamSink(process.stdout)
-  // A device is a terminal, or /dev/null and its like, which never block.
+  // A terminal, or a device such as /dev/null, which never blocks.
   return new FileSink((kind.isCharacterDevice() ? ownDescriptor() : null) ?? STANDARD_OUTPUT)
 }
 
 /**
- * Standard output opened once more, without blocking. The inherited descriptor is shared with other processes, such as a
- * shell or a parent. Making that one non-blocking would surprise them, and any of them could make it block again.
+ * A second, non-blocking descriptor of standard output. The inherited one is shared with other processes, such as the
+ * shell; they would be affected by O_NONBLOCK and could remove it again.
  */
 const ownDescriptor = (): number | null => {
   try {
     return openSync(`/proc/self/fd/${STANDARD_OUTPUT}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   } catch {
-    // No /proc, or the pipe belongs to another user, as in some containers.
+    // There is no /proc, or the pipe belongs to another user, as in some containers.
     return null
   }
 }
 
 let shared: LogOutput | null = null
 
-/** The one output of this process. */
+/** The log output of this process. */
 export const standardOutput = (): LogOutput => {
   if (shared !== null) return shared
   const output = new LogOutput(standardOutputSink())

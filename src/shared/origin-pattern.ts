@@ -1,8 +1,8 @@
 const SHAPE = /^[a-z][a-z0-9+.-]*:\/\/(?:\*\.)?(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
 /**
- * An origin as browsers write it, one whose first label is `*`, or a lone `*`. What no browser sends (a path, the scheme's
- * own port) is refused, because it would look right and match nothing.
+ * An origin in the spelling of browsers, an origin whose first label is `*`, or `*` alone. A path or the default port of
+ * the scheme is rejected, because browsers do not send them and the pattern would never match.
  */
 export const isOriginPattern = (text: string): boolean => {
   if (text === '*') return true
@@ -10,6 +10,6 @@ export const isOriginPattern = (text: string): boolean => {
   const example = text.replace('*.', 'a.').toLowerCase()
   if (!URL.canParse(example)) return false
   const { origin } = new URL(example)
-  // Schemes that URL does not know have no origin there; an app's own one still has in its browser.
+  // For custom schemes of apps, URL returns the origin 'null', but browsers send scheme and host.
   return origin === 'null' ? !/^https?:/.test(example) : origin === example
 }

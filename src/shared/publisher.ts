@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { Pool } from 'undici'
-import { type Environment, readSettings, SettingsFault } from './env.js'
+import { type Environment, readSettings, SettingsError } from './env.js'
 import { secret, text } from './setting-kinds.js'
 
 /**
@@ -41,14 +41,14 @@ export const publisherSettings = {
   REALTIME_API_KEY: secret({ about: "equal to the relay's REALTIME_API_KEY", fallback: null })
 }
 
-/** Throws `SettingsFault` with all errors at start, not at the first publication. */
+/** Throws `SettingsError` with all errors at start, not at the first publication. */
 export const publisherFromEnv = (environment: Environment, log: Logger): Publisher => {
-  const faults: string[] = []
-  const { REALTIME_PUBLISH_URL: url, REALTIME_API_KEY: apiKey } = readSettings(publisherSettings, environment, faults)
-  if (url === null && faults.length === 0) faults.push('REALTIME_PUBLISH_URL is required')
-  if (apiKey === null && !faults.some((fault) => fault.startsWith('REALTIME_API_KEY')))
-    faults.push('REALTIME_API_KEY is required')
-  if (url === null || apiKey === null) throw new SettingsFault(faults)
+  const errors: string[] = []
+  const { REALTIME_PUBLISH_URL: url, REALTIME_API_KEY: apiKey } = readSettings(publisherSettings, environment, errors)
+  if (url === null && errors.length === 0) errors.push('REALTIME_PUBLISH_URL is required')
+  if (apiKey === null && !errors.some((error) => error.startsWith('REALTIME_API_KEY')))
+    errors.push('REALTIME_API_KEY is required')
+  if (url === null || apiKey === null) throw new SettingsError(errors)
   return createPublisher({ url, apiKey, log })
 }
 

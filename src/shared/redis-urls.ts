@@ -1,6 +1,6 @@
 export const REDIS_URLS_RULE = 'an address such as redis://host:6379, or a comma list of them'
 
-/** Each with the number of a database at most behind the host: what else could stand there would be ignored. */
+/** The path may only be a database number. Query and fragment would be ignored, so they are rejected. */
 export const areRedisUrls = (text: string): boolean => text.split(',').every((entry) => isRedisUrl(entry.trim()))
 
 const isRedisUrl = (text: string): boolean => {
@@ -19,7 +19,7 @@ const isDecodable = (text: string): boolean => {
   }
 }
 
-/** Braces mean something in the keys of a cluster. */
+/** Without braces, which select the hash slot in a Redis cluster. */
 export const isRedisPrefix = (text: string): boolean => /^[-\w.:]{1,64}$/.test(text)
 
 export const REDIS_PREFIX_RULE = 'up to 64 letters, digits, - _ . and :'

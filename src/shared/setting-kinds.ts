@@ -6,8 +6,6 @@ import { isAddressRange } from './address.js'
 import { isOriginPattern } from './origin-pattern.js'
 import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from './redis-urls.js'
 
-// The kinds of settings there are: how each is written in the environment, and what it must look like.
-
 interface About<Fallback> {
   readonly about: string
   readonly fallback: Fallback
@@ -15,7 +13,7 @@ interface About<Fallback> {
 
 type Format = keyof typeof FORMATS
 
-// Each format: its test, and how to say it to a person.
+/** The test of each format, and its description for error messages. */
 const FORMATS = {
   text: [(text: string) => text.length > 0, 'text'],
   'header-value': [(text: string) => /^[\x21-\x7e]+$/.test(text), 'printable ASCII without blanks'],
@@ -39,14 +37,14 @@ const FORMATS = {
 
 for (const [name, [test]] of Object.entries(FORMATS)) FormatRegistry.Set(name, test)
 
-/** One piece of text in a known format. */
+/** Text in a known format. */
 export const text = <F>(format: Format, { about, fallback }: About<F>) => ({
   about,
   fallback,
   rule: FORMATS[format][1],
   parse: (text: string): unknown => text,
   schema: Type.String({ format }),
-  // Addresses may carry a password, and one that may not could carry it all the same.
+  // A URL may contain a password, even if the setting does not allow one.
   secret: /-urls?$/.test(format)
 })
 
@@ -58,10 +56,12 @@ export const headerSecret = <F>({ about, fallback }: About<F>) => ({
   secret: true
 })
 
-/** A comma list; a list that is not given is an empty one. */
+const NO_ENTRIES: string[] = []
+
+/** A comma list, empty by default. */
 export const list = (format: Format, { about }: { readonly about: string }) => ({
   about,
-  fallback: [] as string[],
+  fallback: NO_ENTRIES,
   rule: `a comma list, each entry ${FORMATS[format][1]}`,
   parse: (text: string): unknown =>
     text
@@ -72,7 +72,7 @@ export const list = (format: Format, { about }: { readonly about: string }) => (
   secret: false
 })
 
-/** A comma list of secrets; the first counts, the others are still known. */
+/** A comma list of secrets: the current one first, then previous ones, which are still accepted. */
 export const secrets = ({ about }: { readonly about: string }) => ({ ...list('text', { about }), secret: true })
 
 export const integer = <F>(minimum: number, maximum: number, { about, fallback }: About<F>) => ({
@@ -107,13 +107,14 @@ export const oneOf = <const Choice extends string, const F>(
 
 const BYTE_UNITS = { '': 1, KiB: 1024, MiB: 1024 * 1024 } as const
 
-/** A size: bytes, or a number with KiB or MiB. */
+/** A size in bytes, KiB or MiB. */
 export const byteSize = <F>(maximum: number, { about, fallback }: About<F>) => ({
   about,
   fallback,
   rule: `a size from 1 byte to ${maximum / BYTE_UNITS.MiB}MiB, in bytes or with KiB or MiB`,
   parse: (text: string): unknown => {
     const [, digits, unit] = /^(\d{1,12}) ?(KiB|MiB|)$/.exec(text) ?? []
+    // The expression matches these units only.
     return digits === undefined ? text : Number(digits) * BYTE_UNITS[unit as keyof typeof BYTE_UNITS]
   },
   schema: Type.Integer({ minimum: 1, maximum }),
@@ -138,11 +139,11 @@ const isHttpUrl = (text: string): boolean => {
   return username === '' && password === '' && search === '' && hash === '' && !/[?#\s]/.test(text)
 }
 
-/** Compared as it is: a `*` would look like a pattern and allow nobody. */
+/** Not a pattern: origins are compared literally, so a `*` would never match. */
 const isOrigin = (text: string): boolean =>
   isHttpUrl(text) && new URL(text).origin === text.toLowerCase() && !text.includes('*')
 
-/** Host lists end up inside a header: nothing may pass that could close a directive or open another. */
+/** Hosts become part of a header, so characters that end a directive are rejected. */
 const isCspHost = (text: string): boolean => {
   const [, host] =
     /^(?:(?:https?|wss?):\/\/)?((?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(?::(?:\d{1,5}|\*))?$/i.exec(

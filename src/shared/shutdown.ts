@@ -7,24 +7,24 @@ const CUT_OFF_MS = 2_000
 const SAME_SIGNAL_MS = 2_000
 
 export interface Closable {
-  /** Takes nothing new and resolves when all that was in flight is done and everything is flushed. */
+  /** Accepts no new work, and resolves when all pending work is complete and flushed. */
   close: () => Promise<void>
-  /** Drops what is still in flight, so that `close` can resolve. */
+  /** Closes all connections, so that `close` can resolve. */
   closeConnections: () => void
-  /** What is done before an immediate end, without waiting. */
+  /** Synchronous cleanup before an immediate exit. */
   abandon?: () => void
 }
 
 /**
- * Turns SIGTERM and SIGINT into one `close()`: the program finishes what is in flight, for as long as the grace period
- * lasts, and exits with 0. A second signal within two seconds is the same signal; a later one ends the process at once.
+ * Turns SIGTERM and SIGINT into one `close()`: the program completes pending work within the grace period
+ * and exits with 0. A second signal within two seconds is the same signal; a later one ends the process at once.
  * An uncaught error closes the program too, because its state is unknown, and it exits with 1. The returned function
  * closes the program without a signal.
  */
 export const closeOnSignal = (program: Closable, log: Logger, grace: () => number = () => GRACE_MS): (() => void) => {
   let closingSince: number | null = null
 
-  const leave = async (exitCode: number): Promise<void> => {
+  const shutDown = async (exitCode: number): Promise<void> => {
     if (closingSince !== null) {
       program.abandon?.()
       process.exit(1)
@@ -51,19 +51,19 @@ export const closeOnSignal = (program: Closable, log: Logger, grace: () => numbe
     process.on(signal, () => {
       if (closingSince !== null && monotonicMs() - closingSince < SAME_SIGNAL_MS) return
       log.info({ signal }, 'stopping')
-      void leave(0)
+      void shutDown(0)
     })
   }
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       log.fatal({ err: error }, event)
-      void leave(1)
+      void shutDown(1)
     })
   }
   return () => {
-    if (closingSince === null) void leave(0)
+    if (closingSince === null) void shutDown(0)
   }
 }
 
-/** Waits for a moment at most where the destination takes no lines. */
+/** Waits at most one second for a blocked log destination. */
 const flushed = (log: Logger): Promise<void> => new Promise((resolve) => log.flush(() => resolve()))

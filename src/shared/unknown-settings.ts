@@ -1,12 +1,12 @@
 import type { Environment, Settings } from './env.js'
 
-/** A variable that no program reads, and the setting that it was probably meant to be. */
+/** A variable that is not a setting but resembles one. */
 export interface UnknownSetting {
   readonly variable: string
   readonly resembles: string
 }
 
-/** Variables that look like a misspelled setting. Others are not ours to judge: every environment is full of them. */
+/** Variables that look like misspelled settings. Other unknown variables are ignored. */
 export const unknownSettings = (settings: Settings, environment: Environment): readonly UnknownSetting[] => {
   const known = new Set(Object.keys(settings).flatMap((name) => [name, `${name}_FILE`]))
   return Object.keys(environment).flatMap((name) => {
@@ -16,12 +16,12 @@ export const unknownSettings = (settings: Settings, environment: Environment): r
   })
 }
 
-/** How an unknown setting is put to a person. */
+/** For startup errors. */
 export const unknownSettingLine = ({ variable, resembles }: UnknownSetting): string =>
   `${variable} is not a setting. Did you mean ${resembles}?`
 
 const MAX_EDITS = 3
-/** One edit for every four characters: a short name needs to be nearer to be the same word. */
+/** One edit per four characters, so that short names do not match unrelated ones. */
 const CHARACTERS_PER_EDIT = 4
 
 const nearest = (name: string, known: Iterable<string>): string | null => {
@@ -39,7 +39,7 @@ const nearest = (name: string, known: Iterable<string>): string | null => {
   return best
 }
 
-/** Insertions, deletions, replacements, and swaps of two neighbours (optimal string alignment). */
+/** Insertions, deletions, replacements, and swaps of adjacent characters (optimal string alignment). */
 const editDistance = (left: string, right: string): number => {
   let beforeLast: readonly number[] = []
   let last: readonly number[] = Array.from({ length: right.length + 1 }, (_, index) => index)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { demoConfig } from '../../demo/backend/config.js'
-import { SettingsFault } from '../../src/shared/env.js'
+import { SettingsError } from '../../src/shared/env.js'
 import { startProgram } from '../helper/program.js'
 
 const GOOD = {
@@ -17,7 +17,7 @@ const faultsOf = (env: Readonly<Record<string, string>>): readonly string[] => {
     demoConfig(env)
     return []
   } catch (error) {
-    if (error instanceof SettingsFault) return error.faults
+    if (error instanceof SettingsError) return error.errors
     throw error
   }
 }

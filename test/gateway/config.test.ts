@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { type GatewayConfig, gatewayConfig, gatewaySettings } from '../../src/gateway/config.js'
-import { type Environment, SettingsFault } from '../../src/shared/env.js'
+import { type Environment, SettingsError } from '../../src/shared/env.js'
 
 const MIB = 1024 * 1024
 const WEB_FOLDER = t.testdir({ 'index.html': '' })
@@ -17,7 +17,7 @@ const faultsOf = (environment: Environment): readonly string[] => {
     gatewayConfig(environment)
     return []
   } catch (error) {
-    if (error instanceof SettingsFault) return error.faults
+    if (error instanceof SettingsError) return error.errors
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import { type RelayConfig, relayConfig } from '../../src/relay/config/config.js'
-import { type Environment, SettingsFault } from '../../src/shared/env.js'
+import { type Environment, SettingsError } from '../../src/shared/env.js'
 
 export const SECRETS = { REALTIME_HMAC_SECRET: 'a secret', REALTIME_API_KEY: 'a key' }
 
@@ -26,7 +26,7 @@ export const faultsOf = (read: () => RelayConfig): readonly string[] => {
     read()
     return []
   } catch (error) {
-    if (error instanceof SettingsFault) return error.faults
+    if (error instanceof SettingsError) return error.errors
     throw error
   }
 }

@@ -1,20 +1,20 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { type Environment, readSettings, type Setting, type Settings, SettingsFault } from '../../src/shared/env.js'
+import { type Environment, readSettings, type Setting, type Settings, SettingsError } from '../../src/shared/env.js'
 import { byteSize, flag, integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
 
 const MIB = 1024 * 1024
 const ABOUT = { about: 'for a test', fallback: 'the fallback' }
 
 const read = <T extends Settings>(settings: T, environment: Environment) => {
-  const faults: string[] = []
-  return { values: readSettings(settings, environment, faults), faults }
+  const errors: string[] = []
+  return { values: readSettings(settings, environment, errors), errors }
 }
 
 /** One setting, by the name NAME. */
 const readOne = (setting: Setting, environment: Environment) => {
-  const { values, faults } = read({ NAME: setting }, environment)
-  return { value: values.NAME, faults }
+  const { values, errors } = read({ NAME: setting }, environment)
+  return { value: values.NAME, errors }
 }
 
 interface Kind {
@@ -232,17 +232,17 @@ for (const { of, setting, good, bad } of KINDS) {
   t.test(of, async (t) => {
     for (const [given, value] of good) {
       t.test(`can be ${shown(given)}`, async (t) => {
-        t.same(readOne(setting, { NAME: given }), { value, faults: [] })
+        t.same(readOne(setting, { NAME: given }), { value, errors: [] })
       })
     }
 
     for (const given of bad) {
       t.test(`cannot be ${shown(given)}`, async (t) => {
-        const { value, faults } = readOne(setting, { NAME: given })
+        const { value, errors } = readOne(setting, { NAME: given })
 
-        t.equal(faults.length, 1)
+        t.equal(errors.length, 1)
         t.match(
-          faults[0],
+          errors[0],
           new RegExp(`^NAME must be ${literally(setting.rule)}(?:, not "[^\\n]*")?$`),
           'one line, by name'
         )
@@ -256,7 +256,7 @@ for (const { of, setting, good, bad } of KINDS) {
       [' \t\n', 'blank']
     ] as const) {
       t.test(`falls back where its variable is ${why}`, async (t) => {
-        t.same(readOne(setting, { NAME: unset }), { value: setting.fallback, faults: [] })
+        t.same(readOne(setting, { NAME: unset }), { value: setting.fallback, errors: [] })
       })
     }
   })
@@ -264,19 +264,19 @@ for (const { of, setting, good, bad } of KINDS) {
 
 t.test('a fault', async (t) => {
   t.test('shows what was given', async (t) => {
-    t.same(readOne(integer(1, 10, ABOUT), { NAME: 'eleven' }).faults, [
+    t.same(readOne(integer(1, 10, ABOUT), { NAME: 'eleven' }).errors, [
       'NAME must be a whole number from 1 to 10, not "eleven"'
     ])
   })
 
   t.test('shows no more than the beginning of a long text', async (t) => {
-    const { faults } = readOne(flag(ABOUT), { NAME: 'x'.repeat(5000) })
+    const { errors } = readOne(flag(ABOUT), { NAME: 'x'.repeat(5000) })
 
-    t.same(faults, [`NAME must be true or false, not "${'x'.repeat(100)}"`])
+    t.same(errors, [`NAME must be true or false, not "${'x'.repeat(100)}"`])
   })
 
   t.test('is one line, whatever the text holds', async (t) => {
-    t.same(readOne(flag(ABOUT), { NAME: 'a\r\nAPI_SECRET must be' }).faults, [
+    t.same(readOne(flag(ABOUT), { NAME: 'a\r\nAPI_SECRET must be' }).errors, [
       'NAME must be true or false, not "a\\r\\nAPI_SECRET must be"'
     ])
   })
@@ -290,7 +290,7 @@ t.test('a fault', async (t) => {
   ]
   for (const [of, setting, text] of HOLDING_PASSWORDS) {
     t.test(`never shows ${of}`, async (t) => {
-      t.same(readOne(setting, { NAME: text }).faults, [`NAME must be ${setting.rule}`])
+      t.same(readOne(setting, { NAME: text }).errors, [`NAME must be ${setting.rule}`])
     })
   }
 })
@@ -300,7 +300,7 @@ t.test('a setting from a file', async (t) => {
     const folder = t.testdir({ unix: 'hunter2\n', windows: 'hunter2\r\n', bare: 'hunter2' })
 
     for (const name of ['unix', 'windows', 'bare']) {
-      t.same(readOne(secret(ABOUT), { NAME_FILE: join(folder, name) }), { value: 'hunter2', faults: [] }, name)
+      t.same(readOne(secret(ABOUT), { NAME_FILE: join(folder, name) }), { value: 'hunter2', errors: [] }, name)
     }
   })
 
@@ -313,8 +313,8 @@ t.test('a setting from a file', async (t) => {
   t.test('can be of any kind, and is checked like any other', async (t) => {
     const folder = t.testdir({ good: '42\n', bad: 'forty-two\n' })
 
-    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'good') }), { value: 42, faults: [] })
-    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'bad') }).faults, [
+    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'good') }), { value: 42, errors: [] })
+    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'bad') }).errors, [
       'NAME must be a whole number from 1 to 100, not "forty-two"'
     ])
   })
@@ -322,11 +322,11 @@ t.test('a setting from a file', async (t) => {
   t.test('falls back where the file is empty', async (t) => {
     const folder = t.testdir({ empty: '\n' })
 
-    t.same(readOne(secret(ABOUT), { NAME_FILE: join(folder, 'empty') }), { value: ABOUT.fallback, faults: [] })
+    t.same(readOne(secret(ABOUT), { NAME_FILE: join(folder, 'empty') }), { value: ABOUT.fallback, errors: [] })
   })
 
   t.test('is the variable itself where the name of the file is empty', async (t) => {
-    t.same(readOne(secret(ABOUT), { NAME: 'hunter2', NAME_FILE: '' }), { value: 'hunter2', faults: [] })
+    t.same(readOne(secret(ABOUT), { NAME: 'hunter2', NAME_FILE: '' }), { value: 'hunter2', errors: [] })
   })
 
   t.test('is the file where the variable is empty', async (t) => {
@@ -338,20 +338,20 @@ t.test('a setting from a file', async (t) => {
   t.test('cannot be a variable at the same time', async (t) => {
     const folder = t.testdir({ file: 'hunter2' })
 
-    t.same(readOne(secret(ABOUT), { NAME: 'hunter3', NAME_FILE: join(folder, 'file') }).faults, [
+    t.same(readOne(secret(ABOUT), { NAME: 'hunter3', NAME_FILE: join(folder, 'file') }).errors, [
       'NAME and NAME_FILE must not both be set'
     ])
   })
 
   t.test('cannot come from a file that is not there', async (t) => {
-    const { value, faults } = readOne(secret(ABOUT), { NAME_FILE: join(t.testdir(), 'missing') })
+    const { value, errors } = readOne(secret(ABOUT), { NAME_FILE: join(t.testdir(), 'missing') })
 
-    t.same(faults, ['NAME_FILE must name a readable file (ENOENT)'])
+    t.same(errors, ['NAME_FILE must name a readable file (ENOENT)'])
     t.equal(value, ABOUT.fallback)
   })
 
   t.test('cannot come from a folder', async (t) => {
-    t.same(readOne(secret(ABOUT), { NAME_FILE: t.testdir() }).faults, ['NAME_FILE must name a readable file (EISDIR)'])
+    t.same(readOne(secret(ABOUT), { NAME_FILE: t.testdir() }).errors, ['NAME_FILE must name a readable file (EISDIR)'])
   })
 })
 
@@ -364,7 +364,7 @@ t.test('readSettings', async (t) => {
   }
 
   t.test('needs nothing at all', async (t) => {
-    t.same(read(SETTINGS, {}), { values: { PORT: 3000, SECRET: null, MODE: 'plain', HOSTS: [] }, faults: [] })
+    t.same(read(SETTINGS, {}), { values: { PORT: 3000, SECRET: null, MODE: 'plain', HOSTS: [] }, errors: [] })
   })
 
   t.test('reads every setting, and leaves other variables alone', async (t) => {
@@ -372,37 +372,37 @@ t.test('readSettings', async (t) => {
 
     t.same(read(SETTINGS, environment), {
       values: { PORT: 80, SECRET: 'hunter2', MODE: 'signed', HOSTS: ['a.example'] },
-      faults: []
+      errors: []
     })
   })
 
-  t.test('tells all faults at once, in the order of the table', async (t) => {
-    const { faults } = read(SETTINGS, { HOSTS: '*', MODE: 'other', SECRET_FILE: '/nowhere', PORT: 'http' })
+  t.test('reports all errors together, in the order of the table', async (t) => {
+    const { errors } = read(SETTINGS, { HOSTS: '*', MODE: 'other', SECRET_FILE: '/nowhere', PORT: 'http' })
 
     t.same(
-      faults.map((fault) => fault.split(' ', 1)[0]),
+      errors.map((error) => error.split(' ', 1)[0]),
       ['PORT', 'SECRET_FILE', 'MODE', 'HOSTS']
     )
   })
 
-  t.test('adds to the faults that are known already', async (t) => {
-    const faults = ['OTHER is wrong']
+  t.test('adds its errors to the list that it is given', async (t) => {
+    const errors = ['OTHER is wrong']
 
-    readSettings(SETTINGS, { MODE: 'other' }, faults)
+    readSettings(SETTINGS, { MODE: 'other' }, errors)
 
-    t.same(faults, ['OTHER is wrong', 'MODE must be one of plain, signed, not "other"'])
+    t.same(errors, ['OTHER is wrong', 'MODE must be one of plain, signed, not "other"'])
   })
 })
 
-t.test('SettingsFault says every fault on a line of its own', async (t) => {
-  const { name, message, faults } = new SettingsFault(['A is wrong', 'B is missing'])
+t.test('SettingsError has one line per error in its message', async (t) => {
+  const { name, message, errors } = new SettingsError(['A is wrong', 'B is missing'])
 
   t.same(
-    { name, message, faults },
+    { name, message, errors },
     {
-      name: 'SettingsFault',
+      name: 'SettingsError',
       message: 'A is wrong\nB is missing',
-      faults: ['A is wrong', 'B is missing']
+      errors: ['A is wrong', 'B is missing']
     }
   )
 })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import t from 'tap'
-import { SettingsFault } from '../../src/shared/env.js'
+import { SettingsError } from '../../src/shared/env.js'
 import { createPublisher, type PublisherOptions, publisherFromEnv } from '../../src/shared/publisher.js'
 import type { Teardown } from '../helper/child.js'
 
@@ -344,7 +344,7 @@ t.test('from the environment', async (t) => {
       publisherFromEnv(environment, logLines().log)
       return []
     } catch (error) {
-      if (error instanceof SettingsFault) return error.faults
+      if (error instanceof SettingsError) return error.errors
       throw error
     }
   }

@@ -143,6 +143,7 @@ const isPlainTransfer = (coding: string | undefined): boolean =>
 const hostCount = (rawHeaders: readonly string[]): number => {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
+    // The index is below the length.
     const name = rawHeaders[index] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }

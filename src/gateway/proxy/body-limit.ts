@@ -2,12 +2,12 @@ import { pipeline, type Readable, Transform, type TransformCallback } from 'node
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.js'
 
-// What is left of the body is not worth reading, so the connection ends with the answer.
+// The rest of the body is not read, so the connection must be closed.
 const tooLarge = (): GatewayError => new GatewayError('BODY_TOO_LARGE', { headers: { connection: 'close' } })
 
 /**
- * A streamed body that cannot grow past its limit. A declared length is judged at once and kept to by the HTTP parser;
- * only a body without one has to be counted.
+ * Limits the size of a streamed body. A Content-Length is checked at once, and the HTTP parser enforces it; only a
+ * chunked body is counted.
  */
 export const limitedBody = (request: FastifyRequest, body: Readable, maxBytes: number): Readable => {
   const declared = request.headers['content-length']

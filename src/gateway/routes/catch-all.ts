@@ -8,10 +8,9 @@ import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
 
 /**
- * Every `/api/` path that has no route of its own goes to the backend unchanged, its body streamed. The library finds these
- * requests; what it does with them is left to the forwarder, so that no answer depends on which way a request took. By
- * itself it would parse the path once more, repeat reads that are answered 503, and let the backend work on for a browser
- * that has gone.
+ * Forwards requests to `/api/` paths without a route, with a streamed body. `@fastify/http-proxy` declares the routes, and
+ * our forwarder sends the requests, so that all routes behave alike. The library itself would parse the path again,
+ * retry reads after a 503, and not cancel the backend request when the browser disconnects.
  */
 export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: Backend, forward: Forward): void => {
   app.register(async (scope) => {
@@ -20,8 +19,8 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
       limitedBody(request, body, config.limits.uploadBytes)
     )
 
-    // The framework refuses a Content-Type that it cannot parse, which is the backend's to judge here. The forwarder reads
-    // the headers of the raw request and sends on what stands there.
+    // Fastify rejects a Content-Type that it cannot parse, but here the backend decides. The forwarder uses the headers of
+    // the raw request.
     scope.addHook('preParsing', (request, _reply, _payload, done) => {
       if (request.headers['content-type'] !== undefined) request.headers = { 'content-type': UNPARSED_TYPE }
       done()
@@ -32,9 +31,9 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
       prefix: '/api',
       routes: ['/*'],
       httpMethods: [...SERVED_METHODS],
-      // The parser above hands the body over; the library's own would do so without a limit.
+      // The parser above limits the body; the parser of the library does not.
       proxyPayloads: false,
-      // An agent of its own, which opens no connection because nothing is sent with it. Else it takes the program's.
+      // A separate agent, which is never used. Without this option, the library would use the global one.
       undici: {},
       handler: (request, reply) => forward(request, reply, bodyOf(request))
     })
@@ -43,6 +42,7 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
 
 const UNPARSED_TYPE = 'application/octet-stream'
 
-/** OPTIONS asks without a token, so it may not hold a connection to the backend with a body that never ends. */
+/** OPTIONS needs no token, so its body is dropped: it could occupy a backend connection without end. */
 const bodyOf = ({ method, body }: FastifyRequest): Readable | null =>
+  // The only parser of this scope returns a stream.
   method === 'OPTIONS' ? null : ((body as Readable | undefined) ?? null)

@@ -41,6 +41,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   const callBackend = createBackendCall({ backend, metrics, publicHost: config.publicHost })
 
   const login: LocalHandler = async (request, reply) => {
+    // The schema of the route requires an object.
     rejectExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null

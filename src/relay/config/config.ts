@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Environment, isGiven, readSettings, SettingsFault, type SettingValues } from '../../shared/env.js'
+import { type Environment, isGiven, readSettings, SettingsError, type SettingValues } from '../../shared/env.js'
 import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from '../../shared/redis-urls.js'
 import type { ChannelRules, ClientOptions } from '../core/options.js'
 import { channelRules } from './channel-options.js'
@@ -40,15 +40,15 @@ export interface RelayConfig {
   readonly shutdownMs: number
 }
 
-/** Reads the environment and the configuration file. Throws `SettingsFault` with all errors. */
+/** Reads the environment and the configuration file. Throws `SettingsError` with all errors. */
 export const relayConfig = (environment: Environment, readFile: ReadFile): RelayConfig => {
   const errors: string[] = []
   const values = readSettings(relaySettings, environment, errors)
   const file = values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, errors)
   // Options can only be checked in a file that could be read.
-  if (values.RELAY_CONFIG !== null && file === null) throw new SettingsFault(errors)
+  if (values.RELAY_CONFIG !== null && file === null) throw new SettingsError(errors)
   const config = new ConfigReader(environment, values, file, errors).read()
-  if (errors.length > 0) throw new SettingsFault(errors)
+  if (errors.length > 0) throw new SettingsError(errors)
   return config
 }
 

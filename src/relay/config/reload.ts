@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
-import { type Environment, SettingsFault } from '../../shared/env.js'
+import { type Environment, SettingsError } from '../../shared/env.js'
 import type { ChannelOptions } from '../core/options.js'
 import { type RelayConfig, relayConfig } from './config.js'
 import type { ReadFile } from './file.js'
@@ -60,8 +60,8 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
   try {
     next = relayConfig(environment, readFile)
   } catch (error) {
-    if (!(error instanceof SettingsFault)) throw error
-    return { ok: false, faults: error.faults }
+    if (!(error instanceof SettingsError)) throw error
+    return { ok: false, faults: error.errors }
   }
   const { listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers } = current
   return {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Server as NetServer } from 'node:net'
 import type { AddressSet } from '../../shared/address.js'
 import { hasTooManyHeaderLines, keepAllHeaderLines } from '../../shared/header-lines.js'
-import { listenFault } from '../../shared/listen-fault.js'
+import { listenError } from '../../shared/listen-error.js'
 import { mayReadMetrics } from '../../shared/metrics-access.js'
 import type { RelayConfig } from '../config/config.js'
 import type { Relay } from '../core/relay.js'
@@ -135,7 +135,7 @@ export const metricsRoute =
     )
   }
 
-/** Resolves when the server listens. Throws `SettingsFault` if a setting is the reason that it cannot. */
+/** Resolves when the server listens. Throws `SettingsError` if a setting is the reason that it cannot. */
 export const listen = async (server: NetServer, { host, port }: RelayConfig['listen']): Promise<AddressInfo> => {
   try {
     server.listen(port, host)
@@ -143,6 +143,6 @@ export const listen = async (server: NetServer, { host, port }: RelayConfig['lis
     // A server that listens on a TCP port has an `AddressInfo`; strings are for pipes.
     return server.address() as AddressInfo
   } catch (error) {
-    throw listenFault(error, { host: 'RELAY_HOST', port: 'RELAY_PORT' })
+    throw listenError(error, { host: 'RELAY_HOST', port: 'RELAY_PORT' })
   }
 }

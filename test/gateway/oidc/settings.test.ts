@@ -1,13 +1,13 @@
 import t from 'tap'
 import { gatewayConfig } from '../../../src/gateway/config.js'
-import { type Environment, SettingsFault } from '../../../src/shared/env.js'
+import { type Environment, SettingsError } from '../../../src/shared/env.js'
 
 const faultsOf = (environment: Environment): readonly string[] => {
   try {
     gatewayConfig(environment)
     return []
   } catch (error) {
-    if (error instanceof SettingsFault) return error.faults
+    if (error instanceof SettingsError) return error.errors
     throw error
   }
 }
