@@ -2,4 +2,4 @@ import t from 'tap'
 import { startCaddy } from './proxies.js'
 import { proxySuite } from './proxy-suite.js'
 
-t.test('Caddy', (t) => proxySuite(t, startCaddy, { keepsSockets: false, silenceS: 0 }))
+t.test('Caddy', (t) => proxySuite(t, startCaddy, { keepsSockets: false, idleTimeoutS: 0 }))

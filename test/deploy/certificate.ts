@@ -12,7 +12,7 @@ export interface Certificate {
   readonly pem: string
 }
 
-/** Signed by itself, for both hosts. */
+/** A self-signed certificate for both hosts. */
 export const makeCertificate = async (t: Teardown, folder: string): Promise<Certificate> => {
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-noenc', '-keyout', keyFile]

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import { parse } from 'yaml'
 import { shipped } from './shipped.js'
 
-// The parts of the compose format that docker-compose.yml uses, and no other: a name that is misspelt is not in here.
+// The parts of the compose format that docker-compose.yml uses. Other names are rejected, so that misspellings are found.
 const closed = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })
 
@@ -100,15 +100,15 @@ const ComposeFile = Type.Object(
 export type ComposeService = Static<typeof ComposeService>
 export type ComposeFile = Static<typeof ComposeFile>
 
-/** What is wrong with a text that should be a compose file of ours, one line each. */
-export const composeFaults = (text: string): string[] =>
+/** The schema violations of a compose file, one line each. */
+export const composeErrors = (text: string): string[] =>
   [...Value.Errors(ComposeFile, parse(text, { merge: true }))].map(({ path, message }) => `${path}: ${message}`)
 
-/** Only to be asked of a text without faults. */
+/** Requires a text without schema violations. */
 export const composeFile = (text: string): ComposeFile =>
   Value.Decode(ComposeFile, interpolated(parse(text, { merge: true })))
 
-/** `${NAME:-default}` with nothing set, and `$$`, as compose reads them. */
+/** Replaces `${NAME:-default}` by the default and `$$` by `$`, as compose does without variables. */
 const interpolated = (value: unknown): unknown => {
   if (typeof value === 'string') return value.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1').replaceAll('$$', '$')
   if (Array.isArray(value)) return value.map(interpolated)
@@ -118,7 +118,7 @@ const interpolated = (value: unknown): unknown => {
 
 export const shippedCompose = (): ComposeFile => composeFile(shipped('docker-compose.yml'))
 
-/** Addresses on each network that a service is on; null where any will do. */
+/** The fixed address of a service on each of its networks; null if it has none. */
 export const networksOf = ({ networks = [] }: ComposeService): Readonly<Record<string, string | null>> =>
   Array.isArray(networks)
     ? Object.fromEntries(networks.map((name) => [name, null]))

@@ -11,10 +11,10 @@ import { startTool } from './tool.js'
 const HOSTS = { page: 'gatehouse.localhost', realtime: 'realtime.gatehouse.localhost' } as const
 type Host = keyof typeof HOSTS
 
-/** The Caddy of docker-compose.yml as it is shipped, told where its neighbours are; they say what reached them. */
+/** The shipped Caddyfile of docker-compose.yml, in front of servers that record their requests. */
 const startProxy = async () => {
   const folder = t.testdir()
-  const behind = { gateway: await startBackend(t), relay: await startBackend(t), ingest: await startBackend(t) }
+  const upstreams = { gateway: await startBackend(t), relay: await startBackend(t), ingest: await startBackend(t) }
   const [port, plainPort, adminPort] = [await freePort(), await freePort(), await freePort()]
   const host = ({ url }: RecordingBackend): string => new URL(url).host
   const caddy = await startTool(t, 'caddy', ['run', '--config', 'deploy/compose/Caddyfile'], {
@@ -22,36 +22,36 @@ const startProxy = async () => {
     GATEHOUSE_HOST: `${HOSTS.page}:${port}`,
     GATEHOUSE_REALTIME_HOST: `${HOSTS.realtime}:${port}`,
     GATEHOUSE_HTTP_PORT: String(plainPort),
-    GATEWAY_UPSTREAM: host(behind.gateway),
-    RELAY_UPSTREAM: host(behind.relay),
-    INGEST_UPSTREAM: host(behind.ingest)
+    GATEWAY_UPSTREAM: host(upstreams.gateway),
+    RELAY_UPSTREAM: host(upstreams.relay),
+    INGEST_UPSTREAM: host(upstreams.ingest)
   })
   await caddy.waitForLine('serving initial configuration', 60_000)
   for (const name of Object.values(HOSTS))
     await caddy.waitForLine(new RegExp(`certificate obtained.*"${name}"`), 60_000)
   const ca = readFileSync(join(folder, 'caddy/pki/authorities/local/root.crt'), 'utf8')
 
-  /** Who answered, and what reached them. */
-  const ask = async (where: Host, path: string, headers: Readonly<Record<string, string>> = {}) => {
-    for (const { requests } of Object.values(behind)) requests.length = 0
-    const asking = request({
+  /** Sends a request through the proxy. Returns the upstream that received it, if any. */
+  const send = async (where: Host, path: string, headers: Readonly<Record<string, string>> = {}) => {
+    for (const { requests } of Object.values(upstreams)) requests.length = 0
+    const outgoing = request({
       ...{ host: '127.0.0.1', port, servername: HOSTS[where], ca, agent: false, path },
       headers: { host: `${HOSTS[where]}:${port}`, ...headers }
     })
-    asking.end()
-    const [answer] = await once(asking, 'response')
-    await text(answer)
-    const [name = null, backend] = Object.entries(behind).find(([, { requests }]) => requests.length > 0) ?? []
-    return { status: answer.statusCode as number, by: name, got: backend?.requests[0] }
+    outgoing.end()
+    const [response] = await once(outgoing, 'response')
+    await text(response)
+    const [name = null, backend] = Object.entries(upstreams).find(([, { requests }]) => requests.length > 0) ?? []
+    return { status: response.statusCode as number, upstream: name, forwarded: backend?.requests[0] }
   }
-  return { ask, caddy }
+  return { send, caddy }
 }
 
-const { ask } = await startProxy()
+const { send } = await startProxy()
 
 const TO_RELAY = ['/connection/websocket', '/connection/http_stream', '/connection/sse', '/emulation']
 
-const WAYS: readonly (readonly [Host, string, 'gateway' | 'relay' | 'ingest' | null])[] = [
+const ROUTES: readonly (readonly [Host, string, 'gateway' | 'relay' | 'ingest' | null])[] = [
   ...['/', '/live', '/api', '/api/zones?floor=2', '/admin', '/health', '/connection'].map(
     (path) => ['page', path, 'gateway'] as const
   ),
@@ -74,24 +74,24 @@ const WAYS: readonly (readonly [Host, string, 'gateway' | 'relay' | 'ingest' | n
   ])
 ]
 
-for (const [where, path, to] of WAYS) {
-  t.test(`${where}: ${path} goes to ${to ?? 'nobody'}`, async (t) => {
-    const { status, by, got } = await ask(where, path)
+for (const [where, path, to] of ROUTES) {
+  t.test(`${path} of the ${where} host is ${to === null ? 'not forwarded' : `forwarded to the ${to}`}`, async (t) => {
+    const { status, upstream, forwarded } = await send(where, path)
 
-    t.equal(by, to)
+    t.equal(upstream, to)
     if (to === null) t.equal(status, 404)
-    else t.equal(got?.url, path, 'unchanged')
+    else t.equal(forwarded?.url, path, 'unchanged')
   })
 }
 
-t.test('everybody behind is told who the client is, whatever the client says', async (t) => {
+t.test('Caddy replaces forwarding headers of the client', async (t) => {
   for (const [where, path] of [
     ['page', '/api/zones'],
     ['page', '/connection/sse'],
     ['realtime', '/api/publish']
   ] as const) {
-    const { got } = await ask(where, path, { 'x-forwarded-for': '203.0.113.9', forwarded: 'for=203.0.113.9' })
-    t.match(got?.headers, { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https' }, path)
-    t.equal(got?.headers.forwarded, undefined)
+    const { forwarded } = await send(where, path, { 'x-forwarded-for': '203.0.113.9', forwarded: 'for=203.0.113.9' })
+    t.match(forwarded?.headers, { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https' }, path)
+    t.equal(forwarded?.headers.forwarded, undefined)
   }
 })

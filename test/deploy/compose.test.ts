@@ -8,44 +8,44 @@ import { gatewayConfig, gatewaySettings } from '../../src/gateway/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import type { Settings } from '../../src/shared/env.js'
-import { type ComposeService, composeFaults, networksOf, shippedCompose } from './compose-file.js'
+import { type ComposeService, composeErrors, networksOf, shippedCompose } from './compose-file.js'
 import { environmentOf, lastStage } from './dockerfile.js'
 import { changed, shipped } from './shipped.js'
 import { runTool } from './tool.js'
 
 const COMPOSE = shipped('docker-compose.yml')
 
-t.test('docker-compose.yml has nothing but what it may have', async (t) => {
-  t.same(composeFaults(COMPOSE), [])
+t.test('docker-compose.yml contains only known keys', async (t) => {
+  t.same(composeErrors(COMPOSE), [])
   const misspelt = changed(COMPOSE, [['read_only: true', 'readonly: true']])
-  t.match(composeFaults(misspelt).join('\n'), /readonly/, 'and a name that compose does not know is noticed')
+  t.match(composeErrors(misspelt).join('\n'), /readonly/, 'a misspelt key is an error')
 })
 
 const { services, networks, volumes, secrets } = shippedCompose()
 const each = Object.entries(services)
 const service = (name: string): ComposeService => {
   const found = services[name]
-  if (found === undefined) throw new Error(`there is no ${name}`)
+  if (found === undefined) throw new Error(`no service ${name}`)
   return found
 }
 const addressOf = (name: string, network: string): string | null => networksOf(service(name))[network] ?? null
 
-t.test('every service', async (t) => {
+t.test('services of docker-compose.yml', async (t) => {
   for (const [name, { image, build, healthcheck, depends_on = {}, volumes: mounted = [], user }] of each) {
-    t.test(name, async (t) => {
-      t.match(image, /^[a-z/-]+:v?\d+\.\d+\.?\d*(?:-[a-z]+)?$/, 'is of one version')
-      if (build === undefined) t.ok(healthcheck, 'is asked how it is')
-      else t.match(shipped(build.dockerfile), /^HEALTHCHECK /m, 'is asked how it is, by its image')
-      t.notMatch(user, /^0:/, 'is not root')
-      for (const other of Object.keys(depends_on)) t.ok(services[other], `waits for ${other}, which there is`)
+    t.test(`service ${name} has a fixed image version, a health check and existing dependencies`, async (t) => {
+      t.match(image, /^[a-z/-]+:v?\d+\.\d+\.?\d*(?:-[a-z]+)?$/, 'the image has a fixed version')
+      if (build === undefined) t.ok(healthcheck, 'has a health check')
+      else t.match(shipped(build.dockerfile), /^HEALTHCHECK /m, 'its image has a health check')
+      t.notMatch(user, /^0:/, 'does not run as root')
+      for (const other of Object.keys(depends_on)) t.ok(services[other], `${other}, which it depends on, exists`)
       for (const [source = ''] of mounted.map((volume) => volume.split(':'))) {
-        if (source.startsWith('./')) t.ok(statSync(source), `${source} is there`)
+        if (source.startsWith('./')) t.ok(statSync(source), `${source} exists`)
         else t.ok(source in volumes, `${source} is declared`)
       }
     })
   }
 
-  t.test('is started after those that it waits for', async (t) => {
+  t.test('the dependencies between services have no cycle', async (t) => {
     const started = new Set<string>()
     const ready = (): string[] =>
       each
@@ -57,7 +57,7 @@ t.test('every service', async (t) => {
     t.equal(started.size, each.length)
   })
 
-  t.test('of ours has the version of the package', async (t) => {
+  t.test('the images that are built here have the version of the package', async (t) => {
     const { version } = JSON.parse(shipped('package.json'))
     const ours = each.flatMap(([, { image, build }]) => (build === undefined ? [] : [image.split(':')[1]]))
     t.same(new Set(ours), new Set([version]))
@@ -71,11 +71,11 @@ const rangeOf = (text: string): BlockList => {
   return range
 }
 
-t.test('networks', async (t) => {
+t.test('networks of docker-compose.yml', async (t) => {
   const onNetwork = (network: string): string[] =>
     each.filter(([, s]) => network in networksOf(s)).map(([name]) => name)
 
-  t.test('are apart: each has only those who have to meet there', async (t) => {
+  t.test('each network contains only the services that need it', async (t) => {
     t.same(Object.fromEntries(Object.keys(networks).map((name) => [name, onNetwork(name)])), {
       public: ['caddy'],
       browser: ['caddy', 'gateway', 'relay'],
@@ -86,58 +86,58 @@ t.test('networks', async (t) => {
     })
   })
 
-  t.test('have no way out, but for those who are reached from outside', async (t) => {
+  t.test('all networks except public and dashboards are internal', async (t) => {
     t.same(
       Object.keys(networks).filter((name) => !networks[name]?.internal),
       ['public', 'dashboards']
     )
   })
 
-  t.test('are reached from outside at the proxy alone, and from this machine at the dashboards', async (t) => {
+  t.test('only Caddy publishes ports, and Grafana on loopback', async (t) => {
     const published = Object.fromEntries(
       each.flatMap(([name, { ports }]) => (ports === undefined ? [] : [[name, ports]]))
     )
     t.same(published, { caddy: ['80:80', '443:443'], grafana: ['127.0.0.1:3300:3000'] })
   })
 
-  t.test('have the addresses that are fixed', async (t) => {
+  t.test('fixed addresses are in the subnet and outside of the dynamic range', async (t) => {
     for (const [, one] of each) {
       for (const [network, address] of Object.entries(networksOf(one))) {
         if (address === null) continue
         const { subnet = '', ip_range = '' } = networks[network]?.ipam.config[0] ?? {}
         t.ok(rangeOf(subnet).check(address), `${address} is in ${network}`)
-        t.notOk(rangeOf(ip_range).check(address), 'and is given to nobody else')
+        t.notOk(rangeOf(ip_range).check(address), 'not in the dynamic range')
       }
     }
   })
 
-  t.test('carry addresses that are believed from one place only', async (t) => {
+  t.test('each service trusts forwarding headers of one proxy and serves metrics to Prometheus only', async (t) => {
     for (const name of ['gateway', 'relay']) {
       const { TRUST_PROXY, METRICS_ALLOW } = service(name).environment ?? {}
       t.equal(TRUST_PROXY, addressOf('caddy', 'browser'))
-      t.equal(METRICS_ALLOW, addressOf('prometheus', 'metrics'), 'nobody else sees the numbers')
+      t.equal(METRICS_ALLOW, addressOf('prometheus', 'metrics'), 'only Prometheus may read metrics')
     }
     t.equal(service('demo-backend').environment?.TRUST_PROXY, addressOf('gateway', 'backend'))
   })
 })
 
-t.test('secrets', async (t) => {
+t.test('secrets of docker-compose.yml', async (t) => {
   const folder = t.testdir()
   const script = join(folder, 'make-secrets.sh')
   copyFileSync('deploy/compose/make-secrets.sh', script)
-  const said = await runTool(t, 'sh', [script])
+  const output = await runTool(t, 'sh', [script])
   const made = join(folder, 'secrets')
   const secret = (name: string): string => readFileSync(join(made, name), 'utf8').trim()
 
-  t.test('are all made by one script, in a folder for nobody else', async (t) => {
+  t.test('make-secrets.sh creates all secrets in a folder that only its owner can enter', async (t) => {
     const files = Object.values(secrets).map(({ file }) => file.replace('./deploy/compose/secrets/', ''))
     t.same(readdirSync(made).toSorted(), files.toSorted())
     t.equal(statSync(made).mode & 0o777, 0o700)
-    for (const file of files) t.equal(statSync(join(made, file)).mode & 0o777, 0o644, 'a container may read it')
-    t.match(said, secret('demo_password'), 'it says how to sign in')
+    for (const file of files) t.equal(statSync(join(made, file)).mode & 0o777, 0o644, 'containers can read it')
+    t.match(output, secret('demo_password'), 'the output contains the password of the demo')
   })
 
-  t.test('are strong, and different', async (t) => {
+  t.test('the secrets are long and all different', async (t) => {
     for (const name of ['api_secret', 'realtime_hmac_secret', 'realtime_api_key'])
       t.match(secret(name), /^[0-9a-f]{64}$/)
     t.equal(new Set(readdirSync(made).map(secret)).size, readdirSync(made).length)
@@ -146,13 +146,13 @@ t.test('secrets', async (t) => {
     t.equal(secret('database_url'), `postgres://gatehouse:${secret('postgres_password')}@postgres:5432/gatehouse`)
   })
 
-  t.test('stay when the script runs again', async (t) => {
+  t.test('make-secrets.sh does not change existing secrets', async (t) => {
     const before = secret('api_secret')
     await runTool(t, 'sh', [script])
     t.equal(secret('api_secret'), before)
   })
 
-  t.test('are given to those who read them, and to nobody else', async (t) => {
+  t.test('each service receives exactly the secrets that it reads', async (t) => {
     for (const [name, { secrets: given = [], environment = {}, command = [], healthcheck = {} }] of each) {
       const read = JSON.stringify([environment, command, healthcheck]).matchAll(/\/run\/secrets\/([a-z_]+)/g)
       t.same(new Set(given), new Set([...read].map(([, file]) => file)), name)
@@ -175,7 +175,7 @@ t.test('secrets', async (t) => {
     'demo-backend': { dockerfile: 'demo/Dockerfile', settings: demoSettings, read: demoConfig }
   }
   for (const [name, { dockerfile, settings, read }] of Object.entries(PROGRAMS)) {
-    t.test(`and the other settings of the ${name} are such as it takes`, async (t) => {
+    t.test(`the settings of the ${name} in docker-compose.yml are valid`, async (t) => {
       const page = t.testdir({ 'index.html': '' })
       const given = service(name).environment ?? {}
       for (const variable of Object.keys(given)) t.ok(variable.replace(/_FILE$/, '') in settings, variable)
@@ -191,21 +191,21 @@ t.test('secrets', async (t) => {
   }
 })
 
-t.test('docs/how-to/containers.md has the variables that can be set, with their defaults', async (t) => {
+t.test('docs/how-to/containers.md lists the variables of docker-compose.yml with their defaults', async (t) => {
   const set = [...COMPOSE.matchAll(/\$\{([A-Z_]+):-([^}]*)\}/g)].map(([, name, value]) => `${name} ${value}`)
-  const told = [...shipped('docs/how-to/containers.md').matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \|/gm)]
-  t.same(told.map(([, name, value]) => `${name} ${value}`).toSorted(), [...new Set(set)].toSorted())
+  const documented = [...shipped('docs/how-to/containers.md').matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \|/gm)]
+  t.same(documented.map(([, name, value]) => `${name} ${value}`).toSorted(), [...new Set(set)].toSorted())
 })
 
-t.test('the page and the backend know the same addresses as the proxy', async (t) => {
+t.test('gateway, relay and demo backend use the host names of the proxy', async (t) => {
   const { GATEHOUSE_HOST } = service('caddy').environment ?? {}
   t.equal(service('gateway').environment?.PUBLIC_URL, `https://${GATEHOUSE_HOST}`)
   t.equal(service('relay').environment?.RELAY_ALLOWED_ORIGINS, `https://${GATEHOUSE_HOST}`)
   t.equal(service('demo-backend').environment?.REALTIME_CLIENT_URL, `wss://${GATEHOUSE_HOST}/connection/websocket`)
 })
 
-t.test('Prometheus', async (t) => {
-  t.test('takes its configuration, with the alerts', async (t) => {
+t.test('Prometheus in docker-compose.yml', async (t) => {
+  t.test('promtool accepts the configuration with the alerts', async (t) => {
     const folder = t.testdir()
     for (const volume of service('prometheus').volumes ?? []) {
       const [source = '', target = ''] = volume.split(':')
@@ -214,7 +214,7 @@ t.test('Prometheus', async (t) => {
     t.match(await runTool(t, 'promtool', ['check', 'config', join(folder, 'prometheus.yml')]), 'SUCCESS')
   })
 
-  t.test('asks both programs, by the names that alerts and dashboards have for them', async (t) => {
+  t.test('Prometheus scrapes both programs with the job names of alerts and dashboards', async (t) => {
     const jobs = (file: string) => parse(shipped(file)).scrape_configs
     const names = (file: string): string[] => jobs(file).map(({ job_name }: { job_name: string }) => job_name)
     t.same(names('deploy/compose/prometheus.yml'), names('deploy/prometheus/prometheus.yml'))
@@ -227,7 +227,7 @@ t.test('Prometheus', async (t) => {
   })
 })
 
-t.test('Grafana finds Prometheus and the dashboards', async (t) => {
+t.test('Grafana is configured with Prometheus and the dashboards', async (t) => {
   const [source] = parse(shipped('deploy/compose/grafana/datasources/prometheus.yml')).datasources
   t.equal(source.url, 'http://prometheus:9090')
   const [provider] = parse(shipped('deploy/compose/grafana/dashboards/gatehouse.yml')).providers

@@ -1,4 +1,4 @@
-/** A Dockerfile's instructions, lines that go on put together, comments left out. */
+/** An instruction of a Dockerfile, with continuation lines joined and without comments. */
 export interface Instruction {
   readonly name: string
   readonly text: string
@@ -15,7 +15,7 @@ export const instructionsOf = (dockerfile: string): Instruction[] =>
       return { name, text: line.slice(name.length).trim() }
     })
 
-/** The instructions of the last stage: what is in the image, and how it is run. */
+/** The instructions of the last stage, which defines the image. */
 export const lastStage = (dockerfile: string): Instruction[] => {
   const instructions = instructionsOf(dockerfile)
   return instructions.slice(instructions.findLastIndex(({ name }) => name === 'FROM'))
@@ -24,7 +24,7 @@ export const lastStage = (dockerfile: string): Instruction[] => {
 export const textsOf = (instructions: readonly Instruction[], wanted: string): string[] =>
   instructions.filter(({ name }) => name === wanted).map(({ text }) => text)
 
-/** What `ENV` sets. */
+/** The variables of the `ENV` instructions. */
 export const environmentOf = (instructions: readonly Instruction[]): Record<string, string> =>
   Object.fromEntries(
     textsOf(instructions, 'ENV').flatMap((text) =>

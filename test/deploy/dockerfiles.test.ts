@@ -17,17 +17,17 @@ for (const [name, portVariable] of Object.entries(PORTS)) {
     const all = instructionsOf(dockerfile)
     const last = lastStage(dockerfile)
 
-    t.test('begins with images of one version, which can be replaced by a digest', async (t) => {
+    t.test(`${name} has base images of a fixed version as build arguments`, async (t) => {
       t.same(textsOf(all, 'FROM'), ['$NODE_IMAGE AS build', '$RUNTIME_IMAGE'])
       for (const image of textsOf(all, 'ARG').slice(0, 2)) t.match(image, /^[A-Z_]+_IMAGE=[a-z]+:\d+\.\d+[\w.-]*$/)
     })
 
-    t.test('builds as the others do, so that it is built once', async (t) => {
+    t.test(`${name} has the same build stage as the other Dockerfiles, so that its layers are shared`, async (t) => {
       const beginning = (text: string): string => text.slice(text.indexOf('ARG'), text.indexOf('RUN npx'))
       t.equal(beginning(dockerfile), beginning(shipped('Dockerfile.gateway')))
     })
 
-    t.test('copies into the image what was assembled, and Node.js, and runs nothing there', async (t) => {
+    t.test(`the last stage of ${name} only copies built files and Node.js`, async (t) => {
       t.same(textsOf(last, 'RUN'), [])
       for (const copy of textsOf(last, 'COPY')) {
         t.match(
@@ -37,26 +37,26 @@ for (const [name, portVariable] of Object.entries(PORTS)) {
       }
     })
 
-    t.test('runs its program as somebody who is not root, and without a shell', async (t) => {
+    t.test(`${name} runs its program as an unprivileged user without a shell`, async (t) => {
       t.same(textsOf(last, 'USER'), ['10001:10001'])
       t.match(textsOf(last, 'ENTRYPOINT'), [/^\["node", (?:"--[\w=-]+", )?"dist\/[a-z/]+\/main\.js"\]$/])
       t.same(textsOf(last, 'STOPSIGNAL'), ['SIGTERM'])
     })
 
-    t.test('asks at the port that it listens on', async (t) => {
+    t.test(`the health check of ${name} uses the port that the program listens on`, async (t) => {
       const [check = ''] = textsOf(last, 'HEALTHCHECK')
       t.match(check, `http://127.0.0.1:$${portVariable}/`)
       t.same(textsOf(last, 'EXPOSE'), [environmentOf(last)[portVariable]])
     })
 
-    t.test('says what it is', async (t) => {
+    t.test(`${name} has OCI labels`, async (t) => {
       const [labels = ''] = textsOf(last, 'LABEL')
       for (const label of ['title', 'description', 'licenses']) t.match(labels, `org.opencontainers.image.${label}=`)
     })
   })
 }
 
-t.test('.dockerignore lets in only what is built', async (t) => {
+t.test('.dockerignore excludes everything that the build does not need', async (t) => {
   const [first, ...rest] = shipped('.dockerignore')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
@@ -65,8 +65,8 @@ t.test('.dockerignore lets in only what is built', async (t) => {
     t.notOk(rest.includes(`!${folder}`), folder)
 })
 
-t.test('the packages of an image', async (t) => {
-  /** Files by path; folders are made. */
+t.test('packages of an image', async (t) => {
+  /** Creates files by path, with their folders. */
   const tree = (files: Readonly<Record<string, string>>): string => {
     const root = t.testdir()
     for (const [name, text] of Object.entries(files)) {
@@ -77,7 +77,7 @@ t.test('the packages of an image', async (t) => {
   }
   const manifest = (fields: object): string => JSON.stringify(fields)
 
-  t.test('are those that its files import, in whatever way', async (t) => {
+  t.test('importsOf finds static, dynamic and re-exported imports of packages', async (t) => {
     const root = tree({
       'dist/a.js':
         "import { a } from 'one'\nimport './b.js'\nexport * from '@scope/two/deep.js'\nconst text = \"from 'none'\"",
@@ -89,12 +89,12 @@ t.test('the packages of an image', async (t) => {
     t.same(missing, [])
   })
 
-  t.test('do not make up for a file of ours that was forgotten', async (t) => {
+  t.test('importsOf reports relative imports of missing files', async (t) => {
     const root = tree({ 'dist/a.js': "import '../elsewhere/b.js'" })
     t.match(importsOf(join(root, 'dist')).missing, [/a\.js imports \.\.\/elsewhere\/b\.js$/])
   })
 
-  t.test('and all that these depend on, each where it is found', async (t) => {
+  t.test('packageFolders includes all dependencies in the folders where Node.js resolves them', async (t) => {
     const root = tree({
       'node_modules/one/package.json': manifest({ dependencies: { two: '1', three: '1' } }),
       'node_modules/one/node_modules/two/package.json': manifest({ dependencies: { three: '1' } }),

@@ -1,52 +1,52 @@
 import { setTimeout as wait } from 'node:timers/promises'
 
-const BREATH_MS = 20
+const PAUSE_MS = 20
 
-/** Calls that go on, some at a time, until they are told to stop. */
+/** Repeats a call, several at a time, until `stop`. */
 export class Load {
-  readonly #underWay = new Set<Promise<void>>()
-  readonly #faults: string[] = []
+  readonly #inFlight = new Set<Promise<void>>()
+  readonly #errors: string[] = []
   #done = 0
   #stopped = false
 
-  /** `call` throws, or resolves to what is wrong, or to nothing when all is well. Its argument counts all calls from 1 on. */
-  constructor(atATime: number, call: (count: number) => Promise<string | undefined>) {
+  /** `call` rejects or resolves with an error message if it fails. Its argument is the number of the call, from 1. */
+  constructor(concurrency: number, call: (count: number) => Promise<string | undefined>) {
     let count = 0
-    const goOn = async (): Promise<void> => {
+    const repeat = async (): Promise<void> => {
       while (!this.#stopped) {
-        const called = this.#one(call, ++count)
-        this.#underWay.add(called)
-        await called
-        this.#underWay.delete(called)
-        // the programs that are started meanwhile need the machine too
-        await wait(BREATH_MS)
+        const current = this.#one(call, ++count)
+        this.#inFlight.add(current)
+        await current
+        this.#inFlight.delete(current)
+        // Leaves CPU time for the programs that start meanwhile.
+        await wait(PAUSE_MS)
       }
     }
-    for (let runner = 0; runner < atATime; runner++) void goOn()
+    for (let runner = 0; runner < concurrency; runner++) void repeat()
   }
 
   async #one(call: (count: number) => Promise<string | undefined>, count: number): Promise<void> {
     try {
-      const fault = await call(count)
-      if (fault === undefined) this.#done += 1
-      else this.#faults.push(fault)
+      const error = await call(count)
+      if (error === undefined) this.#done += 1
+      else this.#errors.push(error)
     } catch (error) {
-      this.#faults.push(String(error))
+      this.#errors.push(String(error))
     }
   }
 
-  get faults(): readonly string[] {
-    return this.#faults
+  get errors(): readonly string[] {
+    return this.#errors
   }
 
-  /** How many went well. */
+  /** Number of successful calls. */
   get done(): number {
     return this.#done
   }
 
-  /** Resolves when everything that is under way now has ended. */
+  /** Resolves when all calls that are in flight now have ended. */
   async settled(): Promise<void> {
-    await Promise.all([...this.#underWay])
+    await Promise.all([...this.#inFlight])
   }
 
   async stop(): Promise<void> {

@@ -12,10 +12,10 @@ export const PUBLISH_KEY = 'fedcba9876543210'.repeat(4)
 
 const KEY = secretKey(HMAC_SECRET)
 
-/** A token for these relays. */
+/** A connection token that the relay accepts. */
 export const relayTokenOf = (user: string): string => signJwt({ sub: user }, KEY, { lifetimeSeconds: 3600 })
 
-/** A built program that listens, with the environment that is shipped for it. */
+/** A built program that listens, with its shipped environment file. */
 export interface Running {
   readonly program: Child
   /** `127.0.0.1:port`. */
@@ -43,7 +43,7 @@ export const runGateway = (t: Test, backendUrl: string, env: Env = {}): Promise<
     ...env
   })
 
-/** `client` are the options of this name in the relay's file. */
+/** `client` is the section of this name in the relay's configuration file. */
 export const runRelay = (t: Test, client: Readonly<Record<string, unknown>>, env: Env = {}): Promise<Running> => {
   const file = join(t.testdirName, `relay-${Math.random().toString(36).slice(2)}.json`)
   const floor = { allow_subscribe_for_client: true, history_size: 10_000, history_ttl: '600s', force_recovery: true }

@@ -7,34 +7,34 @@ import { type Certificate, makeCertificate } from './certificate.js'
 import { type Change, changed, shipped } from './shipped.js'
 import { runTool, startTool } from './tool.js'
 
-/** `host:port` of what stands behind; several of a kind where it is scaled out. */
-export interface Behind {
+/** `host:port` of every instance. */
+export interface Upstreams {
   readonly gateways: readonly string[]
   readonly relays: readonly string[]
   readonly ingest: string
 }
 
-/** A reverse proxy with the configuration that is shipped, on ports of its own. */
+/** A reverse proxy with the shipped configuration on free ports. */
 export interface RunningProxy {
   readonly port: number
   readonly plainPort: number
   readonly certificate: Certificate
-  /** Reads its configuration again, with these upstreams. Resolves when new connections use the new configuration. */
-  reload(behind: Behind): Promise<void>
-  /** Everything that the proxy has logged so far, from all its log files. */
+  /** Reloads the configuration with these upstreams. Resolves when new connections use it. */
+  reload(upstreams: Upstreams): Promise<void>
+  /** The contents of all log files. */
   logs(): Promise<string>
 }
 
-export type StartProxy = (t: Test, behind: Behind) => Promise<RunningProxy>
+export type StartProxy = (t: Test, upstreams: Upstreams) => Promise<RunningProxy>
 
-/** Shorter than what is shipped, so that an idle connection outlives it within a test. */
+/** Shorter than the shipped timeout, so that a test can wait longer than it. */
 export const NGINX_TIMEOUT_S = 8
 
-export const startNginx: StartProxy = (t, behind) => startNginxWith(t, behind, { hasDefaultSite: true })
+export const startNginx: StartProxy = (t, upstreams) => startNginxWith(t, upstreams, { hasDefaultSite: true })
 
 export const startNginxWith = async (
   t: Test,
-  behind: Behind,
+  upstreams: Upstreams,
   { hasDefaultSite }: { readonly hasDefaultSite: boolean }
 ): Promise<RunningProxy> => {
   const folder = t.testdir()
@@ -58,19 +58,19 @@ export const startNginxWith = async (
     ['/var/log/nginx/gatehouse-error.log', file('gatehouse-error.log')],
     ['75s;', `${NGINX_TIMEOUT_S}s;`]
   ])
-  const upstreams = ({ gateways, relays, ingest }: Behind): string =>
+  const upstreamsConf = ({ gateways, relays, ingest }: Upstreams): string =>
     changed(shipped('deploy/nginx/gatehouse-upstreams.conf'), [
       ['server 127.0.0.1:3000;', servers(gateways)],
       ['server 127.0.0.1:8100 max_fails=0;', servers(relays, ' max_fails=0')],
       ['server 127.0.0.1:9000;', servers([ingest])]
     ])
   await writeFile(file('gatehouse.conf'), site)
-  await writeFile(file('gatehouse-upstreams.conf'), upstreams(behind))
+  await writeFile(file('gatehouse-upstreams.conf'), upstreamsConf(upstreams))
   await writeFile(file('nginx.conf'), debianConf(folder))
   if (hasDefaultSite) await writeFile(file('default-site'), debianDefaultSite(plainPort))
 
   const nginx = await startTool(t, 'nginx', ['-c', file('nginx.conf'), '-e', 'stderr', '-g', 'daemon off;'])
-  // before the child's own teardown: a master that is killed leaves its workers behind
+  // Before the child's own teardown, because a killed master leaves its workers running.
   t.teardown(async () => {
     nginx.signal('SIGTERM')
     await nginx.exited
@@ -84,9 +84,9 @@ export const startNginxWith = async (
     certificate,
     reload: async (next) => {
       const [last = ''] = (await workers()).trim().split(' ').reverse()
-      await writeFile(file('gatehouse-upstreams.conf'), upstreams(next))
+      await writeFile(file('gatehouse-upstreams.conf'), upstreamsConf(next))
       nginx.signal('SIGHUP')
-      // with debug off this is all nginx says: the old worker takes no new connection from here on
+      // The only log line without debug logging: from here on the old worker accepts no new connection.
       await nginx.waitForLine(new RegExp(`\\] ${last}#${last}: gracefully shutting down`), 30_000)
     },
     logs: async () => {
@@ -100,7 +100,7 @@ export const startNginxWith = async (
 const servers = (addresses: readonly string[], parameters = ''): string =>
   addresses.map((address) => `server ${address}${parameters};`).join(' ')
 
-/** Debian's own nginx.conf with all paths in the folder, and one worker, so that a reload replaces a known process. */
+/** Debian's nginx.conf with all paths in the folder, and one worker, so that a reload replaces a known process. */
 const debianConf = (folder: string): string =>
   changed(readFileSync('/etc/nginx/nginx.conf', 'utf8'), [
     ['worker_processes auto;', 'worker_processes 1;'],
@@ -116,14 +116,14 @@ const temporaryPaths = (folder: string): string =>
     .map((name) => `\t${name}_temp_path ${folder}/${name};`)
     .join('\n')
 
-/** The site that Debian enables, on the port that stands for 80. */
+/** Debian's default site, on the port that replaces 80. */
 const debianDefaultSite = (plainPort: number): string =>
   changed(readFileSync('/etc/nginx/sites-available/default', 'utf8'), [
     ['listen [::]:80 default_server;', ''],
     ['listen 80 default_server;', `listen 127.0.0.1:${plainPort} default_server;`]
   ])
 
-export const startCaddy: StartProxy = async (t, behind) => {
+export const startCaddy: StartProxy = async (t, upstreams) => {
   const folder = t.testdir()
   const certificate = await makeCertificate(t, folder)
   const [port, plainPort] = [await freePort(), await freePort()]
@@ -132,7 +132,7 @@ export const startCaddy: StartProxy = async (t, behind) => {
   const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const tls = `{\n\ttls ${certificate.certFile} ${certificate.keyFile}\n`
 
-  const caddyfile = ({ gateways, relays, ingest }: Behind): string =>
+  const caddyfile = ({ gateways, relays, ingest }: Upstreams): string =>
     changed(shipped('deploy/caddy/Caddyfile'), [
       [
         '\tauto_https disable_redirects\n',
@@ -144,7 +144,7 @@ export const startCaddy: StartProxy = async (t, behind) => {
       ['reverse_proxy 127.0.0.1:8100', `reverse_proxy ${relays.join(' ')}`],
       ['reverse_proxy 127.0.0.1:9000', `reverse_proxy ${ingest}`]
     ])
-  await writeFile(config, caddyfile(behind))
+  await writeFile(config, caddyfile(upstreams))
   const caddy = await startTool(t, 'caddy', ['run', '--config', config], env)
   await caddy.waitForLine('serving initial configuration', 60_000)
 

@@ -12,11 +12,11 @@ const SETTINGS = { gateway: gatewaySettings, relay: relaySettings } as const
 const PROGRAMS = ['gateway', 'relay'] as const
 type Program = (typeof PROGRAMS)[number]
 
-/** Each of them can be given as a file too. */
+/** Every setting also exists as `<name>_FILE`. */
 const isSetting = (program: Program, name: string): boolean =>
   name in SETTINGS[program] || name.replace(/_FILE$/, '') in SETTINGS[program]
 
-/** What production does not start without; `relay` and `gateway` read `<name>_FILE` as well. */
+/** The settings without which the programs do not start in production. */
 const REQUIRED = {
   gateway: ['BACKEND_URL', 'API_SECRET'],
   relay: ['REALTIME_HMAC_SECRET', 'REALTIME_API_KEY']
@@ -26,7 +26,7 @@ const missingOf = (program: Program, names: readonly string[]): string[] =>
   REQUIRED[program].filter((name) => !names.includes(name) && !names.includes(`${name}_FILE`))
 
 t.test('systemd units', async (t) => {
-  /** The lines of this key, in order. */
+  /** The values of a key, in order. */
   const values = (unit: string, key: string): string[] =>
     [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value)
 
@@ -35,17 +35,17 @@ t.test('systemd units', async (t) => {
       const name = `gatehouse-${program}@.service`
       const unit = shipped(`deploy/systemd/${name}`)
 
-      t.test('is one that systemd understands', async (t) => {
-        // this machine's Node.js may be elsewhere, and nobody has installed the service here
+      t.test(`systemd accepts ${name}`, async (t) => {
+        // Node.js may be installed elsewhere on this machine.
         const file = join(t.testdir(), name)
         const here: Change = ['ExecStart=/usr/bin/node ', `ExecStart=${process.execPath} `]
         writeFileSync(file, changed(unit, [here]))
 
-        // it ends with 0 for keys that it does not know, and only says so
+        // The exit code is 0 even for unknown keys, which are only printed.
         t.equal(await runTool(t, 'systemd-analyze', ['verify', '--man=no', file]), '')
       })
 
-      t.test('starts the program with the same command line as the start script and the image', async (t) => {
+      t.test(`${name} has the same command line as the start script and the image`, async (t) => {
         const script = packageFile.scripts[`start:${program}`]
         const [, image = ''] = /^ENTRYPOINT (.*)$/m.exec(shipped(`Dockerfile.${program}`)) ?? []
 
@@ -53,7 +53,7 @@ t.test('systemd units', async (t) => {
         t.equal(JSON.parse(image).join(' '), script.replace('exec ', ''))
       })
 
-      t.test('leaves the process little to do harm with', async (t) => {
+      t.test(`${name} has an exposure level below 1.5`, async (t) => {
         const file = join(t.testdir(), name)
         writeFileSync(file, unit)
         const args = ['security', '--offline=true', '--threshold=15', '--no-pager', file]
@@ -61,7 +61,7 @@ t.test('systemd units', async (t) => {
         t.match(await runTool(t, 'systemd-analyze', args), 'Overall exposure level')
       })
 
-      t.test('sets only settings that there are, and all that are required', async (t) => {
+      t.test(`${name} sets all required settings and no unknown ones`, async (t) => {
         const inline = values(unit, 'Environment').map((text) => text.slice(0, text.indexOf('=')))
         const names = [...inline, ...Object.keys(shippedEnvironment(`deploy/systemd/${program}.env`))]
 
@@ -77,7 +77,7 @@ t.test('systemd units', async (t) => {
         t.same(values(unit, 'EnvironmentFile'), [`/etc/gatehouse/${program}.env`])
       })
 
-      t.test('hands over every credential that it loads', async (t) => {
+      t.test(`${name} passes every loaded credential to the program`, async (t) => {
         const loaded = values(unit, 'LoadCredential').map((text) => `%d/${text.slice(0, text.indexOf(':'))}`)
         const used = values(unit, 'Environment').flatMap((text) => /=(%d.*)$/.exec(text)?.[1] ?? [])
 
@@ -90,14 +90,14 @@ t.test('systemd units', async (t) => {
 interface Manifest {
   readonly kind: string
   readonly metadata: { readonly name: string }
-  // what else there is depends on the kind, and is looked at below
+  // The other fields depend on the kind.
   readonly [more: string]: unknown
 }
 
 t.test('Kubernetes', async (t) => {
   const documents = (name: string): Manifest[] =>
     parseAllDocuments(shipped(`deploy/kubernetes/${name}.yaml`)).map((document) => {
-      // toJS would pass over them
+      // toJS ignores errors.
       if (document.errors.length > 0) throw document.errors[0]
       return document.toJS() as Manifest
     })
@@ -107,7 +107,7 @@ t.test('Kubernetes', async (t) => {
       const all = documents(program)
       const byKind = (kind: string): Manifest => {
         const found = all.filter((one) => one.kind === kind)
-        if (found.length !== 1) throw new Error(`${found.length} of ${kind}`)
+        if (found.length !== 1) throw new Error(`${found.length} documents of kind ${kind}`)
         return found[0] as Manifest
       }
       const labels = { 'app.kubernetes.io/name': 'gatehouse', 'app.kubernetes.io/component': program }
@@ -117,7 +117,7 @@ t.test('Kubernetes', async (t) => {
       const pod = deployment.template.spec
       const [container] = pod.containers
 
-      t.test('has all that there should be, under one name', async (t) => {
+      t.test(`${program}.yaml contains one document of each kind with the same name`, async (t) => {
         t.same(
           all.map(({ kind }) => kind),
           ['ConfigMap', 'Deployment', 'Service', 'PodDisruptionBudget', 'HorizontalPodAutoscaler']
@@ -125,7 +125,7 @@ t.test('Kubernetes', async (t) => {
         t.same([...new Set(all.map(({ metadata }) => metadata.name))], [`gatehouse-${program}`])
       })
 
-      t.test('finds its pods by the labels that they have', async (t) => {
+      t.test(`the selectors in ${program}.yaml match the labels of the pods`, async (t) => {
         t.same(deployment.template.metadata.labels, labels)
         t.same(deployment.selector.matchLabels, labels)
         t.match(byKind('Service').spec, { selector: labels, ports: [{ port, targetPort: 'http' }] })
@@ -133,7 +133,7 @@ t.test('Kubernetes', async (t) => {
         t.match(container.ports, [{ name: 'http', containerPort: port }])
       })
 
-      t.test('sets only settings that there are, and all that are required', async (t) => {
+      t.test(`${program}.yaml sets all required settings and no unknown ones`, async (t) => {
         const names = [
           ...Object.keys(byKind('ConfigMap').data as object),
           ...container.env.map(({ name }: { name: string }) => name)
@@ -146,14 +146,14 @@ t.test('Kubernetes', async (t) => {
         t.match(container.envFrom, [{ configMapRef: { name: `gatehouse-${program}` } }])
       })
 
-      t.test('asks the probes that there are', async (t) => {
+      t.test(`the probes in ${program}.yaml use existing endpoints`, async (t) => {
         const { livenessProbe, readinessProbe } = container
         if (program === 'gateway') t.equal(livenessProbe.httpGet.path, '/api/health')
-        else t.same(livenessProbe.tcpSocket, { port: 'http' }, 'not one that is 503 while Redis is away')
+        else t.same(livenessProbe.tcpSocket, { port: 'http' }, '/health is 503 while Redis is down')
         t.equal(readinessProbe.httpGet.path, program === 'gateway' ? '/api/health/ready' : '/health')
       })
 
-      t.test('runs as nobody special, on a file system that is read-only', async (t) => {
+      t.test(`the container of ${program}.yaml runs unprivileged on a read-only file system`, async (t) => {
         t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
         t.equal(pod.automountServiceAccountToken, false)
         t.same(container.securityContext, {
@@ -163,16 +163,16 @@ t.test('Kubernetes', async (t) => {
         })
       })
 
-      t.test('is replaced without a gap', async (t) => {
+      t.test(`a roll-out of ${program}.yaml keeps all replicas available`, async (t) => {
         t.match(deployment.strategy.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 })
-        t.equal(deployment.replicas, undefined, 'which the autoscaler would fight with')
-        const waits = Number(container.lifecycle.preStop.exec.command[1])
-        t.ok(pod.terminationGracePeriodSeconds > waits + 15, 'longer than the program takes to leave')
+        t.equal(deployment.replicas, undefined, 'the autoscaler sets the number of replicas')
+        const preStopSeconds = Number(container.lifecycle.preStop.exec.command[1])
+        t.ok(pod.terminationGracePeriodSeconds > preStopSeconds + 15, 'longer than the shutdown of the program')
       })
     })
   }
 
-  t.test('scales the relay by its connections', async (t) => {
+  t.test('the autoscaler scales the relay by its connections', async (t) => {
     const autoscaler = documents('relay').at(-1)
     t.match(autoscaler?.spec, {
       scaleTargetRef: { kind: 'Deployment', name: 'gatehouse-relay' },
@@ -180,11 +180,11 @@ t.test('Kubernetes', async (t) => {
     })
   })
 
-  t.test('lets the relay act as one with others', async (t) => {
+  t.test('the relays in relay.yaml share a Redis', async (t) => {
     t.match(documents('relay')[0]?.data, { RELAY_ENGINE: 'redis' })
   })
 
-  t.test('sends the hosts to the services that there are', async (t) => {
+  t.test('ingress.yaml routes to existing services', async (t) => {
     for (const { metadata, spec } of documents('ingress')) {
       const { rules } = spec as { rules: { http: { paths: { backend: unknown }[] } }[] }
       const backends = rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend))

@@ -8,7 +8,7 @@ const toolOnPath = (name: string): string => {
   return file
 }
 
-/** A program of the machine that runs until the test is over. */
+/** Starts an installed program, which runs until the end of the test. */
 export const startTool = (
   t: Teardown,
   name: string,
@@ -16,26 +16,26 @@ export const startTool = (
   env: Readonly<Record<string, string>> = {}
 ): Promise<Child> => startChild(t, toolOnPath(name), args, { PATH: environment.path, ...env })
 
-/** A program of the machine that does one thing. All that it said is in the result, or in the error where it failed. */
+/** Runs an installed program to its end and returns its output. Rejects with the output if the program fails. */
 export const runTool = async (
   t: Teardown,
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {}
 ): Promise<string> => {
-  const { exit, said } = await tryTool(t, name, args, env)
-  if (exit.code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${exit.code ?? exit.signal}:\n${said}`)
-  return said
+  const { exit, output } = await tryTool(t, name, args, env)
+  if (exit.code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${exit.code ?? exit.signal}:\n${output}`)
+  return output
 }
 
-/** The same for one that may fail. */
+/** Runs an installed program that may fail. */
 export const tryTool = async (
   t: Teardown,
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {}
-): Promise<{ readonly exit: Exit; readonly said: string }> => {
+): Promise<{ readonly exit: Exit; readonly output: string }> => {
   const child = await startTool(t, name, args, env)
   const exit = await child.exited
-  return { exit, said: child.stdout + child.stderr }
+  return { exit, output: child.stdout + child.stderr }
 }

@@ -2,18 +2,18 @@ import type { Centrifuge } from 'centrifuge'
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { collect, event } from '../helper/relay.js'
-import type { Outside } from './outside.js'
+import type { ExternalClient } from './external-client.js'
 
-/** The official client on a channel, and what it hears there. */
-export const listen = async (
+/** Subscribes the official client to a channel and collects its publications. */
+export const subscribe = async (
   t: Test,
-  outside: Outside,
+  external: ExternalClient,
   transport: 'websocket' | 'http_stream',
   channel: string,
   from?: string
 ) => {
   const sockets: WebSocket[] = []
-  const client = outside.client(t, transport, { watch: (socket) => sockets.push(socket), ...(from && { from }) })
+  const client = external.client(t, transport, { onSocket: (socket) => sockets.push(socket), ...(from && { from }) })
   const subscription = client.newSubscription(channel)
   const received = collect(subscription)
   subscription.subscribe()
@@ -24,18 +24,18 @@ export const listen = async (
 
 export interface IdleClient {
   readonly client: Centrifuge
-  /** How often it had to connect. */
+  /** One per connection. */
   readonly sockets: readonly WebSocket[]
-  /** Resolves when the relay has pinged it so often. */
+  /** Resolves after this number of pings. */
   pinged(count: number): Promise<void>
 }
 
-/** A client that is on no channel, and answers pings. */
-export const idleClient = async (t: Test, outside: Outside): Promise<IdleClient> => {
+/** A client without subscriptions that responds to pings. */
+export const idleClient = async (t: Test, external: ExternalClient): Promise<IdleClient> => {
   let pings = 0
   let check = (): void => undefined
   const sockets: WebSocket[] = []
-  const watch = (socket: WebSocket): void => {
+  const onSocket = (socket: WebSocket): void => {
     sockets.push(socket)
     socket.on('message', (data) => {
       if (String(data) !== '{}') return
@@ -43,7 +43,7 @@ export const idleClient = async (t: Test, outside: Outside): Promise<IdleClient>
       check()
     })
   }
-  const client = outside.client(t, 'websocket', { watch })
+  const client = external.client(t, 'websocket', { onSocket })
   const connected = event(client, 'connected')
   client.connect()
   await connected

@@ -34,23 +34,23 @@ const dashboard = (name: string): Dashboard => JSON.parse(shipped(`deploy/grafan
 const expressionsOf = ({ panels }: Dashboard): string[] =>
   panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
-/** Label names by name of sample; those that have not happened yet have none. */
-type Numbers = ReadonlyMap<string, ReadonlySet<string>>
+/** Label names by sample name; empty for a metric that has no sample yet. */
+type Metrics = ReadonlyMap<string, ReadonlySet<string>>
 
 const SUFFIXES = { histogram: ['_bucket', '_sum', '_count'], summary: ['', '_sum', '_count'] } as const
 
-const numbersOf = (page: string): Numbers => {
-  const numbers = new Map<string, Set<string>>()
+const metricsOf = (page: string): Metrics => {
+  const metrics = new Map<string, Set<string>>()
   for (const [, name = '', type = ''] of page.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
-    for (const suffix of SUFFIXES[type as keyof typeof SUFFIXES] ?? ['']) numbers.set(name + suffix, new Set())
+    for (const suffix of SUFFIXES[type as keyof typeof SUFFIXES] ?? ['']) metrics.set(name + suffix, new Set())
   }
   for (const [, name = '', labels = ''] of page.matchAll(/^(\w+)\{([^}]*)\} /gm)) {
-    for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) numbers.get(name)?.add(label)
+    for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) metrics.get(name)?.add(label)
   }
-  return numbers
+  return metrics
 }
 
-/** The page of a gateway that has answered, refused, and met a backend that is away. */
+/** The metrics of a gateway with successful, rejected and failed requests. */
 const gatewayPage = async (t: Test): Promise<string> => {
   const backend = await startBackend(t)
   const { url } = await runGateway(t, backend.url)
@@ -61,7 +61,7 @@ const gatewayPage = async (t: Test): Promise<string> => {
   return (await send(url, '/metrics')).body
 }
 
-/** The page of a relay with a client that listens, and with everything refused that can be. */
+/** The metrics of a relay with a subscriber and with rejected requests of every kind. */
 const relayPage = async (t: Test): Promise<string> => {
   t.testdir()
   const { url } = await runRelay(t, {})
@@ -79,58 +79,58 @@ const relayPage = async (t: Test): Promise<string> => {
 
 const familyOf = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, '')
 
-/** Prometheus itself adds these. */
-const OF_PROMETHEUS = new Set(['instance', 'job', 'le'])
+/** Labels that Prometheus adds. */
+const PROMETHEUS_LABELS = new Set(['instance', 'job', 'le'])
 
-const faultsOf = (expression: string, numbers: Numbers): string[] => {
+const errorsOf = (expression: string, metrics: Metrics): string[] => {
   const selectors = selectorsOf(expression)
   if (selectors.length === 0) return [`no metric in ${expression}`]
   return selectors.flatMap(({ metric, labels }) => {
     if (metric === 'up') return []
-    const known = numbers.get(metric)
-    if (known === undefined) return [`there is no ${metric}`]
-    // what has never happened has no labels yet
+    const known = metrics.get(metric)
+    if (known === undefined) return [`no metric ${metric}`]
+    // A metric without samples has no labels yet.
     if (known.size === 0) return []
     return labels
-      .filter((label) => !OF_PROMETHEUS.has(label) && !known.has(label))
+      .filter((label) => !PROMETHEUS_LABELS.has(label) && !known.has(label))
       .map((label) => `${metric} has no ${label}`)
   })
 }
 
-t.test('what dashboards and alerts ask for is in the numbers of the running programs', async (t) => {
-  const numbers = { gateway: numbersOf(await gatewayPage(t)), relay: numbersOf(await relayPage(t)) }
+t.test('dashboards, alerts and docs use only metrics of the programs', async (t) => {
+  const metrics = { gateway: metricsOf(await gatewayPage(t)), relay: metricsOf(await relayPage(t)) }
 
   for (const name of DASHBOARDS) {
-    t.test(`deploy/grafana/${name}.json`, async (t) => {
+    t.test(`deploy/grafana/${name}.json uses only existing metrics and labels`, async (t) => {
       const expressions = expressionsOf(dashboard(name))
       t.ok(expressions.length > 20)
       t.same(
-        expressions.flatMap((expression) => faultsOf(expression, numbers[name])),
+        expressions.flatMap((expression) => errorsOf(expression, metrics[name])),
         []
       )
     })
   }
 
-  t.test(ALERTS, async (t) => {
-    const all = new Map([...numbers.gateway, ...numbers.relay])
+  t.test(`${ALERTS} uses only existing metrics and labels`, async (t) => {
+    const all = new Map([...metrics.gateway, ...metrics.relay])
     t.same(
-      alerts.flatMap(({ expr }) => faultsOf(expr, all)),
+      alerts.flatMap(({ expr }) => errorsOf(expr, all)),
       []
     )
   })
 
-  t.test('docs/reference/operating.md and docs/how-to/troubleshoot.md', async (t) => {
+  t.test('docs/reference/operating.md and docs/how-to/troubleshoot.md name only existing metrics', async (t) => {
     t.testdir()
     const { url } = await runRelay(t, {}, { RELAY_WORKERS: '2' })
-    const workers = numbersOf((await send(url, '/metrics')).body)
+    const workers = metricsOf((await send(url, '/metrics')).body)
     const names = [
       ...(shipped('docs/reference/operating.md') + shipped('docs/how-to/troubleshoot.md')).matchAll(
         /\b(?:gateway|centrifugo|relay)_[a-z_]+/g
       )
     ].map(([name]) => name)
-    // a histogram is called by the name that its parts begin with
+    // The docs name a histogram without the suffixes of its samples.
     const known = new Set(
-      [...numbers.gateway.keys(), ...numbers.relay.keys(), ...workers.keys()].flatMap((name) => [name, familyOf(name)])
+      [...metrics.gateway.keys(), ...metrics.relay.keys(), ...workers.keys()].flatMap((name) => [name, familyOf(name)])
     )
     t.ok(names.length > 20)
     t.same(
@@ -139,24 +139,22 @@ t.test('what dashboards and alerts ask for is in the numbers of the running prog
     )
   })
 
-  t.test('and a wrong name or label is noticed', async (t) => {
-    t.same(faultsOf('rate(gateway_http_request_total[5m])', numbers.gateway), [
-      'there is no gateway_http_request_total'
-    ])
-    t.same(faultsOf('sum by (state) (gateway_http_requests_total{code="1"})', numbers.gateway), [
+  t.test('errorsOf finds unknown metrics and labels', async (t) => {
+    t.same(errorsOf('rate(gateway_http_request_total[5m])', metrics.gateway), ['no metric gateway_http_request_total'])
+    t.same(errorsOf('sum by (state) (gateway_http_requests_total{code="1"})', metrics.gateway), [
       'gateway_http_requests_total has no state',
       'gateway_http_requests_total has no code'
     ])
   })
 })
 
-t.test('Prometheus', async (t) => {
-  t.test('takes the scrape configuration and the alerts', async (t) => {
+t.test('Prometheus configuration', async (t) => {
+  t.test('promtool accepts the scrape configuration and the alerts', async (t) => {
     t.match(await runTool(t, 'promtool', ['check', 'config', 'deploy/prometheus/prometheus.yml']), 'SUCCESS')
     t.match(await runTool(t, 'promtool', ['check', 'rules', ALERTS]), `SUCCESS: ${alerts.length} rules found`)
   })
 
-  t.test('fires every alert for what it is meant for, and none on a day like any other', async (t) => {
+  t.test('every alert fires in its test, and none in a healthy system', async (t) => {
     t.match(await runTool(t, 'promtool', ['test', 'rules', ALERT_TESTS]), 'SUCCESS')
     const { tests } = parse(shipped(ALERT_TESTS)) as { tests: { name: string }[] }
     t.same(
@@ -166,7 +164,7 @@ t.test('Prometheus', async (t) => {
     t.equal(tests.at(-1)?.name, 'a healthy system')
   })
 
-  t.test('understands what the dashboards ask', async (t) => {
+  t.test('promtool accepts the expressions of the dashboards', async (t) => {
     const expressions = DASHBOARDS.flatMap((name) => expressionsOf(dashboard(name)))
     const rules = expressions.map((expr, index) => ({
       record: `panel_${index}`,
@@ -181,7 +179,7 @@ t.test('Prometheus', async (t) => {
 
 t.test('dashboards', async (t) => {
   for (const name of DASHBOARDS) {
-    t.test(`${name} has panels that fit side by side, each with a name of its own`, async (t) => {
+    t.test(`the panels of the ${name} dashboard fit the grid and have titles`, async (t) => {
       const { uid, panels } = dashboard(name)
       t.equal(uid, `gatehouse-${name}`)
       t.ok(panels.every(({ gridPos: { x, w } }) => x + w <= 24))

@@ -14,19 +14,19 @@ import type { RunningProxy } from './proxies.js'
 /** The origin of the app's pages. */
 export const PAGE = `https://${APP}`
 
-export interface OutsideAnswer {
+export interface ExternalResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string
 }
 
-/** Where a request comes from; everything in 127.0.0.0/8 is this machine. */
+/** The client address of a request, in 127.0.0.0/8. */
 export interface From {
   readonly from?: string
 }
 
-/** What browsers and backends do on the other side of the proxy, over TLS and with a check of the certificate. */
-export class Outside {
+/** Browsers and publishers in front of the proxy. They use TLS and verify the certificate. */
+export class ExternalClient {
   readonly #proxy: RunningProxy
 
   constructor(proxy: RunningProxy) {
@@ -38,14 +38,14 @@ export class Outside {
     return { host: '127.0.0.1', port, servername: host, ca: certificate.pem, localAddress: from }
   }
 
-  /** One request on a connection of its own. The path goes out as it is. */
-  async send(host: string, path: string, message: Message & From = {}): Promise<OutsideAnswer> {
+  /** Sends one request on a new connection, with the path unchanged. */
+  async send(host: string, path: string, message: Message & From = {}): Promise<ExternalResponse> {
     const response = await this.begin(host, path, message)
     const { statusCode = 0, headers } = response
     return { status: statusCode, headers, body: await text(response) }
   }
 
-  /** The same, from the head of the answer on. */
+  /** Resolves with the head of the response. */
   async begin(host: string, path: string, message: Message & From = {}): Promise<IncomingMessage> {
     const { method = 'GET', headers = {}, body, from = '127.0.0.1' } = message
     const request = httpsRequest({
@@ -60,7 +60,7 @@ export class Outside {
     return response
   }
 
-  async publish(channel: string, data: unknown): Promise<OutsideAnswer> {
+  async publish(channel: string, data: unknown): Promise<ExternalResponse> {
     return this.send(REALTIME, '/api/publish', {
       method: 'POST',
       headers: { 'x-api-key': PUBLISH_KEY, 'content-type': 'application/json' },
@@ -77,21 +77,21 @@ export class Outside {
     })
   }
 
-  /** The official client; `watch` sees each socket that it opens. */
+  /** The official client. `onSocket` is called with each socket that it opens. */
   client(
     t: Test,
     transport: 'websocket' | 'http_stream',
-    { watch, ...from }: From & { readonly watch?: (socket: WebSocket) => void } = {}
+    { onSocket, ...from }: From & { readonly onSocket?: (socket: WebSocket) => void } = {}
   ): Centrifuge {
     const open = (): WebSocket => {
       const socket = this.socket(from)
-      watch?.(socket)
+      onSocket?.(socket)
       return socket
     }
-    // the official client makes its sockets with `new`
-    class FromHere {
+    // The official client constructs its sockets itself.
+    class ProxySocket {
       constructor() {
-        // biome-ignore lint/correctness/noConstructorReturn: a socket with a certificate and an origin of its own
+        // biome-ignore lint/correctness/noConstructorReturn: the socket needs its own certificate and origin
         return open()
       }
     }
@@ -103,7 +103,7 @@ export class Outside {
     const endpoint =
       transport === 'websocket' ? `wss://${REALTIME}:${port}/connection/websocket` : `${base}/connection/http_stream`
     const client = new Centrifuge([{ transport, endpoint }], {
-      websocket: FromHere,
+      websocket: ProxySocket,
       fetch: (url: string, init: object) =>
         undiciFetch(url, { ...init, dispatcher, headers: { origin: PAGE, 'content-type': 'application/json' } }),
       readableStream: ReadableStream,
