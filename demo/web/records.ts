@@ -2,7 +2,7 @@ import type { CallOptions } from '../../src/client/api/calls.js'
 import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
-import type { ListAnswer } from './types.js'
+import type { ListResponse } from './types.js'
 
 interface Column<Row> {
   readonly title: string
@@ -15,7 +15,7 @@ interface Column<Row> {
 
 /** Declared as methods, so that calls with a specific body type fit: the client validates bodies before it sends them. */
 interface RecordCalls<Row> {
-  list(options: CallOptions): Promise<ListAnswer<Row>>
+  list(options: CallOptions): Promise<ListResponse<Row>>
   create?(body: Values): Promise<unknown>
   update?(id: string, body: Values): Promise<unknown>
   delete?(id: string): Promise<unknown>

@@ -79,7 +79,7 @@ router.afterEach(async (to, from) => {
 })
 
 // Page chunks may fail to load, or be gone after a new release.
-router.onError(() => useToasts().say('The page could not be loaded. Try again or reload.'))
+router.onError(() => useToasts().showToast('The page could not be loaded. Try again or reload.'))
 
 // The session has expired, or another tab has signed out.
 session.onChange(({ isSignedIn }) => {

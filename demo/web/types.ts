@@ -13,11 +13,11 @@ type Stored<Body> = Readonly<Body> & { readonly id: string }
 type Counts<Names extends string> = Readonly<Record<Names, number>>
 type Texts<Names extends string> = Readonly<Record<Names, string | null>>
 
-export interface Answer<Data> {
+export interface DataResponse<Data> {
   readonly data: Data
 }
 
-export interface ListAnswer<Row> extends Answer<readonly Row[]> {
+export interface ListResponse<Row> extends DataResponse<readonly Row[]> {
   /** Present if the list is paged. */
   readonly meta?: Counts<'total' | 'limit' | 'offset'>
 }

@@ -4,7 +4,10 @@ import { onScopeDispose, ref, shallowRef } from 'vue'
  * Loads data whenever `load` is called and ignores outdated responses. `messageOf` converts an expected error to a message
  * for users, and rethrows any other.
  */
-export const useLoad = <Data>(ask: (signal: AbortSignal) => Promise<Data>, messageOf: (cause: unknown) => string) => {
+export const useLoad = <Data>(
+  request: (signal: AbortSignal) => Promise<Data>,
+  messageOf: (cause: unknown) => string
+) => {
   const data = shallowRef<Data | null>(null)
   const error = ref('')
   const isLoading = ref(false)
@@ -16,9 +19,9 @@ export const useLoad = <Data>(ask: (signal: AbortSignal) => Promise<Data>, messa
     const { signal } = running
     isLoading.value = true
     try {
-      const answer = await ask(signal)
+      const response = await request(signal)
       if (signal.aborted) return
-      data.value = answer
+      data.value = response
       error.value = ''
     } catch (cause) {
       if (!signal.aborted) error.value = messageOf(cause)

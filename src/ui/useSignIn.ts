@@ -1,18 +1,18 @@
 import { computed, nextTick, onScopeDispose, ref, useTemplateRef } from 'vue'
 import { waitText } from './format.js'
 
-interface Refusal {
+interface SignInError {
   readonly status: number
   readonly retryAfterSeconds: number | null
 }
 
 /**
- * Password sign-in: clears the field after a rejection, and waits after too many attempts. `faultOf` converts an expected
+ * Password sign-in: clears the field after a rejection, and waits after too many attempts. `messageOf` converts an expected
  * error to a message for users, and rethrows any other. The field is the page's `ref="passwordField"`.
  */
-export const useSignIn = (faultOf: (cause: unknown) => string) => {
+export const useSignIn = (messageOf: (cause: unknown) => string) => {
   const password = ref('')
-  const refused = ref('')
+  const rejection = ref('')
   const isTrying = ref(false)
   const waitSeconds = ref(0)
   const field = useTemplateRef<{ focus(): void }>('passwordField')
@@ -23,16 +23,16 @@ export const useSignIn = (faultOf: (cause: unknown) => string) => {
 
   const attempt = async (signIn: () => Promise<unknown>): Promise<void> => {
     isTrying.value = true
-    refused.value = ''
+    rejection.value = ''
     try {
       await signIn()
     } catch (cause) {
-      const fault = faultOf(cause)
-      // `faultOf` has rethrown every other error.
-      const { status, retryAfterSeconds } = cause as Refusal
-      const isTooOften = status === 429
-      waitSeconds.value = isTooOften ? (retryAfterSeconds ?? 60) : 0
-      refused.value = isTooOften ? '' : fault
+      const message = messageOf(cause)
+      // `messageOf` has rethrown every other error.
+      const { status, retryAfterSeconds } = cause as SignInError
+      const isRateLimited = status === 429
+      waitSeconds.value = isRateLimited ? (retryAfterSeconds ?? 60) : 0
+      rejection.value = isRateLimited ? '' : message
       password.value = ''
       await nextTick()
       field.value?.focus()
@@ -40,8 +40,8 @@ export const useSignIn = (faultOf: (cause: unknown) => string) => {
       isTrying.value = false
     }
   }
-  const fault = computed(() =>
-    waitSeconds.value > 0 ? `Too many attempts. Try again in ${waitText(waitSeconds.value)}.` : refused.value
+  const error = computed(() =>
+    waitSeconds.value > 0 ? `Too many attempts. Try again in ${waitText(waitSeconds.value)}.` : rejection.value
   )
-  return { password, fault, isBusy: computed(() => isTrying.value || waitSeconds.value > 0), attempt }
+  return { password, error, isBusy: computed(() => isTrying.value || waitSeconds.value > 0), attempt }
 }

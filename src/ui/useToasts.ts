@@ -12,7 +12,7 @@ let lastId = 0
 /** Short messages that disappear after five seconds. Screen readers announce them. */
 export const useToasts = () => ({
   toasts,
-  say: (text: string): void => {
+  showToast: (text: string): void => {
     const id = ++lastId
     toasts.value = [...toasts.value, { id, text }]
     setTimeout(() => {

@@ -3,24 +3,24 @@ import { ApiError } from '../../../src/client/api/api-error.js'
 
 /** A user action that may be rejected: whether it is running, and its error. */
 export const useAttempt = () => {
-  const refusal = shallowRef<ApiError | null>(null)
+  const error = shallowRef<ApiError | null>(null)
   const isBusy = ref(false)
 
   /** Resolves to true on success. */
   const attempt = async (work: () => Promise<unknown>): Promise<boolean> => {
     isBusy.value = true
-    refusal.value = null
+    error.value = null
     try {
       await work()
       return true
     } catch (cause) {
       if (!(cause instanceof ApiError)) throw cause
-      refusal.value = cause
+      error.value = cause
       return false
     } finally {
       isBusy.value = false
     }
   }
 
-  return { refusal, isBusy, attempt }
+  return { error, isBusy, attempt }
 }

@@ -4,7 +4,7 @@ import { useNow } from '../../../src/ui/useNow.js'
 import type { Marker } from '../floor-plan/draw.js'
 import { Motion } from '../floor-plan/motion.js'
 import { api, realtime } from '../services.js'
-import type { Answer, FloorContext, ListAnswer, Transmitter } from '../types.js'
+import type { DataResponse, FloorContext, ListResponse, Transmitter } from '../types.js'
 import { useLoad, useLoaded } from './useLoad.js'
 
 const FAINT_AFTER_MS = 4000
@@ -21,10 +21,10 @@ export const useFloor = (floorId: Ref<string | null>) => {
   const ambient = shallowRef<readonly AmbientEntry[]>([])
   const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
-  const context = useLoad((options) => api.context.floor.read<Answer<FloorContext>>(floorId.value ?? '', options))
+  const context = useLoad((options) => api.context.floor.read<DataResponse<FloorContext>>(floorId.value ?? '', options))
   /** Without these, markers move but have no names. */
   const transmitters = useLoaded(
-    (options) => api.transmitters.list<ListAnswer<Transmitter>>({ query: { limit: 1000 }, ...options }),
+    (options) => api.transmitters.list<ListResponse<Transmitter>>({ query: { limit: 1000 }, ...options }),
     CARRIERS_EVERY_MS
   )
   const carriers = computed(() => new Map((transmitters.data.value ?? []).map((one) => [one.id, one])))

@@ -1,18 +1,19 @@
 import { onScopeDispose } from 'vue'
 import { ApiError } from '../../../src/client/api/api-error.js'
 import { useLoad as useLoadWith } from '../../../src/ui/useLoad.js'
-import type { Answer } from '../types.js'
+import type { DataResponse } from '../types.js'
 
-type Ask<Data> = (options: { readonly signal: AbortSignal }) => Promise<Answer<Data>>
+type LoadRequest<Data> = (options: { readonly signal: AbortSignal }) => Promise<DataResponse<Data>>
 
 /** Requests data from the backend whenever `load` is called. */
-export const useLoad = <Data>(ask: Ask<Data>) => useLoadWith(async (signal) => (await ask({ signal })).data, messageOf)
+export const useLoad = <Data>(request: LoadRequest<Data>) =>
+  useLoadWith(async (signal) => (await request({ signal })).data, messageOf)
 
 export type Load = Pick<ReturnType<typeof useLoad>, 'error' | 'load'>
 
 /** Requests data at once, and with `everyMs` repeatedly after each response while the page is visible. */
-export const useLoaded = <Data>(ask: Ask<Data>, everyMs?: number) => {
-  const loaded = useLoad(ask)
+export const useLoaded = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
+  const loaded = useLoad(request)
   let stopped = false
   let timer: ReturnType<typeof setTimeout> | undefined
   const next = async (): Promise<void> => {

@@ -12,7 +12,7 @@ session.onChange((changed) => {
   if (changed.isSignedIn && sessionEnd.value !== 'soon') sessionEnd.value = 'none'
 })
 
-const { say } = useToasts()
+const { showToast } = useToasts()
 const permissions = computed(() => new Set(state.value.permissions))
 const may = (permission: string): boolean => permissions.value.has(permission)
 
@@ -37,7 +37,7 @@ export const useSession = () => ({
       if (!isLeaving) await router.push('/login')
     } catch (error) {
       sessionEnd.value = 'none'
-      say(`You are still signed in. ${messageOf(error)}`)
+      showToast(`You are still signed in. ${messageOf(error)}`)
     }
   }
 })
