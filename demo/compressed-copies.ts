@@ -6,7 +6,7 @@ import type { Plugin } from 'vite'
 
 const COMPRESSIBLE: ReadonlySet<string> = new Set(['.css', '.html', '.js', '.json', '.svg', '.txt', '.webmanifest'])
 
-/** Writes a `.br` and a `.gz` beside every text file of the build: a server with `WEB_ROOT` sends them as they are. */
+/** Writes a `.br` and a `.gz` copy of every text file of the build, which a server with `WEB_ROOT` sends. */
 export const compressedCopies = (): Plugin => ({
   name: 'compressed-copies',
   apply: 'build',

@@ -28,7 +28,7 @@ const place = (nowMs) => {
 }
 place(0)
 const markers = ids.map((id) => ({
-  id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, isFaint: false, position: motion.placeOf(id)
+  id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, isFaint: false, position: motion.positionOf(id)
 }))
 const spriteOf = (colour) => {
   const sprite = Object.assign(document.createElement('canvas'), { width: SPRITE_SIZE, height: SPRITE_SIZE })

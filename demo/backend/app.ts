@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { notFound, Refusal, refusalOf } from './errors.js'
+import { HttpError, httpErrorOf, notFound } from './errors.js'
 import { mount } from './mount.js'
 import type { Backend } from './route.js'
 import { accountRoutes } from './routes/accounts.js'
@@ -35,23 +35,23 @@ const routes = {
   ...contextRoutes
 }
 
-/** The demo's backend, ready to listen. Its tables must be there. */
+/** Builds the server. The tables must exist. */
 export const buildDemoBackend = async (
   backend: Backend,
   log: Logger,
   trustedProxies: readonly string[]
 ): Promise<FastifyInstance> => {
-  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const refusal = refusalOf(error)
-    if (refusal === null) log.error({ err: error, requestId: request.id }, 'request failed')
+  const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const known = httpErrorOf(error)
+    if (known === null) log.error({ err: error, requestId: request.id }, 'request failed')
     const { status, code, message, details } =
-      refusal ?? new Refusal(500, 'INTERNAL', 'Something went wrong here. Try again.')
+      known ?? new HttpError(500, 'INTERNAL', 'Something went wrong here. Try again.')
     return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }) } })
   }
   const app = fastify({
-    // An address that cannot be read.
-    frameworkErrors: refuse,
-    // The gateway says who asks: on this machine, or where it is trusted.
+    // Malformed URLs.
+    frameworkErrors: sendError,
+    // The gateway sends the client address; it is on this machine or a trusted proxy.
     trustProxy: ['loopback', ...trustedProxies],
     requestIdHeader: 'x-request-id',
     routerOptions: { maxParamLength: 128 }
@@ -63,7 +63,7 @@ export const buildDemoBackend = async (
     const ms = Math.round(elapsedTime * 10) / 10
     log.info({ requestId: id, method, route: routeOptions.url ?? null, status: statusCode, ms }, 'request')
   })
-  app.setErrorHandler(refuse)
+  app.setErrorHandler(sendError)
   app.setNotFoundHandler(async () => {
     throw notFound('route')
   })

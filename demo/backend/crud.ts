@@ -1,7 +1,7 @@
-import { list } from './answers.js'
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
-import { invalid, notFound, Refusal } from './errors.js'
+import { HttpError, invalid, notFound } from './errors.js'
+import { list } from './queries.js'
 import { changeRecords, createRecord, getRecord, getRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run } from './route.js'
@@ -22,7 +22,7 @@ export interface CrudOptions {
 export const crud = (resource: Resource, options: CrudOptions = {}): Handlers => {
   const { prepare = ({ body }) => body, stored, removed, putReplaces = false } = options
   const { path, onePath, permission } = resource
-  const may = (action: string): May => (permission.includes('.') ? (permission as May) : `${permission}.${action}`)
+  const may = (action: string): May => (isPermission(permission) ? permission : `${permission}.${action}`)
   const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
   const read: Run = (call) => getRecord(call, resource, idOf(call))
@@ -57,8 +57,12 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
 
+const isPermission = (text: string): text is `${string}.${string}` => text.includes('.')
+
 const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, deactivate: { isActive: false } }
 type Action = keyof typeof FIXED_CHANGES
+
+const isAction = (name: string): name is Action => Object.hasOwn(FIXED_CHANGES, name)
 
 /** Applies an action to the `ids` in the body. Returns the number of rows and the unknown ids. */
 const changeAll = async (call: Call, resource: Resource, action: Action, changes: Fields) => {
@@ -75,7 +79,7 @@ export const changeMany =
   (call) => {
     const { ids: _ids, ...changes } = call.body
     if (idsIn(call.body).length === 0)
-      throw new Refusal(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
+      throw new HttpError(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
     return changeAll(call, resource, action, action === 'update' ? changes : {})
   }
 
@@ -85,12 +89,12 @@ export const bulk =
   async (call) => {
     const { [resource.table]: sent, changes } = call.body
     const action = String(call.body.action ?? 'update')
-    if (!Object.hasOwn(FIXED_CHANGES, action)) throw invalid([{ path: '/action', message: 'is not known' }])
+    if (!isAction(action)) throw invalid([{ path: '/action', message: 'is not known' }])
     const ids: string[] = []
     for (const { id, ...fields } of Array.isArray(sent) ? (sent as Fields[]) : []) {
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
       ids.push(known ?? (await createRecord(call, resource, fields)))
     }
     const rows = await getRecords(call, resource, ids)
-    return { rows, ...(await changeAll(call, resource, action as Action, changes as Fields)) }
+    return { rows, ...(await changeAll(call, resource, action, changes as Fields)) }
   }

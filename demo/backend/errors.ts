@@ -1,8 +1,8 @@
 import type { FieldError } from '../../schemas/field-errors.js'
 
-/** A request that is answered with "no"; the message is for a person. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+/** An error response to the client; the message is shown to users. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
   readonly status: number
   readonly code: string
   readonly details: readonly FieldError[] | undefined
@@ -15,13 +15,13 @@ export class Refusal extends Error {
   }
 }
 
-export const notFound = (noun: string): Refusal => new Refusal(404, 'NOT_FOUND', `There is no such ${noun}.`)
+export const notFound = (noun: string): HttpError => new HttpError(404, 'NOT_FOUND', `There is no such ${noun}.`)
 
-export const invalid = (faults: readonly FieldError[]): Refusal =>
-  new Refusal(400, 'VALIDATION_FAILED', 'The request is not valid.', faults)
+export const invalid = (errors: readonly FieldError[]): HttpError =>
+  new HttpError(400, 'VALIDATION_FAILED', 'The request is not valid.', errors)
 
-export const unknownReference = (): Refusal =>
-  new Refusal(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')
+export const unknownReference = (): HttpError =>
+  new HttpError(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')
 
 const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
   400: 'MALFORMED_BODY',
@@ -32,18 +32,18 @@ const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
   429: 'RATE_LIMITED'
 }
 
-/** What a caller did wrong, in the words of the database or the framework; null for everything that is our own fault. */
-export const refusalOf = (error: unknown): Refusal | null => {
-  if (error instanceof Refusal) return error
+/** Converts client errors of the database and of Fastify; null for internal errors. */
+export const httpErrorOf = (error: unknown): HttpError | null => {
+  if (error instanceof HttpError) return error
   const { code, statusCode = 500, message = '' } = error as { code?: unknown; statusCode?: number; message?: string }
   if (code === '23503') return unknownReference()
-  if (code === '23505') return new Refusal(409, 'ALREADY_EXISTS', 'There is one like this already.')
-  // Class 40: two changes that wait for each other, of which one had to give way.
+  if (code === '23505') return new HttpError(409, 'ALREADY_EXISTS', 'There is one like this already.')
+  // Class 40: transaction rollback, for example after a deadlock.
   if (/^40[0-9A-Z]{3}$/.test(String(code)))
-    return new Refusal(409, 'CONFLICT', 'Somebody else is changing the same. Try again.')
-  // Class 22: a value that its column cannot hold.
+    return new HttpError(409, 'CONFLICT', 'Somebody else is changing the same. Try again.')
+  // Class 22: data exception, a value that does not fit its column.
   if (/^22[0-9A-Z]{3}$/.test(String(code)))
     return invalid([{ path: '', message: 'holds a value that cannot be stored' }])
-  // A body that is no JSON, or too large, or of a type that nobody reads; too many requests.
-  return statusCode < 500 ? new Refusal(statusCode, FRAMEWORK_CODES[statusCode] ?? 'BAD_REQUEST', message) : null
+  // Fastify: malformed or too large body, unsupported media type, rate limit.
+  return statusCode < 500 ? new HttpError(statusCode, FRAMEWORK_CODES[statusCode] ?? 'BAD_REQUEST', message) : null
 }

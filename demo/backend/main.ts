@@ -7,8 +7,8 @@ import { closeOnSignal } from '../../src/shared/shutdown.js'
 import { type DemoConfig, demoConfig } from './config.js'
 import { startDemoBackend } from './start.js'
 
-// Beside the package that made it, so that a fresh install begins anew.
-const KEPT_EMPTY = fileURLToPath(
+// In node_modules next to PGlite, so that a new installation discards it.
+const EMPTY_DATABASE_FILE = fileURLToPath(
   new URL('../../../.cache/empty-database.tar', import.meta.resolve('@electric-sql/pglite'))
 )
 
@@ -16,7 +16,7 @@ const start = async (config: DemoConfig): Promise<void> => {
   const log = createLogger({ name: 'backend', level: config.logLevel })
   const publisher = createPublisher({ ...config.publish, log })
   const world = { now: () => new Date(), newId: randomUUID }
-  const backend = await startDemoBackend(config, { ...world, log, publisher, keptEmptyDatabase: KEPT_EMPTY })
+  const backend = await startDemoBackend(config, { ...world, log, publisher, emptyDatabaseFile: EMPTY_DATABASE_FILE })
   const close = async (): Promise<void> => {
     await backend.close()
     await publisher.close()
@@ -25,8 +25,8 @@ const start = async (config: DemoConfig): Promise<void> => {
   log.info(`listening at ${backend.url}`)
 }
 
-/** A person reads this: one line per fault, no stack trace. */
-const giveUp = (lines: readonly string[]): never => {
+/** Prints one line per error, without a stack trace, and exits. */
+const exitWithErrors = (lines: readonly string[]): never => {
   process.stderr.write(lines.map((line) => `backend: ${line}\n`).join(''))
   process.exit(1)
 }
@@ -34,7 +34,7 @@ const giveUp = (lines: readonly string[]): never => {
 try {
   await start(demoConfig(process.env))
 } catch (error) {
-  if (error instanceof SettingsError) giveUp(error.errors)
+  if (error instanceof SettingsError) exitWithErrors(error.errors)
   const { code, message } = error as NodeJS.ErrnoException
-  giveUp([code === 'EADDRINUSE' ? `DEMO_BACKEND_PORT must be free (${message})` : `cannot start: ${message}`])
+  exitWithErrors([code === 'EADDRINUSE' ? `DEMO_BACKEND_PORT must be free (${message})` : `cannot start: ${message}`])
 }

@@ -8,27 +8,27 @@ import { callerBy } from './auth/accounts.js'
 import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { invalid } from './errors.js'
-import type { Answer, Backend, Call, Handler, Handlers } from './route.js'
+import type { Backend, Call, CustomReply, Handler, Handlers } from './route.js'
 
-// What the gateway answers without asking the backend.
+// Routes that the gateway handles itself.
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
 
 /**
- * Routes are the gateway's declarations, each with the handler of that name: a declaration without a handler, or a
- * mutation that is not declared and so has no schema, stops the start.
+ * Registers the handlers. Throws for a gateway declaration without a handler, and for a mutation that is not declared and
+ * therefore has no schema.
  */
 export const mount = (app: FastifyInstance, handlers: Handlers, backend: Backend): void => {
   for (const key of declared.keys())
-    if (!GATEWAYS_OWN.test(key) && !Object.hasOwn(handlers, key)) throw new Error(`nothing answers ${key}`)
+    if (!GATEWAYS_OWN.test(key) && !Object.hasOwn(handlers, key)) throw new Error(`no handler for ${key}`)
   for (const [key, handler] of Object.entries(handlers)) {
     const [method = '', url = ''] = key.split(' ')
     const declaration = declared.get(key)
-    if (declaration === undefined && method !== 'GET') throw new Error(`nothing declares ${key}`)
-    app.route({ method, url, ...handler.options, handler: answer(handler, declaration, backend) })
+    if (declaration === undefined && method !== 'GET') throw new Error(`no declaration of ${key}`)
+    app.route({ method, url, ...handler.options, handler: routeHandler(handler, declaration, backend) })
   }
 }
 
-const answer = (
+const routeHandler = (
   { may, run, status = 200, orChangingPassword = false }: Handler,
   declaration: RouteDeclaration | undefined,
   backend: Backend
@@ -48,25 +48,27 @@ const answer = (
     try {
       checkCaller(caller)
     } catch (error) {
-      // A page whose session has ended asks on for a while, and nobody wants to read that.
+      // Pages with an expired session keep polling; auditing those reads would flood the log.
       if (caller !== null || changes) await audit(call, may, 'denied')
       throw error
     }
     checkBody(body)
-    // What is public counts even where it is refused: a wrong password does.
+    // Public routes run without a transaction: a rejected login must still count the failure.
     const result = await (changes && may !== 'public'
       ? backend.database.transaction((database) => change({ ...call, database }))
       : run(call))
-    if (typeof result === 'function') return (result as Answer)(reply)
+    if (isCustomReply(result)) return result(reply)
     return reply.code(status).send({ success: true, data: result ?? null })
   }
 }
+
+const isCustomReply = (result: unknown): result is CustomReply => typeof result === 'function'
 
 const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) => void) => {
   if (!declaration?.body) return () => undefined
   const { path, body: schema, bodyOptional } = declaration
   const compiled = TypeCompiler.Compile(schema)
-  // A login takes two forms: a person's, and the gateway's own for somebody whom the identity provider vouches for.
+  // The gateway also sends a session exchange here, for users authenticated by the identity provider.
   const exchange = path === '/api/auth/login' ? TypeCompiler.Compile(SessionExchangeSchema) : null
   return (body) => {
     if ((body === undefined && bodyOptional) || compiled.Check(body) || exchange?.Check(body)) return

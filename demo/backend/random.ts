@@ -1,7 +1,7 @@
-/** A number from 0 up to 1, as `Math.random` gives it. */
+/** A number from 0 to below 1, like `Math.random`. */
 export type Random = () => number
 
-/** The same numbers for the same seed, on every machine (mulberry32): a demo that can be repeated can be tested. */
+/** A deterministic generator (mulberry32), so that tests can rely on the demo data. */
 export const seededRandom = (seed: number): Random => {
   let state = seed >>> 0
   return () => {

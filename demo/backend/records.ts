@@ -3,22 +3,22 @@ import { notFound } from './errors.js'
 import type { Resource } from './resources.js'
 import type { Fields, Values, World } from './world.js'
 
-// Reading and writing the rows of every resource. Names in SQL come from its description, values are always parameters.
+// Reads and writes the rows of all resources. SQL names come from the resource definition; values are always parameters.
 
-/** Those that there are of these. */
+/** The existing rows among these ids, in the same order. */
 export const getRecords = async ({ database }: World, { from }: Resource, ids: readonly string[]) => {
   const sql = `SELECT * FROM ${from} WHERE id = ANY($1::text[]) ORDER BY array_position($1::text[], id)`
   return (await database.rows(sql, [ids])).map(flattened)
 }
 
-/** Throws `NOT_FOUND`. */
+/** Throws `NOT_FOUND` if there is no such row. */
 export const getRecord = async (world: World, resource: Resource, id: string): Promise<Fields> => {
   const [row] = await getRecords(world, resource, [id])
   if (row === undefined) throw notFound(resource.noun)
   return row
 }
 
-/** Many in one statement, each with its id. What they say beside their columns is kept too. */
+/** Inserts rows with their ids in one statement. Fields without a column are stored in `extra`. */
 export const insertRecords = async ({ database, now }: World, resource: Resource, rows: readonly Fields[]) => {
   const fields = ['id', ...Object.keys(resource.columns), 'extra']
   await database.rows(
@@ -29,14 +29,14 @@ export const insertRecords = async ({ database, now }: World, resource: Resource
   )
 }
 
-/** Tells its id. */
+/** Returns the new id. */
 export const createRecord = async (world: World, resource: Resource, body: Fields): Promise<string> => {
   const id = world.newId()
   await insertRecords(world, resource, [{ ...body, id }])
   return id
 }
 
-/** Changes the fields that are given, in all of these rows; tells which rows there are. */
+/** Changes the given fields in all of these rows. Returns the ids of existing rows. */
 export const changeRecords = async (world: World, resource: Resource, ids: readonly string[], body: Fields) => {
   const { table, columns } = resource
   const fields = Object.keys(body).filter((field) => Object.hasOwn(columns, field))
@@ -50,14 +50,14 @@ export const changeRecords = async (world: World, resource: Resource, ids: reado
   return changed.map(({ id }) => id)
 }
 
-/** Throws `NOT_FOUND`. */
+/** Throws `NOT_FOUND` if there is no such row. */
 export const updateRecord = async (world: World, resource: Resource, id: string, body: Fields): Promise<Fields> => {
   const [changed] = await changeRecords(world, resource, [id], body)
   if (changed === undefined) throw notFound(resource.noun)
   return getRecord(world, resource, id)
 }
 
-/** Tells which there were. What belongs to them goes too, and the transmitters that they carried go back to the shelf. */
+/** Deletes rows and their files, and unassigns their transmitters. Returns the ids of deleted rows. */
 export const removeRecords = async (world: World, resource: Resource, ids: readonly string[]): Promise<string[]> => {
   const sql = `DELETE FROM ${resource.table} WHERE id = ANY($1::text[]) RETURNING id`
   const gone = await world.database.rows<{ id: string }>(sql, [ids])
@@ -75,7 +75,7 @@ export const freeTransmitters = async ({ database }: World, { entityType }: Reso
   )
 }
 
-/** One row of a table that is no resource. With a key, it takes the place of the one that has it. */
+/** Inserts a row into a table that is not a resource. With a key, it replaces the row with the same key. */
 export const putRow = async ({ database }: World, table: string, row: Values, key?: string): Promise<void> => {
   const names = Object.keys(row).map(sqlName)
   const instead = names.map((name) => `${name} = excluded.${name}`).join(', ')
@@ -86,7 +86,7 @@ export const putRow = async ({ database }: World, table: string, row: Values, ke
   )
 }
 
-/** What a body looks like to SQL. The fields keep the names of the API, so that it need not be written anew. */
+/** The SQL column list of a JSON body, with the field names of the API. */
 const recordOf = ({ columns }: Resource, fields: readonly string[]): string => {
   const types: Readonly<Record<string, string>> = { id: 'text', extra: 'jsonb', ...columns }
   return fields.map((field) => `"${field}" ${types[field]}`).join(', ')
@@ -95,5 +95,5 @@ const recordOf = ({ columns }: Resource, fields: readonly string[]): string => {
 const extraOf = ({ fields }: Resource, body: Fields): Fields =>
   Object.fromEntries(Object.entries(body).filter(([field]) => !fields.includes(field)))
 
-/** Fields without a column stand beside the others, as they came. */
+/** Merges the fields in `extra` into the row. */
 export const flattened = ({ extra, ...row }: Fields): Fields => ({ ...(extra as Fields | undefined), ...row })

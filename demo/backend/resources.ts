@@ -50,22 +50,22 @@ const SEARCHED = [
   ...['name', 'displayName', 'lastName', 'title', 'type', 'category', 'code', 'city', 'email', 'role', 'jobTitle'],
   ...['macAddress', 'assetTag', 'employeeId']
 ]
-/** A list is in the order of the first of these that there is. */
+/** The default order: the first of these fields that the resource has. */
 const ORDERS = ['displayOrder', 'priority', 'displayName', 'name', 'createdAt']
 
-/** `floorId` names a row of `floors`. These name others. */
+/** Foreign keys that do not follow the rule that `floorId` references `floors`. */
 const TARGETS: Readonly<Record<string, string>> = {
   musterZoneId: 'zones',
   parentId: 'departments',
   ownerId: 'personnel',
   personnelId: 'personnel',
-  // An alarm is raised, whoever it says it comes from.
+  // No foreign keys: an alarm must not fail because of an unknown sender.
   'emergencies.personnelId': '',
   'emergencies.transmitterId': '',
   'users.role': 'roles'
 }
 
-/** All of them, in the order in which they name each other. */
+/** All resources; a resource is defined after those that it references. */
 export const resources: Resource[] = []
 
 const resource = (path: Resource['path'], noun: string, description: Description = {}): Resource => {
@@ -101,7 +101,7 @@ export const floors = resource('/api/floors', 'floor', {
   partOf: ['buildingId'],
   computed: {
     imageUrl: "'/api/floors/' || floors.id || '/plan'",
-    /** When a plan was uploaded. */
+    /** The upload time of the plan. */
     imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)"
   }
 })
@@ -124,7 +124,7 @@ export const receivers = resource('/api/receivers', 'receiver', { partOf: ['buil
 
 export const departments = resource('/api/mgmt/departments', 'department')
 
-/** About the transmitter of a person or a thing. Those who carry one as an employee are personnel, and nobody else is. */
+/** SQL: a column of the `carriers` row of a person or an asset. */
 const ofCarried = (column: string, entityType: 'employee' | 'asset', table: string): string =>
   `(SELECT c.${column} FROM carriers c WHERE c.entity_type = '${entityType}' AND c.entity_id = ${table}.id
     ORDER BY c.transmitter_id LIMIT 1)`
@@ -160,7 +160,7 @@ export const emergencyContacts = resource('/api/emergency/contacts', 'emergency 
   permission: 'emergency'
 })
 
-/** What is secret about an account is in a table of its own, so that no list of accounts can ever show it. */
+/** Credentials are in a separate table, so that no account list can expose them. */
 export const users = resource('/api/users', 'user', {
   table: 'users',
   permission: 'admin.users',

@@ -24,10 +24,10 @@ export interface Call extends Omit<Backend, 'database'>, World {
 }
 
 /** A response with more than `data`. */
-export type Answer = (reply: FastifyReply) => unknown
+export type CustomReply = (reply: FastifyReply) => unknown
 
 /**
- * The result is sent as `{ success: true, data }`, unless it is an `Answer`. Routes for signed-in users run in a
+ * The result is sent as `{ success: true, data }`, unless it is an `CustomReply`. Routes for signed-in users run in a
  * transaction.
  */
 export type Run = (call: Call) => unknown
@@ -51,7 +51,7 @@ export type Handlers = Readonly<Record<RouteKey, Handler>>
 export const handler = (may: May, run: Run, more: Omit<Handler, 'may' | 'run'> = {}): Handler => ({ may, run, ...more })
 
 /** With a name, the browser saves the file; without one, it shows it. */
-export const fileAnswer = (mediaType: string, content: string | Buffer, name: string | null = null): Answer => {
+export const fileReply = (mediaType: string, content: string | Buffer, name: string | null = null): CustomReply => {
   const disposition = name === null ? 'inline' : `attachment; filename="${name}"`
   return (reply) => reply.type(mediaType).header('content-disposition', disposition).send(content)
 }
@@ -61,7 +61,7 @@ export const perMinute = (max: number) => ({ options: { config: { rateLimit: { m
 
 /** Only for routes that are not public: the access check has set the user. */
 export const callerOf = ({ caller }: Call): Caller => {
-  if (caller === null) throw new Error('a route without a caller asks who it is')
+  if (caller === null) throw new Error('a public route has no caller')
   return caller
 }
 

@@ -27,10 +27,10 @@ export const writeSetting = (world: World, name: string, value: Fields = DEFAULT
 
 /** Merges into the stored or default value in one statement, so that concurrent changes are not lost. */
 export const changeSetting = async ({ database, now }: World, name: string, changes: Fields): Promise<unknown> => {
-  const [kept] = await database.rows(
+  const [stored] = await database.rows(
     `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb || $3::jsonb, $4)
      ON CONFLICT (name) DO UPDATE SET value = settings.value || $3::jsonb, updated_at = $4 RETURNING value`,
     [name, JSON.stringify(DEFAULTS[name] ?? {}), JSON.stringify(changes), now()]
   )
-  return kept?.value
+  return stored?.value
 }

@@ -15,26 +15,26 @@ const SEED = 2024
 export interface DemoParts extends Omit<World, 'database' | 'bcryptRounds'>, Partial<Pick<World, 'bcryptRounds'>> {
   readonly log: Logger
   readonly publisher: Pick<Publisher, 'publish'>
-  /** Where an empty embedded database is kept for the next start; null keeps none. */
-  readonly keptEmptyDatabase: string | null
+  /** Cache file of an empty embedded database, which makes the next start faster; null for none. */
+  readonly emptyDatabaseFile: string | null
 }
 
 export type DemoBackend = Awaited<ReturnType<typeof startDemoBackend>>
 
 const BCRYPT_ROUNDS = 10
 
-/** Opens the database, fills it where it is empty, listens, and lets people walk. */
+/** Opens the database, seeds it if it is empty, and starts the server and the simulator. */
 export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => {
-  const { log, publisher, now, newId, keptEmptyDatabase, bcryptRounds = BCRYPT_ROUNDS } = parts
+  const { log, publisher, now, newId, emptyDatabaseFile, bcryptRounds = BCRYPT_ROUNDS } = parts
   const { databaseUrl, tokenSecret, relay } = config
-  const database = databaseUrl === null ? await openEmbedded(keptEmptyDatabase) : openPostgres(databaseUrl)
+  const database = databaseUrl === null ? await openEmbedded(emptyDatabaseFile) : openPostgres(databaseUrl)
   const world = { database, now, newId, bcryptRounds }
   await createTables(database)
   await database.transaction((statements) => seedSite({ ...world, database: statements }, SEED))
   await ensureDemoAccounts(world, config.demoPassword)
 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
-  // So that the first page that asks finds people there.
+  // Positions exist before the first request.
   if (config.simulator) await simulator.tick()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { notFound, Refusal } from './errors.js'
+import { HttpError, notFound } from './errors.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, fileAnswer, idOf, type Run } from './route.js'
+import { type Call, fileReply, idOf, type Run } from './route.js'
 
 // Detected by the first bytes (hexadecimal), not by the declared type. SVG is excluded, because it may contain scripts.
 const IMAGES = [
@@ -21,7 +21,7 @@ const fileIn = async ({ request }: Call): Promise<File> => {
   const headers = { 'content-type': request.headers['content-type'] ?? '' }
   const form = await new Response(request.body as Buffer, { headers }).formData().catch(() => new FormData())
   const file = [...form.values()].find((value) => typeof value !== 'string')
-  if (file === undefined) throw new Refusal(400, 'NO_FILE', 'The form holds no file.')
+  if (file === undefined) throw new HttpError(400, 'NO_FILE', 'The form holds no file.')
   return file
 }
 
@@ -33,7 +33,7 @@ export const images = (noun: string, resource: Resource): Readonly<Record<'show'
       const sql = 'SELECT media_type, bytes FROM files WHERE owner = $1'
       const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(sql, [ownerOf(call)])
       if (file === undefined) throw notFound(noun)
-      return fileAnswer(file.mediaType, Buffer.from(file.bytes))
+      return fileReply(file.mediaType, Buffer.from(file.bytes))
     },
     /** Returns the row that the image belongs to. */
     store: async (call) => {
@@ -41,9 +41,9 @@ export const images = (noun: string, resource: Resource): Readonly<Record<'show'
       const file = await fileIn(call)
       const bytes = Buffer.from(await file.arrayBuffer())
       const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
-      if (mediaType === undefined) throw new Refusal(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
-      const kept = { mediaType, name: file.name.slice(0, 200), bytes, updatedAt: call.now() }
-      await putRow(call, 'files', { owner: ownerOf(call), ...kept }, 'owner')
+      if (mediaType === undefined) throw new HttpError(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
+      const stored = { mediaType, name: file.name.slice(0, 200), bytes, updatedAt: call.now() }
+      await putRow(call, 'files', { owner: ownerOf(call), ...stored }, 'owner')
       return getRecord(call, resource, idOf(call))
     },
     remove: async (call) => {

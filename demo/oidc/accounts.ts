@@ -5,7 +5,7 @@ const account = (id: string, name: string, groups: readonly string[]): LocalAcco
   claims: { name, email: `${id}@example.com`, email_verified: true, groups }
 })
 
-/** The demo backend knows the first three by their addresses. The fourth shows what happens to somebody it does not know. */
+/** The demo backend has accounts for the first three. The fourth shows a user without an account. */
 export const demoAccounts: readonly LocalAccount[] = [
   account('admin', 'Alex Admin', ['gatehouse-admins']),
   account('operator', 'Olive Operator', ['gatehouse-operators']),

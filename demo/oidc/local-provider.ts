@@ -2,9 +2,9 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { type OidcContext, Provider } from 'oidc-provider'
-import { choosePage, faultPage, signedOutPage, signOutPage } from './pages.js'
+import { choosePage, errorPage, signedOutPage, signOutPage } from './pages.js'
 
-/** Somebody who can sign in at the local provider. Claims as a real one would give them. */
+/** An account of the local provider, with the claims that it issues. */
 export interface LocalAccount {
   readonly id: string
   readonly claims: Readonly<Record<string, unknown>>
@@ -14,11 +14,11 @@ export interface LocalProviderOptions {
   readonly issuer: string
   readonly clients: readonly Readonly<Record<string, unknown>>[]
   readonly accounts: readonly LocalAccount[]
-  /** How long access tokens are good, in seconds. */
+  /** Lifetime of access tokens in seconds. */
   readonly tokenSeconds?: number
-  /** Whether claims are told by the userinfo endpoint only, as some providers do. */
+  /** Returns claims from the userinfo endpoint only, as some providers do. */
   readonly thinIdTokens?: boolean
-  /** Signs ID tokens; a new one unless given, and making one takes a while. */
+  /** Signs ID tokens. Generating one is slow, so tests share a key. */
   readonly key?: ReturnType<typeof newSigningKey>
 }
 
@@ -26,8 +26,8 @@ const CLAIMS = ['name', 'email', 'email_verified', 'groups', 'realm_access']
 const SCOPES = 'openid profile email offline_access'
 
 /**
- * A real identity provider for one machine: no passwords, whoever comes picks an account. For the demo and for tests,
- * never for anything that others can reach.
+ * An OpenID provider without passwords: users pick an account. For the demo and tests only; it must not be reachable from
+ * other machines.
  */
 export const localProvider = (options: LocalProviderOptions): RequestListener => {
   const { issuer, clients, accounts, tokenSeconds = 3600, thinIdTokens = false, key = newSigningKey() } = options
@@ -55,7 +55,7 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
       Session: 86_400,
       Grant: 86_400
     },
-    // As strict as providers are: one that is used twice was stolen.
+    // Reuse of a refresh token revokes the grant, as strict providers do.
     rotateRefreshToken: true,
     issueRefreshToken: async (_ctx: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
       client.grantTypeAllowed('refresh_token'),
@@ -64,11 +64,11 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
       return account && { accountId: id, claims: () => ({ sub: id, ...account.claims }) }
     },
     renderError: async (ctx: PageContext, { error, error_description }: Record<string, string>) =>
-      show(ctx, faultPage(`${error}, ${error_description ?? 'nothing more is known'}`)),
-    // The library's own would not talk to this machine, where everybody is whom this provider talks to.
+      show(ctx, errorPage(`${error}, ${error_description ?? 'nothing more is known'}`)),
+    // The library's own fetch blocks loopback addresses, but the back-channel logout endpoint is on this machine.
     fetch: (url: string, { dispatcher: _dispatcher, ...request }: RequestInit & { dispatcher?: unknown }) =>
       fetch(url, request),
-    // Our own client: nobody is asked whether it may know who they are.
+    // First-party client: no consent page.
     loadExistingGrant: existingOrNewGrant
   })
   const listener = provider.callback()
@@ -80,7 +80,7 @@ export const localProvider = (options: LocalProviderOptions): RequestListener =>
   }
 }
 
-/** What the library hands to whoever makes a page. */
+/** The part of the Koa context that page renderers use. */
 interface PageContext {
   type: string
   body: string
@@ -107,7 +107,7 @@ const existingOrNewGrant = async ({ oidc }: OidcContext) => {
   return grant
 }
 
-/** The page on which somebody picks an account, and what they picked. */
+/** Shows the account selection and handles its submission. */
 const interact = async (
   provider: Provider,
   accounts: readonly LocalAccount[],
@@ -137,5 +137,5 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 const fail = (response: ServerResponse, error: unknown): void => {
   response.statusCode = 400
   response.setHeader('content-type', 'text/html; charset=utf-8')
-  response.end(faultPage((error as Error).message))
+  response.end(errorPage((error as Error).message))
 }

@@ -1,4 +1,4 @@
-// The package brings no types; these are what we use of it.
+// The package has no types. These declare the part that is used.
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 

@@ -1,6 +1,6 @@
 import type { LocalAccount } from './local-provider.js'
 
-/** Names and addresses are ours, so nothing in them needs escaping. */
+/** Account names and addresses are constants, so they are not escaped. */
 const page = (content: string): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -40,4 +40,4 @@ ${form}
 
 export const signedOutPage = (): string => page('<p>You are signed out.</p>')
 
-export const faultPage = (error: string): string => page(`<p>Sign-in failed: ${error.replace(/[^\w ,.:-]/g, '')}.</p>`)
+export const errorPage = (error: string): string => page(`<p>Sign-in failed: ${error.replace(/[^\w ,.:-]/g, '')}.</p>`)

@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import { demoAccounts } from './accounts.js'
 import { localProvider } from './local-provider.js'
 
-// The demo's identity provider as a process of its own. Configured by its environment:
-//   DEMO_OIDC_PORT        where it listens, on this machine only (default 9100)
-//   DEMO_OIDC_CLIENT_ID, DEMO_OIDC_CLIENT_SECRET, DEMO_OIDC_APP_URL   the gateway, as it is to be known
+// The demo's identity provider as a separate process. Environment variables:
+//   DEMO_OIDC_PORT        the port on 127.0.0.1 (default 9100)
+//   DEMO_OIDC_CLIENT_ID, DEMO_OIDC_CLIENT_SECRET, DEMO_OIDC_APP_URL   the registration of the gateway
 
 const {
   DEMO_OIDC_PORT = '9100',

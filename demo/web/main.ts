@@ -7,5 +7,5 @@ import '../../src/ui/frame.css'
 import './page.css'
 
 const app = createApp(App).use(router)
-// The first page is known before anything is shown: nothing has to make room for the menu.
+// Mounts after the first navigation, so that the layout does not shift when the menu appears.
 void router.isReady().finally(() => app.mount('#app'))

@@ -9,6 +9,6 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2022'
   },
-  // `npx vite demo/web` for work on the page: everything else is the running gateway's.
+  // For development with `npx vite demo/web`: other requests go to the running gateway.
   server: { port: 5173, proxy: { '/api': 'http://localhost:3000', '/auth/oidc': 'http://localhost:3000' } }
 })

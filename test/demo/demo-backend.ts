@@ -11,7 +11,7 @@ import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 export const PASSWORD = 'a-password-for-tests'
 
 /** Shared by all tests and with the program: making an empty database anew takes it ten times as long. */
-const KEPT_EMPTY = join(ROOT, 'node_modules/.cache/empty-database.tar')
+const EMPTY_DATABASE_FILE = join(ROOT, 'node_modules/.cache/empty-database.tar')
 
 export interface Publication {
   readonly channel: string
@@ -68,7 +68,7 @@ export const startTestBackend = async (
     publisher: { publish: (channel, data) => void publications.push({ channel, data: data as Publication['data'] }) },
     now: () => new Date((nowMs ?? Date.now()) + shiftMs),
     newId: () => `${newIds}-${++ids}`,
-    keptEmptyDatabase: KEPT_EMPTY,
+    emptyDatabaseFile: EMPTY_DATABASE_FILE,
     // The least that bcrypt takes.
     bcryptRounds: 4
   })

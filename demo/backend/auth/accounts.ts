@@ -1,5 +1,5 @@
 import { compare, hash } from 'bcryptjs'
-import { Refusal } from '../errors.js'
+import { HttpError } from '../errors.js'
 import { changeRecords, insertRecords } from '../records.js'
 import { users } from '../resources.js'
 import type { Fields, World } from '../world.js'
@@ -39,17 +39,17 @@ export const signIn = async (world: World, login: string, password: string): Pro
     : await hash(password, world.bcryptRounds).then(() => false)
   if (row?.passwordHash && !(await count(world, row.userId, matches))) throw accountLocked()
   if (row === undefined || !matches)
-    throw new Refusal(401, 'INVALID_CREDENTIALS', 'The e-mail address or the password is wrong.')
+    throw new HttpError(401, 'INVALID_CREDENTIALS', 'The e-mail address or the password is wrong.')
   return signedIn(world, row, row.mustChangePassword)
 }
 
-const accountLocked = (): Refusal =>
-  new Refusal(423, 'ACCOUNT_LOCKED', 'This account is locked after too many wrong passwords. Try again later.')
+const accountLocked = (): HttpError =>
+  new HttpError(423, 'ACCOUNT_LOCKED', 'This account is locked after too many wrong passwords. Try again later.')
 
 /** For users authenticated by the identity provider. */
 export const exchange = async (world: World, email: string): Promise<Account> => {
   const row = await find(world, 'lower(u.email) = lower($1)', email)
-  if (row === undefined) throw new Refusal(404, 'NO_ACCOUNT', 'There is no account for this person.')
+  if (row === undefined) throw new HttpError(404, 'NO_ACCOUNT', 'There is no account for this person.')
   // No password was used, so it need not be changed.
   return signedIn(world, row, false)
 }
@@ -65,7 +65,7 @@ export const callerBy = async (world: World, claims: Fields): Promise<Caller | n
 export const mustBeNew = async (world: World, userId: string, password: string): Promise<void> => {
   const row = await find(world, 'u.id = $1', userId)
   if (row?.passwordHash && (await compare(password, row.passwordHash)))
-    throw new Refusal(400, 'PASSWORD_UNCHANGED', 'Choose another password than the one that you have.')
+    throw new HttpError(400, 'PASSWORD_UNCHANGED', 'Choose another password than the one that you have.')
 }
 
 export const setPassword = async ({ database, bcryptRounds }: World, userId: string, password: string) => {
@@ -97,7 +97,7 @@ const count = async ({ database, now }: World, userId: string, matches: boolean)
 }
 
 const signedIn = async ({ database, now }: World, row: AccountRow, mustChangePassword: boolean): Promise<Account> => {
-  if (!row.isActive) throw new Refusal(403, 'ACCOUNT_INACTIVE', 'This account is not in use.')
+  if (!row.isActive) throw new HttpError(403, 'ACCOUNT_INACTIVE', 'This account is not in use.')
   await database.rows('UPDATE users SET last_login_at = $2 WHERE id = $1', [row.userId, now()])
   return { ...callerOf(row, mustChangePassword), generation: row.generation }
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.js'
+import { HttpError } from '../errors.js'
 
 // Permissions are `resource.action`; roles are sets of permissions.
 
@@ -55,11 +55,11 @@ export type May = 'public' | 'authenticated' | `${string}.${string}`
 /** Checks access before the body is read. Throws if it is denied. */
 export type Check = (caller: Caller | null) => void
 
-export const passwordChangeRequired = (): Refusal =>
-  new Refusal(403, 'PASSWORD_CHANGE_REQUIRED', 'Choose a new password first.')
+export const passwordChangeRequired = (): HttpError =>
+  new HttpError(403, 'PASSWORD_CHANGE_REQUIRED', 'Choose a new password first.')
 
 const mustBeReady = (caller: Caller | null): Caller => {
-  if (caller === null) throw new Refusal(401, 'UNAUTHENTICATED', 'Sign in first.')
+  if (caller === null) throw new HttpError(401, 'UNAUTHENTICATED', 'Sign in first.')
   if (caller.mustChangePassword) throw passwordChangeRequired()
   return caller
 }
@@ -70,7 +70,7 @@ export const requirePermission = (resource: string, action: string): Check => {
   if (!ALL.includes(permission)) throw new RangeError(`there is no permission ${permission}`)
   return (caller) => {
     if (!mustBeReady(caller).permissions.includes(permission))
-      throw new Refusal(403, 'FORBIDDEN', `Your account lacks the permission ${permission}.`)
+      throw new HttpError(403, 'FORBIDDEN', `Your account lacks the permission ${permission}.`)
   }
 }
 

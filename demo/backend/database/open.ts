@@ -37,12 +37,12 @@ export const openPostgres = (url: string): Database => {
  * PostgreSQL inside this process, in memory. Creating an empty database takes ten times as long as loading one, so the
  * first is cached in a file, if one is configured.
  */
-export const openEmbedded = async (keptEmpty: string | null): Promise<Database> => {
-  const kept = keptEmpty === null ? null : await readFile(keptEmpty).catch(() => null)
+export const openEmbedded = async (cacheFile: string | null): Promise<Database> => {
+  const cached = cacheFile === null ? null : await readFile(cacheFile).catch(() => null)
   // A file of another version, or an incomplete one, is ignored.
-  const known = kept && (await PGlite.create({ loadDataDir: new Blob([kept]) }).catch(() => null))
+  const known = cached && (await PGlite.create({ loadDataDir: new Blob([cached]) }).catch(() => null))
   const database = known ?? (await PGlite.create())
-  if (!known && keptEmpty !== null) await keep(database, keptEmpty)
+  if (!known && cacheFile !== null) await writeCache(database, cacheFile)
   // There is no autovacuum here; without this, deleted rows and the write-ahead log would fill the memory.
   const tidy = async () => {
     for (const sql of ['VACUUM', 'CHECKPOINT']) await database.query(sql)
@@ -59,12 +59,12 @@ export const openEmbedded = async (keptEmpty: string | null): Promise<Database> 
 }
 
 /** Written to a temporary file and renamed, so that it is never read incomplete. If writing fails, the next start is slow. */
-const keep = async (database: PGlite, file: string): Promise<void> => {
+const writeCache = async (database: PGlite, file: string): Promise<void> => {
   const dump = await database.dumpDataDir('none')
-  const half = `${file}.${process.pid}`
+  const temporary = `${file}.${process.pid}`
   await mkdir(dirname(file), { recursive: true })
-    .then(async () => writeFile(half, Buffer.from(await dump.arrayBuffer())))
-    .then(() => rename(half, file))
+    .then(async () => writeFile(temporary, Buffer.from(await dump.arrayBuffer())))
+    .then(() => rename(temporary, file))
     .catch(() => undefined)
 }
 

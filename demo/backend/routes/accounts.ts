@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { sameSecret } from '../../../src/shared/same-secret.js'
-import { rows } from '../answers.js'
 import { audit } from '../audit.js'
 import { type Account, exchange, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
 import { passwordChangeRequired } from '../auth/permissions.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
-import { invalid, Refusal } from '../errors.js'
+import { HttpError, invalid } from '../errors.js'
+import { rows } from '../queries.js'
 import { getRecord, updateRecord } from '../records.js'
 import { users } from '../resources.js'
 import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
@@ -15,9 +15,9 @@ const LOGINS = perMinute(60)
 
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
 
-/** The exchange opens a session without a password, so it is for the gateway alone: it has the secret, or is on this machine. */
+/** The exchange creates a session without a password, so only the gateway may call it: with the secret, or from this machine. */
 const isFromGateway = ({ exchangeSecret, request: { headers, socket } }: Call): boolean => {
-  // The peer itself, not whom it speaks for.
+  // The address of the peer, not a forwarded one.
   if (exchangeSecret === null) return LOOPBACK.test(socket.remoteAddress ?? '')
   const sent = headers['x-exchange-secret']
   return typeof sent === 'string' && sameSecret(sent, exchangeSecret)
@@ -26,7 +26,7 @@ const isFromGateway = ({ exchangeSecret, request: { headers, socket } }: Call): 
 const accountOf = async (call: Call): Promise<Account> => {
   const { email, username, password, okta } = call.body
   if (okta === true) {
-    if (!isFromGateway(call)) throw new Refusal(403, 'FORBIDDEN', 'Not from here.')
+    if (!isFromGateway(call)) throw new HttpError(403, 'FORBIDDEN', 'Not from here.')
     return exchange(call, String(email))
   }
   const login = email ?? username
@@ -61,17 +61,17 @@ const resetPassword: Run = async (call) => {
   await updateRecord(call, users, id, { mustChangePassword: !isChangingOwn && mustChange })
   const password = typeof newPassword === 'string' ? newPassword : randomBytes(9).toString('base64url')
   await setPassword(call, id, password)
-  // Shown once, to the admin who asked for it; one that the admin chose needs no showing.
+  // Only a generated password is returned, once.
   return { reset: true, ...(password !== newPassword && { temporaryPassword: password }) }
 }
 
-/** Signing in and out, and those who do. */
+/** Login, logout and user accounts. */
 export const accountRoutes: Handlers = {
   'POST /api/auth/login': handler('public', login('jwt'), LOGINS),
-  // Older clients sign in here, and get the format that they know.
+  // Older clients use this route and the legacy token format.
   'POST /api/auth/backend-login': handler('public', login('legacy'), LOGINS),
   'GET /api/auth/backend-me': handler('authenticated', callerOf, { orChangingPassword: true }),
-  // The session is the token, which the gateway has just thrown away: nothing is left to do, whoever asks.
+  // The session is the token, which the gateway has deleted, so there is nothing to do.
   'POST /api/auth/logout': handler('public', () => null),
 
   ...crud(users, {
@@ -84,11 +84,11 @@ export const accountRoutes: Handlers = {
       const { password } = call.body
       const { role, isActive } = await getRecord(call, users, id)
       if (id === callerOf(call).userId && (role !== callerOf(call).role || isActive === false))
-        throw new Refusal(409, 'OWN_ACCOUNT', 'You cannot take away your own rights.')
+        throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot take away your own rights.')
       if (typeof password === 'string') await setPassword(call, id, password)
     },
     removed: async (call, ids) => {
-      if (ids.includes(callerOf(call).userId)) throw new Refusal(409, 'OWN_ACCOUNT', 'You cannot delete yourself.')
+      if (ids.includes(callerOf(call).userId)) throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot delete yourself.')
     }
   }),
   'POST /api/users/:id/reset-password': handler('admin.users', resetPassword, { orChangingPassword: true }),

@@ -1,11 +1,11 @@
-import { about, list } from '../answers.js'
 import { notFound } from '../errors.js'
+import { about, list } from '../queries.js'
 import { transmitters } from '../resources.js'
 import { type Handlers, handler } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
 import type { Value, World } from '../world.js'
 
-/** How grave a level is: the placeholders are the three thresholds. */
+/** The severity of a level; the placeholders are the three thresholds. */
 const SEVERITY = `CASE WHEN battery_level <= $1 THEN 'critical' WHEN battery_level <= $2 THEN 'low'
   WHEN battery_level <= $3 THEN 'warning' ELSE 'good' END`
 
@@ -27,10 +27,10 @@ const readings = { from: 'battery_readings', fields: ['deviceId', 'at'], order: 
 
 const thresholds = (world: World) => readSetting(world, 'battery')
 
-/** With the thresholds before all other values. A threshold that was emptied is one that no level is below. */
+/** Passes the thresholds before all other values. An unset threshold matches no level. */
 const graded = async (world: World, sql: string, ...values: Value[]) => {
-  const kept = await thresholds(world)
-  const limits = SEVERITIES.slice(0, 3).map((name) => Number(kept[name] ?? -1))
+  const stored = await thresholds(world)
+  const limits = SEVERITIES.slice(0, 3).map((name) => Number(stored[name] ?? -1))
   return world.database.rows(sql, [...limits, ...values])
 }
 

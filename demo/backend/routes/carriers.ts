@@ -1,8 +1,8 @@
-import { about, exported, list, rows } from '../answers.js'
 import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
 import { invalid, unknownReference } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
+import { about, exported, list, rows } from '../queries.js'
 import { changeRecords, freeTransmitters, getRecord } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
 import { type Call, type Handlers, handler, perMinute, type Run } from '../route.js'
@@ -35,16 +35,16 @@ const HISTORY = `SELECT h.at, h.floor_id, h.zone_id, z.name AS zone_name, h.x, h
   FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id LEFT JOIN zones z ON z.id = h.zone_id
   WHERE t.entity_type = 'asset' AND t.entity_id = $1 ORDER BY h.at DESC LIMIT 500`
 
-const onTheShelf = {
+const availableTransmitters = {
   ...transmitters,
   from: '(SELECT * FROM transmitters_shown WHERE entity_type IS NULL AND is_active IS NOT FALSE)'
 }
 
 /**
- * Hands a transmitter to somebody or something: taken from whoever had it, and what the new carrier had until now goes
- * back to the shelf. Without a kind of carrier it goes there itself.
+ * Assigns a transmitter to a carrier and unassigns the carrier's previous one. Without an entity type, the transmitter
+ * becomes available.
  */
-const giveTransmitter = async (world: World, id: string, entityType: string | null, entityId: string | null) => {
+const assignTransmitter = async (world: World, id: string, entityType: string | null, entityId: string | null) => {
   const kind = [personnel, assets].find((resource) => resource.entityType === entityType)
   if (kind !== undefined) {
     const [exists] = await world.database.rows(`SELECT id FROM ${kind.table} WHERE id = $1`, [entityId])
@@ -57,13 +57,13 @@ const giveTransmitter = async (world: World, id: string, entityType: string | nu
   if (given === undefined) throw unknownReference()
 }
 
-/** What a person and a thing have alike: `transmitterId` in a body hands them one, null takes it. */
+/** `transmitterId` in the body of a person or an asset assigns a transmitter; null unassigns it. */
 const carrying =
   (resource: Resource): Required<CrudOptions>['stored'] =>
   async (call, id) => {
     const { transmitterId } = call.body
     if (transmitterId === null) await freeTransmitters(call, resource, [id])
-    else if (transmitterId !== undefined) await giveTransmitter(call, String(transmitterId), resource.entityType, id)
+    else if (transmitterId !== undefined) await assignTransmitter(call, String(transmitterId), resource.entityType, id)
   }
 
 const assign: Run = async (call) => {
@@ -71,14 +71,14 @@ const assign: Run = async (call) => {
   if (transmitterId == null) throw invalid([{ path: '/transmitterId', message: 'is required' }])
   const kind = personnelId != null ? 'employee' : assetId != null ? 'asset' : entity_type
   const carrier = personnelId ?? assetId ?? entityId ?? null
-  // A visitor's badge names a kind and nobody; without either it goes back to the shelf.
-  const goesBack = typeof kind !== 'string' || entityId === null
-  const to = carrier === null || goesBack ? null : String(carrier)
-  await giveTransmitter(call, String(transmitterId), goesBack ? null : kind, to)
+  // A visitor's badge has a type but no entity. Without a type, the transmitter becomes available.
+  const becomesAvailable = typeof kind !== 'string' || entityId === null
+  const to = carrier === null || becomesAvailable ? null : String(carrier)
+  await assignTransmitter(call, String(transmitterId), becomesAvailable ? null : kind, to)
   return getRecord(call, transmitters, String(transmitterId))
 }
 
-/** A name out of its halves, and a department out of its name, where a page sends only these. */
+/** Derives the full name from first and last name, and the department id from its name. */
 const completed = async ({ body, database }: Call): Promise<Fields> => {
   const { firstName, lastName, department, departmentId } = body
   const name = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
@@ -94,7 +94,7 @@ const photo = images('photo', personnel)
 const asCsv = exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people))
 const asPdf = exported(personnel, 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people))
 
-/** People and things, and the transmitters that they carry. */
+/** Personnel, assets and their transmitters. */
 export const carrierRoutes: Handlers = {
   ...crud(personnel, { prepare: completed, stored: carrying(personnel) }),
   'GET /api/personnel/:id/photo': handler('personnel.read', photo.show),
@@ -109,7 +109,7 @@ export const carrierRoutes: Handlers = {
   ...crud(assets, { stored: carrying(assets) }),
   'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
   ...crud(transmitters, { putReplaces: true }),
-  'GET /api/transmitters/unassigned': handler('transmitters.read', list(onTheShelf)),
+  'GET /api/transmitters/unassigned': handler('transmitters.read', list(availableTransmitters)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
   'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters))
 }

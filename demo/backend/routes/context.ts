@@ -1,5 +1,5 @@
-import { list, nested, oneRow, rows, together } from '../answers.js'
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
+import { list, nested, oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
@@ -17,16 +17,16 @@ const ZONES = `SELECT id, name, type, color, polygon, center, capacity, is_restr
 const RECEIVERS = `SELECT id, name, position, status, zone_id, gateway_id
   FROM receivers WHERE floor_id = $1 ORDER BY id`
 
-/** As they are published, with what a page has to know to draw them. */
+/** Positions as in publications, with the name and colour of the carrier. */
 const POSITIONS = `SELECT transmitter_id, jsonb_build_object('x', x, 'y', y) AS position, floor_id, zone_id, accuracy,
     at AS timestamp, entity_type AS "entityType", entity_id, coalesce(name, badge) AS name, department, color
   FROM carriers WHERE floor_id = $1 ORDER BY transmitter_id`
 
-/** Signals fade with the logarithm of the distance. */
+/** Log-distance path loss model. */
 const RSSI = `round(coalesce(r.tx_power, -59) - 10 * coalesce(r.path_loss_exponent, 2.4) * log(greatest(0.5,
   sqrt(((r.position->>'x')::float - p.x) ^ 2 + ((r.position->>'y')::float - p.y) ^ 2))))`
 
-/** The five that each receiver hears best. */
+/** The five strongest signals of each receiver. */
 const SIGNALS = `SELECT r.id AS receiver_id, r.name, ${nested(`SELECT p.transmitter_id AS "transmitterId", ${RSSI} AS rssi
     FROM positions p WHERE p.floor_id = r.floor_id ORDER BY rssi DESC, p.transmitter_id LIMIT 5`)} AS signals
   FROM receivers r WHERE r.floor_id = coalesce($1, 'f-1') AND r.status = 'online'
@@ -44,7 +44,7 @@ const negotiate: Run = (call) => ({
   expiresIn: RELAY_LIFETIME_SECONDS
 })
 
-const surroundings = together({
+const floorDetails = together({
   building: oneRow(null, BUILDING, 'floorId'),
   channel: (call) => `floor:${idOf(call)}`,
   zones: rows(ZONES, 'floorId'),
@@ -54,7 +54,7 @@ const surroundings = together({
 
 const wholeFloor: Run = async (call) => {
   const { walls, doors, ...floor } = await getRecord(call, floors, idOf(call))
-  return { floor, walls: walls ?? [], doors: doors ?? [], ...(await surroundings(call)) }
+  return { floor, walls: walls ?? [], doors: doors ?? [], ...(await floorDetails(call)) }
 }
 
 const wholeSite = together({
@@ -63,7 +63,7 @@ const wholeSite = together({
   activeEmergency
 })
 
-/** What a page needs before it can follow what is published, and the way there. */
+/** The initial state for live pages, and the relay address and token. */
 export const contextRoutes: Handlers = {
   'GET /api/negotiate': handler('authenticated', negotiate),
   'POST /api/negotiate': handler('authenticated', negotiate),

@@ -1,18 +1,18 @@
-import { oneRow, rows, together } from '../answers.js'
+import { oneRow, rows, together } from '../queries.js'
 import { type Call, type Handlers, handler, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 
-/** How many rows there are, of each of these. */
+/** SQL: row counts by name. */
 const counts = (of: Readonly<Record<string, string>>): string =>
   Object.entries(of)
     .map(([name, from]) => `(SELECT count(*)::int FROM ${from}) AS ${name}`)
     .join(', ')
 
-/** Who and what is heard of in a place. */
-const presentWhere = (place: string) => ({
-  personnel: `carriers WHERE entity_type = 'employee' AND ${place}`,
-  guests: `carriers WHERE entity_type IN ('visitor', 'contractor') AND ${place}`,
-  assets: `carriers WHERE entity_type = 'asset' AND ${place}`
+/** The carriers that match a condition, by type. */
+const presentWhere = (condition: string) => ({
+  personnel: `carriers WHERE entity_type = 'employee' AND ${condition}`,
+  guests: `carriers WHERE entity_type IN ('visitor', 'contractor') AND ${condition}`,
+  assets: `carriers WHERE entity_type = 'asset' AND ${condition}`
 })
 const ON_SITE = presentWhere('at IS NOT NULL')
 
@@ -56,7 +56,7 @@ const PERSONNEL = `SELECT ${counts({
   on_site: ON_SITE.personnel
 })}`
 
-/** How many people were heard in each hour of the last day. */
+/** The number of people on site in each hour of the last day. */
 const PRESENCE = `SELECT date_trunc('hour', h.at, 'UTC') AS at, count(DISTINCT h.transmitter_id)::int AS people
   FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id AND t.entity_type = 'employee'
   WHERE h.at > $1::timestamptz - interval '1 day' GROUP BY 1 ORDER BY 1`
@@ -64,7 +64,7 @@ const PRESENCE = `SELECT date_trunc('hour', h.at, 'UTC') AS at, count(DISTINCT h
 const ZONES_OF_FLOOR = `SELECT id, name, type, capacity, occupancy FROM zones_shown WHERE floor_id = $1
   ORDER BY occupancy DESC, id`
 
-/** Two answers in one: the row, and beside its fields a list of this name. */
+/** Adds a list to the fields of a row. */
 const withList =
   (row: (call: Call) => Promise<Fields | null>, name: string, list: Run): Run =>
   async (call) => ({ ...(await row(call)), [name]: await list(call) })
@@ -78,7 +78,7 @@ const figures = {
 }
 const oneFloor = withList(oneRow('floor', FLOORS, 'id'), 'zones', rows(ZONES_OF_FLOOR, 'id'))
 
-/** Figures, each set of them one query. */
+/** Dashboard figures, one query per group. */
 export const dashboardRoutes: Handlers = {
   'GET /api/dashboard': handler('dashboard.read', together(figures)),
   ...Object.fromEntries(

@@ -1,6 +1,6 @@
-import { about } from '../answers.js'
 import { crud } from '../crud.js'
-import { Refusal } from '../errors.js'
+import { HttpError } from '../errors.js'
+import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
 import { floors } from '../resources.js'
 import { type Handlers, handler, idOf, type Run } from '../route.js'
@@ -22,16 +22,16 @@ const accept: Run = async (call) => {
   const { calibration } = await getRecord(call, floors, idOf(call))
   const { pixelsPerMetre, rotation = 0, origin = null }: Fields = { ...(calibration as Fields | null), ...call.body }
   if (typeof pixelsPerMetre !== 'number')
-    throw new Refusal(409, 'NO_CALIBRATION', 'Work out a calibration first, or send its scale along.')
+    throw new HttpError(409, 'NO_CALIBRATION', 'Work out a calibration first, or send its scale along.')
   return updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null })
 }
 
-type Place = Readonly<Record<'pixel' | 'metre', Point>>
+type ReferencePoint = Readonly<Record<'pixel' | 'metre', Point>>
 
-/** The scale and turn of a plan: as sent, or from the first two places that are known both on it and on the floor. */
+/** The scale and rotation of a plan: as sent, or computed from the first two complete reference points. */
 const calibrationOf = ({ referencePoints, pixelsPerMetre, rotation, origin }: Fields) => {
-  const sent = Array.isArray(referencePoints) ? (referencePoints as Partial<Place>[]) : []
-  const points = sent.filter((point): point is Place => point.pixel !== undefined && point.metre !== undefined)
+  const sent = Array.isArray(referencePoints) ? (referencePoints as Partial<ReferencePoint>[]) : []
+  const points = sent.filter((point): point is ReferencePoint => point.pixel !== undefined && point.metre !== undefined)
   const [first, second] = points
   const metres = first && second ? distance(first.metre, second.metre) : 0
   if (first && second && metres > 0) {
@@ -41,13 +41,17 @@ const calibrationOf = ({ referencePoints, pixelsPerMetre, rotation, origin }: Fi
     return { pixelsPerMetre: scale, rotation: rotation ?? turn, origin: origin ?? begin, points: points.length }
   }
   if (typeof pixelsPerMetre !== 'number')
-    throw new Refusal(422, 'TOO_FEW_POINTS', 'Two places are needed that are known both on the plan and on the floor.')
+    throw new HttpError(
+      422,
+      'TOO_FEW_POINTS',
+      'Two places are needed that are known both on the plan and on the floor.'
+    )
   return { pixelsPerMetre, rotation: rotation ?? 0, origin: origin ?? null, points: 0 }
 }
 
 const angleOf = (from: Point, to: Point): number => Math.atan2(to.y - from.y, to.x - from.x)
 
-/** Floors, their plans and the scale of these. */
+/** Floors, their plans and calibrations. */
 export const floorRoutes: Handlers = {
   ...crud(floors),
   'GET /api/floors/:floorId/plan': handler('floors.read', plan.show),

@@ -1,6 +1,6 @@
-import { exported, list, rows, together } from '../answers.js'
 import { audit } from '../audit.js'
 import { csv } from '../export/csv.js'
+import { exported, list, rows, together } from '../queries.js'
 import { type Handlers, handler, perMinute, type Run } from '../route.js'
 
 const AUDIT_FIELDS = ['at', 'action', 'result', 'userId', 'userEmail', 'ip', 'method', 'path']
@@ -22,14 +22,14 @@ const summary = together({
   byDay: countBy("date_trunc('day', at, 'UTC') AS day", '1')
 })
 
-/** Of a report, what has its bounds: whoever reads the log reads it too. */
-const noteError: Run = async (call) => {
+/** Stores only the fields whose length the schema limits. */
+const storeErrorReport: Run = async (call) => {
   const { message, name, stack, url, line, component } = call.body
   await audit(call, 'page.error', 'failed', { message, name, stack, url, line, component })
   return { noted: true }
 }
 
-/** What happened: the audit log, the activity list, errors that pages report. */
+/** The audit log, the activity list and error reports of pages. */
 export const journalRoutes: Handlers = {
   'GET /api/audit/logs': handler('audit.read', list(auditLog)),
   'GET /api/audit/summary': handler('audit.read', summary),
@@ -38,5 +38,5 @@ export const journalRoutes: Handlers = {
     exported(auditLog, 'audit.csv', (entries) => csv(AUDIT_FIELDS, entries))
   ),
   'GET /api/activity': handler('dashboard.read', list(activity)),
-  'POST /api/proxy/error-log': handler('authenticated', noteError, { status: 201, ...perMinute(60) })
+  'POST /api/proxy/error-log': handler('authenticated', storeErrorReport, { status: 201, ...perMinute(60) })
 }

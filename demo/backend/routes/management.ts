@@ -1,5 +1,5 @@
-import { together } from '../answers.js'
 import { crud } from '../crud.js'
+import { together } from '../queries.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
 import { changeSetting, readSetting, writeSetting } from '../settings.js'
@@ -13,10 +13,10 @@ const reading =
     readSetting(call, name)
 
 /**
- * A page for a group, or for all of them: then a body holds the groups that it changes. PUT replaces a group with what was
- * sent, POST and PATCH change it, DELETE brings the defaults back.
+ * The routes of one settings group, or of all groups with a body by group name. PUT replaces a group, POST and PATCH change
+ * it, DELETE resets it to the defaults.
  */
-const settingsPage = (path: string, group: string | null): Handlers => {
+const settingsRoutes = (path: string, group: string | null): Handlers => {
   const groups = group === null ? GROUPS : [group]
   const show: Run =
     group === null ? together(Object.fromEntries(groups.map((name) => [name, reading(name)]))) : reading(group)
@@ -40,6 +40,6 @@ export const managementRoutes: Handlers = {
   ...crud(beacons),
   ...crud(departments),
   ...crud(zoneTypes),
-  ...settingsPage('/api/mgmt/settings', null),
-  ...Object.assign({}, ...GROUPS.map((name) => settingsPage(`/api/mgmt/settings/${name}`, name)))
+  ...settingsRoutes('/api/mgmt/settings', null),
+  ...Object.assign({}, ...GROUPS.map((name) => settingsRoutes(`/api/mgmt/settings/${name}`, name)))
 }

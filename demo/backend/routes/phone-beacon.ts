@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { list, oneRow } from '../answers.js'
 import { audit } from '../audit.js'
 import { notFound } from '../errors.js'
+import { list, oneRow } from '../queries.js'
 import { putRow } from '../records.js'
 import { type Handlers, handler, type Run } from '../route.js'
 
@@ -10,12 +10,12 @@ const DEFAULT_MINUTES = 60
 const ENROLLMENT = `SELECT n.expires_at, n.completed_at, e.first_name, n.completed_at IS NULL AND n.expires_at > $2 AS usable
   FROM phone_enrollments n LEFT JOIN personnel e ON e.id = n.personnel_id WHERE n.token = $1`
 
-// One statement, so that a token can be used once however many try.
+// One statement, so that concurrent requests cannot use a token twice.
 const COMPLETE = `UPDATE phone_enrollments SET completed_at = $2, platform = $3, device_name = $4, irk = $5
   WHERE token = $1 AND completed_at IS NULL AND expires_at > $2
   RETURNING personnel_id, completed_at`
 
-// Who has a key can follow the telephone anywhere, so only its end is shown.
+// A key allows tracking the phone, so only its last characters are returned.
 const enrolled = {
   from: `(SELECT n.personnel_id, e.name, n.platform, n.device_name, right(n.irk, 4) AS irk_end, n.completed_at AS enrolled_at
     FROM phone_enrollments n LEFT JOIN personnel e ON e.id = n.personnel_id WHERE n.completed_at IS NOT NULL)`,

@@ -1,5 +1,5 @@
-import { list, nested, rows } from '../answers.js'
 import { bulk, crud } from '../crud.js'
+import { list, nested, rows } from '../queries.js'
 import { changeRecords } from '../records.js'
 import { buildings, gateways, receivers, zones } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
@@ -17,16 +17,16 @@ const emergencyZones = {
   from: '(SELECT * FROM zones_shown WHERE is_emergency OR is_muster_point OR is_exit)'
 }
 
-/** Heard, and not set up. */
+/** Discovered receivers that are not configured. */
 const heardReceivers = {
   from: "(SELECT * FROM discovered_receivers WHERE mac_address NOT IN (SELECT coalesce(mac_address, '') FROM receivers))",
   fields: ['buildingId', 'model', 'macAddress', 'rssi'],
   order: 'rssi DESC, mac_address'
 }
 
-const putInOrder: Run = async (call) => {
+const reorder: Run = async (call) => {
   const order = Array.isArray(call.body.order) ? call.body.order : []
-  // All of them first, in one order for everybody: two that come together wait for each other only one way.
+  // Locks all rows in the same order, so that concurrent requests cannot deadlock.
   await call.database.rows('SELECT id FROM buildings ORDER BY id FOR UPDATE')
   for (const [index, entry] of order.entries()) {
     const { id, position } = typeof entry === 'object' ? entry : { id: entry, position: index }
@@ -35,8 +35,8 @@ const putInOrder: Run = async (call) => {
   return call.database.rows('SELECT id, name, display_order FROM buildings ORDER BY display_order, id')
 }
 
-/** One gateway's state, or that of several; reports of many may come in one. */
-const noteSync: Run = async (call) => {
+/** Stores the state of one or several gateways. A body may contain several reports. */
+const storeSyncStatus: Run = async (call) => {
   const { gateways: more } = call.body
   const updated: string[] = []
   for (const report of [call.body, ...(Array.isArray(more) ? (more as Fields[]) : [])]) {
@@ -50,9 +50,9 @@ const noteSync: Run = async (call) => {
 /** Buildings, zones, receivers and their gateways. */
 export const siteRoutes: Handlers = {
   ...crud(buildings),
-  'PUT /api/buildings/order': handler('buildings.update', putInOrder),
+  'PUT /api/buildings/order': handler('buildings.update', reorder),
   'GET /api/buildings/gateway-health': handler('buildings.read', rows(GATEWAY_HEALTH)),
-  'POST /api/gateways/sync-status': handler('gateways.update', noteSync),
+  'POST /api/gateways/sync-status': handler('gateways.update', storeSyncStatus),
   ...crud(zones),
   'GET /api/zones/emergency': handler('zones.read', list(emergencyZones)),
   ...crud(receivers),

@@ -1,5 +1,5 @@
-import { together } from '../answers.js'
 import { notFound } from '../errors.js'
+import { together } from '../queries.js'
 import { seededRandom } from '../random.js'
 import { type Handlers, handler } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
@@ -9,17 +9,17 @@ const HOUR_MS = 60 * 60_000
 const SEVERITIES = ['minor', 'moderate', 'severe', 'extreme']
 const STRONG_WIND = 7
 
-/** No weather service to ask: the sky here follows the sun, with a little of its own mood each hour. */
+/** Simulated weather: a daily cycle plus a deterministic variation per hour. */
 const weatherAt = (ms: number) => {
   const hour = Math.floor(ms / HOUR_MS)
-  const mood = seededRandom(hour)()
+  const variation = seededRandom(hour)()
   const day = Math.sin(((hour % 24) - 9) * (Math.PI / 12))
   return {
     at: new Date(hour * HOUR_MS).toISOString(),
-    temperature: Math.round((12 + 6 * day + 2 * mood) * 10) / 10,
-    humidity: Math.round(65 - 15 * day + 10 * mood),
-    windSpeed: Math.round(30 + 300 * Math.max(mood - 0.8, 0) + 12 * day) / 10,
-    condition: mood > 0.75 ? 'rain' : mood > 0.45 ? 'cloudy' : 'clear'
+    temperature: Math.round((12 + 6 * day + 2 * variation) * 10) / 10,
+    humidity: Math.round(65 - 15 * day + 10 * variation),
+    windSpeed: Math.round(30 + 300 * Math.max(variation - 0.8, 0) + 12 * day) / 10,
+    condition: variation > 0.75 ? 'rain' : variation > 0.45 ? 'cloudy' : 'clear'
   }
 }
 
@@ -45,7 +45,7 @@ export const weatherRoutes: Handlers = {
     if (!SEVERITIES.includes(name)) throw notFound('severity')
     return changeSetting(call, name, { ...call.body, severity: name })
   }),
-  // The sky is worked out whenever somebody looks: there is nothing to fetch.
+  // The weather is computed on each request, so there is nothing to fetch.
   'POST /api/weather/refresh': handler(
     'weather.update',
     together({ fetchedAt: ({ now }) => now().toISOString(), conditions, forecast })

@@ -26,7 +26,7 @@ interface Resident {
   readonly isPerson: boolean
   readonly home: Region
   readonly metresPerMs: number
-  place: Waypoint
+  position: Waypoint
   way: readonly Waypoint[]
   restMs: number
   isLeaving: boolean
@@ -69,12 +69,12 @@ export class Simulation {
 
   /** The current positions. */
   positions(nowMs: number): PositionEntry[] {
-    return [...this.#residents].map(([transmitterId, { place }]) => ({
+    return [...this.#residents].map(([transmitterId, { position }]) => ({
       transmitterId,
-      position: { x: toCentimetres(place.x), y: toCentimetres(place.y) },
+      position: { x: toCentimetres(position.x), y: toCentimetres(position.y) },
       positionMethod: 'trilateration',
-      floorId: place.floorId,
-      zoneId: regionOf(place)?.zoneId ?? null,
+      floorId: position.floorId,
+      zoneId: regionOf(position)?.zoneId ?? null,
       accuracy: toCentimetres(between(this.#random, 0.4, 1.6)),
       timestamp: nowMs
     }))
@@ -85,30 +85,30 @@ export class Simulation {
     const home = pick(this.#random, near.length > 0 ? near : ROOMS)
     const metresPerMs = between(this.#random, ...METRES_PER_SECOND) / 1000
     const restMs = between(this.#random, 0, REST_MS[1])
-    return { isPerson, home, metresPerMs, place: this.#spotIn(home), way: [], restMs, isLeaving: false }
+    return { isPerson, home, metresPerMs, position: this.#spotIn(home), way: [], restMs, isLeaving: false }
   }
 
   /** Immediately at the start or end of an alarm; otherwise after resting. */
   #decide(resident: Resident): void {
-    const { home, place, way, restMs } = resident
+    const { home, position, way, restMs } = resident
     const mustLeave = this.#evacuated.has(home.buildingId)
     const isNew = mustLeave !== resident.isLeaving
     resident.isLeaving = mustLeave
     if (!isNew && (way.length > 0 || restMs > 0)) return
     const musterPoint = MUSTER_POINTS.find(({ buildingId }) => buildingId === home.buildingId)
     const goal = mustLeave ? (musterPoint ?? home) : isNew ? home : this.#nextRoom(resident)
-    const found = wayBetween(regionOf(place)?.zoneId ?? '', goal.zoneId)
+    const found = wayBetween(regionOf(position)?.zoneId ?? '', goal.zoneId)
     if (found === null) return
     resident.way = [...found, this.#spotIn(goal)]
     resident.restMs = between(this.#random, ...REST_MS)
   }
 
   /** Home, a room on the same floor, or sometimes one on another floor. */
-  #nextRoom({ place, home }: Resident): Region {
+  #nextRoom({ position, home }: Resident): Region {
     if (this.#random() < GOES_HOME) return home
     const staysOnFloor = this.#random() < STAYS_ON_FLOOR
     const inReach = ROOMS.filter(({ buildingId, floorId }) =>
-      staysOnFloor ? floorId === place.floorId : buildingId === home.buildingId
+      staysOnFloor ? floorId === position.floorId : buildingId === home.buildingId
     )
     return pick(this.#random, inReach)
   }
@@ -120,22 +120,22 @@ export class Simulation {
   }
 }
 
-const regionOf = (place: Waypoint): Region | undefined =>
-  REGIONS.find(({ floorId, rect }) => floorId === place.floorId && contains(rect, place))
+const regionOf = (position: Waypoint): Region | undefined =>
+  REGIONS.find(({ floorId, rect }) => floorId === position.floorId && contains(rect, position))
 
 /** Advances along the path. On stairs, both ends of a step are the same point on different floors. */
 const walk = (resident: Resident, ms: number): void => {
   let leftMs = ms
   for (const next of resident.way) {
-    const { x, y, floorId } = resident.place
-    const neededMs = distance(resident.place, next) / resident.metresPerMs
+    const { x, y, floorId } = resident.position
+    const neededMs = distance(resident.position, next) / resident.metresPerMs
     if (neededMs > leftMs) {
       const part = leftMs / neededMs
-      resident.place = { x: x + (next.x - x) * part, y: y + (next.y - y) * part, floorId }
+      resident.position = { x: x + (next.x - x) * part, y: y + (next.y - y) * part, floorId }
       return
     }
     leftMs -= neededMs
-    resident.place = next
+    resident.position = next
     resident.way = resident.way.slice(1)
   }
   resident.restMs -= leftMs

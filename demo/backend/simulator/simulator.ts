@@ -13,8 +13,8 @@ export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
 }
 
 const TICK_MS = 1000
-const LOOK_EVERY = 3
-const KEEP_EVERY = 30
+const RELOAD_EVERY_TICKS = 3
+const HISTORY_EVERY_TICKS = 30
 
 /** Advances the simulation once a second and publishes the positions to the relay and the database. */
 export class Simulator {
@@ -35,7 +35,7 @@ export class Simulator {
     this.#timer = setInterval(() => {
       // A slow database delays the next step instead of queueing steps.
       this.#running ??= this.tick()
-        .catch((error: unknown) => this.#parts.log.error({ err: error }, 'the simulator stumbled'))
+        .catch((error: unknown) => this.#parts.log.error({ err: error }, 'simulation step failed'))
         .finally(() => {
           this.#running = null
         })
@@ -51,7 +51,7 @@ export class Simulator {
   async tick(): Promise<void> {
     const { database, publisher, now } = this.#parts
     const at = now()
-    if (this.#ticks % LOOK_EVERY === 0) await this.#look(at)
+    if (this.#ticks % RELOAD_EVERY_TICKS === 0) await this.#reload(at)
     this.#simulation.advance(TICK_MS)
 
     const positions = this.#simulation.positions(at.getTime())
@@ -59,13 +59,13 @@ export class Simulator {
       const data = positions.filter((position) => position.floorId === floorId)
       publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     }
-    await keepPositions(database, positions, at)
-    if (this.#ticks % KEEP_EVERY === 0) await keepHistory(database, at)
+    await storePositions(database, positions, at)
+    if (this.#ticks % HISTORY_EVERY_TICKS === 0) await storeHistory(database, at)
     this.#ticks += 1
   }
 
   /** Reloads carriers, emergencies and receivers, which pages can change. */
-  async #look(at: Date): Promise<void> {
+  async #reload(at: Date): Promise<void> {
     const { database, publisher } = this.#parts
     const ids = async (sql: string) => (await database.rows<{ id: string }>(sql)).map(({ id }) => id)
     this.#simulation.populate(await database.rows<Carrier>(CARRIERS))
@@ -83,7 +83,7 @@ const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencie
     ON e.status = 'active' AND (e.building_id IS NULL OR e.building_id = b.id)`
 
 /** Stores the latest positions in one statement. */
-const keepPositions = async (database: Statements, positions: readonly PositionEntry[], at: Date): Promise<void> => {
+const storePositions = async (database: Statements, positions: readonly PositionEntry[], at: Date): Promise<void> => {
   await database.rows(
     `WITH heard AS (SELECT "transmitterId" AS id, "floorId", "zoneId", (position->>'x')::float AS x,
          (position->>'y')::float AS y, accuracy
@@ -99,7 +99,7 @@ const keepPositions = async (database: Statements, positions: readonly PositionE
 }
 
 /** Deletes data older than two hours, except the seeded day for the charts. */
-const keepHistory = async (database: Statements, at: Date): Promise<void> => {
+const storeHistory = async (database: Statements, at: Date): Promise<void> => {
   await database.rows(
     `WITH old AS (DELETE FROM position_history
        WHERE at < $1::timestamptz - interval '2 hours' AND at > (SELECT min(created_at) FROM buildings))

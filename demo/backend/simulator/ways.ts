@@ -12,8 +12,8 @@ interface Link {
   readonly through: readonly Waypoint[]
 }
 
-// So far from a door people line up with it. More than half a second's walk: where somebody is seen once a second, the
-// straight line from one sight to the next then never cuts the corner of a door.
+// People line up with a door at this distance from it, in metres. It is more than half a second's walk, so that the line
+// between two positions, which are published once a second, does not cut the corner of a door.
 const APPROACH = 0.7
 
 /** The graph of connected zones. */

@@ -8,7 +8,7 @@ export interface Rect extends Point {
   readonly height: number
 }
 
-/** From one point to another: x1, y1, x2, y2. */
+/** A line as x1, y1, x2, y2. */
 export type Wall = readonly [number, number, number, number]
 
 export const box = (x: number, y: number, width: number, height: number): Rect => ({ x, y, width, height })

@@ -1,11 +1,11 @@
 import { box, type Point, type Rect, type Wall } from './geometry.js'
 
-// The buildings of the demo. Plans, zones and receivers are drawn from this, and the simulator walks in it, so that nobody
-// on the page ever goes where the plan has a wall. All lengths are in metres.
+// The buildings of the demo. Plans, zones, receivers and the simulator's paths are all derived from this layout, so that
+// nobody walks through a wall. Lengths are in metres.
 
 export type ZoneKind = 'corridor' | 'stairs' | 'office' | 'laboratory' | 'meeting' | 'common' | 'restricted' | 'muster'
 
-/** A room, a corridor or a place outside: a rectangle, so that whoever is inside can walk straight to every door of it. */
+/** A room, a corridor or an outdoor area. A rectangle, so that every door can be reached in a straight line. */
 export interface Region {
   readonly zoneId: string
   readonly floorId: string
@@ -17,7 +17,7 @@ export interface Region {
 
 export interface Door extends Point {
   readonly width: number
-  /** Which way one walks through it. */
+  /** The axis along which people pass it. */
   readonly way: 'x' | 'y'
   /** The zones on its two sides, the one with the smaller coordinate first. */
   readonly between: readonly [string, string]
@@ -28,9 +28,9 @@ const STAIRS_LENGTH = 6
 const DOOR_WIDTH = 1.4
 const OUTSIDE_LENGTH = 14
 
-// A building is its name and code, its length and depth, and how far from the north wall its corridor begins. Its floors
-// follow, from the ground up: the rooms north of the corridor and, after a stroke, those south of it. A room is its name,
-// its kind and, where it is not 1, its share of the row.
+// The first line of a building: name, code, length, depth, and the distance of the corridor from the north wall. Then its
+// floors from the ground up: the rooms north of the corridor, and after a slash those south of it. A room: name, kind, and
+// its share of the row if it is not 1.
 const PLANS = `
 Main House, MH, 60, 25, 11
 Reception:common:1.4, Post Room:office, Visitor Lounge:common
@@ -68,7 +68,7 @@ const SITE = PLANS.split('\n\n').map((text, index) => {
 let zones = 0
 let floors = 0
 
-/** Rooms along both sides of a corridor, stairs at its west end, and on the ground a way out to the muster point at its east end. */
+/** Rooms on both sides of a corridor with stairs at its west end; on the ground floor, an exit to the muster point at its east end. */
 const layFloor = (
   rooms: string,
   level: number,
@@ -112,7 +112,7 @@ const layFloor = (
   }
 }
 
-/** The rooms of a row, from west to east. */
+/** Divides a row into rooms, from west to east. */
 const layRow = (text: string, row: Rect, region: (name: string, kind: ZoneKind, rect: Rect) => Region): Region[] => {
   const rooms = text.split(', ').map((room) => room.split(':'))
   const shareOf = ([, , share = '1']: readonly string[]): number => Number(share)
@@ -127,14 +127,14 @@ const layRow = (text: string, row: Rect, region: (name: string, kind: ZoneKind, 
   })
 }
 
-// Not in the middle of the wall: people who come out of two rooms would meet in the door of a third.
+// Not centred: otherwise people who leave two rooms would meet in the doorway of a third.
 const doorX = ({ rect }: Region): number => rect.x + rect.width * 0.4
 
 const door = (way: Door['way'], x: number, y: number, near: Region, far: Region): Door => {
   return { x, y, width: DOOR_WIDTH, way, between: [near.zoneId, far.zoneId] }
 }
 
-/** What is left, between its doors, of a wall that one goes through this way. */
+/** The segments of a wall between its doors. `way` is the axis of the doors. */
 const wall = (way: Door['way'], at: number, length: number, doors: readonly Door[]): Wall[] => {
   const inIt = doors.filter((door) => door.way === way && door[way] === at)
   const middles = inIt.map(({ x, y }) => (way === 'y' ? x : y))

@@ -1,4 +1,4 @@
-// What the people and things of the demo are called, and after a colon what belongs to the name. None of them exists.
+// Fictional names for the demo data. After a colon: the attributes of the entry.
 
 const names = (text: string): readonly string[] => text.split(',').map((name) => name.trim())
 
@@ -34,8 +34,8 @@ export const DEVICE_KINDS = names(`
 
 const TOWN = { city: 'Berlin', country: 'Germany', timezone: 'Europe/Berlin' }
 
-/** Where each of the buildings stands. */
-export const PLACES = [
+/** The addresses of the buildings. */
+export const ADDRESSES = [
   { ...TOWN, address: '1 Northgate Road', latitude: 52.5201, longitude: 13.405 },
   { ...TOWN, address: '3 Northgate Road', latitude: 52.5207, longitude: 13.4063 },
   { ...TOWN, address: '8 Foundry Lane', latitude: 52.5196, longitude: 13.4071 }

@@ -6,19 +6,28 @@ import type { Fields, World } from '../world.js'
 import { centerOf, cornersOf, toCentimetres } from './geometry.js'
 import { seedHistory } from './history.js'
 import { BUILDINGS, FLOORS, REGIONS, type Region } from './layout.js'
-import { ASSET_KINDS, CONTACTS, DEPARTMENTS, FIRST_NAMES, JOB_TITLES, LAST_NAMES, PLACES, ZONE_KINDS } from './names.js'
+import {
+  ADDRESSES,
+  ASSET_KINDS,
+  CONTACTS,
+  DEPARTMENTS,
+  FIRST_NAMES,
+  JOB_TITLES,
+  LAST_NAMES,
+  ZONE_KINDS
+} from './names.js'
 
 const DAY_MS = 24 * 60 * 60_000
 
-/** By table. Those without an id get their number. */
+/** Rows by table. Rows without an id are numbered from 1. */
 type Rows = Readonly<Record<string, readonly Fields[]>>
 
-/** The time so many days before the start, and so many minutes after that. */
+/** A time relative to the start, in days before it plus minutes. */
 type Ago = (days: number, minutesLater?: number) => string
 
-/** Everything that is there before anybody has done anything; the same for the same seed, but for what time it is. */
+/** Inserts the demo data into an empty database. Deterministic for a seed, except for times. */
 export const seedSite = async (world: World, seed: number): Promise<void> => {
-  // Roles are the program's, not the operator's: they follow it.
+  // Roles are defined in code, so they are updated at every start.
   for (const { permissions, ...role } of ROLES)
     await putRow(world, 'roles', { ...role, permissions: JSON.stringify(permissions) }, 'id')
   const [full] = await world.database.rows('SELECT 1 FROM buildings LIMIT 1')
@@ -26,7 +35,7 @@ export const seedSite = async (world: World, seed: number): Promise<void> => {
   const random = seededRandom(seed)
   const ago: Ago = (days, minutesLater = 0) =>
     new Date(world.now().getTime() - days * DAY_MS + minutesLater * 60_000).toISOString()
-  const rows: Rows = { ...house(random, ago), ...carriers(random, ago), ...emergencies(ago) }
+  const rows: Rows = { ...buildingRows(random, ago), ...carriers(random, ago), ...emergencies(ago) }
   for (const resource of resources) {
     const common = Object.hasOwn(resource.columns, 'isActive') ? { isActive: true } : {}
     const numbered = rows[resource.table]?.map((row, index) => ({ id: index + 1, ...common, ...row }))
@@ -35,7 +44,7 @@ export const seedSite = async (world: World, seed: number): Promise<void> => {
   await seedHistory(world)
 }
 
-/** Rows that are numbered from 1. */
+/** Creates rows numbered from 1. */
 const many = <T>(count: number, row: (number: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => row(index + 1))
 
@@ -45,9 +54,9 @@ const padded = (prefix: string, digits: number, number: number): string =>
 const macAddress = (prefix: string, number: number): string =>
   [prefix, ...(number.toString(16).toUpperCase().padStart(6, '0').match(/../g) ?? [])].join(':')
 
-/** The buildings, and what is fixed in them. */
-const house = (random: Random, ago: Ago): Rows => ({
-  buildings: BUILDINGS.map((building, displayOrder) => ({ ...building, displayOrder, ...PLACES[displayOrder] })),
+/** Buildings and their fixed equipment. */
+const buildingRows = (random: Random, ago: Ago): Rows => ({
+  buildings: BUILDINGS.map((building, displayOrder) => ({ ...building, displayOrder, ...ADDRESSES[displayOrder] })),
   floors: FLOORS.map(({ floorId: id, regions: _regions, ...floor }) => {
     return { id, ...floor, ...PLAN, displayOrder: Number(floor.buildingId) * 10 + floor.level }
   }),
@@ -75,12 +84,12 @@ const house = (random: Random, ago: Ago): Rows => ({
     const state = { status: number === 6 ? 'pending' : 'synced', lastSyncAt: ago(0, -part * 7) }
     return { id: `gw-${number}`, buildingId, name: `Gateway ${buildingId}-${part}`, ...GATEWAY, ...state }
   }),
-  receivers: REGIONS.flatMap(receiverPlaces).map((place, index) => ({
-    ...place,
+  receivers: REGIONS.flatMap(receiverPositions).map((receiver, index) => ({
+    ...receiver,
     ...RECEIVER,
     macAddress: macAddress('AC:23:40', index + 1),
     serialNumber: padded('RX-', 5, index + 1),
-    gatewayId: `gw-${Number(place.buildingId) * 2 - (index % 2)}`,
+    gatewayId: `gw-${Number(receiver.buildingId) * 2 - (index % 2)}`,
     status: random() < 0.04 ? 'offline' : 'online'
   })),
   departments: DEPARTMENTS.map((department, index) => {
@@ -100,14 +109,14 @@ const GATEWAY = { configVersion: '17', firmwareVersion: '3.2.1' }
 const RECEIVER = { model: 'RX-200', firmwareVersion: '2.4.0', txPower: -59, pathLossExponent: 2.4 }
 const BEACON = { major: 2, type: 'reference', model: 'BX-5', status: 'active' }
 
-/** What is said of a kind of zone, and of every zone of that kind. */
+/** The attributes of a zone type, which its zones share. */
 const KINDS = ZONE_KINDS.map((zoneKind) => {
   const [code = '', color] = zoneKind.split(':')
   return { code, color, isRestricted: code === 'restricted', isEmergency: code === 'muster' || code === 'stairs' }
 })
 
-/** One for every seventeen metres of a room or a corridor. */
-const receiverPlaces = ({ buildingId, floorId, zoneId, name, rect }: Region) => {
+/** One receiver per 17 metres of a room or corridor. */
+const receiverPositions = ({ buildingId, floorId, zoneId, name, rect }: Region) => {
   const count = Math.ceil(rect.width / 17)
   return many(count, (part) => {
     const x = toCentimetres(rect.x + (rect.width * (part - 0.5)) / count)
@@ -116,7 +125,7 @@ const receiverPlaces = ({ buildingId, floorId, zoneId, name, rect }: Region) => 
   })
 }
 
-/** People and things, all of whom belong somewhere, and the transmitters: on the shelf, or with people, guests and things. */
+/** Personnel and assets with a home floor, and transmitters: available, or assigned to personnel, guests and assets. */
 const carriers = (random: Random, ago: Ago): Rows => {
   const fullName = () => ({ firstName: pick(random, FIRST_NAMES), lastName: pick(random, LAST_NAMES) })
   const home = () => {
@@ -168,7 +177,7 @@ const carriers = (random: Random, ago: Ago): Rows => {
       name: padded('Badge ', 4, index + 1),
       macAddress: macAddress('AC:23:3F', index + 1),
       minor: index + 1,
-      // Most are well, a few are not: squared, so that low ones are rare.
+      // The exponent makes low levels rare.
       batteryLevel: Math.round(100 - 96 * random() ** 2.2),
       ...('entity_type' in carrier && { status: 'assigned', assignedAt: ago(integerBetween(random, 1, 400)) }),
       ...carrier

@@ -29,7 +29,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
   )
   const carriers = computed(() => new Map((transmitters.data.value ?? []).map((one) => [one.id, one])))
 
-  const place = (entries: readonly PositionEntry[]): void => {
+  const applyPositions = (entries: readonly PositionEntry[]): void => {
     const atMs = performance.now()
     for (const { transmitterId, position } of entries) motion.moveTo(String(transmitterId), position, atMs)
     batches.value += 1
@@ -41,7 +41,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     const known = loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored' }))
     const unseen = known.filter(({ transmitterId }) => realtime.store.get(transmitterId) === undefined)
     realtime.store.add(unseen)
-    place(unseen)
+    applyPositions(unseen)
   })
 
   /** The markers with their moving positions. Recomputed for each batch, not for each frame. People are drawn above assets. */
@@ -49,7 +49,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     void batches.value
     const markers = realtime.store.onFloor(floorId.value ?? '').flatMap(({ entry, receivedAtMs }): Marker[] => {
       const id = String(entry.transmitterId)
-      const position = motion.placeOf(id)
+      const position = motion.positionOf(id)
       if (position === undefined) return []
       const { carriedBy, name, entity_type } = carriers.value.get(id) ?? {}
       const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
@@ -78,7 +78,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     realtime.on('state', (changed) => {
       state.value = changed
     }),
-    realtime.on('position-batch', (batch) => batch.floorId === floorId.value && place(batch.data)),
+    realtime.on('position-batch', (batch) => batch.floorId === floorId.value && applyPositions(batch.data)),
     realtime.on('gap', () => floorId.value !== null && void context.load()),
     realtime.on('ambient-batch', ({ data }) => {
       const atMs = Date.now()

@@ -5,16 +5,16 @@ import type { Placed, Point } from './plan.js'
 const distanceOf = (rssi: number): number => Math.min(Math.max(-rssi - 30, 10), 75) / 15
 
 /**
- * A place for a device that was only heard: somewhere around the receiver, the nearer the stronger. Which side of it is
- * unknown, so its name decides, and it stays there.
+ * Positions for devices whose location is not known: around the receiver, at a distance that depends on the signal
+ * strength. The direction is derived from the device id, so that it stays the same.
  */
 export const ambientMarks = (
   devices: Iterable<AmbientEntry>,
   receivers: readonly { readonly id: string; readonly position?: Point | null | undefined }[]
 ): readonly Placed[] => {
-  const places = new Map(receivers.map(({ id, position }) => [id, position]))
+  const positions = new Map(receivers.map(({ id, position }) => [id, position]))
   return [...devices].flatMap(({ deviceId, receiverId, rssi }) => {
-    const receiver = places.get(String(receiverId))
+    const receiver = positions.get(String(receiverId))
     if (!receiver) return []
     const id = String(deviceId)
     const x = receiver.x + Math.cos(angleOf(id)) * distanceOf(rssi)
@@ -23,7 +23,7 @@ export const ambientMarks = (
   })
 }
 
-/** Always the same for a name, and another one for most others. */
+/** A hash of the name as an angle in radians. */
 const angleOf = (name: string): number => {
   const degrees = [...name].reduce((sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) % 360, 7)
   return (degrees * Math.PI) / 180

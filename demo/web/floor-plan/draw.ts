@@ -1,6 +1,6 @@
 import type { Placed } from './plan.js'
 
-/** What is used of a canvas; a CanvasRenderingContext2D is one, and a test has its own. */
+/** The part of CanvasRenderingContext2D that is used, so that tests can replace it. */
 export interface Pen<Picture> {
   globalAlpha: number
   drawImage(picture: Picture, x: number, y: number, width: number, height: number): void
@@ -10,7 +10,7 @@ export interface Marker extends Placed {
   readonly name: string
   readonly kind: 'person' | 'thing'
   readonly zoneId: string | null
-  /** Nothing was heard of it for a while. */
+  /** There was no recent update. */
   readonly isFaint: boolean
 }
 
@@ -18,8 +18,8 @@ const FAINT = 0.35
 export const SPRITE_SIZE = 16
 
 /**
- * What moves, with so many pixels for a metre. A marker is one copy of a picture that was drawn once, which costs a third of
- * drawing it, and a frame makes no objects that would have to be collected.
+ * Draws all markers; `scale` is in pixels per metre. Copying a pre-rendered image costs a third of drawing the marker, and
+ * a frame allocates no objects.
  */
 export const drawMarkers = <Picture>(
   pen: Pen<Picture>,

@@ -1,4 +1,4 @@
-// Places on a floor, in metres. Everything in this folder runs without a browser.
+// Geometry of a floor, in metres. This folder does not use browser APIs.
 
 export interface Point {
   readonly x: number
@@ -17,7 +17,7 @@ export interface Placed {
 
 export const distance = (from: Point, to: Point): number => Math.hypot(to.x - from.x, to.y - from.y)
 
-/** The box around a zone: its name goes into a corner of it. */
+/** The bounding box of a zone, which positions its label. */
 export const boxAround = (polygon: readonly Point[]): Point & Size => {
   const xs = polygon.map(({ x }) => x)
   const ys = polygon.map(({ y }) => y)
@@ -26,7 +26,7 @@ export const boxAround = (polygon: readonly Point[]): Point & Size => {
   return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y }
 }
 
-/** The nearest of those within reach; undefined where there is none. */
+/** The nearest item within `reach`; undefined if there is none. */
 export const nearest = <Item extends Placed>(items: readonly Item[], point: Point, reach: number): Item | undefined => {
   const away = ({ position }: Item): number => distance(position, point)
   return items.filter((item) => away(item) <= reach).sort((one, other) => away(one) - away(other))[0]

@@ -1,3 +1,3 @@
-// Runs before the first paint, so that nobody who chose a theme sees the other one flash by.
+// Runs before the first paint, so that the other theme does not flash.
 const theme = localStorage.getItem('gatehouse-theme')
 if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme

@@ -4,11 +4,11 @@ import { Motion } from '../../../demo/web/floor-plan/motion.js'
 const rounded = (point: { x: number; y: number } | undefined) =>
   point && { x: Math.round(point.x * 100) / 100, y: Math.round(point.y * 100) / 100 }
 
-/** A copy: the place itself moves on. */
+/** A copy: the position itself moves on. */
 const at = (motion: Motion, id: string, nowMs: number) => {
   motion.advance(nowMs)
-  const place = motion.placeOf(id)
-  return place && { ...place }
+  const position = motion.positionOf(id)
+  return position && { ...position }
 }
 
 t.test('motion', async (t) => {
@@ -21,7 +21,7 @@ t.test('motion', async (t) => {
     t.equal(at(motion, 'b', 0), undefined)
   })
 
-  t.test('walks evenly from the old place to the new one, and stops there', async (t) => {
+  t.test('walks evenly from the old position to the new one, and stops there', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 1.15, y: 2.3 }, 1000)
@@ -57,15 +57,15 @@ t.test('motion', async (t) => {
     t.same(at(motion, 'a', 604_000), { x: 4, y: 0 })
   })
 
-  t.test('moves a place and makes no new one, for a frame and for a batch', async (t) => {
+  t.test('moves a position and makes no new one, for a frame and for a batch', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
-    const place = motion.placeOf('a')
+    const position = motion.positionOf('a')
     motion.moveTo('a', { x: 2.3, y: 0 }, 1000)
     motion.advance(1500)
 
-    t.equal(motion.placeOf('a'), place)
-    t.same(rounded(place), { x: 1, y: 0 })
+    t.equal(motion.positionOf('a'), position)
+    t.same(rounded(position), { x: 1, y: 0 })
   })
 
   t.test('forgets', async (t) => {
@@ -73,6 +73,6 @@ t.test('motion', async (t) => {
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.clear()
 
-    t.equal(motion.placeOf('a'), undefined)
+    t.equal(motion.positionOf('a'), undefined)
   })
 })

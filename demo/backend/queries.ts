@@ -5,7 +5,7 @@ import { sqlName } from './database/columns.js'
 import { invalid, notFound } from './errors.js'
 import { flattened, getRecord } from './records.js'
 import type { Listed, Resource } from './resources.js'
-import { type Answer, type Call, fileAnswer, idOf, type Run } from './route.js'
+import { type Call, type CustomReply, fileReply, idOf, type Run } from './route.js'
 import type { Fields, Value } from './world.js'
 
 const DEFAULT_LIMIT = 100
@@ -15,11 +15,11 @@ const WHOLE = /^-?\d+$/
 /** The requested part of a list. Pages start at 1; page 0 is the first page too. */
 const pageOf = (query: Fields) => {
   const given = Object.entries(query).filter(([, value]) => value !== '')
-  const asked = Object.fromEntries(
+  const parameters = Object.fromEntries(
     given.map(([name, value]) => [name, WHOLE.test(String(value)) ? Number(value) : value])
   )
-  if (!Typebox.Check(PagingSchema, asked)) throw invalid(fieldErrors(Typebox.Errors(PagingSchema, asked)))
-  const { limit = DEFAULT_LIMIT, page = 0, offset = Math.max(page - 1, 0) * limit, sort, order } = asked
+  if (!Typebox.Check(PagingSchema, parameters)) throw invalid(fieldErrors(Typebox.Errors(PagingSchema, parameters)))
+  const { limit = DEFAULT_LIMIT, page = 0, offset = Math.max(page - 1, 0) * limit, sort, order } = parameters
   return { limit, offset, sort, direction: order === 'desc' ? 'DESC' : 'ASC' }
 }
 
@@ -42,17 +42,18 @@ export const listRows = async ({ database, params, query }: Call, listed: Listed
   const { from, fields, search = [], order } = listed
   const { sort, direction, ...page } = pageOf(query)
   const values: Value[] = []
-  const place = (value: Value): string => `$${values.push(value)}`
+  const placeholder = (value: Value): string => `$${values.push(value)}`
   const conditions = ['true']
   // Unknown query parameters are ignored.
   for (const [field, text] of Object.entries({ ...query, ...params }))
-    if (fields.includes(field) && typeof text === 'string') conditions.push(`${sqlName(field)}::text = ${place(text)}`)
+    if (fields.includes(field) && typeof text === 'string')
+      conditions.push(`${sqlName(field)}::text = ${placeholder(text)}`)
   const [since, until] = fields.includes('at') ? [momentOf(query, 'from'), momentOf(query, 'to')] : []
-  if (since) conditions.push(`at >= ${place(since)}`)
-  if (until) conditions.push(`at <= ${place(until)}`)
+  if (since) conditions.push(`at >= ${placeholder(since)}`)
+  if (until) conditions.push(`at <= ${placeholder(until)}`)
   const sought = textOf(query, 'search')
   if (sought !== null && search.length > 0) {
-    const pattern = place(`%${sought.replace(/[\\%_]/g, '\\$&')}%`)
+    const pattern = placeholder(`%${sought.replace(/[\\%_]/g, '\\$&')}%`)
     conditions.push(`(${search.map((field) => `${sqlName(field)} ILIKE ${pattern}`).join(' OR ')})`)
   }
   if (sort !== undefined && !fields.includes(sort))
@@ -62,7 +63,7 @@ export const listRows = async ({ database, params, query }: Call, listed: Listed
   const [counted] = await database.rows<{ total: number }>(`SELECT count(*)::int AS total ${matching}`, values)
   const { limit, offset } = all ? { ...all, offset: 0 } : page
   const rows = await database.rows(
-    `SELECT * ${matching} ORDER BY ${by} LIMIT ${place(limit)} OFFSET ${place(offset)}`,
+    `SELECT * ${matching} ORDER BY ${by} LIMIT ${placeholder(limit)} OFFSET ${placeholder(offset)}`,
     values
   )
   return { rows: rows.map(flattened), total: counted?.total ?? 0, limit, offset }
@@ -73,8 +74,8 @@ export const list =
   (listed: Listed): Run =>
   async (call) => {
     const { rows: data, ...meta } = await listRows(call, listed)
-    const answer: Answer = () => ({ success: true, data, meta })
-    return answer
+    const reply: CustomReply = () => ({ success: true, data, meta })
+    return reply
   }
 
 /** All matching rows as a file download. */
@@ -82,7 +83,7 @@ export const exported =
   (listed: Listed, fileName: string, write: (rows: readonly Fields[]) => string | Buffer): Run =>
   async (call) => {
     const { rows } = await listRows(call, listed, { limit: MAX_EXPORTED })
-    return fileAnswer(fileName.endsWith('.pdf') ? 'application/pdf' : 'text/csv; charset=utf-8', write(rows), fileName)
+    return fileReply(fileName.endsWith('.pdf') ? 'application/pdf' : 'text/csv; charset=utf-8', write(rows), fileName)
   }
 
 // Responses with the result of a statement. Its placeholders are the path or query parameters with the given names, in
@@ -113,9 +114,9 @@ export const oneRow = (noun: string | null, sql: string, ...names: readonly stri
 export const together =
   (parts: Readonly<Record<string, Run>>) =>
   async (call: Call): Promise<Fields> => {
-    const answers: Record<string, unknown> = {}
-    for (const [name, run] of Object.entries(parts)) answers[name] = await run(call)
-    return answers
+    const results: Record<string, unknown> = {}
+    for (const [name, run] of Object.entries(parts)) results[name] = await run(call)
+    return results
   }
 
 /** A response about one row; `NOT_FOUND` if it does not exist. */
