@@ -59,7 +59,7 @@ export const SessionResponseSchema = Type.Object(
           Type.Object(
             {
               token: Type.String({ minLength: 1, maxLength: 8192, description: 'The app token.' }),
-              // Its fields are the backend's: one that has another shape than we expect must not keep anybody out.
+              // Not validated further: a field with an unexpected type must not make the login fail.
               user: Type.Object(
                 {},
                 { additionalProperties: true, maxProperties: MAX_PROPERTIES, description: 'The person signed in.' }

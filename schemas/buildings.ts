@@ -58,7 +58,7 @@ export const BuildingUpdateSchema = Type.Object(
 )
 export type BuildingUpdate = Static<typeof BuildingUpdateSchema>
 
-const place = Type.Object(
+const buildingPosition = Type.Object(
   { id: id('The building.'), position: integer(0, 1_000_000, 'The position in the list.') },
   { additionalProperties: true, maxProperties: MAX_PROPERTIES }
 )
@@ -66,7 +66,7 @@ const place = Type.Object(
 export const BuildingOrderSchema = Type.Object(
   {
     order: Type.Optional(
-      Type.Array(Type.Union([id('The building.'), place]), {
+      Type.Array(Type.Union([id('The building.'), buildingPosition]), {
         maxItems: 1000,
         description: 'The buildings in order, or each with its position.'
       })

@@ -73,7 +73,7 @@ export const EmergencyUpdateSchema = Type.Object(
 )
 export type EmergencyUpdate = Static<typeof EmergencyUpdateSchema>
 
-// Nothing is required, not even one field: an alarm must not fail on a form that was left empty.
+// No field is required: an alarm must not fail because of an empty form.
 export const EmergencyTriggerSchema = Type.Object(details, {
   $id: 'EmergencyTrigger',
   title: 'Alarm',

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-// A backend may number its rows or name them; either passes through as it is.
+// Backends use numbers or text as ids. Both are forwarded unchanged.
 const TextId = Type.String({ minLength: 1, maxLength: 128 })
 const NumberId = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 

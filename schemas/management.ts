@@ -202,7 +202,7 @@ export const GeneralSettingsSchema = Type.Object(
 )
 export type GeneralSettings = Static<typeof GeneralSettingsSchema>
 
-// Each group as part of the whole, without the $id, which a validator must not meet twice.
+// Each group without its $id, because a validator rejects a duplicate $id.
 export const SettingsSchema = Type.Object(
   {
     ble: maybe(

@@ -56,7 +56,7 @@ export type PositionEntry = Static<typeof PositionEntrySchema>
 export const PositionBatchSchema = Type.Object(
   {
     type: Type.Literal('position-batch', { description: 'The type of batch.' }),
-    // Not the entry's schema itself: a validator would meet its $id twice.
+    // A copy without $id, because a validator rejects a duplicate $id.
     data: Type.Array(
       Type.Object(PositionEntrySchema.properties, { additionalProperties: true, maxProperties: MAX_PROPERTIES }),
       { maxItems: 10_000, description: 'The positions.' }

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { id } from './ids.js'
 
-// What the cookies hold that a page may read. An account need not have every detail, so these may be null.
+// The content of the cookies that pages can read. Details that an account does not have are null.
 
 const permission = () =>
   Type.String({

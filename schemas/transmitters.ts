@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { anything, flag, integer, MAX_PROPERTIES, maybe, moment, number, text } from './field-kinds.js'
 import { id, ids } from './ids.js'
 
-// The kinds of bearers are the backend's: the ones named here are the usual ones, not all that may come.
+// Not an enum: the backend defines the types, and these are only common examples.
 const bearerKind = maybe(text('The type of carrier, such as employee, visitor, contractor or asset.', 64))
 
 const details = {

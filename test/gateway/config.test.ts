@@ -12,7 +12,7 @@ const PRODUCTION = {
   API_SECRET: 'a-secret-for-tests-0123456789-abcdef'
 }
 
-const faultsOf = (environment: Environment): readonly string[] => {
+const errorsOf = (environment: Environment): readonly string[] => {
   try {
     gatewayConfig(environment)
     return []
@@ -22,7 +22,7 @@ const faultsOf = (environment: Environment): readonly string[] => {
   }
 }
 
-const namesIn = (faults: readonly string[]): string[] => faults.map((fault) => fault.split(' ', 1).join())
+const namesIn = (errors: readonly string[]): string[] => errors.map((error) => error.split(' ', 1).join())
 
 /** The leaves in which two objects of the same shape differ, by path. */
 const differences = (one: object, other: object, prefix = ''): Record<string, unknown[]> =>
@@ -101,7 +101,7 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   LOG_LEVEL: ['loud', 'INFO', 'off', '30']
 }
 
-// Whatever is written there, it can be tried; a secret that is too weak is another matter, below.
+// Any text is valid for these. Weak secrets are tested below.
 const FREE_TEXT = [
   'GATEWAY_HOST',
   'API_SECRET',
@@ -115,52 +115,52 @@ const FREE_TEXT = [
 ]
 
 t.test('a malformed setting', async (t) => {
-  t.test('has its cases here, whichever it is', async (t) => {
+  t.test('every setting has malformed examples in this test', async (t) => {
     t.same([...Object.keys(FAULTS), ...FREE_TEXT].sort(), Object.keys(gatewaySettings).sort())
   })
 
   for (const [name, texts] of Object.entries(FAULTS)) {
     for (const text of texts) {
-      t.test(`is named where ${name} is ${JSON.stringify(text)}`, async (t) => {
-        t.same(namesIn(faultsOf({ [name]: text })), [name], 'in development')
-        t.same(namesIn(faultsOf({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
-        t.notMatch(faultsOf({ [name]: text }).join(), 'hunter2', 'no password is shown')
+      t.test(`${name}=${JSON.stringify(text)} is reported as malformed`, async (t) => {
+        t.same(namesIn(errorsOf({ [name]: text })), [name], 'in development')
+        t.same(namesIn(errorsOf({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
+        t.notMatch(errorsOf({ [name]: text }).join(), 'hunter2', 'no password is shown')
       })
     }
 
-    t.test(`is none where ${name} is empty`, async (t) => {
-      t.same(faultsOf({ [name]: '' }), [])
+    t.test(`an empty ${name} is not malformed`, async (t) => {
+      t.same(errorsOf({ [name]: '' }), [])
     })
   }
 
-  t.test('does not hide another', async (t) => {
+  t.test('all malformed settings are reported', async (t) => {
     const environment = Object.fromEntries(Object.entries(FAULTS).map(([name, [text]]) => [name, text]))
 
-    t.same(namesIn(faultsOf(environment)).sort(), Object.keys(FAULTS).sort())
+    t.same(namesIn(errorsOf(environment)).sort(), Object.keys(FAULTS).sort())
   })
 })
 
 t.test('production', async (t) => {
   const { BACKEND_URL, API_SECRET } = PRODUCTION
 
-  t.test('needs a backend and a secret, and nothing else', async (t) => {
-    t.same(faultsOf({ NODE_ENV: 'production' }), [
+  t.test('production requires BACKEND_URL and API_SECRET only', async (t) => {
+    t.same(errorsOf({ NODE_ENV: 'production' }), [
       'BACKEND_URL is required in production',
       'API_SECRET is required in production'
     ])
-    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL: '', API_SECRET: ' ' }).length, 2, 'an empty one is none')
-    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET }), [])
+    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL: '', API_SECRET: ' ' }).length, 2, 'an empty one is none')
+    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET }), [])
   })
 
-  t.test('tells what is missing together with what is malformed', async (t) => {
-    t.same(namesIn(faultsOf({ NODE_ENV: 'production', BACKEND_URL, GATEWAY_PORT: 'http', LOG_LEVEL: 'loud' })), [
+  t.test('missing and malformed settings are reported together', async (t) => {
+    t.same(namesIn(errorsOf({ NODE_ENV: 'production', BACKEND_URL, GATEWAY_PORT: 'http', LOG_LEVEL: 'loud' })), [
       'GATEWAY_PORT',
       'LOG_LEVEL',
       'API_SECRET'
     ])
   })
 
-  const SECRETS: readonly (readonly [secret: string, faults: readonly string[], why: string])[] = [
+  const SECRETS: readonly (readonly [secret: string, errors: readonly string[], why: string])[] = [
     ['hunter2', ['API_SECRET must have at least 32 characters in production'], 'short'],
     ['0123456789abcdef0123456789abcde', ['API_SECRET must have at least 32 characters in production'], 'one short'],
     ['a'.repeat(64), ['API_SECRET is too easy to guess: use at least 4 different characters'], 'one character'],
@@ -173,39 +173,39 @@ t.test('production', async (t) => {
     ['0123456789abcdef0123456789abcdef', [], 'just long enough'],
     ['abcd'.repeat(8), [], 'four different characters']
   ]
-  for (const [secret, faults, why] of SECRETS) {
-    t.test(`${faults.length > 0 ? 'refuses' : 'takes'} a secret with ${why}`, async (t) => {
-      t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET: secret }), faults)
+  for (const [secret, errors, why] of SECRETS) {
+    t.test(`production ${errors.length > 0 ? 'rejects' : 'accepts'} a secret with ${why}`, async (t) => {
+      t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET: secret }), errors)
     })
   }
 
-  t.test('judges the previous secret as the present one', async (t) => {
-    t.same(faultsOf({ ...PRODUCTION, API_SECRET_PREVIOUS: 'hunter2' }), [
+  t.test('API_SECRET_PREVIOUS has the same minimum strength as API_SECRET', async (t) => {
+    t.same(errorsOf({ ...PRODUCTION, API_SECRET_PREVIOUS: 'hunter2' }), [
       'API_SECRET_PREVIOUS must have at least 32 characters in production'
     ])
-    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_PREVIOUS: 'hunter2' }), [
+    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_PREVIOUS: 'hunter2' }), [
       'API_SECRET is required in production',
       'API_SECRET_PREVIOUS must have at least 32 characters in production'
     ])
   })
 
-  t.test('takes its secret from a file', async (t) => {
+  t.test('API_SECRET_FILE provides the secret', async (t) => {
     const file = join(t.testdir({ secret: `${API_SECRET}\n` }), 'secret')
     const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }
 
     t.equal(gatewayConfig(environment).apiSecret, API_SECRET)
   })
 
-  t.test('names a secret file once that cannot be read', async (t) => {
+  t.test('an unreadable secret file is reported once', async (t) => {
     const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: join(t.testdir(), 'missing') }
 
-    t.same(faultsOf(environment), ['API_SECRET_FILE must name a readable file (ENOENT)'])
+    t.same(errorsOf(environment), ['API_SECRET_FILE must name a readable file (ENOENT)'])
   })
 
-  t.test('judges a weak secret in a file as any other', async (t) => {
+  t.test('a weak secret in a file is rejected', async (t) => {
     const file = join(t.testdir({ secret: 'hunter2\n' }), 'secret')
 
-    t.same(faultsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }), [
+    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }), [
       'API_SECRET must have at least 32 characters in production'
     ])
   })
@@ -213,7 +213,7 @@ t.test('production', async (t) => {
 
 for (const environment of [undefined, 'development', 'test']) {
   t.test(`NODE_ENV ${environment ?? 'not set'}`, async (t) => {
-    t.test('needs nothing at all', async (t) => {
+    t.test(`NODE_ENV ${environment ?? 'not set'} requires no setting`, async (t) => {
       t.match(gatewayConfig({ NODE_ENV: environment }), {
         listen: { host: '127.0.0.1', port: 3000 },
         logLevel: 'info',
@@ -232,15 +232,15 @@ for (const environment of [undefined, 'development', 'test']) {
       })
     })
 
-    t.test('takes a secret that production would not', async (t) => {
+    t.test(`NODE_ENV ${environment ?? 'not set'} accepts a weak secret`, async (t) => {
       t.equal(gatewayConfig({ NODE_ENV: environment, API_SECRET: 'dev' }).apiSecret, 'dev')
     })
 
-    t.test('makes up another secret at every start', async (t) => {
+    t.test(`NODE_ENV ${environment ?? 'not set'} generates a new secret at every start`, async (t) => {
       t.not(gatewayConfig({ NODE_ENV: environment }).apiSecret, gatewayConfig({ NODE_ENV: environment }).apiSecret)
     })
 
-    t.test('differs from production in nothing but this', async (t) => {
+    t.test(`NODE_ENV ${environment ?? 'not set'} differs from production in these values only`, async (t) => {
       const here = gatewayConfig({ ...PRODUCTION, NODE_ENV: environment })
 
       t.same(differences(here, gatewayConfig(PRODUCTION)), {
@@ -305,19 +305,19 @@ const EFFECTS: readonly (readonly [
 
 t.test('a setting', async (t) => {
   for (const [name, text, of, value] of EFFECTS) {
-    t.test(`${name}=${text} has its effect`, async (t) => {
+    t.test(`${name}=${text} changes the configuration`, async (t) => {
       t.same(of(gatewayConfig({ [name]: text })), value)
       t.notSame(of(gatewayConfig({})), value, 'which is not the default')
     })
   }
 })
 
-t.test('COOKIE_SECURE wins over the environment', async (t) => {
+t.test('COOKIE_SECURE overrides the default of NODE_ENV', async (t) => {
   t.equal(gatewayConfig({ ...PRODUCTION, COOKIE_SECURE: 'false' }).cookies.secure, false)
   t.equal(gatewayConfig({ COOKIE_SECURE: 'true' }).cookies.secure, true)
 })
 
-t.test('API_DOCS wins over the environment', async (t) => {
+t.test('API_DOCS overrides the default of NODE_ENV', async (t) => {
   t.equal(gatewayConfig({ ...PRODUCTION, API_DOCS: 'true' }).apiDocs, true)
   t.equal(gatewayConfig({ API_DOCS: 'false' }).apiDocs, false)
 })

@@ -8,7 +8,7 @@ import { browserHeaders, startGateway, type TestGatewayOptions, tokenOf } from '
 
 interface Talk {
   readonly socket: Socket
-  /** Waits until this has come back. */
+  /** Resolves when this has been received. */
   receives(text: string): Promise<void>
   readonly closed: Promise<unknown>
   readonly text: string
@@ -90,7 +90,7 @@ for (const [of, path, type] of [
   ['the catch-all', '/api/unknown', 'application/json'],
   ['an upload', '/api/floors/7/upload', 'multipart/form-data; boundary=b']
 ]) {
-  t.test(`a request with Expect: 100-continue to ${of} is told to go on, and then served`, async (t) => {
+  t.test(`a request with Expect: 100-continue to ${of} gets 100 Continue and is served`, async (t) => {
     const { url, backend } = await startGateway(t)
     const talk = await talkTo(t, url)
 
@@ -110,7 +110,7 @@ for (const [of, path, type] of [
   })
 }
 
-t.test('a body in chunks that was waited for with 100-continue arrives whole', async (t) => {
+t.test('a chunked body after 100 Continue arrives complete', async (t) => {
   const { url, backend } = await startGateway(t)
   const talk = await talkTo(t, url)
   const { 'content-length': _length, ...headers } = json()
@@ -125,7 +125,7 @@ t.test('a body in chunks that was waited for with 100-continue arrives whole', a
   t.equal(backend.requests[0]?.body, part.repeat(20))
 })
 
-t.test('a streamed body is not asked for while no connection to the backend is free', async (t) => {
+t.test('no 100 Continue is sent while no backend connection is free', async (t) => {
   const { url, backend, send } = await startGateway(t, { env: { BACKEND_CONNECTIONS: '1' } })
   const answer = backend.answer
   const held = new Promise<ServerResponse>((resolve) => {

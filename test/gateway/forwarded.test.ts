@@ -50,7 +50,7 @@ for (const [sent, forwarded] of [
   })
 }
 
-t.test('an invalid X-Forwarded-Host leaves the Host header to compare an Origin with', async (t) => {
+t.test('with an invalid X-Forwarded-Host, the Origin is compared with the Host header', async (t) => {
   const { send } = await borrowGateway(t, BEHIND_PROXY)
   const headers = { ...browserHeaders(), host: 'own.example', 'x-forwarded-host': 'evil.com/<x>@y' }
   const post = (origin: string) => send('/api/unknown', { method: 'POST', headers: { ...headers, origin }, body: '{}' })

@@ -65,7 +65,7 @@ t.test('a request with too many header lines leaves no audit record and is not a
   t.not((await send('/api/auth/login', { method: 'POST', body: '{}' })).status, 429)
 })
 
-t.test('a path that the router cannot decode is 431 too when the header lines are too many', async (t) => {
+t.test('a request with too many header lines and a malformed path is 431', async (t) => {
   const { url }: TestGateway = await startGateway(t)
 
   isTooLarge(t, await sendRaw(url, rawRequest('GET /api/%zz HTTP/1.1', 101)))

@@ -21,7 +21,7 @@ const SECRET_FIELDS = [
   'secret'
 ]
 
-/** Where a careless line may hold a field. */
+/** Positions of a field in a log object. */
 const SHAPES: readonly (readonly [where: string, of: (field: object) => object])[] = [
   ['at the top', (field) => field],
   ['one step down', (field) => ({ user: field })],
@@ -47,7 +47,7 @@ const memoryLog = () => {
 t.test('a log line', async (t) => {
   for (const field of SECRET_FIELDS) {
     for (const [where, of] of SHAPES) {
-      t.test(`does not show ${field} ${where}`, async (t) => {
+      t.test(`a log line redacts ${field} ${where}`, async (t) => {
         const { log, written } = memoryLog()
 
         log.info(of({ [field]: SECRET, other: 'shown' }), 'message')
@@ -58,7 +58,7 @@ t.test('a log line', async (t) => {
       })
     }
 
-    t.test(`does not show ${field} that the logger itself carries`, async (t) => {
+    t.test(`a child logger redacts ${field} in its bindings`, async (t) => {
       const { log, written } = memoryLog()
 
       log.child({ [field]: SECRET }).info('message')
@@ -67,7 +67,7 @@ t.test('a log line', async (t) => {
       t.notMatch(written.text, SECRET)
     })
 
-    t.test(`shows nothing of a ${field} that is a list`, async (t) => {
+    t.test(`a log line redacts a list in ${field}`, async (t) => {
       const { log, written } = memoryLog()
 
       log.info({ headers: { [field]: [SECRET, SECRET] } }, 'message')
@@ -77,7 +77,7 @@ t.test('a log line', async (t) => {
     })
   }
 
-  t.test('does not show the bytes that a parser stopped at', async (t) => {
+  t.test('a log line does not contain the raw packet of a parser error', async (t) => {
     const { log, written } = memoryLog()
 
     log.error({ err: Object.assign(new Error('not HTTP'), { data: `Cookie: ${SECRET}` }) }, 'message')
@@ -86,7 +86,7 @@ t.test('a log line', async (t) => {
     t.notMatch(written.text, SECRET)
   })
 
-  t.test('leaves the object as it was', async (t) => {
+  t.test('redaction does not change the logged object', async (t) => {
     const headers = { authorization: SECRET }
 
     memoryLog().log.info({ headers }, 'message')
@@ -95,7 +95,7 @@ t.test('a log line', async (t) => {
   })
 })
 
-/** The lines about requests; all of them are written once the gateway has closed. */
+/** The request lines. All of them are written when the gateway has closed. */
 const requestLines = async ({ gateway, logs }: TestGateway): Promise<Record<string, unknown>[]> => {
   await gateway.app.close()
   return logs.filter(({ msg }) => msg === 'request')
@@ -205,13 +205,13 @@ const SECRET_KEEPERS: readonly Asking[] = [
   }
 ]
 
-/** Asks, and goes when the backend has the request. Resolves when the gateway has told the backend. */
+/** Disconnects when the backend has the request. Resolves when the gateway has cancelled it at the backend. */
 const leaveBeforeAnswer = async ({ url, backend }: TestGateway, path: string): Promise<void> => {
   const atBackend = new Promise<ServerResponse>((resolve) => {
     backend.answer = (_request, response) => resolve(response)
   })
   const request = httpRequest(`${url}${path}`, { headers: SECRET_HEADERS, agent: false }).end()
-  // It ends without a response, as it should.
+  // Expected: there is no response.
   request.on('error', () => undefined)
   const held = await atBackend
   request.destroy()
@@ -220,12 +220,12 @@ const leaveBeforeAnswer = async ({ url, backend }: TestGateway, path: string): P
 
 t.test('the log of the gateway', async (t) => {
   for (const { of, env, ask } of SECRET_KEEPERS) {
-    t.test(`keeps the secrets of ${of}`, async (t) => {
+    t.test(`the log does not contain the secrets of ${of}`, async (t) => {
       const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace', ...env } })
 
       await ask(gateway)
 
-      // Not everything is worth a line; this is, and shows that lines would be seen.
+      // Not every case is logged. This line shows that the test sees the log.
       await gateway.send('/api/health')
       await gateway.gateway.app.close()
       t.not(gateway.logs.length, 0)
@@ -249,7 +249,7 @@ t.test('the log of the gateway', async (t) => {
     ['GET', '/api/%zz', {}, { status: 400, route: 'none', code: 'AMBIGUOUS_PATH' }]
   ]
   for (const [method, path, headers, line] of CODES) {
-    t.test(`has route and error code in the line of ${method} ${path}: ${JSON.stringify(line)}`, async (t) => {
+    t.test(`the line of ${method} ${path} has route and error code: ${JSON.stringify(line)}`, async (t) => {
       const gateway = await startGateway(t, { env: { PUBLIC_URL: 'https://wrong.example.com' } })
       await gateway.send(path, { method, headers: { ...headers } })
       const lines = await requestLines(gateway)
@@ -258,7 +258,7 @@ t.test('the log of the gateway', async (t) => {
     })
   }
 
-  t.test('has the error code of a backend that is gone', async (t) => {
+  t.test('the log has the error code of an unreachable backend', async (t) => {
     const gateway = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
     await gateway.send('/api/zones')
     t.match(await requestLines(gateway), [{ status: 502, route: '/api/zones', code: 'BACKEND_UNREACHABLE' }])
@@ -279,7 +279,7 @@ t.test('the log of the gateway', async (t) => {
     ['/api/phone-beacon/irk-records', '/api/phone-beacon/irk-records']
   ]
   for (const [path, logged] of PHONE_PATHS) {
-    t.test(`has ${logged} for ${path}`, async (t) => {
+    t.test(`the log has ${logged} for ${path}`, async (t) => {
       const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace' } })
 
       await gateway.send(`${path}?token=${SECRET}`)
@@ -376,7 +376,7 @@ const LINE_FIELDS = [
 
 t.test('the line of a request', async (t) => {
   for (const { of, env, ask, line } of REQUESTS) {
-    t.test(`is written once, and says what became of it: ${of}`, async (t) => {
+    t.test(`the request line is written once, with the outcome: ${of}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }) })
 
       const answer = (await ask(gateway)) as { headers: Record<string, string> }
@@ -390,7 +390,7 @@ t.test('the line of a request', async (t) => {
     })
   }
 
-  t.test('is written for every request on a connection', async (t) => {
+  t.test('every request on a connection has a request line', async (t) => {
     const gateway = await startGateway(t)
 
     await sendRaw(
@@ -404,7 +404,7 @@ t.test('the line of a request', async (t) => {
     t.same(lines.map(({ path }) => path).sort(), ['/api/zones/1', '/api/zones/2', '/nowhere'])
   })
 
-  t.test('is left out where the level is higher', async (t) => {
+  t.test('no request line is written with a higher log level', async (t) => {
     const gateway = await startGateway(t, { env: { LOG_LEVEL: 'warn' } })
 
     t.equal((await gateway.send('/api/zones')).status, 200)
@@ -429,7 +429,7 @@ const ADDRESSES: readonly (readonly [trusted: string, forwardedFor: string, ip: 
 
 t.test("the client's address in the line of a request", async (t) => {
   for (const [trusted, forwardedFor, ip, why] of ADDRESSES) {
-    t.test(`is ${ip} where ${why}`, async (t) => {
+    t.test(`the logged address is ${ip} where ${why}`, async (t) => {
       const gateway = await startGateway(t, { env: { TRUST_PROXY: trusted } })
 
       await gateway.send('/api/zones', { headers: { 'x-forwarded-for': forwardedFor } })
@@ -439,8 +439,8 @@ t.test("the client's address in the line of a request", async (t) => {
   }
 })
 
-t.test('a request that is cut short', async (t) => {
-  t.test('leaves its line where the browser left before the answer', async (t) => {
+t.test('an aborted request', async (t) => {
+  t.test('a request is logged if the browser disconnects before the response', async (t) => {
     const gateway = await startGateway(t)
 
     await leaveBeforeAnswer(gateway, '/api/zones')
@@ -454,7 +454,7 @@ t.test('a request that is cut short', async (t) => {
     )
   })
 
-  t.test('leaves its line where the browser left in the middle of the answer', async (t) => {
+  t.test('a request is logged if the browser disconnects during the response', async (t) => {
     const gateway = await startGateway(t)
     const { request, held } = await askForHalf(gateway)
 
@@ -470,7 +470,7 @@ t.test('a request that is cut short', async (t) => {
     )
   })
 
-  t.test('leaves its line where the backend failed in the middle of the answer', async (t) => {
+  t.test('a request is logged if the backend fails during the response', async (t) => {
     const gateway = await startGateway(t)
     const { response, held } = await askForHalf(gateway)
 
@@ -483,7 +483,7 @@ t.test('a request that is cut short', async (t) => {
   })
 })
 
-/** An answer of which half has arrived. */
+/** A response of which half has arrived. */
 const askForHalf = async ({ url, backend }: TestGateway) => {
   const atBackend = new Promise<ServerResponse>((resolve) => {
     backend.answer = (_request, response) => {
@@ -493,7 +493,7 @@ const askForHalf = async ({ url, backend }: TestGateway) => {
   })
   const request = httpRequest(`${url}/api/zones`, { agent: false }).end()
   const [response] = (await once(request, 'response')) as [IncomingMessage]
-  // Both ends see the connection break, as they should.
+  // Expected: the connection is reset on both ends.
   for (const end of [request, response]) end.on('error', () => undefined)
   await once(response, 'data')
   return { request, response, held: await atBackend }

@@ -8,10 +8,10 @@ import { startBackend } from '../helper/recording-backend.js'
 
 const LONGER_THAN_GRACE_MS = 30_000
 
-// Waits for the whole grace period, so it has a file of its own that others can run beside.
-t.test('requests that never end are cut off after the grace period, and the gateway leaves with 0', async (t) => {
+// In a separate file, because it waits for the whole grace period and can run in parallel.
+t.test('pending requests are cut off after the grace period, and the gateway exits with 0', async (t) => {
   const backend = await startBackend(t)
-  // It has the request, and never answers.
+  // The backend receives the request and never responds.
   backend.answer = () => backend.server.emit('reached')
   const program = await startProgram(t, 'dist/src/gateway/main.js', {
     NODE_ENV: 'production',
@@ -23,7 +23,7 @@ t.test('requests that never end are cut off after the grace period, and the gate
   })
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
   const reached = once(backend.server, 'reached')
-  // One of them is at the backend, the other waits for its turn.
+  // One request is at the backend, the other is queued.
   const cutOff = [1, 2].map(() => t.rejects(send(url, '/api/zones'), { code: 'ECONNRESET' }))
   await reached
 

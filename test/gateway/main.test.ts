@@ -25,7 +25,7 @@ interface RunningGateway {
   readonly auditFile: string
 }
 
-/** The gateway as it is deployed: a process of its own, in production. */
+/** The gateway in production mode, in its own process. */
 const runGateway = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<RunningGateway> => {
   const backend = await startBackend(t)
   const auditFile = join(t.testdir(), 'audit.jsonl')
@@ -41,7 +41,7 @@ const runGateway = async (t: Test, env: Readonly<Record<string, string>> = {}): 
   return { program, backend, url, auditFile }
 }
 
-/** The next requests stay at the backend; resolves when it has as many, to the responses that they wait for. */
+/** Holds the next requests at the backend. Resolves to their pending responses when that many have arrived. */
 const heldAtBackend = (backend: RecordingBackend, count = 1): Promise<ServerResponse[]> =>
   new Promise((resolve) => {
     const held: ServerResponse[] = []
@@ -63,7 +63,7 @@ const connectTo = async (t: Test, url: string): Promise<Socket> => {
   return socket
 }
 
-/** Resolves when nobody listens there any more. */
+/** Resolves when the port is closed. */
 const refusesConnections = async (url: string): Promise<void> => {
   for (;;) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
@@ -78,10 +78,10 @@ const refusesConnections = async (url: string): Promise<void> => {
 
 const STACK_TRACE = /^\s+at |node:internal|\.js:\d+/m
 const CUT_OFF = 'cutting off'
-/** A second signal that comes sooner is the same one. */
+/** A second signal within this time counts as the same one. */
 const SAME_SIGNAL_MS = 2_100
 
-/** Makes a denial that the audit log can be asked for by this id. */
+/** Causes a denial whose audit record has this id. */
 const beDenied = (url: string, requestId: string): Promise<Answer> =>
   send(url, '/api/audit/logs', { headers: { 'x-request-id': requestId } })
 
@@ -106,7 +106,7 @@ t.test('a gateway warns about variables that resemble a setting, and names the s
 })
 
 t.test('a gateway that cannot start', async (t) => {
-  t.test('says every fault of its settings on a line of its own, and leaves with 1', async (t) => {
+  t.test('the gateway prints every setting error on its own line and exits with 1', async (t) => {
     const program = await startProgram(t, PROGRAM, {
       NODE_ENV: 'production',
       GATEWAY_PORT: 'http',
@@ -128,7 +128,7 @@ t.test('a gateway that cannot start', async (t) => {
     t.equal(program.stdout, '')
   })
 
-  t.test('says what production misses', async (t) => {
+  t.test('the gateway prints the settings that production requires', async (t) => {
     const program = await startProgram(t, PROGRAM, { NODE_ENV: 'production' })
 
     t.same(await program.exited, { code: 1, signal: null })
@@ -139,7 +139,7 @@ t.test('a gateway that cannot start', async (t) => {
     t.equal(program.stdout, '')
   })
 
-  t.test('says which variable may be a misspelled setting', async (t) => {
+  t.test('the gateway prints the variables that may be misspelled settings', async (t) => {
     const program = await startProgram(t, PROGRAM, { ...REQUIRED, API_SECRET: '', API_SECERT: API_SECRET })
 
     t.same(await program.exited, { code: 1, signal: null })
@@ -156,7 +156,7 @@ t.test('a gateway that cannot start', async (t) => {
     ['a name that nobody knows', 'nowhere.invalid', 'GATEWAY_HOST must be .*nowhere.invalid']
   ]
   for (const [of, host, fault] of ADDRESSES) {
-    t.test(`says in one line that it was given ${of}`, async (t) => {
+    t.test(`the gateway prints one line for ${of}`, async (t) => {
       const taken = createServer()
       t.teardown(() => taken.close())
       await once(taken.listen(0, '127.0.0.1'), 'listening')
@@ -180,7 +180,7 @@ t.test('a gateway outside production', async (t) => {
     startProgram(t, PROGRAM, { GATEWAY_PORT: '0', AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl'), ...env })
 
   for (const host of ['0.0.0.0', '::', '192.0.2.1']) {
-    t.test(`does not listen at ${host}, which other machines can reach`, async (t) => {
+    t.test(`outside production the gateway does not listen at ${host}, which other machines can reach`, async (t) => {
       const program = await start(t, { GATEWAY_HOST: host })
 
       t.same(await program.exited, { code: 1, signal: null })
@@ -194,7 +194,7 @@ t.test('a gateway outside production', async (t) => {
     ['test', { GATEWAY_HOST: 'localhost' }],
     ['development', { GATEWAY_HOST: '0.0.0.0', GATEWAY_ALLOW_DEVELOPMENT: 'true' }]
   ] as const) {
-    t.test(`says at start which checks are off: ${JSON.stringify({ NODE_ENV, ...env })}`, async (t) => {
+    t.test(`the gateway logs at start which checks are off: ${JSON.stringify({ NODE_ENV, ...env })}`, async (t) => {
       const program = await start(t, { NODE_ENV, ...env })
       await program.waitForLine('listening at')
 
@@ -209,7 +209,7 @@ t.test('a gateway outside production', async (t) => {
     })
   }
 
-  t.test('is what a gateway without NODE_ENV is', async (t) => {
+  t.test('a gateway without NODE_ENV is in development mode', async (t) => {
     const program = await start(t, {})
     await program.waitForLine('listening at')
     t.match(logged(program)[0], { level: 40, msg: 'development mode, checks are off' })
@@ -243,7 +243,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 t.test('a gateway that stops', async (t) => {
-  t.test('takes the rest of an upload that has begun', async (t) => {
+  t.test('a gateway that shuts down receives the rest of a running upload', async (t) => {
     const { program, backend, url } = await runGateway(t)
     const upload = httpRequest(`${url}/api/unknown`, { method: 'POST', headers: browserHeaders(), agent: false })
     upload.write('first half, ')
@@ -260,7 +260,7 @@ t.test('a gateway that stops', async (t) => {
     t.same(await program.exited, { code: 0, signal: null })
   })
 
-  t.test('has every denial in the audit file before it leaves', async (t) => {
+  t.test('a gateway that shuts down writes every denial to the audit file', async (t) => {
     const { program, url, auditFile } = await runGateway(t)
     const ids = Array.from({ length: 100 }, (_, index) => `denied-${index}`)
 
@@ -274,8 +274,8 @@ t.test('a gateway that stops', async (t) => {
   })
 })
 
-t.test('a gateway whose log nobody reads any more', async (t) => {
-  t.test('stops as well', async (t) => {
+t.test('a closed log pipe', async (t) => {
+  t.test('the gateway shuts down if its log pipe is closed', async (t) => {
     const folder = t.testdir()
     // Two lines are passed on, then the reading end of the pipe is closed.
     const script = `mkfifo ${folder}/log
@@ -300,44 +300,50 @@ t.test('a second signal', async (t) => {
     ['SIGTERM', 'SIGINT'],
     ['SIGINT', 'SIGINT']
   ] as const) {
-    t.test(`right after the first does not abort requests in flight: ${second} after ${first}`, async (t) => {
-      const { program, backend, url } = await runGateway(t)
-      const atBackend = heldAtBackend(backend)
-      const answer = send(url, '/api/zones')
-      const [held] = await atBackend
+    t.test(
+      `a second signal right after the first does not abort requests in flight: ${second} after ${first}`,
+      async (t) => {
+        const { program, backend, url } = await runGateway(t)
+        const atBackend = heldAtBackend(backend)
+        const answer = send(url, '/api/zones')
+        const [held] = await atBackend
 
-      program.signal(first)
-      program.signal(second)
-      await refusesConnections(url)
-      held?.end('late, but whole')
+        program.signal(first)
+        program.signal(second)
+        await refusesConnections(url)
+        held?.end('late, but whole')
 
-      t.match(await answer, { status: 200, body: 'late, but whole' })
-      t.same(await program.exited, { code: 0, signal: null })
-      t.equal(program.stdout.split('"stopping"').length, 2, 'one signal is logged')
-    })
+        t.match(await answer, { status: 200, body: 'late, but whole' })
+        t.same(await program.exited, { code: 0, signal: null })
+        t.equal(program.stdout.split('"stopping"').length, 2, 'one signal is logged')
+      }
+    )
 
-    t.test(`after two seconds ends the gateway at once, with 1: ${second} after ${first}`, async (t) => {
-      const { program, backend, url } = await runGateway(t)
-      const atBackend = heldAtBackend(backend)
-      const answer = send(url, '/api/zones')
-      await atBackend
+    t.test(
+      `a second signal after two seconds ends the gateway at once with exit code 1: ${second} after ${first}`,
+      async (t) => {
+        const { program, backend, url } = await runGateway(t)
+        const atBackend = heldAtBackend(backend)
+        const answer = send(url, '/api/zones')
+        await atBackend
 
-      program.signal(first)
-      await refusesConnections(url)
-      await setTimeout(SAME_SIGNAL_MS)
-      program.signal(second)
+        program.signal(first)
+        await refusesConnections(url)
+        await setTimeout(SAME_SIGNAL_MS)
+        program.signal(second)
 
-      await t.rejects(answer, { code: 'ECONNRESET' })
-      t.same(await program.exited, { code: 1, signal: null })
-      t.notMatch(program.stdout, CUT_OFF)
-    })
+        await t.rejects(answer, { code: 'ECONNRESET' })
+        t.same(await program.exited, { code: 1, signal: null })
+        t.notMatch(program.stdout, CUT_OFF)
+      }
+    )
   }
 })
 
-// What a client may do to a connection and then leave it at, before and after an answer.
+// Incomplete requests on a connection, before and after a response.
 const UNFINISHED = ['', 'GET /api/zo', 'GET /api/zones HTTP/1.1\r\nHost: gateway\r\nAccept: ']
 
-/** A gateway that is busy with a request on a connection which its client would keep. */
+/** A gateway with a pending request on a keep-alive connection. */
 const runWithHeldRequest = async (t: Test) => {
   const gateway = await runGateway(t)
   const atBackend = heldAtBackend(gateway.backend)
@@ -359,8 +365,8 @@ t.test('a gateway that listens at a name', async (t) => {
   t.notMatch(program.stdout, CUT_OFF)
 })
 
-t.test('the exit is not held up', async (t) => {
-  t.test('by connections that carry no whole request', async (t) => {
+t.test('connections during shutdown', async (t) => {
+  t.test('connections without a complete request do not delay the exit', async (t) => {
     const { program, url } = await runGateway(t)
     for (const bytes of UNFINISHED) {
       const [fresh, used] = [await connectTo(t, url), await connectTo(t, url)]
@@ -368,7 +374,7 @@ t.test('the exit is not held up', async (t) => {
       await once(used, 'data')
       for (const socket of [fresh, used]) socket.write(bytes)
     }
-    // The gateway accepts in order: once a later connection is answered, it has what came before.
+    // The gateway accepts connections in order: after a response on a later one, it has the earlier ones.
     await send(url, '/api/health')
 
     program.signal('SIGTERM')
@@ -377,7 +383,7 @@ t.test('the exit is not held up', async (t) => {
     t.notMatch(program.stdout, CUT_OFF)
   })
 
-  t.test('by a connection that would be kept alive after the answer it waits for', async (t) => {
+  t.test('a keep-alive connection with a pending request does not delay the exit after the response', async (t) => {
     const { program, url, request, held } = await runWithHeldRequest(t)
 
     program.signal('SIGTERM')
@@ -391,7 +397,7 @@ t.test('the exit is not held up', async (t) => {
     t.notMatch(program.stdout, CUT_OFF)
   })
 
-  t.test('by a connection that would be kept alive after an answer that has begun', async (t) => {
+  t.test('a keep-alive connection with a started response does not delay the exit after the response', async (t) => {
     const { program, url, request, held } = await runWithHeldRequest(t)
     held?.write('first half, ')
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -407,7 +413,7 @@ t.test('the exit is not held up', async (t) => {
 })
 
 t.test('SIGHUP', async (t) => {
-  t.test('during start-up does not end the gateway', async (t) => {
+  t.test('SIGHUP during startup does not end the gateway', async (t) => {
     const folder = t.testdir()
     const secretFile = join(folder, 'secret')
     execFileSync('mkfifo', [secretFile])
@@ -418,7 +424,7 @@ t.test('SIGHUP', async (t) => {
       API_SECRET_FILE: secretFile,
       AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
     })
-    // Opens when the gateway reads its settings, which then waits for the text.
+    // A named pipe: the gateway opens it when it reads its settings, and waits for the content.
     const secret = await open(secretFile, 'w')
     program.signal('SIGHUP')
     await secret.writeFile(API_SECRET)
@@ -429,7 +435,7 @@ t.test('SIGHUP', async (t) => {
     t.same(await program.exited, { code: 0, signal: null })
   })
 
-  t.test('makes the gateway write to the file that the name stands for now', async (t) => {
+  t.test('SIGHUP makes the gateway reopen the audit file', async (t) => {
     const { program, url, auditFile } = await runGateway(t)
     await beDenied(url, 'before')
     renameSync(auditFile, `${auditFile}.1`)
@@ -446,29 +452,32 @@ t.test('SIGHUP', async (t) => {
   })
 })
 
-/** Looks from the moment it is called on; resolves when somebody makes the file. */
+/** Resolves when the file is created after the call. */
 const isCreated = async (file: string): Promise<void> => {
   for await (const { filename } of watch(dirname(file))) if (filename === basename(file)) return
 }
 
 t.test('a gateway whose audit file cannot be written', async (t) => {
-  t.test('says so once, marks denials on stderr, and answers as usual', async (t) => {
-    const { program, url } = await runGateway(t, {
-      AUDIT_LOG_FILE: join(fileURLToPath(import.meta.url), 'audit.jsonl')
-    })
+  t.test(
+    'a gateway without a writable audit file warns once, writes denials to stderr and serves requests',
+    async (t) => {
+      const { program, url } = await runGateway(t, {
+        AUDIT_LOG_FILE: join(fileURLToPath(import.meta.url), 'audit.jsonl')
+      })
 
-    const answers = [await beDenied(url, 'a'), await send(url, '/api/zones'), await beDenied(url, 'b')]
-    program.signal('SIGTERM')
+      const answers = [await beDenied(url, 'a'), await send(url, '/api/zones'), await beDenied(url, 'b')]
+      program.signal('SIGTERM')
 
-    t.same(await program.exited, { code: 0, signal: null })
-    t.same(
-      answers.map(({ status }) => status),
-      [401, 200, 401]
-    )
-    const marked = program.stderr.split('\n').filter(Boolean)
-    t.ok(marked.every((line) => line.startsWith('[AUDIT] {')))
-    t.same(requestIdsIn(marked.map((line) => line.replace('[AUDIT] ', '')).join('\n')), ['a', 'b'])
-    t.equal(program.stdout.match(/audit file not writable/g)?.length, 1)
-    t.match(program.stdout, /"code":"ENOTDIR"/)
-  })
+      t.same(await program.exited, { code: 0, signal: null })
+      t.same(
+        answers.map(({ status }) => status),
+        [401, 200, 401]
+      )
+      const marked = program.stderr.split('\n').filter(Boolean)
+      t.ok(marked.every((line) => line.startsWith('[AUDIT] {')))
+      t.same(requestIdsIn(marked.map((line) => line.replace('[AUDIT] ', '')).join('\n')), ['a', 'b'])
+      t.equal(program.stdout.match(/audit file not writable/g)?.length, 1)
+      t.match(program.stdout, /"code":"ENOTDIR"/)
+    }
+  )
 })

@@ -4,7 +4,7 @@ import { startGateway } from '../helper/gateway.js'
 import { sendRaw } from '../helper/http.js'
 
 const SERVED = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
-// CONNECT has no path, and a test of its own.
+// CONNECT has no path and is tested separately.
 const NOT_SERVED = METHODS.filter((method) => !SERVED.includes(method) && method !== 'CONNECT')
 
 const BODIES = [
@@ -14,7 +14,7 @@ const BODIES = [
   ['with a Content-Type that cannot be parsed', 'Content-Type: ;;\r\nContent-Length: 2\r\n']
 ] as const
 
-t.test('every method that Node parses and the gateway does not serve is refused', async (t) => {
+t.test('every method that Node parses and the gateway does not serve is rejected', async (t) => {
   const { url, backend, logs } = await startGateway(t)
 
   for (const method of NOT_SERVED) {
@@ -67,5 +67,5 @@ t.test('a framework error below 500 keeps its status in our error format and log
     t.notMatch(answer.body, 'inside')
   }
 
-  t.equal(logs.filter(({ msg }) => msg === 'request failed').length, 2, 'only the two faults of the gateway are logged')
+  t.equal(logs.filter(({ msg }) => msg === 'request failed').length, 2, 'only the two internal errors are logged')
 })

@@ -63,7 +63,7 @@ const METHODS: readonly (readonly [method: string, label: string])[] = [
 
 t.test('the count of requests', async (t) => {
   for (const [status, cutShort, label] of STATUSES) {
-    t.test(`has an answer ${status}${cutShort ? ', cut short,' : ''} under ${label}`, async (t) => {
+    t.test(`a response with ${status}${cutShort ? ', cut off,' : ''} is counted as ${label}`, async (t) => {
       const metrics = new GatewayMetrics(NOTHING)
 
       metrics.requestEnded('/api/zones/:id', 'GET', { status, cutShort, ms: 1 })
@@ -73,7 +73,7 @@ t.test('the count of requests', async (t) => {
   }
 
   for (const [method, label] of METHODS) {
-    t.test(`has the method ${method || 'that is empty'} under ${label}`, async (t) => {
+    t.test(`the method "${method}" is counted as ${label}`, async (t) => {
       const metrics = new GatewayMetrics(NOTHING)
 
       metrics.requestEnded('/api/*', method, { status: 200, cutShort: false, ms: 1 })
@@ -82,7 +82,7 @@ t.test('the count of requests', async (t) => {
     })
   }
 
-  t.test('adds up, and has a number of its own for each route, method and outcome', async (t) => {
+  t.test('requests are counted by route, method and outcome', async (t) => {
     const metrics = new GatewayMetrics(NOTHING)
 
     for (const [route, method, status, times] of [
@@ -103,7 +103,7 @@ t.test('the count of requests', async (t) => {
     })
   })
 
-  t.test('shows errors of a known route as zero before there is one', async (t) => {
+  t.test('the error counts of a route start at zero', async (t) => {
     const metrics = new GatewayMetrics(NOTHING)
 
     metrics.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms: 1 })
@@ -111,7 +111,7 @@ t.test('the count of requests', async (t) => {
     t.equal((await samplesOf(metrics)).get(`${REQUESTS}{route="/a",method="GET",status="5xx"}`), 0)
   })
 
-  t.test('writes a route so that no character of it ends the label', async (t) => {
+  t.test('special characters of a route are escaped in the label', async (t) => {
     const metrics = new GatewayMetrics(NOTHING)
 
     metrics.requestEnded('/a"b\\c\nd', 'GET', { status: 200, cutShort: false, ms: 1 })
@@ -135,7 +135,7 @@ const DURATIONS: readonly (readonly [ms: number, firstBound: number | '+Inf'])[]
 
 t.test('the durations', async (t) => {
   for (const [ms, firstBound] of DURATIONS) {
-    t.test(`have ${ms} ms in every bucket from ${firstBound} on`, async (t) => {
+    t.test(`a duration of ${ms} ms is in every bucket from ${firstBound} on`, async (t) => {
       const metrics = new GatewayMetrics(NOTHING)
 
       metrics.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms })
@@ -154,7 +154,7 @@ t.test('the durations', async (t) => {
     })
   }
 
-  t.test('add up', async (t) => {
+  t.test('durations are summed per route and method', async (t) => {
     const metrics = new GatewayMetrics(NOTHING)
 
     for (const ms of [1, 20, 20, 40_000]) metrics.requestEnded('/a', 'GET', { status: 200, cutShort: ms === 20, ms })
@@ -181,7 +181,7 @@ const BACKEND_ERRORS: readonly (readonly [error: unknown, label: string])[] = [
 
 t.test('the count of backend errors', async (t) => {
   for (const [error, label] of BACKEND_ERRORS) {
-    t.test(`has ${String(error)} under ${label}`, async (t) => {
+    t.test(`the backend error ${String(error)} is counted as ${label}`, async (t) => {
       const metrics = new GatewayMetrics(NOTHING)
 
       metrics.backendFailed(error)
@@ -192,7 +192,7 @@ t.test('the count of backend errors', async (t) => {
   }
 })
 
-t.test('the count of refusals has a number for each code', async (t) => {
+t.test('rejections are counted by error code', async (t) => {
   const metrics = new GatewayMetrics(NOTHING)
 
   for (const code of ['CSRF_MISMATCH', 'RATE_LIMITED', 'CSRF_MISMATCH'] satisfies GatewayErrorCode[])
@@ -204,8 +204,8 @@ t.test('the count of refusals has a number for each code', async (t) => {
   })
 })
 
-t.test('what others count', async (t) => {
-  t.test('is asked for each time the numbers are read', async (t) => {
+t.test('values of other parts', async (t) => {
+  t.test('values of other parts are read at every scrape', async (t) => {
     const now = { keys: 3, inFlight: 7, fallback: false, dropped: 0 }
     const metrics = new GatewayMetrics({
       loginKeys: () => now.keys,
@@ -234,18 +234,18 @@ const PROCESS_SAMPLES = [
   'nodejs_heap_size_used_bytes'
 ]
 
-t.test('the numbers of a gateway', async (t) => {
+t.test('the registry', async (t) => {
   for (const name of PROCESS_SAMPLES) {
-    t.test(`have ${name} of the process`, async (t) => {
+    t.test(`the metrics include ${name} of the process`, async (t) => {
       t.ok((await samplesOf(new GatewayMetrics(NOTHING))).has(name))
     })
   }
 
-  t.test('have the durations of garbage collection', async (t) => {
+  t.test('the metrics include garbage collection durations', async (t) => {
     t.match(await new GatewayMetrics(NOTHING).text(), '# TYPE nodejs_gc_duration_seconds histogram\n')
   })
 
-  t.test('are apart from those of another one, and from those of the library', async (t) => {
+  t.test('gateways share no metrics with each other or with the default registry', async (t) => {
     const [one, other] = [new GatewayMetrics(NOTHING), new GatewayMetrics(NOTHING)]
 
     one.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms: 1 })
@@ -256,7 +256,7 @@ t.test('the numbers of a gateway', async (t) => {
     t.same(globalRegistry.getMetricsAsArray(), [])
   })
 
-  t.test('are text that Prometheus can read', async (t) => {
+  t.test('the metrics are valid Prometheus text', async (t) => {
     const metrics = new GatewayMetrics(NOTHING)
     metrics.requestEnded('/api/zones/:id', 'GET', { status: 200, cutShort: false, ms: 12.5 })
     metrics.backendResponded('/api/*', 0.01)
@@ -283,13 +283,13 @@ interface TestApp {
   readonly url: string
   readonly app: FastifyInstance
   readonly metrics: GatewayMetrics
-  /** Resolves when that many requests wait for an answer that never comes. */
+  /** Resolves when that many requests are pending at a backend that does not respond. */
   held(count: number): Promise<void>
-  /** What was counted; waits for what is still on its way. */
+  /** The counts, after all pending requests have ended. */
   counts(): Promise<Record<string, number>>
 }
 
-/** Requests end in every way here that they can end in at the gateway. */
+/** Requests with every possible outcome. */
 const startApp = async (
   t: Teardown,
   readers: readonly string[] = ['loopback'],
@@ -404,9 +404,9 @@ const ASKINGS: readonly Asking[] = [
 const sample = (route: string, method: string, status: string): string =>
   `{route="${route}",method="${method}",status="${status}"}`
 
-t.test('a request is counted', async (t) => {
+t.test('request counts', async (t) => {
   for (const { of, path, message, counted } of ASKINGS) {
-    t.test(`under its route, once: ${of}`, async (t) => {
+    t.test(`a request is counted once, under its route: ${of}`, async (t) => {
       const { url, counts } = await startApp(t)
 
       await send(url, path, message)
@@ -415,7 +415,7 @@ t.test('a request is counted', async (t) => {
     })
   }
 
-  t.test('under one label, however many paths a catch-all has seen', async (t) => {
+  t.test('all paths of a catch-all have one label', async (t) => {
     const { url, counts } = await startApp(t)
 
     for (let id = 0; id < 50; id++) await send(url, `/api/unknown/${id}`)
@@ -423,7 +423,7 @@ t.test('a request is counted', async (t) => {
     t.same(await counts(), { [sample('/api/*', 'GET', '2xx')]: 50 })
   })
 
-  t.test('for each that comes on a connection', async (t) => {
+  t.test('every request on a connection is counted', async (t) => {
     const { url, counts } = await startApp(t)
 
     await sendRaw(
@@ -436,10 +436,10 @@ t.test('a request is counted', async (t) => {
     t.same(await counts(), { [sample('/api/zones/:id', 'GET', '2xx')]: 2, [sample('none', 'GET', '4xx')]: 1 })
   })
 
-  t.test('as cut where the client leaves before the answer', async (t) => {
+  t.test('a request is counted as cut if the client disconnects before the response', async (t) => {
     const { url, counts, held } = await startApp(t)
     const request = httpRequest(`${url}/held`, { agent: false }).end()
-    // It ends without a response, as it should.
+    // Expected: there is no response.
     request.on('error', () => undefined)
     await held(1)
 
@@ -448,7 +448,7 @@ t.test('a request is counted', async (t) => {
     t.same(await counts(), { [sample('/held', 'GET', 'cut')]: 1 })
   })
 
-  t.test('as cut where the client leaves in the middle of the answer', async (t) => {
+  t.test('a request is counted as cut if the client disconnects during the response', async (t) => {
     const { url, counts } = await startApp(t)
     const request = httpRequest(`${url}/half`, { agent: false }).end()
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -460,7 +460,7 @@ t.test('a request is counted', async (t) => {
     t.same(await counts(), { [sample('/half', 'GET', 'cut')]: 1 })
   })
 
-  t.test('as cut where it waits behind another and the connection breaks', async (t) => {
+  t.test('a pipelined request is counted as cut if the connection breaks', async (t) => {
     const { url, counts, held } = await startApp(t)
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     socket.write('GET /held HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20))
@@ -471,7 +471,7 @@ t.test('a request is counted', async (t) => {
     t.same(await counts(), { [sample('/held', 'GET', 'cut')]: 20 })
   })
 
-  t.test('with the time that it took', async (t) => {
+  t.test('the duration of a request is recorded', async (t) => {
     const { url, counts, metrics } = await startApp(t)
     const before = performance.now()
 
@@ -531,9 +531,9 @@ const READERS: readonly Reader[] = [
   }
 ]
 
-t.test('the page of the numbers', async (t) => {
+t.test('/metrics', async (t) => {
   for (const { who, allowed, headers = {}, may } of READERS) {
-    t.test(`${may ? 'is shown to' : 'does not exist for'} ${who}`, async (t) => {
+    t.test(`/metrics is ${may ? 'served to' : '404 for'} ${who}`, async (t) => {
       const { url } = await startApp(t, allowed)
 
       const answer = await send(url, '/metrics', { headers })
@@ -552,21 +552,21 @@ t.test('the page of the numbers', async (t) => {
     })
   }
 
-  t.test('is shown to a peer on this machine that comes by a socket for both families', async (t) => {
+  t.test('/metrics is served to an IPv4 loopback peer of a dual-stack socket', async (t) => {
     const { url } = await startApp(t, ['loopback'], '::')
 
     t.equal((await send(url, '/metrics')).status, 200)
   })
 
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
-    t.test(`does not take ${method}`, async (t) => {
+    t.test(`/metrics does not accept ${method}`, async (t) => {
       const { url } = await startApp(t)
 
       t.equal((await send(url, '/metrics', { method })).code, 'NOT_FOUND')
     })
   }
 
-  t.test('shows what was counted', async (t) => {
+  t.test('/metrics contains the counts', async (t) => {
     const { url, metrics } = await startApp(t)
     metrics.requestEnded('/api/*', 'GET', { status: 200, cutShort: false, ms: 1 })
 
@@ -576,7 +576,7 @@ t.test('the page of the numbers', async (t) => {
   })
 })
 
-/** An answer without what differs between any two. */
+/** A response without the headers that always differ. */
 const withoutIdentity = ({ status, headers, json }: Awaited<ReturnType<typeof send>>) => {
   const { date: _date, ...rest } = headers
   return { status, headers: rest, body: { ...json(), requestId: '' } }
@@ -584,7 +584,7 @@ const withoutIdentity = ({ status, headers, json }: Awaited<ReturnType<typeof se
 
 const MAX_READINGS = 200
 
-/** Reads the page until it has all these samples: what counts a request does so when its answer is out. */
+/** Reads /metrics until it has all these samples, because requests are counted after their response. */
 const readUntil = async ({ send }: TestGateway, samples: readonly string[]): Promise<string[]> => {
   let missing = [...samples]
   for (let reading = 0; reading < MAX_READINGS && missing.length > 0; reading++) {
@@ -682,9 +682,9 @@ const GATEWAY_ASKINGS: readonly GatewayAsking[] = [
   }
 ]
 
-t.test('the page of a gateway', async (t) => {
+t.test('/metrics of a running gateway', async (t) => {
   for (const { of, env, ask, samples } of GATEWAY_ASKINGS) {
-    t.test(`has the numbers of ${of}`, async (t) => {
+    t.test(`/metrics counts ${of}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }) })
 
       await ask(gateway)
@@ -693,7 +693,7 @@ t.test('the page of a gateway', async (t) => {
     })
   }
 
-  t.test('has what is in flight, until the client leaves', async (t) => {
+  t.test('gateway_in_flight counts a pending request until the client disconnects', async (t) => {
     const gateway = await startGateway(t)
     const socket = await hold(gateway, 5)
 
@@ -710,7 +710,7 @@ t.test('the page of a gateway', async (t) => {
   })
 })
 
-/** That many requests on one connection, all of them at the backend, which does not answer. */
+/** That many pipelined requests on one connection, all pending at the backend. */
 const hold = async ({ url, backend }: TestGateway, count: number) => {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const allThere = new Promise<void>((resolve) => {
@@ -721,7 +721,7 @@ const hold = async ({ url, backend }: TestGateway, count: number) => {
   return socket
 }
 
-t.test('every refusal is counted from zero, so that the first ones are a rise', async (t) => {
+t.test('every error code has a count of zero at start, so that the first rejection is an increase', async (t) => {
   const samples = await samplesOf(new GatewayMetrics(NOTHING))
   for (const code of GATEWAY_ERROR_CODES) t.equal(samples.get(`gateway_refusals_total{code="${code}"}`), 0, code)
 })

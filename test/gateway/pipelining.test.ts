@@ -9,7 +9,7 @@ const GET = 'GET /api/zones/1 HTTP/1.1\r\nHost: a\r\n\r\n'
 const GARBAGE = 'this is not HTTP\r\n\r\n'
 const BROKEN_CHUNK = 'zz\r\n'
 
-/** A backend that answers when it is told to. */
+/** A backend whose responses the test releases. */
 const startSlowBackend = async (
   t: Test
 ): Promise<RecordingBackend & { release: () => void; arrived: Promise<void> }> => {
@@ -39,7 +39,7 @@ const received = (socket: Socket): { text: string; closed: Promise<unknown> } =>
   return all
 }
 
-/** The status lines and refusals of all responses, in their order. */
+/** The status lines and error codes of all responses, in order. */
 const outline = (text: string): string[] => text.match(/HTTP\/1\.1 \d{3}|x-gateway-error: \S+|\{"url":"[^"]*"\}/g) ?? []
 
 const uploadHead = (): string => {
@@ -74,7 +74,7 @@ for (const [of, bytes, response] of AFTER) {
     ['in the same packet', [`${GET}${bytes}`]],
     ['in a later packet', [GET, bytes]]
   ] as const) {
-    t.test(`a request gets its response before ${of} that follow it are refused, ${how}`, async (t) => {
+    t.test(`a request gets its response before ${of} that follow it are rejected, ${how}`, async (t) => {
       const backend = await startSlowBackend(t)
       const { url }: TestGateway = await startGateway(t, { backend })
       const socket = await openSocket(url)
@@ -83,7 +83,7 @@ for (const [of, bytes, response] of AFTER) {
       socket.write(pieces[0], 'latin1')
       await backend.arrived
       if (pieces[1] !== undefined) socket.write(pieces[1], 'latin1')
-      // More of it, while the request is at the backend.
+      // More invalid bytes while the request is at the backend.
       socket.write(GARBAGE)
       await new Promise((resolve) => setTimeout(resolve, 100))
       t.equal(all.text, '', 'nothing is sent before the response')
@@ -95,7 +95,7 @@ for (const [of, bytes, response] of AFTER) {
   }
 }
 
-t.test('a request with a body gets its response before invalid bytes that follow it are refused', async (t) => {
+t.test('a request with a body gets its response before invalid bytes that follow it are rejected', async (t) => {
   for (const [path, type] of [
     ['/api/zones', 'application/json'],
     ['/api/unknown', 'a/b']
@@ -124,7 +124,7 @@ t.test('a request with a body gets its response before invalid bytes that follow
   }
 })
 
-t.test('several requests get their responses before invalid bytes that follow them are refused', async (t) => {
+t.test('several requests get their responses before invalid bytes that follow them are rejected', async (t) => {
   const backend = await startBackend(t)
   backend.answer = ({ url }, response) => response.end(JSON.stringify({ url }))
   const { url } = await startGateway(t, { backend })
@@ -159,7 +159,7 @@ t.test('a response that has begun is not cut off by invalid bytes that follow it
   t.same(outline(all.text), ['HTTP/1.1 200', ...MALFORMED])
 })
 
-t.test('invalid bytes in a body are refused at once, also where the body is streamed to the backend', async (t) => {
+t.test('invalid bytes in a body are rejected at once, even if the body is streamed to the backend', async (t) => {
   const { url } = await startGateway(t)
   const socket = await openSocket(url)
   const all = received(socket)
@@ -170,7 +170,7 @@ t.test('invalid bytes in a body are refused at once, also where the body is stre
   t.same(outline(all.text), MALFORMED)
 })
 
-t.test('invalid bytes on a connection whose client has left end nothing else', async (t) => {
+t.test('invalid bytes of a client that has disconnected affect no other connection', async (t) => {
   const backend = await startSlowBackend(t)
   const { url, send } = await startGateway(t, { backend })
   const socket = await openSocket(url)

@@ -7,11 +7,11 @@ import { apiKey, borrowGateway, browserHeaders, startGateway, type TestGateway, 
 import { type Answer, sendRaw } from '../helper/http.js'
 import type { RecordingBackend } from '../helper/recording-backend.js'
 
-// What tells somebody outside how we are made: stack traces, files, the codes of libraries.
+// Implementation details that no response may contain: stack traces, file names, error codes of libraries.
 const INSIDES =
   /\bat \S+ \(|[\\/](?:src|dist|work|node_modules)[\\/]|\.[cm]?[jt]s\b|Error|\b(?:FST|HPE|UND|ERR)_|\bE[A-Z]{4,}\b/
 
-/** Every refusal, whoever makes it, has this shape and these headers. */
+/** Every error response has this shape and these headers. */
 const isRefusal = (t: Test, answer: Answer, status: number, code: string, details: readonly object[] = []): void => {
   t.equal(answer.status, status)
   t.match(answer.headers, {
@@ -37,7 +37,7 @@ interface Case {
   readonly ask: (gateway: TestGateway) => Promise<Answer>
   readonly env?: Record<string, string>
   readonly provider?: NonNullable<Parameters<typeof startGateway>[1]>['provider']
-  /** Headers that belong to this refusal. */
+  /** Additional headers of this error. */
   readonly headers?: Record<string, string | RegExp>
   readonly details?: readonly { readonly path: string; readonly message: string }[]
 }
@@ -137,7 +137,7 @@ const CASES: readonly Case[] = [
     code: 'REQUEST_TIMEOUT',
     status: 408,
     of: 'headers that do not end in time',
-    // As Node's own watch over connections says it, without waiting for its round.
+    // The error of Node's connection check, without waiting for its interval.
     ask: ({ url, gateway: { app } }) => {
       const timeout = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
       app.server.once('connection', (socket) => app.server.emit('clientError', timeout, socket))
@@ -205,9 +205,9 @@ const CASES: readonly Case[] = [
   }
 ]
 
-t.test('a refusal', async (t) => {
+t.test('error responses', async (t) => {
   for (const { code, status, of, ask, env, provider, headers = {}, details } of CASES) {
-    t.test(`is ${status} ${code} for ${of}`, async (t) => {
+    t.test(`the response is ${status} ${code} for ${of}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }), ...(provider && { provider }) })
 
       const answer = await ask(gateway)
@@ -217,7 +217,7 @@ t.test('a refusal', async (t) => {
     })
   }
 
-  t.test('of our own fault has its cause in the log', async (t) => {
+  t.test('the cause of an INTERNAL error is logged', async (t) => {
     const exchange = async () => {
       throw new TypeError('what really happened')
     }
@@ -239,12 +239,12 @@ t.test('a refusal', async (t) => {
   })
 })
 
-/** A backend that does with its connections whatever it likes. */
+/** A TCP server as a backend. */
 const startRawBackend = async (t: Test, onConnection: (socket: Socket) => void): Promise<string> => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
-    // The gateway may reset what it has given up on.
+    // The gateway may reset the connection.
     socket.on('error', () => undefined)
     onConnection(socket)
   })
@@ -278,7 +278,7 @@ const BROKEN_BACKENDS: readonly (readonly [of: string, onConnection: (socket: So
 
 t.test('BACKEND_UNREACHABLE', async (t) => {
   for (const [of, onConnection] of BROKEN_BACKENDS) {
-    t.test(`is the answer where the backend ${of}`, async (t) => {
+    t.test(`BACKEND_UNREACHABLE is the response if the backend ${of}`, async (t) => {
       const { send, logs } = await startGateway(t, { env: { BACKEND_URL: await startRawBackend(t, onConnection) } })
 
       const answer = await send('/api/zones')
@@ -291,7 +291,7 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
       )
     })
 
-    t.test(`is the answer to a mutation where the backend ${of}, which is asked once`, async (t) => {
+    t.test(`a mutation is sent once and gets BACKEND_UNREACHABLE if the backend ${of}`, async (t) => {
       let connections = 0
       const url = await startRawBackend(t, (socket) => {
         connections += 1
@@ -306,7 +306,7 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
     })
   }
 
-  t.test('does not outlast the trouble', async (t) => {
+  t.test('requests succeed again after BACKEND_UNREACHABLE', async (t) => {
     const { send, backend } = await startGateway(t)
     const wellAnswer = backend.answer
     backend.answer = (_request, { socket }) => socket?.destroy()
@@ -325,7 +325,7 @@ t.test('BACKEND_TIMEOUT', async (t) => {
     ['only says that an answer will come', 'HTTP/1.1 102 Processing\r\n\r\n']
   ]
   for (const [of, bytes] of SLOW_BACKENDS) {
-    t.test(`is the answer where the backend ${of}, and it is told`, async (t) => {
+    t.test(`BACKEND_TIMEOUT is the response if the backend ${of}, and the backend request is cancelled`, async (t) => {
       const gone: Promise<unknown>[] = []
       const url = await startRawBackend(t, (socket) => {
         gone.push(new Promise((resolve) => socket.once('close', resolve)))
@@ -344,7 +344,7 @@ t.test('BACKEND_TIMEOUT', async (t) => {
     })
   }
 
-  t.test('cannot be said any more in the middle of an answer, which is cut off', async (t) => {
+  t.test('a backend timeout during a response cuts it off', async (t) => {
     const bytes = 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf'
     const url = await startRawBackend(
       t,
@@ -356,7 +356,7 @@ t.test('BACKEND_TIMEOUT', async (t) => {
   })
 })
 
-/** Requests stay at the backend until they are let go. */
+/** A backend that holds requests until the test releases them. */
 const holdRequests = (backend: RecordingBackend) => {
   const held: ServerResponse[] = []
   const waiting: (() => void)[] = []
@@ -370,14 +370,14 @@ const holdRequests = (backend: RecordingBackend) => {
   }
 }
 
-/** A request of a browser that may leave. */
+/** A request that the browser may abort. */
 const browse = ({ url }: TestGateway, path: string): ClientRequest =>
-  // It ends without a response where the browser leaves, as it should.
+  // Expected: there is no response if the browser disconnects.
   httpRequest(`${url}${path}`, { agent: false })
     .on('error', () => undefined)
     .end()
 
-/** The slot of an answered request is free when the gateway has closed the response, which the client does not see. */
+/** A slot is free when the gateway has closed the response, which the client cannot observe. */
 const untilServed = async ({ send }: TestGateway, path: string): Promise<Answer> => {
   for (;;) {
     const answer = await send(path)
@@ -388,7 +388,7 @@ const untilServed = async ({ send }: TestGateway, path: string): Promise<Answer>
 t.test('OVERLOADED', async (t) => {
   const FULL = { env: { GATEWAY_MAX_IN_FLIGHT: '2', BACKEND_ANONYMOUS_PERCENT: '100' } }
 
-  t.test('is the answer while as much as is allowed is at the backend', async (t) => {
+  t.test('OVERLOADED is the response while the maximum number of requests is in flight', async (t) => {
     const gateway = await startGateway(t, FULL)
     const held = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
@@ -413,7 +413,7 @@ t.test('OVERLOADED', async (t) => {
     )
   })
 
-  t.test('ends when an earlier request does', async (t) => {
+  t.test('OVERLOADED ends when an earlier request completes', async (t) => {
     const gateway = await startGateway(t, FULL)
     const held = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
@@ -426,7 +426,7 @@ t.test('OVERLOADED', async (t) => {
     t.equal((await untilServed(gateway, '/api/zones/3')).status, 200)
   })
 
-  t.test('ends when earlier requests fail', async (t) => {
+  t.test('OVERLOADED ends when earlier requests fail', async (t) => {
     const gateway = await startGateway(t, FULL)
     const held = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
@@ -438,7 +438,7 @@ t.test('OVERLOADED', async (t) => {
     t.equal((await untilServed(gateway, '/api/zones/3')).status, 200)
   })
 
-  t.test('ends when the browsers of earlier requests leave before their answer', async (t) => {
+  t.test('OVERLOADED ends when browsers disconnect before their response', async (t) => {
     const gateway = await startGateway(t, FULL)
     const held = holdRequests(gateway.backend)
     const browsers = [browse(gateway, '/api/zones/1'), browse(gateway, '/api/zones/2')]
@@ -455,7 +455,7 @@ t.test('OVERLOADED', async (t) => {
     )
   })
 
-  t.test('ends when the browser of an earlier request leaves in the middle of its answer', async (t) => {
+  t.test('OVERLOADED ends when a browser disconnects during its response', async (t) => {
     const gateway = await startGateway(t, { env: { GATEWAY_MAX_IN_FLIGHT: '1' } })
     const held = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones/1')
@@ -472,7 +472,7 @@ t.test('OVERLOADED', async (t) => {
     t.equal((await gateway.send('/api/zones/2')).status, 200)
   })
 
-  t.test('does not come early because a browser left before its request was let through', async (t) => {
+  t.test('a browser that disconnects before admission does not occupy a slot', async (t) => {
     let asked = 0
     let gone = (): void => undefined
     const hasGone = new Promise<void>((resolve) => {
@@ -485,7 +485,7 @@ t.test('OVERLOADED', async (t) => {
           if (asked++ > 0) return null
           browser.destroy()
           await once(raw, 'close')
-          // After the hooks that come next: they are run by then.
+          // Runs after the following hooks.
           setImmediate(gone)
           return null
         }
@@ -499,11 +499,11 @@ t.test('OVERLOADED', async (t) => {
     t.same(
       gateway.backend.requests.map(({ url }) => url),
       ['/api/zones/2', '/api/zones/3'],
-      'and nobody works for the one who left'
+      'the aborted request is not sent to the backend'
     )
   })
 
-  t.test('is not for those who ask whether the gateway is up, nor for pages', async (t) => {
+  t.test('OVERLOADED does not apply to health checks and paths outside /api', async (t) => {
     const gateway = await startGateway(t, FULL)
     const held = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
@@ -511,7 +511,7 @@ t.test('OVERLOADED', async (t) => {
 
     t.equal((await gateway.send('/api/health')).status, 200)
     t.equal((await gateway.send('/nowhere')).status, 404)
-    t.equal((await gateway.send('/api/healthy')).status, 503, 'a path that only begins alike is no probe')
+    t.equal((await gateway.send('/api/healthy')).status, 503, 'a path with the same beginning is not a health check')
     for (const response of await held(2)) response.end('{}')
     await Promise.all(earlier)
   })
@@ -519,7 +519,7 @@ t.test('OVERLOADED', async (t) => {
 
 t.test('BODY_TOO_LARGE', async (t) => {
   const LIMIT = { env: { UPLOAD_LIMIT: '1KiB' } }
-  // They would keep their connections, so that it is the gateway that ends one.
+  // A keep-alive agent, so that only the gateway closes connections.
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
   const upload = ({ url }: TestGateway, headers: Record<string, string>): ClientRequest =>
@@ -533,7 +533,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
     return { status: statusCode, headers, body, json: () => JSON.parse(body), code: '' }
   }
 
-  t.test('is the answer to a length over the limit, before a byte of the body', async (t) => {
+  t.test('BODY_TOO_LARGE is the response to a Content-Length over the limit, before the body is sent', async (t) => {
     const gateway = await startGateway(t, LIMIT)
     const request = upload(gateway, { 'content-length': '1025' })
     request.flushHeaders()
@@ -546,7 +546,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
     request.destroy()
   })
 
-  t.test('is the answer to a body without a length when it passes the limit, before its end', async (t) => {
+  t.test('BODY_TOO_LARGE is the response to a chunked body as soon as it exceeds the limit', async (t) => {
     let toldBackend: Promise<unknown> = Promise.resolve()
     const url = await startRawBackend(t, (socket) => {
       toldBackend = new Promise((resolve) => socket.resume().once('close', resolve))
@@ -568,7 +568,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
     ['with a length', { 'content-length': '1024' }],
     ['without a length', { 'transfer-encoding': 'chunked' }]
   ] as const) {
-    t.test(`is not the answer to a body of exactly the limit ${of}`, async (t) => {
+    t.test(`a body of exactly the limit ${of} is accepted`, async (t) => {
       const gateway = await startGateway(t, LIMIT)
       const request = upload(gateway, headers)
       request.write('a'.repeat(1000))
@@ -581,7 +581,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
     })
   }
 
-  t.test('is the answer to JSON over its own limit where nothing is forwarded', async (t) => {
+  t.test('BODY_TOO_LARGE is the response to JSON over BODY_LIMIT on a local route', async (t) => {
     const { send } = await startGateway(t, { env: { BODY_LIMIT: '10' } })
 
     const answer = await send('/nowhere', { method: 'POST', headers: json, body: '"0123456789"' })
@@ -599,7 +599,7 @@ t.test('an error of the backend', async (t) => {
   ]
   for (const status of [400, 401, 403, 404, 405, 409, 413, 418, 422, 429, 500, 501, 502, 503, 504, 599]) {
     for (const [of, contentType, bytes] of BODIES) {
-      t.test(`passes as it is: ${status} with ${of}`, async (t) => {
+      t.test(`an error response of the backend is forwarded unchanged: ${status} with ${of}`, async (t) => {
         const { url, backend } = await borrowGateway(t)
         backend.answer = (_request, response) =>
           response.writeHead(status, { 'content-type': contentType, 'retry-after': '7', 'x-mine': 'yes' }).end(bytes)
@@ -617,7 +617,7 @@ t.test('an error of the backend', async (t) => {
     }
   }
 
-  t.test('passes as it is where it looks like a refusal of ours', async (t) => {
+  t.test('an error response of the backend that imitates the gateway is forwarded unchanged', async (t) => {
     const { send, backend } = await startGateway(t)
     const body = '{"success":false,"error":{"code":"CSRF_MISMATCH"}}'
     backend.answer = (_request, response) => response.writeHead(403, json).end(body)
@@ -629,11 +629,11 @@ t.test('an error of the backend', async (t) => {
   })
 })
 
-// Longer than any test may take: what ends here was ended because the browser left.
+// Longer than any test, so that a request ends only because the browser disconnected.
 const PATIENT = { BACKEND_TIMEOUT_MS: '600000' }
 
-t.test('a browser that leaves', async (t) => {
-  t.test('before the answer takes its request at the backend along', async (t) => {
+t.test('a browser that disconnects', async (t) => {
+  t.test('the backend request is cancelled if the browser disconnects before the response', async (t) => {
     const gateway = await startGateway(t, { env: PATIENT })
     const held = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones')
@@ -646,7 +646,7 @@ t.test('a browser that leaves', async (t) => {
     t.equal(response?.writableFinished, false)
   })
 
-  t.test('in the middle of the answer takes its request at the backend along', async (t) => {
+  t.test('the backend request is cancelled if the browser disconnects during the response', async (t) => {
     const gateway = await startGateway(t, { env: PATIENT })
     const held = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones')
@@ -662,7 +662,7 @@ t.test('a browser that leaves', async (t) => {
     t.equal(response?.writableFinished, false)
   })
 
-  t.test('in the middle of an upload takes its request at the backend along', async (t) => {
+  t.test('the backend request is cancelled if the browser disconnects during an upload', async (t) => {
     let atBackend = (_socket: Socket): void => undefined
     const reached = new Promise<Socket>((resolve) => {
       atBackend = resolve
@@ -684,7 +684,7 @@ t.test('a browser that leaves', async (t) => {
     t.equal(socket.destroyed, true)
   })
 
-  t.test('does not take the requests of others along', async (t) => {
+  t.test('a browser that disconnects does not affect requests of others', async (t) => {
     const gateway = await startGateway(t, { env: PATIENT })
     const held = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones/1')

@@ -5,11 +5,11 @@ import { backendRequestHeaders } from '../../src/gateway/proxy/request-headers.j
 import { toCanonicalPath } from '../../src/gateway/request-path.js'
 import { routeTables } from '../../src/gateway/routes/index.js'
 
-// Where cost grows with the product of two lengths that a client chooses, it is hundreds of times as high.
+// With quadratic cost the factor would be in the hundreds.
 const FACTOR = 20
 const ROUNDS = 50
 
-/** The CPU time of one call: the least of many, so that other work on the machine does not count. */
+/** The CPU time of one call: the minimum of many, so that other load does not count. */
 const costOf = (act: () => void): number => {
   const times = Array.from({ length: ROUNDS }, () => {
     const start = process.hrtime.bigint()

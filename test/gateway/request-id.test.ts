@@ -2,23 +2,23 @@ import t from 'tap'
 import { borrowGateway, startGateway, type TestGateway } from '../helper/gateway.js'
 import { type Answer, sendRaw } from '../helper/http.js'
 
-const MADE = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const GENERATED_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** A request with these header lines, as they stand. Bytes above 127 are written as they are in the text. */
 const ask = ({ url }: TestGateway, path: string, headerLines: string): Promise<Answer> =>
   sendRaw(url, `GET ${path} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n${headerLines}\r\n`)
 
-/** The ids in the lines about requests; all of them are written once the gateway has closed. */
+/** The ids in the request lines. All of them are written when the gateway has closed. */
 const loggedIds = async ({ gateway, logs }: TestGateway): Promise<unknown[]> => {
   await gateway.app.close()
   return logs.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId)
 }
 
-const SANE = ['a', '0', 'req-42', 'A.b_C-9', '0af7651916cd43dd8448eb211c80319c', 'x'.repeat(64)]
+const VALID_IDS = ['a', '0', 'req-42', 'A.b_C-9', '0af7651916cd43dd8448eb211c80319c', 'x'.repeat(64)]
 
-t.test('an X-Request-Id that is sane', async (t) => {
-  for (const id of SANE) {
-    t.test(`is kept everywhere: ${id}`, async (t) => {
+t.test('a valid X-Request-Id', async (t) => {
+  for (const id of VALID_IDS) {
+    t.test(`a valid X-Request-Id is used in response, log and backend request: ${id}`, async (t) => {
       const gateway = await startGateway(t)
 
       const answer = await ask(gateway, '/api/zones', `X-Request-Id: ${id}\r\n`)
@@ -30,7 +30,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
     })
   }
 
-  // Each is refused at another place; the parser's own refusals come before there is a header to read an id from.
+  // Each is rejected by a different step. Errors of the HTTP parser have no headers, and so no id to read.
   const REFUSED: readonly (readonly [of: string, status: number, path: string, headerLines: string])[] = [
     ['an unknown page', 404, '/nowhere', ''],
     ['a path that the router cannot decode', 400, '/api/%zz', ''],
@@ -39,7 +39,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
     ['an expectation that cannot be met', 417, '/api/zones', 'Expect: miracles\r\n']
   ]
   for (const [of, status, path, headerLines] of REFUSED) {
-    t.test(`is in the refusal of ${of}`, async (t) => {
+    t.test(`the error response to ${of} has the X-Request-Id of the request`, async (t) => {
       const answer = await ask(await borrowGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
 
       t.equal(answer.status, status)
@@ -48,7 +48,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
     })
   }
 
-  t.test('is in the audit record of a denial', async (t) => {
+  t.test('the audit record of a denial has the X-Request-Id', async (t) => {
     const gateway = await startGateway(t)
 
     await ask(gateway, '/api/audit/logs', 'X-Request-Id: req-42\r\n')
@@ -56,7 +56,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
     t.match(await gateway.auditRecords(), [{ requestId: 'req-42' }])
   })
 
-  t.test('is in the line that explains a failure', async (t) => {
+  t.test('the log line of a failure has the X-Request-Id', async (t) => {
     const gateway = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
 
     const answer = await ask(gateway, '/api/zones', 'X-Request-Id: req-42\r\n')
@@ -68,7 +68,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
     )
   })
 
-  t.test("is not replaced by the backend's own", async (t) => {
+  t.test('an X-Request-Id of the backend does not replace that of the request', async (t) => {
     const gateway = await startGateway(t)
     gateway.backend.answer = (_request, response) => response.setHeader('x-request-id', 'from-the-backend').end('{}')
 
@@ -80,7 +80,7 @@ t.test('an X-Request-Id that is sane', async (t) => {
 
 const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
 
-const INSANE: readonly (readonly [of: string, headerLines: string])[] = [
+const INVALID_IDS: readonly (readonly [of: string, headerLines: string])[] = [
   ['there is none', ''],
   ['it is empty', 'X-Request-Id:\r\n'],
   ['it is blank', 'X-Request-Id:  \t \r\n'],
@@ -100,30 +100,30 @@ const INSANE: readonly (readonly [of: string, headerLines: string])[] = [
   ['there are two that are equal', 'X-Request-Id: a\r\nX-Request-Id: a\r\n']
 ]
 
-t.test('a request id is made', async (t) => {
-  for (const [of, headerLines] of INSANE) {
-    t.test(`where ${of}`, async (t) => {
+t.test('generated request ids', async (t) => {
+  for (const [of, headerLines] of INVALID_IDS) {
+    t.test(`a request id is generated where ${of}`, async (t) => {
       const gateway = await startGateway(t)
 
       const answer = await ask(gateway, '/api/zones', headerLines)
 
       const id = answer.headers['x-request-id']
       t.equal(answer.status, 200)
-      t.match(id, MADE)
+      t.match(id, GENERATED_ID)
       t.equal(gateway.backend.requests[0]?.headers['x-request-id'], id, 'the same at the backend')
       t.same(await loggedIds(gateway), [id], 'and in the log')
     })
 
-    t.test(`for a refusal where ${of}`, async (t) => {
+    t.test(`a request id is generated for an error response where ${of}`, async (t) => {
       const answer = await ask(await borrowGateway(t), '/nowhere', headerLines)
 
       t.equal(answer.status, 404)
-      t.match(answer.headers['x-request-id'], MADE)
+      t.match(answer.headers['x-request-id'], GENERATED_ID)
       t.equal(answer.json().requestId, answer.headers['x-request-id'])
     })
   }
 
-  t.test('anew for every request', async (t) => {
+  t.test('every request gets a different generated id', async (t) => {
     const { send } = await startGateway(t)
 
     const answers = await Promise.all(Array.from({ length: 20 }, () => send('/api/health')))
@@ -131,18 +131,18 @@ t.test('a request id is made', async (t) => {
     t.equal(new Set(answers.map(({ headers }) => headers['x-request-id'])).size, 20)
   })
 
-  t.test('for bytes that are not HTTP', async (t) => {
+  t.test('a request id is generated for bytes that are not HTTP', async (t) => {
     const { url } = await startGateway(t)
 
     const answer = await sendRaw(url, 'hello there\r\n\r\n')
 
     t.equal(answer.status, 400)
-    t.match(answer.headers['x-request-id'], MADE)
+    t.match(answer.headers['x-request-id'], GENERATED_ID)
     t.equal(answer.json().requestId, answer.headers['x-request-id'])
   })
 })
 
-t.test('a line break cannot get into an answer by way of the id', async (t) => {
+t.test('an X-Request-Id cannot add a line break to a response', async (t) => {
   for (const [of, lineBreak] of [
     ['CR', '\r'],
     ['LF', '\n'],
@@ -166,7 +166,7 @@ t.test('trace context', async (t) => {
     ['of a later version', '01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more']
   ]
   for (const [of, traceparent] of TRACES) {
-    t.test(`reaches the backend untouched: ${of}`, async (t) => {
+    t.test(`trace context is forwarded unchanged: ${of}`, async (t) => {
       const { send, backend } = await borrowGateway(t)
 
       await send('/api/zones', { headers: { traceparent, tracestate: 'a=1,b=2', baggage: 'k=v' } })
@@ -175,7 +175,7 @@ t.test('trace context', async (t) => {
     })
   }
 
-  t.test('is not made up where there is none', async (t) => {
+  t.test('trace context is not added to a request without one', async (t) => {
     const { send, backend } = await startGateway(t)
 
     await send('/api/zones')

@@ -26,7 +26,7 @@ t.test('toCanonicalPath', async (t) => {
     ["/api/zones/(a)*!'$&,=", 'what encodeURIComponent leaves']
   ]
   for (const [path, what] of ACCEPTED) {
-    t.test(`keeps ${what}: ${path}`, async (t) => {
+    t.test(`toCanonicalPath accepts ${what}: ${path}`, async (t) => {
       t.equal(toCanonicalPath(path), path)
       t.equal(toCanonicalPath(`${path}?q=/../%2f;//#\\`), path, 'whatever the query')
     })
@@ -98,7 +98,7 @@ t.test('toCanonicalPath', async (t) => {
     ['/api/é', 'a character that is not ASCII']
   ]
   for (const [path, what] of REFUSED) {
-    t.test(`refuses ${what}: ${JSON.stringify(path)}`, async (t) => {
+    t.test(`toCanonicalPath rejects ${what}: ${JSON.stringify(path)}`, async (t) => {
       t.equal(toCanonicalPath(path), null)
       t.equal(toCanonicalPath(`${path}?q=1`), null, 'whatever the query')
     })
@@ -225,10 +225,10 @@ const paths = fc
   .array(fc.tuple(separators, segments), { minLength: 1, maxLength: 5 })
   .map((parts) => `/api${parts.flat().join('')}`)
 
-t.test('a path that passes the gate', async (t) => {
+t.test('a canonical path', async (t) => {
   const known = new KnownPaths(['/api/zones/:id'])
 
-  t.test('is taken for strict by no decoder unless the rules take it for strict too', async (t) => {
+  t.test('no decoder turns a canonical path into one with stricter access rules', async (t) => {
     await checkProperty(
       t,
       fc.property(paths, (path) => {
@@ -240,7 +240,7 @@ t.test('a path that passes the gate', async (t) => {
     )
   })
 
-  t.test('is the same to a URL parser', async (t) => {
+  t.test('a URL parser does not change a canonical path', async (t) => {
     await checkProperty(
       t,
       fc.property(paths, (path) => {
@@ -251,7 +251,7 @@ t.test('a path that passes the gate', async (t) => {
     )
   })
 
-  t.test('is what encodeURIComponent makes of any id that has no special meaning', async (t) => {
+  t.test('an id encoded with encodeURIComponent makes a canonical path', async (t) => {
     const ids = fc
       .string({ minLength: 1, maxLength: 20 })
       .filter((id) => !/[/\\;%?#\p{Cc}]/u.test(id) && !/^\.{1,2}$/.test(id))

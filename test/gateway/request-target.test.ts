@@ -31,7 +31,7 @@ for (const target of [
   'http:/api/zones',
   'gateway.example:8080'
 ]) {
-  t.test(`an absolute target for anything else is refused: ${target}`, async (t) => {
+  t.test(`an absolute target for another host or scheme is rejected: ${target}`, async (t) => {
     const { url, backend } = await borrowGateway(t)
 
     const answer = await sendRaw(url, rawRequest(target))
@@ -42,7 +42,7 @@ for (const target of [
   })
 }
 
-t.test('an absolute target meets the same rules as its path', async (t) => {
+t.test('an absolute target has the same access rules as its path', async (t) => {
   const { url } = await borrowGateway(t)
   const base = 'http://gateway.example:8080'
 
@@ -52,7 +52,7 @@ t.test('an absolute target meets the same rules as its path', async (t) => {
   t.equal((await sendRaw(url, rawRequest(base))).code, 'NOT_FOUND')
 })
 
-t.test('a Content-Type that is empty or unusual is forwarded as it is by the catch-all', async (t) => {
+t.test('the catch-all forwards an empty or malformed Content-Type unchanged', async (t) => {
   const { url, backend } = await borrowGateway(t)
   const headers = Object.entries(browserHeaders()).map(([name, value]) => `${name}: ${value}`)
 

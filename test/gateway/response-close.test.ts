@@ -9,7 +9,7 @@ const startServer = async (t: Teardown) => {
   const responses: ServerResponse[] = []
   const arrivals: (() => void)[] = []
   const server = createServer((request, response) => {
-    // As any handler does that reads the body.
+    // As a handler that reads the body does.
     request.resume()
     responses.push(response)
     for (const arrived of arrivals) arrived()
@@ -21,7 +21,7 @@ const startServer = async (t: Teardown) => {
     server.close()
   })
 
-  /** Sends that many requests at once on one connection, and waits until all of them are here. */
+  /** Sends that many requests at once on one connection, and waits until all have arrived. */
   const pipeline = async (count: number): Promise<Socket> => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
     socket.resume().on('error', () => undefined)
@@ -52,14 +52,14 @@ const countCalls = (responses: readonly ServerResponse[]) => {
 
 t.test('a response', async (t) => {
   for (const count of [1, 3, 50]) {
-    t.test(`says that it is over when its answer is out, ${count} on a connection`, async (t) => {
+    t.test(`a finished response is reported once, ${count} on a connection`, async (t) => {
       const { responses, pipeline } = await startServer(t)
       const socket = await pipeline(count)
       const { calls, all } = countCalls(responses)
       t.same(calls, Array(count).fill(0))
       t.notOk(responses.some(isClosed))
 
-      // The last first: each waits for those before it.
+      // In reverse order: each waits for the previous ones.
       for (const response of responses.toReversed()) response.end('x')
       await all
 
@@ -69,25 +69,28 @@ t.test('a response', async (t) => {
       t.ok(responses.every(isClosed))
     })
 
-    t.test(`says that it is over when the connection breaks before any answer, ${count} on it`, async (t) => {
-      const warnings: Error[] = []
-      const onWarning = (warning: Error) => void warnings.push(warning)
-      process.on('warning', onWarning)
-      t.teardown(() => process.off('warning', onWarning))
-      const { responses, pipeline } = await startServer(t)
-      const socket = await pipeline(count)
-      const { calls, all } = countCalls(responses)
+    t.test(
+      `a response is reported as closed if the connection breaks before it, ${count} on a connection`,
+      async (t) => {
+        const warnings: Error[] = []
+        const onWarning = (warning: Error) => void warnings.push(warning)
+        process.on('warning', onWarning)
+        t.teardown(() => process.off('warning', onWarning))
+        const { responses, pipeline } = await startServer(t)
+        const socket = await pipeline(count)
+        const { calls, all } = countCalls(responses)
 
-      socket.destroy()
-      await all
+        socket.destroy()
+        await all
 
-      t.same(calls, Array(count).fill(1))
-      t.ok(responses.every(isClosed))
-      t.same(warnings, [])
-    })
+        t.same(calls, Array(count).fill(1))
+        t.ok(responses.every(isClosed))
+        t.same(warnings, [])
+      }
+    )
   }
 
-  t.test('says once that it is over when the connection breaks after its turn has come', async (t) => {
+  t.test('a response is reported once if the connection breaks during it', async (t) => {
     const { responses, pipeline } = await startServer(t)
     const socket = await pipeline(2)
     const { calls, all } = countCalls(responses)
@@ -100,7 +103,7 @@ t.test('a response', async (t) => {
     t.same(calls, [1, 1])
   })
 
-  t.test('leaves nothing on the connection when its answer is out', async (t) => {
+  t.test('a finished response leaves no listeners on the connection', async (t) => {
     const { responses, pipeline } = await startServer(t)
     await pipeline(3)
     const connection = (responses[0] as ServerResponse).req.socket
@@ -113,7 +116,7 @@ t.test('a response', async (t) => {
     t.ok(connection.listenerCount('close') <= before)
   })
 
-  t.test('says at once that it is over where its answer is out already', async (t) => {
+  t.test('a response that is already finished is reported at once', async (t) => {
     const { responses, pipeline } = await startServer(t)
     await pipeline(1)
     const [response] = responses as [ServerResponse]
@@ -123,7 +126,7 @@ t.test('a response', async (t) => {
     t.same(countCalls([response]).calls, [1])
   })
 
-  t.test('says at once that it is over where the connection broke while it waited', async (t) => {
+  t.test('a response whose connection is already broken is reported at once', async (t) => {
     const { responses, pipeline } = await startServer(t)
     const socket = await pipeline(2)
     const [first, second] = responses as [ServerResponse, ServerResponse]

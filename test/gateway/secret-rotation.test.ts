@@ -39,7 +39,7 @@ t.test('with API_SECRET_PREVIOUS', async (t) => {
   })
 })
 
-t.test('without API_SECRET_PREVIOUS tokens of the secret before are refused', async (t) => {
+t.test('without API_SECRET_PREVIOUS, tokens of the previous secret are rejected', async (t) => {
   const { send } = await startGateway(t)
   const cookie = `auth_token=${tokenSignedWith(PREVIOUS, 'jwt')}`
   t.match(await send(STRICT_PATH, { headers: { cookie } }), { status: 401, code: 'UNAUTHENTICATED' })

@@ -6,7 +6,7 @@ import { startBackend } from '../helper/recording-backend.js'
 const USER = { userId: 7, email: 'ada@example.com', displayName: 'Ada', role: 'operator' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** A session with every request at another gateway than the one before, as a load balancer without memory sends them. */
+/** A session whose requests alternate between gateways, as with a load balancer without sticky sessions. */
 const ROUND = 3
 
 for (const mode of ['plain', 'signed']) {

@@ -10,7 +10,7 @@ import { startHttpBackend } from '../helper/scripted-backend.js'
 
 const WINDOW_MS = 1000
 const RATE = { CLIENT_MIN_RATE: '1KiB', CLIENT_RATE_WINDOW_MS: String(WINDOW_MS) }
-// More than the operating system takes for a client that does not read.
+// More than the socket buffers of a client that does not read.
 const LARGE_BYTES = 32 * 1024 * 1024
 
 const start = async (t: Test, listener: RequestListener, env: Readonly<Record<string, string>> = {}) => {
@@ -33,7 +33,7 @@ const head = (requestLine: string, headers: Readonly<Record<string, string | num
 const inFlight = async ({ send }: TestGateway): Promise<number> =>
   Number(/^gateway_in_flight (\d+)$/m.exec((await send('/metrics')).body)?.[1])
 
-/** Writes this again and again, until the connection is closed. */
+/** Writes this repeatedly until the connection is closed. */
 const trickle = (socket: Socket, bytes: string, everyMs: number): void => {
   const timer = setInterval(() => {
     if (socket.writable) socket.write(bytes)
@@ -51,7 +51,7 @@ for (const [of, requestLine, type, framing] of [
   ['the catch-all', 'POST /api/unknown', 'a/b', IN_CHUNKS],
   ['a public path', 'PUT /api/auth/x', 'a/b', WITH_LENGTH]
 ] as const) {
-  t.test(`a body for ${of} that trickles in is 408 REQUEST_TIMEOUT`, async (t) => {
+  t.test(`a body for ${of} below the minimum rate is 408 REQUEST_TIMEOUT`, async (t) => {
     const gateway = await start(t, takeAll)
     const socket = await openSocket(gateway.url)
     socket.write(head(requestLine, { ...browserHeaders(), 'content-type': type, ...framing }))
@@ -70,7 +70,7 @@ for (const [of, requestLine, type, framing] of [
   })
 }
 
-t.test('a body that is fast enough may take longer than the window', async (t) => {
+t.test('a body above the minimum rate may take longer than the window', async (t) => {
   const gateway = await start(t, takeAll, { CLIENT_MIN_RATE: '100', CLIENT_RATE_WINDOW_MS: '5000' })
   const socket = await openSocket(gateway.url)
   const parts = 14
@@ -87,7 +87,7 @@ t.test('a body that is fast enough may take longer than the window', async (t) =
   socket.destroy()
 })
 
-t.test('a body that waits because the backend does not take it is not held against the client', async (t) => {
+t.test('a client is not disconnected while the backend does not read its body', async (t) => {
   let take = (): void => undefined
   const gateway = await start(t, (request, response) => {
     take = () => takeAll(request, response)
@@ -104,7 +104,7 @@ t.test('a body that waits because the backend does not take it is not held again
   socket.destroy()
 })
 
-t.test('a reader that takes less than the minimum rate is ended, and its backend connection is free', async (t) => {
+t.test('a reader below the minimum rate is disconnected, and its backend connection is freed', async (t) => {
   const gateway = await start(t, (_request, response) => response.end(Buffer.alloc(LARGE_BYTES)))
   const socket = await openSocket(gateway.url)
   socket.pause()
@@ -118,7 +118,7 @@ t.test('a reader that takes less than the minimum rate is ended, and its backend
   socket.destroy()
 })
 
-t.test('a reader of a response that the backend sends slowly is not ended', async (t) => {
+t.test('a reader is not disconnected while the backend sends slowly', async (t) => {
   const parts = 10
   const gateway = await start(t, (_request, response) => {
     let sent = 0
@@ -134,7 +134,7 @@ t.test('a reader of a response that the backend sends slowly is not ended', asyn
   t.equal((await gateway.send('/api/unknown')).body, 'x'.repeat(parts))
 })
 
-t.test('a response that fits into RESPONSE_BUFFER frees its backend connection before the reader has it', async (t) => {
+t.test('a response within RESPONSE_BUFFER frees its backend connection before the client has read it', async (t) => {
   const env = { RESPONSE_BUFFER: '16MiB', CLIENT_RATE_WINDOW_MS: '600000' }
   const size = 16 * 1024 * 1024
   const gateway = await start(t, (_request, response) => response.end(Buffer.alloc(size)), env)
@@ -149,7 +149,7 @@ t.test('a response that fits into RESPONSE_BUFFER frees its backend connection b
   t.ok(bytes > size, 'and the reader gets all of it')
 })
 
-t.test('a reader that stops is ended also when the backend connection is free already', async (t) => {
+t.test('a client that stops reading is disconnected even if the backend connection is already free', async (t) => {
   const env = { RESPONSE_BUFFER: '16MiB' }
   const gateway = await start(t, (_request, response) => response.end(Buffer.alloc(16 * 1024 * 1024)), env)
   const socket = await openSocket(gateway.url)
@@ -161,7 +161,7 @@ t.test('a reader that stops is ended also when the backend connection is free al
   socket.destroy()
 })
 
-t.test('a larger response than RESPONSE_BUFFER waits for its reader', async (t) => {
+t.test('a response larger than RESPONSE_BUFFER occupies its backend connection until it is read', async (t) => {
   const env = { RESPONSE_BUFFER: '1KiB', CLIENT_RATE_WINDOW_MS: '600000' }
   let sent = 0
   const gateway = await start(

@@ -10,7 +10,7 @@ import type { Answer, Message } from '../helper/http.js'
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const SECRET = 's3cr3t'
 
-/** A built app. The compressed siblings are no real ones, so that it shows which file an answer came from. */
+/** A built app. The compressed files have different content, so that tests can identify the served file. */
 const APP: Readonly<Record<string, string>> = {
   'index.html': '<!doctype html><title>app</title>',
   'index.html.br': 'br of index',
@@ -47,7 +47,7 @@ interface Pages extends TestGateway {
   readonly folder: string
 }
 
-/** A folder of an app below another one, where nothing of it is to be seen. */
+/** An app in a subfolder; nothing outside of it may be served. */
 const makeFolder = async (t: Teardown, files: Readonly<Record<string, string>>): Promise<string> => {
   const outside = await mkdtemp(join(tmpdir(), 'gatehouse-web-root-'))
   t.teardown(() => rm(outside, { recursive: true, force: true }))
@@ -136,7 +136,7 @@ t.test('a file', async (t) => {
   const { send } = await startPages(t, Object.fromEntries(['index.html', ...names].map((file) => [file, 'content'])))
 
   for (const [file, type] of TYPES) {
-    t.test(`${file} is ${type}`, async (t) => {
+    t.test(`${file} has the content type ${type}`, async (t) => {
       const answer = await send(`/${file}`)
 
       t.equal(answer.status, 200)
@@ -147,7 +147,7 @@ t.test('a file', async (t) => {
   }
 
   for (const [file, cacheControl] of CACHING) {
-    t.test(`${file} may be kept as ${cacheControl} says`, async (t) => {
+    t.test(`${file} has Cache-Control: ${cacheControl}`, async (t) => {
       const answer = await send(`/${file}?v=1`)
 
       t.equal(answer.status, 200)
@@ -156,12 +156,12 @@ t.test('a file', async (t) => {
   }
 
   for (const [file, path] of NAMES) {
-    t.test(`named ${file} is at ${path}`, async (t) => {
+    t.test(`the file ${file} is served at ${path}`, async (t) => {
       t.equal((await send(path)).body, 'content')
     })
   }
 
-  t.test('is sent without its content for a HEAD', async (t) => {
+  t.test('the response to HEAD has no body', async (t) => {
     const answer = await send('/robots.txt', { method: 'HEAD' })
 
     t.equal(answer.status, 200)
@@ -170,14 +170,14 @@ t.test('a file', async (t) => {
     t.equal(answer.headers['content-type'], 'text/plain; charset=utf-8')
   })
 
-  t.test('that is large arrives whole', async (t) => {
+  t.test('a large file arrives complete', async (t) => {
     const content = 'abcdefgh'.repeat(500_000)
     const { send } = await startPages(t, { 'index.html': '', 'large.txt': content })
 
     t.equal((await send('/large.txt')).body === content, true)
   })
 
-  t.test('that is empty is sent as such', async (t) => {
+  t.test('an empty file is served', async (t) => {
     const { send } = await startPages(t, { 'index.html': '', 'empty.txt': '' })
 
     const answer = await send('/empty.txt')
@@ -215,20 +215,23 @@ t.test('the encoding', async (t) => {
   const { send } = await startPages(t)
 
   for (const [path, accepted, encoding, body] of ENCODINGS) {
-    t.test(`of ${path} is ${encoding ?? 'none'} for a browser that accepts ${accepted ?? 'whatever'}`, async (t) => {
-      const answer = await send(path, { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } })
+    t.test(
+      `the encoding of ${path} is ${encoding ?? 'none'} with Accept-Encoding: ${accepted ?? '(none)'}`,
+      async (t) => {
+        const answer = await send(path, { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } })
 
-      t.equal(answer.status, 200)
-      t.equal(answer.headers['content-encoding'], encoding)
-      t.equal(answer.body, body)
-      t.equal(answer.headers['content-length'], String(body.length))
-      t.equal(answer.headers.vary, 'accept-encoding')
-      t.match(answer.headers['content-type'], /^(?:text\/html|text\/plain|application\/javascript); charset=utf-8$/)
-      t.equal(answer.headers['cache-control'], path.startsWith('/assets/') ? IMMUTABLE : 'no-cache')
-    })
+        t.equal(answer.status, 200)
+        t.equal(answer.headers['content-encoding'], encoding)
+        t.equal(answer.body, body)
+        t.equal(answer.headers['content-length'], String(body.length))
+        t.equal(answer.headers.vary, 'accept-encoding')
+        t.match(answer.headers['content-type'], /^(?:text\/html|text\/plain|application\/javascript); charset=utf-8$/)
+        t.equal(answer.headers['cache-control'], path.startsWith('/assets/') ? IMMUTABLE : 'no-cache')
+      }
+    )
   }
 
-  t.test('has an entity tag of its own', async (t) => {
+  t.test('each encoding has its own entity tag', async (t) => {
     const tags = new Set<string | undefined>()
 
     for (const accepted of ['br', 'gzip', 'identity']) {
@@ -295,13 +298,16 @@ t.test('the index', async (t) => {
   const { send, backend } = await startPages(t)
 
   for (const path of PAGES) {
-    t.test(`answers ${path.length > 60 ? `${path.slice(0, 20)}… of ${path.length} characters` : path}`, async (t) => {
-      isIndex(t, await send(path))
-      t.same(backend.requests, [])
-    })
+    t.test(
+      `the index is served at ${path.length > 60 ? `${path.slice(0, 20)}… of ${path.length} characters` : path}`,
+      async (t) => {
+        isIndex(t, await send(path))
+        t.same(backend.requests, [])
+      }
+    )
   }
 
-  t.test('answers a HEAD', async (t) => {
+  t.test('the index is served for HEAD', async (t) => {
     const answer = await send('/zones/7', { method: 'HEAD' })
 
     t.equal(answer.status, 200)
@@ -310,7 +316,7 @@ t.test('the index', async (t) => {
   })
 
   for (const [accept, html] of ACCEPTED) {
-    t.test(`${html ? 'answers' : 'does not answer'} who accepts ${accept ?? 'whatever'}`, async (t) => {
+    t.test(`the index is ${html ? '' : 'not '}served with Accept: ${accept ?? '(none)'}`, async (t) => {
       const answer = await send('/zones/7', { headers: accept === undefined ? {} : { accept } })
 
       if (html) isIndex(t, answer)
@@ -320,13 +326,13 @@ t.test('the index', async (t) => {
 
   for (const path of ['/zones/7.5', '/users/ada@example.com', '/floors/plan.png', '/gone.js', '/robots.txt/']) {
     for (const [how, headers] of NAVIGATIONS) {
-      t.test(`answers ${path} for who goes there: ${how}`, async (t) => {
+      t.test(`the index is served for a navigation to ${path}: ${how}`, async (t) => {
         isIndex(t, await send(path, { headers }))
       })
     }
   }
 
-  t.test('answers under its own name, whatever is accepted', async (t) => {
+  t.test('/index.html is served with any Accept header', async (t) => {
     isIndex(t, await send('/index.html', { headers: { accept: 'application/json' } }))
     isIndex(t, await send('/', { headers: { accept: 'application/json' } }))
   })
@@ -376,12 +382,12 @@ const MISSING: readonly (readonly [path: string, why: string])[] = [
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']
 
-t.test('nothing', async (t) => {
+t.test('not found', async (t) => {
   const { send } = await startPages(t)
 
   for (const [path, why] of MISSING_FILES) {
     for (const [of, headers] of FILE_REQUESTS) {
-      t.test(`is at ${path}, asked for as ${of}: ${why}`, async (t) => {
+      t.test(`${path} requested as ${of} is 404: ${why}`, async (t) => {
         const answer = await send(path, { headers })
 
         t.equal(answer.status, 404)
@@ -391,7 +397,7 @@ t.test('nothing', async (t) => {
   }
 
   for (const [path, why] of MISSING) {
-    t.test(`is at ${path}: ${why}`, async (t) => {
+    t.test(`${path} is 404: ${why}`, async (t) => {
       const answer = await send(path, { headers: { accept: 'text/html', 'accept-encoding': 'br, gzip' } })
 
       t.equal(answer.status, 404)
@@ -401,7 +407,7 @@ t.test('nothing', async (t) => {
 
   for (const method of METHODS) {
     for (const path of ['/', '/index.html', '/zones/7', '/assets/index-DiwrgTda.js']) {
-      t.test(`answers ${method} ${path}`, async (t) => {
+      t.test(`${method} ${path} is 404`, async (t) => {
         const answer = await send(path, { method })
 
         t.equal(answer.status, 404)
@@ -415,7 +421,7 @@ t.test('a route of the gateway', async (t) => {
   const { send, backend } = await startPages(t)
 
   for (const path of ['/api/zones', '/api/index.html', '/api/', '/api/unknown.js']) {
-    t.test(`comes before the files: ${path}`, async (t) => {
+    t.test(`a route of the gateway has precedence over files: ${path}`, async (t) => {
       const answer = await send(path)
 
       t.equal(answer.body, '{"success":true}')
@@ -423,21 +429,21 @@ t.test('a route of the gateway', async (t) => {
     })
   }
 
-  t.test('comes before the index: /auth/oidc/callback', async (t) => {
+  t.test('/auth/oidc/callback has precedence over the index', async (t) => {
     t.equal((await send('/auth/oidc/callback?code=x')).body, 'signed in')
   })
 
-  t.test('comes before the files: /metrics', async (t) => {
+  t.test('/metrics has precedence over files', async (t) => {
     t.match((await send('/metrics')).body, '\ngateway_in_flight 0\n')
     isRefusal(t, await send('/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } }))
   })
 
-  t.test('comes before the index: /api/health', async (t) => {
+  t.test('/api/health has precedence over the index', async (t) => {
     t.match((await send('/api/health')).body, '"status":"ok"')
   })
 })
 
-// Each would lead to a file that is there, if somebody decoded, folded or normalised it once more.
+// Each names an existing file after another round of decoding, case folding or normalisation.
 const TRICKS = [
   '/../secret.txt',
   '/assets/../../secret.txt',
@@ -472,11 +478,11 @@ const TRICKS = [
   '/file:///etc/passwd'
 ]
 
-t.test('a path that could be read in two ways', async (t) => {
+t.test('an ambiguous path', async (t) => {
   const { send, backend } = await startPages(t)
 
   for (const path of TRICKS) {
-    t.test(`is refused: ${path}`, async (t) => {
+    t.test(`an ambiguous path is rejected: ${path}`, async (t) => {
       const answer = await send(path, { headers: { accept: 'text/html' } })
 
       t.equal(answer.status, 400)
@@ -486,7 +492,7 @@ t.test('a path that could be read in two ways', async (t) => {
   }
 })
 
-/** Long ago, so that no clock can make it look new. */
+/** Far in the past, independent of the clock. */
 const THEN = new Date('2024-02-03T04:05:06Z')
 
 const startWithOldFile = async (t: Teardown): Promise<Pages> => {
@@ -533,7 +539,7 @@ t.test('a request with conditions', async (t) => {
   const { send, logs } = await startWithOldFile(t)
 
   for (const { headers, status, body, contentRange } of CONDITIONS) {
-    t.test(`is answered ${status} for ${JSON.stringify(headers)}`, async (t) => {
+    t.test(`a conditional request gets ${status} for ${JSON.stringify(headers)}`, async (t) => {
       const answer = await send('/robots.txt', { headers })
 
       t.equal(answer.status, status)
@@ -551,7 +557,7 @@ t.test('a request with conditions', async (t) => {
     })
   }
 
-  t.test('is answered 304 for the index at the path of a page', async (t) => {
+  t.test('the index at a page path is 304 if unchanged', async (t) => {
     const { etag } = (await send('/zones/7')).headers
 
     const answer = await send('/floors/2', { headers: { 'if-none-match': etag } })
@@ -560,7 +566,7 @@ t.test('a request with conditions', async (t) => {
     t.equal(answer.headers.etag, etag)
   })
 
-  t.test('is answered with a part of the compressed file', async (t) => {
+  t.test('a range request gets a part of the compressed file', async (t) => {
     const answer = await send('/', { headers: { range: 'bytes=0-1', 'accept-encoding': 'br' } })
 
     t.equal(answer.status, 206)
@@ -600,7 +606,7 @@ t.test('security headers', async (t) => {
   const { send } = await startPages(t)
 
   for (const [of, path, headers, status] of ANSWERS) {
-    t.test(`are on the answer of ${of}`, async (t) => {
+    t.test(`the response with ${of} has the security headers`, async (t) => {
       const answer = await send(path, { headers })
 
       t.equal(answer.status, status)
@@ -610,7 +616,7 @@ t.test('security headers', async (t) => {
 })
 
 t.test('a deploy', async (t) => {
-  t.test('that replaces files while the gateway runs is seen at once', async (t) => {
+  t.test('files replaced by a deploy are served at once', async (t) => {
     const { send, folder } = await startPages(t, { 'index.html': 'old', 'assets/index-OldOld01.js': 'old' })
     const { etag } = (await send('/')).headers
 
@@ -625,7 +631,7 @@ t.test('a deploy', async (t) => {
     isRefusal(t, await send('/assets/index-OldOld01.js'))
   })
 
-  t.test('that moves a symbolic link to another folder is seen at once', async (t) => {
+  t.test('a symbolic link changed by a deploy takes effect at once', async (t) => {
     const parent = await makeFolder(t, {})
     await writeApp(parent, { '1/index.html': 'first', '1/old.txt': 'old', '2/index.html': 'second' })
     await symlink('1', join(parent, 'current'))
@@ -639,7 +645,7 @@ t.test('a deploy', async (t) => {
     isRefusal(t, await send('/old.txt'))
   })
 
-  t.test('that takes the index away leaves an unknown page', async (t) => {
+  t.test('pages are 404 after the index is removed', async (t) => {
     const { send, folder } = await startPages(t)
 
     for (const name of ['index.html', 'index.html.br', 'index.html.gz']) await rm(join(folder, name))
@@ -652,7 +658,7 @@ t.test('a deploy', async (t) => {
     t.equal((await send('/robots.txt')).status, 200)
   })
 
-  t.test('that takes the folder away leaves an unknown page', async (t) => {
+  t.test('pages are 404 after the folder is removed', async (t) => {
     const { send, folder } = await startPages(t)
 
     await rm(folder, { recursive: true })
@@ -664,7 +670,7 @@ t.test('a deploy', async (t) => {
 })
 
 t.test('a symbolic link', async (t) => {
-  t.test('in the folder is followed, wherever it leads', async (t) => {
+  t.test('a symbolic link in the folder is followed to any target', async (t) => {
     const { send, folder } = await startPages(t)
     await writeFile(join(folder, '../shared.txt'), 'shared')
     await symlink('../shared.txt', join(folder, 'shared.txt'))
@@ -672,7 +678,7 @@ t.test('a symbolic link', async (t) => {
     t.equal((await send('/shared.txt')).body, 'shared')
   })
 
-  t.test('that leads nowhere, or in a circle, is no file', async (t) => {
+  t.test('a dangling or circular symbolic link is 404', async (t) => {
     const { send, folder } = await startPages(t)
     await symlink('gone', join(folder, 'broken.txt'))
     await symlink('circle.txt', join(folder, 'circle.txt'))
@@ -682,7 +688,7 @@ t.test('a symbolic link', async (t) => {
   })
 })
 
-t.test('what is neither a file nor a folder is not served', async (t) => {
+t.test('special files are not served', async (t) => {
   const { send, folder } = await startPages(t)
   const server = createServer().listen(join(folder, 'socket.txt'))
   t.teardown(() => server.close())
@@ -690,9 +696,9 @@ t.test('what is neither a file nor a folder is not served', async (t) => {
   isRefusal(t, await send('/socket.txt'))
 })
 
-t.test('a file that cannot be read is a fault of ours, and says nothing of what it should have been', async (t) => {
+t.test('an unreadable file is an internal error without the headers of the file', async (t) => {
   const { send, folder, logs } = await startPages(t)
-  // There is something of this name, but it cannot be opened.
+  // The file exists but cannot be opened.
   const server = createServer().listen(join(folder, 'robots.txt.br'))
   t.teardown(() => server.close())
 
@@ -724,7 +730,7 @@ const NO_APPS: readonly (readonly [why: string, make: (folder: string) => Promis
 
 t.test('the start', async (t) => {
   for (const [why, make] of NO_APPS) {
-    t.test(`fails where the folder ${why}`, async (t) => {
+    t.test(`the gateway does not start if the folder ${why}`, async (t) => {
       const folder = await makeFolder(t, {})
       await make(folder)
 

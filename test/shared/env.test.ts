@@ -262,7 +262,7 @@ for (const { of, setting, good, bad } of KINDS) {
   })
 }
 
-t.test('a fault', async (t) => {
+t.test('error messages', async (t) => {
   t.test('shows what was given', async (t) => {
     t.same(readOne(integer(1, 10, ABOUT), { NAME: 'eleven' }).errors, [
       'NAME must be a whole number from 1 to 10, not "eleven"'

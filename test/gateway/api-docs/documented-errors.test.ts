@@ -12,8 +12,8 @@ import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from 
 import type { Answer, Message } from '../../helper/http.js'
 import { follower } from './read-document.js'
 
-// The document repeats the rules of the hooks. Here every operation is asked whether it keeps to what is said of it: a
-// refusal is made exactly where it is documented.
+// The document repeats the rules of the hooks. These tests send requests to every operation and compare the errors with
+// the documented ones.
 
 const rows = routeTables.flatMap((table) => table.rows)
 const document = openApiDocument(routeTables, { version: '1.2.3' })
@@ -34,14 +34,14 @@ const codesOf = ({ method, path }: RouteDeclaration): readonly string[] => {
 const env = { TRUST_PROXY: 'loopback', BODY_LIMIT: '2KiB', UPLOAD_LIMIT: '2KiB' }
 
 let addresses = 0
-/** Another client each time, so that the login limit stays out of it. */
+/** A different client each time, so that the login limit does not apply. */
 const freshAddress = (): string => `2001:db8:${(++addresses).toString(16)}::1`
 
 const FORM = 'multipart/form-data; boundary=b'
 const form = (bytes = 1): string =>
   `--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n${'a'.repeat(bytes)}\r\n--b--\r\n`
 
-/** A request with which nothing is wrong. */
+/** A valid request. */
 const good = ({ method, kind, body }: RouteDeclaration): Message => {
   const headers = { ...browserHeaders(tokenOf('admin')), 'x-forwarded-for': freshAddress() }
   if (kind === 'upload') return { method, headers: { ...headers, 'content-type': FORM }, body: form() }
@@ -59,7 +59,7 @@ const withHeaders =
   (changes: Readonly<Record<string, string>>): Spoil =>
   (message) => ({ ...message, headers: { ...message.headers, ...changes } })
 
-/** A read has no body to spoil: whatever comes along with it is not looked at. */
+/** Not for reads, whose bodies are ignored. */
 const withJson =
   (body: string): Spoil =>
   (message, { method, kind }) =>
@@ -88,7 +88,7 @@ const WRONG: Readonly<Record<string, Spoil>> = {
     row.kind === 'upload' ? { ...message, body: form(4096) } : withJson(`{"a":"${'a'.repeat(4096)}"}`)(message, row)
 }
 
-/** Which operations answer like this, when each of them is asked. */
+/** The operations whose response matches. */
 const whichAnswer = async (
   { send }: TestGateway,
   isMeant: (answer: Answer) => boolean,
@@ -100,20 +100,20 @@ const whichAnswer = async (
 
 const isRefusal = (code: string) => (answer: Answer) => answer.code === code
 
-t.test('an operation', async (t) => {
-  t.test('answers a request with which nothing is wrong', async (t) => {
+t.test('documented errors', async (t) => {
+  t.test('every operation serves a valid request', async (t) => {
     const gateway = await startGateway(t, { env })
     t.same(await whichAnswer(gateway, ({ status }) => status === 200), rows.map(nameOf))
   })
 
   for (const [code, spoil] of Object.entries(WRONG)) {
-    t.test(`refuses with ${code} where that is documented`, async (t) => {
+    t.test(`exactly the operations that document ${code} respond with it`, async (t) => {
       const gateway = await startGateway(t, { env })
       t.same(await whichAnswer(gateway, isRefusal(code), { spoil }), documented(code))
     })
   }
 
-  t.test('refuses with AMBIGUOUS_PATH where that is documented', async (t) => {
+  t.test('exactly the operations that document AMBIGUOUS_PATH respond with it', async (t) => {
     const { send } = await startGateway(t, { env })
     const withParameter = rows.filter(({ path }) => path.includes(':'))
     for (const row of withParameter) {
@@ -123,7 +123,7 @@ t.test('an operation', async (t) => {
     t.same(withParameter.map(nameOf), documented('AMBIGUOUS_PATH'))
   })
 
-  t.test('refuses with RATE_LIMITED where that is documented', async (t) => {
+  t.test('exactly the operations that document RATE_LIMITED respond with it', async (t) => {
     const gateway = await startGateway(t, { env })
     const limited: string[] = []
     for (const row of rows.filter(({ method, path }) => method === 'POST' || path.startsWith('/api/auth/'))) {
@@ -136,18 +136,18 @@ t.test('an operation', async (t) => {
     t.same(limited, documented('RATE_LIMITED'))
   })
 
-  t.test('refuses with BACKEND_UNREACHABLE where that is documented', async (t) => {
+  t.test('exactly the operations that document BACKEND_UNREACHABLE respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, BACKEND_URL: `http://127.0.0.1:${await freePort()}` } })
     t.same(await whichAnswer(gateway, isRefusal('BACKEND_UNREACHABLE')), documented('BACKEND_UNREACHABLE'))
   })
 
-  t.test('refuses with BACKEND_TIMEOUT where that is documented', async (t) => {
+  t.test('exactly the operations that document BACKEND_TIMEOUT respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, BACKEND_TIMEOUT_MS: '500', BACKEND_CONNECTIONS: '512' } })
     gateway.backend.answer = () => undefined
     t.same(await whichAnswer(gateway, isRefusal('BACKEND_TIMEOUT')), documented('BACKEND_TIMEOUT'))
   })
 
-  t.test('refuses with OVERLOADED where that is documented', async (t) => {
+  t.test('exactly the operations that document OVERLOADED respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, GATEWAY_MAX_IN_FLIGHT: '1' } })
     const held = new Promise<ServerResponse>((resolve) => {
       gateway.backend.answer = (request, response) => {
@@ -163,7 +163,7 @@ t.test('an operation', async (t) => {
   })
 })
 
-t.test('an answer of our own', async (t) => {
+t.test('documented responses of the gateway', async (t) => {
   const OWN = rows.filter(({ kind }) => kind === 'local')
 
   const isAsDocumented = (t: Test, { method, path }: RouteDeclaration, { status, body, headers }: Answer): void => {
@@ -175,7 +175,7 @@ t.test('an answer of our own', async (t) => {
   }
 
   for (const row of OWN) {
-    t.test(`to ${nameOf(row)} is as documented`, async (t) => {
+    t.test(`the response to ${nameOf(row)} is as documented`, async (t) => {
       const gateway = await startGateway(t, { env })
       const session = { success: true, data: { token: tokenOf('operator'), user: { id: 7 }, expiresIn: 60 } }
       gateway.backend.answer = (_request, response) => response.end(JSON.stringify(session))
@@ -186,7 +186,7 @@ t.test('an answer of our own', async (t) => {
   }
 
   for (const row of OWN.filter(({ path }) => path.startsWith('/api/health') || path.endsWith('/logout'))) {
-    t.test(`to ${nameOf(row)} is as documented when nobody else answers`, async (t) => {
+    t.test(`the response to ${nameOf(row)} is as documented while backend and database are down`, async (t) => {
       const nobody = `127.0.0.1:${await freePort()}`
       const gateway = await startGateway(t, {
         env: { ...env, BACKEND_URL: `http://${nobody}`, DATABASE_URL: `postgres://a:b@${nobody}/c` }

@@ -38,7 +38,7 @@ const codesOf = (placed: PlacedOperation): readonly string[] =>
     Object.keys(responseOf(placed, status)?.content?.['application/json']?.examples ?? {})
   )
 
-/** One value for each operation, so that a whole table can be compared at once. */
+/** One value per operation, to compare a whole table at once. */
 const each = (placed: readonly PlacedOperation[], value: (placed: PlacedOperation) => unknown) =>
   Object.fromEntries(placed.map((operation) => [nameOf(operation), value(operation)]))
 
@@ -54,33 +54,33 @@ interface JsonSchemaValidator {
   validateSchema(schema: object): boolean
 }
 
-/** The document's validator leaves schemas alone; the one that it uses itself does not. */
+/** The OpenAPI validator does not check schemas, so Ajv does. */
 const jsonSchemaValidator = (): JsonSchemaValidator => {
   const { Ajv2020 } = createRequire(import.meta.resolve('@seriousme/openapi-schema-validator'))('ajv/dist/2020.js')
   return new Ajv2020({ strictSchema: true, strictRequired: true, allErrors: true, keywords: ['x-data'] })
 }
 
 t.test('openApiDocument', async (t) => {
-  t.test('is valid OpenAPI 3.1', async (t) => {
+  t.test('the document is valid OpenAPI 3.1', async (t) => {
     const validator = new Validator()
     t.match(await validator.validate(JSON.parse(JSON.stringify(document))), { valid: true })
     t.equal(validator.version, '3.1')
   })
 
-  t.test('has the version that it is given', async (t) => {
+  t.test('the document has the given version', async (t) => {
     t.equal(document.info.version, '1.2.3')
   })
 
-  t.test('is nothing but JSON', async (t) => {
+  t.test('the document contains JSON values only', async (t) => {
     t.same(JSON.parse(JSON.stringify(document)), document)
   })
 
-  t.test('describes every route that is declared, and no other', async (t) => {
+  t.test('the document describes all declared routes and no others', async (t) => {
     const declared = rows.map(({ method, path }) => nameOf({ method, path: templateOf(path) }))
     t.same(operations.map(nameOf).toSorted(), declared.toSorted())
   })
 
-  t.test('says of every route what it does and where it belongs', async (t) => {
+  t.test('every operation has a summary and the tag of its domain', async (t) => {
     const domainOf = (row: RouteDeclaration) => routeTables.find((table) => table.rows.includes(row))?.domain
     t.same(
       each(operations, ({ operation: { summary, tags } }) => ({ summary, tags })),
@@ -92,13 +92,13 @@ t.test('openApiDocument', async (t) => {
     )
   })
 
-  t.test('is the same every time', async (t) => {
+  t.test('the document is deterministic', async (t) => {
     t.same(openApiDocument(routeTables, { version: '1.2.3' }), document)
   })
 })
 
 t.test('references', async (t) => {
-  t.test('all lead somewhere', async (t) => {
+  t.test('every reference can be resolved', async (t) => {
     const references = new Set(
       [...valuesWithin(document)].flatMap(({ $ref }) => (typeof $ref === 'string' ? $ref : []))
     )
@@ -106,11 +106,11 @@ t.test('references', async (t) => {
     for (const $ref of references) t.type(follow({ $ref }), 'object', $ref)
   })
 
-  t.test('take the place of names, which only mean something to our own validator', async (t) => {
+  t.test('no schema of the document has an $id', async (t) => {
     t.notOk([...valuesWithin(document)].some((value) => '$id' in value))
   })
 
-  t.test('take the place of named schemas inside of others', async (t) => {
+  t.test('named schemas inside other schemas become references', async (t) => {
     const inner = Type.Object({ $id: Type.String() }, { $id: 'Inner', examples: [{ $id: 'data' }] })
     const outer = Type.Object({ one: inner, many: Type.Array(inner), other: Type.Ref('Inner') }, { $id: 'Outer' })
     const { components } = documentOf(post('/api/things', 'Make', outer))
@@ -124,7 +124,7 @@ t.test('references', async (t) => {
 })
 
 t.test('schemas', async (t) => {
-  t.test('are JSON Schema, as OpenAPI 3.1 has it', async (t) => {
+  t.test('all schemas are valid JSON Schema 2020-12', async (t) => {
     const validator = jsonSchemaValidator()
     t.notOk(validator.validateSchema({ type: 'nonsense' }), 'the validator looks')
     validator.addSchema({ 'x-data': document }, 'file:document')
@@ -135,14 +135,14 @@ t.test('schemas', async (t) => {
     }
   })
 
-  t.test('are those of the registry', async (t) => {
+  t.test('the schemas of the document are those of the registry', async (t) => {
     const originals: Readonly<Record<string, object>> = { ...schemas, Paging: PagingSchema }
     for (const [name, copy] of Object.entries(document.components.schemas)) {
       t.same({ $id: name, ...copy }, JSON.parse(JSON.stringify(originals[name])), name)
     }
   })
 
-  t.test('of bodies without a name stand where they are used', async (t) => {
+  t.test('a body schema without a name is inlined', async (t) => {
     const { paths, components } = documentOf(post('/api/things', 'Make', Type.Object({ a: Type.Number() })))
     t.same(paths['/api/things']?.post?.requestBody?.content, {
       'application/json': { schema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }
@@ -152,7 +152,7 @@ t.test('schemas', async (t) => {
 })
 
 t.test('operation ids', async (t) => {
-  t.test('are unique', async (t) => {
+  t.test('operation ids are unique', async (t) => {
     const ids = operations.map(({ operation }) => operation.operationId)
     t.same(ids.toSorted(), [...new Set(ids)].toSorted())
     t.ok(ids.every((id) => /^[a-z][A-Za-z]*(?:\.[a-z][A-Za-z]*)+$/.test(id)))
@@ -181,14 +181,14 @@ t.test('operation ids', async (t) => {
     'POST /api/negotiate': 'negotiate.post'
   }
   for (const [name, id] of Object.entries(EXPECTED)) {
-    t.test(`call ${name} ${id}`, async (t) => {
+    t.test(`the operation id of ${name} is ${id}`, async (t) => {
       t.equal(operations.find((placed) => nameOf(placed) === name)?.operation.operationId, id)
     })
   }
 })
 
 t.test('parameters', async (t) => {
-  t.test('are those of the path, each with a schema', async (t) => {
+  t.test('every path parameter is declared with a schema', async (t) => {
     const inPath = ({ operation: { parameters = [] } }: PlacedOperation) =>
       parameters.filter((parameter) => parameter.in === 'path')
     t.same(
@@ -198,7 +198,7 @@ t.test('parameters', async (t) => {
     t.ok(operations.flatMap(inPath).every(({ required, schema }) => required && schema.type === 'string'))
   })
 
-  t.test('of lists tell how to read a part of one', async (t) => {
+  t.test('lists document the paging parameters', async (t) => {
     const query = (path: string) => document.paths[path]?.get?.parameters?.find((parameter) => parameter.in === 'query')
     t.match(query('/api/zones'), { style: 'form', explode: true, schema: { $ref: '#/components/schemas/Paging' } })
     t.equal(query('/api/zones/{id}'), undefined)
@@ -209,7 +209,7 @@ t.test('parameters', async (t) => {
 t.test('a mutation', async (t) => {
   const mutations = operations.filter(({ method }) => method !== 'get')
 
-  t.test('names the schema of its body, and whether it may be left out', async (t) => {
+  t.test('a mutation references the schema of its body and whether it is required', async (t) => {
     const withJson = mutations.filter((mutation) => rowOf(mutation).kind !== 'upload')
     const expected = ({ body, bodyOptional }: RouteDeclaration) => ({
       required: !bodyOptional,
@@ -221,7 +221,7 @@ t.test('a mutation', async (t) => {
     )
   })
 
-  t.test('that uploads takes a form with a file', async (t) => {
+  t.test('an upload accepts a form with a file', async (t) => {
     const uploads = mutations.filter((mutation) => rowOf(mutation).kind === 'upload')
     t.equal(uploads.length, 2)
     for (const { operation } of uploads) {
@@ -240,14 +240,14 @@ t.test('a mutation', async (t) => {
     'POST /api/auth/logout': [{ csrf: [] }]
   }
 
-  t.test('asks for a session and a CSRF token, unless it is there to get them', async (t) => {
+  t.test('a mutation requires a session and a CSRF token, except sign-in', async (t) => {
     t.same(
       each(mutations, ({ operation }) => operation.security),
       each(mutations, (placed) => SECURITY[nameOf(placed)] ?? [{ session: [], csrf: [] }])
     )
   })
 
-  t.test('lists what it may be refused for', async (t) => {
+  t.test('a mutation lists its error responses', async (t) => {
     const ordinary = mutations.filter((mutation) => SECURITY[nameOf(mutation)] === undefined)
     const expected = ({ path, kind }: RouteDeclaration) => [
       ...(path.includes(':') ? ['AMBIGUOUS_PATH'] : []),
@@ -265,11 +265,11 @@ t.test('a mutation', async (t) => {
 t.test('a read', async (t) => {
   const reads = operations.filter(({ method }) => method === 'get')
 
-  t.test('has no body', async (t) => {
+  t.test('a read has no body', async (t) => {
     t.ok(reads.every(({ operation }) => operation.requestBody === undefined))
   })
 
-  t.test('of the audit log asks for a session; any other passes without one', async (t) => {
+  t.test('only reads of the audit log require a session', async (t) => {
     const expected = ({ path, kind }: RouteDeclaration) => {
       if (kind === 'local') return []
       return path.startsWith('/api/audit/') ? [{ session: [] }] : [{ session: [] }, {}]
@@ -280,7 +280,7 @@ t.test('a read', async (t) => {
     )
   })
 
-  t.test('of something that only admins may see says so', async (t) => {
+  t.test('a read for admins documents FORBIDDEN', async (t) => {
     const { paths } = documentOf(get('/api/admin/things', 'Read'))
     t.match(paths['/api/admin/things']?.get, {
       security: [{ session: [] }],
@@ -289,8 +289,8 @@ t.test('a read', async (t) => {
   })
 })
 
-t.test('answers', async (t) => {
-  t.test("are the backend's, as they are", async (t) => {
+t.test('responses', async (t) => {
+  t.test('a forwarded response has no schema', async (t) => {
     const forwarded = operations.filter((operation) => rowOf(operation).kind === 'json')
     const contents = (placed: PlacedOperation) =>
       ['2XX', '204', 'default'].map((status) => responseOf(placed, status)?.content ?? null)
@@ -301,18 +301,18 @@ t.test('answers', async (t) => {
     t.ok(forwarded.every((placed) => responseOf(placed, '204') && responseOf(placed, 'default')))
   })
 
-  t.test('of a download are files', async (t) => {
+  t.test('a download has any content type', async (t) => {
     const downloads = operations.filter((operation) => rowOf(operation).kind === 'stream')
     t.equal(downloads.length, 3)
     for (const placed of downloads) t.same(responseOf(placed, '2XX')?.content, { '*/*': {} })
   })
 
-  t.test('are known of every route that is more than forwarded', async (t) => {
+  t.test('every route with a local handler documents its responses', async (t) => {
     const local = rows.filter(({ kind }) => kind === 'local').map(({ method, path }) => `${method} ${path}`)
     t.same([...localOperations.keys()].toSorted(), local.toSorted())
   })
 
-  t.test('that refuse have one shape', async (t) => {
+  t.test('all error responses have the same schema', async (t) => {
     for (const { description, content } of Object.values(document.components.responses)) {
       const { schema, examples = {} } = content?.['application/json'] ?? {}
       const codes = Object.keys(examples)
@@ -325,7 +325,7 @@ t.test('answers', async (t) => {
     }
   })
 
-  t.test('to too many attempts say when to come back', async (t) => {
+  t.test('RATE_LIMITED documents the Retry-After header', async (t) => {
     const login = operations.find((placed) => nameOf(placed) === 'POST /api/auth/login')
     t.same(Object.keys((login && responseOf(login, '429')?.headers) ?? {}), [
       'X-RateLimit-Limit',

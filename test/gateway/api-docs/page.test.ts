@@ -5,11 +5,11 @@ import { API_DOCS_PATHS } from '../../../src/gateway/api-docs/routes.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { browserHeaders, startGateway } from '../../helper/gateway.js'
 
-t.test('a gateway that describes itself', async (t) => {
+t.test('with API_DOCS', async (t) => {
   const { send, backend } = await startGateway(t, { env: { API_DOCS: 'true' } })
   const own = openApiDocument(routeTables, packageFile)
 
-  t.test('serves the page of Swagger UI with files of its own and a policy that allows no other', async (t) => {
+  t.test('the Swagger UI page loads its own files only, and the CSP allows no others', async (t) => {
     const answer = await send('/api/docs')
     t.equal(answer.status, 200)
     t.match(answer.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' })
@@ -21,7 +21,7 @@ t.test('a gateway that describes itself', async (t) => {
     t.same(backend.requests, [])
   })
 
-  t.test('serves the document', async (t) => {
+  t.test('the gateway serves the OpenAPI document', async (t) => {
     const answer = await send('/api/docs/json')
     t.equal(answer.status, 200)
     t.match(answer.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
@@ -29,7 +29,7 @@ t.test('a gateway that describes itself', async (t) => {
   })
 
   for (const path of API_DOCS_PATHS) {
-    t.test(`answers a HEAD of ${path} itself`, async (t) => {
+    t.test(`HEAD ${path} is not forwarded`, async (t) => {
       const answer = await send(path, { method: 'HEAD' })
       t.equal(answer.status, 200)
       t.equal(answer.body, '')
@@ -39,7 +39,7 @@ t.test('a gateway that describes itself', async (t) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       t.test(`has no ${method} ${path}, and does not forward it`, async (t) => {
         const headers = { ...browserHeaders(), 'content-type': 'text/plain' }
-        const answer = await send(path, { method, headers, body: 'whatever' })
+        const answer = await send(path, { method, headers, body: 'text' })
         t.equal(answer.status, 405)
         t.equal(answer.code, 'METHOD_NOT_ALLOWED')
         t.equal(answer.headers.allow, 'GET, HEAD, OPTIONS')
@@ -49,7 +49,7 @@ t.test('a gateway that describes itself', async (t) => {
   }
 })
 
-t.test('a gateway in production', async (t) => {
+t.test('in production', async (t) => {
   const { send, backend } = await startGateway(t)
 
   for (const path of API_DOCS_PATHS) {
@@ -62,7 +62,7 @@ t.test('a gateway in production', async (t) => {
       })
     }
 
-    t.test(`does not forward another spelling of ${path} either`, async (t) => {
+    t.test(`other spellings of ${path} are not forwarded`, async (t) => {
       t.equal((await send(`${path}/`)).code, 'AMBIGUOUS_PATH')
       t.equal((await send(path.replace('docs', 'Docs'))).code, 'AMBIGUOUS_PATH')
       t.same(backend.requests, [])

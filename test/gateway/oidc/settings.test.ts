@@ -2,7 +2,7 @@ import t from 'tap'
 import { gatewayConfig } from '../../../src/gateway/config.js'
 import { type Environment, SettingsError } from '../../../src/shared/env.js'
 
-const faultsOf = (environment: Environment): readonly string[] => {
+const errorsOf = (environment: Environment): readonly string[] => {
   try {
     gatewayConfig(environment)
     return []
@@ -49,19 +49,19 @@ t.test('OIDC settings', async (t) => {
     )
   })
 
-  for (const [EXCHANGE_SECRET, fault] of [
+  for (const [EXCHANGE_SECRET, error] of [
     ['short', 'EXCHANGE_SECRET must have at least 32 characters in production'],
     ['ab'.repeat(20), 'EXCHANGE_SECRET is too easy to guess: use at least 4 different characters'],
     [SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET'],
     [GOOD.API_SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
   ] as const) {
-    t.test(`a weak EXCHANGE_SECRET is rejected: ${fault}`, async (t) => {
-      t.same(faultsOf({ ...GOOD, EXCHANGE_SECRET }), [fault])
+    t.test(`a weak EXCHANGE_SECRET is rejected: ${error}`, async (t) => {
+      t.same(errorsOf({ ...GOOD, EXCHANGE_SECRET }), [error])
     })
   }
 
   t.test('each missing OIDC setting is reported on its own line', async (t) => {
-    t.same(faultsOf({ OIDC_ISSUER: 'https://id.example.com' }), [
+    t.same(errorsOf({ OIDC_ISSUER: 'https://id.example.com' }), [
       'OIDC_CLIENT_ID is required with OIDC_ISSUER',
       'OIDC_CLIENT_SECRET is required with OIDC_ISSUER',
       'PUBLIC_URL is required with OIDC_ISSUER, or OIDC_REDIRECT_URI',
@@ -70,7 +70,7 @@ t.test('OIDC settings', async (t) => {
   })
 
   const OLD = 'the-secret-before-this-one-0123456789'
-  const CASES: readonly (readonly [change: Environment, fault: string | null, why: string])[] = [
+  const CASES: readonly (readonly [change: Environment, error: string | null, why: string])[] = [
     [
       { PUBLIC_URL: '', OIDC_REDIRECT_URI: 'https://app.example.com/auth/oidc/callback' },
       null,
@@ -130,16 +130,16 @@ t.test('OIDC settings', async (t) => {
       'it would sign nobody in'
     ]
   ]
-  for (const [change, fault, why] of CASES) {
+  for (const [change, error, why] of CASES) {
     t.test(
-      `the settings ${JSON.stringify(change)} are ${fault === null ? 'accepted' : 'rejected'}: ${why}`,
+      `the settings ${JSON.stringify(change)} are ${error === null ? 'accepted' : 'rejected'}: ${why}`,
       async (t) => {
-        t.same(faultsOf({ ...GOOD, ...change }), fault === null ? [] : [fault])
+        t.same(errorsOf({ ...GOOD, ...change }), error === null ? [] : [error])
       }
     )
   }
 
   t.test('setting errors do not contain secrets', async (t) => {
-    t.notMatch(faultsOf({ ...GOOD, SESSION_SECRET: 'hunter2' }).join(), 'hunter2')
+    t.notMatch(errorsOf({ ...GOOD, SESSION_SECRET: 'hunter2' }).join(), 'hunter2')
   })
 })
