@@ -8,7 +8,7 @@ import { apiKey, startGateway, tokenOf } from '../helper/gateway.js'
 const HOUR_MS = 3_600_000
 const CREDENTIALS = { email: 'ada@example.com', password: 'correct horse' }
 
-/** A page in production, and a backend that lets everybody in. */
+/** A page in production mode, and a backend that accepts every login. */
 const openClient = async (
   t: Test,
   options: ClientOptions = {},
@@ -30,7 +30,7 @@ const openClient = async (
 }
 
 t.test('a client', async (t) => {
-  t.test('knows who is signed in as soon as the login is answered, and that nobody is after the logout', async (t) => {
+  t.test('a client updates the session after a login and a logout', async (t) => {
     const { client } = await openClient(t)
     const seen: boolean[] = []
     client.session.onChange(({ isSignedIn }) => void seen.push(isSignedIn))
@@ -43,7 +43,7 @@ t.test('a client', async (t) => {
     t.same(seen, [true, false])
   })
 
-  t.test('signs out of a session that came from a password, whatever the backend says to it', async (t) => {
+  t.test('a client signs out of a password session even if the backend fails', async (t) => {
     const left: string[] = []
     const { client, backend } = await openClient(t, { leave: (url) => left.push(url) })
     for (const status of [200, 500]) {
@@ -57,7 +57,7 @@ t.test('a client', async (t) => {
     t.same(left, [], 'and stays on the page')
   })
 
-  t.test('leaves for the identity provider to sign out of a session that came from there', async (t) => {
+  t.test('a client navigates to the identity provider to sign out of its session', async (t) => {
     const left: string[] = []
     const env = {
       PUBLIC_URL: 'http://app.example.test',
@@ -80,7 +80,7 @@ t.test('a client', async (t) => {
     t.equal(left.length, 1)
   })
 
-  t.test('goes nowhere else, whoever answers', async (t) => {
+  t.test('a client ignores other redirect addresses in a logout response', async (t) => {
     const left: string[] = []
     for (const place of [
       'https://evil.test/',
@@ -101,7 +101,7 @@ t.test('a client', async (t) => {
     t.same(left, [])
   })
 
-  t.test('never sees the token', async (t) => {
+  t.test('the token is not readable by scripts', async (t) => {
     const { client, jar } = await openClient(t)
     await client.api.auth.login(CREDENTIALS)
 
@@ -109,7 +109,7 @@ t.test('a client', async (t) => {
     t.notMatch(jar.readable, /auth_token=/)
   })
 
-  t.test('asks the backend for permissions that are too many for a cookie', async (t) => {
+  t.test('a client requests permissions that do not fit into a cookie', async (t) => {
     const many = Array.from({ length: 400 }, (_, index) => `resource-${index}.read`)
     const { client, backend } = await openClient(t, {}, many)
     await client.api.auth.login(CREDENTIALS)
@@ -121,7 +121,7 @@ t.test('a client', async (t) => {
     t.equal(backend.requests.length, 2)
   })
 
-  t.test('calls back before the session ends, and when it does', async (t) => {
+  t.test('a client reports the expiry before and when it happens', async (t) => {
     const clock = new FakeClock(Date.now())
     const calls: string[] = []
     const { client } = await openClient(t, {
@@ -140,7 +140,7 @@ t.test('a client', async (t) => {
     t.equal(client.session.state.isSignedIn, false)
   })
 
-  t.test('believes the gateway when it says that the session has ended', async (t) => {
+  t.test('a client ends the session if the gateway reports it as expired', async (t) => {
     let expired = 0
     const { client, jar } = await openClient(t, {
       onExpired: () => {
@@ -163,7 +163,7 @@ t.test('a client', async (t) => {
     t.equal(client.session.state.isSignedIn, true)
   })
 
-  t.test('tells a wrong password from a session that has ended', async (t) => {
+  t.test('a wrong password does not end the session', async (t) => {
     let expired = 0
     const { client, backend } = await openClient(t, {
       onExpired: () => {
@@ -177,7 +177,7 @@ t.test('a client', async (t) => {
     t.equal(expired, 0)
   })
 
-  t.test('asks the gateway where realtime is', async (t) => {
+  t.test('a client negotiates the realtime address through the gateway', async (t) => {
     const { client, backend } = await openClient(t, { clock: new FakeClock() })
     const asked = new Promise((resolve) =>
       client.realtime.on('state', (state) => state === 'offline' && resolve(state))
@@ -188,7 +188,7 @@ t.test('a client', async (t) => {
     t.match(backend.requests, [{ method: 'GET', url: '/api/negotiate' }])
   })
 
-  t.test('is quiet once it is closed', async (t) => {
+  t.test('a closed client sends and reports nothing', async (t) => {
     const clock = new FakeClock(Date.now())
     const { client } = await openClient(t, { clock })
     await client.api.auth.login(CREDENTIALS)

@@ -9,26 +9,26 @@ const CASES: readonly (readonly [cookies: string, expected: string | null, why: 
   ['a=1', '1', 'the only one'],
   ['b=2; a=1; c=3', '1', 'one among others'],
   ['b=2;a=1', '1', 'no space between'],
-  ['xa=1; ax=2', null, 'names that only resemble it'],
+  ['xa=1; ax=2', null, 'similar names'],
   ['\u00a0a=1', null, 'a name that begins with a no-break space'],
   ['a=', '', 'an empty value'],
   ['a=1=2', '1=2', 'a value with an equals sign'],
   ['a=%7B%22b%22%3A1%7D', '{"b":1}', 'percent-encoded'],
-  ['a=%E0%A4%A', '%E0%A4%A', 'encoded wrongly'],
+  ['a=%E0%A4%A', '%E0%A4%A', 'an invalid encoding'],
   ['a=%2541', '%41', 'encoded twice is decoded once'],
   ['a=1; a=2', null, 'two different values'],
   ['a=1; a=1', '1', 'the same value twice'],
   ['a', null, 'a name without a value']
 ]
 
-t.test('the value of a cookie', async (t) => {
+t.test('cookieValue', async (t) => {
   for (const [cookies, expected, why] of CASES) {
-    t.test(`is ${JSON.stringify(expected)} in ${JSON.stringify(cookies)}: ${why}`, async (t) => {
+    t.test(`cookieValue returns ${JSON.stringify(expected)} for ${JSON.stringify(cookies)}: ${why}`, async (t) => {
       t.equal(cookieValue(cookies, 'a'), expected)
     })
   }
 
-  t.test('comes back as it was encoded, whatever stands around it', async (t) => {
+  t.test('cookieValue decodes any encoded value next to other cookies', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (value, other) => {
@@ -38,7 +38,7 @@ t.test('the value of a cookie', async (t) => {
     )
   })
 
-  t.test('never throws', async (t) => {
+  t.test('cookieValue never throws', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.string({ unit: 'binary' }), (cookies) => void cookieValue(cookies, 'a'))

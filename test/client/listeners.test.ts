@@ -2,7 +2,7 @@ import t from 'tap'
 import { Listeners } from '../../src/client/listeners.js'
 
 t.test('listeners', async (t) => {
-  t.test('are told in the order in which they came, until they leave', async (t) => {
+  t.test('listeners are called in order until they are removed', async (t) => {
     const listeners = new Listeners<number>()
     const heard: string[] = []
     const leave = listeners.add((n) => void heard.push(`one ${n}`))
@@ -15,7 +15,7 @@ t.test('listeners', async (t) => {
     t.same(heard, ['one 1', 'two 1', 'two 2'])
   })
 
-  t.test('may be the same function twice, each with its own leave', async (t) => {
+  t.test('the same function can be added and removed twice', async (t) => {
     const listeners = new Listeners<number>()
     let told = 0
     const listener = (): void => {
@@ -29,7 +29,7 @@ t.test('listeners', async (t) => {
     t.equal(told, 2)
   })
 
-  t.test('hear the one event that was told when they come or go within it', async (t) => {
+  t.test('adding and removing listeners during an event takes effect with the next one', async (t) => {
     const listeners = new Listeners<number>()
     const heard: string[] = []
     const leave = listeners.add(() => {
@@ -42,7 +42,7 @@ t.test('listeners', async (t) => {
     t.same(heard, ['early'])
   })
 
-  t.test('do not keep each other from hearing, and their faults are reported', async (t) => {
+  t.test('an error in a listener is reported and does not affect the others', async (t) => {
     const listeners = new Listeners<number>()
     const reported: (() => void)[] = []
     const { queueMicrotask: own } = globalThis

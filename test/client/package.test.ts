@@ -6,9 +6,9 @@ import { ROOT } from '../../scripts/lib/root.js'
 
 t.test('the package', async (t) => {
   for (const [name, paths] of Object.entries(packageFile.exports)) {
-    // Of a folder, one file stands for all.
+    // One file of a folder is enough.
     const [types = '', code = ''] = [paths.types, paths.default].map((path) => path.replace('*', 'zones'))
-    t.test(`offers ${name}, built and with its types`, async (t) => {
+    t.test(`the package exports ${name} with its types`, async (t) => {
       const source = code.replace('./dist/', '../../')
 
       t.ok(existsSync(join(ROOT, types)), types)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 
-// What a page of ours does with a body, in a program that may not make code from text either.
+// Validates a body as a page does, in a process without code generation from strings.
 const PROGRAM = `
 import { createClient } from './dist/src/client/index.js'
 let canEvaluate = true
@@ -15,7 +15,7 @@ console.log('result', JSON.stringify({ canEvaluate, refused, taken }))
 process.exit(0)
 `
 
-t.test('the client checks bodies where the policy of the page forbids code made from text', async (t) => {
+t.test("the client validates bodies under a CSP without 'unsafe-eval'", async (t) => {
   const child = await startChild(
     t,
     process.execPath,

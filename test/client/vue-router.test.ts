@@ -55,38 +55,38 @@ const goTo = async ({ router }: GuardedPage, path: string): Promise<string> => {
 }
 
 t.test('a router with guards', async (t) => {
-  t.test('sends those who are not signed in to the login and remembers where they wanted to go', async (t) => {
+  t.test('the router redirects to the login with the requested path', async (t) => {
     const page = open()
     t.equal(await goTo(page, '/plan?floor=2'), '/login?returnTo=/plan?floor=2')
     t.equal(page.router.currentRoute.value.query.returnTo, '/plan?floor=2')
   })
 
-  t.test('notices a session that began since the last page', async (t) => {
+  t.test('the router notices a session that started since the last navigation', async (t) => {
     const page = open()
     await goTo(page, '/plan')
     page.signIn([])
     t.equal(await goTo(page, '/plan'), '/plan')
   })
 
-  t.test('asks a page for what the page around it asks for', async (t) => {
+  t.test('a nested page inherits the requirements of its parent', async (t) => {
     t.match(await goTo(open(), '/admin/users'), /^\/login/)
   })
 
-  t.test('asks for ALL of one list and ANY of the other', async (t) => {
+  t.test('the router requires all permissions of one list and any of the other', async (t) => {
     const page = open()
     page.signIn(['personnel.read', 'emergency.trigger'])
     t.equal(await goTo(page, '/people'), '/forbidden')
     t.equal(await goTo(page, '/alarm'), '/alarm')
   })
 
-  t.test('waits for permissions that did not fit into a cookie', async (t) => {
+  t.test('the router waits for permissions that are not in a cookie', async (t) => {
     const page = open({ fetchUser: async () => ({ data: { permissions: ['personnel.read', 'personnel.create'] } }) })
     page.signIn(null)
     t.equal(await goTo(page, '/people'), '/people')
     t.equal(await goTo(page, '/alarm'), '/forbidden')
   })
 
-  t.test('fails a navigation whose permissions cannot be asked for', async (t) => {
+  t.test('a navigation fails if its permissions cannot be loaded', async (t) => {
     const page = open({
       fetchUser: async () => {
         throw new Error('no network')
@@ -97,20 +97,20 @@ t.test('a router with guards', async (t) => {
     t.equal(await goTo(page, '/plan'), '/plan')
   })
 
-  t.test('leaves for the login of the identity provider, which is no page of its own', async (t) => {
+  t.test('the router leaves the app for the login of the identity provider', async (t) => {
     const page = open({ places: { login: '/auth/oidc/login' } })
     t.equal(await goTo(page, '/plan'), '/')
     t.same(page.left, ['/auth/oidc/login?returnTo=%2Fplan'])
   })
 
-  t.test('says the layout on every navigation', async (t) => {
+  t.test('the router reports the layout on every navigation', async (t) => {
     const widths = [1200, 400, 800]
     const page = open({ viewport: () => ({ width: widths.shift() ?? 0, height: 1 }) })
     for (const path of ['/', '/login', '/forbidden']) await goTo(page, path)
     t.same(page.layouts, ['default', 'mobile', 'default'])
   })
 
-  t.test('lets everybody pass once the guards are taken off', async (t) => {
+  t.test('the router allows every navigation after the guards are removed', async (t) => {
     const jar = cookieJar()
     const session = new Session({ cookies: () => jar.readable, fetchUser: async () => null })
     const router = createRouter({ history: createMemoryHistory(), routes: ROUTES })

@@ -5,7 +5,7 @@ import { address } from '../../../src/client/api/address.js'
 import { checkProperty } from '../../helper/property.js'
 
 t.test('the address of a call', async (t) => {
-  t.test('keeps an id within its segment, whatever it is', async (t) => {
+  t.test('the address contains any id within its path segment', async (t) => {
     await checkProperty(
       t,
       fc.property(
@@ -19,7 +19,7 @@ t.test('the address of a call', async (t) => {
     )
   })
 
-  t.test('gives every parameter of the query back', async (t) => {
+  t.test('the address contains every query parameter', async (t) => {
     const values = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.integer(), fc.boolean()))
     await checkProperty(
       t,

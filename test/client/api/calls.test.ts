@@ -5,28 +5,28 @@ import { openPage } from '../../helper/client-page.js'
 const json = { 'content-type': 'application/json' }
 
 t.test('a call', async (t) => {
-  t.test('answers with what the backend said', async (t) => {
+  t.test('a call resolves to the JSON response', async (t) => {
     const { api, backend } = await openPage(t)
     backend.answer = (_request, response) => response.writeHead(200, json).end('{"success":true,"data":[{"id":7}]}')
 
     t.same(await api.zones.list<{ data: { id: number }[] }>(), { success: true, data: [{ id: 7 }] })
   })
 
-  t.test('answers null where the backend has nothing to say', async (t) => {
+  t.test('a call resolves to null for an empty response', async (t) => {
     const { api, backend } = await openPage(t)
     backend.answer = (_request, response) => response.writeHead(204).end()
 
     t.equal(await api.zones.delete(7), null)
   })
 
-  t.test('answers with text where that is no JSON', async (t) => {
+  t.test('a call resolves to text if the response is not JSON', async (t) => {
     const { api, backend } = await openPage(t)
     backend.answer = (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('{"a"')
 
     t.equal(await api.zones.list(), '{"a"')
   })
 
-  t.test('sends a query: lists by repetition, nothing for what is not there', async (t) => {
+  t.test('a call repeats list parameters and omits undefined ones in the query', async (t) => {
     const { api, backend } = await openPage(t)
     await api.zones.list({
       query: { limit: 50, sort: 'näme &', floor: ['f-1', 2], active: true, no: undefined, nil: null }
@@ -35,7 +35,7 @@ t.test('a call', async (t) => {
     t.equal(backend.requests[0]?.url, '/api/zones?limit=50&sort=n%C3%A4me+%26&floor=f-1&floor=2&active=true')
   })
 
-  t.test('of a deletion may say why, and need not', async (t) => {
+  t.test('a deletion accepts an optional body', async (t) => {
     const { api, backend } = await openPage(t)
     await api.zones.delete(7)
     await api.zones.delete(7, { reason: 'Rebuilt' })
@@ -47,26 +47,26 @@ t.test('a call', async (t) => {
   })
 
   for (const id of ['', '.', '..']) {
-    t.test(`does not go out with "${id}" for an id`, async (t) => {
+    t.test(`a call with the id "${id}" is not sent`, async (t) => {
       const { api, backend } = await openPage(t)
       await t.rejects(async () => api.zones.read(id), TypeError)
       t.same(backend.requests, [])
     })
   }
 
-  t.test('does not compile with what its schema would refuse', async (t) => {
+  t.test('a call with an invalid body does not compile', async (t) => {
     const { api, backend } = await openPage(t)
     // @ts-expect-error: a zone has a name
     await t.rejects(api.zones.create({}), { code: 'VALIDATION_FAILED' })
-    // @ts-expect-error: which is a text
+    // @ts-expect-error: the name is a string
     await t.rejects(api.zones.update(7, { name: 7 }), { code: 'VALIDATION_FAILED' })
-    // @ts-expect-error: a calibration is a step of its own
+    // @ts-expect-error: calibration has its own route
     await t.rejects(api.floors.calibrate.accept(7, []), { code: 'VALIDATION_FAILED' })
 
     t.same(backend.requests, [])
   })
 
-  t.test('can be called off', async (t) => {
+  t.test('a call can be aborted', async (t) => {
     const { api, backend } = await openPage(t)
     const controller = new AbortController()
     backend.answer = () => controller.abort(new Error('the page was left'))
@@ -81,7 +81,7 @@ t.test('a call', async (t) => {
 })
 
 t.test('a download', async (t) => {
-  t.test('is a file with the name and the type that the backend gives it', async (t) => {
+  t.test('a download has the file name and type of the response', async (t) => {
     const { api, backend } = await openPage(t)
     const bytes = Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 0xff])
     backend.answer = (_request, response) =>
@@ -99,7 +99,7 @@ t.test('a download', async (t) => {
     t.equal(backend.requests[0]?.url, '/api/personnel/export/pdf?active=true')
   })
 
-  t.test('has the name of its path where it is given none', async (t) => {
+  t.test('a download is named after its path without a Content-Disposition header', async (t) => {
     const { api } = await openPage(t)
     t.equal((await api.personnel.export.csv()).name, 'csv')
   })
@@ -113,7 +113,7 @@ t.test('an upload', async (t) => {
     ['/api/personnel/7/photo', (api, form) => api.personnel.photo.upload(7, form)]
   ]
   for (const [path, send] of uploads) {
-    t.test(`to ${path} sends a form as it is`, async (t) => {
+    t.test(`an upload to ${path} sends a form unchanged`, async (t) => {
       const { api, backend } = await openPage(t)
       const form = new FormData()
       form.append('plan', new Blob(['the plan']), 'plan.png')
@@ -125,7 +125,7 @@ t.test('an upload', async (t) => {
     })
   }
 
-  t.test('says how far it has come', async (t) => {
+  t.test('an upload reports its progress', async (t) => {
     const { api } = await openPage(t)
     const progress: { sentBytes: number; totalBytes: number | null }[] = []
     const answer = await api.floors.upload(7, plan(), { onProgress: (seen) => void progress.push(seen) })
@@ -136,19 +136,19 @@ t.test('an upload', async (t) => {
     t.equal(last?.sentBytes, last?.totalBytes)
   })
 
-  t.test('sends a file by itself in the field that is asked for', async (t) => {
+  t.test('an upload sends a single file in the given field', async (t) => {
     const { api, backend } = await openPage(t)
     await api.personnel.photo.upload('p-1', new Blob(['a face']), { field: 'photo' })
 
     t.match(backend.requests[0]?.body, /name="photo"; filename="blob"/)
   })
 
-  t.test('is refused with the same error as any other call', async (t) => {
+  t.test('a rejected upload has the same error as other calls', async (t) => {
     const { api } = await openPage(t, { env: { UPLOAD_LIMIT: '100KiB' } })
     await t.rejects(api.floors.upload(7, plan()), { name: 'ApiError', code: 'BODY_TOO_LARGE', status: 413 })
   })
 
-  t.test('can be called off, before and on its way', async (t) => {
+  t.test('an upload can be aborted before and after it starts', async (t) => {
     const { api } = await openPage(t)
     await t.rejects(api.floors.upload(7, plan(), { signal: AbortSignal.abort() }), { code: 'ABORTED' })
 
@@ -157,7 +157,7 @@ t.test('an upload', async (t) => {
     await t.rejects(api.floors.upload(7, plan(), { signal: controller.signal, onProgress }), { code: 'ABORTED' })
   })
 
-  t.test('says that the service cannot be reached', async (t) => {
+  t.test('an upload reports an unreachable service', async (t) => {
     const { api, gateway, jar } = await openPage(t)
     jar.set('csrf_token', 'held')
     await gateway.app.close()

@@ -6,11 +6,11 @@ import type { TestGatewayOptions } from '../../helper/gateway.js'
 import { TestXhr } from '../../helper/xhr.js'
 
 interface Watched extends ClientPage {
-  /** What left the page, as `GET /api/zones`, in order. */
+  /** The requests that were sent, such as `GET /api/zones`, in order. */
   readonly sent: string[]
 }
 
-/** A page whose requests are written down, also those that never reach the backend. */
+/** A page that records its requests, including those that the gateway handles. */
 const openWatched = async (t: Teardown, options: TestGatewayOptions = {}): Promise<Watched> => {
   const sent: string[] = []
   const parts: { page?: ClientPage } = {}
@@ -32,7 +32,7 @@ const openWatched = async (t: Teardown, options: TestGatewayOptions = {}): Promi
 const ASK = 'GET /api/auth/csrf-token'
 
 t.test('a mutation in production', async (t) => {
-  t.test('gets itself a token when there is none, and keeps it for the next', async (t) => {
+  t.test('a mutation requests a token if there is none, and the next one reuses it', async (t) => {
     const { api, sent, backend } = await openWatched(t)
     await api.zones.create({ name: 'Lobby' })
     await api.zones.update(7, { name: 'Hall' })
@@ -44,14 +44,14 @@ t.test('a mutation in production', async (t) => {
     )
   })
 
-  t.test('shares the asking with others that leave at the same time', async (t) => {
+  t.test('concurrent mutations share one token request', async (t) => {
     const { api, sent } = await openWatched(t)
     await Promise.all([1, 2, 3].map((id) => api.zones.delete(id)))
 
     t.equal(sent.filter((request) => request === ASK).length, 1)
   })
 
-  t.test('takes the token that another tab was given since', async (t) => {
+  t.test('a mutation uses the newer token of another tab', async (t) => {
     const { api, sent, jar } = await openWatched(t)
     await api.zones.delete(1)
     jar.set('csrf_token', "another tab's")
@@ -60,7 +60,7 @@ t.test('a mutation in production', async (t) => {
     t.same(sent, [ASK, 'DELETE /api/zones/1', 'DELETE /api/zones/2'])
   })
 
-  t.test('is sent once more with a new token when its own is refused', async (t) => {
+  t.test('a mutation is retried once with a new token after a CSRF rejection', async (t) => {
     const { api, sent, jar, backend } = await openWatched(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
     await api.zones.create({ name: 'Lobby' })
@@ -69,17 +69,17 @@ t.test('a mutation in production', async (t) => {
     t.equal(backend.requests.length, 1)
   })
 
-  t.test('is not sent a third time', async (t) => {
+  t.test('a mutation is not retried twice', async (t) => {
     const { api, sent, jar } = await openWatched(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
-    // A neighbouring host planted a second cookie of that name, so that no pair is ever good.
+    // A sibling host has set a second cookie of that name, so no token is accepted.
     Object.defineProperty(jar, 'header', { get: () => 'csrf_token=planted; csrf_token=another' })
 
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'CSRF_MISMATCH', status: 403 })
     t.same(sent, ['POST /api/zones', ASK, 'POST /api/zones'])
   })
 
-  t.test('that is an upload does the same', async (t) => {
+  t.test('an upload is retried with a new token', async (t) => {
     const { api, sent, jar, backend } = await openWatched(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
     await api.floors.upload(7, new Blob(['a plan']))
@@ -88,7 +88,7 @@ t.test('a mutation in production', async (t) => {
     t.equal(backend.requests.length, 1)
   })
 
-  t.test('that is refused for another reason is not sent again', async (t) => {
+  t.test('a mutation is not retried after another error', async (t) => {
     const { api, sent, jar } = await openWatched(t)
     jar.delete('auth_token')
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'UNAUTHENTICATED', status: 401 })
@@ -96,14 +96,14 @@ t.test('a mutation in production', async (t) => {
     t.same(sent, [ASK, 'POST /api/zones'])
   })
 
-  t.test('fails as the asking fails', async (t) => {
+  t.test('a mutation fails with the error of the token request', async (t) => {
     const { api, gateway } = await openWatched(t)
     await gateway.app.close()
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'NETWORK_FAILED', status: 0 })
   })
 })
 
-t.test('a read carries no token and asks for none', async (t) => {
+t.test('a read neither sends nor requests a token', async (t) => {
   const { api, sent } = await openWatched(t)
   await api.zones.list()
   await api.personnel.export.csv()

@@ -7,7 +7,7 @@ import type { GatewayErrorCode } from '../../../src/client/api/error-codes.js'
 import type { GatewayErrorCode as GatewayCode } from '../../../src/gateway/errors.js'
 import { openPage } from '../../helper/client-page.js'
 
-// Neither list can have a code that the other does not: this would not compile.
+// Does not compile if one list has a code that the other lacks.
 const sameCodes: [
   GatewayCode extends GatewayErrorCode ? true : false,
   GatewayErrorCode extends GatewayCode ? true : false
@@ -22,10 +22,10 @@ const failure = async (call: Promise<unknown>): Promise<ApiError> => {
   return error
 }
 
-t.test('a refusal of the gateway', async (t) => {
+t.test('an error of the gateway', async (t) => {
   t.same(sameCodes, [true, true])
 
-  t.test('keeps its code, status, message and the id that finds it in the logs', async (t) => {
+  t.test('a gateway error has its code, status, message and request id', async (t) => {
     const { api, jar, logs } = await openPage(t)
     jar.delete('auth_token')
     const error = await failure(api.zones.create({ name: 'Lobby' }))
@@ -34,7 +34,7 @@ t.test('a refusal of the gateway', async (t) => {
     t.ok(logs.some(({ requestId }) => requestId === error.requestId))
   })
 
-  t.test('says when to try again', async (t) => {
+  t.test('a gateway error has the retry delay', async (t) => {
     const { api } = await openPage(t)
     for (let attempt = 0; attempt < 5; attempt++) await api.auth.login({ email: 'ada@example.com', password: 'guess' })
     const error = await failure(api.auth.login({ email: 'ada@example.com', password: 'guess' }))
@@ -43,7 +43,7 @@ t.test('a refusal of the gateway', async (t) => {
     t.ok((error.retryAfterSeconds ?? 0) > 0)
   })
 
-  t.test('tells a backend that is not there from a gateway that is not there', async (t) => {
+  t.test('an unreachable backend and an unreachable gateway have different codes', async (t) => {
     const { api, backend, gateway } = await openPage(t)
     backend.server.closeAllConnections()
     backend.server.close()
@@ -54,17 +54,17 @@ t.test('a refusal of the gateway', async (t) => {
   })
 })
 
-t.test("a backend's own refusal", async (t) => {
+t.test('an error of the backend', async (t) => {
   const { api, backend } = await openPage(t)
   const cases: readonly (readonly [why: string, status: number, body: string, expected: object])[] = [
     [
-      'in the shape of ours',
+      'in the shape of the gateway',
       409,
       '{"success":false,"error":{"code":"NAME_TAKEN","message":"Taken","details":[{"path":"/name","message":"x"}]},"requestId":"r"}',
       { code: 'NAME_TAKEN', message: 'Taken', details: [{ path: '/name', message: 'x' }], requestId: 'r' }
     ],
     [
-      'nearly in the shape of ours',
+      'with malformed details',
       409,
       '{"error":{"code":"NAME_TAKEN","message":"Taken","details":[{"path":"/name","message":"x"},7,null]}}',
       { code: 'NAME_TAKEN', message: 'Taken', details: [{ path: '/name', message: 'x' }] }
@@ -76,14 +76,14 @@ t.test("a backend's own refusal", async (t) => {
       { code: 'BACKEND_REFUSED', message: 'No such floor' }
     ],
     ['with a message', 400, '{"message":"No","code":"E7"}', { code: 'E7', message: 'No' }],
-    ['with a page', 500, '<h1>Oh</h1>', { code: 'BACKEND_REFUSED', answer: '<h1>Oh</h1>' }],
+    ['with an HTML page', 500, '<h1>Oh</h1>', { code: 'BACKEND_REFUSED', answer: '<h1>Oh</h1>' }],
     ['with a list', 400, '[1]', { code: 'BACKEND_REFUSED', answer: [1] }],
     ['with null', 400, 'null', { code: 'BACKEND_REFUSED' }],
-    ['with nothing', 404, '', { code: 'BACKEND_REFUSED', message: 'The service did not accept this.' }],
-    ['with codes that are none', 400, '{"error":{"code":7,"message":{}}}', { code: 'BACKEND_REFUSED' }]
+    ['with an empty body', 404, '', { code: 'BACKEND_REFUSED', message: 'The service did not accept this.' }],
+    ['with an invalid code', 400, '{"error":{"code":7,"message":{}}}', { code: 'BACKEND_REFUSED' }]
   ]
   for (const [why, status, body, expected] of cases) {
-    t.test(`${why} is the same error`, async (t) => {
+    t.test(`a backend error ${why} becomes an ApiError`, async (t) => {
       backend.answer = (_request, response) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(body)
       t.match(await failure(api.zones.read(7)), { ...expected, status })
@@ -91,15 +91,15 @@ t.test("a backend's own refusal", async (t) => {
   }
 })
 
-t.test('an answer that cannot be read', async (t) => {
-  t.test('is an error when it claims to be JSON', async (t) => {
+t.test('a malformed response', async (t) => {
+  t.test('a malformed JSON response is an error', async (t) => {
     const { api, backend } = await openPage(t)
     backend.answer = (_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"a"')
 
     t.match(await failure(api.zones.list()), { code: 'UNEXPECTED_ANSWER', status: 200 })
   })
 
-  t.test('is a broken connection when it ends in the middle', async (t) => {
+  t.test('a truncated response is a connection error', async (t) => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('{"a"', () => response.destroy())
@@ -111,7 +111,7 @@ t.test('an answer that cannot be read', async (t) => {
     t.match(await failure(api.zones.list()), { code: 'NETWORK_FAILED', status: 0 })
   })
 
-  t.test('is an error when a CSRF token was asked for', async (t) => {
+  t.test('a malformed CSRF token response is an error', async (t) => {
     const api = createApi({
       fetch: async () => new Response('{"success":true}', { headers: { 'content-type': 'application/json' } })
     })
@@ -119,11 +119,11 @@ t.test('an answer that cannot be read', async (t) => {
   })
 })
 
-t.test('a body that does not fit its schema', async (t) => {
-  t.test('does not leave the page, and is refused in the words of the gateway', async (t) => {
+t.test('an invalid body', async (t) => {
+  t.test('an invalid body is rejected before it is sent, with the error of the gateway', async (t) => {
     const { api, backend, jar, send } = await openPage(t)
     const body = { name: '', capacity: -1, isExit: 'yes' }
-    // What a form may hold, whatever the types say.
+    // A form may contain values that the types exclude.
     const error = await failure(api.zones.create(body as never))
 
     t.match(error, { code: 'VALIDATION_FAILED', status: 0, requestId: null })
@@ -142,7 +142,7 @@ t.test('a body that does not fit its schema', async (t) => {
     t.equal(error.message, answer.json().error.message)
   })
 
-  t.test('is checked as it would be sent', async (t) => {
+  t.test('a body is validated in its JSON form', async (t) => {
     const { api, backend } = await openPage(t)
     const date = new Date(0)
     await api.personnel.create({ name: 'Ada', startDate: date as never, phone: undefined as never })
@@ -150,7 +150,7 @@ t.test('a body that does not fit its schema', async (t) => {
     t.same(JSON.parse(backend.requests[0]?.body ?? ''), { name: 'Ada', startDate: date.toISOString() })
   })
 
-  t.test('is needed where the route needs one', async (t) => {
+  t.test('a missing body is rejected if the route requires one', async (t) => {
     const { api } = await openPage(t)
     t.match(await failure(api.zones.create(undefined as never)), { details: [{ path: '', message: /required/ }] })
   })

@@ -21,12 +21,12 @@ const CASES: readonly (readonly [header: string | null, expected: string | null]
 
 t.test('the name of a download', async (t) => {
   for (const [header, expected] of CASES) {
-    t.test(`is ${JSON.stringify(expected)} for ${JSON.stringify(header)}`, async (t) => {
+    t.test(`the file name is ${JSON.stringify(expected)} for ${JSON.stringify(header)}`, async (t) => {
       t.equal(fileName(header), expected)
     })
   }
 
-  t.test('never holds a folder, whatever the header says', async (t) => {
+  t.test('the file name never contains a folder', async (t) => {
     const headers = fc.oneof(
       fc.string(),
       fc.string().map((name) => `attachment; filename="${name}"`),

@@ -10,7 +10,7 @@ import { openPage } from '../../helper/client-page.js'
 const rows = routeTables.flatMap((table) => table.rows)
 const ids = operationIds(rows)
 
-/** Answered by the gateway itself: nothing of them reaches the backend. */
+/** Handled by the gateway; they do not reach the backend. */
 const isOwn = ({ path, method }: RouteDeclaration): boolean =>
   method === 'GET' && /^\/api\/(?:health|auth\/csrf-token$|auth\/providers$)/.test(path)
 
@@ -26,11 +26,11 @@ const argumentsFor = ({ path, kind, body }: RouteDeclaration): unknown[] => [
 ]
 
 t.test('the calls of the client', async (t) => {
-  t.test('are those that the route tables declare', async (t) => {
+  t.test('the calls match the route tables', async (t) => {
     t.equal(readFileSync(OPERATIONS_FILE, 'utf8'), await clientOperations(), 'run `npm run client-api`')
   })
 
-  t.test('cannot be made where a route is of a kind that they do not know', async (t) => {
+  t.test('generating calls fails for an unsupported kind of route', async (t) => {
     const table = (row: RouteDeclaration) => [{ domain: 'a', about: 'A', rows: [row] }]
     await t.rejects(clientOperations(table(get('/api/a/:b/c/:d', 'Two parameters'))), /more than one parameter/)
     await t.rejects(
@@ -43,7 +43,7 @@ t.test('the calls of the client', async (t) => {
 
   for (const row of rows.filter((row) => !isOwn(row))) {
     const id = ids.get(row) ?? ''
-    t.test(`reach the backend as declared: ${id}`, async (t) => {
+    t.test(`the call ${id} reaches the backend as declared`, async (t) => {
       // One of them signs out.
       signIn()
       backend.requests.length = 0
@@ -59,7 +59,7 @@ t.test('the calls of the client', async (t) => {
   }
 
   for (const row of rows.filter(isOwn)) {
-    t.test(`are answered by the gateway: ${ids.get(row)}`, async (t) => {
+    t.test(`the call ${ids.get(row)} is handled by the gateway`, async (t) => {
       backend.requests.length = 0
       t.type(await callNamed(api, ids.get(row) ?? '')(), 'object')
       t.same(

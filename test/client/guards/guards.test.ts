@@ -26,20 +26,20 @@ const toLogin = { outcome: 'redirect', to: '/login?returnTo=%2Fzones%3Ffloor%3D2
 const pass = { outcome: 'pass' }
 
 t.test('the auth guard', async (t) => {
-  t.test('lets everybody see a page that asks for nothing', async (t) => {
+  t.test('the auth guard allows pages without requirements', async (t) => {
     t.same(authGuard(visit({}, SIGNED_OUT)), pass)
     t.same(authGuard(visit({ auth: false }, SIGNED_OUT)), pass)
   })
 
-  t.test('lets those who are signed in see the others', async (t) => {
+  t.test('the auth guard allows signed-in users', async (t) => {
     t.same(authGuard(visit({ auth: true }, signedIn())), pass)
   })
 
-  t.test('sends everybody else to the login, which brings them back', async (t) => {
+  t.test('the auth guard redirects to the login with the path to return to', async (t) => {
     t.same(authGuard(visit({ auth: true }, SIGNED_OUT)), toLogin)
   })
 
-  t.test('sends them to the identity provider where that is the login', async (t) => {
+  t.test('the auth guard redirects to the identity provider if it is the login', async (t) => {
     const places = { ...DEFAULT_PLACES, login: OIDC_LOGIN_PATH }
     t.same(authGuard(visit({ auth: true }, SIGNED_OUT, { places })), {
       outcome: 'redirect',
@@ -47,21 +47,21 @@ t.test('the auth guard', async (t) => {
     })
   })
 
-  t.test('says nothing of coming back where that is the first page, or is not safe', async (t) => {
+  t.test('the auth guard omits a return path that is the start page or unsafe', async (t) => {
     for (const path of ['/', '//evil.example'])
       t.same(authGuard(visit({ auth: true }, SIGNED_OUT, { path })), { outcome: 'redirect', to: '/login' })
   })
 
-  t.test('never sends the login page to itself', async (t) => {
+  t.test('the auth guard does not redirect the login page to itself', async (t) => {
     t.same(authGuard(visit({ auth: true }, SIGNED_OUT, { path: '/login?returnTo=%2F' })), pass)
   })
 })
 
 t.test('the permissions guard', async (t) => {
   const cases: readonly (readonly [why: string, PageMeta, held: readonly string[] | null, expected: object])[] = [
-    ['nothing is asked for', {}, [], pass],
-    ['empty lists are', { permissions: [], permissionsAny: [] }, [], pass],
-    ['the one is held', { permissions: ['a.read'] }, ['a.read'], pass],
+    ['nothing is required', {}, [], pass],
+    ['the required lists are empty', { permissions: [], permissionsAny: [] }, [], pass],
+    ['the required permission is held', { permissions: ['a.read'] }, ['a.read'], pass],
     ['all are held', { permissions: ['a.read', 'b.read'] }, ['b.read', 'c.read', 'a.read'], pass],
     ['one of all is missing', { permissions: ['a.read', 'b.read'] }, ['a.read'], toForbidden],
     ['one of any is held', { permissionsAny: ['a.read', 'b.read'] }, ['b.read'], pass],
@@ -69,26 +69,26 @@ t.test('the permissions guard', async (t) => {
     ['both are met', { permissions: ['a.read'], permissionsAny: ['b.read', 'c.read'] }, ['a.read', 'c.read'], pass],
     ['only all is met', { permissions: ['a.read'], permissionsAny: ['b.read'] }, ['a.read'], toForbidden],
     ['only any is met', { permissions: ['a.read'], permissionsAny: ['b.read'] }, ['b.read'], toForbidden],
-    ['they are not known', { permissions: ['a.read'] }, null, toForbidden],
+    ['the permissions are unknown', { permissions: ['a.read'] }, null, toForbidden],
     ['only a part of the name is held', { permissions: ['a.read.all'] }, ['a.read'], toForbidden],
-    ['it is named as what every object has', { permissions: ['constructor'] }, [], toForbidden]
+    ['the permission has the name of an object property', { permissions: ['constructor'] }, [], toForbidden]
   ]
   for (const [why, meta, held, expected] of cases) {
-    t.test(`says ${(expected as { outcome: string }).outcome} when ${why}`, async (t) => {
+    t.test(`the permissions guard returns ${(expected as { outcome: string }).outcome} if ${why}`, async (t) => {
       t.same(permissionsGuard(visit(meta, signedIn(held))), expected)
     })
   }
 
-  t.test('sends those who are not signed in to the login, not away', async (t) => {
+  t.test('the permissions guard redirects to the login without a session', async (t) => {
     t.same(permissionsGuard(visit({ permissions: ['a.read'] }, SIGNED_OUT)), toLogin)
   })
 
-  t.test('never sends the pages that it sends to anywhere', async (t) => {
+  t.test('the permissions guard does not redirect the targets of redirects', async (t) => {
     for (const path of ['/forbidden', '/login?x', '/forbidden#a'])
       t.same(permissionsGuard(visit({ permissions: ['a.read'] }, signedIn(), { path })), pass)
   })
 
-  t.test('is ALL and ANY of the held ones, for any lists', async (t) => {
+  t.test('the permissions guard requires all of one list and any of the other, for any lists', async (t) => {
     const names = fc.subarray(['a', 'b', 'c', 'd', 'e'])
     await checkProperty(
       t,
@@ -112,31 +112,31 @@ t.test('the device guard', async (t) => {
     [0, 'default']
   ]
   for (const [width, layout] of cases) {
-    t.test(`shows a window of ${width} pixels the ${layout} layout`, async (t) => {
+    t.test(`the device guard chooses the ${layout} layout for a width of ${width} pixels`, async (t) => {
       t.same(deviceGuard(visit({}, SIGNED_OUT, { viewport: { width, height: 800 } })), { outcome: 'pass', layout })
     })
   }
 
-  t.test('changes its mind where it is told to', async (t) => {
+  t.test('the device guard uses the configured width', async (t) => {
     const places = { ...DEFAULT_PLACES, mobileBelow: 1400 }
     t.match(deviceGuard(visit({}, SIGNED_OUT, { places })), { layout: 'mobile' })
   })
 })
 
 t.test('a navigation', async (t) => {
-  t.test('has a layout also where it is sent elsewhere', async (t) => {
+  t.test('a redirected navigation has a layout', async (t) => {
     const viewport = { width: 400, height: 800 }
     t.same(guardVisit(visit({ auth: true }, SIGNED_OUT, { viewport })), { layout: 'mobile', decision: toLogin })
   })
 
-  t.test('passes when every guard lets it', async (t) => {
+  t.test('a navigation passes if every guard allows it', async (t) => {
     t.same(guardVisit(visit({ auth: true, permissions: ['a.b'] }, signedIn(['a.b']))), {
       layout: 'default',
       decision: pass
     })
   })
 
-  t.test('is sent away when permissions are missing', async (t) => {
+  t.test('a navigation without the permissions is redirected', async (t) => {
     t.same(guardVisit(visit({ auth: true, permissions: ['a.b'] }, signedIn())).decision, toForbidden)
   })
 })

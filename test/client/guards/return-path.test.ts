@@ -34,31 +34,31 @@ const REFUSED: readonly (readonly [wanted: unknown, why: string])[] = [
   ['javascript:alert(1)', 'a script'],
   ['data:text/html,x', 'a document'],
   [' /zones', 'a space before it'],
-  ['/api/zones', 'an answer, not a page'],
+  ['/api/zones', 'an API response, not a page'],
   ['/api', 'the API itself'],
-  ['/auth/oidc/logout', 'a way out'],
-  ['/AUTH/oidc/logout?x', 'a way out in capitals'],
-  ['/\ud800', 'half a character'],
+  ['/auth/oidc/logout', 'a logout'],
+  ['/AUTH/oidc/logout?x', 'a logout in capitals'],
+  ['/\ud800', 'a lone surrogate'],
   [`/${'a'.repeat(3000)}`, 'longer than any page'],
   [undefined, 'missing'],
   [null, 'null'],
-  [['/zones'], 'a list, which a query may hold'],
+  [['/zones'], 'a list, as a repeated query parameter gives'],
   [{}, 'an object']
 ]
 
-t.test('the way back after signing in', async (t) => {
+t.test('the return path', async (t) => {
   for (const path of KEPT) {
-    t.test(`is ${path}`, async (t) => {
+    t.test(`the return path ${path} is accepted`, async (t) => {
       t.equal(safeReturnPath(path), path)
     })
   }
   for (const [wanted, why] of REFUSED) {
-    t.test(`is the first page instead of ${JSON.stringify(wanted)?.slice(0, 60)}: ${why}`, async (t) => {
+    t.test(`the return path is / instead of ${JSON.stringify(wanted)?.slice(0, 60)}: ${why}`, async (t) => {
       t.equal(safeReturnPath(wanted), '/')
     })
   }
 
-  t.test('never leaves the site, however often it is resolved', async (t) => {
+  t.test('a return path never leaves the site', async (t) => {
     const piece = fc.oneof(
       fc.constantFrom(
         '/',

@@ -10,12 +10,12 @@ const position = { transmitterId: 'T1', position: { x: 1, y: 2 }, positionMethod
 const device = { deviceId: 'D1', deviceType: 'phone', receiverId: 'r-9', rssi: -71, timestamp: 1763200000000 }
 
 t.test('a publication', async (t) => {
-  t.test('is a batch of positions', async (t) => {
+  t.test('a publication is parsed as a position batch', async (t) => {
     const payload = { type: 'position-batch', data: [position, { ...position, transmitterId: 7, extra: true }] }
     t.same(readBatch(payload), { batch: payload, badEntries: 0 })
   })
 
-  t.test('is a batch of ambient devices', async (t) => {
+  t.test('a publication is parsed as an ambient batch', async (t) => {
     const payload = { type: 'ambient-batch', data: [device, { ...device, manufacturer: null }] }
     t.same(readBatch(payload), { batch: payload, badEntries: 0 })
   })
@@ -36,7 +36,7 @@ t.test('a publication', async (t) => {
     { data: [position] }
   ]
   for (const payload of none) {
-    t.test(`is no batch: ${JSON.stringify(payload)}`, async (t) => {
+    t.test(`a publication is not a batch: ${JSON.stringify(payload)}`, async (t) => {
       t.equal(readBatch(payload), null)
     })
   }
@@ -64,14 +64,14 @@ t.test('an entry', async (t) => {
     ['is of the other kind', 'ambient-batch', position]
   ]
   for (const [why, type, entry] of bad) {
-    t.test(`of a ${type} that ${why} is left out and counted, and hides no other`, async (t) => {
+    t.test(`an entry of a ${type} that ${why} is dropped and counted`, async (t) => {
       const good = type === 'position-batch' ? position : device
       t.match(readBatch({ type, data: [entry, good] }), { batch: { data: [good] }, badEntries: 1 })
       t.equal(readBatch({ type, data: [entry, good] })?.batch.data.length, 1)
     })
   }
 
-  t.test('that its schema takes is taken', async (t) => {
+  t.test('every entry that is valid by its schema is accepted', async (t) => {
     const id = fc.oneof(fc.string({ minLength: 1, maxLength: 9 }), fc.nat())
     const number = fc.double({ min: -1000, max: 1000, noNaN: true })
     const positions = fc.record(
@@ -109,7 +109,7 @@ t.test('an entry', async (t) => {
     }
   })
 
-  t.test('can be anything without a fault', async (t) => {
+  t.test('any entry is parsed without an error', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.constantFrom('position-batch', 'ambient-batch'), fc.array(fc.anything()), (type, data) => {

@@ -32,7 +32,7 @@ const setUp = (maxAgeMs = 1000) => {
 }
 
 t.test('the store of positions', async (t) => {
-  t.test('keeps the newest of every transmitter', async (t) => {
+  t.test('the store has the newest position of every transmitter', async (t) => {
     const { store, x } = setUp()
     store.add([entry('a', 1), entry('b', 2)])
     store.add([entry('a', 3)])
@@ -40,7 +40,7 @@ t.test('the store of positions', async (t) => {
     t.same([x('a'), x('b'), store.positions.size], [3, 2, 2])
   })
 
-  t.test('takes a number and its text for the same transmitter', async (t) => {
+  t.test('the store treats a numeric id and its text as the same transmitter', async (t) => {
     const { store, x } = setUp()
     store.add([entry(7, 1)])
     store.add([entry('7', 2)])
@@ -55,21 +55,24 @@ t.test('the store of positions', async (t) => {
     ['later, as texts', '2025-11-15T10:00:00Z', '2025-11-15T10:00:01Z', 2],
     ['earlier, as texts of different zones', '2025-11-15T10:00:00Z', '2025-11-15T10:30:00+01:00', 1],
     ['earlier, as a text after a number', 1763200000000, '2024-01-01T00:00:00Z', 1],
-    ['without saying when', 2000, undefined, 2],
-    ['with null for a time', 2000, null, 2],
-    ['with a time that is none', 2000, 'yesterday', 2],
-    ['after one that did not say when', undefined, 1000, 2]
+    ['without a timestamp', 2000, undefined, 2],
+    ['with a null timestamp', 2000, null, 2],
+    ['with an invalid timestamp', 2000, 'yesterday', 2],
+    ['after one without a timestamp', undefined, 1000, 2]
   ]
   for (const [why, first, second, newest] of orders) {
-    t.test(`keeps the ${newest === 2 ? 'second' : 'first'} of two, where the second was ${why}`, async (t) => {
-      const { store, x } = setUp()
-      store.add([entry('a', 1, { timestamp: first } as Partial<PositionEntry>)])
-      store.add([entry('a', 2, { timestamp: second } as Partial<PositionEntry>)])
-      t.equal(x('a'), newest)
-    })
+    t.test(
+      `the store keeps the ${newest === 2 ? 'second' : 'first'} of two entries if the second is ${why}`,
+      async (t) => {
+        const { store, x } = setUp()
+        store.add([entry('a', 1, { timestamp: first } as Partial<PositionEntry>)])
+        store.add([entry('a', 2, { timestamp: second } as Partial<PositionEntry>)])
+        t.equal(x('a'), newest)
+      }
+    )
   }
 
-  t.test('forgets a transmitter of which nothing new was heard for too long', async (t) => {
+  t.test('the store removes a transmitter without a recent update', async (t) => {
     const { store, clock } = setUp()
     store.add([entry('a', 1), entry('b', 1)])
     clock.pass(999)
@@ -82,7 +85,7 @@ t.test('the store of positions', async (t) => {
     t.same([...store.positions.keys()], ['b'])
   })
 
-  t.test('is not blocked for longer than that by a time in the far future', async (t) => {
+  t.test('a timestamp in the far future expires like any other', async (t) => {
     const { store, clock, x } = setUp()
     store.add([entry('a', 1, { timestamp: 9e15 })])
     store.add([entry('a', 2, { timestamp: 1000 })])
@@ -94,7 +97,7 @@ t.test('the store of positions', async (t) => {
     t.equal(x('a'), 3)
   })
 
-  t.test('knows who is on a floor, and forgets a floor', async (t) => {
+  t.test('the store lists and clears the positions of a floor', async (t) => {
     const { store } = setUp()
     store.add([entry('a', 1), entry('b', 1, { floorId: 2 })])
     store.add([entry('c', 1, { floorId: '2' })])
@@ -102,7 +105,7 @@ t.test('the store of positions', async (t) => {
       store.onFloor(2).map(({ entry }) => entry.transmitterId),
       ['b', 'c']
     )
-    // Who walked to another floor is there and not here.
+    // A transmitter that changed floors is on the new floor only.
     store.add([entry('c', 2, { floorId: 'f-1' })])
     store.forgetFloor('2')
 
@@ -111,7 +114,7 @@ t.test('the store of positions', async (t) => {
     t.equal(store.positions.size, 0)
   })
 
-  t.test('tells of changes, and of nothing else', async (t) => {
+  t.test('the store notifies its listeners of changes only', async (t) => {
     const context = setUp()
     const { store, clock } = context
     store.add([])
@@ -128,7 +131,7 @@ t.test('the store of positions', async (t) => {
     t.equal(context.changes, 2)
   })
 
-  t.test('holds exactly those that were heard of lately, each as it was newest', async (t) => {
+  t.test('the store holds exactly the newest recent entry of each transmitter', async (t) => {
     const steps = fc.array(
       fc.record({ id: fc.nat(3), timestamp: fc.nat(20), waitMs: fc.nat(600), sweeps: fc.boolean() }),
       { maxLength: 40 }

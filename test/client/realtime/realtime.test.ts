@@ -13,7 +13,7 @@ import { type NegotiateServer, negotiation, startNegotiateServer } from '../../h
 import { startRelay } from '../../helper/relay.js'
 import { API_KEY, configOf, relayToken } from '../../helper/relay-rules.js'
 
-/** As in a browser every message is a task of its own. */
+/** As in a browser, every message is a separate task. */
 class BrowserWebSocket extends WebSocket {
   constructor(url: string, protocols: string | string[]) {
     super(url, protocols, { allowSynchronousEvents: false })
@@ -33,7 +33,7 @@ const openRealtime = (t: Test, { url }: NegotiateServer, options: Partial<Realti
   return realtime
 }
 
-/** The next event for which this holds. */
+/** The next event that matches. */
 const next = <Name extends keyof RealtimeEvents>(
   realtime: Realtime,
   name: Name,
@@ -59,7 +59,7 @@ const ambient = {
   data: [{ deviceId: 'D1', deviceType: 'phone', manufacturer: 'Example', receiverId: 'r', rssi: -60, timestamp: 1 }]
 }
 
-/** Publishes until it is heard: a subscription says nothing when it begins. */
+/** Publishes until a publication is received, because subscribing has no event of its own. */
 const publishUntil = async <Event>(heard: Promise<Event>, publish: () => Promise<unknown>): Promise<Event> => {
   let isHeard = false
   void heard.then(() => {
@@ -69,7 +69,7 @@ const publishUntil = async <Event>(heard: Promise<Event>, publish: () => Promise
   return heard
 }
 
-/** A relay on its default rules, and a service that lets everybody in. */
+/** A relay with its default configuration, and a service that accepts all clients. */
 const setUp = async (t: Test, options: Partial<RealtimeOptions> = {}) => {
   const relay = await startRelay(t)
   const server = await startNegotiateServer(t, (_times, response) =>
@@ -79,7 +79,7 @@ const setUp = async (t: Test, options: Partial<RealtimeOptions> = {}) => {
 }
 
 t.test('realtime', async (t) => {
-  t.test('connects where it is told to, and hears what is for everybody', async (t) => {
+  t.test('the client connects to the negotiated address and receives global publications', async (t) => {
     const { realtime, publish, server } = await setUp(t)
     const states: string[] = []
     realtime.on('state', (state) => void states.push(state))
@@ -95,7 +95,7 @@ t.test('realtime', async (t) => {
     t.ok(realtime.lastUpdateMs)
   })
 
-  t.test('hears a floor that somebody watches, and keeps where everybody is', async (t) => {
+  t.test('the client receives a watched floor and stores the positions', async (t) => {
     const { realtime, publish } = await setUp(t)
     realtime.watchFloor(7)
     realtime.start()
@@ -105,7 +105,7 @@ t.test('realtime', async (t) => {
     t.equal(realtime.store.get('T1')?.entry.position.x, 3)
   })
 
-  t.test('leaves the floor that was shown before', async (t) => {
+  t.test('showing another floor unsubscribes from the previous one', async (t) => {
     const { realtime, publish, api } = await setUp(t)
     const channels = async (): Promise<string[]> =>
       Object.keys(JSON.parse((await api('channels', {})).body).result.channels)
@@ -132,7 +132,7 @@ t.test('realtime', async (t) => {
     t.same([...realtime.store.positions.keys()], [])
   })
 
-  t.test('keeps a floor for as long as anybody watches it', async (t) => {
+  t.test('a floor stays subscribed until its last watcher releases it', async (t) => {
     const { realtime, publish } = await setUp(t)
     const release = realtime.watchFloor('a')
     realtime.watchFloor('a')
@@ -146,7 +146,7 @@ t.test('realtime', async (t) => {
     t.equal(realtime.store.positions.size, 1)
   })
 
-  t.test('ignores what is no batch, and counts it', async (t) => {
+  t.test('a malformed publication is ignored and counted', async (t) => {
     const { realtime, publish } = await setUp(t)
     realtime.watchFloor('a')
     realtime.start()
@@ -161,7 +161,7 @@ t.test('realtime', async (t) => {
     t.equal(realtime.store.positions.size, 0)
   })
 
-  t.test('leaves out what is no entry of a batch, and keeps the others', async (t) => {
+  t.test('a malformed entry is dropped and the others are kept', async (t) => {
     const { realtime, publish } = await setUp(t)
     const good = positions('a', 2)
     realtime.watchFloor('a')
@@ -175,7 +175,7 @@ t.test('realtime', async (t) => {
     t.same([...realtime.store.positions.keys()], ['T1'])
   })
 
-  t.test('forgets who was not heard of for too long', async (t) => {
+  t.test('positions without a recent update are removed', async (t) => {
     const clock = new FakeClock()
     const { realtime, publish } = await setUp(t, { clock, maxAgeMs: 1000 })
     realtime.watchFloor('a')
@@ -187,7 +187,7 @@ t.test('realtime', async (t) => {
     t.equal(realtime.store.positions.size, 0)
   })
 
-  t.test('says which channel it may not hear', async (t) => {
+  t.test('a rejected subscription is reported with its channel', async (t) => {
     const relay = await startRelay(t, {
       channel: { namespaces: [{ name: 'global', allow_subscribe_for_client: true }, { name: 'floor' }] }
     })
@@ -203,7 +203,7 @@ t.test('realtime', async (t) => {
     t.equal(realtime.state, 'online')
   })
 
-  t.test('is over when it is stopped, and begins anew', async (t) => {
+  t.test('the client can be stopped and started again', async (t) => {
     const clock = new FakeClock()
     const { realtime, publish, relay } = await setUp(t, { clock })
     realtime.watchFloor('a')
@@ -224,7 +224,7 @@ t.test('realtime', async (t) => {
     t.equal(realtime.store.positions.size, 1)
   })
 
-  t.test('does not connect when it is stopped while it asks where to', async (t) => {
+  t.test('the client does not connect if it is stopped during the negotiation', async (t) => {
     const { realtime, server, relay } = await setUp(t)
     const { answer } = server
     server.answer = (times, response) => {
@@ -243,7 +243,7 @@ t.test('realtime', async (t) => {
 })
 
 t.test('the token of realtime', async (t) => {
-  t.test('is asked for anew before it ends, and the connection stays', async (t) => {
+  t.test('a new token is requested before the old one expires, without a reconnect', async (t) => {
     const { realtime, server, publish, port } = await setUp(t)
     server.answer = (times, response) =>
       response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, { lifetimeSeconds: times === 1 ? 1 : 3600 })))
@@ -257,7 +257,7 @@ t.test('the token of realtime', async (t) => {
     t.equal(server.asked, 2)
   })
 
-  t.test('is asked for anew when it has ended already', async (t) => {
+  t.test('a new token is requested after the old one has expired', async (t) => {
     const { realtime, server, port } = await setUp(t)
     const past = { nowMs: Date.now() - 60_000, lifetimeSeconds: 1 }
     server.answer = (times, response) =>
@@ -268,7 +268,7 @@ t.test('the token of realtime', async (t) => {
     t.equal(server.asked, 2)
   })
 
-  t.test('is asked for anew when the relay does not know its signature', async (t) => {
+  t.test('a new token is requested if the relay rejects the signature', async (t) => {
     const clock = new FakeClock()
     const { realtime, server, port } = await setUp(t, { clock })
     server.answer = (times, response) =>
@@ -285,7 +285,7 @@ t.test('the token of realtime', async (t) => {
     t.equal(server.asked, 2)
   })
 
-  t.test('may come with another address, and the connection moves there', async (t) => {
+  t.test('the client moves to a new relay address', async (t) => {
     const { realtime, server, port } = await setUp(t)
     const other = await startRelay(t)
     const first = { lifetimeSeconds: 1 }
@@ -303,7 +303,7 @@ t.test('the token of realtime', async (t) => {
     t.equal(realtime.state, 'online')
   })
 
-  t.test('that is refused ends it, until it is started again', async (t) => {
+  t.test('a rejected negotiation stops the client until it is started again', async (t) => {
     const clock = new FakeClock()
     const { realtime, server } = await setUp(t, { clock })
     const { answer } = server
@@ -322,7 +322,7 @@ t.test('the token of realtime', async (t) => {
     await back
   })
 
-  t.test('that is refused when it is to be renewed ends it too', async (t) => {
+  t.test('a rejected token renewal stops the client', async (t) => {
     const { realtime, server, port } = await setUp(t)
     server.answer = (times, response) => {
       if (times === 1) response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, { lifetimeSeconds: 1 })))
@@ -336,8 +336,8 @@ t.test('the token of realtime', async (t) => {
   })
 })
 
-t.test('a service that is away', async (t) => {
-  t.test('is asked again and again, after longer and longer', async (t) => {
+t.test('an unavailable service', async (t) => {
+  t.test('the negotiation is retried with growing delays', async (t) => {
     const clock = new FakeClock()
     const { realtime, server } = await setUp(t, { clock, random: () => 1 })
     const { answer } = server
@@ -357,7 +357,7 @@ t.test('a service that is away', async (t) => {
       [3, 2000]
     ] as const) {
       await server.askedTimes(times)
-      // It waits for its sweep already; once it waits for its next try too, the answer has arrived.
+      // One timer is for the sweep; a second one means that the response has arrived and a retry is scheduled.
       await eventually(() => clock.waiting >= 2)
       clock.pass(delayMs - 1)
       t.equal(server.asked, times)
@@ -368,7 +368,7 @@ t.test('a service that is away', async (t) => {
     t.same(states, ['connecting', 'offline', 'online'])
   })
 
-  t.test('is a relay that was killed: the page is told, and all is as before when it is back', async (t) => {
+  t.test('the client reports a killed relay and recovers after its restart', async (t) => {
     const { port, started: first } = await onFreePort((port) => listen(t, port))
     const server = await startNegotiateServer(t, (_times, response) =>
       response.end(negotiation(socketAt(port), relayToken({ sub: '42' })))

@@ -13,8 +13,8 @@ const setUp = () => {
   return { calls, counted }
 }
 
-t.test('what is wanted by several', async (t) => {
-  t.test('begins with the first and ends with the last', async (t) => {
+t.test('reference counts', async (t) => {
+  t.test('the first reference calls begin and the last release calls end', async (t) => {
     const { calls, counted } = setUp()
     const [one, other] = [counted.acquire('a'), counted.acquire('a')]
     one()
@@ -23,7 +23,7 @@ t.test('what is wanted by several', async (t) => {
     t.same(calls, ['begin a', 'end a'])
   })
 
-  t.test('is not ended for others by one who lets go twice', async (t) => {
+  t.test('releasing a reference twice counts once', async (t) => {
     const { calls, counted } = setUp()
     const release = counted.acquire('a')
     counted.acquire('a')
@@ -34,7 +34,7 @@ t.test('what is wanted by several', async (t) => {
     t.same(counted.names, ['a'])
   })
 
-  t.test('runs exactly while somebody wants it', async (t) => {
+  t.test('a name is active exactly while it has references', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.array(fc.record({ name: fc.constantFrom('a', 'b'), release: fc.boolean() })), (steps) => {

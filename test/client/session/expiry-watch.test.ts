@@ -23,7 +23,7 @@ const setUp = (lifetimeMs: number | null = 60 * MINUTE_MS) => {
 }
 
 t.test('the end of a session', async (t) => {
-  t.test('is announced five minutes before, and told when it is there, once each', async (t) => {
+  t.test('the expiry is announced five minutes before and reported once', async (t) => {
     const { clock, calls, session } = setUp()
     clock.pass(55 * MINUTE_MS - 1)
     t.same(calls, [])
@@ -39,12 +39,12 @@ t.test('the end of a session', async (t) => {
     t.equal(clock.waiting, 0, 'nothing waits any more')
   })
 
-  t.test('is announced at once where little is left', async (t) => {
+  t.test('an expiry within five minutes is announced immediately', async (t) => {
     const { calls } = setUp(2 * MINUTE_MS)
     t.same(calls, ['expiring in 2 min'])
   })
 
-  t.test('is noticed by a computer that slept through it', async (t) => {
+  t.test('an expiry during sleep is reported on wake-up', async (t) => {
     const { clock, calls } = setUp()
     clock.pass(MINUTE_MS)
     clock.sleep(600 * MINUTE_MS)
@@ -53,7 +53,7 @@ t.test('the end of a session', async (t) => {
     t.same(calls, ['expired, signed in: false'])
   })
 
-  t.test('is as far away as the newest session says', async (t) => {
+  t.test('a new session moves the expiry', async (t) => {
     const { clock, calls, session, signIn } = setUp(10 * MINUTE_MS)
     clock.pass(6 * MINUTE_MS)
     signIn(60 * MINUTE_MS)
@@ -64,7 +64,7 @@ t.test('the end of a session', async (t) => {
     t.same(calls, ['expiring in 5 min', 'expiring in 5 min'])
   })
 
-  t.test('is as far away as another tab has made it, though nobody looked since', async (t) => {
+  t.test('a session renewed in another tab moves the expiry', async (t) => {
     const { clock, calls, signIn } = setUp(10 * MINUTE_MS)
     clock.pass(MINUTE_MS)
     signIn(60 * MINUTE_MS)
@@ -74,7 +74,7 @@ t.test('the end of a session', async (t) => {
     t.same(calls, ['expiring in 5 min', 'expired, signed in: false'])
   })
 
-  t.test('is not told to somebody who signed out in another tab', async (t) => {
+  t.test('no expiry is reported after a sign-out in another tab', async (t) => {
     const { clock, calls, jar, session } = setUp()
     jar.delete('auth_token_expiry')
     clock.pass(MINUTE_MS)
@@ -85,7 +85,7 @@ t.test('the end of a session', async (t) => {
     t.equal(clock.waiting, 0)
   })
 
-  t.test('is not told to somebody who signed out', async (t) => {
+  t.test('no expiry is reported after a sign-out', async (t) => {
     const { clock, calls, jar, session } = setUp()
     jar.delete('auth_token_expiry')
     session.refresh()
@@ -95,7 +95,7 @@ t.test('the end of a session', async (t) => {
     t.equal(clock.waiting, 0)
   })
 
-  t.test('is told when the browser drops the cookie a moment early', async (t) => {
+  t.test('the expiry is reported if the browser drops the cookie slightly early', async (t) => {
     const { clock, calls, jar, session } = setUp(MINUTE_MS)
     clock.pass(MINUTE_MS - 900)
     jar.delete('auth_token_expiry')
@@ -104,7 +104,7 @@ t.test('the end of a session', async (t) => {
     t.same(calls.slice(1), ['expired, signed in: false'])
   })
 
-  t.test('is when the gateway says so, if the clock of the page is behind', async (t) => {
+  t.test('the expiry that the gateway reports overrides a slow page clock', async (t) => {
     const { clock, calls, watch, session } = setUp()
     watch.expireNow()
     watch.expireNow()
@@ -115,7 +115,7 @@ t.test('the end of a session', async (t) => {
     t.same(calls, ['expired, signed in: false'])
   })
 
-  t.test('is watched from the sign-in on, where nobody was signed in', async (t) => {
+  t.test('a session that starts later is watched', async (t) => {
     const { clock, calls, session, signIn } = setUp(null)
     clock.pass(MINUTE_MS)
     signIn(4 * MINUTE_MS)
@@ -125,7 +125,7 @@ t.test('the end of a session', async (t) => {
     t.same(calls, ['expiring in 4 min', 'expired, signed in: false'])
   })
 
-  t.test('is of no interest to a watch that was stopped', async (t) => {
+  t.test('a stopped watch reports nothing', async (t) => {
     const { clock, calls, session, watch, signIn } = setUp()
     watch.stop()
     signIn(MINUTE_MS)
@@ -136,7 +136,7 @@ t.test('the end of a session', async (t) => {
     t.equal(clock.waiting, 0)
   })
 
-  t.test('may be years away', async (t) => {
+  t.test('an expiry may be years away', async (t) => {
     const { clock, calls } = setUp(3 * 365 * 24 * 60 * MINUTE_MS)
     clock.pass(60 * MINUTE_MS)
     t.same(calls, [])

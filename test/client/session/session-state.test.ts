@@ -14,7 +14,7 @@ const cookies = (values: Readonly<Record<string, unknown>>): string =>
     .join('; ')
 
 t.test('the session in the cookies', async (t) => {
-  t.test('is who is signed in, what they may do and until when', async (t) => {
+  t.test('the cookies contain the user, permissions and expiry', async (t) => {
     const text = cookies({ auth_user: ADA, auth_permissions: ['personnel.read'], auth_token_expiry: LATER })
     t.same(sessionState(text, NOW), {
       isSignedIn: true,
@@ -24,33 +24,33 @@ t.test('the session in the cookies', async (t) => {
     })
   })
 
-  t.test('has unknown permissions where their cookie is missing', async (t) => {
+  t.test('permissions are unknown without their cookie', async (t) => {
     t.equal(sessionState(cookies({ auth_user: ADA, auth_token_expiry: LATER }), NOW).permissions, null)
   })
 
-  t.test('never looks at the token', async (t) => {
+  t.test('the token cookie is never read', async (t) => {
     t.same(sessionState('auth_token=abc', NOW), SIGNED_OUT)
   })
 
   const noSession: readonly (readonly [why: string, expiry: unknown])[] = [
-    ['past its end', NOW - 1],
-    ['at its end', NOW],
-    ['that never ends', 'null'],
-    ['with a text for its end', '"soon"'],
+    ['in the past', NOW - 1],
+    ['now', NOW],
+    ['of null', 'null'],
+    ['that is text', '"soon"'],
     ['with a fraction', LATER + 0.5],
     ['before 1970', -1],
-    ['beyond all numbers', '1e999'],
-    ['with a list', [LATER]],
-    ['with half a number', '17e'],
-    ['without anything', '']
+    ['of infinity', '1e999'],
+    ['that is a list', [LATER]],
+    ['that is a truncated number', '17e'],
+    ['that is empty', '']
   ]
   for (const [why, auth_token_expiry] of noSession) {
-    t.test(`is none ${why}`, async (t) => {
+    t.test(`there is no session with an expiry ${why}`, async (t) => {
       t.same(sessionState(cookies({ auth_user: ADA, auth_permissions: ['a.b'], auth_token_expiry }), NOW), SIGNED_OUT)
     })
   }
 
-  t.test('is none where there are two ends', async (t) => {
+  t.test('there is no session with two expiry cookies', async (t) => {
     t.same(sessionState(`auth_token_expiry=${LATER}; auth_token_expiry=${LATER + 1}`, NOW), SIGNED_OUT)
   })
 
@@ -64,17 +64,17 @@ t.test('the session in the cookies', async (t) => {
     ['nested without end', '['.repeat(100_000)]
   ]
   for (const [why, auth_user] of nobody) {
-    t.test(`has nobody in it when the cookie holds ${why}`, async (t) => {
+    t.test(`the user is null if the cookie contains ${why}`, async (t) => {
       t.match(sessionState(cookies({ auth_user, auth_token_expiry: LATER }), NOW), { isSignedIn: true, user: null })
     })
   }
 
-  t.test('keeps permissions that are texts, and no others', async (t) => {
+  t.test('permissions that are not strings are dropped', async (t) => {
     const text = cookies({ auth_permissions: ['a.b', 7, null, { a: 1 }, 'anything'], auth_token_expiry: LATER })
     t.same(sessionState(text, NOW).permissions, ['a.b', 'anything'])
   })
 
-  t.test('can be read from any text without a fault', async (t) => {
+  t.test('any cookie text is read without an error', async (t) => {
     const value = fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.json().map(encodeURIComponent))
     await checkProperty(
       t,
@@ -102,7 +102,7 @@ t.test("the backend's permissions", async (t) => {
     [{}, null]
   ]
   for (const [answer, expected] of cases) {
-    t.test(`are ${JSON.stringify(expected)} in ${JSON.stringify(answer)}`, async (t) => {
+    t.test(`the permissions are ${JSON.stringify(expected)} in ${JSON.stringify(answer)}`, async (t) => {
       t.same(backendPermissions(answer), expected)
     })
   }

@@ -43,7 +43,7 @@ const setUp = (fetchUser: () => Promise<unknown> = async () => ({ data: { permis
 }
 
 t.test('a session', async (t) => {
-  t.test('tells of a sign-in, once, and of a sign-out', async (t) => {
+  t.test('a session reports a sign-in once, and a sign-out', async (t) => {
     const { session, changes, signIn, signOut } = setUp()
     signIn('ada', ['a.b'])
     session.refresh()
@@ -58,7 +58,7 @@ t.test('a session', async (t) => {
     t.equal(changes.length, 2)
   })
 
-  t.test('is the same object while other cookies change', async (t) => {
+  t.test('the state stays the same object while other cookies change', async (t) => {
     const { session, jar, signIn } = setUp()
     signIn('ada', [])
     const state = session.refresh()
@@ -68,7 +68,7 @@ t.test('a session', async (t) => {
     t.equal(session.state, state)
   })
 
-  t.test('ends when its time is over, whether or not the browser dropped its cookies', async (t) => {
+  t.test('a session ends at its expiry even if the cookies remain', async (t) => {
     const { session, clock, changes, signIn } = setUp()
     signIn('ada', [])
     session.refresh()
@@ -79,7 +79,7 @@ t.test('a session', async (t) => {
     t.equal(changes.length, 2)
   })
 
-  t.test('is over when it is ended, until its cookies change or somebody signs in', async (t) => {
+  t.test('an ended session stays ended until its cookies change or a user signs in', async (t) => {
     const { session, changes, clock, signIn } = setUp()
     signIn('ada', [])
     session.refresh()
@@ -98,7 +98,7 @@ t.test('a session', async (t) => {
     )
   })
 
-  t.test('tells nobody who has left', async (t) => {
+  t.test('removed listeners are not called', async (t) => {
     const { session, signIn } = setUp()
     let told = 0
     const leave = session.onChange(() => {
@@ -113,7 +113,7 @@ t.test('a session', async (t) => {
 })
 
 t.test('the permissions of a session', async (t) => {
-  t.test('are those of the cookie, without a question', async (t) => {
+  t.test('permissions in the cookie need no request', async (t) => {
     const context = setUp()
     context.signIn('ada', ['a.b'])
 
@@ -121,13 +121,13 @@ t.test('the permissions of a session', async (t) => {
     t.equal(context.asked, 0)
   })
 
-  t.test('are none for somebody who is not signed in, without a question', async (t) => {
+  t.test('without a session there are no permissions and no request', async (t) => {
     const context = setUp()
     t.same((await context.session.complete()).permissions, [])
     t.equal(context.asked, 0)
   })
 
-  t.test('are asked of the backend where the cookie has none, once for all who wait', async (t) => {
+  t.test('missing permissions are requested once for all callers', async (t) => {
     const context = setUp()
     context.signIn('ada')
     const [one, other] = await Promise.all([context.session.complete(), context.session.complete()])
@@ -143,13 +143,13 @@ t.test('the permissions of a session', async (t) => {
     )
   })
 
-  t.test('are none where the backend does not say', async (t) => {
+  t.test('there are no permissions if the response has none', async (t) => {
     const context = setUp(async () => ({ success: true }))
     context.signIn('ada')
     t.same((await context.session.complete()).permissions, [])
   })
 
-  t.test('are asked for again after a failure', async (t) => {
+  t.test('permissions are requested again after an error', async (t) => {
     let fails = true
     const context = setUp(async () => {
       if (fails) throw new Error('no network')
@@ -163,7 +163,7 @@ t.test('the permissions of a session', async (t) => {
     t.same((await context.session.complete()).permissions, ['a.b'])
   })
 
-  t.test('are never those of somebody who was signed in before', async (t) => {
+  t.test('permissions of a previous user are discarded', async (t) => {
     const answers = [['of.ada'], ['of.bob']].map((permissions) => ({ data: { permissions } }))
     const context: ReturnType<typeof setUp> = setUp(async () => {
       const answer = answers.shift()
