@@ -12,7 +12,7 @@ const GOOD = {
   REALTIME_HMAC_SECRET: 'secret'
 }
 
-const faultsOf = (env: Readonly<Record<string, string>>): readonly string[] => {
+const errorsOf = (env: Readonly<Record<string, string>>): readonly string[] => {
   try {
     demoConfig(env)
     return []
@@ -31,9 +31,9 @@ t.test("the settings of the demo's backend", async (t) => {
   })
   t.equal(demoConfig({ ...GOOD, DEMO_SIMULATOR: 'off' }).simulator, false)
 
-  t.test('are all required that tie it to the others', async (t) => {
+  t.test('the secrets and addresses are required', async (t) => {
     t.same(
-      faultsOf({}).toSorted(),
+      errorsOf({}).toSorted(),
       Object.keys(GOOD)
         .map((name) => `${name} is required`)
         .toSorted()
@@ -51,14 +51,14 @@ t.test("the settings of the demo's backend", async (t) => {
     ],
     ['DEMO_SIMULATOR', 'maybe', 'DEMO_SIMULATOR must be one of on, off, not "maybe"']
   ]
-  for (const [name, value, fault] of BAD) {
-    t.test(`are refused by name: ${name}`, async (t) => {
-      t.same(faultsOf({ ...GOOD, [name]: value }), [fault])
+  for (const [name, value, message] of BAD) {
+    t.test(`an invalid ${name} is reported by name`, async (t) => {
+      t.same(errorsOf({ ...GOOD, [name]: value }), [message])
     })
   }
 })
 
-t.test('the program says every fault on a line of its own, and leaves with 1', async (t) => {
+t.test('the program prints one line per error and exits with 1', async (t) => {
   const { REALTIME_API_KEY: _key, DEMO_PASSWORD: _password, ...rest } = GOOD
   const program = await startProgram(t, 'dist/demo/backend/main.js', rest)
 

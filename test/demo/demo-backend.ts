@@ -10,7 +10,7 @@ import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 
 export const PASSWORD = 'a-password-for-tests'
 
-/** Shared by all tests and with the program: making an empty database anew takes it ten times as long. */
+/** Shared by all tests and the program, because creating an empty database takes ten times as long. */
 const EMPTY_DATABASE_FILE = join(ROOT, 'node_modules/.cache/empty-database.tar')
 
 export interface Publication {
@@ -18,33 +18,33 @@ export interface Publication {
   readonly data: { readonly type: string; readonly data: readonly Record<string, unknown>[] }
 }
 
-/** The demo's backend has bodies of its own, which are looked at field by field. */
+/** A response; tests check the fields of its body themselves. */
 export const reply = ({ status, headers, body }: Answer) => ({ status, headers, body, json: () => JSON.parse(body) })
 export type Reply = ReturnType<typeof reply>
 
 export interface TestBackend {
   readonly url: string
   readonly backend: DemoBackend
-  /** What was published so far. */
+  /** All publications so far. */
   readonly publications: Publication[]
-  /** Moves its clock. */
+  /** Advances the clock. */
   pass(ms: number): void
   send(path: string, message?: Message): Promise<Reply>
   /** A request with a JSON body, and this token. */
-  ask(method: string, path: string, token: string | null, body?: unknown): Promise<Reply>
-  /** The token of a demo account. */
+  request(method: string, path: string, token: string | null, body?: unknown): Promise<Reply>
+  /** Signs in with a demo account and returns the token. */
   signIn(role: 'admin' | 'operator' | 'viewer', path?: string): Promise<string>
 }
 
 export interface TestBackendOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Stands still there, instead of starting now. */
+  /** A fixed time; by default the clock starts now. */
   readonly nowMs?: number
-  /** What ids of new rows begin with; for a database that has rows already. */
+  /** Prefix of new ids, for a database that already has rows. */
   readonly newIds?: string
 }
 
-/** The demo's backend, listening, with nobody walking unless the test lets them. */
+/** Starts the demo backend. The simulator advances only when the test calls it. */
 export const startTestBackend = async (
   t: Test,
   { env = {}, nowMs, newIds = 'new' }: TestBackendOptions = {}
@@ -69,14 +69,14 @@ export const startTestBackend = async (
     now: () => new Date((nowMs ?? Date.now()) + shiftMs),
     newId: () => `${newIds}-${++ids}`,
     emptyDatabaseFile: EMPTY_DATABASE_FILE,
-    // The least that bcrypt takes.
+    // bcrypt's minimum.
     bcryptRounds: 4
   })
   t.teardown(() => backend.close())
 
   const { url } = backend
   const sendIt = async (path: string, message?: Message): Promise<Reply> => reply(await send(url, path, message))
-  const ask: TestBackend['ask'] = (method, path, token, body) =>
+  const request: TestBackend['request'] = (method, path, token, body) =>
     sendIt(path, {
       method,
       headers: {
@@ -93,15 +93,15 @@ export const startTestBackend = async (
       shiftMs += ms
     },
     send: sendIt,
-    ask,
+    request,
     signIn: async (role, path = '/api/auth/login') => {
-      const answer = await ask('POST', path, null, { email: `${role}@example.com`, password: PASSWORD })
+      const answer = await request('POST', path, null, { email: `${role}@example.com`, password: PASSWORD })
       return answer.json().data.token
     }
   }
 }
 
-/** The smallest PNG that is one by its first bytes. */
+/** The PNG signature only. */
 export const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.from('the rest is not looked at')])
 
 /** A form with one field and one file. */

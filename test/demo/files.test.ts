@@ -20,13 +20,13 @@ t.test('CSV', async (t) => {
     [new Date(0), '1970-01-01T00:00:00.000Z', 'a point in time']
   ]
   for (const [value, written, what] of cases) {
-    t.test(`writes ${what}`, async (t) => {
+    t.test(`CSV export writes ${what}`, async (t) => {
       t.equal(csv(['field'], [{ field: value }]), `field\r\n${written}\r\n`)
     })
   }
 })
 
-/** Reads a file as a PDF reader begins to: from the end, by the places that it names. */
+/** Parses a file as PDF readers do: from the end, by its cross-reference offsets. */
 const readPdf = (bytes: Buffer) => {
   const text = bytes.toString('latin1')
   const start = Number(/startxref\n(\d+)\n%%EOF\n$/.exec(text)?.[1])
@@ -58,7 +58,7 @@ t.test('PDF', async (t) => {
 t.test('the exports and uploads of the backend', async (t) => {
   const backend = await startTestBackend(t)
   const admin = await backend.signIn('admin')
-  const get = (path: string) => backend.ask('GET', path, admin)
+  const get = (path: string) => backend.request('GET', path, admin)
   const upload = async (path: string, file: Buffer, name?: string) => {
     const { headers, body } = form(file, name)
     return backend.send(path, {
@@ -68,8 +68,8 @@ t.test('the exports and uploads of the backend', async (t) => {
     })
   }
 
-  t.test('personnel as CSV: everybody, and a name on the file', async (t) => {
-    await backend.ask('POST', '/api/personnel', admin, { name: '=cmd', firstName: '=cmd', lastName: 'Zz' })
+  t.test('the CSV export contains all personnel and has a file name', async (t) => {
+    await backend.request('POST', '/api/personnel', admin, { name: '=cmd', firstName: '=cmd', lastName: 'Zz' })
     const { headers, body } = await get('/api/personnel/export/csv')
     const lines = body.trimEnd().split('\r\n')
     t.equal(lines.length, 1 + 161)
@@ -78,7 +78,7 @@ t.test('the exports and uploads of the backend', async (t) => {
     t.match(headers, { 'content-type': /^text\/csv/, 'content-disposition': 'attachment; filename="personnel.csv"' })
   })
 
-  t.test('personnel as PDF', async (t) => {
+  t.test('the PDF export contains the personnel', async (t) => {
     const { headers, body } = await get('/api/personnel/export/pdf')
     t.equal(headers['content-type'], 'application/pdf')
     t.match(body, /^%PDF-1\.4\n/)
@@ -89,37 +89,37 @@ t.test('the exports and uploads of the backend', async (t) => {
     t.equal((await upload('/api/floors/f-1/upload', PNG)).status, 201)
     t.equal((await get('/api/floors/f-1/plan')).headers['content-type'], 'image/png')
 
-    await backend.ask('DELETE', '/api/buildings/1', admin)
+    await backend.request('DELETE', '/api/buildings/1', admin)
     t.equal((await get('/api/floors/f-1/plan')).status, 404, 'and it goes with the building that the floor was in')
   })
 
-  t.test('a photo comes back as it was, and goes with the person', async (t) => {
+  t.test('a photo is returned unchanged and deleted with the person', async (t) => {
     t.equal((await upload('/api/personnel/7/photo', PNG)).json().data.photoUrl, '/api/personnel/7/photo')
     t.equal((await get('/api/personnel/7')).json().data.photoUrl, '/api/personnel/7/photo')
     t.equal((await get('/api/personnel/7/photo')).headers['content-length'], String(PNG.length))
 
-    await backend.ask('DELETE', '/api/personnel/7', admin)
+    await backend.request('DELETE', '/api/personnel/7', admin)
     t.equal((await get('/api/personnel/7/photo')).status, 404)
   })
 
   const BAD: readonly (readonly [string, Buffer, number, string])[] = [
     [
-      'an SVG, which may hold scripts',
+      'an SVG, which may contain scripts',
       Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
       415,
       'UNSUPPORTED_MEDIA_TYPE'
     ],
-    ['a text that is called an image', Buffer.from('hello'), 415, 'UNSUPPORTED_MEDIA_TYPE'],
-    ['more than two megabytes', Buffer.concat([PNG, Buffer.alloc(2 * 1024 * 1024)]), 413, 'BODY_TOO_LARGE']
+    ['text declared as an image', Buffer.from('hello'), 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['a file larger than two megabytes', Buffer.concat([PNG, Buffer.alloc(2 * 1024 * 1024)]), 413, 'BODY_TOO_LARGE']
   ]
   for (const [what, file, status, code] of BAD) {
-    t.test(`a photo is not ${what}`, async (t) => {
+    t.test(`a photo upload rejects ${what}`, async (t) => {
       const answer = await upload('/api/personnel/8/photo', file)
       t.same([answer.status, answer.json().error.code], [status, code])
     })
   }
 
-  t.test('a form without a file, or half of one, is refused', async (t) => {
+  t.test('a form without a file or with a truncated one is rejected', async (t) => {
     const headers = { authorization: `Bearer ${admin}`, 'content-type': 'multipart/form-data; boundary=edge' }
     for (const body of ['', '--edge--\r\n', '--edge\r\nContent-Disposition: form-data; filename="a"\r\n\r\nhalf']) {
       const answer = await backend.send('/api/personnel/8/photo', { method: 'POST', headers, body })

@@ -4,7 +4,7 @@ import { environment } from '../helper/environment.js'
 import { send } from '../helper/http.js'
 
 t.test('the identity provider of the demo', async (t) => {
-  t.test('is a process that says where it is, knows the gateway, and leaves when told', async (t) => {
+  t.test('the demo identity provider prints its address, accepts the gateway and exits on a signal', async (t) => {
     const child = await startChild(t, process.execPath, ['dist/demo/oidc/provider.js'], {
       PATH: environment.path,
       DEMO_OIDC_PORT: '0',

@@ -11,7 +11,7 @@ const backend = await startTestBackend(t)
 const { simulator } = backend.backend
 const admin = await backend.signIn('admin')
 
-/** What was published while these seconds passed. */
+/** The publications during these seconds. */
 const seconds = async ({ publications }: TestBackend, count: number) => {
   publications.length = 0
   for (let second = 0; second < count; second += 1) await simulator.tick()
@@ -19,8 +19,8 @@ const seconds = async ({ publications }: TestBackend, count: number) => {
 }
 
 t.test('negotiate', async (t) => {
-  t.test('says where the relay is, and gives a token of an hour for it', async (t) => {
-    const { success, data } = (await backend.ask('GET', '/api/negotiate', admin)).json()
+  t.test('negotiate returns the relay address and a token for one hour', async (t) => {
+    const { success, data } = (await backend.request('GET', '/api/negotiate', admin)).json()
     const claims = JSON.parse(Buffer.from(data.token.split('.')[1], 'base64url').toString())
 
     t.equal(success, true)
@@ -29,7 +29,7 @@ t.test('negotiate', async (t) => {
     t.same([claims.sub, claims.exp - claims.iat], ['demo-admin', 3600])
   })
 
-  t.test('gives a token that the relay takes, and on which positions arrive', async (t) => {
+  t.test('the relay accepts the negotiated token and delivers positions', async (t) => {
     const relay = await startRelay(t)
     const publisher = createPublisher({
       url: `${relay.url}/api`,
@@ -37,7 +37,8 @@ t.test('negotiate', async (t) => {
       log: createLogger({ name: 'test', level: 'silent' })
     })
     t.teardown(() => publisher.close())
-    const getToken = async (): Promise<string> => (await backend.ask('POST', '/api/negotiate', admin)).json().data.token
+    const getToken = async (): Promise<string> =>
+      (await backend.request('POST', '/api/negotiate', admin)).json().data.token
     const client = officialClient(t, relay, 'websocket', { getToken })
     const subscription = client.newSubscription('floor:f-1')
     const collected = collect(subscription)
@@ -57,27 +58,27 @@ t.test('each second', async (t) => {
   const positions = published.filter(({ channel }) => channel.startsWith('floor:'))
   const ambient = published.filter(({ channel }) => channel === 'global:all')
 
-  t.test('every floor with people on it gets a batch of its own', async (t) => {
+  t.test('each floor with people gets one batch', async (t) => {
     t.equal(new Set(positions.map(({ channel }) => channel)).size, 9)
     t.ok(positions.every(({ data }) => Value.Check(PositionBatchSchema, data)))
     t.ok(positions.every(({ channel, data }) => data.data.every(({ floorId }) => channel === `floor:${floorId}`)))
   })
 
-  t.test('everybody who carries a transmitter is in exactly one of them', async (t) => {
+  t.test('each carrier is in exactly one batch', async (t) => {
     const ids = positions.slice(0, 9).flatMap(({ data }) => data.data.map(({ transmitterId }) => transmitterId))
     t.same([ids.length, new Set(ids).size], [270, 270])
   })
 
-  t.test('now and then all pages hear of ambient devices', async (t) => {
+  t.test('ambient devices are published on the global channel', async (t) => {
     t.ok(ambient.length >= 1 && ambient.length < 8)
     t.ok(ambient.every(({ data }) => Value.Check(AmbientBatchSchema, data)))
   })
 })
 
 t.test('a page that opens a floor', async (t) => {
-  const { data } = (await backend.ask('GET', '/api/context/floor/f-1', admin)).json()
+  const { data } = (await backend.request('GET', '/api/context/floor/f-1', admin)).json()
 
-  t.test('gets its size, walls, zones and receivers, in metres', async (t) => {
+  t.test('the floor context has the size, walls, zones and receivers in metres', async (t) => {
     t.match(data.floor, { id: 'f-1', width: 74, height: 25, imageUrl: '/api/floors/f-1/plan' })
     t.ok(data.walls.every((wall: number[]) => wall.length === 4))
     t.ok(data.zones.every(({ polygon }: { polygon: unknown[] }) => polygon.length === 4))
@@ -85,9 +86,9 @@ t.test('a page that opens a floor', async (t) => {
     t.equal(data.channel, 'floor:f-1')
   })
 
-  t.test('gets who is there now, as the last batch had it', async (t) => {
+  t.test('the floor context has the positions of the last batch', async (t) => {
     const batch = (await seconds(backend, 1)).find(({ channel }) => channel === 'floor:f-1')
-    const { positions } = (await backend.ask('GET', '/api/context/floor/f-1', admin)).json().data
+    const { positions } = (await backend.request('GET', '/api/context/floor/f-1', admin)).json().data
     const places = (list: readonly Record<string, unknown>[]) =>
       list.map(({ transmitterId, position, zoneId }) => ({ transmitterId, position, zoneId }))
     t.same(
@@ -100,11 +101,11 @@ t.test('a page that opens a floor', async (t) => {
   })
 })
 
-t.test('a transmitter that is handed out starts to move, and one that is taken back is gone', async (t) => {
+t.test('an assigned transmitter starts to move and an unassigned one disappears', async (t) => {
   const isHeard = async (id: string): Promise<boolean> =>
     (await seconds(backend, 4)).some(({ data }) => data.data.some(({ transmitterId }) => transmitterId === id))
   const assign = (body: object) =>
-    backend.ask('POST', '/api/transmitters/assign', admin, { transmitterId: 'AC233F000009', ...body })
+    backend.request('POST', '/api/transmitters/assign', admin, { transmitterId: 'AC233F000009', ...body })
 
   t.equal(await isHeard('AC233F000009'), false)
   t.match((await assign({ personnelId: '9' })).json().data, {
@@ -113,32 +114,32 @@ t.test('a transmitter that is handed out starts to move, and one that is taken b
     status: 'assigned'
   })
   t.equal(await isHeard('AC233F000009'), true)
-  t.equal((await backend.ask('GET', '/api/personnel/9', admin)).json().data.transmitterId, 'AC233F000009')
+  t.equal((await backend.request('GET', '/api/personnel/9', admin)).json().data.transmitterId, 'AC233F000009')
   await assign({ entityId: null })
   t.equal(await isHeard('AC233F000009'), false)
 })
 
-t.test('personnel are the employees among those who carry a transmitter', async (t) => {
-  const before = (await backend.ask('GET', '/api/emergency/muster', admin)).json().data.summary.total
-  // A visitor with the number of a person is no person.
-  await backend.ask('POST', '/api/transmitters', admin, { entity_type: 'visitor', entityId: '9', name: 'Guest' })
-  t.equal((await backend.ask('GET', '/api/personnel/9', admin)).json().data.transmitterId, null)
-  t.equal((await backend.ask('GET', '/api/emergency/muster', admin)).json().data.summary.total, before)
+t.test('only carriers of type employee are personnel', async (t) => {
+  const before = (await backend.request('GET', '/api/emergency/muster', admin)).json().data.summary.total
+  // A visitor whose id equals that of a person.
+  await backend.request('POST', '/api/transmitters', admin, { entity_type: 'visitor', entityId: '9', name: 'Guest' })
+  t.equal((await backend.request('GET', '/api/personnel/9', admin)).json().data.transmitterId, null)
+  t.equal((await backend.request('GET', '/api/emergency/muster', admin)).json().data.summary.total, before)
 })
 
 t.test('an emergency', async (t) => {
-  const muster = async () => (await backend.ask('GET', '/api/emergency/muster', admin)).json().data
-  const triggered = await backend.ask('POST', '/api/emergency/trigger', admin, { buildingId: 2, isDrill: true })
+  const muster = async () => (await backend.request('GET', '/api/emergency/muster', admin)).json().data
+  const triggered = await backend.request('POST', '/api/emergency/trigger', admin, { buildingId: 2, isDrill: true })
   const { id } = triggered.json().data
   const minutes: Publication[] = []
 
-  t.test('has everybody of the building missing at first', async (t) => {
+  t.test('everybody in the building is missing at the start of an emergency', async (t) => {
     const { emergency, buildingId, summary } = await muster()
     t.same([emergency.id, buildingId, summary.safe], [id, '2', 0])
     t.ok(summary.missing > 20)
   })
 
-  t.test('has everybody safe once they had the time to walk out', async (t) => {
+  t.test('everybody is safe after the time to walk out', async (t) => {
     let { summary } = await muster()
     for (let rounds = 0; rounds < 15 && summary.missing > 0; rounds += 1) {
       minutes.push(...(await seconds(backend, 20)))
@@ -147,8 +148,8 @@ t.test('an emergency', async (t) => {
     t.same([summary.missing, summary.safe], [0, summary.total])
   })
 
-  t.test('changes nothing about ambient devices, of which there are some on every floor', async (t) => {
-    const { data } = (await backend.ask('GET', '/api/receivers?limit=1000', admin)).json()
+  t.test('ambient devices stay on every floor during an emergency', async (t) => {
+    const { data } = (await backend.request('GET', '/api/receivers?limit=1000', admin)).json()
     const floorOf = new Map(data.map(({ id, floorId }: Record<string, string>) => [id, floorId]))
     const entries = minutes.filter(({ channel }) => channel === 'global:all').flatMap(({ data }) => data.data)
     t.equal(new Set(entries.map(({ receiverId }) => floorOf.get(receiverId))).size, 9)
@@ -156,22 +157,22 @@ t.test('an emergency', async (t) => {
     t.equal(places.size, new Set(entries.map(({ deviceId }) => deviceId)).size, 'each stays where it is')
   })
 
-  t.test('ends when somebody says so, and its story can be read', async (t) => {
-    await backend.ask('PUT', `/api/emergency/${id}`, admin, { status: 'resolved', resolution: 'A drill.' })
-    t.equal((await backend.ask('GET', '/api/emergency/active', admin)).json().data, null)
-    const { data } = (await backend.ask('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
+  t.test('a resolved emergency ends and has its events', async (t) => {
+    await backend.request('PUT', `/api/emergency/${id}`, admin, { status: 'resolved', resolution: 'A drill.' })
+    t.equal((await backend.request('GET', '/api/emergency/active', admin)).json().data, null)
+    const { data } = (await backend.request('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
     t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['resolved', 'triggered'])
   })
 
-  t.test('has no line in its story that somebody made up', async (t) => {
+  t.test('an error report cannot add an event to an emergency', async (t) => {
     const report = { message: 'All is well.', emergencyId: id, kind: 'resolved' }
-    t.equal((await backend.ask('POST', '/api/proxy/error-log', admin, report)).status, 201)
-    const { data } = (await backend.ask('GET', '/api/emergency/events', admin)).json()
+    t.equal((await backend.request('POST', '/api/proxy/error-log', admin, report)).status, 201)
+    const { data } = (await backend.request('GET', '/api/emergency/events', admin)).json()
     t.notOk(data.some(({ message }: { message: string }) => message === report.message))
   })
 
-  t.test('is raised by a button that nobody knows', async (t) => {
+  t.test('an emergency can be triggered by an unknown transmitter', async (t) => {
     const body = { transmitterId: 'nobody', personnelId: 'nobody' }
-    t.equal((await backend.ask('POST', '/api/emergency/trigger', admin, body)).status, 201)
+    t.equal((await backend.request('POST', '/api/emergency/trigger', admin, body)).status, 201)
   })
 })

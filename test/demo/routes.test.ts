@@ -5,11 +5,11 @@ import { browserHeaders, startGateway } from '../helper/gateway.js'
 import type { Message } from '../helper/http.js'
 import { form, PNG, type Reply, reply, startTestBackend } from './demo-backend.js'
 
-// Every declared route, through the real gateway to the demo's backend, with the bodies that the schemas show as examples.
+// Calls every declared route through the gateway, with the example bodies of the schemas.
 
 const GATEWAYS_OWN = /^\/api\/(health|auth\/csrf-token|auth\/providers)/
 
-/** What each `:id` stands for, by the beginning of its path. */
+/** The value of the path parameter, by the start of the path. */
 const IDS: readonly (readonly [string, string])[] = [
   ['/api/users', 'demo-viewer'],
   ['/api/floors', 'f-1'],
@@ -21,7 +21,7 @@ const IDS: readonly (readonly [string, string])[] = [
   ['/api/', '1']
 ]
 
-/** Where the example in the schema is about something that is not there. */
+/** Error codes of routes whose example refers to something that does not exist. */
 const REFUSED: Readonly<Record<string, string>> = {
   'POST /api/auth/login': 'INVALID_CREDENTIALS',
   'POST /api/auth/backend-login': 'INVALID_CREDENTIALS',
@@ -49,7 +49,7 @@ const rows = routeTables.flatMap((table) => table.rows).filter(({ path }) => !GA
 const isRemoval = ({ method, path }: RouteDeclaration): boolean => method === 'DELETE' || path.endsWith('batch-delete')
 const reads = rows.filter(({ method }) => method === 'GET')
 const changes = rows.filter((row) => row.method !== 'GET' && !isRemoval(row))
-// What is inside goes before what holds it.
+// Children are deleted before their parents.
 const removals = rows.filter(isRemoval).toReversed()
 
 const backend = await startTestBackend(t)
@@ -61,7 +61,7 @@ let clients = 0
 
 const ask = async (row: RouteDeclaration): Promise<Reply> => {
   clients += 1
-  // Each from an address of its own: the login limit is tested elsewhere.
+  // Each request has its own client address, because of the login limit.
   const headers = { ...signedIn, 'x-forwarded-for': `10.0.0.${clients}` }
   const message: Message =
     row.kind === 'upload'
@@ -82,7 +82,7 @@ const isRefused = (t: Test, row: RouteDeclaration, answer: Reply): boolean => {
 
 t.test('every read', async (t) => {
   for (const row of reads) {
-    t.test(`is answered with something to show: ${keyOf(row)}`, async (t) => {
+    t.test(`${keyOf(row)} returns data`, async (t) => {
       const answer = await ask(row)
       if (isRefused(t, row, answer)) return
 
@@ -101,7 +101,7 @@ t.test('every read', async (t) => {
 for (const [kind, group] of Object.entries({ change: changes, removal: removals })) {
   t.test(`every ${kind}`, async (t) => {
     for (const row of group) {
-      t.test(`is made as the example asks: ${keyOf(row)}`, async (t) => {
+      t.test(`${keyOf(row)} accepts the example of its schema`, async (t) => {
         const answer = await ask(row)
         if (isRefused(t, row, answer)) return
 
@@ -112,19 +112,23 @@ for (const [kind, group] of Object.entries({ change: changes, removal: removals 
   })
 }
 
-t.test('an open body keeps the fields that no schema names', async (t) => {
+t.test('an open body keeps fields that are not in the schema', async (t) => {
   const token = await backend.signIn('admin')
-  const created = await backend.ask('POST', '/api/zones', token, { name: 'Roof', floorId: 'f-5', shade: 'none' })
+  const created = await backend.request('POST', '/api/zones', token, { name: 'Roof', floorId: 'f-5', shade: 'none' })
   const { id } = created.json().data
 
-  t.equal((await backend.ask('GET', `/api/zones/${id}`, token)).json().data.shade, 'none')
-  await backend.ask('PUT', `/api/zones/${id}`, token, { slope: 3 })
-  t.match((await backend.ask('GET', `/api/zones/${id}`, token)).json().data, { name: 'Roof', shade: 'none', slope: 3 })
+  t.equal((await backend.request('GET', `/api/zones/${id}`, token)).json().data.shade, 'none')
+  await backend.request('PUT', `/api/zones/${id}`, token, { slope: 3 })
+  t.match((await backend.request('GET', `/api/zones/${id}`, token)).json().data, {
+    name: 'Roof',
+    shade: 'none',
+    slope: 3
+  })
 })
 
-t.test('a person has a name, or the halves of one', async (t) => {
+t.test('a person needs a name, a first name or a last name', async (t) => {
   const token = await backend.signIn('operator')
-  const create = (body: object) => backend.ask('POST', '/api/personnel', token, body)
+  const create = (body: object) => backend.request('POST', '/api/personnel', token, body)
   const { error } = (await create({ name: '', firstName: null, email: 'ann@example.com' })).json()
   t.match(error, { code: 'VALIDATION_FAILED', details: [{ path: '/firstName' }] })
   t.equal((await create({ lastName: 'Example' })).json().data.name, 'Example')
@@ -132,16 +136,16 @@ t.test('a person has a name, or the halves of one', async (t) => {
 
 t.test('a list', async (t) => {
   const token = await backend.signIn('operator')
-  const list = async (query: string) => (await backend.ask('GET', `/api/transmitters${query}`, token)).json()
+  const list = async (query: string) => (await backend.request('GET', `/api/transmitters${query}`, token)).json()
 
-  t.test('is paged and says how long it is', async (t) => {
+  t.test('a list is paged and has its total', async (t) => {
     const { data, meta } = await list('?limit=10&page=2&sort=id')
     t.same([data.length, meta.limit, meta.offset], [10, 10, 10])
     t.ok(meta.total >= 300)
     t.equal(data[0].id, 'AC233F000011')
   })
 
-  t.test('can be filtered, searched and turned around', async (t) => {
+  t.test('a list can be filtered, searched and sorted', async (t) => {
     const { data } = await list('?entity_type=visitor&sort=id&order=desc&limit=5')
     t.ok(data.every(({ entity_type }: { entity_type: string }) => entity_type === 'visitor'))
     t.ok(data[0].id > data[4].id)
@@ -154,26 +158,26 @@ t.test('a list', async (t) => {
     ' '
   )
   for (const query of refused.map((text) => `?${text}`)) {
-    t.test(`refuses ${query}`, async (t) => {
+    t.test(`a list rejects ${query}`, async (t) => {
       t.match(await list(query), { success: false, error: { code: 'VALIDATION_FAILED' } })
     })
   }
 })
 
-t.test('a transmitter can be handed to a kind that nobody has heard of', async (t) => {
+t.test('a transmitter can be assigned to an unknown entity type', async (t) => {
   const body = { transmitterId: 'AC233F000011', entity_type: 'constructor', entityId: 1 }
-  const answer = await backend.ask('POST', '/api/transmitters/assign', await backend.signIn('operator'), body)
+  const answer = await backend.request('POST', '/api/transmitters/assign', await backend.signIn('operator'), body)
   t.equal(answer.json().data.entity_type, 'constructor')
 })
 
-t.test('an address that cannot be read is refused as anything else', async (t) => {
+t.test('a malformed URL gets the usual error response', async (t) => {
   for (const id of ['%ff', 'x'.repeat(200)])
     t.match((await backend.send(`/api/zones/${id}`)).json(), { success: false, error: { code: String } })
 })
 
-t.test('a body that breaks its schema is refused field by field, also without the gateway', async (t) => {
+t.test('the backend rejects an invalid body with field errors', async (t) => {
   const token = await backend.signIn('operator')
-  const answer = await backend.ask('POST', '/api/zones', token, { floorId: 'f-5', capacity: 'many' })
+  const answer = await backend.request('POST', '/api/zones', token, { floorId: 'f-5', capacity: 'many' })
 
   t.equal(answer.status, 400)
   t.same(

@@ -17,7 +17,7 @@ const people: readonly Carrier[] = Array.from({ length: 60 }, (_, index) => ({
 const FASTEST = 1.5
 const SECONDS = 900
 
-/** Everybody once a second, for a quarter of an hour. */
+/** All positions once a second for 15 minutes. */
 const walk = (seed: number, seconds = SECONDS): PositionEntry[][] => {
   const simulation = new Simulation(seed)
   simulation.populate(people)
@@ -27,7 +27,7 @@ const walk = (seed: number, seconds = SECONDS): PositionEntry[][] => {
   })
 }
 
-/** Each one's step from one second to the next, on the same floor. */
+/** All movements between consecutive seconds on the same floor. */
 const steps = (seen: readonly PositionEntry[][]) =>
   seen.slice(1).flatMap((now, index) =>
     now.flatMap((to, who) => {
@@ -62,20 +62,20 @@ t.test('the site', async (t) => {
 t.test('people in the simulation', async (t) => {
   const seen = walk(7)
 
-  t.test('never walk through a wall', async (t) => {
+  t.test('people never walk through a wall', async (t) => {
     const through = steps(seen).filter(({ from, to, floorId }) =>
       floors.get(floorId)?.walls.some((wall) => crosses(wall, from, to))
     )
     t.same(through, [])
   })
 
-  t.test('are never faster than a person walks', async (t) => {
+  t.test('people never exceed walking speed', async (t) => {
     const bound = FASTEST + 0.02
     const tooFast = steps(seen).filter(({ from, to }) => Math.hypot(to.x - from.x, to.y - from.y) > bound)
     t.same(tooFast, [])
   })
 
-  t.test('do walk, pause, and take the stairs', async (t) => {
+  t.test('people walk, pause and take the stairs', async (t) => {
     const lengths = steps(seen).map(({ from, to }) => Math.hypot(to.x - from.x, to.y - from.y))
     t.ok(lengths.filter((length) => length > 1).length > lengths.length / 20, 'many are on the way')
     t.ok(lengths.filter((length) => length < 0.1).length > lengths.length / 5, 'many are at rest')
@@ -83,7 +83,7 @@ t.test('people in the simulation', async (t) => {
     t.ok(changes.length > 5, 'some change the floor')
   })
 
-  t.test('are always in a zone of the floor that they are on, and told so', async (t) => {
+  t.test('positions have the zone of their floor that contains them', async (t) => {
     const lost = seen.flat().filter(({ floorId, zoneId, position }) => {
       const zone = floors.get(String(floorId))?.regions.find((region) => region.zoneId === zoneId)
       return (
@@ -103,7 +103,7 @@ t.test('people in the simulation', async (t) => {
     t.same(lost, [])
   })
 
-  t.test('come up or down where the stairs are', async (t) => {
+  t.test('people change floors on the stairs only', async (t) => {
     const arrivals = seen
       .slice(1)
       .flatMap((now, index) => now.filter((to, who) => seen[index]?.[who]?.floorId !== to.floorId))
@@ -111,11 +111,11 @@ t.test('people in the simulation', async (t) => {
     t.same([...kinds], ['stairs'])
   })
 
-  t.test('are published in the form that pages expect', async (t) => {
+  t.test('position batches match their schema', async (t) => {
     t.ok(seen.flat().every((position) => Value.Check(PositionEntrySchema, position)))
   })
 
-  t.test('walk the same ways for the same seed, and others for another', async (t) => {
+  t.test('the same seed gives the same walks, another seed others', async (t) => {
     t.same(walk(7, 60), seen.slice(0, 60))
     t.not(JSON.stringify(walk(8, 60)), JSON.stringify(seen.slice(0, 60)))
   })
@@ -133,7 +133,7 @@ t.test('an evacuation', async (t) => {
   const buildingOf = ({ floorId }: PositionEntry): string | undefined => floors.get(String(floorId))?.buildingId
   const last = seen.at(-1) ?? []
 
-  t.test('brings everybody of that building to its muster point, and nobody of another', async (t) => {
+  t.test('an evacuation moves only the people of the building to its muster point', async (t) => {
     const inside = last.filter((position) => buildingOf(position) === '1')
     t.ok(inside.length > 10)
     t.same([...new Set(inside.map(({ zoneId }) => musterZones.has(String(zoneId))))], [true])
@@ -144,14 +144,14 @@ t.test('an evacuation', async (t) => {
     )
   })
 
-  t.test('makes nobody walk through a wall either', async (t) => {
+  t.test('people do not walk through walls in an evacuation', async (t) => {
     const through = steps(seen).filter(({ from, to, floorId }) =>
       floors.get(floorId)?.walls.some((wall) => crosses(wall, from, to))
     )
     t.same(through, [])
   })
 
-  t.test('lets them back in when it is over', async (t) => {
+  t.test('people return after an evacuation', async (t) => {
     simulation.evacuate(new Set())
     for (let second = 0; second < 300; second += 1) simulation.advance(1000)
     t.same(
@@ -161,7 +161,7 @@ t.test('an evacuation', async (t) => {
   })
 })
 
-t.test('somebody who gets or loses a transmitter comes and goes, and the others walk on', async (t) => {
+t.test('adding and removing carriers does not affect the others', async (t) => {
   const simulation = new Simulation(5)
   const ids = (): unknown[] => simulation.positions(0).map(({ transmitterId }) => transmitterId)
   simulation.populate(people.slice(0, 1))

@@ -4,7 +4,7 @@ import { startBrowser } from '../helper/browser.js'
 import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
 
-// As `npm start -- --oidc`: the page, the gateway, the backend and an identity provider, each a process of its own.
+// Like `npm start -- --oidc`: gateway, backend and identity provider as separate processes.
 t.setTimeout(300_000)
 const stack = await startDemoStack(t, {}, { oidc: true })
 const browser = await startBrowser(t)
@@ -19,12 +19,12 @@ const cookieNames = async (page: Page): Promise<string[]> =>
   (await page.context().cookies(stack.url)).map(({ name }) => name)
 
 t.test('with an identity provider', async (t) => {
-  t.test('one signs in, lands where one wanted, and signs out everywhere', async (t) => {
+  t.test('a user signs in through the provider, reaches the requested page, and signs out everywhere', async (t) => {
     const { page, complaints, findings } = await openDemoPage(t, browser, stack)
     await page.goto('/users?page=1')
     await page.waitForURL('**/login?returnTo=**')
     await page.getByRole('link', { name: 'Sign in with the identity provider' }).waitFor()
-    t.same(await findings(), [], 'the login page serves everybody')
+    t.same(await findings(), [], 'the login page is accessible')
 
     await startAtProvider(page)
     await pick(page, 'admin')
@@ -33,7 +33,7 @@ t.test('with an identity provider', async (t) => {
     t.notMatch(await page.evaluate('document.cookie'), /oidc_session|auth_token=/, 'scripts see no token')
     t.match(await page.evaluate('document.cookie'), 'auth_via_oidc=true')
 
-    // As when the app's session has run out and the provider's has not.
+    // Simulates an expired app session with a valid provider session.
     for (const name of ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry'])
       await page.context().clearCookies({ name })
     await page.goto('/login?returnTo=%2Fusers')
@@ -46,14 +46,14 @@ t.test('with an identity provider', async (t) => {
     t.same(
       (await cookieNames(page)).filter((name) => name !== 'csrf_token'),
       [],
-      'nothing is left here'
+      'no session cookie is left'
     )
     await startAtProvider(page)
     await page.locator('button[value=admin]').waitFor()
     t.same(complaints, [])
   })
 
-  t.test('who has no account is told so, can leave, and can sign in as somebody else', async (t) => {
+  t.test('a user without an account gets an error page and can sign in with another account', async (t) => {
     const { page } = await openDemoPage(t, browser, stack, { expected: REFUSED })
     await page.goto('/login')
     await startAtProvider(page)
@@ -62,7 +62,7 @@ t.test('with an identity provider', async (t) => {
     t.match(await page.textContent('main'), 'nobody@example.com')
     await page.getByRole('link', { name: 'Go to the start page' }).click()
     await page.waitForURL('**/login**')
-    t.ok((await cookieNames(page)).includes('oidc_exchange_failed'), 'and nobody is sent round in circles')
+    t.ok((await cookieNames(page)).includes('oidc_exchange_failed'), 'there is no redirect loop')
 
     await page.goto('/auth/oidc/logout')
     await confirmAtProvider(page)
@@ -70,6 +70,6 @@ t.test('with an identity provider', async (t) => {
     await startAtProvider(page)
     await pick(page, 'viewer')
     await page.waitForURL(/\/live/)
-    t.ok((await cookieNames(page)).includes('auth_token'), 'another account is not held up')
+    t.ok((await cookieNames(page)).includes('auth_token'), 'another account can sign in')
   })
 })

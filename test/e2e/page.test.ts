@@ -11,7 +11,7 @@ import type { PageTests } from './page/page-tests.js'
 import { records } from './page/records.js'
 import { sessions } from './page/sessions.js'
 
-// One file, because stack and browser take longer to start than most of the tests take to run.
+// One file, because starting the stack and the browser takes longer than most of the tests.
 t.setTimeout(600_000)
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }

@@ -32,10 +32,10 @@ const CASES: readonly (readonly [field: string, value: unknown, message: string]
   ['tags', ['x', 5], 'must be array length to be less or equal to 1']
 ]
 
-t.test('what is wrong with a field', async (t) => {
+t.test('field errors', async (t) => {
   for (const [field, value, message] of CASES) {
-    t.test(`is said in words for a person: ${field} ${JSON.stringify(value)?.slice(0, 20)}`, async (t) => {
-      // As it would come over the network, where a field that is undefined is none.
+    t.test(`the field error is readable: ${field} ${JSON.stringify(value)?.slice(0, 20)}`, async (t) => {
+      // As received over the network, without undefined fields.
       const body = JSON.parse(JSON.stringify({ name: 'a', [field]: value }))
       t.same(fieldErrors(Value.Errors(schema, body)), [{ path: `/${field}`, message }])
     })

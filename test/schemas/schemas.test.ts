@@ -9,10 +9,10 @@ import { ROOT } from '../../scripts/lib/root.js'
 const folder = join(ROOT, 'schemas')
 const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))
 
-// Shared by bodies and query strings, but neither a body nor a payload themselves.
+// Shared parts that are not a body or a payload themselves.
 const UNREGISTERED = ['Id', 'Paging', 'Permission']
 
-// The schemas whose fields are listed in full. All others let unknown fields pass.
+// Closed schemas. All others accept unknown fields.
 const CLOSED: readonly string[] = [
   'AmbientBatch',
   'AmbientEntry',
@@ -53,10 +53,10 @@ const objects = entries.filter((entry): entry is [SchemaName, TObject] => KindGu
 
 const check = (schema: TSchema, value: unknown): boolean => TypeCompiler.Compile(schema).Check(value)
 
-/** The first example, which is an object for every schema this is asked of. */
+/** The first example; only for object schemas. */
 const example = (schema: TSchema): Fields => structuredClone(schema.examples[0]) as Fields
 
-/** A schema and every schema inside it. */
+/** A schema and all its subschemas. */
 function* within(schema: TSchema, path = ''): Generator<readonly [string, TSchema]> {
   yield [path, schema]
   for (const [i, part] of ((schema.anyOf ?? []) as TSchema[]).entries()) yield* within(part, `${path}|${i}`)
@@ -65,7 +65,7 @@ function* within(schema: TSchema, path = ''): Generator<readonly [string, TSchem
     yield* within(part, `${path}.${name}`)
 }
 
-/** What a schema, or a part of one, leaves open that it should say. */
+/** Missing descriptions and limits of a schema or subschema. */
 const flawsOf = (part: TSchema, path: string): readonly string[] => {
   const isNumber = part.type === 'number' || part.type === 'integer'
   const RULES: Readonly<Record<string, boolean>> = {
@@ -83,13 +83,13 @@ const flawsOf = (part: TSchema, path: string): readonly string[] => {
   return Object.entries(RULES).flatMap(([rule, holds]) => (holds ? [] : [`${path}: ${rule}`]))
 }
 
-/** The types a schema lets in, in the words of JSON; one that lets nothing in has none. */
+/** The JSON types that a schema accepts; empty if it accepts nothing. */
 const typesOf = (schema: TSchema): readonly string[] => {
   if (schema.anyOf) return (schema.anyOf as TSchema[]).flatMap(typesOf)
   return schema.type ? [schema.type] : []
 }
 
-// One value of each type. A number with a fraction is foreign to an integer too.
+// One value of each type. The number has a fraction, so integers reject it.
 const SAMPLES: Readonly<Record<string, unknown>> = {
   string: 'text',
   number: 7.5,
@@ -102,7 +102,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
 const foreignTo = (schema: TSchema): readonly unknown[] =>
   Object.entries(SAMPLES).flatMap(([type, value]) => (typesOf(schema).includes(type) ? [] : [value]))
 
-/** Every named field of a schema that a value has, or could have, with the way to it. */
+/** The fields of a schema that a value has or could have, with their paths. */
 function* fieldsOf(schema: TSchema, value: unknown, path: Path = []): Generator<readonly [Path, TSchema]> {
   for (const choice of (schema.anyOf ?? []) as TSchema[]) if (check(choice, value)) yield* fieldsOf(choice, value, path)
   if (Array.isArray(value) && schema.items)
@@ -130,7 +130,7 @@ t.test('the registry', async (t) => {
       if (name.endsWith('Schema')) exported[name.slice(0, -'Schema'.length)] = value
   }
 
-  t.test('names every exported schema but the shared parts', async (t) => {
+  t.test('the registry contains every exported schema except the shared parts', async (t) => {
     t.same(
       Object.keys(schemas).sort(),
       Object.keys(exported)
@@ -140,20 +140,20 @@ t.test('the registry', async (t) => {
     for (const [name, schema] of entries) t.equal(schema, exported[name], name)
   })
 
-  t.test('holds schemas that introduce themselves', async (t) => {
+  t.test('every schema has an id, a title, a description and a valid example', async (t) => {
     for (const [name, schema] of Object.entries(exported)) {
       t.equal(schema.$id, name)
       t.type(schema.title, 'string', `${name} has a title`)
       t.type(schema.description, 'string', `${name} has a description`)
       t.ok(schema.examples?.length > 0, `${name} has an example`)
       for (const value of schema.examples ?? []) {
-        const faults = [...TypeCompiler.Compile(schema).Errors(value)].map(({ path, message }) => `${path} ${message}`)
-        t.same(faults, [], `the example of ${name} is valid`)
+        const errors = [...TypeCompiler.Compile(schema).Errors(value)].map(({ path, message }) => `${path} ${message}`)
+        t.same(errors, [], `the example of ${name} is valid`)
       }
     }
   })
 
-  t.test('describes and bounds everything', async (t) => {
+  t.test('every schema has descriptions and limits for all fields', async (t) => {
     for (const [name, schema] of Object.entries(exported))
       t.same(
         [...within(schema)].flatMap(([path, part]) => flawsOf(part, path)),
@@ -163,7 +163,7 @@ t.test('the registry', async (t) => {
   })
 })
 
-// Not its compiler: that makes code from text, which the policy of a page forbids.
+// Not the compiler, because it generates code, which the CSP of a page forbids.
 const LIBRARY = ['@sinclair/typebox', '@sinclair/typebox/errors']
 
 t.test('every file imports nothing but the schema library and its siblings', async (t) => {
@@ -176,11 +176,11 @@ t.test('every file imports nothing but the schema library and its siblings', asy
 })
 
 t.test('a schema', async (t) => {
-  t.test('requires what its user cannot leave out, and nothing else', async (t) => {
+  t.test('a schema requires exactly the listed fields', async (t) => {
     for (const [name, schema] of objects) t.same(schema.required ?? [], REQUIRED[name] ?? [], name)
   })
 
-  t.test('refuses a body without a required field', async (t) => {
+  t.test('a schema rejects a body without a required field', async (t) => {
     for (const [name, schema] of objects)
       for (const field of schema.required ?? []) {
         const { [field]: _, ...rest } = example(schema)
@@ -188,7 +188,7 @@ t.test('a schema', async (t) => {
       }
   })
 
-  t.test('refuses a value of a foreign type in each of its fields', async (t) => {
+  t.test('a schema rejects values of the wrong type in each field', async (t) => {
     for (const [name, schema] of entries) {
       const compiled = TypeCompiler.Compile(schema)
       const accepted: string[] = []
@@ -204,26 +204,26 @@ t.test('a schema', async (t) => {
     }
   })
 
-  t.test('shows every part that has fields of its own in an example', async (t) => {
-    const withoutPlaces = (text: string) => text.replaceAll(/\|\d+|\[\]|\.\d+/g, '')
+  t.test('the examples of a schema contain every field', async (t) => {
+    const withoutIndexes = (text: string) => text.replaceAll(/\|\d+|\[\]|\.\d+/g, '')
     for (const [name, schema] of objects) {
       const shown = new Set<string>()
       const missing: string[] = []
       for (const value of schema.examples)
-        for (const [path] of fieldsOf(schema, value)) shown.add(withoutPlaces(`.${path.join('.')}`))
+        for (const [path] of fieldsOf(schema, value)) shown.add(withoutIndexes(`.${path.join('.')}`))
       for (const [path, part] of within(schema))
         for (const field of Object.keys(part.properties ?? {}))
-          if (!shown.has(`${withoutPlaces(path)}.${field}`)) missing.push(`${path}.${field}`)
+          if (!shown.has(`${withoutIndexes(path)}.${field}`)) missing.push(`${path}.${field}`)
       t.same(missing, [], name)
     }
   })
 
-  t.test('refuses what is not an object', async (t) => {
+  t.test('an object schema rejects other types', async (t) => {
     for (const [name, schema] of objects)
       for (const value of [null, [], 'text', 7, true, undefined]) t.notOk(check(schema, value), `${name}: ${value}`)
   })
 
-  t.test('refuses unknown fields where all fields are listed', async (t) => {
+  t.test('a closed schema rejects unknown fields', async (t) => {
     for (const name of CLOSED) {
       const schema = schemas[name as SchemaName]
       t.notOk(check(schema, { ...example(schema), unknown: 1 }), name)
@@ -232,7 +232,7 @@ t.test('a schema', async (t) => {
     t.notOk(check(schemas.AmbientBatch, { ...envelope, data: [{ ...(data as Fields[])[0], unknown: 1 }] }))
   })
 
-  t.test('lets unknown fields pass, unchanged, where they are not', async (t) => {
+  t.test('an open schema accepts unknown fields unchanged', async (t) => {
     for (const [name, schema] of objects) {
       if (CLOSED.includes(name)) continue
       const value = { ...example(schema), unknown: { deep: [1, 'two', null] }, unknown_too: null }
@@ -244,19 +244,19 @@ t.test('a schema', async (t) => {
     t.ok(check(schemas.PositionBatch, { ...envelope, data: [{ ...(data as Fields[])[0], speed: 1.2 }] }))
   })
 
-  t.test('refuses an object with too many fields where it is open', async (t) => {
+  t.test('an open schema rejects too many fields', async (t) => {
     const many = Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`field${i}`, i]))
     for (const [name, schema] of objects)
       if (!CLOSED.includes(name)) t.notOk(check(schema, { ...example(schema), ...many }), name)
   })
 
-  t.test('of an update refuses a body that changes nothing', async (t) => {
+  t.test('an update schema rejects an empty body', async (t) => {
     const updates = objects.filter(([name]) => /(Update|Patch|Settings|Thresholds)$/.test(name))
     t.ok(updates.length > 0)
     for (const [name, schema] of updates) t.notOk(check(schema, {}), name)
   })
 
-  t.test('refuses whole numbers that a number cannot hold exactly', async (t) => {
+  t.test('a schema rejects unsafe integers', async (t) => {
     t.notOk(check(schemas.TokenExpiry, 2 ** 53))
     t.notOk(check(schemas.ZoneUpdate, { floorId: 2 ** 53 }))
     t.notOk(check(schemas.BuildingUpdate, { floorCount: 1e300 }))
@@ -264,7 +264,7 @@ t.test('a schema', async (t) => {
 })
 
 t.test('an id', async (t) => {
-  // [value, whether it is one]
+  // [value, valid]
   const CASES: readonly (readonly [unknown, boolean])[] = [
     ['f-2', true],
     [0, true],
@@ -283,45 +283,45 @@ t.test('an id', async (t) => {
 })
 
 t.test('sign-in', async (t) => {
-  t.test('takes a password with an address, a name, or whatever else the backend asks for', async (t) => {
+  t.test('the login schema accepts a password with any other fields', async (t) => {
     t.ok(check(schemas.Login, { email: 'ada@example.com', password: 'x' }))
     t.ok(check(schemas.Login, { username: 'ada', password: 'x' }))
     t.ok(check(schemas.Login, { tenant: 'north', password: 'x' }))
   })
 
-  t.test('refuses a missing, empty or endless password', async (t) => {
+  t.test('the login schema rejects a missing, empty or too long password', async (t) => {
     for (const password of [undefined, '', null, 'x'.repeat(1025)])
       t.notOk(check(schemas.Login, { email: 'ada@example.com', password }))
   })
 
-  t.test('refuses the fields of the exchange, whatever their value', async (t) => {
+  t.test('the login schema rejects the fields of the exchange with any value', async (t) => {
     for (const field of ['okta', 'groups'])
       for (const value of [true, false, null, 0, '', 'true', [], ['admins'], {}]) {
         const body = { email: 'ada@example.com', password: 'x', [field]: value }
         t.notOk(check(schemas.Login, body), `${field} = ${JSON.stringify(value)}`)
-        const [fault, ...others] = [...TypeCompiler.Compile(schemas.Login).Errors(body)]
-        t.equal(fault?.path, `/${field}`)
-        t.match(fault?.schema.description, /only the server/)
+        const [error, ...others] = [...TypeCompiler.Compile(schemas.Login).Errors(body)]
+        t.equal(error?.path, `/${field}`)
+        t.match(error?.schema.description, /only the server/)
         t.same(others, [])
       }
   })
 
-  t.test('does not take an exchange for a sign-in', async (t) => {
+  t.test('the login schema rejects a session exchange', async (t) => {
     t.notOk(check(schemas.Login, example(schemas.SessionExchange)))
   })
 })
 
 t.test('the exchange', async (t) => {
-  t.test('is always marked', async (t) => {
+  t.test('the exchange schema requires its marker', async (t) => {
     t.notOk(check(schemas.SessionExchange, { ...example(schemas.SessionExchange), okta: false }))
   })
 })
 
-t.test('the session answer', async (t) => {
-  // [answer, whether it has the shape, why]
+t.test('the session response', async (t) => {
+  // [response, valid, why]
   const CASES: readonly (readonly [unknown, boolean, string])[] = [
     [{ success: true, data: { token: 'a.b', user: {} } }, true, 'the expiry may be the token’s own'],
-    [{ success: false, data: null, error: 'wrong password' }, true, 'a refusal has no data'],
+    [{ success: false, data: null, error: 'wrong password' }, true, 'an error has no data'],
     [{ success: true, data: { token: 'a.b', user: { role: { id: 1 } } } }, true, 'the user is the backend’s'],
     [{ success: true, data: { token: '', user: {} } }, false, 'an empty token'],
     [{ success: true, data: { user: {} } }, false, 'no token'],
@@ -333,7 +333,7 @@ t.test('the session answer', async (t) => {
 })
 
 t.test('a permission', async (t) => {
-  // [text, whether it is one]
+  // [text, valid]
   const CASES: readonly (readonly [string, boolean])[] = [
     ['emergency.trigger', true],
     ['admin.users', true],
@@ -350,17 +350,17 @@ t.test('a permission', async (t) => {
 })
 
 t.test('an alarm', async (t) => {
-  t.test('may be empty', async (t) => {
+  t.test('an alarm may be empty', async (t) => {
     t.ok(check(schemas.EmergencyTrigger, {}))
   })
 })
 
 t.test('an empty field', async (t) => {
-  t.test('may be sent as null, as it was read', async (t) => {
+  t.test('an empty field may be null', async (t) => {
     t.ok(check(schemas.ZoneUpdate, { name: 'Hall', capacity: null, floorId: null, polygon: null, metadata: null }))
   })
 
-  t.test('is not a name', async (t) => {
+  t.test('a name must not be empty', async (t) => {
     for (const name of [null, '']) {
       t.notOk(check(schemas.ZoneCreate, { name }))
       t.notOk(check(schemas.ZoneUpdate, { name }))
@@ -368,7 +368,7 @@ t.test('an empty field', async (t) => {
   })
 })
 
-t.test('every pattern answers quickly to the longest text that may come', async (t) => {
+t.test('every pattern matches the longest text quickly', async (t) => {
   for (const [name, schema] of entries)
     for (const [path, { pattern, maxLength }] of within(schema)) {
       if (!pattern) continue

@@ -13,10 +13,10 @@ t.test('charts', async (t) => {
     [0.3, 0.5]
   ]
   for (const [value, end] of ENDS) {
-    t.test(`have an axis to ${end} for ${value}`, async (t) => t.equal(niceMax(value), end))
+    t.test(`the axis of a chart ends at ${end} for ${value}`, async (t) => t.equal(niceMax(value), end))
   }
 
-  t.test('have an hour for everybody and for nobody', async (t) => {
+  t.test('a chart has a bar for every hour, including empty ones', async (t) => {
     const counts = [
       { at: '2025-11-15T09:00:00Z', people: 3 },
       { at: '2025-11-15T11:00:00Z', people: 5 }

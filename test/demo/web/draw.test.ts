@@ -3,7 +3,7 @@ import t from 'tap'
 import { ambientMarks } from '../../../demo/web/floor-plan/ambient.js'
 import { drawMarkers, type Marker, type Pen } from '../../../demo/web/floor-plan/draw.js'
 
-/** A pen that writes down which picture it copies, and how opaque. */
+/** Records the copied images and their opacity. */
 const recordingPen = () => {
   const pictures: string[] = []
   const pen: Pen<string> = { globalAlpha: 1, drawImage: (picture) => pictures.push(`${picture} ${pen.globalAlpha}`) }
@@ -23,7 +23,7 @@ const marker = (id: string, x: number, more: Partial<Marker> = {}): Marker => ({
 })
 
 t.test('drawing', async (t) => {
-  t.test('copies one picture for each of three hundred markers', async (t) => {
+  t.test('drawing copies one image per marker', async (t) => {
     const { pen, pictures } = recordingPen()
     const markers = Array.from({ length: 300 }, (_, at) => marker(String(at), at % 20))
     drawMarkers(pen, markers, sprites, 10)
@@ -31,7 +31,7 @@ t.test('drawing', async (t) => {
     t.equal(pictures.length, 300)
   })
 
-  t.test('shows who is silent faintly, and leaves the pen opaque', async (t) => {
+  t.test('drawing shows outdated markers faintly and restores the opacity', async (t) => {
     const { pen, pictures } = recordingPen()
     const looks = [{}, { isFaint: true }, { kind: 'thing' as const }, { kind: 'thing' as const, isFaint: true }]
     drawMarkers(
@@ -58,7 +58,7 @@ t.test('ambient devices', async (t) => {
 
   const receivers = [{ id: 'r-1', position: { x: 5, y: 5 } }, { id: 'r-2' }]
 
-  t.test('are near the receiver that heard them, the nearer the stronger', async (t) => {
+  t.test('ambient devices are closer to their receiver with a stronger signal', async (t) => {
     const distance = (rssi: number): number => {
       const [mark] = ambientMarks([device('a', 'r-1', rssi)], receivers)
       return mark ? Math.hypot(mark.position.x - 5, mark.position.y - 5) : Number.NaN
@@ -68,11 +68,11 @@ t.test('ambient devices', async (t) => {
     t.ok(distance(-150) < 6)
   })
 
-  t.test('stay where they are', async (t) => {
+  t.test('ambient devices keep their position', async (t) => {
     t.same(ambientMarks([device('a', 'r-1', -60)], receivers), ambientMarks([device('a', 'r-1', -60)], receivers))
   })
 
-  t.test('are left out when another floor heard them, or a receiver whose place is unknown', async (t) => {
+  t.test('ambient devices of other floors or receivers without a position are not shown', async (t) => {
     t.same(ambientMarks([device('a', 'r-9', -60), device('b', 'r-2', -60)], receivers), [])
   })
 })
@@ -89,7 +89,7 @@ const contrast = (one: string, other: string): number => {
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** Every colour of both pages, in the light theme and in the dark one. */
+/** The colours of both pages in the light and the dark theme. */
 const tokens = new Map(
   [...readFileSync('src/ui/tokens.css', 'utf8').matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(
     ([, name = '', light = '', dark = '']) => [name, [light, dark]]
@@ -101,14 +101,14 @@ t.test('the colours of the plan', async (t) => {
     const between = (one: string, other: string): number =>
       contrast(tokens.get(one)?.[at] ?? '', tokens.get(other)?.[at] ?? '')
     for (const ground of ['surface', 'sunken', 'danger-soft', 'good-soft', 'accent-soft']) {
-      t.test(`can be read on ${ground} in the ${theme} theme`, async (t) => {
+      t.test(`the contrast on ${ground} in the ${theme} theme is sufficient`, async (t) => {
         t.ok(between('muted', ground) >= 4.5, 'names')
         t.ok(between('text', ground) >= 4.5, 'counts')
         t.ok(between('accent', ground) >= 3, 'people')
         t.ok(between('muted', ground) >= 3, 'things')
       })
     }
-    t.test(`can be read on a name tag in the ${theme} theme`, async (t) => {
+    t.test(`the contrast of name tags in the ${theme} theme is sufficient`, async (t) => {
       t.ok(between('ground', 'text') >= 4.5)
     })
   }

@@ -25,21 +25,21 @@ const specs = [
 const fields = fieldsOf(schema, specs)
 
 t.test('the fields of a form', async (t) => {
-  t.test('have the input that their schema asks for', async (t) => {
+  t.test('fields have the input type of their schema', async (t) => {
     t.same(
       fields.map(({ kind }) => kind),
-      // However long it may be: nobody reads a password over the shoulder.
+      // A password input regardless of the maximum length.
       ['text', 'long', 'email', 'number', 'flag', 'list', 'choice', 'password']
     )
   })
 
-  t.test('explain themselves where hints are wanted', async (t) => {
+  t.test('fields have hints if requested', async (t) => {
     t.equal(fields[0]?.hint, undefined)
     t.equal(fieldsOf(schema, ['capacity'], true)[0]?.hint, 'How many.')
     t.equal(fieldsOf(schema, [{ name: 'capacity', hint: 'Own.' }], true)[0]?.hint, 'Own.')
   })
 
-  t.test('are those of the schema, and no others', async (t) => {
+  t.test('unknown field names are rejected', async (t) => {
     t.throws(() => fieldsOf(schema, ['colour']), { message: 'the schema Zone has no field colour' })
   })
 
@@ -53,12 +53,12 @@ t.test('the fields of a form', async (t) => {
     ['rssiThreshold', 'RSSI threshold']
   ]
   for (const [name, expected] of LABELS) {
-    t.test(`are called as people would: ${name}`, async (t) => t.equal(labelOf(name), expected))
+    t.test(`the label of ${name} is ${expected}`, async (t) => t.equal(labelOf(name), expected))
   }
 })
 
-t.test('what a form holds', async (t) => {
-  t.test('at first is what is stored, or what a new one begins with', async (t) => {
+t.test('the values of a form', async (t) => {
+  t.test('initial values are the stored ones or the defaults', async (t) => {
     const entered = enteredAtFirst(fieldsOf(schema, ['name', 'tags', { name: 'isExit', initial: true }]), {
       name: 'Lobby',
       tags: ['a', 'b'],
@@ -68,27 +68,24 @@ t.test('what a form holds', async (t) => {
     t.same(enteredAtFirst(fieldsOf(schema, ['name', { name: 'isExit', initial: true }])), { name: '', isExit: true })
   })
 
-  t.test(
-    'is sent as the schema has it: what was left empty is null where it may be, and spaces count only in a password',
-    async (t) => {
-      const entered = {
-        ...enteredAtFirst(fields),
-        name: ' Lobby ',
-        capacity: 5,
-        tags: ' a , ,b',
-        isExit: true,
-        password: ' x'
-      }
-      t.same(bodyOf(schema, fields, entered), {
-        name: 'Lobby',
-        notes: null,
-        email: null,
-        capacity: 5,
-        isExit: true,
-        tags: ['a', 'b'],
-        floorId: null,
-        password: ' x'
-      })
+  t.test('the body has null for empty optional fields, and trimmed text except passwords', async (t) => {
+    const entered = {
+      ...enteredAtFirst(fields),
+      name: ' Lobby ',
+      capacity: 5,
+      tags: ' a , ,b',
+      isExit: true,
+      password: ' x'
     }
-  )
+    t.same(bodyOf(schema, fields, entered), {
+      name: 'Lobby',
+      notes: null,
+      email: null,
+      capacity: 5,
+      isExit: true,
+      tags: ['a', 'b'],
+      floorId: null,
+      password: ' x'
+    })
+  })
 })

@@ -4,7 +4,7 @@ import { Motion } from '../../../demo/web/floor-plan/motion.js'
 const rounded = (point: { x: number; y: number } | undefined) =>
   point && { x: Math.round(point.x * 100) / 100, y: Math.round(point.y * 100) / 100 }
 
-/** A copy: the position itself moves on. */
+/** A copy, because the position object changes. */
 const at = (motion: Motion, id: string, nowMs: number) => {
   motion.advance(nowMs)
   const position = motion.positionOf(id)
@@ -12,7 +12,7 @@ const at = (motion: Motion, id: string, nowMs: number) => {
 }
 
 t.test('motion', async (t) => {
-  t.test('shows somebody new where they are, at once', async (t) => {
+  t.test('a new marker is shown at its position immediately', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 3, y: 4 }, 0)
 
@@ -21,7 +21,7 @@ t.test('motion', async (t) => {
     t.equal(at(motion, 'b', 0), undefined)
   })
 
-  t.test('walks evenly from the old position to the new one, and stops there', async (t) => {
+  t.test('a marker moves evenly to its new position and stops there', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 1.15, y: 2.3 }, 1000)
@@ -32,7 +32,7 @@ t.test('motion', async (t) => {
     t.same(rounded(at(motion, 'a', 60_000)), { x: 1.15, y: 2.3 })
   })
 
-  t.test('goes on from where the marker is when news comes early', async (t) => {
+  t.test('an early update continues from the current position', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 1.15, y: 0 }, 1000)
@@ -41,7 +41,7 @@ t.test('motion', async (t) => {
     t.same(rounded(at(motion, 'a', 1500)), { x: 0.5, y: 0 })
   })
 
-  t.test('does not slide through walls when somebody was lost for a while', async (t) => {
+  t.test('a marker jumps over a long distance', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 40, y: 0 }, 1000)
@@ -49,7 +49,7 @@ t.test('motion', async (t) => {
     t.same(at(motion, 'a', 1001), { x: 40, y: 0 })
   })
 
-  t.test('takes no longer than a few seconds, however long nothing came', async (t) => {
+  t.test('a movement takes a few seconds at most', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.moveTo('a', { x: 4, y: 0 }, 600_000)
@@ -57,7 +57,7 @@ t.test('motion', async (t) => {
     t.same(at(motion, 'a', 604_000), { x: 4, y: 0 })
   })
 
-  t.test('moves a position and makes no new one, for a frame and for a batch', async (t) => {
+  t.test('frames and batches reuse the position object', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     const position = motion.positionOf('a')
@@ -68,7 +68,7 @@ t.test('motion', async (t) => {
     t.same(rounded(position), { x: 1, y: 0 })
   })
 
-  t.test('forgets', async (t) => {
+  t.test('clear removes all markers', async (t) => {
     const motion = new Motion()
     motion.moveTo('a', { x: 0, y: 0 }, 0)
     motion.clear()

@@ -8,14 +8,14 @@ t.test('hit testing', async (t) => {
     { id: 'far', position: { x: 9, y: 9 } }
   ]
 
-  t.test('finds the nearest marker within reach', async (t) => {
+  t.test('hit testing finds the nearest marker within reach', async (t) => {
     t.equal(nearest(items, { x: 0, y: 0 }, 2)?.id, 'nearer')
     t.equal(nearest(items, { x: 4, y: 0 }, 2), undefined)
     t.equal(nearest([], { x: 4, y: 0 }, 2), undefined)
   })
 })
 
-t.test('the box around a zone', async (t) => {
+t.test('the bounding box of a zone', async (t) => {
   const corners = [
     { x: 3, y: 1 },
     { x: 7, y: 2 },

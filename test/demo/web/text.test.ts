@@ -12,7 +12,7 @@ t.test('search', async (t) => {
     ['Ada Example', '  ', true]
   ]
   for (const [text, query, fits] of FITS) {
-    t.test(`${fits ? 'finds' : 'does not find'} "${text}" for "${query}"`, async (t) => {
+    t.test(`the search ${fits ? 'finds' : 'does not find'} "${text}" for "${query}"`, async (t) => {
       t.equal(matches(text, query), fits)
     })
   }
@@ -28,7 +28,9 @@ t.test('formatting', async (t) => {
     [50 * 3_600_000, '2 d ago']
   ]
   for (const [past, text] of AGES) {
-    t.test(`says "${text}" of ${past} ms`, async (t) => t.equal(ago(1_000_000_000 - past, 1_000_000_000), text))
+    t.test(`an age of ${past} ms is shown as "${text}"`, async (t) =>
+      t.equal(ago(1_000_000_000 - past, 1_000_000_000), text)
+    )
   }
 
   const WAITS: readonly (readonly [number, string])[] = [
@@ -40,22 +42,22 @@ t.test('formatting', async (t) => {
     [3601, '2 hours']
   ]
   for (const [seconds, text] of WAITS) {
-    t.test(`says "${text}" for a wait of ${seconds} s`, async (t) => t.equal(waitText(seconds), text))
+    t.test(`a wait of ${seconds} s is shown as "${text}"`, async (t) => t.equal(waitText(seconds), text))
   }
 
-  t.test('counts', async (t) => {
+  t.test('counts are shown with singular or plural', async (t) => {
     t.equal(counted(1, 'person', 'people'), '1 person')
     t.equal(counted(0, 'person', 'people'), '0 people')
     t.equal(counted(2, 'zone'), '2 zones')
   })
 
-  t.test('abbreviates names', async (t) => {
+  t.test('names are abbreviated to initials', async (t) => {
     t.equal(initials('ada van Example'), 'AE')
     t.equal(initials('Ada'), 'A')
     t.equal(initials(' '), '')
   })
 
-  t.test('sizes and shares', async (t) => {
+  t.test('sizes and percentages are formatted', async (t) => {
     t.equal(bytesText(512), '512 B')
     t.equal(bytesText(20_480), '20 KB')
     t.equal(bytesText(1_572_864), '1.5 MB')
@@ -65,7 +67,7 @@ t.test('formatting', async (t) => {
     t.equal(percent(1, 0), 0)
   })
 
-  t.test('has a dash where there is no date', async (t) => {
+  t.test('a missing date is shown as a dash', async (t) => {
     t.equal(dateTimeText(null), '–')
     t.equal(dateTimeText('rubbish'), '–')
     t.match(dateTimeText('2025-11-15T09:30:00Z'), /2025/)

@@ -3,7 +3,7 @@ import type { PageTests } from './page-tests.js'
 
 export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('an alarm', async (t) => {
-    t.test('shows who is safe as they get there, and ends', async (t) => {
+    t.test('an alarm shows the muster list and can be ended', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator' })
       await page.goto('/emergency')
       await page.getByRole('button', { name: 'Raise an alarm' }).click()

@@ -6,13 +6,13 @@ const PAGES = ['/live/f-1', '/dashboard', '/personnel', '/emergency', '/users', 
 
 export const everybody = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('every page', async (t) => {
-    t.test('fits a phone, where the menu is behind a button', async (t) => {
+    t.test('every page fits the width of a phone and has a menu button', async (t) => {
       const { page, complaints } = await open(t, { as: 'admin', ...PHONE })
       for (const path of PAGES) {
         await page.goto(path)
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.waitForLoadState('networkidle')
-        // Not innerWidth: a phone's window grows with a page that is too wide for it.
+        // Not innerWidth, which grows with a page that is too wide for a phone.
         t.equal(await page.evaluate('document.documentElement.scrollWidth'), PHONE.viewport.width, path)
       }
       t.equal(await page.getByRole('navigation', { name: 'Pages' }).isVisible(), false)
@@ -23,7 +23,7 @@ export const everybody = async (t: Test, { open }: PageTests): Promise<void> => 
       t.same(complaints, [])
     })
 
-    t.test('gets the menu of a phone in a window that becomes narrow', async (t) => {
+    t.test('a page switches to the phone menu when the window becomes narrow', async (t) => {
       const { page } = await open(t, { as: 'viewer' })
       await page.goto('/dashboard')
       const pages = page.getByRole('navigation', { name: 'Pages' })
@@ -38,11 +38,11 @@ export const everybody = async (t: Test, { open }: PageTests): Promise<void> => 
       await pages.waitFor({ state: 'hidden' })
     })
 
-    t.test('can be used by everybody, in both themes', async (t) => {
+    t.test('every page is accessible in both themes', async (t) => {
       const { page, complaints, findings } = await open(t, { as: 'admin', colorScheme: 'light' })
       const look = async (what: string): Promise<void> => {
         t.same(await findings(), [], what)
-        // The dark theme has other colours, and nothing else.
+        // The dark theme differs in colours only.
         await page.emulateMedia({ colorScheme: 'dark' })
         t.same(await findings(['color-contrast']), [], `${what}, dark`)
         await page.emulateMedia({ colorScheme: 'light' })
@@ -60,7 +60,7 @@ export const everybody = async (t: Test, { open }: PageTests): Promise<void> => 
       t.same(complaints, [])
     })
 
-    t.test('is reached with the keyboard alone', async (t) => {
+    t.test('every page can be reached with the keyboard', async (t) => {
       const { page } = await open(t, { as: 'admin' })
       await page.goto('/personnel')
       await page.getByRole('cell').first().waitFor()
@@ -76,7 +76,7 @@ export const everybody = async (t: Test, { open }: PageTests): Promise<void> => 
       await page.getByRole('dialog').getByLabel('First name').and(page.locator(':focus')).waitFor()
       await page.keyboard.press('Escape')
       await page.getByRole('dialog').waitFor({ state: 'hidden' })
-      // The focus is back where it was.
+      // The focus is restored.
       await add.and(page.locator(':focus')).waitFor()
     })
   })

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { type PageTests, PLAN } from './page-tests.js'
 
-/** The floors that positions come from, in the order in which they come. */
+/** The floors of received positions, in order of arrival. */
 const listenTo = (page: Page) => {
   const floors: string[] = []
   const looks: (() => void)[] = []
@@ -20,7 +20,7 @@ const listenTo = (page: Page) => {
 
 export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('the live plan', async (t) => {
-    t.test('leaves the channel of a floor when another one is shown', async (t) => {
+    t.test('the live plan unsubscribes from a floor when another one is shown', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
       const { floors, until } = listenTo(page)
       await page.goto('/live/f-1')
@@ -35,7 +35,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('shows nobody on the plan of another floor, when theirs cannot be read', async (t) => {
+    t.test('the live plan shows no markers of another floor if loading fails', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer', expected: /Failed to load resource/ })
       await page.goto('/live/f-1')
       await page.locator(PLAN).waitFor()
@@ -46,7 +46,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.waitForURL('**/live/f-2')
       await page.getByRole('alert').waitFor()
       t.equal(await page.locator(PLAN).count(), 0)
-      // Whoever goes through the floors with the keyboard can go on.
+      // The floor selection keeps the keyboard focus.
       t.equal(await floor.and(page.locator(':focus')).count(), 1)
 
       await page.unroute('**/api/context/floor/f-2')
@@ -56,7 +56,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('finds people by name, on this floor and on others', async (t) => {
+    t.test('the live plan finds people by name on all floors', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
       await page.goto('/live/f-1')
       const people = page.getByRole('region', { name: 'People and assets' }).getByRole('button')
@@ -69,7 +69,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('says when the relay is gone, and recovers when it is back', async (t) => {
+    t.test('the live plan reports a lost relay and recovers', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer', expected: /WebSocket/ })
       await page.goto('/live/f-1')
       await page.getByText('Live', { exact: true }).waitFor()

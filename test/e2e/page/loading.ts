@@ -17,7 +17,7 @@ const PAGES = [
 
 export const loading = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('the demo page', async (t) => {
-    t.test('shows a shell with its styles before its script has loaded', async (t) => {
+    t.test('the demo page shows a styled shell before its script has loaded', async (t) => {
       const { page, complaints } = await open(t)
       let release = (): void => undefined
       const released = new Promise<void>((resolve) => {
@@ -39,7 +39,7 @@ export const loading = async (t: Test, { stack, open }: PageTests): Promise<void
       t.same(complaints, [])
     })
 
-    t.test("violates no policy without 'unsafe-inline', on any page", async (t) => {
+    t.test("no page violates a CSP without 'unsafe-inline'", async (t) => {
       const { page, complaints } = await open(t, { as: 'admin' })
       for (const path of PAGES) {
         const response = await page.goto(path)
@@ -52,7 +52,7 @@ export const loading = async (t: Test, { stack, open }: PageTests): Promise<void
       t.same(complaints, [])
     })
 
-    t.test('has its inline code refused where somebody plants any', async (t) => {
+    t.test('the CSP blocks injected inline code', async (t) => {
       const { page, complaints } = await open(t, { expected: /^error/ })
       await page.goto('/login')
       await page.getByLabel('Password').waitFor()
@@ -63,7 +63,7 @@ export const loading = async (t: Test, { stack, open }: PageTests): Promise<void
     })
 
     for (const encoding of ['br', 'gzip']) {
-      t.test(`is sent compressed to browsers that accept ${encoding}`, async (t) => {
+      t.test(`the demo page is sent compressed to browsers that accept ${encoding}`, async (t) => {
         const response = await fetch(`${stack.url}/`, { headers: { 'accept-encoding': encoding, accept: 'text/html' } })
         t.equal(response.headers.get('content-encoding'), encoding)
         t.match(response.headers.get('vary'), /accept-encoding/i)

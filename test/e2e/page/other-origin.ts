@@ -6,7 +6,7 @@ import type { PageTests } from './page-tests.js'
 
 export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('a page on another origin', async (t) => {
-    t.test('changes nothing in the name of somebody who is signed in', async (t) => {
+    t.test('a page on another origin cannot make changes for a signed-in user', async (t) => {
       const { page } = await open(t, { as: 'admin', extraHTTPHeaders: {} })
       const request = page.context().request
       const people = async (): Promise<number> =>
@@ -23,7 +23,7 @@ export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<
       t.teardown(() => stranger.close())
       const { port } = stranger.address() as AddressInfo
 
-      // To a browser the first is the same site as ours, cookies and all; the second is another one.
+      // The first is same-site, so cookies are sent; the second is cross-site.
       for (const host of ['localhost', '127.0.0.1']) {
         await page.goto(`http://${host}:${port}/`)
         const posted = page.waitForResponse('**/api/personnel')

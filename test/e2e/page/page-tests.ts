@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import type { DemoPage, DemoPageOptions } from '../../helper/demo-page.js'
 import type { DemoStack } from '../../helper/demo-stack.js'
 
-/** What all tests of the page share: one stack and one browser. Each has a window, an account and things of its own. */
+/** Shared by all page tests: one stack and one browser. Each test has its own window, account and records. */
 export interface PageTests {
   readonly stack: DemoStack
   open(t: Test, options?: DemoPageOptions): Promise<DemoPage>

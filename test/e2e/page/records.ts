@@ -4,7 +4,7 @@ import { type PageTests, REFUSED } from './page-tests.js'
 
 export const records = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('personnel', async (t) => {
-    t.test('is created, edited and deleted, with what is wrong beside its field', async (t) => {
+    t.test('a person is created, edited and deleted, with errors beside their fields', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       await page.getByRole('button', { name: 'Add a person' }).click()
@@ -36,7 +36,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(complaints, [])
     })
 
-    t.test('is told of when the dialog was closed before it was saved', async (t) => {
+    t.test('saving is reported although the dialog was closed', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       await page.getByLabel('Search by name').fill('yves')
@@ -58,7 +58,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(complaints, [])
     })
 
-    t.test('gets a photo, and one sees how far it has come', async (t) => {
+    t.test('a photo upload shows its progress', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       await page
@@ -81,7 +81,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await bar.waitFor({ state: 'detached' })
       await dialog.locator('img.avatar').waitFor()
       await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 })
-      // The list behind the form shows it too; what it still asks for after the removal is not there.
+      // The list shows the photo too; its requests after the removal get 404.
       const inList = page.locator('td img.avatar').first()
       await inList.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode())
 
@@ -90,7 +90,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(complaints, [])
     })
 
-    t.test('says why a file is no photo', async (t) => {
+    t.test('a rejected photo is reported with the reason', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator', expected: REFUSED })
       await page.goto('/personnel')
       await page
@@ -108,7 +108,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(complaints, [])
     })
 
-    t.test('is exported', async (t) => {
+    t.test('personnel can be exported', async (t) => {
       const { page, complaints } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       for (const [ipc, name] of [
@@ -123,12 +123,12 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     })
   })
 
-  await t.test('what an admin looks after', async (t) => {
+  await t.test('administration', async (t) => {
     const admin = await open(t, { as: 'admin', expected: REFUSED })
     const { page, complaints } = admin
     const dialog = page.getByRole('dialog')
 
-    t.test("accounts: created, given a new password, deleted; not one's own", async (t) => {
+    t.test('an admin creates, resets and deletes accounts, but not their own', async (t) => {
       await page.goto('/users')
       await page.getByRole('button', { name: 'Add a user' }).click()
       await dialog.getByLabel('E-mail address').fill('new@example.com')
@@ -157,7 +157,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByText('new@example.com was deleted').waitFor()
     })
 
-    t.test('floor plans: an uploaded one is what the live plan shows', async (t) => {
+    t.test('the live plan shows an uploaded floor plan', async (t) => {
       const { request } = page.context()
       const { csrfToken } = await (await request.get('/api/auth/csrf-token')).json()
       const sent = await request.post('/api/floors/f-9/upload', {
@@ -171,7 +171,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(complaints, [])
     })
 
-    t.test('settings: radio and alerts, with the limits that the service has', async (t) => {
+    t.test('an admin changes settings within their limits', async (t) => {
       await page.goto('/settings')
       const radio = page.locator('section', { has: page.getByRole('heading', { name: 'Bluetooth' }) })
       await radio.getByLabel('Min receivers').fill('5000')

@@ -10,7 +10,7 @@ const signIn = async (page: Page, email: string, password: string): Promise<void
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** Resolves when the picture is another one: nothing but markers changes on it. */
+/** Resolves when the canvas has changed. Only markers are drawn on it. */
 const pictureChanges = async (page: Page): Promise<void> => {
   const before = await page.locator(PLAN).evaluate((canvas) => (canvas as unknown as Canvas).toDataURL())
   await page.waitForFunction(
@@ -18,7 +18,7 @@ const pictureChanges = async (page: Page): Promise<void> => {
     [PLAN, before] as const
   )
 }
-/** The DOM is the browser's; here only what is used of it has a name. */
+/** The part of the DOM types that is used here. */
 interface Canvas {
   toDataURL(): string
 }
@@ -32,7 +32,7 @@ const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] 
 
 export const sessions = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('a session', async (t) => {
-    t.test('begins on the page that was asked for, where markers move', async (t) => {
+    t.test('a sign-in leads to the requested page, on which markers move', async (t) => {
       const { page, complaints } = await open(t)
       await page.addInitScript('globalThis.queryPlan = (selector) => document.querySelector(selector)')
       await page.goto('/live/f-2')
@@ -47,7 +47,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('goes to the login when the session has come to its end, and says so', async (t) => {
+    t.test('an expired session leads to the login page with a message', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
       await page.clock.install()
       await page.goto('/settings')
@@ -66,7 +66,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('goes to the login when the service no longer knows the session', async (t) => {
+    t.test('a session that the service rejects leads to the login page', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer', expected: REFUSED })
       await page.goto('/settings')
       await page.context().addCookies([{ name: 'auth_token', value: 'a.b.c', url: stack.url, httpOnly: true }])
@@ -75,7 +75,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('says that a password is wrong, and after five attempts how long to wait', async (t) => {
+    t.test('a wrong password is reported, and after five attempts the waiting time', async (t) => {
       const { page, complaints } = await open(t, { expected: REFUSED })
       await page.goto('/login')
       await signIn(page, 'nobody@example.com', 'wrong')
@@ -92,7 +92,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('ends with a sign-out also when the login limit is used up', async (t) => {
+    t.test('a sign-out works although the login limit is reached', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer', expected: REFUSED })
       const data = { email: 'nobody@example.com', password: 'wrong' }
       for (let attempt = 1; attempt <= 6; attempt++) await page.context().request.post('/api/auth/login', { data })
@@ -102,7 +102,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(complaints, [])
     })
 
-    t.test('asks for a new password before anything else, where somebody else chose the one in use', async (t) => {
+    t.test('a password set by an admin must be changed first', async (t) => {
       const admin = await open(t, { as: 'admin' })
       await admin.page.goto('/users')
       await admin.page.getByRole('button', { name: 'Add a user' }).click()
@@ -141,7 +141,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same([...admin.complaints, ...complaints], [])
     })
 
-    t.test('ends when somebody signs out, in every tab', async (t) => {
+    t.test('a sign-out ends the session in every tab', async (t) => {
       const { page, complaints } = await open(t, { as: 'viewer' })
       const otherTab = await page.context().newPage()
       await otherTab.goto('/emergency')
@@ -156,13 +156,13 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
     })
   })
 
-  t.test('what a role is shown', async (t) => {
+  t.test('the pages of a role', async (t) => {
     for (const [role, entries, closed] of MENUS) {
-      t.test(`as ${role}`, async (t) => {
+      t.test(`the role ${role} sees its pages only`, async (t) => {
         const { page, complaints } = await open(t, { as: role })
         await page.goto('/settings')
         const menu = page.getByRole('navigation', { name: 'Pages' })
-        // Reading all of them waits for none.
+        // `allTextContents` does not wait.
         await menu.getByRole('link').first().waitFor()
         t.same(
           (await menu.getByRole('link').allInnerTexts()).map((text) => text.trim()),

@@ -3,7 +3,7 @@ import { routeTables } from '../../src/gateway/routes/index.js'
 import { startPostgres } from '../helper/postgres.js'
 import { form, PNG, startTestBackend, type TestBackend } from './demo-backend.js'
 
-// The embedded database is PostgreSQL too, but not the same build, and reached by another driver.
+// The embedded database is another build of PostgreSQL with another driver.
 
 const NOON = Date.UTC(2025, 10, 14, 12)
 
@@ -54,13 +54,13 @@ const WRITES: readonly (readonly [string, string, unknown])[] = [
   ['DELETE', '/api/floors/f-9', undefined]
 ]
 
-/** All that was answered, in order. */
+/** All responses, in order. */
 const conversation = async (backend: TestBackend): Promise<Map<string, unknown>> => {
   const token = await backend.signIn('admin')
   for (let second = 0; second < 3; second += 1) await backend.backend.simulator.tick()
   const answers = new Map<string, unknown>()
   const note = async (method: string, path: string, body?: unknown): Promise<void> => {
-    const answer = await backend.ask(method, path, token, body)
+    const answer = await backend.request(method, path, token, body)
     answers.set(`${answers.size} ${method} ${path}`, [answer.status, answer.body])
   }
   for (const path of READS) await note('GET', path)
@@ -76,7 +76,7 @@ const conversation = async (backend: TestBackend): Promise<Map<string, unknown>>
   return answers
 }
 
-t.test('PostgreSQL and the embedded database give the same answers', async (t) => {
+t.test('PostgreSQL and the embedded database give the same responses', async (t) => {
   const postgres = await startPostgres(t)
   const embedded = await conversation(await startTestBackend(t, { nowMs: NOON }))
   const real = await conversation(await startTestBackend(t, { nowMs: NOON, env: { DATABASE_URL: postgres.url } }))
@@ -84,22 +84,22 @@ t.test('PostgreSQL and the embedded database give the same answers', async (t) =
   t.same([...real.keys()], [...embedded.keys()])
   for (const [question, answer] of real) t.same(embedded.get(question), answer, question)
 
-  t.test('and what PostgreSQL was told is there after a new start, with the password of that start', async (t) => {
+  t.test('data in PostgreSQL survives a restart, and the demo password is updated', async (t) => {
     const env = { DATABASE_URL: postgres.url, DEMO_PASSWORD: 'another-password' }
     const backend = await startTestBackend(t, { nowMs: NOON, env, newIds: 'later' })
     const credentials = { email: 'admin@example.com', password: 'another-password' }
-    const { token } = (await backend.ask('POST', '/api/auth/login', null, credentials)).json().data
+    const { token } = (await backend.request('POST', '/api/auth/login', null, credentials)).json().data
 
-    const { data, meta } = (await backend.ask('GET', '/api/zones?search=Roof', token)).json()
+    const { data, meta } = (await backend.request('GET', '/api/zones?search=Roof', token)).json()
     t.match(data, [{ name: 'Roof', more: { a: [1] } }])
     t.equal(meta.total, 1)
 
-    // Over several connections: here two can really happen at once.
+    // PostgreSQL has several connections, so these requests run concurrently.
     const changes = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`added${index}`, index]))
     const group = '/api/mgmt/settings/general'
     await Promise.all(
-      Object.entries(changes).map(([name, value]) => backend.ask('PATCH', group, token, { [name]: value }))
+      Object.entries(changes).map(([name, value]) => backend.request('PATCH', group, token, { [name]: value }))
     )
-    t.match((await backend.ask('GET', group, token)).json().data, changes, 'of changes at once, none is lost')
+    t.match((await backend.request('GET', group, token)).json().data, changes, 'of changes at once, none is lost')
   })
 })
