@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 /** Permissive licences: they only require that their text and the names of the authors are shipped too. */
 export const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
-  ...['MIT', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0']
+  ...['MIT', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0', 'PSF-2.0']
 ])
 
 /** The parts of a CycloneDX document that are used here. */

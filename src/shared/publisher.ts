@@ -48,7 +48,7 @@ export const publisherFromEnv = (environment: Environment, log: Logger): Publish
   if (url === null && errors.length === 0) errors.push('REALTIME_PUBLISH_URL is required')
   if (apiKey === null && !errors.some((error) => error.startsWith('REALTIME_API_KEY')))
     errors.push('REALTIME_API_KEY is required')
-  if (url === null || apiKey === null) throw new SettingsError(errors)
+  if (url === null || apiKey === null || errors.length > 0) throw new SettingsError(errors)
   return createPublisher({ url, apiKey, log })
 }
 

@@ -32,6 +32,7 @@ const DESCRIPTION = {
   openapi: '3.1.0',
   paths: {
     '/floors': {
+      parameters: [{ name: 'site', in: 'query', schema: { type: 'string' } }],
       get: {
         operationId: 'list-floors',
         summary: 'List floors',
@@ -91,7 +92,7 @@ t.test('generated calls have the types of parameters, bodies and responses', asy
       folder,
       generated,
       `${START}
-const floors = await api.listFloors({ query: { limit: 3 } })
+const floors = await api.listFloors({ query: { limit: 3, site: 'x' } })
 const name: string | undefined = floors[0]?.name
 const created = await api.postFloors({ name: 'x', kind: null })
 const id: string = created.id

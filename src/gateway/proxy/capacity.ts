@@ -158,6 +158,10 @@ export interface Slot {
  */
 export const acquireSlot = (capacity: BackendCapacity, signal: AbortSignal): Promise<Slot> =>
   new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason)
+      return
+    }
     const request: CapacityRequest = {
       streams: false,
       anonymous: false,

@@ -225,7 +225,11 @@ export class Channel {
     return this.#possibleGaps > this.#checkedGaps
   }
 
+  /** Whether a check has been started and not finished. */
+  isCheckingPosition = false
+
   startPositionCheck(): PositionCheck {
+    this.isCheckingPosition = true
     return { possibleGaps: this.#possibleGaps, delivered: { epoch: this.#epoch, offset: this.#offset } }
   }
 

@@ -335,13 +335,19 @@ export class Relay {
       if (!channel.isSubscribedAtBroker) runInBackground(this.#context, () => channel.subscribeAtBroker(broker))
       if (channel.checkedAt === 0) channel.checkedAt = nowMs
       if (!channel.mayHaveGap && nowMs - channel.checkedAt < delayMs) continue
+      // While the engine responds slowly, another check would only add to its work.
+      if (channel.isCheckingPosition) continue
       channel.checkedAt = nowMs
       if (!channel.hasPositions) continue
       const endOnly = { since: null, limit: 0, reverse: false }
       const check = channel.startPositionCheck()
-      runInBackground(this.#context, async () =>
-        channel.finishPositionCheck(await history.read(channel.name, endOnly, channel.options), check)
-      )
+      runInBackground(this.#context, async () => {
+        try {
+          channel.finishPositionCheck(await history.read(channel.name, endOnly, channel.options), check)
+        } finally {
+          channel.isCheckingPosition = false
+        }
+      })
     }
   }
 }

@@ -184,9 +184,11 @@ export class IpcChannel {
     const id = frame.uint32()
     if (kind === 'reply' || kind === 'error') {
       const request = this.#pending.get(id)
+      // Read first: if the frame is malformed, the request stays pending and is rejected when the channel closes.
+      const error = kind === 'error' ? new Error(frame.text()) : null
       this.#pending.delete(id)
-      if (kind === 'reply') request?.resolve(frame)
-      else request?.reject(new Error(frame.text()))
+      if (error === null) request?.resolve(frame)
+      else request?.reject(error)
       return
     }
     if (id !== NO_REPLY) {

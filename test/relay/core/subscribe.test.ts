@@ -798,6 +798,32 @@ t.test('the position of a channel', async (t) => {
     t.match(client.heard(), LOST)
   })
 
+  t.test('a position check is not started again while the engine has not answered', async (t) => {
+    const answers: (() => void)[] = []
+    let isSlow = false
+    const { connected, delivery, pass } = coreRelay(undefined, {
+      history: {
+        read: () => {
+          const end = { epoch: 'e', offset: 3, publications: [] }
+          return isSlow ? new Promise((resolve) => answers.push(() => resolve(end))) : end
+        },
+        remove: () => undefined
+      }
+    })
+    const client = await connected('42')
+    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    isSlow = true
+    delivery.mayHaveMissed('floor:7')
+    for (let ticks = 0; ticks < 5; ticks++) await pass(1)
+    t.equal(answers.length, 1)
+
+    answers[0]?.()
+    await new Promise((resolve) => setImmediate(resolve))
+    delivery.mayHaveMissed('floor:7')
+    await pass(1)
+    t.equal(answers.length, 2)
+  })
+
   t.test('a stream that lost delivered publications ends the subscription at the first position check', async (t) => {
     const { client, deliver, moveTop, pass } = await setUp()
     deliver(4)

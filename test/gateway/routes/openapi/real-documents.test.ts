@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import t from 'tap'
+import { ROOT } from '../../../../scripts/lib/root.js'
 import { readDescription } from '../../../../src/gateway/routes/openapi/operations.js'
 
 /** Published descriptions of 100 KB to 1.7 MB, and the number of their operations. */
@@ -15,7 +16,7 @@ const DOCUMENTS: readonly (readonly [string, number])[] = [
 
 for (const [name, count] of DOCUMENTS) {
   t.test(`${name} is read without a fault`, async (t) => {
-    const file = fileURLToPath(new URL(`../../../../node_modules/${name}`, import.meta.url))
+    const file = join(ROOT, 'node_modules', name)
     t.ok(statSync(file).size > 100_000)
     const { operations, warnings } = readDescription(file, () => false)
 
