@@ -68,7 +68,7 @@ const REFUSED: readonly (readonly [code: string, status: number, request: string
   ]
 for (const [code, status, request, env = {}] of REFUSED) {
   t.test(
-    `a request with Expect: 100-continue that is refused with ${status} ${code} is not told to go on`,
+    `a request with Expect: 100-continue that is rejected with ${status} ${code} gets no 100 Continue`,
     async (t) => {
       const { url, backend } = await startGateway(t, { env })
       const talk = await talkTo(t, url)

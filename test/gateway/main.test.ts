@@ -218,7 +218,7 @@ t.test('a gateway outside production', async (t) => {
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(
-    `a gateway that gets ${signal} finishes what is in flight, takes nothing new, and leaves with 0`,
+    `a gateway that gets ${signal} completes requests in flight, accepts no new ones and exits with 0`,
     async (t) => {
       const { program, backend, url } = await runGateway(t)
       const atBackend = heldAtBackend(backend, 100)

@@ -21,10 +21,10 @@ export const denial = (changes: Partial<Denial> = {}): Denial => ({
   ...changes
 })
 
-/** Denials that tell each other apart by their request id. */
+/** Denials with different request ids. */
 export const numbered = (id: number): Denial => denial({ requestId: String(id) })
 
-/** The request ids of JSON lines, in the file's order; fails on a line that is not JSON. */
+/** The request ids of JSON lines, in order. Throws for a line that is not JSON. */
 export const idsIn = (text: string): number[] =>
   linesOf(text).map((line) => Number((JSON.parse(line) as { requestId: string }).requestId))
 
@@ -35,14 +35,14 @@ export const idsInFile = (file: string): number[] => idsIn(readFileSync(file, 'u
 export const range = (from: number, to: number): number[] =>
   Array.from({ length: to - from }, (_, index) => from + index)
 
-/** A fallback that keeps what it is given, and can be told to hold its breath or to fail. */
+/** A fallback that records its lines, and can be paused or made to fail. */
 export class TestFallback extends Writable {
   text = ''
   broken = false
   #holding = false
   #release = (): void => undefined
 
-  /** From the next write on, nothing is acknowledged until the returned function is called. */
+  /** Holds the callbacks of further writes until the returned function is called. */
   hold(): () => void {
     this.#holding = true
     return () => {
@@ -74,7 +74,7 @@ export interface Logged {
   readonly err?: { readonly code: string }
 }
 
-/** A log on a clock that stands still, with everything that it writes to within reach. */
+/** An audit log with a fixed clock, and its file and fallback. */
 export const openLog = async (t: Test, options: Partial<AuditLogOptions> & { fallback?: TestFallback } = {}) => {
   const file = options.file ?? join(t.testdir(), 'logs', 'audit.jsonl')
   const fallback = options.fallback ?? new TestFallback()

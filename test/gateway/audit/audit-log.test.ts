@@ -4,7 +4,7 @@ import t from 'tap'
 import { denial, idsInFile, linesOf, numbered, openLog, range } from './audit-fixture.js'
 
 t.test('an audit log', async (t) => {
-  t.test('appends both kinds of denial, stamped with the time of the call, and says nothing else', async (t) => {
+  t.test('both kinds of denial are appended with the time of the call, and nothing is logged', async (t) => {
     const { log, file, fallback, clock, logged } = await openLog(t)
     log.record(denial({ event: 'unauthorized_access' }))
     clock.ms += 1000
@@ -20,7 +20,7 @@ t.test('an audit log', async (t) => {
     t.same(logged, [])
   })
 
-  t.test('keeps one line per record whatever a header carries', async (t) => {
+  t.test('a record is one line with any header value', async (t) => {
     const { log, file } = await openLog(t)
     log.record(denial({ userAgent: 'x\r\n{"event":"forged"}\u2028\u0085\0' }))
     log.record(denial({ userAgent: 'x'.repeat(102_400) }))
@@ -28,7 +28,7 @@ t.test('an audit log', async (t) => {
     t.equal(readFileSync(file, 'utf8').split(/[\r\n\u0085\u2028\u2029]/).length, 3, 'two lines and the end')
   })
 
-  t.test('returns before anything is written', async (t) => {
+  t.test('recording does not wait for the write', async (t) => {
     const { log, file } = await openLog(t)
     log.record(numbered(0))
     t.equal(log.pending, 1)
@@ -38,14 +38,14 @@ t.test('an audit log', async (t) => {
     t.same(idsInFile(file), [0])
   })
 
-  t.test('keeps the order of many records in one turn', async (t) => {
+  t.test('records of one event loop turn are written in order', async (t) => {
     const { log, file } = await openLog(t)
     for (const id of range(0, 9000)) log.record(numbered(id))
     await log.close()
     t.same(idsInFile(file), range(0, 9000))
   })
 
-  t.test('keeps the order of records that come while others are written', async (t) => {
+  t.test('records that arrive during a write are written in order', async (t) => {
     const { log, file } = await openLog(t)
     for (const id of range(0, 500)) {
       log.record(numbered(id))
@@ -55,14 +55,14 @@ t.test('an audit log', async (t) => {
     t.same(idsInFile(file), range(0, 500))
   })
 
-  t.test('closes once, however often it is asked', async (t) => {
+  t.test('close can be called repeatedly', async (t) => {
     const { log, file } = await openLog(t)
     log.record(numbered(0))
     await Promise.all([log.close(), log.close(), log.reopen(), log.flush()])
     t.same(idsInFile(file), [0])
   })
 
-  t.test('stays closed when it is asked to reopen', async (t) => {
+  t.test('reopen after close has no effect', async (t) => {
     const { log, file } = await openLog(t)
     await log.close()
     renameSync(file, `${file}.1`)
@@ -70,7 +70,7 @@ t.test('an audit log', async (t) => {
     t.equal(existsSync(file), false)
   })
 
-  t.test('sends to the fallback what is recorded after close was called', async (t) => {
+  t.test('records after close go to the fallback', async (t) => {
     const { log, file, fallback } = await openLog(t)
     log.record(numbered(0))
     const closed = log.close()
@@ -83,7 +83,7 @@ t.test('an audit log', async (t) => {
 })
 
 t.test('rotation', async (t) => {
-  t.test('moves to a new file under the old name', async (t) => {
+  t.test('reopen after a rotation creates a new file with the same name', async (t) => {
     const { log, file, logged } = await openLog(t)
     log.record(numbered(0))
     await log.flush()
@@ -98,7 +98,7 @@ t.test('rotation', async (t) => {
     t.same(logged, [])
   })
 
-  t.test('neither loses, doubles nor reorders a line under continuous writes', async (t) => {
+  t.test('rotation during continuous writes loses, duplicates and reorders no line', async (t) => {
     const total = 20_000
     const { log, file, fallback } = await openLog(t)
     const rotated: string[] = []
@@ -108,7 +108,7 @@ t.test('rotation', async (t) => {
       for (const id of range(0, total)) {
         log.record(numbered(id))
         if (id % 20 === 0) await nextTurn()
-        // On a slow disk the queue would fill up and drop records, as it is meant to.
+        // Otherwise the queue could overflow on a slow disk.
         if (log.pending > 5000) await log.flush()
       }
       writing = false

@@ -18,7 +18,7 @@ t.test('where the file cannot be opened', async (t) => {
     ['ENAMETOOLONG', 'with too long a name', (t) => join(t.testdir(), 'a'.repeat(300))]
   ]
   for (const [code, why, place] of places) {
-    t.test(`${why} (${code}), the start says so once and every record goes to the fallback`, async (t) => {
+    t.test(`${why} (${code}), the outage is logged once and every record goes to the fallback`, async (t) => {
       const { log, fallback, logged } = await openLog(t, { file: place(t) })
       t.match(logged, [{ level: 40, msg: WARNED, err: { code } }])
       t.equal(log.fallback, true)
@@ -41,7 +41,7 @@ t.test('where the file cannot be opened', async (t) => {
     t.match(linesOf(fallback.text), [/^\[AUDIT\] \{"timestamp":.*\}$/, /^\[AUDIT\] \{"timestamp":.*\}$/])
   })
 
-  t.test('a read-only folder serves from the fallback, and the file from when it is writable', async (t) => {
+  t.test('records go to the fallback while the folder is read-only, and then to the file', async (t) => {
     const { folder, code, makeWritable } = readOnlyFolder(t)
     const file = join(folder, 'logs', 'audit.jsonl')
     const { log, fallback, clock, logged } = await openLog(t, { file })
@@ -61,7 +61,7 @@ t.test('where the file cannot be opened', async (t) => {
 })
 
 t.test('when a write fails', async (t) => {
-  t.test('on a full disk (ENOSPC), the records go to the fallback, each once and in order', async (t) => {
+  t.test('records go to the fallback while the disk is full (ENOSPC), each once and in order', async (t) => {
     const { log, fallback, logged } = await openLog(t, { file: '/dev/full' })
     t.same(logged, [], 'a full disk opens without complaint')
     t.equal(log.fallback, false)
@@ -76,7 +76,7 @@ t.test('when a write fails', async (t) => {
     t.equal(logged.length, 1)
   })
 
-  t.test('in the middle of a line, that record and those behind it go to the fallback, none twice', async (t) => {
+  t.test('after a partial write, that record and later ones go to the fallback, each once', async (t) => {
     const { log, file, fallback, clock } = await openLog(t)
     await withFileSizeLimit(1000, async () => {
       for (const id of range(0, 10)) log.record(numbered(id))
@@ -95,7 +95,7 @@ t.test('when a write fails', async (t) => {
     t.same(idsIn(`${lines.slice(inFile + 1).join('\n')}\n`), [10])
   })
 
-  t.test('again at every retry, it is one outage and is announced once', async (t) => {
+  t.test('failed retries belong to the same outage, which is logged once', async (t) => {
     const { log, fallback, clock, logged } = await openLog(t, { file: '/dev/full' })
     for (const id of range(0, 5)) {
       log.record(numbered(id))
@@ -134,7 +134,7 @@ t.test('after an outage', async (t) => {
     })
   }
 
-  t.test('the log says once that the file is back, and warns again at the next outage', async (t) => {
+  t.test('a recovery is logged once, and the next outage is logged again', async (t) => {
     const { log, file, fallback, clock, logged } = await broken(t)
     clock.ms += 60_000
     for (const id of [1, 2]) {
@@ -160,7 +160,7 @@ t.test('after an outage', async (t) => {
     )
   })
 
-  t.test('reopen tries the file without waiting', async (t) => {
+  t.test('reopen retries the file at once', async (t) => {
     const { log, file, fallback } = await broken(t)
     await log.reopen()
     log.record(numbered(1))

@@ -10,7 +10,7 @@ const overflowsIn = (text: string): number[] =>
     .map((line) => JSON.parse(line.replace('[AUDIT] ', '')).dropped)
 
 t.test('overflow', async (t) => {
-  t.test('drops what exceeds ten thousand waiting records, and says how many in one line', async (t) => {
+  t.test('records beyond ten thousand in the queue are dropped and counted in one line', async (t) => {
     const { log, file, logged } = await openLog(t)
     for (const id of range(0, 10_007)) log.record(numbered(id))
     t.equal(log.pending, 10_000)
@@ -27,7 +27,7 @@ t.test('overflow', async (t) => {
     t.equal(logged.length, 1)
   })
 
-  t.test('counts records in flight, and reports when there is room again without waiting for a record', async (t) => {
+  t.test('records in flight count, and the loss is reported as soon as there is room', async (t) => {
     const file = join(t.testdir({ blocker: '' }), 'blocker', 'audit.jsonl')
     const { log, fallback } = await openLog(t, { file, maxPendingRecords: 3 })
     const release = fallback.hold()
@@ -49,7 +49,7 @@ t.test('overflow', async (t) => {
     t.equal(linesOf(fallback.text).length, 5)
   })
 
-  t.test('is reported before the log is closed', async (t) => {
+  t.test('dropped records are reported before the log is closed', async (t) => {
     const { log, fallback } = await openLog(t, { file: '/dev/full', maxPendingRecords: 2 })
     const release = fallback.hold()
     const taken = once(fallback, 'taken')
@@ -62,7 +62,7 @@ t.test('overflow', async (t) => {
     t.same(overflowsIn(fallback.text), [1])
   })
 
-  t.test('includes what neither file nor fallback took, and is told when one of them works again', async (t) => {
+  t.test('records that neither file nor fallback accepted are reported when one of them works again', async (t) => {
     const folder = t.testdir({ blocker: '' })
     const file = join(folder, 'blocker', 'audit.jsonl')
     const { log, fallback, clock, logged } = await openLog(t, { file })
@@ -84,7 +84,7 @@ t.test('overflow', async (t) => {
     t.equal(logged.filter(({ level }) => level === 50).length, 1, 'the log said so once')
   })
 
-  t.test('includes what a fallback refuses by throwing', async (t) => {
+  t.test('records are counted as dropped if the fallback throws', async (t) => {
     const { log, fallback } = await openLog(t, { file: '/dev/full' })
     t.intercept(fallback, 'write', {
       value: () => {
@@ -98,7 +98,7 @@ t.test('overflow', async (t) => {
     t.equal(log.dropped, 2)
   })
 
-  t.test('includes what a fallback that once failed would keep without an answer', async (t) => {
+  t.test('records are counted as dropped if the fallback does not call back after a failure', async (t) => {
     const fallback = new TestFallback({ autoDestroy: false })
     const { log } = await openLog(t, { file: '/dev/full', fallback })
     fallback.broken = true

@@ -9,7 +9,7 @@ import { idsInFile } from './audit-fixture.js'
 
 t.test('a process with an audit log on its own stderr', async (t) => {
   const source = join(ROOT, 'dist/src/gateway/audit.js')
-  // It records when its stdin ends, and is never told to exit: nothing of the log may keep it alive.
+  // It records when its stdin ends and does not call exit: the log must not keep the process alive.
   const script = `
     import { AuditLog } from '${source}'
     const logger = { info () {}, warn () {}, error () {} }
@@ -31,7 +31,7 @@ t.test('a process with an audit log on its own stderr', async (t) => {
     return { status, ...JSON.parse(stdout) }
   }
 
-  t.test('leaves stderr alone while the file can be written', async (t) => {
+  t.test('nothing is written to stderr while the audit file can be written', async (t) => {
     const file = join(t.testdir(), 'audit.jsonl')
     const child = start(file, 'pipe')
     const [result, stderr] = await Promise.all([finish(child), child.stderr && text(child.stderr)])
@@ -40,19 +40,19 @@ t.test('a process with an audit log on its own stderr', async (t) => {
     t.same(idsInFile(file), [0, 1])
   })
 
-  t.test('writes to stderr while the file cannot be written', async (t) => {
+  t.test('records go to stderr while the audit file cannot be written', async (t) => {
     const child = start('/dev/full', 'pipe')
     const [result, stderr] = await Promise.all([finish(child), child.stderr && text(child.stderr)])
     t.same(result, { status: 0, fallback: true, dropped: 0 })
     t.match(stderr, /^\[AUDIT\] \{.*"requestId":"0".*\n\[AUDIT\] \{.*"requestId":"1".*\n$/)
   })
 
-  t.test('survives a stderr on a full disk, and counts what it lost', async (t) => {
+  t.test('the process survives a stderr on a full disk and counts the dropped records', async (t) => {
     const result = await finish(start('/dev/full', openSync('/dev/full', 'a')))
     t.same(result, { status: 0, fallback: true, dropped: 2 })
   })
 
-  t.test('survives a stderr whose reader has gone, and counts what it lost', async (t) => {
+  t.test('the process survives a closed stderr and counts the dropped records', async (t) => {
     const child = start('/dev/full', 'pipe')
     if (child.stderr) await once(child.stderr.destroy(), 'close')
     t.same(await finish(child), { status: 0, fallback: true, dropped: 2 })

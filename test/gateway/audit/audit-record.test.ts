@@ -9,7 +9,7 @@ const parsed = (changes: Partial<Denial>) => JSON.parse(auditLine(denial(changes
 const ADMIN_SEEKER = { id: '42', email: 'ada@example.com', role: 'viewer' }
 
 t.test('an audit line', async (t) => {
-  t.test('says who was refused what, when and why', async (t) => {
+  t.test('an audit line has the user, the request, the time and the reason', async (t) => {
     const kinds: Array<[Denial['event'], number, string, Denial['user']]> = [
       ['unauthorized_access', 401, 'TOKEN_EXPIRED', null],
       ['forbidden_access', 403, 'FORBIDDEN', ADMIN_SEEKER]
@@ -38,18 +38,18 @@ t.test('an audit line', async (t) => {
     }
   })
 
-  t.test('has null for what a client did not send', async (t) => {
+  t.test('an audit line has null for missing headers', async (t) => {
     t.match(parsed({ userAgent: undefined, user: { id: '42', email: null, role: null } }), {
       userAgent: null,
       user: { id: '42', email: null, role: null }
     })
   })
 
-  t.test('leaves the query out of the resource', async (t) => {
+  t.test('an audit line does not contain the query', async (t) => {
     t.equal(parsed({ resource: '/api/zones?token=s3cret&x=?' }).resource, '/api/zones')
   })
 
-  t.test('has no place for fields that a denial does not have', async (t) => {
+  t.test('an audit line does not contain unknown fields', async (t) => {
     const careless = {
       ...denial({ user: ADMIN_SEEKER }),
       token: 's3cret',
@@ -71,7 +71,7 @@ t.test('an audit line', async (t) => {
     ['\ud83d\ude00', '\ud83d\ude00', 'a whole surrogate pair']
   ]
   for (const [value, kept, why] of hostile) {
-    t.test(`stays one line of plain text with ${why} in it`, async (t) => {
+    t.test(`an audit line with ${why} is one line of plain text`, async (t) => {
       const line = auditLine(denial({ userAgent: value, user: { id: value, email: value, role: value } }), START)
       t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u)
       t.match(JSON.parse(line), { userAgent: kept, user: { id: kept, email: kept, role: kept } })
@@ -90,7 +90,7 @@ t.test('an audit line', async (t) => {
     ['user.role', 256, (long) => parsed({ user: { ...ADMIN_SEEKER, role: long } }).user.role]
   ]
   for (const [field, max, read] of bounds) {
-    t.test(`cuts ${field} to ${max} characters, never inside a surrogate pair`, async (t) => {
+    t.test(`an audit line truncates ${field} to ${max} characters, never inside a surrogate pair`, async (t) => {
       t.equal(read('a'.repeat(max)), 'a'.repeat(max))
       t.equal(read('a'.repeat(102_400)), 'a'.repeat(max))
       t.equal(read(`${'a'.repeat(max - 1)}\u{1f600}`), 'a'.repeat(max - 1))
@@ -98,13 +98,13 @@ t.test('an audit line', async (t) => {
     })
   }
 
-  t.test('has null for a value whose type was a lie', async (t) => {
+  t.test('an audit line has null for a value of the wrong type', async (t) => {
     const claims = { id: 42, email: ['a'], role: {} } as unknown as Denial['user']
     t.same(parsed({ user: claims }).user, { id: null, email: null, role: null })
   })
 
-  t.test('is one bounded line of JSON whatever the texts are', async (t) => {
-    // Code units, not characters, so that surrogates come alone too.
+  t.test('an audit line is one bounded line of JSON for any text', async (t) => {
+    // Code units, so that lone surrogates occur too.
     const anyText = fc.uint16Array({ maxLength: 1500 }).map((units) => String.fromCharCode(...units))
     const property = fc.property(anyText, anyText, anyText, (resource, userAgent, email) => {
       const line = auditLine(denial({ resource, userAgent, user: { ...ADMIN_SEEKER, email } }), START)
@@ -120,6 +120,6 @@ t.test('an audit line', async (t) => {
   })
 })
 
-t.test('an overflow line counts what is missing', async (t) => {
+t.test('an overflow line has the number of dropped records', async (t) => {
   t.equal(overflowLine(3, START), '{"timestamp":"2026-01-02T03:04:05.678Z","event":"audit_overflow","dropped":3}')
 })

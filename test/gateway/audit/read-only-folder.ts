@@ -8,7 +8,7 @@ const NOBODY = 65534
 
 export interface ReadOnlyFolder {
   readonly folder: string
-  /** What an attempt to write there is refused with. */
+  /** The error code of a write. */
   readonly code: 'EROFS' | 'EACCES'
   readonly makeWritable: () => void
 }

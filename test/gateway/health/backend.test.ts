@@ -5,14 +5,14 @@ import { freePort } from '../../helper/free-port.js'
 import { startBackend } from '../../helper/recording-backend.js'
 import { startRawBackend } from '../../helper/scripted-backend.js'
 
-/** Enough for a machine that is busy with other things; what shall run out of time is given less. */
+/** Long enough for a busy machine. Tests of the timeout use a shorter one. */
 const PATIENCE_MS = 60_000
 
 const checkOf = (origin: string, pathPrefix = '', options: BackendReachableOptions = {}) =>
   backendReachable({ origin, pathPrefix }, { timeoutMs: PATIENCE_MS, ...options })
 
 t.test('the check of the backend', async (t) => {
-  t.test('asks for its health below the prefix, in nobody’s name', async (t) => {
+  t.test('the backend check requests the health path below the prefix without credentials', async (t) => {
     const backend = await startBackend(t)
 
     const state = await checkOf(backend.url, '/v2')()
@@ -22,7 +22,7 @@ t.test('the check of the backend', async (t) => {
     t.strictSame(Object.keys(backend.requests[0]?.headers ?? {}), ['host', 'connection'])
   })
 
-  t.test('tells how long it took by the clock it is given', async (t) => {
+  t.test('the backend check measures the latency with the given clock', async (t) => {
     const backend = await startBackend(t)
     const times = [1_000, 1_012.4, 1_012.4]
 
@@ -42,7 +42,7 @@ t.test('the check of the backend', async (t) => {
     [503, 'down']
   ]
   for (const [status, expected] of ANSWERS) {
-    t.test(`takes a backend that answers ${status} for ${expected}`, async (t) => {
+    t.test(`a backend that responds with ${status} is ${expected}`, async (t) => {
       const backend = await startBackend(t)
       backend.answer = (_request, response) => response.writeHead(status).end()
 
@@ -53,39 +53,39 @@ t.test('the check of the backend', async (t) => {
     })
   }
 
-  t.test('finds one that refuses connections', async (t) => {
+  t.test('a backend that refuses connections is down: refused', async (t) => {
     t.same(await checkOf(`http://127.0.0.1:${await freePort()}`)(), { status: 'down', reason: 'refused' })
   })
 
-  t.test('calls a connection that breaks an error', async (t) => {
+  t.test('a broken connection to the backend is an error', async (t) => {
     const backend = await startBackend(t)
     backend.answer = (_request, { socket }) => socket?.destroy()
 
     t.same(await checkOf(backend.url)(), { status: 'down', reason: 'error' })
   })
 
-  t.test('calls an answer that is not HTTP an error', async (t) => {
+  t.test('a response that is not HTTP is an error', async (t) => {
     const backend = await startBackend(t)
     backend.answer = (_request, { socket }) => socket?.end('good day\r\n\r\n')
 
     t.same(await checkOf(backend.url)(), { status: 'down', reason: 'error' })
   })
 
-  t.test('gives up on one that does not answer', async (t) => {
+  t.test('a backend that does not respond times out', async (t) => {
     const backend = await startBackend(t)
     backend.answer = () => {}
 
     t.same(await checkOf(backend.url, '', { timeoutMs: 50 })(), { status: 'down', reason: 'timeout' })
   })
 
-  t.test('gives up on an answer that does not end', async (t) => {
+  t.test('an endless response of the backend times out', async (t) => {
     const backend = await startBackend(t)
     backend.answer = (_request, response) => response.write('{')
 
     t.same(await checkOf(backend.url, '', { timeoutMs: 50 })(), { status: 'down', reason: 'timeout' })
   })
 
-  t.test('does not read a long answer to its end', async (t) => {
+  t.test('a long response of the backend is not read to its end', async (t) => {
     const backend = await startBackend(t)
     backend.answer = (_request, response) => response.write(Buffer.alloc(1024 * 1024))
     const closed = new Promise((resolve) => {
@@ -96,7 +96,7 @@ t.test('the check of the backend', async (t) => {
     t.equal(await closed, 'closed')
   })
 
-  t.test('gives up on one that takes a connection and says nothing on it', async (t) => {
+  t.test('a backend that accepts a connection and sends nothing times out', async (t) => {
     const backend = await startRawBackend(t, () => {})
 
     const state = await checkOf(backend.url.replace('http:', 'https:'), '', { timeoutMs: 50 })()
@@ -104,7 +104,7 @@ t.test('the check of the backend', async (t) => {
     t.same(state, { status: 'down', reason: 'timeout' })
   })
 
-  t.test('leaves no connection behind', async (t) => {
+  t.test('the backend check closes its connection', async (t) => {
     const backend = await startBackend(t)
     const connected = once(backend.server, 'connection')
 
@@ -115,7 +115,7 @@ t.test('the check of the backend', async (t) => {
     t.ok(socket.closed)
   })
 
-  t.test('is made once for all who ask at the same time', async (t) => {
+  t.test('concurrent callers share one backend check', async (t) => {
     const backend = await startBackend(t)
     const check = checkOf(backend.url)
 
@@ -125,7 +125,7 @@ t.test('the check of the backend', async (t) => {
     for (const state of states) t.equal(state, states[0])
   })
 
-  t.test('keeps its result for a second', async (t) => {
+  t.test('the result of the backend check is cached for a second', async (t) => {
     const backend = await startBackend(t)
     let now = 5_000
     const check = checkOf(backend.url, '', { now: () => now })

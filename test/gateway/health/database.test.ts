@@ -9,7 +9,7 @@ import { DatabaseHealth, type DatabaseHealthOptions } from '../../../src/gateway
 import { freePort } from '../../helper/free-port.js'
 import { databaseUrl, startPostgres } from '../../helper/postgres.js'
 
-/** Enough for a machine that is busy with other things; what shall run out of time is given less. */
+/** Long enough for a busy machine. Tests of the timeout use a shorter one. */
 const PATIENCE_MS = 60_000
 
 const healthOf = (t: Test, url: string, options: DatabaseHealthOptions = {}): DatabaseHealth => {
@@ -18,7 +18,7 @@ const healthOf = (t: Test, url: string, options: DatabaseHealthOptions = {}): Da
   return health
 }
 
-/** Every look is a second later than the last one: no result is kept. */
+/** The clock advances by a second per call, so that no result is cached. */
 const restless = (): (() => number) => {
   let now = 0
   return () => {
@@ -28,20 +28,20 @@ const restless = (): (() => number) => {
 }
 
 t.test('the check of a real database', async (t) => {
-  t.test('finds it up, and says how long that took', async (t) => {
+  t.test('a running database is up, with a latency', async (t) => {
     const state = await healthOf(t, await databaseUrl(t)).check()
 
     t.match(state, { status: 'up', latencyMs: Number })
     t.ok(state.status === 'up' && Number.isInteger(state.latencyMs) && state.latencyMs >= 0)
   })
 
-  t.test('tells how long by the clock it is given', async (t) => {
+  t.test('the database check measures the latency with the given clock', async (t) => {
     const health = healthOf(t, await databaseUrl(t), { now: restless() })
 
     t.same(await health.check(), { status: 'up', latencyMs: 1_000 })
   })
 
-  t.test('finds it gone when it is killed, and up when it is back', async (t) => {
+  t.test('a killed database is down, and up again after a restart', async (t) => {
     const postgres = await startPostgres(t)
     const health = healthOf(t, postgres.url, { now: restless() })
     t.match(await health.check(), { status: 'up' })
@@ -53,7 +53,7 @@ t.test('the check of a real database', async (t) => {
     t.match(await health.check(), { status: 'up' })
   })
 
-  t.test('gives up on one that hangs, and finds it up when it goes on', async (t) => {
+  t.test('a database that hangs times out, and is up again when it continues', async (t) => {
     const postgres = await startPostgres(t)
 
     await postgres.pause()
@@ -75,7 +75,7 @@ t.test('the check of a real database', async (t) => {
     t.same((await client.query(others)).rows, [{ others: 0 }])
   })
 
-  t.test('names what is wrong in a plain word', async (t) => {
+  t.test('the reason of a failure is reported', async (t) => {
     const { url } = await startPostgres(t, { auth: 'scram-sha-256' })
     const changed = (change: (url: URL) => void): string => {
       const other = new URL(url)
@@ -103,7 +103,7 @@ t.test('the check of a real database', async (t) => {
     }
   })
 
-  t.test('calls a user that a trusting server does not know a matter of authentication', async (t) => {
+  t.test('an unknown user is an authentication failure, even with trust authentication', async (t) => {
     const { url } = await startPostgres(t)
 
     t.same(await healthOf(t, url.replace(/\/\/[^:]+:/, '//nobody:')).check(), {
@@ -113,7 +113,7 @@ t.test('the check of a real database', async (t) => {
   })
 })
 
-// What the server says in PostgreSQL's protocol.
+// Messages of the PostgreSQL protocol.
 const said = (type: string, body: string | Buffer): Buffer => {
   const bytes = Buffer.from(body)
   const head = Buffer.alloc(5)
@@ -127,22 +127,22 @@ const ANSWER = Buffer.concat([said('C', 'SELECT 1\0'), READY])
 const KERBEROS = said('R', Buffer.from([0, 0, 0, 7]))
 const FAREWELL = said('E', 'SFATAL\0C57P01\0Mgood bye, test_owner:secret@db.internal\0\0')
 
-/** Where a client asks for TLS and gets it. */
+/** The response to an SSLRequest. */
 const TLS = Symbol('TLS')
 
 type Reaction = Buffer | typeof TLS | null
 
 interface FakeDatabase {
   readonly url: string
-  /** Every connection there was. */
+  /** All connections. */
   readonly connections: Socket[]
-  /** What clients have said, in the order they said it. */
+  /** Messages of clients in order of arrival. */
   readonly heard: string[]
   /** Resolves with the next connection. */
   readonly connected: Promise<Socket>
 }
 
-/** A server that reacts to each message of a client with the next of these; `null` breaks the connection. */
+/** A server that responds to each message with the next of these; `null` closes the connection. */
 const startFake = async (t: Test, ...script: readonly Reaction[]): Promise<FakeDatabase> => {
   const heard: string[] = []
   const connections: Socket[] = []
@@ -174,7 +174,7 @@ const startFake = async (t: Test, ...script: readonly Reaction[]): Promise<FakeD
   return { url: `postgres://test_owner:secret@127.0.0.1:${port}/app`, connections, heard, connected }
 }
 
-/** The smallest certificate there is, for a server whose name nobody checks. */
+/** A minimal self-signed certificate. */
 const selfSigned = (): { key: string; cert: string } => {
   const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
     const content = Buffer.concat(parts)
@@ -196,7 +196,7 @@ const selfSigned = (): { key: string; cert: string } => {
   }
 }
 
-/** Timers of this length do not run any more: the test lets them pass. */
+/** Replaces timers of this length by ones that the test fires. */
 const interceptTimers = (t: Test, length: number): (() => void)[] => {
   const caught: (() => void)[] = []
   const { setTimeout } = globalThis
@@ -211,7 +211,7 @@ const interceptTimers = (t: Test, length: number): (() => void)[] => {
 }
 
 t.test('the check', async (t) => {
-  t.test('asks for nothing but a one, and takes its leave', async (t) => {
+  t.test('the database check sends SELECT 1 and closes the connection', async (t) => {
     const { url, heard } = await startFake(t, WELCOME, ANSWER, null)
 
     t.match(await healthOf(t, url).check(), { status: 'up' })
@@ -219,7 +219,7 @@ t.test('the check', async (t) => {
     t.equal(heard.length, 3)
   })
 
-  t.test('is made once for all who ask at the same time', async (t) => {
+  t.test('concurrent callers share one database check', async (t) => {
     const { url, connections } = await startFake(t, WELCOME, ANSWER, null)
     const health = healthOf(t, url)
 
@@ -233,7 +233,7 @@ t.test('the check', async (t) => {
     ['up', [WELCOME, ANSWER, null]],
     ['down', [null]]
   ] as const) {
-    t.test(`keeps the result "${how}" for a second`, async (t) => {
+    t.test(`the result "${how}" is cached for a second`, async (t) => {
       const { url, connections } = await startFake(t, ...script)
       let now = 5_000
       const health = healthOf(t, url, { now: () => now })
@@ -259,14 +259,14 @@ t.test('the check', async (t) => {
     ['cuts a message short', [said('R', '')]]
   ]
   for (const [how, script] of DEATHS) {
-    t.test(`calls it an error when the database ${how}`, async (t) => {
+    t.test(`the result is an error if the database ${how}`, async (t) => {
       const { url } = await startFake(t, ...script)
 
       t.same(await healthOf(t, url).check(), { status: 'down', reason: 'error' })
     })
   }
 
-  t.test('takes the answer of a database that ends right after it', async (t) => {
+  t.test('a database that closes right after its response is up', async (t) => {
     const { url } = await startFake(t, WELCOME, Buffer.concat([ANSWER, FAREWELL]), null)
 
     t.match(await healthOf(t, url).check(), { status: 'up' })
@@ -276,7 +276,7 @@ t.test('the check', async (t) => {
     ['before the login', []],
     ['before the answer', [WELCOME]]
   ] as const) {
-    t.test(`gives up after two seconds on a database that is silent ${when}`, async (t) => {
+    t.test(`the database check times out after two seconds if the database is silent ${when}`, async (t) => {
       const fake = await startFake(t, ...script)
       const twoSeconds = interceptTimers(t, 2_000)
 
@@ -290,14 +290,14 @@ t.test('the check', async (t) => {
     })
   }
 
-  t.test('survives a message that cannot be read when it came through TLS', async (t) => {
+  t.test('an unsupported message over TLS does not end the process', async (t) => {
     const { url, heard } = await startFake(t, TLS, KERBEROS)
 
     t.same(await healthOf(t, `${url}?sslmode=no-verify`).check(), { status: 'down', reason: 'error' })
     t.match(heard[1], /test_owner/, 'the login went through')
   })
 
-  t.test('ends at once when it is closed', async (t) => {
+  t.test('close ends a running database check', async (t) => {
     const fake = await startFake(t)
     const health = healthOf(t, fake.url)
     const state = health.check()
@@ -309,7 +309,7 @@ t.test('the check', async (t) => {
     await gone
   })
 
-  t.test('makes no connection once it is closed', async (t) => {
+  t.test('a closed database check opens no connection', async (t) => {
     const { url, connections } = await startFake(t, WELCOME, ANSWER, null)
     const health = healthOf(t, url, { now: restless() })
 
@@ -319,7 +319,7 @@ t.test('the check', async (t) => {
     t.equal(connections.length, 0)
   })
 
-  t.test('does not show its address to those who print it', async (t) => {
+  t.test('the database URL is not shown when the check is printed', async (t) => {
     const text = inspect(new DatabaseHealth('postgres://test_owner:secret@db.internal/app'), {
       depth: 10,
       showHidden: true

@@ -18,7 +18,7 @@ interface HealthApp {
   readonly logs: readonly string[]
 }
 
-/** Stands for what must not be asked. */
+/** A dependency that must not be called. */
 const nobody = (): never => {
   throw new Error('this was not to be asked')
 }
@@ -89,7 +89,7 @@ const TABLE: readonly Row[] = [
 
 for (const { path, when, parts, status, body } of TABLE) {
   t.test(`${path} ${when}`, async (t) => {
-    t.test(`answers ${status} and says so`, async (t) => {
+    t.test(`${path} ${when} responds with ${status}`, async (t) => {
       const { app } = startApp(t, parts)
 
       const answer = await app.inject(path)
@@ -100,7 +100,7 @@ for (const { path, when, parts, status, body } of TABLE) {
       t.match(answer.headers['content-type'], /^application\/json/)
     })
 
-    t.test('answers HEAD alike, without a body', async (t) => {
+    t.test(`HEAD ${path} ${when} has the same headers and no body`, async (t) => {
       const { app } = startApp(t, parts)
 
       const url = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -114,7 +114,7 @@ for (const { path, when, parts, status, body } of TABLE) {
 }
 
 t.test('/api/health/database with a real database', async (t) => {
-  t.test('answers 200 and how long it took', async (t) => {
+  t.test('/api/health/database responds with 200 and the latency', async (t) => {
     const { url } = await startPostgres(t, { auth: 'scram-sha-256' })
     const { app } = startApp(t, { database: new DatabaseHealth(url, { timeoutMs: 60_000 }) })
 
@@ -124,7 +124,7 @@ t.test('/api/health/database with a real database', async (t) => {
     t.match(answer.json(), { status: 'up', latencyMs: Number })
   })
 
-  t.test('shows neither address nor login, whatever is wrong', async (t) => {
+  t.test('failures of /api/health/database do not contain address or credentials', async (t) => {
     const { port } = await startPostgres(t, { auth: 'scram-sha-256' })
     const places = {
       'a login that is refused': `127.0.0.1:${port}`,
@@ -154,7 +154,7 @@ t.test('/api/health/database with a real database', async (t) => {
 })
 
 t.test('a gateway', async (t) => {
-  t.test('is ready as long as its backend answers', async (t) => {
+  t.test('a gateway is ready while its backend responds', async (t) => {
     const { send, backend } = await startGateway(t)
 
     const answer = await send('/api/health/ready')
@@ -164,7 +164,7 @@ t.test('a gateway', async (t) => {
     t.match(backend.requests, [{ method: 'GET', url: '/api/health' }])
   })
 
-  t.test('asks for the backend’s health below the prefix of its address', async (t) => {
+  t.test('the readiness check uses the path prefix of BACKEND_URL', async (t) => {
     const backend = await startBackend(t)
     const { send } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/v2/` } })
 
@@ -173,7 +173,7 @@ t.test('a gateway', async (t) => {
     t.match(backend.requests, [{ url: '/v2/api/health' }])
   })
 
-  t.test('is up, but not ready, when its backend is gone', async (t) => {
+  t.test('a gateway without a backend is alive but not ready', async (t) => {
     const { send } = await startGateway(t, { env: { BACKEND_URL: `http://127.0.0.1:${await freePort()}` } })
 
     t.equal((await send('/api/health')).status, 200)
@@ -182,7 +182,7 @@ t.test('a gateway', async (t) => {
     t.same(JSON.parse(answer.body), { status: 'unavailable', backend: { status: 'down', reason: 'refused' } })
   })
 
-  t.test('is ready while every connection to its backend is taken', async (t) => {
+  t.test('a gateway is ready while all backend connections are in use', async (t) => {
     const backend = await startBackend(t)
     const taken = new Promise<void>((resolve) => {
       backend.answer = ({ url }, response) => {
@@ -197,7 +197,7 @@ t.test('a gateway', async (t) => {
     t.equal((await send('/api/health/ready')).status, 200)
   })
 
-  t.test('says so in time when its backend has stopped answering', async (t) => {
+  t.test('the readiness check responds in time if the backend hangs', async (t) => {
     const backend = await startBackend(t)
     backend.answer = () => {}
     const { url, send } = await startGateway(t, { backend, env: { BACKEND_CONNECTIONS: '1' } })
@@ -209,7 +209,7 @@ t.test('a gateway', async (t) => {
     t.same(JSON.parse(answer.body), { status: 'unavailable', backend: { status: 'down', reason: 'timeout' } })
   })
 
-  t.test('says that no database is configured', async (t) => {
+  t.test('/api/health/database reports that no database is configured', async (t) => {
     const { send } = await startGateway(t)
 
     const answer = await send('/api/health/database')
@@ -218,7 +218,7 @@ t.test('a gateway', async (t) => {
     t.same(JSON.parse(answer.body), { status: 'not configured' })
   })
 
-  t.test('asks the database that is configured, and no backend', async (t) => {
+  t.test('/api/health/database checks the configured database and not the backend', async (t) => {
     const place = `127.0.0.1:${await freePort()}`
     const DATABASE_URL = `postgres://hidden_user:hidden_password@${place}/hidden_name`
     const { send, backend, logs } = await startGateway(t, { env: { DATABASE_URL, LOG_LEVEL: 'trace' } })
@@ -228,13 +228,13 @@ t.test('a gateway', async (t) => {
     t.equal(answer.status, 503)
     t.same(JSON.parse(answer.body), { status: 'down', reason: 'refused' })
     t.same(backend.requests, [])
-    // the line about a request comes after its answer
+    // The request line is written after the response.
     await eventually(() => logs.some(({ path }) => path === '/api/health/database'))
     t.notMatch(JSON.stringify(logs), /hidden/)
     t.notMatch(JSON.stringify(logs), place)
   })
 
-  t.test('tells anybody who asks, token or not', async (t) => {
+  t.test('health routes need no token', async (t) => {
     const { send } = await startGateway(t)
 
     for (const path of ['/api/health', '/api/health/ready', '/api/health/database']) {

@@ -25,7 +25,7 @@ const OTHER = [
 const pair = (token: string | null) => browserHeaders(token)
 
 t.test('api auth in production', async (t) => {
-  // One gateway for the whole table: nothing here leaves anything behind. `/api/auth/*` POSTs are few enough for the limit.
+  // One gateway for the whole table, because requests leave no state. There are fewer login attempts than the limit.
   const gateway = await startGateway(t)
   const { send, backend } = gateway
 
@@ -40,26 +40,26 @@ t.test('api auth in production', async (t) => {
 
   for (const path of PUBLIC) {
     for (const method of METHODS.filter((method) => method !== 'POST')) {
-      t.test(`never checks ${method} ${path}`, async (t) => {
+      t.test(`${method} ${path} needs no token`, async (t) => {
         t.match(await ask(method, path, null), passed)
       })
     }
   }
 
-  t.test('never checks a POST under /api/auth/', async (t) => {
+  t.test('a POST under /api/auth/ needs no token', async (t) => {
     t.match(await ask('POST', '/api/auth/a', null), passed)
     t.match(await ask('POST', '/api/auth/a/b', 'not.a.token'), passed)
   })
 
   for (const method of METHODS) {
-    t.test(`never checks ${method} /api/dev-login, where there is nothing in production`, async (t) => {
+    t.test(`${method} /api/dev-login is 404 without a token in production`, async (t) => {
       t.match(await ask(method, '/api/dev-login', null), { status: 404, code: 'NOT_FOUND', reached: 0 })
     })
   }
 
   for (const path of [...STRICT, ...ADMIN]) {
     for (const method of METHODS) {
-      t.test(`refuses ${method} ${path} without a token`, async (t) => {
+      t.test(`${method} ${path} without a token is rejected`, async (t) => {
         t.match(await ask(method, path, null), unauthenticated)
       })
     }
@@ -67,7 +67,7 @@ t.test('api auth in production', async (t) => {
 
   for (const path of STRICT) {
     for (const method of METHODS) {
-      t.test(`passes ${method} ${path} with any good token`, async (t) => {
+      t.test(`${method} ${path} with any valid token is forwarded`, async (t) => {
         t.match(await ask(method, path, tokenOf('operator')), passed)
       })
     }
@@ -75,7 +75,7 @@ t.test('api auth in production', async (t) => {
 
   for (const path of ADMIN) {
     for (const method of METHODS) {
-      t.test(`passes ${method} ${path} for an admin only`, async (t) => {
+      t.test(`${method} ${path} is forwarded for admins only`, async (t) => {
         t.match(await ask(method, path, tokenOf('operator')), forbidden)
         t.match(await ask(method, path, tokenOf('admin')), passed)
       })
@@ -83,7 +83,7 @@ t.test('api auth in production', async (t) => {
   }
 
   for (const role of ['Admin', 'ADMIN', 'admin ', '', ['admin'], { admin: true }, true, 1, null]) {
-    t.test(`does not take the role ${JSON.stringify(role)} for an admin`, async (t) => {
+    t.test(`the role ${JSON.stringify(role)} is not an admin`, async (t) => {
       t.match(await ask('GET', '/api/admin/users', tokenOf('x', { role })), forbidden)
     })
   }
@@ -91,17 +91,17 @@ t.test('api auth in production', async (t) => {
   for (const path of OTHER) {
     for (const method of METHODS) {
       const checked = (MUTATIONS as readonly string[]).includes(method)
-      t.test(`${checked ? 'refuses' : 'passes'} ${method} ${path} without a token`, async (t) => {
+      t.test(`${method} ${path} without a token is ${checked ? 'rejected' : 'forwarded'}`, async (t) => {
         t.match(await ask(method, path, null), checked ? unauthenticated : passed)
       })
     }
-    t.test(`passes a mutation of ${path} with a good token`, async (t) => {
+    t.test(`a mutation of ${path} with a valid token is forwarded`, async (t) => {
       for (const method of MUTATIONS) t.match(await ask(method, path, tokenOf('operator')), passed)
     })
   }
 
   for (const method of MUTATIONS) {
-    t.test(`does not accept an Authorization header in place of the cookie for ${method}`, async (t) => {
+    t.test(`an Authorization header does not replace the cookie for ${method}`, async (t) => {
       backend.requests.length = 0
       const headers = { ...pair(null), authorization: `Bearer ${tokenOf('admin')}` }
       t.equal((await send('/api/things', { method, headers })).code, 'UNAUTHENTICATED')
@@ -109,18 +109,18 @@ t.test('api auth in production', async (t) => {
     })
   }
 
-  t.test('accepts the legacy format', async (t) => {
+  t.test('a token in the legacy format is accepted', async (t) => {
     const token = createAppToken({ userId: 7, role: 'admin' }, apiKey, { format: 'legacy', lifetimeSeconds: 60 })
     t.match(await ask('GET', '/api/admin/users', encodeURIComponent(token)), passed)
   })
 
-  t.test('accepts a token that the hosting platform percent-encoded, once', async (t) => {
+  t.test('a token that is percent-encoded once is accepted', async (t) => {
     const token = tokenOf('operator').replaceAll('.', '%2E')
     t.match(await ask('POST', '/api/things', token), passed)
     t.match(await ask('POST', '/api/things', token.replaceAll('%', '%25')), unauthenticated)
   })
 
-  t.test('tells an expired token from a bad one, in both formats', async (t) => {
+  t.test('expired and invalid tokens have different error codes, in both formats', async (t) => {
     for (const format of ['jwt', 'legacy'] as const) {
       const token = createAppToken({ userId: 7 }, apiKey, { format, lifetimeSeconds: 60, nowMs: Date.now() - 61_000 })
       t.match(await ask('POST', '/api/things', encodeURIComponent(token)), {
@@ -131,7 +131,7 @@ t.test('api auth in production', async (t) => {
     }
   })
 
-  t.test('asks for a Bearer token on 401 and not on 403', async (t) => {
+  t.test('WWW-Authenticate is sent with 401 and not with 403', async (t) => {
     const unknown = await send('/api/admin')
     t.match(unknown.headers['www-authenticate'], /^Bearer/)
     const known = await send('/api/admin', { headers: pair(tokenOf('operator')) })
@@ -139,7 +139,7 @@ t.test('api auth in production', async (t) => {
   })
 })
 
-// Everything below is signed with the right secret wherever a signature is possible: only the form is wrong.
+// Signed with the right secret where possible, so that only the form is wrong.
 const nowSeconds = Math.floor(Date.now() / 1000)
 const base64url = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
@@ -238,7 +238,7 @@ t.test('api auth accepts', async (t) => {
   }
 })
 
-t.test('api auth refuses', async (t) => {
+t.test('rejected tokens', async (t) => {
   const { send, backend, auditRecords } = await startGateway(t)
 
   for (const [what, token] of HOSTILE) {
@@ -252,19 +252,19 @@ t.test('api auth refuses', async (t) => {
     })
   }
 
-  t.test('and names nobody in the audit log for any of them', async (t) => {
+  t.test('audit records of rejected tokens have no user', async (t) => {
     const records = await auditRecords()
     t.equal(records.length, HOSTILE.length)
     for (const record of records) t.match(record, { event: 'unauthorized_access', user: null, reason: /^token-/ })
   })
 
-  t.test('while the good one passes', async (t) => {
+  t.test('the unmodified token is accepted', async (t) => {
     t.equal((await send('/api/admin/users', { headers: { cookie: `auth_token=${good}` } })).status, 200)
   })
 })
 
 t.test('the audit log', async (t) => {
-  t.test('records a denied caller by the claims of a verified token', async (t) => {
+  t.test('the audit record of a denial has the user of a verified token', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     const answer = await send('/api/admin/users?secret=1', {
       method: 'DELETE',
@@ -289,13 +289,13 @@ t.test('the audit log', async (t) => {
     t.notMatch(JSON.stringify(record), /secret|eyJ|t0ken/, 'no query, token or cookie')
   })
 
-  t.test('does not keep the token that stands in an onboarding path', async (t) => {
+  t.test('the audit log does not contain the token in an onboarding path', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     await send('/api/phone-beacon/s3cr3t-onboarding-token', { method: 'DELETE', headers: pair(null) })
     t.match(await auditRecords(), [{ resource: '/api/phone-beacon/…' }])
   })
 
-  t.test('names the user of an expired token', async (t) => {
+  t.test('the audit record has the user of an expired token', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     const token = createAppToken({ userId: 7, email: 'a@b.c', role: 'operator' }, apiKey, {
       format: 'jwt',
@@ -308,7 +308,7 @@ t.test('the audit log', async (t) => {
     ])
   })
 
-  t.test('keeps one line per denial, whatever stands in the headers', async (t) => {
+  t.test('the audit record of a denial is one line with any headers', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     const hostile = ['\u2028{"event":"x"}', '\u0085', 'a\tb', '"},{"', '\\n\\r', 'x'.repeat(5_000)]
     for (const agent of hostile) {
@@ -319,13 +319,13 @@ t.test('the audit log', async (t) => {
     for (const { userAgent } of records) t.ok((userAgent as string).length <= 256)
   })
 
-  t.test('names the client that a trusted proxy tells of', async (t) => {
+  t.test('the audit record has the client address from a trusted proxy', async (t) => {
     const { send, auditRecords } = await startGateway(t, { env: { TRUST_PROXY: '127.0.0.0/8' } })
     await send('/api/admin', { headers: { 'x-forwarded-for': '198.51.100.9, 203.0.113.5:4711' } })
     t.match(await auditRecords(), [{ ip: '203.0.113.5' }])
   })
 
-  t.test('does not believe a proxy that nobody vouches for', async (t) => {
+  t.test('the audit record ignores headers of an untrusted proxy', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     await send('/api/admin', { headers: { 'x-forwarded-for': '203.0.113.5' } })
     t.match(await auditRecords(), [{ ip: '127.0.0.1' }])
@@ -333,7 +333,7 @@ t.test('the audit log', async (t) => {
 })
 
 t.test('api auth in development', async (t) => {
-  t.test('enforces nothing', async (t) => {
+  t.test('development requires no token', async (t) => {
     const { send, auditRecords } = await startGateway(t, { env: { NODE_ENV: 'development' } })
     for (const path of ['/api/admin', '/api/audit/unknown', '/api/things']) {
       t.equal((await send(path, { method: 'POST' })).status, 200)
@@ -343,7 +343,7 @@ t.test('api auth in development', async (t) => {
   })
 
   for (const NODE_ENV of ['development', 'production']) {
-    t.test(`attaches the claims of a good token in ${NODE_ENV} too, and never of a bad one`, async (t) => {
+    t.test(`claims of valid tokens only are attached to requests in ${NODE_ENV}`, async (t) => {
       const seen: unknown[] = []
       const extend = (app: FastifyInstance) =>
         void app.addHook('onResponse', async ({ auth }) => {

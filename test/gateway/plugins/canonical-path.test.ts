@@ -115,7 +115,7 @@ const OTHER_PATHS = [
   '/api/admin%C3%A9'
 ]
 
-t.test('the gate', async (t) => {
+t.test('path checks', async (t) => {
   const gateway = await startGateway(t)
   const { backend, url } = gateway
 
@@ -123,7 +123,7 @@ t.test('the gate', async (t) => {
     sendRaw(url, `GET ${path} HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n${headers}\r\n`)
 
   for (const path of SPELLINGS) {
-    t.test(`lets nobody through as ${JSON.stringify(path)}`, async (t) => {
+    t.test(`the path ${JSON.stringify(path)} is not forwarded unchecked`, async (t) => {
       backend.requests.length = 0
       const answer = await ask(path)
       t.equal(answer.status, 400)
@@ -136,7 +136,7 @@ t.test('the gate', async (t) => {
   }
 
   for (const path of ['/api/auth/csrf-token/', '/api/auth/CSRF-TOKEN', '/api/Health', '/api/health/']) {
-    t.test(`refuses ${path}, which is not how the route is spelt`, async (t) => {
+    t.test(`${path} is rejected as another spelling of a route`, async (t) => {
       t.equal((await ask(path)).code, 'AMBIGUOUS_PATH')
     })
   }
@@ -151,7 +151,7 @@ t.test('the gate', async (t) => {
     '/api/x??a=1&a=2&a',
     "/api/x?filter[a]='b'&c=|^`"
   ]) {
-    t.test(`forwards ${path} to the byte`, async (t) => {
+    t.test(`${path} is forwarded unchanged`, async (t) => {
       backend.requests.length = 0
       t.equal((await ask(path)).status, 200)
       t.equal(backend.requests[0]?.url, path)
@@ -165,7 +165,7 @@ t.test('the gate', async (t) => {
     'X-Forwarded-Prefix',
     'X-HTTP-Method-Override'
   ]) {
-    t.test(`keeps ${header} from the backend, which might obey it`, async (t) => {
+    t.test(`${header} is not forwarded, because a backend might rewrite the path`, async (t) => {
       backend.requests.length = 0
       await ask('/api/x', `${header}: /api/admin\r\n`)
       t.equal(backend.requests[0]?.headers[header.toLowerCase()], undefined)
@@ -173,7 +173,7 @@ t.test('the gate', async (t) => {
   }
 
   for (const host of ['gate/x', 'a@gate', 'gate?x', '"gate"', 'gate:x', 'gate, other', 'g\u00e4te', '<gate>']) {
-    t.test(`refuses the host ${JSON.stringify(host)}, which somebody might build an address from`, async (t) => {
+    t.test(`the Host ${JSON.stringify(host)} is rejected`, async (t) => {
       backend.requests.length = 0
       const answer = await sendRaw(url, `GET /api/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
       t.equal(answer.code, 'MALFORMED_REQUEST')
@@ -182,7 +182,7 @@ t.test('the gate', async (t) => {
   }
 
   for (const coding of ['gzip, chunked', 'Chunked, chunked', 'deflate,chunked']) {
-    t.test(`refuses a body in the transfer coding ${coding}, which would arrive as something else`, async (t) => {
+    t.test(`a body with Transfer-Encoding: ${coding} is rejected`, async (t) => {
       backend.requests.length = 0
       const head = `POST /api/x HTTP/1.1\r\nHost: gate\r\nConnection: close\r\nTransfer-Encoding: ${coding}\r\n\r\n`
       const answer = await sendRaw(url, `${head}1\r\nx\r\n0\r\n\r\n`)
@@ -191,7 +191,7 @@ t.test('the gate', async (t) => {
     })
   }
 
-  t.test('sends no id to the catch-all for being long, where no schema would look at the body', async (t) => {
+  t.test('a long id does not bypass the schema through the catch-all', async (t) => {
     const headers = { ...browserHeaders(), 'content-type': 'application/json' }
     backend.requests.length = 0
     for (const length of [100, 101, 512, 513, 5_000]) {
@@ -205,7 +205,7 @@ t.test('the gate', async (t) => {
     t.same(backend.requests, [])
   })
 
-  t.test('keeps the prefix of the backend in front of the path', async (t) => {
+  t.test('the path prefix of BACKEND_URL is prepended', async (t) => {
     const prefixed = await startGateway(t, { backend, env: { BACKEND_URL: `${backend.url}/base/v1/` } })
     backend.requests.length = 0
     await prefixed.send('/api/x?a=1')
@@ -229,10 +229,10 @@ const pieces = fc.oneof(
   }
 )
 
-t.test('whatever reaches the backend', async (t) => {
+t.test('forwarded paths', async (t) => {
   const { backend, url } = await startGateway(t)
 
-  t.test('is taken for strict by no decoder, because these callers were not verified', async (t) => {
+  t.test('no decoder turns a forwarded path of an anonymous client into a protected one', async (t) => {
     await checkProperty(
       t,
       fc.asyncProperty(fc.array(pieces, { maxLength: 8 }), async (parts) => {

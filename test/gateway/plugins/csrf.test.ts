@@ -14,7 +14,7 @@ const withPair = (cookie: string | null, header: string | string[] | null) => ({
 
 t.test('csrf', async (t) => {
   for (const method of MUTATIONS) {
-    t.test(`passes a ${method} whose header equals the cookie`, async (t) => {
+    t.test(`a ${method} whose header equals the cookie is accepted`, async (t) => {
       const { send, backend } = await borrowGateway(t)
       const answer = await send(PATH, { method, headers: withPair('abc', 'abc') })
       t.equal(answer.status, 200)
@@ -34,7 +34,7 @@ t.test('csrf', async (t) => {
       ['the cookie comes twice with different values', 'abc; csrf_token=evil', 'evil']
     ]
     for (const [why, cookie, header] of refused) {
-      t.test(`refuses a ${method} where ${why}`, async (t) => {
+      t.test(`a ${method} is rejected where ${why}`, async (t) => {
         const { send, backend } = await borrowGateway(t)
         const answer = await send(PATH, { method, headers: withPair(cookie, header) })
         t.equal(answer.status, 403)
@@ -45,7 +45,7 @@ t.test('csrf', async (t) => {
   }
 
   for (const method of READS) {
-    t.test(`does not ask a ${method} for a token`, async (t) => {
+    t.test(`a ${method} needs no CSRF token`, async (t) => {
       const { send, backend } = await borrowGateway(t)
       t.equal((await send(PATH, { method })).status, 200)
       t.equal(backend.requests.length, 1)
@@ -53,7 +53,7 @@ t.test('csrf', async (t) => {
   }
 
   for (const path of ['/api/auth/login', '/api/auth/backend-login']) {
-    t.test(`does not ask ${path} for a token`, async (t) => {
+    t.test(`${path} needs no CSRF token`, async (t) => {
       const { send, backend } = await startGateway(t)
       const headers = { 'content-type': 'application/json' }
       const body = '{"email":"a@example.com","password":"secret"}'
@@ -63,7 +63,7 @@ t.test('csrf', async (t) => {
   }
 
   for (const path of ['/api/auth/csrf-token', '/api/health']) {
-    t.test(`does not ask a POST to ${path} for a token`, async (t) => {
+    t.test(`a POST to ${path} needs no CSRF token`, async (t) => {
       const { send } = await borrowGateway(t)
       t.not((await send(path, { method: 'POST' })).code, 'CSRF_MISMATCH')
     })
@@ -78,27 +78,30 @@ t.test('csrf', async (t) => {
     '/api/auth',
     '/api/proxy/error-log'
   ]) {
-    t.test(`asks a POST to ${path} for a token`, async (t) => {
+    t.test(`a POST to ${path} needs a CSRF token`, async (t) => {
       const { send, backend } = await borrowGateway(t)
       t.equal((await send(path, { method: 'POST' })).code, 'CSRF_MISMATCH')
       t.same(backend.requests, [])
     })
   }
 
-  t.test('comes before authentication: a mutation with neither pair nor token is 403 and not audited', async (t) => {
-    const { send, auditRecords } = await borrowGateway(t)
-    t.equal((await send(PATH, { method: 'POST' })).code, 'CSRF_MISMATCH')
-    t.same(await auditRecords(), [])
-  })
+  t.test(
+    'the CSRF check runs before authentication: a mutation without any token is 403 and not audited',
+    async (t) => {
+      const { send, auditRecords } = await borrowGateway(t)
+      t.equal((await send(PATH, { method: 'POST' })).code, 'CSRF_MISMATCH')
+      t.same(await auditRecords(), [])
+    }
+  )
 
-  t.test('is not enforced in development', async (t) => {
+  t.test('the CSRF check is not enforced in development', async (t) => {
     const { send, backend } = await borrowGateway(t, { NODE_ENV: 'development' })
     const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
     t.equal((await send(PATH, { method: 'POST', headers })).status, 200)
     t.equal(backend.requests.length, 1)
   })
 
-  t.test('keeps the token from the backend', async (t) => {
+  t.test('the CSRF token is not forwarded to the backend', async (t) => {
     const { send, backend } = await borrowGateway(t)
     await send(PATH, { method: 'POST', headers: browserHeaders() })
     t.equal(backend.requests[0]?.headers['x-csrf-token'], undefined)
@@ -106,7 +109,7 @@ t.test('csrf', async (t) => {
   })
 })
 
-t.test('a mutation from a foreign page', async (t) => {
+t.test('a cross-site mutation', async (t) => {
   const env = { PUBLIC_URL: 'https://app.example.com/base', ALLOWED_ORIGINS: 'https://partner.example.org' }
 
   const refused: readonly (readonly [string, Record<string, string>])[] = [
@@ -128,7 +131,7 @@ t.test('a mutation from a foreign page', async (t) => {
     ['Origin is garbage', { origin: 'app.example.com' }]
   ]
   for (const [why, headers] of refused) {
-    t.test(`is refused where ${why}, whatever its tokens say`, async (t) => {
+    t.test(`a mutation with valid tokens is rejected where ${why}`, async (t) => {
       const { send, backend } = await startGateway(t, { env })
       for (const path of [PATH, '/api/auth/login', '/api/auth/backend-login']) {
         const answer = await send(path, { method: 'POST', headers: { ...browserHeaders(), ...headers } })
@@ -152,25 +155,25 @@ t.test('a mutation from a foreign page', async (t) => {
     ['Sec-Fetch-Site is none', { 'sec-fetch-site': 'none' }]
   ]
   for (const [why, headers] of passed) {
-    t.test(`is none where ${why}`, async (t) => {
+    t.test(`a mutation is not cross-site where ${why}`, async (t) => {
       const { send } = await borrowGateway(t, env)
       t.equal((await send(PATH, { method: 'POST', headers: { ...browserHeaders(), ...headers } })).status, 200)
     })
   }
 
-  t.test('is not told from our own by a forwarded host that nobody vouches for', async (t) => {
+  t.test('X-Forwarded-Host of an untrusted proxy does not change the expected origin', async (t) => {
     const { send } = await borrowGateway(t)
     const headers = { ...browserHeaders(), 'x-forwarded-host': 'evil.example', origin: 'https://evil.example' }
     t.equal((await send(PATH, { method: 'POST', headers })).code, 'ORIGIN_REFUSED')
   })
 
-  t.test('is told from our own by the host that a trusted proxy names', async (t) => {
+  t.test('X-Forwarded-Host of a trusted proxy sets the expected origin', async (t) => {
     const { send } = await borrowGateway(t, { TRUST_PROXY: 'loopback' })
     const headers = { ...browserHeaders(), 'x-forwarded-host': 'app.example.com', origin: 'https://app.example.com' }
     t.equal((await send(PATH, { method: 'POST', headers })).status, 200)
   })
 
-  t.test('may read: a foreign GET passes', async (t) => {
+  t.test('a cross-site GET is forwarded', async (t) => {
     const { send } = await borrowGateway(t)
     t.equal((await send(PATH, { headers: { 'sec-fetch-site': 'cross-site' } })).status, 200)
   })
@@ -179,7 +182,7 @@ t.test('a mutation from a foreign page', async (t) => {
 t.test('CSRF_MODE=signed', async (t) => {
   const env = { CSRF_MODE: 'signed' }
 
-  t.test('passes a token that this service issued', async (t) => {
+  t.test('CSRF_MODE=signed accepts a token that this service issued', async (t) => {
     const { send } = await borrowGateway(t, env)
     const token = JSON.parse((await send('/api/auth/csrf-token')).body).csrfToken
     t.equal((await send(PATH, { method: 'POST', headers: withPair(token, token) })).status, 200)
@@ -201,7 +204,7 @@ t.test('CSRF_MODE=signed', async (t) => {
     ['a token with something behind it', `${good}.x`]
   ]
   for (const [what, token] of refused) {
-    t.test(`refuses ${what}`, async (t) => {
+    t.test(`CSRF_MODE=signed rejects ${what}`, async (t) => {
       const { send, backend } = await borrowGateway(t, env)
       t.equal((await send(PATH, { method: 'POST', headers: withPair(token, token) })).code, 'CSRF_MISMATCH')
       t.same(backend.requests, [])
@@ -210,7 +213,7 @@ t.test('CSRF_MODE=signed', async (t) => {
 })
 
 t.test('GET /api/auth/csrf-token', async (t) => {
-  t.test('sets the cookie to the token that it returns, readable by the page', async (t) => {
+  t.test('the csrf_token cookie has the returned token and is readable by scripts', async (t) => {
     const { send } = await borrowGateway(t)
     const answer = await send('/api/auth/csrf-token')
     const { success, csrfToken } = JSON.parse(answer.body)
@@ -220,12 +223,12 @@ t.test('GET /api/auth/csrf-token', async (t) => {
     t.equal(answer.headers['cache-control'], 'no-store')
   })
 
-  t.test('leaves Secure out where COOKIE_SECURE says so', async (t) => {
+  t.test('the csrf_token cookie is not Secure with COOKIE_SECURE=false', async (t) => {
     const { send } = await borrowGateway(t, { COOKIE_SECURE: 'false' })
     t.notMatch((await send('/api/auth/csrf-token')).headers['set-cookie']?.[0], /Secure/)
   })
 
-  t.test('gives a good token again, at another instance too', async (t) => {
+  t.test('a valid CSRF token is returned again, by other instances too', async (t) => {
     const one = await startGateway(t)
     const other = await startGateway(t)
     const { csrfToken } = JSON.parse((await one.send('/api/auth/csrf-token')).body)
@@ -234,14 +237,14 @@ t.test('GET /api/auth/csrf-token', async (t) => {
   })
 
   for (const cookie of ['csrf_token=planted', 'csrf_token=', 'csrf_token=v1.a.b.c']) {
-    t.test(`replaces ${cookie}`, async (t) => {
+    t.test(`the CSRF token replaces the cookie ${cookie}`, async (t) => {
       const { send } = await borrowGateway(t)
       const { csrfToken } = JSON.parse((await send('/api/auth/csrf-token', { headers: { cookie } })).body)
       t.match(csrfToken, /^v1\.[\w-]{32}\.[0-9a-z]+\.[\w-]{43}$/)
     })
   }
 
-  t.test('never gives two browsers the same token', async (t) => {
+  t.test('every browser gets a different CSRF token', async (t) => {
     const { send } = await borrowGateway(t)
     const answers = await Promise.all(Array.from({ length: 50 }, () => send('/api/auth/csrf-token')))
     t.equal(new Set(answers.map(({ body }) => JSON.parse(body).csrfToken)).size, 50)

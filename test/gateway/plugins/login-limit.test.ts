@@ -3,7 +3,7 @@ import t from 'tap'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
 import { type Answer, sendRaw } from '../../helper/http.js'
 
-/** One attempt to sign in, with what a proxy adds to it. */
+/** One sign-in attempt with the headers of a proxy. */
 const login = ({ send }: TestGateway, headers: OutgoingHttpHeaders = {}): Promise<Answer> =>
   send('/api/auth/login', {
     method: 'POST',

@@ -73,7 +73,7 @@ const backendHeaders = {
   server: 'Backend/1.0'
 }
 
-/** Answers on every way that a request can end, those that no hook sees included. */
+/** Responses of every kind, including those that no hook handles. */
 const KINDS: readonly AnswerKind[] = [
   { of: 'a proxied GET', status: 200, ask: ({ send }) => send('/api/zones') },
   { of: 'a proxied HEAD', status: 200, ask: ({ send }) => send('/api/zones', { method: 'HEAD' }) },
@@ -202,7 +202,7 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
   t.test(`security headers in ${environment}`, async (t) => {
     const kinds = environment === 'production' ? [...KINDS, ...PRODUCTION_ONLY] : KINDS
     for (const { of, status, ask } of kinds) {
-      t.test(`are on the answer to ${of}`, async (t) => {
+      t.test(`the response to ${of} has the security headers in ${environment}`, async (t) => {
         const gateway = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
 
         const answer = await ask(gateway)
@@ -216,7 +216,7 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
       })
     }
 
-    t.test('are on the answer of a gateway whose backend is gone', async (t) => {
+    t.test(`the response without a backend has the security headers in ${environment}`, async (t) => {
       const gateway = await startGateway(t, {
         env: { NODE_ENV: environment, ...HOSTS, BACKEND_URL: 'http://127.0.0.1:1' }
       })
@@ -228,7 +228,7 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
       t.match(answer.headers, expected['strict-transport-security'] === undefined ? SAME_IN_BOTH : expected)
     })
 
-    t.test('are all there is on the answer to a malformed HEAD', async (t) => {
+    t.test(`the response to a malformed HEAD has the security headers and no body in ${environment}`, async (t) => {
       const { url } = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
       const answer = await sendRaw(url, 'HEAD /api/\xe9 HTTP/1.1\r\nHost: x\r\n\r\n')
       t.equal(answer.status, 400)
@@ -236,22 +236,25 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
       t.equal(answer.body, '')
     })
 
-    t.test('are on the answer to a malformed request that follows a good one on the same connection', async (t) => {
-      const { url } = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
-      const socket = connect(Number(new URL(url).port), '127.0.0.1')
-      let text = ''
-      socket.setEncoding('latin1').on('data', (chunk) => {
-        text += chunk
-      })
-      socket.write('GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n')
-      while (!text.includes('"ok"')) await once(socket, 'data')
-      socket.write('nonsense\r\n\r\n')
-      await once(socket, 'close')
+    t.test(
+      `the response to a malformed request after a valid one has the security headers in ${environment}`,
+      async (t) => {
+        const { url } = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
+        const socket = connect(Number(new URL(url).port), '127.0.0.1')
+        let text = ''
+        socket.setEncoding('latin1').on('data', (chunk) => {
+          text += chunk
+        })
+        socket.write('GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n')
+        while (!text.includes('"ok"')) await once(socket, 'data')
+        socket.write('nonsense\r\n\r\n')
+        await once(socket, 'close')
 
-      const second = text.slice(text.lastIndexOf('HTTP/1.1 '))
-      t.match(second, /^HTTP\/1\.1 400 /)
-      t.match(second, /\r\nx-frame-options: DENY\r\n/)
-      t.match(second, /"code":"MALFORMED_REQUEST"/)
-    })
+        const second = text.slice(text.lastIndexOf('HTTP/1.1 '))
+        t.match(second, /^HTTP\/1\.1 400 /)
+        t.match(second, /\r\nx-frame-options: DENY\r\n/)
+        t.match(second, /"code":"MALFORMED_REQUEST"/)
+      }
+    )
   })
 }

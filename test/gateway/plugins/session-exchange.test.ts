@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
-/** A provider that exchanges every session it is shown for this token, and writes down when it was asked. */
+/** A provider that exchanges every session for this token and records its calls. */
 const providerWith = (token: string | null) => {
   const asked: string[] = []
   return {
@@ -15,7 +15,7 @@ const providerWith = (token: string | null) => {
 }
 
 t.test('the session exchange', async (t) => {
-  t.test('sends the very request that made it on with the new token', async (t) => {
+  t.test('the request that causes the exchange is forwarded with the new token', async (t) => {
     const provider = providerWith('new.app.token')
     const { send, backend } = await startGateway(t, { provider })
 
@@ -25,20 +25,20 @@ t.test('the session exchange', async (t) => {
     t.equal(backend.requests[0]?.headers.authorization, 'Bearer new.app.token')
   })
 
-  t.test('lets the request go on without a token where there is no session to exchange', async (t) => {
+  t.test('a request without a provider session is forwarded without a token', async (t) => {
     const { send, backend } = await startGateway(t, { provider: providerWith(null) })
     t.equal((await send('/api/things')).status, 200)
     t.equal(backend.requests[0]?.headers.authorization, undefined)
   })
 
-  t.test('is made on a page too, not only under /api/', async (t) => {
+  t.test('a page request causes an exchange', async (t) => {
     const provider = providerWith(null)
     const { send } = await startGateway(t, { provider })
     await send('/floors')
     t.same(provider.asked, ['GET /floors'])
   })
 
-  t.test('is not made where the browser has an app token, good or not', async (t) => {
+  t.test('a request with an app token, valid or not, causes no exchange', async (t) => {
     const provider = providerWith('new.app.token')
     const { send, backend } = await startGateway(t, { provider })
     for (const token of [tokenOf('operator'), 'ex.pi.red', 'un usable']) {
@@ -51,7 +51,7 @@ t.test('the session exchange', async (t) => {
     )
   })
 
-  t.test('is made where the cookie is empty, null or undefined', async (t) => {
+  t.test('a request whose token cookie is empty, null or undefined causes an exchange', async (t) => {
     const provider = providerWith('new.app.token')
     const { send, backend } = await startGateway(t, { provider })
     for (const cookie of ['auth_token=', 'auth_token=null', 'auth_token=undefined', 'auth_token=null; auth_token='])
@@ -63,7 +63,7 @@ t.test('the session exchange', async (t) => {
     )
   })
 
-  t.test('comes after authentication: a first mutation is refused and nothing is exchanged', async (t) => {
+  t.test('the exchange runs after authentication: a mutation without an app token is rejected', async (t) => {
     const provider = providerWith('new.app.token')
     const { send, backend } = await startGateway(t, { provider })
     const answer = await send('/api/things', { method: 'POST', headers: browserHeaders(null) })
@@ -72,7 +72,7 @@ t.test('the session exchange', async (t) => {
     t.same(backend.requests, [])
   })
 
-  t.test('is not made for a request that an earlier step refused', async (t) => {
+  t.test('a request that an earlier step rejected causes no exchange', async (t) => {
     const provider = providerWith('new.app.token')
     const { send } = await startGateway(t, { provider })
     for (const path of ['/api//things', '/api/admin', '/api/audit/logs']) await send(path)

@@ -17,7 +17,7 @@ interface Held {
 }
 
 interface Scene extends TestGateway {
-  /** What is at the backend: it answers only those who ask for `/api/quick`. */
+  /** Requests at the backend, which responds to `/api/quick` only. */
   readonly held: readonly Held[]
   inFlight(): Promise<number>
 }
@@ -68,7 +68,7 @@ const openMany = async (t: Test, scene: Scene, count: number, requestLine: strin
 
 const verified = (): Record<string, string> => browserHeaders(tokenOf('operator'))
 
-t.test('anonymous bodies that never end leave three quarters of the streaming slots to others', async (t) => {
+t.test('endless anonymous bodies leave three quarters of the streaming slots to others', async (t) => {
   const scene = await startScene(t)
   await openMany(t, scene, 12, 'PUT /api/auth/x', endlessBody(null))
   await eventually(() => scene.held.length === ANONYMOUS_STREAMS)
@@ -100,7 +100,7 @@ t.test('a forged, expired or foreign token does not make a request verified', as
   }
 })
 
-t.test('a signed-in user is outside the anonymous share, also on a public path', async (t) => {
+t.test('the anonymous share does not apply to a signed-in user, even on a public path', async (t) => {
   const scene = await startScene(t)
   await openMany(t, scene, 12, 'PUT /api/auth/x', endlessBody(tokenOf('operator')))
 
@@ -117,7 +117,7 @@ t.test('BACKEND_ANONYMOUS_PERCENT sets the share', async (t) => {
   t.equal(scene.held.length, 12)
 })
 
-t.test('anonymous requests that wait leave places for others, and further ones are OVERLOADED', async (t) => {
+t.test('queued anonymous requests leave room for others, and further ones are OVERLOADED', async (t) => {
   const scene = await startScene(t, { GATEWAY_MAX_IN_FLIGHT: '32' })
   await openMany(t, scene, 8, 'GET /api/zones', {})
 
@@ -126,21 +126,25 @@ t.test('anonymous requests that wait leave places for others, and further ones a
   t.equal((await scene.send('/api/quick', { headers: verified() })).status, 200)
 })
 
-t.test('an anonymous request that waits in vain is OVERLOADED, and not logged as a fault of the backend', async (t) => {
-  const scene = await startScene(t, { BACKEND_TIMEOUT_MS: '1000' })
-  for (let index = 0; index < ANONYMOUS; index++) await open(t, scene, 'GET /api/zones', {})
-  await eventually(() => scene.held.length === ANONYMOUS)
-  for (const { response } of scene.held) response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+t.test(
+  'an anonymous request that times out in the queue is OVERLOADED and not logged as a backend error',
+  async (t) => {
+    const scene = await startScene(t, { BACKEND_TIMEOUT_MS: '1000' })
+    for (let index = 0; index < ANONYMOUS; index++) await open(t, scene, 'GET /api/zones', {})
+    await eventually(() => scene.held.length === ANONYMOUS)
+    for (const { response } of scene.held)
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
 
-  const refused = await scene.send('/api/zones')
+    const refused = await scene.send('/api/zones')
 
-  t.equal(refused.code, 'OVERLOADED')
-  t.equal(scene.held.length, ANONYMOUS)
-  t.same(
-    scene.logs.filter(({ level }) => Number(level) > 30),
-    []
-  )
-})
+    t.equal(refused.code, 'OVERLOADED')
+    t.equal(scene.held.length, ANONYMOUS)
+    t.same(
+      scene.logs.filter(({ level }) => Number(level) > 30),
+      []
+    )
+  }
+)
 
 t.test('signing in works while anonymous requests use up their share', async (t) => {
   const scene = await startScene(t)
@@ -156,7 +160,7 @@ t.test('signing in works while anonymous requests use up their share', async (t)
   t.equal((await login).status, 200)
 })
 
-t.test('a request that ends gives its part of the share back', async (t) => {
+t.test('a request that ends frees its part of the anonymous share', async (t) => {
   const scene = await startScene(t)
   const sockets: Socket[] = []
   for (let index = 0; index < ANONYMOUS; index++) sockets.push(await open(t, scene, 'GET /api/zones', {}))

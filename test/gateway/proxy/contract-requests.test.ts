@@ -5,7 +5,7 @@ import { startGateway, tokenOf } from '../../helper/gateway.js'
 import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
 import { formHeaders, jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
-// A request may take one of two ways to the backend, which cannot tell which one it took.
+// Declared routes and the catch-all must send the same request to the backend.
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 
@@ -15,23 +15,23 @@ const startBackend = (t: Parameters<typeof startRawBackend>[0]): Promise<RawBack
 const headOf = (backend: RawBackend): string => backend.requests.at(-1)?.head ?? ''
 const requestLineOf = (backend: RawBackend): string => headOf(backend).split('\r\n', 1).join('')
 
-/** The values of a header as the backend got them, one for each line. */
+/** The values of a header at the backend, one for each line. */
 const sentOn = (backend: RawBackend, name: string): string[] =>
   headOf(backend)
     .split('\r\n')
     .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
     .map((line) => line.slice(name.length + 1).trim())
 
-/** A request to the byte; the gateway closes the connection after it. */
+/** A raw request, after which the gateway closes the connection. */
 const rawRequest = (requestLine: string, ...headers: string[]): string =>
   [requestLine, 'Host: gateway.example', 'Connection: close', ...headers, '', ''].join('\r\n')
 
-onBothWays(t, 'what the backend gets', async (t, way) => {
+onBothWays(t, 'forwarded requests', async (t, way) => {
   const backend = await startBackend(t)
   const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
   for (const [method, path] of way.methods) {
-    t.test(`is the method, the path and the body of ${method} ${path}`, async (t) => {
+    t.test(`method, path and body of ${method} ${path} are forwarded`, async (t) => {
       const body = /^P/.test(method) ? ZONE : ''
       await ask(url, path, { method, headers: jsonHeaders(), body })
 
@@ -52,7 +52,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     ['%20x%c3%a4?a?b', 'an encoded id']
   ]
   for (const [suffix, why] of TARGETS) {
-    t.test(`is the target to the byte: ${why}`, async (t) => {
+    t.test(`the request target is forwarded unchanged: ${why}`, async (t) => {
       await sendBytes(url, rawRequest(`GET ${way.path}${suffix} HTTP/1.1`))
 
       t.equal(requestLineOf(backend), `GET ${way.path}${suffix} HTTP/1.1`)
@@ -73,7 +73,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     ['x-empty', '']
   ]
   for (const [name, value] of KEPT) {
-    t.test(`is the header ${name} as it came`, async (t) => {
+    t.test(`the header ${name} is forwarded unchanged`, async (t) => {
       await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`))
 
       t.same(sentOn(backend, name), [value])
@@ -118,7 +118,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     ['Any_Name']
   ]
   for (const [name, value = 'from-browser'] of DROPPED) {
-    t.test(`is never the browser's ${name}`, async (t) => {
+    t.test(`the header ${name} of the browser is not forwarded`, async (t) => {
       await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`, 'X-Mine: yes'))
 
       t.same(sentOn(backend, 'x-mine'), ['yes'], 'the others arrive')
@@ -126,7 +126,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     })
   }
 
-  t.test('is no header that Connection names, except those that we set ourselves', async (t) => {
+  t.test('headers that Connection names are not forwarded, except those that the gateway sets', async (t) => {
     await sendBytes(
       url,
       rawRequest(
@@ -145,7 +145,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     t.match(sentOn(backend, 'x-request-id'), [/^[\w.-]+$/])
   })
 
-  t.test('is who asks, how, for which host, and under which id', async (t) => {
+  t.test('the backend gets client address, protocol, host and request id', async (t) => {
     const answer = await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`))
 
     t.same(sentOn(backend, 'x-forwarded-for'), ['127.0.0.1'])
@@ -155,7 +155,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     t.same(sentOn(backend, 'host'), [new URL(backend.url).host])
   })
 
-  t.test('is one line where the browser repeats a header', async (t) => {
+  t.test('a repeated header is forwarded as one line', async (t) => {
     const lines = ['Accept: a/b', 'Accept: c/d', 'X-Mine: 1', 'X-Mine: 2', 'User-Agent: first', 'User-Agent: second']
     await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, ...lines))
 
@@ -164,7 +164,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     t.same(sentOn(backend, 'user-agent'), ['first'])
   })
 
-  t.test('is no body of a read, which does not become the next request either', async (t) => {
+  t.test('the body of a read is neither forwarded nor read as the next request', async (t) => {
     const before = backend.requests.length
     const hidden = `GET ${way.path}?hidden HTTP/1.1\r\nHost: a\r\n\r\n`
     await sendBytes(
@@ -181,7 +181,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     t.notMatch(first?.head, /^(?:content-type|content-length|transfer-encoding):/im)
   })
 
-  t.test('is a body that the browser sends only after it was told to go on', async (t) => {
+  t.test('a body with Expect: 100-continue is forwarded', async (t) => {
     const request = browse(url, way.path, {
       method: 'PUT',
       headers: { ...jsonHeaders(), 'content-length': ZONE.length, expect: '100-continue' }
@@ -195,7 +195,7 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     t.equal(backend.requests.at(-1)?.body, ZONE)
   })
 
-  t.test('is an ordinary request where the browser asks for another protocol', async (t) => {
+  t.test('a request with Upgrade is forwarded as an ordinary request', async (t) => {
     const answer = await sendBytes(
       url,
       `GET ${way.path} HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`
@@ -205,11 +205,11 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     t.same(sentOn(backend, 'upgrade'), [])
   })
 
-  // Around the sizes at which head and body no longer leave the gateway in one piece.
+  // Around the sizes at which head and body are sent in separate packets.
   const KIB_16 = 16 * 1024
   const SIZES = [256, KIB_16 - 2048, KIB_16 - 700, KIB_16 - 600, KIB_16 - 500, KIB_16 - 1, KIB_16, KIB_16 + 1, 70_000]
   for (const size of SIZES) {
-    t.test(`is every byte of an upload of ${size} bytes, in its order`, async (t) => {
+    t.test(`an upload of ${size} bytes arrives complete`, async (t) => {
       const body = Buffer.from(Array.from({ length: size }, (_, index) => index + (index >> 8)))
       await ask(url, way.upload, { method: 'POST', headers: { ...formHeaders(), 'content-length': size }, body })
 
@@ -218,19 +218,19 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
     })
   }
 
-  t.test('is every byte of a header that is no ASCII', async (t) => {
+  t.test('a header that is not ASCII is forwarded unchanged', async (t) => {
     await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, 'X-Name: K\xfcche \xc3\xbc \x80'))
 
     t.same(sentOn(backend, 'x-name'), ['K\xfcche \xc3\xbc \x80'])
   })
 
-  t.test('is each line of the one header that may not be put in one', async (t) => {
+  t.test('the lines of a header that cannot be joined are forwarded separately', async (t) => {
     await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, 'Set-Cookie: a=1', 'Set-Cookie: b=2'))
 
     t.same(sentOn(backend, 'set-cookie'), ['a=1', 'b=2'])
   })
 
-  t.test('is a length that fits the body', async (t) => {
+  t.test('the forwarded Content-Length matches the body', async (t) => {
     const body = '{ "name" : "Küche",\n  "metadata": {} }'
     await ask(url, way.path, { method: 'PUT', headers: jsonHeaders(), body })
 
@@ -240,8 +240,8 @@ onBothWays(t, 'what the backend gets', async (t, way) => {
   })
 })
 
-onBothWays(t, 'a backend under a path', async (t, way) => {
-  t.test('gets that path in front of the others', async (t) => {
+onBothWays(t, 'a backend with a path prefix', async (t, way) => {
+  t.test('the path prefix of BACKEND_URL is prepended', async (t) => {
     const backend = await startBackend(t)
     const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base/v1/` } })
 
@@ -251,8 +251,8 @@ onBothWays(t, 'a backend under a path', async (t, way) => {
   })
 })
 
-onBothWays(t, 'a public address', async (t, way) => {
-  t.test('is the host that the backend is told, whatever the browser says', async (t) => {
+onBothWays(t, 'PUBLIC_URL', async (t, way) => {
+  t.test('the backend gets the host of PUBLIC_URL with any Host of the browser', async (t) => {
     const backend = await startBackend(t)
     const { url } = await startGateway(t, {
       env: { BACKEND_URL: backend.url, PUBLIC_URL: 'https://app.example:8443/' }

@@ -6,18 +6,18 @@ import { startGateway } from '../../helper/gateway.js'
 import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
 import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
-// A request may take one of two ways to the backend. Nobody can tell from an answer which one it took.
+// Declared routes and the catch-all must return the same response.
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 
 const startBackend = (t: Parameters<typeof startRawBackend>[0], answer: string = OK): Promise<RawBackend> =>
   startRawBackend(t, ({ socket }) => socket.write(answer, 'latin1'))
 
-onBothWays(t, 'what the browser gets', async (t, way) => {
+onBothWays(t, 'forwarded responses', async (t, way) => {
   const backend = await startBackend(t)
   const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
-  /** The answer to a read, or to a mutation, where the backend says this. */
+  /** The response to a read or a mutation if the backend responds with this. */
   const answerTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
     backend.answer = ({ socket }) => socket.write(Buffer.from(bytes as string, 'latin1'))
     return ask(url, way.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
@@ -30,7 +30,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     502, 503, 504, 599
   ]) {
     for (const method of ['GET', 'PUT'] as const) {
-      t.test(`is status ${status} and its body to the byte, of a ${method}`, async (t) => {
+      t.test(`the browser gets status ${status} and the unchanged body of a ${method}`, async (t) => {
         const before = backend.requests.length
         const answer = await answerTo(
           `HTTP/1.1 ${status} Any\r\nContent-Type: a/b\r\nContent-Length: 10\r\n\r\n${BODY.toString('latin1')}`,
@@ -69,7 +69,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     ['x-mine', 'na\xefve \xc3\xa9', '']
   ]
   for (const [name, ...values] of KEPT) {
-    t.test(`is the header ${name} as the backend wrote it: ${JSON.stringify(values)}`, async (t) => {
+    t.test(`the response header ${name} is forwarded unchanged: ${JSON.stringify(values)}`, async (t) => {
       const answer = await withHeaders(values.map((value) => `${name}: ${value}`).join('\r\n'))
 
       t.same(answer.header(name), values)
@@ -111,7 +111,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     'connection: x-mine\r\nConnection: keep-alive\r\nX-Mine: from-backend'
   ]
   for (const lines of DROPPED) {
-    t.test(`is never the backend's ${JSON.stringify(lines)}`, async (t) => {
+    t.test(`the response headers ${JSON.stringify(lines)} of the backend are not forwarded`, async (t) => {
       const answer = await withHeaders(`${lines}\r\nX-Other: yes`)
 
       t.same(answer.header('x-other'), ['yes'], 'the others arrive')
@@ -120,7 +120,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     })
   }
 
-  t.test('says each header of ours once, and that nothing may be kept', async (t) => {
+  t.test('each header of the gateway is sent once, and the response is not cacheable', async (t) => {
     const answer = await answerTo(OK)
 
     for (const name of ['content-security-policy', 'x-frame-options', 'x-request-id', 'date']) {
@@ -145,7 +145,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     ['nonsense', () => 'http://[/', 'http://[/']
   ]
   for (const [of, from, to] of LOCATIONS) {
-    t.test(`is a Location that does not lead past us: ${of}`, async (t) => {
+    t.test(`a Location does not point to the backend: ${of}`, async (t) => {
       const location = from(backend.url)
       const answer = await answerTo(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
 
@@ -163,7 +163,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     ['a 200 in no chunks to a mutation', 'PUT', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n']
   ]
   for (const [of, method, bytes] of NO_CONTENT) {
-    t.test(`is 204 and nothing else where the backend has no content: ${of}, of a ${method}`, async (t) => {
+    t.test(`the browser gets 204 without a body if the backend has no content: ${of}, of a ${method}`, async (t) => {
       const [statusLine, ...rest] = bytes.split('\r\n')
       const about = 'Content-Type: application/json\r\nContent-Encoding: gzip\r\nETag: "1"'
       const answer = await answerTo(`${[statusLine, about, ...rest].join('\r\n')}\r\n`, method)
@@ -177,12 +177,12 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     })
   }
 
-  t.test('is 204 though the backend speaks of a length and sends it', async (t) => {
+  t.test('the browser gets 204 without a body if the backend sends one', async (t) => {
     t.equal((await answerTo('HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}', 'PUT')).status, 204)
     t.equal((await answerTo(OK)).status, 200, 'what is left over belongs to no other answer')
   })
 
-  t.test('is an empty list as a list: a read without content stays what it is', async (t) => {
+  t.test('an empty list is forwarded unchanged', async (t) => {
     const answer = await answerTo('HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 0\r\n\r\n')
 
     t.equal(answer.status, 200)
@@ -190,7 +190,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.equal(answer.body.length, 0)
   })
 
-  t.test('is 201 for something created, also without a body', async (t) => {
+  t.test('the browser gets 201 with or without a body', async (t) => {
     const answer = await answerTo('HTTP/1.1 201 Created\r\nLocation: /api/x\r\nContent-Length: 0\r\n\r\n', 'PUT')
 
     t.equal(answer.status, 201)
@@ -199,7 +199,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
   })
 
   for (const length of ['', 'Content-Length: 512\r\n']) {
-    t.test(`is 304 with its headers and no body: ${JSON.stringify(length)}`, async (t) => {
+    t.test(`the browser gets 304 with its headers and no body: ${JSON.stringify(length)}`, async (t) => {
       const answer = await answerTo(`HTTP/1.1 304 Not Modified\r\nETag: "1"\r\nVary: Accept\r\n${length}\r\n`)
 
       t.equal(answer.status, 304)
@@ -210,7 +210,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     })
   }
 
-  t.test('is a compressed body, still compressed', async (t) => {
+  t.test('a compressed body is forwarded compressed', async (t) => {
     const body = gzipSync('{"a":1}'.repeat(1000))
     const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`
     const answer = await answerTo(Buffer.concat([Buffer.from(head), body]))
@@ -219,7 +219,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.same(answer.body, body)
   })
 
-  t.test('is a part of a file where it asked for one', async (t) => {
+  t.test('a range request gets a part of the file', async (t) => {
     const answer = await answerTo(
       'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-3/10\r\nContent-Length: 2\r\n\r\nab'
     )
@@ -247,7 +247,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     ]
   ]
   for (const [how, bytes] of FRAMED) {
-    t.test(`is the body that the backend sends ${how}`, async (t) => {
+    t.test(`the browser gets a body that the backend sends ${how}`, async (t) => {
       const answer = await answerTo(bytes)
 
       t.equal(answer.status, 200)
@@ -257,14 +257,14 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
   }
 
   for (const version of ['1.0', '1.1']) {
-    t.test(`is the body that ends with the backend's connection, as of HTTP/${version}`, async (t) => {
+    t.test(`the browser gets a body that ends with the connection, from HTTP/${version}`, async (t) => {
       backend.answer = ({ socket }) => socket.end(`HTTP/${version} 200 OK\r\nContent-Type: text/plain\r\n\r\nhello`)
 
       t.equal((await ask(url, way.path)).body.toString(), 'hello')
     })
   }
 
-  t.test('is a large answer, whole', async (t) => {
+  t.test('a large response arrives complete', async (t) => {
     const body = Buffer.from(
       JSON.stringify({ rows: Array.from({ length: 400_000 }, (_, id) => ({ id, name: `zone ${id}` })) })
     )
@@ -275,7 +275,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.ok(answer.body.equals(Buffer.concat([body, body])))
   })
 
-  t.test('is whole for a client of HTTP/1.0, which knows no chunks', async (t) => {
+  t.test('an HTTP/1.0 client gets the complete body without chunks', async (t) => {
     backend.answer = ({ socket }) =>
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n there\r\n0\r\n\r\n')
 
@@ -286,12 +286,12 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.ok(answer.endsWith('\r\n\r\nhello there'), answer)
   })
 
-  t.test('is each answer in its turn where it does not wait for the one before', async (t) => {
+  t.test('pipelined requests get their responses in order', async (t) => {
     const waiting: (() => void)[] = []
     backend.answer = ({ head, socket }) => {
       const name = /\?(\w)/.exec(head)?.[1]
       waiting.push(() => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${name}]`))
-      // The last to come is the first to be answered.
+      // The backend responds in reverse order.
       if (waiting.length === 3) for (const answer of waiting.toReversed()) answer()
     }
 
@@ -305,11 +305,11 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
   })
 
-  t.test('is whole where the backend goes wrong only after it, also if it has to wait for its turn', async (t) => {
+  t.test('a response arrives complete if the backend fails after it, even for a pipelined request', async (t) => {
     let answerFirst = (): unknown => undefined
     backend.answer = ({ head, socket }) => {
       if (head.includes('?a ')) answerFirst = () => socket.write(OK)
-      // The gateway cannot make sense of the length, and closes; only then is the first one answered.
+      // The gateway rejects the malformed length and closes; only then the first request gets its response.
       else socket.once('close', () => answerFirst()).write('HTTP/1.1 304 Not Modified\r\nContent-Length: 512\r\n\r\n')
     }
 
@@ -322,7 +322,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.same(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 304'])
   })
 
-  t.test('is a connection that serves its next request too', async (t) => {
+  t.test('the connection of the browser serves further requests', async (t) => {
     backend.answer = ({ head, socket }) =>
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${/\?(\w)/.exec(head)?.[1]}]`)
     const socket = await openSocket(url)
@@ -339,7 +339,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
     t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
   })
 
-  t.test('is nothing that anybody would complain about in the log', async (t) => {
+  t.test('forwarded responses cause no warnings in the log', async (t) => {
     t.same(
       logs.filter(({ level }) => Number(level) > 30),
       []
@@ -347,7 +347,7 @@ onBothWays(t, 'what the browser gets', async (t, way) => {
   })
 })
 
-onBothWays(t, 'a Location of a backend under a path', async (t, way) => {
+onBothWays(t, 'Location of a backend with a path prefix', async (t, way) => {
   const backend = await startBackend(t)
   const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base` } })
 
@@ -362,7 +362,7 @@ onBothWays(t, 'a Location of a backend under a path', async (t, way) => {
     ['another host', () => 'https://files.example/base/a', 'https://files.example/base/a']
   ]
   for (const [of, from, to] of LOCATIONS) {
-    t.test(`is one that the gateway knows: ${of}`, async (t) => {
+    t.test(`a Location of a backend with a path prefix is mapped to the gateway: ${of}`, async (t) => {
       const location = from(backend.url)
       backend.answer = ({ socket }) =>
         socket.write(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
@@ -374,7 +374,7 @@ onBothWays(t, 'a Location of a backend under a path', async (t, way) => {
 
 t.test('a HEAD', async (t) => {
   for (const path of ['/api/zones/7', '/api/unknown/7']) {
-    t.test(`gets the headers of ${path}, its length among them, and no body`, async (t) => {
+    t.test(`HEAD ${path} gets the headers with the length and no body`, async (t) => {
       const backend = await startBackend(
         t,
         'HTTP/1.1 200 OK\r\nContent-Length: 123\r\nETag: "1"\r\nContent-Type: a/b\r\n\r\n'

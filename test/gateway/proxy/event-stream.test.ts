@@ -28,7 +28,7 @@ for (const type of ['text/event-stream', 'Text/Event-Stream; charset=utf-8']) {
   })
 }
 
-t.test('a stream of events that is silent for longer than BACKEND_STREAM_IDLE_MS is ended', async (t) => {
+t.test('an event stream that is silent for longer than BACKEND_STREAM_IDLE_MS is closed', async (t) => {
   const backend = await startBackend(t)
   const gone = new Promise((resolve) => {
     backend.answer = (_request, response) => {
@@ -47,7 +47,7 @@ t.test('a stream of events that is silent for longer than BACKEND_STREAM_IDLE_MS
   await gone
 })
 
-t.test('a stream of events goes on for longer than BACKEND_STREAM_IDLE_MS while events arrive', async (t) => {
+t.test('an event stream stays open for longer than BACKEND_STREAM_IDLE_MS while events arrive', async (t) => {
   const backend = await startBackend(t)
   const events = 8
   backend.answer = (_request, response) => {
@@ -67,7 +67,7 @@ t.test('a stream of events goes on for longer than BACKEND_STREAM_IDLE_MS while 
   t.equal((await send('/api/unknown')).body, 'data: x\n\n'.repeat(events))
 })
 
-t.test('any other response is ended when it is silent for BACKEND_TIMEOUT_MS', async (t) => {
+t.test('any other response is cut off when it is silent for BACKEND_TIMEOUT_MS', async (t) => {
   const backend = await startBackend(t)
   backend.answer = (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream-not' }).write('half')

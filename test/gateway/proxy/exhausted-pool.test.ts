@@ -12,11 +12,11 @@ import { startHttpBackend } from '../../helper/scripted-backend.js'
 const PATIENT_MS = '600000'
 
 interface Scene extends TestGateway {
-  /** Requests that the backend holds, in the order in which they came. */
+  /** Requests that the backend holds, in order of arrival. */
   readonly held: { readonly request: IncomingMessage; readonly response: ServerResponse }[]
-  /** Settles when so many are held. */
+  /** Resolves when so many are held. */
   holds(count: number): Promise<unknown>
-  /** Settles when so many are on their way or wait. */
+  /** Resolves when so many are in flight or queued. */
   inFlight(count: number): Promise<unknown>
 }
 
@@ -39,8 +39,8 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>>): Promi
   }
 }
 
-t.test('when all connections to the backend are taken', async (t) => {
-  t.test('a request waits for its turn', async (t) => {
+t.test('all backend connections in use', async (t) => {
+  t.test('a request waits for a free backend connection', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
     const first = scene.send('/api/zones/1')
     await scene.holds(1)
@@ -55,7 +55,7 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.same(JSON.parse((await second).body), { which: 2 })
   })
 
-  t.test('a browser that leaves while it waits is forgotten, and the backend never hears of it', async (t) => {
+  t.test('a queued request whose browser disconnects is not sent to the backend', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
     const first = scene.send('/api/zones/1')
     await scene.holds(1)
@@ -75,9 +75,9 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.equal((await third).status, 200)
   })
 
-  t.test('a request that waited as long as the backend may take is answered 504', async (t) => {
+  t.test('a request that waits in the queue for BACKEND_TIMEOUT_MS gets 504', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '1000' })
-    // A stream of events holds its connection for longer than the backend may take to answer.
+    // An event stream occupies its connection for longer than BACKEND_TIMEOUT_MS.
     const reader = await openSocket(scene.url)
     t.teardown(() => reader.destroy())
     reader.write('GET /api/zones/1 HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -90,7 +90,7 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.equal(scene.held.length, 1, 'the backend never saw it')
   })
 
-  t.test('uploads that never end leave half of the connections to everybody else', async (t) => {
+  t.test('endless uploads leave half of the connections to other requests', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '4' })
     const { cookie, 'x-csrf-token': csrf } = browserHeaders()
     for (let index = 0; index < 6; index++) {
@@ -110,7 +110,7 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.equal((await read).status, 200)
   })
 
-  t.test('and too many wait, an upload that is turned away is not waited for', async (t) => {
+  t.test('the body of an upload that is rejected with OVERLOADED is not read', async (t) => {
     const scene = await startScene(t, { GATEWAY_MAX_IN_FLIGHT: '1', NODE_ENV: 'development' })
     const first = scene.send('/api/zones/1')
     await scene.holds(1)
@@ -133,13 +133,13 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.equal((await first).status, 200)
   })
 
-  t.test('and the backend cannot be reached, everybody is told so', async (t) => {
+  t.test('all queued requests get BACKEND_UNREACHABLE if the backend is unreachable', async (t) => {
     const port = await freePort()
     const { url, send } = await startGateway(t, {
       env: { BACKEND_URL: `http://127.0.0.1:${port}`, BACKEND_CONNECTIONS: '2' }
     })
 
-    // In one piece, so that they are all there before the first of them fails.
+    // In one packet, so that all arrive before the first one fails.
     const message = 'GET /api/zones/1 HTTP/1.1\r\nHost: a\r\n'
     const answers = await sendBytes(url, `${`${message}\r\n`.repeat(19)}${message}Connection: close\r\n\r\n`)
 
@@ -147,9 +147,9 @@ t.test('when all connections to the backend are taken', async (t) => {
     t.match((await send('/metrics')).body, /^gateway_in_flight 0$/m)
   })
 
-  t.test('and the one that is handed on has a time of its own', async (t) => {
+  t.test('each queued request has its own deadline', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '4000' })
-    // The second has waited for most of its time when its turn comes, the third for less.
+    // The second has waited for most of its time when a connection is free, the third for less.
     const first = scene.send('/api/zones/1')
     await scene.holds(1)
     const second = scene.send('/api/zones/2')
@@ -161,7 +161,7 @@ t.test('when all connections to the backend are taken', async (t) => {
       scene.held[place]?.response.end('{}')
       await scene.holds(place + 2)
     }
-    // Longer than the second had left.
+    // Longer than the remaining time of the second.
     await delay(2000)
     scene.held[2]?.response.end('{}')
 

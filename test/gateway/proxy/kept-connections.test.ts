@@ -16,8 +16,8 @@ const served = ({ socket }: RawRequest): unknown => socket.write(OK)
 
 const queries = ({ requests }: RawBackend): unknown[] => requests.map(({ head }) => /\?(\w+)/.exec(head)?.[1])
 
-onBothWays(t, 'a connection to the backend', async (t, way) => {
-  t.test('is kept for the next request', async (t) => {
+onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
+  t.test('a backend connection is reused', async (t) => {
     const { send, reached } = await start(t, served)
 
     for (const _ of [1, 2, 3]) t.equal((await send(way.path)).status, 200)
@@ -29,11 +29,11 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
     ['closed', ({ socket }: RawRequest) => socket.end()],
     ['reset', ({ socket }: RawRequest) => socket.resetAndDestroy()]
   ] as const) {
-    /** Serves the first request on each connection; the next one finds it shut. */
+    /** Serves only the first request on each connection. */
     const servesOnce = (request: RawRequest): unknown =>
       request.indexOnConnection === 0 ? served(request) : shut(request)
 
-    t.test(`costs a read nothing where it is ${how} just when it is used again: that is sent once more`, async (t) => {
+    t.test(`a read is retried once if its reused connection is ${how}`, async (t) => {
       const { send, reached } = await start(t, servesOnce)
       await send(`${way.path}?first`)
 
@@ -48,7 +48,7 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
       { method: 'PUT', headers: jsonHeaders(), body: ZONE },
       { method: 'DELETE', headers: browserHeaders() }
     ]) {
-      t.test(`costs a ${change.method} its answer where it is ${how}: nobody knows how far that came`, async (t) => {
+      t.test(`a ${change.method} is not retried if its reused connection is ${how}`, async (t) => {
         const { send, reached } = await start(t, servesOnce)
         t.equal((await send(`${way.path}?first`, change)).status, 200)
 
@@ -59,7 +59,7 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
       })
     }
 
-    t.test(`is not the first of many where it is ${how} and so is the next: two are enough`, async (t) => {
+    t.test(`a read is not retried a second time if both connections are ${how}`, async (t) => {
       const { send, reached } = await start(t, (request) => (request.index === 0 ? served(request) : shut(request)))
       await send(`${way.path}?first`)
 
@@ -70,14 +70,14 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
       t.equal(reached.connections.length, 2, 'the second try has a new one')
     })
 
-    t.test(`costs a read nothing where it is ${how} before that is written to it`, async (t) => {
+    t.test(`a read succeeds if its connection is ${how} before the request is written`, async (t) => {
       const { url, reached } = await start(t, served)
       const browser = await openSocket(url)
       const read = (query: string): boolean => browser.write(`GET ${way.path}?${query} HTTP/1.1\r\nHost: a\r\n\r\n`)
       read('first')
       await once(browser, 'data')
 
-      // Both in one go, so that the gateway finds them together: the request, and that its connection is gone.
+      // In one event loop turn, so that the gateway sees the request and the closed connection together.
       read('second')
       shut(reached.requests[0] as RawRequest)
 
@@ -87,14 +87,14 @@ onBothWays(t, 'a connection to the backend', async (t, way) => {
       browser.destroy()
     })
 
-    t.test(`gets no second chance where it is ${how} at once`, async (t) => {
+    t.test(`a read is not retried if a new connection is ${how}`, async (t) => {
       const { send, reached } = await start(t, shut)
 
       t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
       t.equal(reached.requests.length, 1)
     })
 
-    t.test(`gets no second chance where it is ${how} when the answer has begun`, async (t) => {
+    t.test(`a read is not retried if its connection is ${how} during the response`, async (t) => {
       const { send, reached } = await start(t, (request) => {
         if (request.index === 0) served(request)
         else request.socket.write('HTTP/1.1 200 OK\r\nX-', () => shut(request))

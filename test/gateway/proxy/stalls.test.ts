@@ -13,7 +13,7 @@ const WINDOW_MS = 2000
 const RATE = { CLIENT_MIN_RATE: '1', CLIENT_RATE_WINDOW_MS: String(WINDOW_MS) }
 
 interface Scene extends TestGateway {
-  /** Settles when nothing is on its way to the backend any more. */
+  /** Resolves when no request is in flight. */
   idle(): Promise<void>
 }
 
@@ -34,7 +34,7 @@ const startScene = async (
   }
 }
 
-/** More than fits into the buffers on its way. */
+/** More than all buffers hold. */
 const pourForEver = (response: ServerResponse): void => {
   while (!response.destroyed) {
     if (!response.write(Buffer.alloc(1024 * 1024))) {
@@ -49,8 +49,8 @@ const upload = (way: Way, length: number): string => {
   return `POST ${way.upload} HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
 }
 
-onBothWays(t, 'a browser that stands still', async (t, way) => {
-  t.test('in the middle of an answer is cut off, and its connection to the backend is free', async (t) => {
+onBothWays(t, 'a stalled browser', async (t, way) => {
+  t.test('a browser that stalls during a response is disconnected, and its backend connection is freed', async (t) => {
     const scene = await startScene(t, (_request, response) => pourForEver(response))
     const browser = await openSocket(scene.url)
     browser.pause()
@@ -61,7 +61,7 @@ onBothWays(t, 'a browser that stands still', async (t, way) => {
     browser.destroy()
   })
 
-  t.test('in the middle of an answer that began before its upload ended is cut off as well', async (t) => {
+  t.test('a browser that stalls during a response before the end of its upload is disconnected', async (t) => {
     const scene = await startScene(t, (request, response) => {
       request.resume()
       pourForEver(response)
@@ -71,7 +71,7 @@ onBothWays(t, 'a browser that stands still', async (t, way) => {
     browser.write(upload(way, 1000))
     browser.write('x'.repeat(500))
     await once(scene.gateway.app.server, 'request')
-    // Until nothing of the answer moves any more.
+    // Until the response has stalled.
     await delay(WINDOW_MS / 4)
     browser.write('x'.repeat(500))
 
@@ -79,7 +79,7 @@ onBothWays(t, 'a browser that stands still', async (t, way) => {
     browser.destroy()
   })
 
-  t.test('in the middle of its upload is refused', async (t) => {
+  t.test('a browser that stalls during its upload is rejected', async (t) => {
     const scene = await startScene(t, (request) => request.resume())
     const request = browse(scene.url, way.upload, {
       method: 'POST',
@@ -97,8 +97,8 @@ onBothWays(t, 'a browser that stands still', async (t, way) => {
   })
 })
 
-onBothWays(t, 'a browser that moves', async (t, way) => {
-  t.test('may take longer over its upload, also where it was slow to read the answer meanwhile', async (t) => {
+onBothWays(t, 'a slow browser', async (t, way) => {
+  t.test('a slow upload may exceed the window, even if the browser reads the response slowly', async (t) => {
     const parts = 16
     const scene = await startScene(t, (request, response) => {
       response.write(Buffer.alloc(16 * 1024 * 1024))

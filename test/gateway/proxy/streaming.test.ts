@@ -16,23 +16,23 @@ const LARGE_BYTES = 200 * MIB
  * on Node.js 24, for a body of 200 MB as for one of 800 MB.
  */
 const GROWTH_BYTES = 128 * MIB
-/** Enough for a process to have loaded and compiled what forwarding takes: that is no growth of a transfer's. */
+/** Warm-up requests, so that loading and compiling code does not count as growth. */
 const SMALL_REQUESTS = 200
 const SMALL = '/api/zones'
 
 interface RunningGateway {
   readonly url: string
-  /** How far its memory has grown, at the most, while this was done. */
+  /** The maximum growth of memory during this. */
   growthDuring(work: () => Promise<void>): Promise<number>
 }
 
-/** The gateway as it is deployed, and has been for a little while: what it holds in memory is its own. */
+/** The gateway in its own process, after a warm-up. */
 const runGateway = async (t: Test, backendUrl: string): Promise<RunningGateway> => {
   const program = await startProgram(t, 'dist/src/gateway/main.js', {
     NODE_ENV: 'production',
     GATEWAY_PORT: '0',
     BACKEND_URL: backendUrl,
-    // Longer than any test may take.
+    // Longer than any test.
     BACKEND_TIMEOUT_MS: '600000',
     UPLOAD_LIMIT: '1024MiB',
     API_SECRET,
@@ -47,7 +47,7 @@ const runGateway = async (t: Test, backendUrl: string): Promise<RunningGateway> 
   return {
     url,
     growthDuring: async (work) => {
-      // The kernel keeps the peak itself, and begins anew when it is told so.
+      // Resets the peak that the kernel records.
       await writeFile(`/proc/${program.pid}/clear_refs`, '5')
       const before = await memory('VmRSS')
       await work()
@@ -56,7 +56,7 @@ const runGateway = async (t: Test, backendUrl: string): Promise<RunningGateway> 
   }
 }
 
-/** Resolves when nothing has moved for a while. Too early does no harm: what is checked then holds all the more. */
+/** Resolves when no bytes have moved for a while. Resolving too early does not make the test fail. */
 const standstill = async (progress: Readonly<Progress>): Promise<void> => {
   for (let last = -1; last !== progress.bytes; ) {
     last = progress.bytes
@@ -77,7 +77,7 @@ const FRAMINGS = [
 
 t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the way of Linux' }, async (t) => {
   t.test('up', async (t) => {
-    // A backend that reads only when it is told to.
+    // A backend that reads only when the test allows it.
     let read = Promise.resolve()
     const backendUrl = await startHttpBackend(t, async (request, response) => {
       await read
@@ -91,7 +91,7 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
 
     for (const path of UPLOADS) {
       for (const [of, framing] of FRAMINGS) {
-        t.test(`arrive whole at ${path} ${of}, and pass through little memory`, async (t) => {
+        t.test(`an upload of 200 MB to ${path} ${of} arrives complete and is not buffered`, async (t) => {
           read = Promise.resolve()
           const growth = await gateway.growthDuring(async () => {
             const [sent, answer] = await transfer(path, framing)
@@ -103,7 +103,7 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
           t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
         })
 
-        t.test(`wait at ${path} ${of} for a backend that is slow to read, and not in memory`, async (t) => {
+        t.test(`an upload of 200 MB to ${path} ${of} is not buffered for a slow backend`, async (t) => {
           let goOn = (): void => undefined
           read = new Promise((resolve) => {
             goOn = resolve
@@ -142,7 +142,7 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
     const transfer = async (path: string): Promise<string> => hashOf(await beginning(browse(gateway.url, path).end()))
 
     for (const path of DOWNLOADS) {
-      t.test(`arrive whole from ${path}, and pass through little memory`, async (t) => {
+      t.test(`a download of 200 MB from ${path} arrives complete and is not buffered`, async (t) => {
         const growth = await gateway.growthDuring(async () => {
           t.equal(await transfer(path), await poured)
         })
@@ -150,7 +150,7 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
         t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
       })
 
-      t.test(`wait at ${path} for a browser that is slow to read, and not in memory`, async (t) => {
+      t.test(`a download of 200 MB from ${path} is not buffered for a slow browser`, async (t) => {
         const growth = await gateway.growthDuring(async () => {
           const response = await beginning(browse(gateway.url, path).end())
           await standstill(progress)

@@ -13,12 +13,12 @@ import { formHeaders, jsonHeaders, onBothWays, type Way, ZONE } from '../../help
 
 interface TlsBackend {
   readonly url: string
-  /** Where its certificate, which it signed itself, can be read. */
+  /** The file of its self-signed certificate. */
   readonly certificate: string
   readonly requests: string[]
 }
 
-/** A backend behind TLS, whose certificate is for this name. */
+/** A backend with TLS and a certificate for this name. */
 const startTlsBackend = async (t: Test, name: string): Promise<TlsBackend> => {
   const folder = t.testdir()
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
@@ -40,7 +40,7 @@ const startTlsBackend = async (t: Test, name: string): Promise<TlsBackend> => {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, certificate, requests }
 }
 
-/** Where Node.js reads its settings from, which a process does once. */
+/** A separate process, because Node.js reads these variables at startup. */
 const runGateway = async (t: Test, backend: TlsBackend, env: Readonly<Record<string, string>>): Promise<string> => {
   const program = await startProgram(t, 'dist/src/gateway/main.js', {
     NODE_ENV: 'production',
@@ -65,8 +65,8 @@ const codesOf = async (url: string, way: Way): Promise<string[]> => {
 const REFUSED = ['BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE']
 const SERVED = ['', '', '']
 
-onBothWays(t, 'a backend behind TLS', async (t, way) => {
-  t.test('is not talked to where nobody vouches for its certificate', async (t) => {
+onBothWays(t, 'a backend with TLS', async (t, way) => {
+  t.test('a backend with an untrusted certificate is rejected', async (t) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
@@ -79,7 +79,7 @@ onBothWays(t, 'a backend behind TLS', async (t, way) => {
     )
   })
 
-  t.test('is not talked to even where Node.js is told to trust everybody', async (t) => {
+  t.test('a backend with an untrusted certificate is rejected even with NODE_TLS_REJECT_UNAUTHORIZED=0', async (t) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const url = await runGateway(t, backend, { NODE_TLS_REJECT_UNAUTHORIZED: '0' })
 
@@ -87,7 +87,7 @@ onBothWays(t, 'a backend behind TLS', async (t, way) => {
     t.same(backend.requests, [])
   })
 
-  t.test('is talked to where its certificate is among those that Node.js is told to trust', async (t) => {
+  t.test('a backend whose certificate is in NODE_EXTRA_CA_CERTS is accepted', async (t) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const url = await runGateway(t, backend, { NODE_EXTRA_CA_CERTS: backend.certificate })
 
@@ -95,7 +95,7 @@ onBothWays(t, 'a backend behind TLS', async (t, way) => {
     t.same(backend.requests, [`GET ${way.path}`, `PUT ${way.path}`, `POST ${way.upload}`])
   })
 
-  t.test('is not talked to where its certificate is for another name', async (t) => {
+  t.test('a backend with a certificate for another name is rejected', async (t) => {
     const backend = await startTlsBackend(t, 'DNS:somebody.example,IP:127.0.0.2')
     const url = await runGateway(t, backend, { NODE_EXTRA_CA_CERTS: backend.certificate })
 

@@ -8,7 +8,7 @@ import { block, hashOf, MIB, pour } from '../../helper/large-bodies.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
 import { formHeaders, onBothWays } from '../../helper/ways.js'
 
-/** By a browser that would use its connection again, if it may. */
+/** On a keep-alive connection. */
 const upload = (url: string, path: string, framing: Record<string, string>): ClientRequest =>
   browse(url, path, { method: 'POST', headers: { ...formHeaders(), connection: 'keep-alive', ...framing } })
 
@@ -18,7 +18,7 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
     return startGateway(t, { env: { BACKEND_URL: backendUrl, UPLOAD_LIMIT: '64KiB' } })
   }
 
-  t.test('is refused at once where it says how long it is, before the backend hears of it', async (t) => {
+  t.test('an upload with a Content-Length over the limit is rejected before the backend is called', async (t) => {
     let asked = 0
     const { url } = await start(t, () => {
       asked += 1
@@ -35,7 +35,7 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
     request.destroy()
   })
 
-  t.test('is refused when it passes the limit where it does not say, and the backend is told', async (t) => {
+  t.test('a chunked upload is rejected when it exceeds the limit, and the backend request is cancelled', async (t) => {
     let arrived = (_request: IncomingMessage): void => undefined
     const reached = new Promise<IncomingMessage>((resolve) => {
       arrived = resolve
@@ -68,7 +68,7 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
     ['with a length', { 'content-length': String(64 * 1024) }],
     ['without a length', { 'transfer-encoding': 'chunked' }]
   ] as const) {
-    t.test(`is none at exactly the limit, ${of}`, async (t) => {
+    t.test(`an upload of exactly the limit is accepted, ${of}`, async (t) => {
       const { url } = await start(t, async (request, response) => response.end(await hashOf(request)))
       const request = upload(url, way.upload, framing)
       const body = block.subarray(0, 64 * 1024)
@@ -83,15 +83,15 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
   }
 })
 
-onBothWays(t, 'a backend that answers in the middle of an upload', async (t, way) => {
+onBothWays(t, 'a backend that responds during an upload', async (t, way) => {
   for (const status of [401, 413]) {
     for (const [of, framing] of [
       ['with a length', { 'content-length': String(20 * MIB) }],
       ['without a length', { 'transfer-encoding': 'chunked' }]
     ] as const) {
-      t.test(`is heard: ${status}, ${of}`, async (t) => {
+      t.test(`a response with ${status} during an upload reaches the browser, ${of}`, async (t) => {
         const backendUrl = await startHttpBackend(t, (request, response) => {
-          // After it has seen some of it, and without reading the rest.
+          // After the first bytes, without reading the rest.
           request.once('data', () => {
             request.pause()
             response.writeHead(status, { 'content-type': 'text/plain' }).end('enough')
@@ -116,7 +116,7 @@ onBothWays(t, 'a backend that answers in the middle of an upload', async (t, way
     }
   }
 
-  t.test('and goes on reading gets all of it', async (t) => {
+  t.test('a backend that responds during an upload and keeps reading gets all of it', async (t) => {
     let arrived: Promise<string> = Promise.resolve('')
     const backendUrl = await startHttpBackend(t, (request, response) => {
       response.write('I am listening, ')
@@ -134,8 +134,8 @@ onBothWays(t, 'a backend that answers in the middle of an upload', async (t, way
   })
 })
 
-onBothWays(t, 'a backend that fails in the middle of an upload', async (t, way) => {
-  // They mostly wait, and can do so together.
+onBothWays(t, 'a backend that fails during an upload', async (t, way) => {
+  // In parallel, because these tests mostly wait.
   t.jobs = 8
 
   for (const [of, framing] of [
@@ -152,15 +152,15 @@ onBothWays(t, 'a backend that fails in the middle of an upload', async (t, way) 
       return answer
     }
 
-    t.test(`is 502 where it closes, ${of}`, { buffered: true }, async (t) => {
+    t.test(`an upload gets 502 if the backend closes the connection, ${of}`, { buffered: true }, async (t) => {
       const answer = await uploadTo(t, (request) => request.once('data', () => request.socket.destroy()))
 
       t.equal(answer.status, 502)
       t.same(answer.header('x-gateway-error'), ['BACKEND_UNREACHABLE'])
-      t.same(answer.header('connection'), ['close'], 'nobody reads the rest: the browser must not wait for that')
+      t.same(answer.header('connection'), ['close'], 'the rest is not read, so the connection is closed')
     })
 
-    t.test(`is 504 where it stops reading, ${of}`, { buffered: true }, async (t) => {
+    t.test(`an upload gets 504 if the backend stops reading, ${of}`, { buffered: true }, async (t) => {
       const answer = await uploadTo(t, () => undefined)
 
       t.equal(answer.status, 504)
@@ -168,7 +168,7 @@ onBothWays(t, 'a backend that fails in the middle of an upload', async (t, way) 
       t.same(answer.header('connection'), ['close'])
     })
 
-    t.test(`is not the one to blame where the browser is slow, ${of}`, { buffered: true }, async (t) => {
+    t.test(`a slow upload does not time out as a backend error, ${of}`, { buffered: true }, async (t) => {
       const backendUrl = await startHttpBackend(t, async (request, response) => response.end(await hashOf(request)))
       const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '100' } })
       const parts = Array.from({ length: 10 }, (_, index) => block.subarray(index, index + 1000))

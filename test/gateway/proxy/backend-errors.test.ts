@@ -7,7 +7,7 @@ import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { type RawRequest, startHttpBackend, startRawBackend } from '../../helper/scripted-backend.js'
 import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
-// No connection is used twice, so that none of the faults is taken for that of a connection which was just being closed.
+// No connection is reused, so that no error counts as that of a closed keep-alive connection.
 const OK = 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}'
 
 type Behaviour = (request: RawRequest) => void
@@ -27,7 +27,7 @@ const saysAndResets =
   ({ socket }) =>
     socket.write(bytes, 'latin1', () => socket.resetAndDestroy())
 
-/** As long as somebody listens. */
+/** Until the connection is closed. */
 const writeForEver = (socket: Socket, bytes: string): void => {
   while (!socket.destroyed) {
     if (!socket.write(bytes)) {
@@ -40,7 +40,7 @@ const writeForEver = (socket: Socket, bytes: string): void => {
 const answer = (...lines: string[]): string => ['HTTP/1.1 200 OK', ...lines, 'Content-Length: 2', '', '{}'].join('\r\n')
 const chunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-/** Nothing of the answer can be used. */
+/** Fails before the response headers are forwarded. */
 const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
   ['closes without a word', saysAndCloses('')],
   ['resets without a word', saysAndResets('')],
@@ -98,7 +98,7 @@ const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
   ]
 ]
 
-/** Something of the answer is out before it goes wrong. */
+/** Fails after a part of the response was forwarded. */
 const BROKEN: readonly (readonly [of: string, behaviour: Behaviour])[] = [
   ['closes before the length that it promised', saysAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
   ['resets before the length that it promised', saysAndResets('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
@@ -117,7 +117,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
 
   for (const kind of ['read', 'mutation'] as const) {
     for (const [of, behaviour] of UNUSABLE) {
-      t.test(`is 502 where it ${of}, to a ${kind}`, async (t) => {
+      t.test(`a ${kind} gets 502 if the backend ${of}`, async (t) => {
         backend.answer = behaviour
         const before = backend.requests.length
         logs.length = 0
@@ -138,7 +138,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
     }
 
     for (const [of, behaviour] of BROKEN) {
-      t.test(`is an answer that breaks off where it ${of}, to a ${kind}`, async (t) => {
+      t.test(`the response to a ${kind} is cut off if the backend ${of}`, async (t) => {
         backend.answer = behaviour
         const before = backend.requests.length
         logs.length = 0
@@ -158,7 +158,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
   }
 
   t.test(
-    'breaks off audibly for a client of HTTP/1.0, to whom a closed connection is the end of the answer',
+    'an incomplete response resets the connection of an HTTP/1.0 client, which reads until the end of the connection',
     async (t) => {
       backend.answer = saysAndCloses(`${chunks}5\r\nhello\r\n`)
       const socket = await openSocket(url)
@@ -170,7 +170,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
     }
   )
 
-  t.test('sends no more than it promised: what is too much belongs to nobody', async (t) => {
+  t.test('bytes beyond the Content-Length of the backend are not forwarded', async (t) => {
     backend.answer = says(
       'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison'
     )
@@ -182,7 +182,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
 })
 
 onBothWays(t, 'a backend that cannot be reached', async (t, way) => {
-  t.test('is 502 where nobody listens', async (t) => {
+  t.test('a request gets 502 if the backend port is closed', async (t) => {
     const { send } = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
 
     t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
@@ -190,12 +190,12 @@ onBothWays(t, 'a backend that cannot be reached', async (t, way) => {
   })
 })
 
-/** The gateway may close a connection to the backend, or leave it. */
+/** Resolves when the gateway closes or resets a backend connection. */
 const closed = (socket: Socket | undefined): Promise<unknown> =>
   socket === undefined || socket.destroyed ? Promise.resolve() : once(socket, 'close')
 
 onBothWays(t, 'a backend that is slow', async (t, way) => {
-  // They only wait, and can do so together.
+  // In parallel, because these tests mostly wait.
   t.jobs = 8
 
   const start = async (
@@ -215,12 +215,16 @@ onBothWays(t, 'a backend that is slow', async (t, way) => {
   ]
   for (const [of, bytes] of SILENT) {
     for (const kind of ['read', 'mutation'] as const) {
-      t.test(`is 504 where it ${of}, to a ${kind}, and it is told`, { buffered: true }, async (t) => {
-        const { send, backendClosed } = await start(t, says(bytes))
+      t.test(
+        `a ${kind} gets 504 if the backend ${of}, and the backend connection is closed`,
+        { buffered: true },
+        async (t) => {
+          const { send, backendClosed } = await start(t, says(bytes))
 
-        t.equal((await send(way.path, message[kind])).code, 'BACKEND_TIMEOUT')
-        await backendClosed()
-      })
+          t.equal((await send(way.path, message[kind])).code, 'BACKEND_TIMEOUT')
+          await backendClosed()
+        }
+      )
     }
   }
 
@@ -228,19 +232,15 @@ onBothWays(t, 'a backend that is slow', async (t, way) => {
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello'],
     ['in chunks', `${chunks}5\r\nhello\r\n`]
   ] as const) {
-    t.test(
-      `is an answer that breaks off where it stops in the middle of a body ${of}`,
-      { buffered: true },
-      async (t) => {
-        const { url, backendClosed } = await start(t, says(bytes))
+    t.test(`the response is cut off if the backend stalls during a body ${of}`, { buffered: true }, async (t) => {
+      const { url, backendClosed } = await start(t, says(bytes))
 
-        await t.rejects(ask(url, way.path), { code: 'ECONNRESET' })
-        await backendClosed()
-      }
-    )
+      await t.rejects(ask(url, way.path), { code: 'ECONNRESET' })
+      await backendClosed()
+    })
   }
 
-  t.test('is not too slow where it keeps on sending', { buffered: true }, async (t) => {
+  t.test('a slow response does not time out while the backend keeps sending', { buffered: true }, async (t) => {
     const url = await startHttpBackend(t, async (_request, response) => {
       for (let part = 0; part < 30; part++) {
         response.write('x')

@@ -9,20 +9,20 @@ import { formHeaders, jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js
 interface AtBackend {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Settles when its connection is closed. */
+  /** Resolves when its connection is closed. */
   readonly closed: Promise<unknown>
 }
 
 interface Scene extends TestGateway {
-  /** The next request that reaches the backend, where it stays. */
+  /** The next request at the backend, which does not respond. */
   arrival(): Promise<AtBackend>
-  /** How many have reached it. */
+  /** The number of requests at the backend. */
   readonly arrived: number
-  /** Whatever is worth more than a line about a request. */
+  /** Log lines other than request lines. */
   complaints(): Promise<unknown[]>
 }
 
-// Longer than any test may take: what ends here was ended because the browser left.
+// Longer than any test, so that a request ends only because the browser disconnected.
 const PATIENT = { BACKEND_TIMEOUT_MS: '600000' }
 
 const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<Scene> => {
@@ -49,32 +49,35 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): 
     },
     arrival: async () => arrivals.shift() ?? new Promise((resolve) => waiting.push(resolve)),
     complaints: async () => {
-      // By the time that another request is answered, all of this one is over.
+      // After the response to another request, this one has ended.
       t.equal((await gateway.send('/api/zones/well')).status, 200, 'others are served')
       return gateway.logs.filter(({ level }) => Number(level) > 30)
     }
   }
 }
 
-onBothWays(t, 'a browser that leaves', async (t, way) => {
+onBothWays(t, 'a browser that disconnects', async (t, way) => {
   for (const [of, message, body] of [
     ['a read', {}, undefined],
     ['a mutation', { method: 'PUT', headers: jsonHeaders() }, ZONE]
   ] as const) {
-    t.test(`before the answer to ${of} takes its request at the backend along, without a complaint`, async (t) => {
-      const scene = await startScene(t)
-      const browser = browse(scene.url, way.path, message).end(body)
-      const { response, closed } = await scene.arrival()
+    t.test(
+      `the backend request is cancelled without a warning if the browser disconnects before the response to ${of}`,
+      async (t) => {
+        const scene = await startScene(t)
+        const browser = browse(scene.url, way.path, message).end(body)
+        const { response, closed } = await scene.arrival()
 
-      browser.destroy()
+        browser.destroy()
 
-      await closed
-      t.equal(response.writableFinished, false)
-      t.same(await scene.complaints(), [])
-    })
+        await closed
+        t.equal(response.writableFinished, false)
+        t.same(await scene.complaints(), [])
+      }
+    )
 
     t.test(
-      `in the middle of the answer to ${of} takes its request at the backend along, without a complaint`,
+      `the backend request is cancelled without a warning if the browser disconnects during the response to ${of}`,
       async (t) => {
         const scene = await startScene(t)
         const browser = browse(scene.url, way.path, message).end(body)
@@ -96,7 +99,7 @@ onBothWays(t, 'a browser that leaves', async (t, way) => {
     ['without a length', { 'transfer-encoding': 'chunked' }]
   ] as const) {
     t.test(
-      `in the middle of an upload ${of} takes its request at the backend along, without a complaint`,
+      `the backend request is cancelled without a warning if the browser disconnects during an upload ${of}`,
       async (t) => {
         const scene = await startScene(t)
         const browser = browse(scene.url, way.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
@@ -112,7 +115,7 @@ onBothWays(t, 'a browser that leaves', async (t, way) => {
       }
     )
 
-    t.test(`in the middle of an upload ${of} by closing its side only does the same`, async (t) => {
+    t.test(`the backend request is cancelled if the browser half-closes during an upload ${of}`, async (t) => {
       const scene = await startScene(t)
       const browser = browse(scene.url, way.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
       browser.write('the first part')
@@ -127,7 +130,7 @@ onBothWays(t, 'a browser that leaves', async (t, way) => {
     })
   }
 
-  t.test('before its request had its turn takes it along: the backend never sees it', async (t) => {
+  t.test('a queued request is not sent to the backend if the browser disconnects', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
     const first = scene.send(way.path)
     const { response } = await scene.arrival()
@@ -144,7 +147,7 @@ onBothWays(t, 'a browser that leaves', async (t, way) => {
     t.equal(scene.arrived, 1)
   })
 
-  t.test('takes those requests along that wait for their turn on its connection', async (t) => {
+  t.test('pipelined requests are cancelled if the browser disconnects', async (t) => {
     const scene = await startScene(t)
     const browser = await openSocket(scene.url)
     browser.write(`GET ${way.path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(3))
@@ -156,7 +159,7 @@ onBothWays(t, 'a browser that leaves', async (t, way) => {
     t.same(await scene.complaints(), [])
   })
 
-  t.test('does not take the requests of others along', async (t) => {
+  t.test('a browser that disconnects does not affect requests of others', async (t) => {
     const scene = await startScene(t)
     const browser = browse(scene.url, way.path).end()
     const leaving = await scene.arrival()
@@ -170,7 +173,7 @@ onBothWays(t, 'a browser that leaves', async (t, way) => {
     t.equal((await other).body, '{"still":"here"}')
   })
 
-  t.test('after it had its answer is nothing to speak of', async (t) => {
+  t.test('a browser that disconnects after its response causes no warning', async (t) => {
     const scene = await startScene(t)
     const browser = browse(scene.url, way.path).end()
     const { response } = await scene.arrival()
