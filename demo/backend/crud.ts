@@ -4,7 +4,7 @@ import { HttpError, invalid, notFound } from './errors.js'
 import { list } from './queries.js'
 import { changeRecords, createRecord, getRecord, getRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run } from './route.js'
+import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run, rowsIn } from './route.js'
 import type { Fields } from './world.js'
 
 export interface CrudOptions {
@@ -91,7 +91,7 @@ export const bulk =
     const action = String(call.body.action ?? 'update')
     if (!isAction(action)) throw invalid([{ path: '/action', message: 'is not known' }])
     const ids: string[] = []
-    for (const { id, ...fields } of Array.isArray(sent) ? (sent as Fields[]) : []) {
+    for (const { id, ...fields } of rowsIn(sent)) {
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
       ids.push(known ?? (await createRecord(call, resource, fields)))
     }

@@ -68,4 +68,7 @@ export const callerOf = ({ caller }: Call): Caller => {
 export const idOf = ({ params: { id, floorId, contactId, deviceId } }: Call): string =>
   id ?? floorId ?? contactId ?? deviceId ?? ''
 
+/** The rows in a list of a body; empty if it is not a list. */
+export const rowsIn = (value: unknown): Fields[] => (Array.isArray(value) ? value : [])
+
 export const idsIn = (body: Fields): string[] => (Array.isArray(body.ids) ? body.ids.map(String) : [])

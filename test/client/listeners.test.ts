@@ -17,16 +17,16 @@ t.test('listeners', async (t) => {
 
   t.test('the same function can be added and removed twice', async (t) => {
     const listeners = new Listeners<number>()
-    let told = 0
+    let calls = 0
     const listener = (): void => {
-      told += 1
+      calls += 1
     }
     listeners.add(listener)()
     listeners.add(listener)
     listeners.add(listener)
     listeners.emit(1)
 
-    t.equal(told, 2)
+    t.equal(calls, 2)
   })
 
   t.test('adding and removing listeners during an event takes effect with the next one', async (t) => {
@@ -50,16 +50,16 @@ t.test('listeners', async (t) => {
       globalThis.queueMicrotask = own
     })
     globalThis.queueMicrotask = (report) => void reported.push(report)
-    let told = 0
+    let calls = 0
     listeners.add(() => {
       throw new Error('oh')
     })
     listeners.add(() => {
-      told += 1
+      calls += 1
     })
     listeners.emit(1)
 
-    t.equal(told, 1)
+    t.equal(calls, 1)
     t.equal(reported.length, 1)
     t.throws(() => reported[0]?.(), { message: 'oh' })
   })

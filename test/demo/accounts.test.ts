@@ -213,13 +213,13 @@ t.test('the exchange with EXCHANGE_SECRET', async (t) => {
     t.match(answer.json(), { success: true, data: { user: { role: 'viewer' } } })
   })
 
-  const REFUSED: readonly (readonly [what: string, headers: Record<string, string>])[] = [
+  const REJECTED: readonly (readonly [what: string, headers: Record<string, string>])[] = [
     ['no secret', {}],
     ['an empty secret', { 'x-exchange-secret': '' }],
     ['another secret of the same length', { 'x-exchange-secret': EXCHANGE_SECRET.replace('9', '8') }],
     ['the secret twice', { 'x-exchange-secret': `${EXCHANGE_SECRET}, ${EXCHANGE_SECRET}` }]
   ]
-  for (const [what, headers] of REFUSED) {
+  for (const [what, headers] of REJECTED) {
     t.test(`the exchange rejects ${what}, even from this machine`, async (t) => {
       const answer = await exchange(headers)
       t.equal(answer.status, 403)

@@ -22,7 +22,7 @@ const IDS: readonly (readonly [string, string])[] = [
 ]
 
 /** Error codes of routes whose example refers to something that does not exist. */
-const REFUSED: Readonly<Record<string, string>> = {
+const EXPECTED_ERRORS: Readonly<Record<string, string>> = {
   'POST /api/auth/login': 'INVALID_CREDENTIALS',
   'POST /api/auth/backend-login': 'INVALID_CREDENTIALS',
   'GET /api/phone-beacon/:token': 'NOT_FOUND',
@@ -59,7 +59,7 @@ const signedIn = browserHeaders(await backend.signIn('admin'))
 
 let clients = 0
 
-const ask = async (row: RouteDeclaration): Promise<Reply> => {
+const call = async (row: RouteDeclaration): Promise<Reply> => {
   clients += 1
   // Each request has its own client address, because of the login limit.
   const headers = { ...signedIn, 'x-forwarded-for': `10.0.0.${clients}` }
@@ -75,7 +75,7 @@ const ask = async (row: RouteDeclaration): Promise<Reply> => {
 }
 
 const isRefused = (t: Test, row: RouteDeclaration, answer: Reply): boolean => {
-  const code = REFUSED[keyOf(row)]
+  const code = EXPECTED_ERRORS[keyOf(row)]
   if (code !== undefined) t.equal(answer.json().error.code, code)
   return code !== undefined
 }
@@ -83,7 +83,7 @@ const isRefused = (t: Test, row: RouteDeclaration, answer: Reply): boolean => {
 t.test('every read', async (t) => {
   for (const row of reads) {
     t.test(`${keyOf(row)} returns data`, async (t) => {
-      const answer = await ask(row)
+      const answer = await call(row)
       if (isRefused(t, row, answer)) return
 
       t.equal(answer.status, 200)
@@ -102,7 +102,7 @@ for (const [kind, group] of Object.entries({ change: changes, removal: removals 
   t.test(`every ${kind}`, async (t) => {
     for (const row of group) {
       t.test(`${keyOf(row)} accepts the example of its schema`, async (t) => {
-        const answer = await ask(row)
+        const answer = await call(row)
         if (isRefused(t, row, answer)) return
 
         t.match(String(answer.status), /^20[01]$/, answer.body)
@@ -154,10 +154,10 @@ t.test('a list', async (t) => {
     t.equal((await list('?constructor=x&__proto__=y&limit=1')).success, true, 'what is no field is no filter')
   })
 
-  const refused = 'limit=0 limit=x limit=1e9 limit=2.5 limit=true offset=-1 sort=id+desc;drop sort=constructor'.split(
+  const rejected = 'limit=0 limit=x limit=1e9 limit=2.5 limit=true offset=-1 sort=id+desc;drop sort=constructor'.split(
     ' '
   )
-  for (const query of refused.map((text) => `?${text}`)) {
+  for (const query of rejected.map((text) => `?${text}`)) {
     t.test(`a list rejects ${query}`, async (t) => {
       t.match(await list(query), { success: false, error: { code: 'VALIDATION_FAILED' } })
     })

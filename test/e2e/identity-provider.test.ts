@@ -9,7 +9,7 @@ t.setTimeout(300_000)
 const stack = await startDemoStack(t, {}, { oidc: true })
 const browser = await startBrowser(t)
 
-const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/
+const CLIENT_ERRORS = /Failed to load resource: the server responded with a status of 4\d\d/
 
 const startAtProvider = (page: Page) => page.getByRole('link', { name: 'Sign in with the identity provider' }).click()
 const pick = (page: Page, account: string) => page.locator(`button[value=${account}]`).click()
@@ -54,7 +54,7 @@ t.test('with an identity provider', async (t) => {
   })
 
   t.test('a user without an account gets an error page and can sign in with another account', async (t) => {
-    const { page } = await openDemoPage(t, browser, stack, { expected: REFUSED })
+    const { page } = await openDemoPage(t, browser, stack, { expected: CLIENT_ERRORS })
     await page.goto('/login')
     await startAtProvider(page)
     await pick(page, 'nobody')

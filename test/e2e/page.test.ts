@@ -2,8 +2,8 @@ import t from 'tap'
 import { startBrowser } from '../helper/browser.js'
 import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
+import { accessibility } from './page/accessibility.js'
 import { alarm } from './page/alarm.js'
-import { everybody } from './page/everybody.js'
 import { livePlan } from './page/live-plan.js'
 import { loading } from './page/loading.js'
 import { otherOrigin } from './page/other-origin.js'
@@ -16,4 +16,4 @@ t.setTimeout(600_000)
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 
-for (const suite of [loading, sessions, livePlan, records, alarm, otherOrigin, everybody]) await suite(t, tests)
+for (const suite of [loading, sessions, livePlan, records, alarm, otherOrigin, accessibility]) await suite(t, tests)

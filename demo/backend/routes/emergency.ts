@@ -47,7 +47,8 @@ export const activeEmergency = async (world: World): Promise<Fields | null> => {
 
 const muster: Run = async (call) => {
   const emergency = await activeEmergency(call)
-  const buildingId = textOf(call.query, 'buildingId') ?? (emergency?.buildingId as string | undefined) ?? null
+  const emergencyBuilding = typeof emergency?.buildingId === 'string' ? emergency.buildingId : null
+  const buildingId = textOf(call.query, 'buildingId') ?? emergencyBuilding
   const people = await call.database.rows(MUSTER, [buildingId])
   const count = (status: string): number => people.filter((person) => person.status === status).length
   const summary = { total: people.length, safe: count('safe'), missing: count('missing'), unknown: count('unknown') }

@@ -30,7 +30,7 @@ type ReferencePoint = Readonly<Record<'pixel' | 'metre', Point>>
 
 /** The scale and rotation of a plan: as sent, or computed from the first two complete reference points. */
 const calibrationOf = ({ referencePoints, pixelsPerMetre, rotation, origin }: Fields) => {
-  const sent = Array.isArray(referencePoints) ? (referencePoints as Partial<ReferencePoint>[]) : []
+  const sent: Partial<ReferencePoint>[] = Array.isArray(referencePoints) ? referencePoints : []
   const points = sent.filter((point): point is ReferencePoint => point.pixel !== undefined && point.metre !== undefined)
   const [first, second] = points
   const metres = first && second ? distance(first.metre, second.metre) : 0

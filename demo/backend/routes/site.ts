@@ -2,8 +2,7 @@ import { bulk, crud } from '../crud.js'
 import { list, nested, rows } from '../queries.js'
 import { changeRecords } from '../records.js'
 import { buildings, gateways, receivers, zones } from '../resources.js'
-import { type Handlers, handler, type Run } from '../route.js'
-import type { Fields } from '../world.js'
+import { type Handlers, handler, type Run, rowsIn } from '../route.js'
 
 const GATEWAY_HEALTH = `SELECT b.id AS building_id, b.name, ${nested(`SELECT g.id AS "gatewayId", g.name, g.status,
       g.firmware_version AS "firmwareVersion", g.config_version AS "configVersion", g.last_sync_at AS "lastSyncAt",
@@ -39,7 +38,7 @@ const reorder: Run = async (call) => {
 const storeSyncStatus: Run = async (call) => {
   const { gateways: more } = call.body
   const updated: string[] = []
-  for (const report of [call.body, ...(Array.isArray(more) ? (more as Fields[]) : [])]) {
+  for (const report of [call.body, ...rowsIn(more)]) {
     const { gatewayId, gatewayIds, gateways: _gateways, ...state } = report
     const ids = [gatewayId, ...(Array.isArray(gatewayIds) ? gatewayIds : [])].filter((id) => id != null).map(String)
     updated.push(...(await changeRecords(call, gateways, ids, { lastSyncAt: call.now().toISOString(), ...state })))

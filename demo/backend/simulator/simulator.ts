@@ -47,7 +47,7 @@ export class Simulator {
     await this.#running
   }
 
-  /** Advances by one second, however much real time has passed, so that nobody jumps on a busy machine. */
+  /** Advances by one second, however much real time has passed, so that markers do not jump on a busy machine. */
   async tick(): Promise<void> {
     const { database, publisher, now } = this.#parts
     const at = now()

@@ -20,9 +20,9 @@ const UNKNOWN_RECEIVERS = `INSERT INTO discovered_receivers (mac_address, model,
 /** The start and the end of the drill. */
 const DRILL = `INSERT INTO audit_log (id, at, action, result, user_email, details)
   SELECT kind, (moment #>> '{}')::timestamptz, 'emergency.' || kind, 'done', 'admin@example.com',
-    jsonb_build_object('emergencyId', e.id, 'kind', kind, 'title', e.title, 'message', told.message)
+    jsonb_build_object('emergencyId', e.id, 'kind', kind, 'title', e.title, 'message', event.message)
   FROM emergencies e CROSS JOIN LATERAL (VALUES ('triggered', e.started_at, e.message),
-    ('resolved', e.resolved_at, e.resolution)) AS told (kind, moment, message)`
+    ('resolved', e.resolved_at, e.resolution)) AS event (kind, moment, message)`
 
 /** A day of positions, a week of battery readings, discovered receivers, and a drill. */
 export const seedHistory = async ({ database, now }: World): Promise<void> => {

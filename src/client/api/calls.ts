@@ -18,15 +18,15 @@ export interface UploadOptions extends CallOptions {
   readonly field?: string
 }
 
-// The types of calls. `Answer` is the response that the caller expects from the backend; it is not validated.
-export type Read = <Answer = unknown>(options?: CallOptions) => Promise<Answer>
-export type ReadOne = <Answer = unknown>(id: Id, options?: CallOptions) => Promise<Answer>
-export type Send<Body> = <Answer = unknown>(body: Body, options?: CallOptions) => Promise<Answer>
-export type SendTo<Body> = <Answer = unknown>(id: Id, body: Body, options?: CallOptions) => Promise<Answer>
+// The types of calls. `Result` is the response type that the caller expects from the backend; it is not validated.
+export type Read = <Result = unknown>(options?: CallOptions) => Promise<Result>
+export type ReadOne = <Result = unknown>(id: Id, options?: CallOptions) => Promise<Result>
+export type Send<Body> = <Result = unknown>(body: Body, options?: CallOptions) => Promise<Result>
+export type SendTo<Body> = <Result = unknown>(id: Id, body: Body, options?: CallOptions) => Promise<Result>
 /** Calls with an optional body. */
-export type SendMaybe<Body> = <Answer = unknown>(body?: Body, options?: CallOptions) => Promise<Answer>
-export type SendToMaybe<Body> = <Answer = unknown>(id: Id, body?: Body, options?: CallOptions) => Promise<Answer>
-export type UploadTo = <Answer = unknown>(id: Id, content: Blob | FormData, options?: UploadOptions) => Promise<Answer>
+export type SendMaybe<Body> = <Result = unknown>(body?: Body, options?: CallOptions) => Promise<Result>
+export type SendToMaybe<Body> = <Result = unknown>(id: Id, body?: Body, options?: CallOptions) => Promise<Result>
+export type UploadTo = <Result = unknown>(id: Id, content: Blob | FormData, options?: UploadOptions) => Promise<Result>
 /** Resolves to the file of the response. */
 export type Download = (options?: CallOptions) => Promise<File>
 
@@ -56,14 +56,14 @@ export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls =>
   const url = (path: string, id: Id | undefined, options: CallOptions): string =>
     `${baseUrl}${address(path, id, options.query)}`
 
-  const read = <Answer>(path: string, id: Id | undefined, options: CallOptions = {}): Promise<Answer> =>
-    http({ method: 'GET', url: url(path, id, options), signal: options.signal }, valueIn<Answer>)
+  const read = <Result>(path: string, id: Id | undefined, options: CallOptions = {}): Promise<Result> =>
+    http({ method: 'GET', url: url(path, id, options), signal: options.signal }, valueIn<Result>)
 
-  const send = async <Answer>(
+  const send = async <Result>(
     declared: { readonly method: Mutation; readonly path: string; readonly text: string | null },
     id: Id | undefined,
     options: CallOptions = {}
-  ): Promise<Answer> => {
+  ): Promise<Result> => {
     const { method, path, text } = declared
     const request = {
       method,
@@ -73,7 +73,7 @@ export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls =>
     }
     const contentType = text === null ? {} : { 'content-type': 'application/json' }
     return csrf.withToken((token) =>
-      http({ ...request, headers: { ...contentType, 'x-csrf-token': token } }, valueIn<Answer>)
+      http({ ...request, headers: { ...contentType, 'x-csrf-token': token } }, valueIn<Result>)
     )
   }
 
@@ -90,13 +90,13 @@ export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls =>
       send({ method, path, text: maybeText(schema, body) }, id, options),
     uploadTo:
       (path) =>
-      async <Answer>(id: Id, content: Blob | FormData, options: UploadOptions = {}) => {
+      async <Result>(id: Id, content: Blob | FormData, options: UploadOptions = {}) => {
         const { signal, onProgress, field } = options
         const request = { url: url(path, id, options), form: formOf(content, field), signal, onProgress }
         // The caller declares the response type.
         return csrf.withToken((token) =>
           upload({ ...request, headers: { accept: 'application/json', 'x-csrf-token': token } })
-        ) as Promise<Answer>
+        ) as Promise<Result>
       },
     download:
       (path) =>
@@ -114,7 +114,7 @@ const maybeText = (schema: TSchema, body: unknown): string | null =>
   body === undefined ? null : bodyText(schema, body)
 
 // The caller declares the response type.
-const valueIn = async <Answer>(response: Response): Promise<Answer> => (await responseValue(response)) as Answer
+const valueIn = async <Result>(response: Response): Promise<Result> => (await responseValue(response)) as Result
 
 const fileOf = async (response: Response, path: string): Promise<File> => {
   const blob = await response.blob()

@@ -163,7 +163,7 @@ export class Realtime {
       return negotiation.token
     } catch (error) {
       if (!isRejection(error)) throw error
-      if (attempt === this.#attempt) this.#refused(error.code, error.message)
+      if (attempt === this.#attempt) this.#reject(error.code, error.message)
       throw new UnauthorizedError(error.message)
     }
   }
@@ -177,10 +177,10 @@ export class Realtime {
     },
     publication: (channel, data) => this.#receive(channel, data),
     gap: (channel) => this.#events.gap.emit({ channel }),
-    refused: (channel, code, message) => this.#events.refused.emit({ channel, code, message }),
+    rejected: (channel, code, message) => this.#events.refused.emit({ channel, code, message }),
     ended: (code, message) => {
       if (code === INVALID_TOKEN) this.#retryLater()
-      else this.#refused(code, message)
+      else this.#reject(code, message)
     }
   }
 
@@ -199,11 +199,11 @@ export class Realtime {
   }
 
   #failed(error: unknown): void {
-    if (isRejection(error)) this.#refused(error.code, error.message)
+    if (isRejection(error)) this.#reject(error.code, error.message)
     else this.#retryLater()
   }
 
-  #refused(code: number | string, message: string): void {
+  #reject(code: number | string, message: string): void {
     this.#end()
     this.#events.refused.emit({ channel: null, code, message })
   }

@@ -14,7 +14,7 @@ export interface ConnectionHandlers {
   /** Publications were missed and cannot be recovered. */
   gap(channel: string): void
   /** The relay rejected the subscription. */
-  refused(channel: string, code: number, reason: string): void
+  rejected(channel: string, code: number, reason: string): void
   /** The relay closed the connection permanently, or rejected the token. */
   ended(code: number, reason: string): void
 }
@@ -27,7 +27,7 @@ const NO_HANDLERS: ConnectionHandlers = {
   state: () => undefined,
   publication: () => undefined,
   gap: () => undefined,
-  refused: () => undefined,
+  rejected: () => undefined,
   ended: () => undefined
 }
 
@@ -67,7 +67,7 @@ export class RelayConnection {
       if (wasRecovering && !recovered) this.#handlers.gap(channel)
     })
     subscription.on('unsubscribed', ({ code, reason }) => {
-      if (code !== UNSUBSCRIBE_CALLED) this.#handlers.refused(channel, code, reason)
+      if (code !== UNSUBSCRIBE_CALLED) this.#handlers.rejected(channel, code, reason)
     })
     subscription.subscribe()
   }

@@ -13,7 +13,7 @@ export interface ExpiryOptions {
 }
 
 export interface ExpiryWatch {
-  /** For a session that the gateway reports as expired, whatever the page's clock and cookies say. */
+  /** For a session that the gateway reports as expired, regardless of the page's clock and cookies. */
   expireNow(): void
   stop(): void
 }

@@ -4,7 +4,7 @@ import t from 'tap'
 import { safeReturnPath } from '../../../src/client/guards/return-path.js'
 import { checkProperty } from '../../helper/property.js'
 
-const KEPT = [
+const ACCEPTED = [
   '/',
   '/zones',
   '/zones/7?tab=a&b=1#top',
@@ -15,7 +15,7 @@ const KEPT = [
   '/apiary'
 ]
 
-const REFUSED: readonly (readonly [wanted: unknown, why: string])[] = [
+const REJECTED: readonly (readonly [wanted: unknown, why: string])[] = [
   ['', 'nothing'],
   ['zones', 'not from the root'],
   ['//evil.example', 'a host'],
@@ -47,12 +47,12 @@ const REFUSED: readonly (readonly [wanted: unknown, why: string])[] = [
 ]
 
 t.test('the return path', async (t) => {
-  for (const path of KEPT) {
+  for (const path of ACCEPTED) {
     t.test(`the return path ${path} is accepted`, async (t) => {
       t.equal(safeReturnPath(path), path)
     })
   }
-  for (const [wanted, why] of REFUSED) {
+  for (const [wanted, why] of REJECTED) {
     t.test(`the return path is / instead of ${JSON.stringify(wanted)?.slice(0, 60)}: ${why}`, async (t) => {
       t.equal(safeReturnPath(wanted), '/')
     })

@@ -195,11 +195,11 @@ t.test('realtime', async (t) => {
       response.end(negotiation(socketAt(relay.port), relayToken({ sub: '42' })))
     )
     const realtime = openRealtime(t, server)
-    const refused = next(realtime, 'refused')
+    const rejection = next(realtime, 'refused')
     realtime.watchFloor('a')
     realtime.start()
 
-    t.match(await refused, { channel: 'floor:a', code: 103 })
+    t.match(await rejection, { channel: 'floor:a', code: 103 })
     t.equal(realtime.state, 'online')
   })
 
@@ -309,9 +309,9 @@ t.test('the token of realtime', async (t) => {
     const { answer } = server
     server.answer = (_times, response) =>
       response.writeHead(401).end('{"success":false,"error":{"code":"TOKEN_EXPIRED","message":"Over"},"requestId":"r"}')
-    const refused = next(realtime, 'refused')
+    const rejection = next(realtime, 'refused')
     realtime.start()
-    t.same(await refused, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over' })
+    t.same(await rejection, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over' })
     t.equal(realtime.state, 'offline')
     clock.pass(600_000)
     t.equal(server.asked, 1)
@@ -328,10 +328,10 @@ t.test('the token of realtime', async (t) => {
       if (times === 1) response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, { lifetimeSeconds: 1 })))
       else response.writeHead(403).end('{"error":{"code":"LOCKED","message":"Locked"}}')
     }
-    const refused = next(realtime, 'refused')
+    const rejection = next(realtime, 'refused')
     realtime.start()
 
-    t.same(await refused, { channel: null, code: 'LOCKED', message: 'Locked' })
+    t.same(await rejection, { channel: null, code: 'LOCKED', message: 'Locked' })
     t.equal(realtime.state, 'offline')
   })
 })

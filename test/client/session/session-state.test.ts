@@ -54,7 +54,7 @@ t.test('the session in the cookies', async (t) => {
     t.same(sessionState(`auth_token_expiry=${LATER}; auth_token_expiry=${LATER + 1}`, NOW), SIGNED_OUT)
   })
 
-  const nobody: readonly (readonly [why: string, user: unknown])[] = [
+  const invalidUsers: readonly (readonly [why: string, user: unknown])[] = [
     ['no JSON', '{'],
     ['null', 'null'],
     ['a text', '"ada"'],
@@ -63,7 +63,7 @@ t.test('the session in the cookies', async (t) => {
     ['an object with an object for a name', { ...ADA, displayName: {} }],
     ['nested without end', '['.repeat(100_000)]
   ]
-  for (const [why, auth_user] of nobody) {
+  for (const [why, auth_user] of invalidUsers) {
     t.test(`the user is null if the cookie contains ${why}`, async (t) => {
       t.match(sessionState(cookies({ auth_user, auth_token_expiry: LATER }), NOW), { isSignedIn: true, user: null })
     })

@@ -100,15 +100,15 @@ t.test('a session', async (t) => {
 
   t.test('removed listeners are not called', async (t) => {
     const { session, signIn } = setUp()
-    let told = 0
+    let calls = 0
     const leave = session.onChange(() => {
-      told += 1
+      calls += 1
     })
     leave()
     signIn('ada', [])
     session.refresh()
 
-    t.equal(told, 0)
+    t.equal(calls, 0)
   })
 })
 

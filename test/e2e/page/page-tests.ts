@@ -8,5 +8,5 @@ export interface PageTests {
   open(t: Test, options?: DemoPageOptions): Promise<DemoPage>
 }
 
-export const REFUSED = /Failed to load resource: the server responded with a status of 4\d\d/
+export const CLIENT_ERRORS = /Failed to load resource: the server responded with a status of 4\d\d/
 export const PLAN = 'canvas[role=img]'

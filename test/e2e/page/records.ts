@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { pngOf } from '../../helper/demo-page.js'
-import { type PageTests, REFUSED } from './page-tests.js'
+import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
 
 export const records = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('personnel', async (t) => {
@@ -91,7 +91,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     })
 
     t.test('a rejected photo is reported with the reason', async (t) => {
-      const { page, complaints } = await open(t, { as: 'operator', expected: REFUSED })
+      const { page, complaints } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
       await page.goto('/personnel')
       await page
         .getByRole('button', { name: /^Edit / })
@@ -124,7 +124,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
   })
 
   await t.test('administration', async (t) => {
-    const admin = await open(t, { as: 'admin', expected: REFUSED })
+    const admin = await open(t, { as: 'admin', expected: CLIENT_ERRORS })
     const { page, complaints } = admin
     const dialog = page.getByRole('dialog')
 

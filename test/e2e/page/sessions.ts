@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Role } from '../../helper/demo-page.js'
 import { DEMO_PASSWORD } from '../../helper/demo-stack.js'
-import { type PageTests, PLAN, REFUSED } from './page-tests.js'
+import { CLIENT_ERRORS, type PageTests, PLAN } from './page-tests.js'
 
 const signIn = async (page: Page, email: string, password: string): Promise<void> => {
   await page.getByLabel('E-mail address').fill(email)
@@ -67,7 +67,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
     })
 
     t.test('a session that the service rejects leads to the login page', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer', expected: REFUSED })
+      const { page, complaints } = await open(t, { as: 'viewer', expected: CLIENT_ERRORS })
       await page.goto('/settings')
       await page.context().addCookies([{ name: 'auth_token', value: 'a.b.c', url: stack.url, httpOnly: true }])
       await page.goto('/dashboard')
@@ -76,7 +76,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
     })
 
     t.test('a wrong password is reported, and after five attempts the waiting time', async (t) => {
-      const { page, complaints } = await open(t, { expected: REFUSED })
+      const { page, complaints } = await open(t, { expected: CLIENT_ERRORS })
       await page.goto('/login')
       await signIn(page, 'nobody@example.com', 'wrong')
       await page.getByRole('alert').getByText('the password is wrong').waitFor()
@@ -93,7 +93,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
     })
 
     t.test('a sign-out works although the login limit is reached', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer', expected: REFUSED })
+      const { page, complaints } = await open(t, { as: 'viewer', expected: CLIENT_ERRORS })
       const data = { email: 'nobody@example.com', password: 'wrong' }
       for (let attempt = 1; attempt <= 6; attempt++) await page.context().request.post('/api/auth/login', { data })
       await page.goto('/settings')
@@ -114,7 +114,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await dialog.getByRole('button', { name: 'Create' }).click()
       await admin.page.getByText('fresh@example.com was added').waitFor()
 
-      const { page, complaints, findings } = await open(t, { expected: REFUSED })
+      const { page, complaints, findings } = await open(t, { expected: CLIENT_ERRORS })
       await page.goto('/personnel')
       await signIn(page, 'fresh@example.com', ' made-by-an-admin')
       await page.getByRole('heading', { name: 'Choose a new password' }).waitFor()
@@ -162,7 +162,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
         const { page, complaints } = await open(t, { as: role })
         await page.goto('/settings')
         const menu = page.getByRole('navigation', { name: 'Pages' })
-        // `allTextContents` does not wait.
+        // `allInnerTexts` does not wait.
         await menu.getByRole('link').first().waitFor()
         t.same(
           (await menu.getByRole('link').allInnerTexts()).map((text) => text.trim()),

@@ -4,7 +4,7 @@ import type { PageTests } from './page-tests.js'
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
 const PAGES = ['/live/f-1', '/dashboard', '/personnel', '/emergency', '/users', '/audit', '/settings'] as const
 
-export const everybody = async (t: Test, { open }: PageTests): Promise<void> => {
+export const accessibility = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('every page', async (t) => {
     t.test('every page fits the width of a phone and has a menu button', async (t) => {
       const { page, complaints } = await open(t, { as: 'admin', ...PHONE })
