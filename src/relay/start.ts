@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
+import packageFile from '../../package.json' with { type: 'json' }
 import { type Environment, SettingsError } from '../shared/env.js'
 import { onHangup } from '../shared/hangup.js'
 import { createLogger } from '../shared/logger.js'
@@ -15,7 +16,7 @@ import { listen } from './transport/server.js'
 import { PRIMARY_TIMINGS, type PrimaryTimings, runPrimary } from './workers/primary.js'
 import { PrimaryConnection } from './workers/worker.js'
 
-const VERSION = 'gatehouse-relay 0.1.0'
+const VERSION = `gatehouse-relay ${packageFile.version}`
 /** Time for clients to complete the close handshake, in addition to the configured shutdown time. */
 const CLOSE_HANDSHAKE_MS = 6000
 /** The primary waits longer for a worker to exit than the worker waits for its clients. */

@@ -89,7 +89,7 @@ const changed = (readers: OptionReaders, current: RelayConfig, next: RelayConfig
     .filter(([, read]) => !isDeepStrictEqual(read(current), read(next)))
     .map(([option]) => option)
 
-/** Added and removed namespaces have no subscriptions that could differ. */
+/** Of namespaces in both configurations. Subscriptions of a removed namespace keep its options until they end. */
 const changedInChannels = ({ channels: current }: RelayConfig, { channels: next }: RelayConfig): string[] => [
   ...changedOptions('channel.without_namespace', current.withoutNamespace, next.withoutNamespace),
   ...[...next.namespaces].flatMap(([name, options]) => {

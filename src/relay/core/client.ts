@@ -270,7 +270,7 @@ export class Client implements Subscriber, OutboxOwner {
       this.close(DISCONNECT_STALE)
       return
     }
-    if (now.monotonicMs >= this.#pongDueAt && !this.#mayPongLater(now.monotonicMs)) {
+    if (now.monotonicMs >= this.#pongDueAt && !this.#extendPongDeadline(now.monotonicMs)) {
       this.close(DISCONNECT_NO_PONG)
       return
     }
@@ -390,7 +390,7 @@ export class Client implements Subscriber, OutboxOwner {
    * Extends the pong timeout while reading is paused, because the pong may be among the unread frames. A client that also
    * accepts nothing from the network is not given more time.
    */
-  #mayPongLater(nowMs: number): boolean {
+  #extendPongDeadline(nowMs: number): boolean {
     const { isBehind, drainCount } = this.outbox
     const isReading = !isBehind || drainCount !== this.#drainCountAtPing
     this.#drainCountAtPing = drainCount

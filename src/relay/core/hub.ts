@@ -81,7 +81,7 @@ export class Hub implements Delivery, FlushQueue {
     } catch (error) {
       this.#failDelivery(open, error)
     }
-    this.#dependencies.metrics.delivered(kind, open.namespace, 0, 0)
+    this.#dependencies.metrics.delivered(kind, open.namespace, 0, null)
   }
 
   mayHaveMissed(channel: string): void {

@@ -55,7 +55,7 @@ export interface CoreMetrics {
   published(namespace: string): void
   suppressed(namespace: string, reason: 'idempotency' | 'version'): void
   messageSent(type: MessageType, namespace: string): void
-  delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number): void
+  delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number | null): void
   conflated(namespace: string, publications: number): void
   engineAction(action: Action, namespace: string): void
   /** An unexpected error was caught and affected nothing else. */

@@ -40,7 +40,7 @@ export class Subscription {
   /** Expiry of the subscription token. */
   expiry: Moment = NEVER
 
-  /** Whether the subscribe reply was sent. */
+  /** Whether the subscribe reply was written, or queued behind earlier replies. */
   isConfirmed = false
   /** Publications that arrive before the client has processed the subscribe reply; null afterwards. */
   buffered: Publication[] | null = []

@@ -303,10 +303,10 @@ export class RelayMetrics implements CoreMetrics {
   }
 
   /** A message of the engine was written to all subscribers of this node. */
-  delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number): void {
+  delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number | null): void {
     this.#messagesReceived.of(type, namespace).value += 1
     this.#broadcastDurations.add(broadcastSeconds, type, namespace)
-    this.#lags.add(lagSeconds, namespace)
+    if (lagSeconds !== null) this.#lags.add(lagSeconds, namespace)
   }
 
   /** The values to add to. Callers that write to many clients keep them. */
