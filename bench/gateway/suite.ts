@@ -35,8 +35,8 @@ export interface SuiteOptions {
 }
 
 /**
- * CPU time per request. The servers take many short turns, and what is compared are the readings of one round: whatever
- * disturbs the machine lasts longer than that, and disturbs them alike.
+ * Measures CPU time per request. The servers take many short turns, and readings of the same round are compared, because
+ * other programs on the machine disturb them equally.
  */
 export const gatewaySuite = async ({ rounds = 40, requests = 1500 }: SuiteOptions): Promise<string> => {
   const upstream = startProcess(LOAD_CORE, new URL('./upstream.js', import.meta.url))
@@ -87,14 +87,14 @@ const measure = async (
   requests: number
 ): Promise<Reading> => {
   const before = cpuMicroseconds(process.pid)
-  load.tell(JSON.stringify({ port, connections: CONNECTIONS, requests, bytes }))
+  load.writeLine(JSON.stringify({ port, connections: CONNECTIONS, requests, bytes }))
   const [, json = ''] = await load.line(/^result (.*)$/)
-  const { faults, ...rest } = JSON.parse(json)
-  if (faults > 0) throw new Error(`${faults} of ${requests} answers were not 200`)
+  const { errors, ...rest } = JSON.parse(json)
+  if (errors > 0) throw new Error(`${errors} of ${requests} responses were not 200`)
   return { ...rest, cpu: (cpuMicroseconds(process.pid) - before) / requests }
 }
 
-/** What a signed-in browser sends. */
+/** A request of a signed-in browser. */
 const browserRequest = (method: 'GET' | 'POST'): string => {
   const token = createAppToken(
     { userId: 7, email: 'a@example.com', role: 'operator' },

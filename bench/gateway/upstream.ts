@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// What stands behind every server under test: one kilobyte of JSON, at once.
+// The backend of all servers under test. It responds at once with one kilobyte of JSON.
 const ANSWER = JSON.stringify({ success: true, data: { text: 'x'.repeat(980) } })
 const HEADERS = ['Content-Type', 'application/json', 'Content-Length', String(ANSWER.length)]
 

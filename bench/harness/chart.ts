@@ -6,7 +6,7 @@ export interface Bar {
 
 const WIDTH = 50
 
-/** Bars of text, the longest as wide as the chart. */
+/** A bar chart in text; the longest bar has the full width. */
 export const chart = (title: string, bars: readonly Bar[]): string => {
   const names = Math.max(...bars.map(({ name }) => name.length))
   const longest = Math.max(...bars.map(({ value }) => value))

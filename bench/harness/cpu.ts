@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** CPU time of a process and of those that it has started, in microseconds. */
+/** CPU time of a process and its children, in microseconds. */
 export const cpuMicroseconds = (pid: number): number =>
   [pid, ...childrenOf(pid)].reduce((sum, each) => sum + ownMicroseconds(each), 0)
 
 const childrenOf = (pid: number): readonly number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
-/** All threads together. The kernel counts it in nanoseconds. */
+/** CPU time of all threads. The kernel counts in nanoseconds. */
 const ownMicroseconds = (pid: number): number =>
   readdirSync(`/proc/${pid}/task`)
     .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]))
     .reduce((sum, nanoseconds) => sum + nanoseconds / 1000, 0)
 
-/** Memory that a process holds, in MiB. */
+/** Resident memory of a process, in MiB. */
 export const residentMebibytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

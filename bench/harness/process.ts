@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import packageFile from '../../package.json' with { type: 'json' }
 
-/** The server under test has one core, everything that loads it the other. */
+/** The server under test has one core, and the load generator has the other. */
 export const SERVER_CORE = '0'
 export const LOAD_CORE = '1'
 
@@ -16,7 +16,7 @@ export interface BenchProcess {
   /** The next line of standard output that matches. */
   line(match: RegExp): Promise<RegExpExecArray>
   /** Writes one line to its standard input. */
-  tell(text: string): void
+  writeLine(text: string): void
   stop(): Promise<void>
 }
 
@@ -30,19 +30,19 @@ export const startProcess = (
   env: Readonly<Record<string, string>> = {},
   flags: readonly string[] = []
 ): BenchProcess => {
-  // A file, because a pipe has to be emptied by somebody, who would take the time for it from what is measured.
+  // A file, because reading from a pipe would cost CPU time during the measurement.
   const output = join(mkdtempSync(join(tmpdir(), 'gatehouse-bench-')), 'output')
   const child = spawn('taskset', ['-c', core, process.execPath, ...flags, fileURLToPath(entry)], {
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
     stdio: ['pipe', openSync(output, 'w'), 'inherit']
   })
-  // taskset replaces itself by the program, so this is the program's own id.
+  // taskset executes the program, so this is the program's id.
   const pid = child.pid
   if (pid === undefined) throw new Error('cannot start a process: is taskset installed?')
   return {
     pid,
     line: lineReader(child, output),
-    tell: (text) => void child.stdin?.write(`${text}\n`),
+    writeLine: (text) => void child.stdin?.write(`${text}\n`),
     async stop() {
       if (child.exitCode === null && child.signalCode === null) {
         child.kill('SIGTERM')
@@ -53,9 +53,9 @@ export const startProcess = (
   }
 }
 
-const LOOK_MS = 20
+const POLL_MS = 20
 
-/** Looks for lines that were not looked at before. */
+/** Searches the lines that were not searched before. */
 const lineReader = (child: ChildProcess, output: string) => {
   const file = openSync(output, 'r')
   let position = 0
@@ -69,10 +69,10 @@ const lineReader = (child: ChildProcess, output: string) => {
         const found = match.exec(line)
         if (found !== null) return found
       }
-      // The last piece is empty, and has no line break behind it.
+      // The last part is empty and has no line break.
       position -= 1
       if (child.exitCode !== null) throw new Error(`a process of the benchmark ended with ${child.exitCode}`)
-      await setTimeout(LOOK_MS)
+      await setTimeout(POLL_MS)
     }
   }
 }

@@ -13,7 +13,7 @@ export interface BenchRedis {
   stop(): Promise<void>
 }
 
-/** A Redis on the core of the load, as it would be on another machine; null where there is none to be started. */
+/** A Redis on the core of the load generator; null if redis-server cannot be started. */
 export const startBenchRedis = async (): Promise<BenchRedis | null> => {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-redis-'))
@@ -33,10 +33,10 @@ export const startBenchRedis = async (): Promise<BenchRedis | null> => {
 
 const isServing = (redis: ChildProcess): Promise<boolean> =>
   new Promise((resolve) => {
-    let said = ''
+    let output = ''
     redis.stdout?.on('data', (data) => {
-      said += String(data)
-      if (said.includes('Ready to accept connections')) resolve(true)
+      output += String(data)
+      if (output.includes('Ready to accept connections')) resolve(true)
     })
     redis.once('exit', () => resolve(false))
     redis.once('error', () => resolve(false))

@@ -10,7 +10,7 @@ export const percentile = (values: readonly number[], share: number): number => 
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** Of readings that were taken side by side: on a machine that others use too, each pair shares its disturbance. */
+/** Compares readings of the same round, which other programs on the machine disturb equally. */
 export const medianRatio = (ours: readonly number[], theirs: readonly number[]): number =>
   median(ours.map((value, index) => value / (theirs[index] ?? Number.NaN)))
 

@@ -1,4 +1,4 @@
-/** A table as Markdown, the first column to the left and the others to the right. */
+/** A Markdown table with a left-aligned first column and right-aligned others. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>

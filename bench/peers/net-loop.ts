@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createApi, dataIn, frameOf, handleCommands, listen } from './reception.js'
 
-// The same bytes over plain sockets, one write each: what Node.js itself costs without a WebSocket library. It understands
-// no more of the protocol than the benchmark's own client sends.
+// The same bytes over plain sockets, one write each: the cost of Node.js without a WebSocket library. It supports only
+// the part of the protocol that the benchmark's client uses.
 
 const channels = new Map<string, Set<Socket>>()
 

@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// What every reference server has beside its way of sending: a publish API, a check of tokens, an address. No limits, no
-// history, no recovery, no namespaces.
+// Shared by all reference servers: the publish API, the token check and the listening address. They have no limits, history,
+// recovery or namespaces.
 
 const SECRET = process.env.REALTIME_HMAC_SECRET ?? ''
 const KEY = process.env.REALTIME_API_KEY ?? ''
@@ -24,13 +24,13 @@ export const createApi = (publish: Publish): Server =>
     })
     request.on('end', () => {
       const { channel } = JSON.parse(body)
-      response.writeHead(200, ANSWER_HEAD).end(ANSWER)
+      response.writeHead(200, RESPONSE_HEADERS).end(RESPONSE)
       publish(channel, body)
     })
   })
 
-const ANSWER = '{"result":{}}'
-const ANSWER_HEAD = ['Content-Type', 'application/json', 'Content-Length', String(ANSWER.length)]
+const RESPONSE = '{"result":{}}'
+const RESPONSE_HEADERS = ['Content-Type', 'application/json', 'Content-Length', String(RESPONSE.length)]
 
 export const listen = (server: Server): void => {
   server.keepAliveTimeout = 60_000
@@ -40,7 +40,7 @@ export const listen = (server: Server): void => {
   process.on('SIGTERM', () => process.exit(0))
 }
 
-/** HS256 and the expiry, as little as can be done. */
+/** Checks only the HS256 signature and the expiry. */
 export const isGoodToken = (token: string): boolean => {
   const [head, payload = '', signature = ''] = token.split('.')
   const expected = createHmac('sha256', SECRET).update(`${head}.${payload}`).digest()
@@ -54,7 +54,7 @@ export interface Client {
   subscribe(channel: string): void
 }
 
-/** The commands that a client sends to be subscribed, each on a line. */
+/** Handles connect and subscribe commands, one per line. */
 export const handleCommands = (client: Client, message: string): void => {
   for (const line of message.split('\n')) {
     const { id, connect, subscribe } = JSON.parse(line)
@@ -68,7 +68,7 @@ export const handleCommands = (client: Client, message: string): void => {
   }
 }
 
-/** One text frame of a server. */
+/** A server's text frame. */
 export const frameOf = (text: string): Buffer => {
   const length = Buffer.byteLength(text)
   const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
@@ -86,5 +86,5 @@ export const frameOf = (text: string): Buffer => {
   return frame
 }
 
-/** The data of a publish body, not written anew. */
+/** The unmodified data of a publish body. */
 export const dataIn = (body: string): string => body.slice(body.indexOf('"data":') + '"data":'.length, -1)

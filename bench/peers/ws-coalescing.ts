@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
 import { createApi, dataIn, frameOf, handleCommands, listen } from './reception.js'
 
-// The fastest that is known with `ws`, and nothing else: frames are made once, what is published in one turn of the event
-// loop is joined, and every socket gets it in one write. No limits, so a client that does not read fills the memory.
+// The fastest known way to broadcast with `ws`: each frame is encoded once, and the publications of one event-loop turn are
+// sent to every socket in one write. It has no limits, so a client that does not read fills the memory.
 
 interface Channel {
   readonly sockets: Socket[]
@@ -50,9 +50,9 @@ new WebSocketServer(options).on('connection', (client, { socket }) => {
   })
   client.on('close', () => {
     for (const { sockets } of mine) {
-      const place = sockets.indexOf(socket)
+      const index = sockets.indexOf(socket)
       const last = sockets.pop()
-      if (last !== undefined && place < sockets.length) sockets[place] = last
+      if (last !== undefined && index < sockets.length) sockets[index] = last
     }
   })
 })

@@ -1,7 +1,7 @@
 import { type WebSocket, WebSocketServer } from 'ws'
 import { createApi, handleCommands, listen } from './reception.js'
 
-// What most people write first: a set of sockets per channel, and `send` for each of them.
+// The simplest implementation: a set of sockets per channel, and `send` for each of them.
 
 const channels = new Map<string, Set<WebSocket>>()
 

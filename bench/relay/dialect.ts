@@ -1,11 +1,11 @@
-/** What a client says to be subscribed, and how it sees that it is. */
+/** How a client of a server's protocol subscribes. */
 export interface Dialect {
   readonly path: string
-  /** Sent as soon as the socket is open; null where the server speaks first. */
+  /** The first message of the client; null if the server sends the first one. */
   readonly greeting: (token: string, channel: string) => string | null
-  /** The answer to a message while the client is not subscribed yet; `true` when it is; null for nothing to say. */
+  /** The response to a message until the client is subscribed; `true` when it is; null for no response. */
   readonly reply: (message: string, token: string, channel: string) => string | true | null
-  /** The server's ping, and what is said to it. */
+  /** The server's ping and the client's response. */
   readonly ping: string
   readonly pong: string
 }
@@ -15,7 +15,7 @@ const centrifugo: Dialect = {
   greeting: (token, channel) =>
     `{"connect":{"token":"${token}","name":"js"},"id":1}\n{"subscribe":{"channel":"${channel}","flag":1},"id":2}`,
   reply: (message) => {
-    if (message.includes('"error"')) throw new Error(`refused: ${message}`)
+    if (message.includes('"error"')) throw new Error(`rejected: ${message}`)
     return message.includes('"id":2,"subscribe":') ? true : null
   },
   ping: '{}',
@@ -28,7 +28,7 @@ const socketIo: Dialect = {
   reply: (message, token, channel) => {
     if (message.startsWith('0{')) return `40{"token":"${token}"}`
     if (message.startsWith('40')) return `420["subscribe","${channel}"]`
-    if (message.startsWith('44')) throw new Error(`refused: ${message}`)
+    if (message.startsWith('44')) throw new Error(`rejected: ${message}`)
     return message.startsWith('430') ? true : null
   },
   ping: '2',

@@ -1,4 +1,4 @@
-/** A client's text frame, masked with zeros: legal, and nothing has to be changed. */
+/** A client's text frame. The mask is zero, so that the payload stays as it is. */
 export const clientFrame = (text: string): Buffer => {
   const length = Buffer.byteLength(text)
   const head = length < 126 ? 2 : 4
@@ -10,43 +10,43 @@ export const clientFrame = (text: string): Buffer => {
   return frame
 }
 
-/** Bytes of a server's frame head: its length is in the second byte, or in those behind it. */
+/** Length of a server's frame header, from its second byte. */
 const headLength = (second: number): number => ((second & 127) === 126 ? 4 : (second & 127) === 127 ? 10 : 2)
 
 /**
- * Finds frames in what a socket receives. Payloads are not looked at and not copied, unless they are short or somebody
- * wants to read them: this has to cost less than making them.
+ * Finds frames in the bytes of a socket. Copies only short payloads, because reading must cost less CPU time than the
+ * server's sending.
  */
 export class FrameReader {
   readonly #onFrame: (length: number, payload: Buffer | null) => void
   readonly #head = Buffer.alloc(10)
   #headBytes = 0
-  /** Of the payload, still to come. */
+  /** Remaining bytes of the payload. */
   #left = 0
   #length = 0
-  #kept: Buffer[] | null = null
-  /** Payloads up to this length are handed over. */
-  keepUpTo: number
+  #payload: Buffer[] | null = null
+  /** Payloads up to this length are passed to the callback. */
+  maxPayload: number
 
-  constructor(keepUpTo: number, onFrame: (length: number, payload: Buffer | null) => void) {
-    this.keepUpTo = keepUpTo
+  constructor(maxPayload: number, onFrame: (length: number, payload: Buffer | null) => void) {
+    this.maxPayload = maxPayload
     this.#onFrame = onFrame
   }
 
   read(bytes: Buffer, end: number): void {
-    let place = 0
-    while (place < end) {
+    let index = 0
+    while (index < end) {
       if (this.#left > 0) {
-        const take = Math.min(this.#left, end - place)
-        this.#kept?.push(Buffer.from(bytes.subarray(place, place + take)))
+        const take = Math.min(this.#left, end - index)
+        this.#payload?.push(Buffer.from(bytes.subarray(index, index + take)))
         this.#left -= take
-        place += take
+        index += take
         if (this.#left === 0) this.#done()
         continue
       }
-      this.#head[this.#headBytes] = bytes[place] as number
+      this.#head[this.#headBytes] = bytes[index] as number
       this.#headBytes += 1
-      place += 1
+      index += 1
       if (this.#headBytes >= 2 && this.#headBytes === headLength(this.#head[1] as number)) this.#begin()
     }
   }
@@ -59,13 +59,13 @@ export class FrameReader {
     this.#length = length
     this.#left = length
     this.#headBytes = 0
-    this.#kept = length <= this.keepUpTo ? [] : null
+    this.#payload = length <= this.maxPayload ? [] : null
     if (length === 0) this.#done()
   }
 
   #done(): void {
-    const payload = this.#kept === null ? null : Buffer.concat(this.#kept)
-    this.#kept = null
+    const payload = this.#payload === null ? null : Buffer.concat(this.#payload)
+    this.#payload = null
     this.#onFrame(this.#length, payload)
   }
 }

@@ -5,7 +5,7 @@ import type { LoadResult, Order } from './load.js'
 import type { Reading } from './report.js'
 import { type RunningServer, SECRET } from './servers.js'
 
-/** The process that loads the servers. */
+/** The process of the load generator. */
 export class Load {
   readonly #process: BenchProcess
 
@@ -14,10 +14,10 @@ export class Load {
   }
 
   async run(order: Order): Promise<LoadResult> {
-    this.#process.tell(JSON.stringify(order))
+    this.#process.writeLine(JSON.stringify(order))
     const [, json = ''] = await this.#process.line(/^result (.*)$/)
     const result = JSON.parse(json)
-    if (result.fault !== undefined) throw new Error(`${order.kind}: ${result.fault}`)
+    if (result.error !== undefined) throw new Error(`${order.kind}: ${result.error}`)
     return result
   }
 
@@ -56,7 +56,7 @@ export const measure = async (
   }
 }
 
-/** Servers notice that their clients are gone before the next reading begins. */
+/** Lets servers process the disconnects before the next reading. */
 const SETTLE_MS = 500
 export const closeAll = async (load: Load): Promise<void> => {
   await load.run({ kind: 'close' })

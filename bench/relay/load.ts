@@ -5,11 +5,12 @@ import { DIALECTS, type DialectName } from './dialect.js'
 import { Publishing, publishRequest } from './publishing.js'
 import { Subscriber } from './subscriber.js'
 
-// The load: subscribers and a publisher in one process, on a core of their own. An order is a line, and so is its result.
+// The load generator: subscribers and a publisher in one process on a separate core. It reads one order per line and
+// writes one result per line.
 
 export interface OpenOrder {
   readonly kind: 'open'
-  /** The clients are dealt out to them. */
+  /** The clients are distributed over these ports. */
   readonly ports: readonly number[]
   readonly dialect: DialectName
   readonly secret: string
@@ -19,14 +20,14 @@ export interface OpenOrder {
 
 export interface PublishOrder {
   readonly kind: 'publish'
-  /** Every publication goes to each of them. */
+  /** Every publication is sent to each port. */
   readonly ports: readonly number[]
   readonly key: string
   readonly data: string
   readonly channels: number
   readonly connections: number
   readonly seconds: number
-  /** Publications that are on their way at once; or how many are sent in a second. */
+  /** Either the number of concurrent publications or the rate is set. */
   readonly inFlight?: number
   readonly perSecond?: number
 }
@@ -38,7 +39,7 @@ export interface LoadResult {
   readonly count: number
   readonly deliveries: number
   readonly seconds: number
-  /** Share of its core that the load itself needed. */
+  /** CPU utilisation of the load generator, from 0 to 1. */
   readonly share: number
   readonly p50: number
   readonly p99: number
@@ -50,7 +51,7 @@ let subscribers: Subscriber[] = []
 let onPublication: (client: number) => void = () => undefined
 let fail: (error: Error) => void = () => undefined
 
-/** Measures how busy this process is meanwhile. */
+/** Measures the duration and the CPU utilisation of this process. */
 const timed = async (work: () => Promise<Omit<LoadResult, 'seconds' | 'share'>>): Promise<LoadResult> => {
   const began = performance.now()
   const cpu = process.cpuUsage()
@@ -99,10 +100,10 @@ const close = async (): Promise<LoadResult> => {
   return { count: 0, deliveries: 0, seconds: 0, share: 0, p50: 0, p99: 0 }
 }
 
-/** Under full load most deliveries go untimed: a look at the clock costs what counting costs. */
+/** Under full load only one of these deliveries is timed, because reading the clock is expensive. */
 const SAMPLE_EVERY = 31
 
-/** Late ones are waited for so long. */
+/** Maximum wait for late deliveries. */
 const DRAIN_MS = 20_000
 
 const publish = async (order: PublishOrder): Promise<LoadResult> => {
@@ -116,13 +117,13 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
   const latencies: number[] = []
   const received = new Uint32Array(subscribers.length)
   let deliveries = 0
-  let answers = 0
+  let responses = 0
   let sending = true
   let finish: () => void = () => undefined
 
-  const publishing = await Publishing.open(ports, order.connections, requests, (faults) => {
-    if (faults > 0) fail(new Error('a publication was refused'))
-    answers += 1
+  const publishing = await Publishing.open(ports, order.connections, requests, (isOk) => {
+    if (!isOk) fail(new Error('a publication was rejected'))
+    responses += 1
     step()
   })
   const send = (): void => {
@@ -130,15 +131,15 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
     publishing.send()
   }
   const step = (): void => {
-    // One is on its way until it is answered and as many deliveries as it makes have arrived.
-    const done = Math.min(Math.floor(answers / ports.length), Math.floor(deliveries / perPublication))
+    // A publication is in flight until its response and all of its deliveries have arrived.
+    const done = Math.min(Math.floor(responses / ports.length), Math.floor(deliveries / perPublication))
     if (sending && inFlight !== undefined) while (sentAt.length - done < inFlight) send()
-    const isAnswered = answers === sentAt.length * ports.length
-    if (!sending && isAnswered && deliveries === sentAt.length * perPublication) finish()
+    const isConfirmed = responses === sentAt.length * ports.length
+    if (!sending && isConfirmed && deliveries === sentAt.length * perPublication) finish()
   }
   onPublication = (client) => {
     deliveries += 1
-    // The nth publication of a client's channel is the nth of its round.
+    // The channels are published to in turn, so a channel receives one publication per round.
     const round = received[client] as number
     received[client] = round + 1
     if (deliveries % sampleEvery === 0)
@@ -176,6 +177,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   try {
     process.stdout.write(`result ${JSON.stringify(await run(JSON.parse(line)))}\n`)
   } catch (error) {
-    process.stdout.write(`result ${JSON.stringify({ fault: String(error) })}\n`)
+    process.stdout.write(`result ${JSON.stringify({ error: String(error) })}\n`)
   }
 }

@@ -1,6 +1,6 @@
 const ENTRIES = 17
 
-/** What a busy floor publishes: 2.5 KB of positions. */
+/** A publication of a busy floor: 2.5 KB of positions. */
 export const positionBatch = (): string =>
   JSON.stringify({
     type: 'position-batch',

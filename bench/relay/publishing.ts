@@ -1,39 +1,39 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Sends publish requests over a few keep-alive connections to each port, several at once on each, and counts the answers. */
+/** Sends pipelined publish requests over keep-alive connections to each port and reports the responses. */
 export class Publishing {
   readonly #requests: readonly Buffer[]
-  /** Of each port. */
+  /** The connections to each port. */
   readonly #sockets: readonly (readonly Socket[])[]
-  readonly #onAnswer: (faults: number) => void
+  readonly #onResponse: (isOk: boolean) => void
   #sent = 0
 
   private constructor(
     requests: readonly Buffer[],
     sockets: readonly (readonly Socket[])[],
-    onAnswer: (faults: number) => void
+    onResponse: (isOk: boolean) => void
   ) {
     this.#requests = requests
     this.#sockets = sockets
-    this.#onAnswer = onAnswer
-    for (const socket of sockets.flat()) this.#readAnswers(socket)
+    this.#onResponse = onResponse
+    for (const socket of sockets.flat()) this.#readResponses(socket)
   }
 
   static async open(
     ports: readonly number[],
     connections: number,
     requests: readonly Buffer[],
-    onAnswer: (faults: number) => void
+    onResponse: (isOk: boolean) => void
   ): Promise<Publishing> {
     const sockets = ports.map((port) =>
       Array.from({ length: connections / ports.length }, () => connect({ port, host: '127.0.0.1', noDelay: true }))
     )
     await Promise.all(sockets.flat().map((socket) => once(socket, 'connect')))
-    return new Publishing(requests, sockets, onAnswer)
+    return new Publishing(requests, sockets, onResponse)
   }
 
-  /** To one channel after the other, over one connection after the other. */
+  /** Publishes to the next channel over the next connection. */
   send(): void {
     const request = this.#requests[this.#sent % this.#requests.length] as Buffer
     for (const ofPort of this.#sockets) ofPort[this.#sent % ofPort.length]?.write(request)
@@ -44,7 +44,7 @@ export class Publishing {
     for (const socket of this.#sockets.flat()) socket.destroy()
   }
 
-  #readAnswers(socket: Socket): void {
+  #readResponses(socket: Socket): void {
     let unread = ''
     socket.setEncoding('latin1').on('data', (text: string) => {
       unread += text
@@ -54,9 +54,9 @@ export class Publishing {
         const length = Number(/content-length: *(\d+)/i.exec(unread.slice(0, head))?.[1] ?? 0)
         const end = head + 4 + length
         if (unread.length < end) return
-        const answer = unread.slice(0, end)
+        const response = unread.slice(0, end)
         unread = unread.slice(end)
-        this.#onAnswer(answer.startsWith('HTTP/1.1 200') && answer.includes('"result"') ? 0 : 1)
+        this.#onResponse(response.startsWith('HTTP/1.1 200') && response.includes('"result"'))
       }
     })
   }

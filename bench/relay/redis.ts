@@ -13,7 +13,7 @@ export interface RedisSuiteOptions {
 }
 
 const DATA = positionBatch()
-/** One publisher that does not wait for its answers, and one subscriber: what is read is the publishing. */
+/** Concurrent publish requests. With one subscriber the cost of publishing dominates. */
 const IN_FLIGHT = 64
 
 const MEMORY_ENGINE = 'memory engine'
@@ -24,7 +24,7 @@ interface EngineReading extends Reading {
   readonly redis: number
 }
 
-/** One relay by itself beside one with Redis, the two taking turns. */
+/** Compares a relay with the memory engine and one with Redis, which take turns. */
 export const redisSuite = async ({ rounds, seconds }: RedisSuiteOptions): Promise<string> => {
   const redis = await startBenchRedis()
   if (redis === null) return '## Relay with Redis\n\nNot measured: there is no redis-server on the PATH.'
@@ -68,7 +68,7 @@ const redisReport = (readings: ReadonlyMap<string, readonly EngineReading[]>, ro
     medianRatio((readings.get(MEMORY_ENGINE) ?? []).map(pick), (readings.get(REDIS_ENGINE) ?? []).map(pick))
   return [
     '## Relay with Redis\n',
-    `Medians of ${rounds} rounds; one publisher with ${IN_FLIGHT} calls on their way over one connection, 2.5 KB each, one subscriber.`,
+    `Medians of ${rounds} rounds; one publisher with ${IN_FLIGHT} requests in flight over one connection, 2.5 KB each, one subscriber.`,
     'Redis shares the core of the load.\n',
     table(
       ['publishing', 'CPU µs/publish', 'of Redis', 'per second', 'p50 ms', 'p99 ms', 'server/load %'],

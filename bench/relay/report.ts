@@ -19,12 +19,12 @@ export interface Reading {
   readonly rate: number
   readonly p50: number
   readonly p99: number
-  /** How busy the server's core was, and the load's. */
+  /** CPU utilisation of the server and of the load generator, from 0 to 1. */
   readonly serverShare: number
   readonly loadShare: number
 }
 
-/** Of every scenario and server, one per round. */
+/** The readings of every scenario and server, one per round. */
 export class Readings {
   readonly #all = new Map<string, Reading[]>()
 
@@ -60,7 +60,7 @@ export interface SuiteFacts {
   readonly seconds: number
   readonly subscribers: number
   readonly channels: number
-  /** Connections that memory was read at, and how many were asked for. */
+  /** Actual and requested number of connections of the memory reading. */
   readonly clients: number
   readonly connections: number
 }
@@ -84,7 +84,7 @@ export const report = (readings: Readings, facts: SuiteFacts): string =>
 const BUSY = 0.95
 const FREE = 0.9
 
-/** Where there was always something to do. */
+/** Scenarios that use a core completely. */
 const FULL_LOAD: ReadonlySet<string> = new Set([FAN_OUT_SATURATED, MANY_CHANNELS_SATURATED, CONNECT])
 
 const rateText = (scenario: string, { rate, serverShare, loadShare }: Reading): string => {
@@ -118,7 +118,7 @@ const connectTable = (readings: Readings): string =>
   )
 
 const memoryTable = (readings: Readings, { clients, connections }: SuiteFacts): string => {
-  const fewer = clients < connections ? ` (${connections} were asked for, but no more files may be open)` : ''
+  const fewer = clients < connections ? ` (${connections} requested, limited by the number of open files)` : ''
   return table(
     [`${MEMORY}, at ${clients}${fewer}`, 'KiB', 'relay : it'],
     rows(readings, MEMORY, () => [])

@@ -5,7 +5,7 @@ export const MANY_CHANNELS_FIXED = '100 channels of 10, 500 publishes/s'
 export const CONNECT = 'connect + auth + subscribe'
 export const MEMORY = 'memory per idle subscribed connection'
 
-/** What the value of each is. */
+/** The unit of each scenario's value. */
 export const UNITS: Readonly<Record<string, string>> = {
   [FAN_OUT_SATURATED]: 'CPU µs/delivery',
   [FAN_OUT_FIXED]: 'CPU µs/delivery',

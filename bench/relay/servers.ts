@@ -24,7 +24,7 @@ const ENTRIES = {
 export type ServerName = keyof typeof ENTRIES
 export const SERVER_NAMES = Object.keys(ENTRIES) as ServerName[]
 
-// Everything that costs something is on. But nothing is merged: what is counted here is deliveries.
+// All features that cost CPU time, except conflation, because the benchmark counts deliveries.
 const RELAY_CONFIG = {
   client: {
     connection_limit: 50_000,
@@ -49,7 +49,7 @@ const RELAY_CONFIG = {
 
 export interface RunningServer {
   readonly pids: readonly number[]
-  /** Clients and publications are spread over them. */
+  /** Clients and publications are distributed over these ports. */
   readonly ports: readonly number[]
   readonly dialect: DialectName
   stop(): Promise<void>
@@ -85,7 +85,7 @@ export const startServer = async (
   }
 }
 
-/** Servers that know nothing of each other, each with its part of the clients. */
+/** Independent servers, each with a part of the clients. */
 export const sideBySide = (servers: readonly RunningServer[]): RunningServer => ({
   pids: servers.flatMap(({ pids }) => pids),
   ports: servers.flatMap(({ ports }) => ports),

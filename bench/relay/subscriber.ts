@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { Dialect } from './dialect.js'
 import { clientFrame, FrameReader } from './frames.js'
 
-/** Shared by all sockets: what is in it is looked at before the next one is read. */
+/** Shared by all sockets, because each read is processed before the next one. */
 const BUFFER = Buffer.allocUnsafe(512 * 1024)
 
 /** Longer messages are publications. */
@@ -16,7 +16,7 @@ export class Subscriber {
   #upgrade = ''
   #subscribed: (() => void) | null = null
 
-  /** `onPublication` is told of each one, without its content. */
+  /** `done.publication` is called for each publication, without its content. */
   constructor(
     port: number,
     dialect: Dialect,
@@ -70,7 +70,7 @@ export class Subscriber {
     this.#upgrade = ''
     this.#reader = this.#startReading(token, channel, onPublication)
     const greeting = this.#dialect.greeting(token, channel)
-    if (greeting !== null) this.#say(greeting)
+    if (greeting !== null) this.#send(greeting)
     this.#reader.read(rest, rest.length)
   }
 
@@ -82,12 +82,12 @@ export class Subscriber {
         return
       }
       const message = payload.toString()
-      if (message === ping) this.#say(pong)
+      if (message === ping) this.#send(pong)
       if (message === ping || this.#subscribed === null) return
-      const answer = reply(message, token, channel)
-      if (typeof answer === 'string') this.#say(answer)
-      if (answer !== true) return
-      reader.keepUpTo = SHORT
+      const response = reply(message, token, channel)
+      if (typeof response === 'string') this.#send(response)
+      if (response !== true) return
+      reader.maxPayload = SHORT
       const subscribed = this.#subscribed
       this.#subscribed = null
       subscribed()
@@ -95,7 +95,7 @@ export class Subscriber {
     return reader
   }
 
-  #say(text: string): void {
+  #send(text: string): void {
     this.#socket.write(clientFrame(text))
   }
 }

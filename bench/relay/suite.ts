@@ -18,7 +18,7 @@ import { workersSuite } from './workers.js'
 
 export interface RelaySuiteOptions {
   readonly rounds?: number | undefined
-  /** How long each reading publishes. */
+  /** Duration of each reading. */
   readonly seconds?: number | undefined
   /** Connections for the reading of memory. */
   readonly connections?: number | undefined
@@ -28,10 +28,10 @@ const SUBSCRIBERS = 1000
 const MANY_CHANNELS = 100
 const DATA = positionBatch()
 
-/** More are not worth their time: each starts the servers anew and takes a minute. */
+/** Each round restarts all servers and takes a minute. */
 const MEMORY_ROUNDS = 3
 
-/** CPU time per unit of work, the servers taking turns: what disturbs the machine disturbs them alike. */
+/** Measures CPU time per unit of work. The servers take turns, so that other programs disturb them equally. */
 export const relaySuite = async ({
   rounds = 9,
   seconds = 1,
@@ -72,7 +72,7 @@ export const relaySuite = async ({
 const WARM_UPS = 5
 const WARM_UP_SECONDS = 5
 
-/** Until V8 has made up its mind about all of it, which takes some thousand times: servers run for weeks. */
+/** Runs until V8 has optimised the code, which takes some thousand calls. */
 const warmUp = async (load: Load, server: RunningServer): Promise<void> => {
   for (let time = 0; time < WARM_UPS; time++) {
     await load.run(openOrder(server, SUBSCRIBERS, 1))
@@ -118,7 +118,7 @@ const manyChannels = async (load: Load, server: RunningServer, seconds: number, 
 const WARM_CLIENTS = 500
 const IDLE_MS = 3000
 
-/** A fresh process, a few clients that come and go, then all of them, who stay and say nothing. */
+/** Starts a new process, connects and disconnects some clients as warm-up, then measures with all clients idle. */
 const memory = async (load: Load, name: ServerName, clients: number): Promise<Reading> => {
   const server = await startServer(name)
   try {
@@ -138,7 +138,7 @@ const memory = async (load: Load, name: ServerName, clients: number): Promise<Re
 
 const SPARE_FILES = 200
 
-/** Node.js takes what the system allows at most; who wants more says so with `ulimit -Hn` or `prlimit`. */
+/** Node.js raises its limit to the hard limit, which `ulimit -Hn` or `prlimit` changes. */
 const openFilesAllowed = (): number => {
   const [, hard = '0'] = /Max open files\s+\S+\s+(\S+)/.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
   return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard)

@@ -15,48 +15,48 @@ const SUBSCRIBERS = 1000
 const WORKERS = 2
 
 /**
- * With a core for the load beside two for the relay, what counts is how much more two workers deliver. Without, the load
- * takes part of the second, and what counts is the CPU time of all processes of the relay for each delivery.
+ * With three cores, the rates of one process and of two workers are compared. With two, the load generator shares a core
+ * with the relay, and only the CPU time per delivery can be compared.
  */
 const HAS_CORES = availableParallelism() > WORKERS
 const SERVER_CORES = '0,1'
 const LOAD_CORES = HAS_CORES ? `2-${availableParallelism() - 1}` : '1'
 
-const SATURATED = 'fan-out, 8 on their way for each process'
+const SATURATED = 'fan-out, 8 in flight for each process'
 const FIXED = 'fan-out, 50 publishes/s'
 const SCENARIOS = [SATURATED, FIXED]
 
 const ALONE = 'one process'
-const TOGETHER = `${WORKERS} workers and their owner`
-/** What it costs that clients are spread over two processes on these cores, whatever the processes are. */
-const APART = `${WORKERS} relays that know nothing of each other`
-const CREWS = [ALONE, TOGETHER, APART]
+const TOGETHER = `${WORKERS} workers and their primary`
+/** The cost of two processes on these cores without IPC. */
+const APART = `${WORKERS} independent relays`
+const SETUPS = [ALONE, TOGETHER, APART]
 
-const startCrew = async (crew: string): Promise<RunningServer> => {
+const startSetup = async (setup: string): Promise<RunningServer> => {
   const start = (workers: number) => startServer(RELAY, SERVER_CORES, { RELAY_WORKERS: String(workers) })
-  if (crew !== APART) return start(crew === ALONE ? 1 : WORKERS)
+  if (setup !== APART) return start(setup === ALONE ? 1 : WORKERS)
   return sideBySide([await start(1), await start(1)])
 }
 
-const paceOf = (scenario: string, crew: string): { inFlight: number } | { perSecond: number } =>
-  scenario === SATURATED ? { inFlight: crew === ALONE ? 8 : 8 * WORKERS } : { perSecond: 50 }
+const paceOf = (scenario: string, setup: string): { inFlight: number } | { perSecond: number } =>
+  scenario === SATURATED ? { inFlight: setup === ALONE ? 8 : 8 * WORKERS } : { perSecond: 50 }
 
 const PUBLISH = { kind: 'publish', key: KEY, data: positionBatch(), channels: 1, connections: 8 } as const
 
-/** One process beside two of them, all taking turns. */
+/** Compares one process with two workers and with two independent relays, which take turns. */
 export const workersSuite = async ({ rounds, seconds }: WorkersOptions): Promise<string> => {
   const load = new Load(LOAD_CORES)
   const servers = new Map<string, RunningServer>()
   const readings = new Map<string, Reading[]>()
   try {
-    for (const crew of CREWS) servers.set(crew, await startCrew(crew))
+    for (const setup of SETUPS) servers.set(setup, await startSetup(setup))
     for (let round = -1; round < rounds; round++) {
-      for (const [crew, server] of servers) {
+      for (const [setup, server] of servers) {
         await load.run(openOrder(server, SUBSCRIBERS, 1))
         for (const scenario of SCENARIOS) {
-          const order = { ...PUBLISH, seconds, ports: server.ports, ...paceOf(scenario, crew) }
+          const order = { ...PUBLISH, seconds, ports: server.ports, ...paceOf(scenario, setup) }
           const reading = await measure(load, server, order, 'deliveries')
-          const key = keyOf(scenario, crew)
+          const key = keyOf(scenario, setup)
           // The first round only warms up.
           if (round >= 0) readings.set(key, [...(readings.get(key) ?? []), reading])
         }
@@ -69,19 +69,19 @@ export const workersSuite = async ({ rounds, seconds }: WorkersOptions): Promise
   }
 }
 
-const keyOf = (scenario: string, crew: string): string => `${scenario} | ${crew}`
+const keyOf = (scenario: string, setup: string): string => `${scenario} | ${setup}`
 
 const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds: number): string => {
-  const all = (scenario: string, crew: string, pick: (reading: Reading) => number): number[] =>
-    (readings.get(keyOf(scenario, crew)) ?? []).map(pick)
+  const all = (scenario: string, setup: string, pick: (reading: Reading) => number): number[] =>
+    (readings.get(keyOf(scenario, setup)) ?? []).map(pick)
   const tables = SCENARIOS.map((scenario) =>
     table(
       [scenario, 'CPU µs/delivery', 'per second', 'p50 ms', 'p99 ms', 'server/load %'],
-      CREWS.map((crew) => {
-        const of = (pick: (reading: Reading) => number): number => median(all(scenario, crew, pick))
+      SETUPS.map((setup) => {
+        const of = (pick: (reading: Reading) => number): number => median(all(scenario, setup, pick))
         const shares = [of(({ serverShare }) => serverShare), of(({ loadShare }) => loadShare)]
         return [
-          crew,
+          setup,
           of(({ value }) => value).toFixed(2),
           of(({ rate }) => rate).toFixed(0),
           of(({ p50 }) => p50).toFixed(1),

@@ -22,8 +22,8 @@ interface Workflow {
   >
 }
 
-/** What a job may do beyond reading the code, and why it must. */
-const MAY_WRITE: Readonly<Record<string, Permissions>> = {
+/** Jobs with more permissions than reading the code. */
+const JOB_PERMISSIONS: Readonly<Record<string, Permissions>> = {
   'images.yml publish': { contents: 'read', packages: 'write' },
   'release.yml release': { contents: 'write' }
 }
@@ -43,40 +43,40 @@ for (const { name, text, workflow } of workflows) {
   const steps = jobs.flatMap(([, job]) => job.steps)
 
   t.test(name, async (t) => {
-    t.test('uses only actions that are pinned to a commit, with the version beside it', async (t) => {
+    t.test(`${name} pins actions to a commit and notes the version`, async (t) => {
       const uses = [...text.matchAll(/uses: *(.*)$/gm)].map(([, value = '']) => value)
       t.equal(uses.length, steps.filter((step) => step.uses !== undefined).length)
       for (const value of uses) t.match(value, /^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
     })
 
-    t.test('may read the code, and each job no more than it must', async (t) => {
+    t.test(`${name} has read permission only, except for listed jobs`, async (t) => {
       t.same(workflow.permissions, { contents: 'read' })
-      for (const [job, { permissions }] of jobs) t.same(permissions, MAY_WRITE[`${name} ${job}`], job)
+      for (const [job, { permissions }] of jobs) t.same(permissions, JOB_PERMISSIONS[`${name} ${job}`], job)
     })
 
-    t.test('leaves no token behind in the working copy', async (t) => {
+    t.test(`${name} does not store the token in the working copy`, async (t) => {
       const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
       t.equal(checkouts.length, jobs.length)
       for (const checkout of checkouts) t.equal(checkout.with?.['persist-credentials'], false)
     })
 
-    t.test('puts nothing that a stranger wrote into a shell', async (t) => {
+    t.test(`${name} does not interpolate expressions into shell commands`, async (t) => {
       t.notOk('pull_request_target' in workflow.on)
       for (const { run = '' } of steps) t.notMatch(run, '${{')
     })
 
-    t.test('ends jobs that hang', async (t) => {
+    t.test(`${name} has a timeout for every job`, async (t) => {
       for (const [job, { 'timeout-minutes': minutes }] of jobs) t.type(minutes, 'number', job)
     })
   })
 }
 
-t.test('the tests run on every Node.js that is supported', async (t) => {
+t.test('the tests run on all supported versions of Node.js', async (t) => {
   const [test] = workflows.filter(({ name }) => name === 'test.yml')
   t.match(test?.workflow.jobs.test, { strategy: { matrix: { node: [20, 22, 24] } } })
 })
 
-t.test('every npm script that is called is there', async (t) => {
+t.test('all npm scripts that workflows call exist', async (t) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   for (const [, script = ''] of workflows
     .map(({ text }) => text)

@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import type { Checks } from './checks.js'
 
-/** How a program is run, and what it must then be able to do. Secrets come as files, as container engines hand them over. */
+/** The settings and the functional checks of an image. Secrets are files, as container engines provide them. */
 export interface Scene {
   readonly env: Readonly<Record<string, string>>
   readonly secrets: Readonly<Record<string, string>>
@@ -17,10 +17,10 @@ export interface Scene {
 
 const newSecret = (): string => randomBytes(32).toString('hex')
 
-/** In front of a backend that says what it was asked. */
+/** The gateway in front of a backend that returns the request line. */
 export const gatewayScene = async (port: number): Promise<Scene> => {
   const backend = createServer(({ method, url }, response) => {
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ asked: `${method} ${url}` }))
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ request: `${method} ${url}` }))
   })
   backend.listen(0, '127.0.0.1')
   await once(backend, 'listening')
@@ -32,12 +32,12 @@ export const gatewayScene = async (port: number): Promise<Scene> => {
     },
     secrets: { api_secret: newSecret() },
     try: async (checks, url) => {
-      const answer = await fetch(`${url}/api/zones?floor=2`)
-      const body = await answer.text()
-      checks.that('serves a request', answer.ok && body === '{"asked":"GET /api/zones?floor=2"}', body)
+      const response = await fetch(`${url}/api/zones?floor=2`)
+      const body = await response.text()
+      checks.that('serves a request', response.ok && body === '{"request":"GET /api/zones?floor=2"}', body)
       const denied = await fetch(`${url}/api/zones/7`, { method: 'DELETE' })
-      checks.that('refuses a mutation without a token', denied.status === 403, denied.status)
-      const strict = answer.headers.get('strict-transport-security')
+      checks.that('rejects a mutation without a token', denied.status === 403, denied.status)
+      const strict = response.headers.get('strict-transport-security')
       checks.that('runs with production rules', strict === 'max-age=31536000; includeSubDomains', strict)
     },
     close: async () => {
@@ -50,7 +50,7 @@ export const gatewayScene = async (port: number): Promise<Scene> => {
 const CHANNEL = 'floor:2'
 const PUBLICATION = { type: 'position-batch', data: [] }
 
-/** With one subscriber, and a publisher. */
+/** The relay with a subscriber and a publisher. */
 export const relayScene = async (port: number): Promise<Scene> => {
   const secrets = { hmac_secret: newSecret(), api_key: newSecret(), admin_password: newSecret() }
   let client: Centrifuge | null = null
@@ -63,7 +63,7 @@ export const relayScene = async (port: number): Promise<Scene> => {
     },
     secrets,
     try: async (checks, url) => {
-      const token = signJwt({ sub: 'somebody' }, secretKey(secrets.hmac_secret), { lifetimeSeconds: 3600 })
+      const token = signJwt({ sub: 'user-1' }, secretKey(secrets.hmac_secret), { lifetimeSeconds: 3600 })
       client = new Centrifuge(`${url.replace('http', 'ws')}/connection/websocket`, { token, websocket: WebSocket })
       const subscription = client.newSubscription(CHANNEL)
       const subscribed = new Promise((resolve) => subscription.once('subscribed', resolve))
@@ -78,18 +78,18 @@ export const relayScene = async (port: number): Promise<Scene> => {
           headers: { 'content-type': 'application/json', 'x-api-key': key },
           body: JSON.stringify({ channel: CHANNEL, data: PUBLICATION })
         })
-      checks.that('refuses a publish with another key', (await publish('another')).status === 401)
-      checks.that('takes a publish', (await publish(secrets.api_key)).ok)
+      checks.that('rejects a publish with another key', (await publish('another')).status === 401)
+      checks.that('accepts a publish', (await publish(secrets.api_key)).ok)
       const data = await published
       const page = await (await fetch(`${url}/admin`)).text()
       checks.that("has the operators' page", /<script type="module"[^>]* src="\/admin\/assets\//.test(page))
-      checks.that('delivers it', JSON.stringify(data) === JSON.stringify(PUBLICATION), data)
+      checks.that('delivers the publication', JSON.stringify(data) === JSON.stringify(PUBLICATION), data)
     },
     close: async () => client?.disconnect()
   }
 }
 
-/** With its embedded database, and a relay that is away. */
+/** The demo backend with its embedded database and an unreachable relay. */
 export const demoScene = async (port: number): Promise<Scene> => ({
   env: {
     DEMO_BACKEND_PORT: String(port),

@@ -17,42 +17,42 @@ const COSTS: Costs = {
   idleMib: 100
 }
 
-t.test('the plan for a service', async (t) => {
-  t.test('of one building is one process, without Redis', async (t) => {
+t.test('planFor', async (t) => {
+  t.test('planFor uses one process without Redis for one building', async (t) => {
     const plan = planFor({ ...DEFAULT_DEMAND, connections: 500, floors: 10 }, COSTS)
 
     t.match(plan, { processes: 1, machines: 1, redisShards: 0, redisOutGbit: 0, spread: 1, deliveriesPerSecond: 500 })
   })
 
-  t.test('keeps half of every core free', async (t) => {
+  t.test('planFor leaves half of every core unused', async (t) => {
     for (const connections of [1000, 30_000, 400_000, 5_000_000]) {
       const { coresUsed, processes } = planFor({ ...DEFAULT_DEMAND, connections, floors: connections / 20 }, COSTS)
       t.ok(coresUsed <= processes * HEADROOM, `${coresUsed} of ${processes}`)
     }
   })
 
-  t.test('needs no Redis between the processes of one machine', async (t) => {
+  t.test('planFor uses no Redis for the processes of one machine', async (t) => {
     const plan = planFor({ ...DEFAULT_DEMAND, connections: 10_000, rate: 20, floors: 50, cores: 64 }, COSTS)
 
     t.ok(plan.processes > 1)
     t.match(plan, { machines: 1, redisShards: 0 })
   })
 
-  t.test('has a machine to spare above ten thousand connections', async (t) => {
+  t.test('planFor adds a spare machine above ten thousand connections', async (t) => {
     t.match(planFor({ ...DEFAULT_DEMAND, connections: 10_001, rate: 0.01 }, COSTS), {
       machines: 2,
       limit: 'one machine to spare'
     })
   })
 
-  t.test('says what decides', async (t) => {
+  t.test('planFor names the limiting resource', async (t) => {
     const idle = { ...DEFAULT_DEMAND, connections: 1_000_000, floors: 1000, rate: 0.001, networkGbit: 1000 }
     t.equal(planFor({ ...idle, memoryGib: 1 }, COSTS).limit, 'memory')
     t.equal(planFor({ ...idle, rate: 1, networkGbit: 0.01 }, COSTS).limit, 'network')
     t.equal(planFor({ ...idle, rate: 10, memoryGib: 10_000 }, COSTS).limit, 'CPU')
   })
 
-  t.test('takes fewer Redis shards where the clients of a floor meet', async (t) => {
+  t.test('planFor needs fewer Redis shards if the clients of a floor connect to the same process', async (t) => {
     const large = { ...DEFAULT_DEMAND, connections: 10_000_000, floors: 500_000 }
     const scattered = planFor(large, COSTS)
     const sorted = planFor({ ...large, isSorted: true }, COSTS)
@@ -62,7 +62,7 @@ t.test('the plan for a service', async (t) => {
   })
 })
 
-t.test('a publication reaches as many processes as the clients of its floor hit', async (t) => {
+t.test('spreadOf is the number of processes that have clients of a floor', async (t) => {
   const twenty = { ...DEFAULT_DEMAND, connections: 20, floors: 1 }
   t.equal(spreadOf(twenty, 1), 1)
   t.ok(spreadOf(twenty, 4) > 3.9)
@@ -70,8 +70,8 @@ t.test('a publication reaches as many processes as the clients of its floor hit'
   t.ok(spreadOf(twenty, 100_000) <= 20)
 })
 
-t.test('the arguments', async (t) => {
-  t.test('may be given both ways, and the rest stays as usual', async (t) => {
+t.test('demandFrom', async (t) => {
+  t.test('demandFrom accepts both argument forms and uses defaults for the others', async (t) => {
     t.same(demandFrom(['--connections', '7', '--rate=0.5', '--sorted']), {
       ...DEFAULT_DEMAND,
       connections: 7,
@@ -102,7 +102,7 @@ t.test('the arguments', async (t) => {
   }
 })
 
-t.test('docs/how-to/scale.md has the numbers that the code has', async (t) => {
+t.test('docs/how-to/scale.md contains the current numbers', async (t) => {
   const page = readFileSync(SCALING_PAGE, 'utf8')
   t.equal(withCurrentPlans(page), page, 'run `npm run docs`')
 })

@@ -62,7 +62,7 @@ t.test('prepareServices', async (t) => {
     ])
   })
 
-  t.test('waits between the announcement and the installation, except with CI=true', async (t) => {
+  t.test('prepareServices waits between the announcement and the installation, except with CI=true', async (t) => {
     for (const [env, expected] of [
       [{}, ['wait', 'install']],
       [{ CI: 'false' }, ['wait', 'install']],
@@ -91,7 +91,7 @@ t.test('prepareServices', async (t) => {
     }
   )
 
-  t.test('passes on what the failed installation lines', async (t) => {
+  t.test('prepareServices reports the error of a failed installation', async (t) => {
     const install = (): void => {
       throw new Error('no network')
     }
@@ -102,7 +102,7 @@ t.test('prepareServices', async (t) => {
     })
   })
 
-  t.test('fails when the program is still missing after the installation', async (t) => {
+  t.test('prepareServices fails when the program is still missing after the installation', async (t) => {
     await t.rejects(prepare(machine([], { canInstall: () => true })), { message: /^Installed, but not found/ })
   })
 
@@ -121,16 +121,16 @@ t.test('prepareServices', async (t) => {
 
   t.test('prepareServices installs all missing services with one command', async (t) => {
     const has: string[] = []
-    const asked: (readonly string[])[] = []
+    const installed: (readonly string[])[] = []
     const install = (packages: readonly string[]): void => {
-      asked.push(packages)
+      installed.push(packages)
       has.push(...services.flatMap(({ programs }) => programs))
     }
     const lines = await prepare(machine(has, { canInstall: () => true, install }), services)
 
     t.match(lines[0], /^Missing: Redis, PostgreSQL, Chromium, /)
     t.match(lines[1], / install -y --no-install-recommends redis-server postgresql chromium /)
-    t.same(asked, [services.map(({ aptPackage }) => aptPackage)])
+    t.same(installed, [services.map(({ aptPackage }) => aptPackage)])
     t.same(lines.slice(3, 6), ['Redis: /bin/redis-server', 'PostgreSQL: /bin/postgres', 'Chromium: /bin/chromium'])
   })
 })
@@ -146,19 +146,19 @@ t.test('thisMachine', async (t) => {
     return folder
   }
 
-  t.test('finds a program of the newest version', async (t) => {
+  t.test('thisMachine finds a program of the newest version', async (t) => {
     const folder = folderWith(t, '9.6/bin/postgres', '15/bin/postgres', '16/bin/postgres')
 
     t.equal(thisMachine({ PATH: '' }).find('postgres', folder), join(folder, '16/bin/postgres'))
   })
 
-  t.test('passes over a version that does not have the program', async (t) => {
+  t.test('thisMachine skips a version without the program', async (t) => {
     const folder = folderWith(t, '15/bin/postgres', '16/bin/psql')
 
     t.equal(thisMachine({ PATH: '' }).find('postgres', folder), join(folder, '15/bin/postgres'))
   })
 
-  t.test('takes a program on the PATH before any version', async (t) => {
+  t.test('thisMachine prefers a program on the PATH to any version', async (t) => {
     const folder = folderWith(t, 'here/postgres', 'versions/16/bin/postgres')
 
     t.equal(
@@ -167,7 +167,7 @@ t.test('thisMachine', async (t) => {
     )
   })
 
-  t.test('finds nothing where there is no version', async (t) => {
+  t.test('thisMachine finds nothing if no version is installed', async (t) => {
     t.equal(thisMachine({ PATH: '' }).find('postgres', join(t.testdir(), 'versions')), undefined)
     t.equal(thisMachine({}).find('postgres'), undefined)
   })

@@ -13,7 +13,7 @@ import { environment } from '../helper/environment.js'
 import { freePort, LOOPBACK } from '../helper/free-port.js'
 import { send } from '../helper/http.js'
 
-/** The machine may be busy with other tests; nothing here depends on how long it takes. */
+/** A generous limit for a busy machine. */
 const PATIENCE_MS = 100_000
 
 const threePorts = async () => ({
@@ -22,7 +22,7 @@ const threePorts = async () => ({
   DEMO_BACKEND_PORT: String(await freePort())
 })
 
-/** The script itself, with what was built before. */
+/** Runs the script with the built programs. */
 const start = (t: Test, env: Readonly<Record<string, string>>, ...args: string[]): Promise<Child> =>
   startChild(t, process.execPath, ['--import=tsx', 'scripts/start.ts', '--no-build', ...args], {
     PATH: environment.path,
@@ -41,13 +41,13 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
   await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
   const word = (label: string): string => new RegExp(`${label} +(\\S+)`).exec(program.stdout)?.[1] ?? ''
 
-  t.test('prints where the page is, who can sign in, and where operators go', async (t) => {
+  t.test("npm start prints the addresses and passwords of the page and the operators' page", async (t) => {
     t.equal(word('  Page'), `http://localhost:${ports.GATEWAY_PORT}`)
     t.match(program.stdout, 'admin@example.com, operator@example.com, viewer@example.com')
     t.match(program.stdout, new RegExp(`Relay +http://localhost:${ports.RELAY_PORT}/admin +password \\w{12}\\n`))
   })
 
-  t.test('lets operators in with the password that was printed', async (t) => {
+  t.test('operators sign in with the printed password', async (t) => {
     const url = `http://${LOOPBACK}:${ports.RELAY_PORT}`
     t.match(await send(url, '/admin'), { status: 200, body: /<title>/ })
     const operator = new Operator({ url })
@@ -58,13 +58,13 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     await live.next('checks', (checks) => checks.some(({ id, state }) => id === 'floors' && state === 'green'))
   })
 
-  t.test('shows the logs of all three as lines for people', async (t) => {
+  t.test('npm start prints the logs of all three programs in readable form', async (t) => {
     for (const name of ['gateway', 'relay', 'backend']) {
       t.match(program.stdout, new RegExp(`^${name} *│ \\d\\d:\\d\\d:\\d\\d info  listening at http://`, 'm'))
     }
   })
 
-  t.test('lets positions arrive at a page that signed in with what was printed', async (t) => {
+  t.test('a page that signs in with the printed password receives positions', async (t) => {
     const page = `http://${LOOPBACK}:${ports.GATEWAY_PORT}`
     const login = await send(page, '/api/auth/login', {
       method: 'POST',
@@ -78,7 +78,7 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     t.match(answer.headers['content-security-policy'], `ws://localhost:${ports.RELAY_PORT}`)
     const { url, token } = JSON.parse(answer.body).data
 
-    // From the page's origin, which the relay has to let in.
+    // The relay must accept the origin of the page.
     class PageWebSocket extends WebSocket {
       constructor(address: string, protocols: string | string[]) {
         super(address, protocols, { origin: `http://localhost:${ports.GATEWAY_PORT}`, allowSynchronousEvents: false })
@@ -98,11 +98,11 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     t.ok(data.length > 0)
   })
 
-  t.test('on Ctrl-C, even told twice, stops all three and leaves with 0', async (t) => {
+  t.test('npm start stops all three programs on Ctrl-C, also on a second one, and exits with 0', async (t) => {
     program.signal('SIGINT')
     program.signal('SIGINT')
     t.same(await program.exited, { code: 0, signal: null })
-    for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
+    for (const port of Object.values(ports)) t.ok(await refuses(port), `port ${port} is closed`)
   })
 })
 
@@ -123,19 +123,19 @@ t.test('npm start -- --oidc', { timeout: 2 * PATIENCE_MS }, async (t) => {
 
   program.signal('SIGINT')
   t.same(await program.exited, { code: 0, signal: null })
-  for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
+  for (const port of Object.values(ports)) t.ok(await refuses(port), `port ${port} is closed`)
 })
 
-t.test('npm start when one of the three ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
+t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const ports = await threePorts()
-  // A setting that the gateway refuses, and only the gateway reads.
+  // An invalid setting that only the gateway reads.
   const program = await start(t, { ...ports, CSRF_MODE: 'loud' })
 
   t.same(await program.exited, { code: 1, signal: null })
   t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)
   t.match(program.stderr, 'The gateway ended with 1.')
   t.notMatch(program.stderr, /\n\s+at /, 'no stack trace')
-  for (const port of Object.values(ports)) t.ok(await refuses(port), `nobody listens on ${port}`)
+  for (const port of Object.values(ports)) t.ok(await refuses(port), `port ${port} is closed`)
 })
 
 t.test('npm start names a port that is in use and the setting for it', { timeout: PATIENCE_MS }, async (t) => {
@@ -152,47 +152,43 @@ t.test('npm start names a port that is in use and the setting for it', { timeout
   )
 })
 
-t.test('ports that are free are not mentioned', async (t) => {
+t.test('unavailablePorts does not list free ports', async (t) => {
   t.same(await unavailablePorts([{ name: 'gateway', port: await freePort(), portVariable: 'GATEWAY_PORT' }]), [])
 })
 
-t.test('the secrets', async (t) => {
+t.test('secrets of npm start', async (t) => {
   const secretsOf = (env: Readonly<Record<string, string>>): string[] =>
     stackOf(env).programs.flatMap(({ env: { API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET } }) =>
       [API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET].filter((secret) => secret !== undefined)
     )
 
-  t.test('are three, long, and others at each start', async (t) => {
+  t.test('npm start generates three long secrets, which differ at each start', async (t) => {
     const [one, other] = [new Set(secretsOf({})), new Set(secretsOf({}))]
     t.same([one.size, other.size, new Set([...one, ...other]).size], [3, 3, 6])
     t.ok([...one].every((secret) => /^[0-9a-f]{64}$/.test(secret)))
   })
 
-  t.test('are those that are set', async (t) => {
+  t.test('npm start uses the secrets that are set', async (t) => {
     const env = { TOKEN_SECRET: 'a', REALTIME_API_KEY: 'b', REALTIME_HMAC_SECRET: 'c', DEMO_PASSWORD: 'd' }
     t.same([...new Set(secretsOf(env))].toSorted(), ['a', 'b', 'c'])
     t.equal(stackOf(env).demoPassword, 'd')
   })
 })
 
-t.test('a line of a log', async (t) => {
+t.test('readableLine formats log lines and leaves other lines unchanged', async (t) => {
   const cases: readonly (readonly [string, string, string])[] = [
-    [
-      '{"level":30,"time":0,"pid":1,"name":"relay","msg":"stopped"}',
-      'relay   │ 00:00:00 info  stopped',
-      'keeps what was said'
-    ],
+    ['{"level":30,"time":0,"pid":1,"name":"relay","msg":"stopped"}', 'relay   │ 00:00:00 info  stopped', 'message'],
     [
       '{"level":40,"time":0,"reason":"timeout","failures":2,"msg":"publishing failed"}',
       'relay   │ 00:00:00 WARN  publishing failed reason=timeout failures=2',
-      'has its facts at the end'
+      'fields follow the message'
     ],
     [
       'relay: RELAY_PORT must be free',
       'relay   │ relay: RELAY_PORT must be free',
-      'that is no log line stays as it is'
+      'a line that is not JSON is unchanged'
     ],
-    ['{"level":"x"}', 'relay   │ {"level":"x"}', 'in another form stays as it is']
+    ['{"level":"x"}', 'relay   │ {"level":"x"}', 'other JSON is unchanged']
   ]
   for (const [line, shown, what] of cases) t.equal(readableLine('relay', line), shown, what)
 })

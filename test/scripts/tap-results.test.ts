@@ -5,7 +5,7 @@ const none: TestListener = { failure() {}, skip() {}, fileEnd() {}, runner() {} 
 
 const read = (text: string, listener: Partial<TestListener> = {}) =>
   readTap(
-    // in small pieces, as a pipe delivers them
+    // In small chunks, as from a pipe.
     (async function* () {
       for (let i = 0; i < text.length; i += 7) yield text.slice(i, i + 7)
     })(),
@@ -209,10 +209,10 @@ t.test('readTap', async (t) => {
   })
 
   t.test('readTap passes on the comments of the runner', async (t) => {
-    const said: string[] = []
+    const comments: string[] = []
 
-    await read(`${PASSING_FILE}# { total: 3, pass: 3 }\n`, { runner: (text) => said.push(text) })
+    await read(`${PASSING_FILE}# { total: 3, pass: 3 }\n`, { runner: (text) => comments.push(text) })
 
-    t.same(said, ['# { total: 3, pass: 3 }\n'])
+    t.same(comments, ['# { total: 3, pass: 3 }\n'])
   })
 })

@@ -64,7 +64,7 @@ const recoveries = lines(
   ]).flat()
 )
 
-/** Inputs that no client of good will sends. Each has a connection of its own and must not affect any other. */
+/** Malformed and abusive inputs. Each has its own connection and must not affect any other. */
 export const ATTACKS: readonly Attack[] = [
   overWebSocket('no JSON'),
   overWebSocket('[]', '{}', '{"id":1}'),

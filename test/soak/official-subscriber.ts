@@ -12,7 +12,7 @@ export type TransportName = 'websocket' | 'http_stream' | 'sse'
 const TOKEN_SECONDS = 30
 const RETRY = { min: 50, max: 1_000 }
 
-/** The client ignores the outcome of its POST to /emulation; Node.js ends the process for a rejection that nobody observes. */
+/** The client ignores the outcome of its POST to /emulation; Node.js ends the process on an unhandled rejection. */
 const observedFetch: typeof fetch = (input, init) => {
   const response = fetch(input, init)
   response.catch(() => undefined)

@@ -247,7 +247,7 @@ class Walk {
     if (missed > historySize) return
     this.#violation(
       'a recovery succeeds while the history holds what was missed',
-      `the ${missed} publications after ${at(before)}, of ${historySize} kept`,
+      `the ${missed} publications after ${at(before)}, of ${historySize} in the history`,
       `recovered: false at ${at({ epoch, offset })}`
     )
   }
@@ -288,7 +288,7 @@ class Walk {
     if (offset > from + 1) this.merged++
     for (let each = from + 1; each <= offset; each++) {
       const number = numbers.get(each)
-      // Published shortly before the data was lost: neither confirmed nor received by anybody as the newest one.
+      // Published shortly before the data was lost: neither confirmed nor received by any client as the newest one.
       if (number === undefined) isComplete = false
       else for (const key of keysOf(number)) expected.set(key, number)
     }

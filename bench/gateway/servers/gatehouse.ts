@@ -1,2 +1,2 @@
-// The gateway as it ships: the whole chain, production rules, one log line per request.
+// The gateway with the whole chain in production mode, with one log line per request.
 await import('../../../src/gateway/main.js')

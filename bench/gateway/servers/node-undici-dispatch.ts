@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'
 
-// The least that a proxy on Node can do: no check, no header of its own, no error handling worth the name.
+// A minimal proxy on Node.js: no checks, no additional headers, almost no error handling.
 const pool = new Pool(process.env.BACKEND_URL ?? '', { connections: 128, pipelining: 1 })
 
 const server = createServer((request, response) => {

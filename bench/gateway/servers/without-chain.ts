@@ -6,7 +6,7 @@ import { requestContext } from '../../../src/gateway/request-context.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount.js'
 import { zones } from '../../../src/gateway/routes/zones.js'
 
-// The same server and the same way to the backend, with no hook in between: what the chain costs is the difference.
+// The same server and forwarder without hooks. The difference to the gateway is the cost of the chain.
 const config = gatewayConfig(process.env)
 const app = Fastify()
 await app.register(requestContext)
