@@ -66,9 +66,9 @@ const relayPage = async (t: Test): Promise<string> => {
   t.testdir()
   const { url } = await runRelay(t, {})
   const client = await openClient(t, url)
-  await client.ask({ id: 1, connect: { token: relayTokenOf('42') } })
-  await client.ask({ id: 2, subscribe: { channel: 'floor:7' } })
-  await client.ask({ id: 3, subscribe: { channel: 'nowhere:7' } })
+  await client.request({ id: 1, connect: { token: relayTokenOf('42') } })
+  await client.request({ id: 2, subscribe: { channel: 'floor:7' } })
+  await client.request({ id: 3, subscribe: { channel: 'nowhere:7' } })
   const headers = { 'x-api-key': PUBLISH_KEY }
   for (const channel of ['floor:7', 'nowhere:7'])
     await send(url, '/api/publish', { method: 'POST', headers, body: JSON.stringify({ channel, data: 1 }) })

@@ -25,7 +25,7 @@ export class Operator {
   }
 
   async get(path: string, message: Message = {}): Promise<Answer> {
-    return this.#keepCookie(
+    return this.#storeCookie(
       await send(this.url, `/admin/api/${path}`, { ...message, headers: { cookie: this.cookie, ...message.headers } })
     )
   }
@@ -33,15 +33,15 @@ export class Operator {
   async post(path: string, body: unknown = {}, message: Message = {}): Promise<Answer> {
     const headers = { 'content-type': 'application/json', ...this.headers, ...message.headers }
     const text = typeof body === 'string' ? body : JSON.stringify(body)
-    return this.#keepCookie(
+    return this.#storeCookie(
       await send(this.url, `/admin/api/${path}`, { method: 'POST', body: text, ...message, headers })
     )
   }
 
   async signIn(password = ADMIN_PASSWORD, message: Message = {}): Promise<Answer> {
-    const answer = await this.post('sign-in', { password }, message)
-    if (answer.status === 204) this.csrf = (JSON.parse((await this.get('session')).body) as Session).csrf
-    return answer
+    const response = await this.post('sign-in', { password }, message)
+    if (response.status === 204) this.csrf = (JSON.parse((await this.get('session')).body) as Session).csrf
+    return response
   }
 
   /** The JSON of a successful response. */
@@ -63,10 +63,10 @@ export class Operator {
     return new LiveReader(response)
   }
 
-  #keepCookie(answer: Answer): Answer {
-    const [cookie] = answer.headers['set-cookie'] ?? []
+  #storeCookie(response: Answer): Answer {
+    const [cookie] = response.headers['set-cookie'] ?? []
     if (cookie !== undefined) this.cookie = cookie.slice(0, cookie.indexOf(';'))
-    return answer
+    return response
   }
 }
 

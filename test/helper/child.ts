@@ -42,7 +42,7 @@ export const startChild = async (
   await once(child, 'spawn')
   const exit = once(child, 'exit')
   const closed = once(child, 'close')
-  leash(child)
+  killWithParent(child)
   t.teardown(async () => {
     child.kill('SIGKILL')
     await exit
@@ -70,8 +70,8 @@ export const startChild = async (
       new Promise((resolve, reject) => {
         const giveUp = (why: string): void => {
           clearTimeout(timer)
-          const said = stdout.text + stderr.text || '(nothing)'
-          reject(new Error(`${command} ${args.join(' ')} ${why} before it printed ${match}; it printed:\n${said}`))
+          const output = stdout.text + stderr.text || '(nothing)'
+          reject(new Error(`${command} ${args.join(' ')} ${why} before it printed ${match}; it printed:\n${output}`))
         }
         const timer = setTimeout(giveUp, withinMs, `was silent for ${withinMs} ms`)
         void ended.then(giveUp)
@@ -121,11 +121,11 @@ class Lines {
  * A test file that tap stops after a timeout runs no teardown. A shell, which the terminal's Ctrl-C does not reach, waits
  * until the pipe to this process breaks and then kills the child.
  */
-const leash = (child: ChildProcess): void => {
-  const holder = spawn('sh', ['-c', `read -r _; kill -KILL ${child.pid}`], {
+const killWithParent = (child: ChildProcess): void => {
+  const killer = spawn('sh', ['-c', `read -r _; kill -KILL ${child.pid}`], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true
   })
   // After the end of the child its process id may be reused.
-  child.once('exit', () => holder.kill('SIGKILL'))
+  child.once('exit', () => killer.kill('SIGKILL'))
 }

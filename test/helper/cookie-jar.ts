@@ -11,21 +11,21 @@ export interface CookieJar {
   readonly fetch: typeof globalThis.fetch
 }
 
-interface Kept {
+interface StoredCookie {
   readonly text: string
   readonly httpOnly: boolean
 }
 
 export const cookieJar = (): CookieJar => {
-  const cookies = new Map<string, Kept>()
-  const results = (kept: readonly Kept[]): string => kept.map(({ text }) => text).join('; ')
+  const cookies = new Map<string, StoredCookie>()
+  const headerOf = (cookies: readonly StoredCookie[]): string => cookies.map(({ text }) => text).join('; ')
 
   const jar: CookieJar = {
     get header() {
-      return results([...cookies.values()])
+      return headerOf([...cookies.values()])
     },
     get readable() {
-      return results([...cookies.values()].filter(({ httpOnly }) => !httpOnly))
+      return headerOf([...cookies.values()].filter(({ httpOnly }) => !httpOnly))
     },
     keep: (setCookies) => {
       for (const setCookie of setCookies) {

@@ -22,8 +22,8 @@ export const openDemoPage = async (
   const opened = await openWindow(t, browser, url, options)
   if (as) {
     const credentials = { email: `${as}@example.com`, password: DEMO_PASSWORD }
-    const answer = await opened.context.request.post('/api/auth/login', { data: credentials })
-    if (!answer.ok()) throw new Error(`signing in as ${as} was answered with ${answer.status()}`)
+    const response = await opened.context.request.post('/api/auth/login', { data: credentials })
+    if (!response.ok()) throw new Error(`signing in as ${as} failed with ${response.status()}`)
   }
   return opened
 }

@@ -24,7 +24,7 @@ t.test('eventually names the label and the last value after its deadline', async
   )
 })
 
-t.test('eventually quotes the condition where there is no label', async (t) => {
+t.test('eventually reports the source of the condition if it has no label', async (t) => {
   const list: number[] = []
   await t.rejects(
     eventually(() => list.length === 2, { deadlineMs: 50 }),

@@ -99,7 +99,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
 
 type Settings = NonNullable<TestGatewayOptions['env']>
 
-const lent = new Map<string, TestGateway[]>()
+const idleGateways = new Map<string, TestGateway[]>()
 
 /**
  * A gateway that the tests of a file share, because starting one takes longer than most tests. Not for tests that use login
@@ -107,8 +107,8 @@ const lent = new Map<string, TestGateway[]>()
  */
 export const borrowGateway = async (t: Teardown, env: Settings = {}): Promise<TestGateway> => {
   const key = JSON.stringify(env)
-  const idle = lent.get(key) ?? []
-  lent.set(key, idle)
+  const idle = idleGateways.get(key) ?? []
+  idleGateways.set(key, idle)
   const gateway = idle.pop() ?? (await startGateway(root, { env }))
   const { backend, logs } = gateway
   const { answer } = backend

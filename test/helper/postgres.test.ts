@@ -7,7 +7,7 @@ import { databaseUrl, startPostgres } from './postgres.js'
 
 const client = async (t: Pick<Test, 'teardown'>, url: string): Promise<Client> => {
   const client = new Client(url)
-  // a connection that breaks is what these tests are about
+  // These tests break connections.
   client.on('error', () => {})
   t.teardown(() => client.end())
   await client.connect()
@@ -22,13 +22,13 @@ const value = async (client: Client, query: string): Promise<unknown> => {
 const TABLES = "SELECT count(*)::int FROM pg_tables WHERE schemaname = 'public'"
 
 t.test('startPostgres', async (t) => {
-  t.test('gives an empty PostgreSQL that answers', async (t) => {
+  t.test('startPostgres starts an empty PostgreSQL', async (t) => {
     const { url } = await startPostgres(t)
 
     t.equal(await value(await client(t, url), TABLES), 0)
   })
 
-  t.test('gives every caller a PostgreSQL of its own', async (t) => {
+  t.test('startPostgres starts a separate PostgreSQL for every caller', async (t) => {
     const [one, two] = await Promise.all([startPostgres(t), startPostgres(t)])
 
     await (await client(t, one.url)).query('CREATE TABLE mine ()')
@@ -37,20 +37,20 @@ t.test('startPostgres', async (t) => {
     t.equal(await value(await client(t, two.url), TABLES), 0)
   })
 
-  t.test('believes every name unless told otherwise', async (t) => {
+  t.test('startPostgres accepts connections without a password by default', async (t) => {
     const { url } = await startPostgres(t)
 
     t.equal(await value(await client(t, url.replace(/:[^:@]+@/, '@')), 'SELECT 1'), 1)
   })
 
-  t.test('wants the password with scram-sha-256', async (t) => {
+  t.test('startPostgres with scram-sha-256 requires the password', async (t) => {
     const { url } = await startPostgres(t, { auth: 'scram-sha-256' })
 
     t.equal(await value(await client(t, url), 'SELECT 1'), 1)
     await t.rejects(client(t, url.replace(/:[^:@]+@/, ':wrong@')), { code: '28P01' })
   })
 
-  t.test('refuses connections once it is killed', async (t) => {
+  t.test('a killed PostgreSQL rejects connections', async (t) => {
     const { url, port, kill } = await startPostgres(t)
     const connected = await client(t, url)
     const broken = new Promise((resolve) => connected.once('end', () => resolve('broken')))
@@ -58,10 +58,10 @@ t.test('startPostgres', async (t) => {
     await kill()
 
     await t.rejects(once(connect(port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
-    t.equal(await broken, 'broken', 'as are those it had')
+    t.equal(await broken, 'broken', 'existing connections break')
   })
 
-  t.test('comes back on the same port with its data', async (t) => {
+  t.test('restart starts PostgreSQL on the same port with its data', async (t) => {
     const { url, kill, restart } = await startPostgres(t)
     await (await client(t, url)).query('CREATE TABLE mine ()')
 
@@ -71,20 +71,20 @@ t.test('startPostgres', async (t) => {
     t.equal(await value(await client(t, url), TABLES), 1)
   })
 
-  t.test('keeps a client waiting while it is paused, and a new one too', async (t) => {
+  t.test('a paused PostgreSQL does not respond to existing and new clients', async (t) => {
     const postgres = await startPostgres(t)
     const connected = await client(t, postgres.url)
 
     await postgres.pause()
-    const answers = [value(connected, 'SELECT 1'), client(t, postgres.url).then((late) => value(late, 'SELECT 1'))]
-    const first = await Promise.race([...answers, new Promise((resolve) => setTimeout(resolve, 100, 'waiting'))])
+    const results = [value(connected, 'SELECT 1'), client(t, postgres.url).then((late) => value(late, 'SELECT 1'))]
+    const first = await Promise.race([...results, new Promise((resolve) => setTimeout(resolve, 100, 'waiting'))])
     postgres.resume()
 
     t.equal(first, 'waiting')
-    t.same(await Promise.all(answers), [1, 1])
+    t.same(await Promise.all(results), [1, 1])
   })
 
-  t.test('leaves no process and no folder behind, even paused', async (t) => {
+  t.test('teardown removes the process and the folder, even of a paused PostgreSQL', async (t) => {
     let port = 0
     let folder = ''
     await t.test('a test that ends', async (t) => {
@@ -101,6 +101,6 @@ t.test('startPostgres', async (t) => {
   })
 })
 
-t.test('databaseUrl names a PostgreSQL that answers', async (t) => {
+t.test('databaseUrl returns the address of a running PostgreSQL', async (t) => {
   t.equal(await value(await client(t, await databaseUrl(t)), 'SELECT 1'), 1)
 })

@@ -152,23 +152,23 @@ const run = async (t: Teardown, command: string, args: readonly string[]): Promi
 /** PostgreSQL does not run as root: another user then owns its folder and its processes. */
 const startAsOwner = async (t: Teardown, command: string, args: readonly string[]): Promise<Child> => {
   const env = { PATH: environment.path, TZ: 'UTC' }
-  const primary = await stranger()
-  if (primary === null) return startChild(t, command, args, env)
+  const owner = await unprivilegedUser()
+  if (owner === null) return startChild(t, command, args, env)
 
   // setpriv executes the command, so that the pid is the command's. The user may have no access to the current folder.
-  const asOwner = [`--reuid=${primary.uid}`, `--regid=${primary.gid}`, '--clear-groups', '--', command, ...args]
+  const asOwner = [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups', '--', command, ...args]
   return startChild(t, '/bin/sh', ['-c', 'cd / && exec setpriv "$@"', 'setpriv', ...asOwner], env)
 }
 
 const ownersFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-postgres-'))
-  const primary = await stranger()
-  if (primary !== null) await chown(folder, primary.uid, primary.gid)
+  const owner = await unprivilegedUser()
+  if (owner !== null) await chown(folder, owner.uid, owner.gid)
   return folder
 }
 
 /** The user for a run as root: the one of Debian's package, or `nobody`. */
-const stranger = async (): Promise<{ uid: number; gid: number } | null> => {
+const unprivilegedUser = async (): Promise<{ uid: number; gid: number } | null> => {
   if (process.getuid?.() !== 0) return null
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))
   const entry = ['postgres', 'nobody'].map((name) => users.find((user) => user[0] === name)).find(Boolean)

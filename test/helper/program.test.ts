@@ -7,14 +7,14 @@ t.test('startProgram', async (t) => {
   const script = (t: { testdir(content: Record<string, string>): string }, text: string): string =>
     `${t.testdir({ 'main.mjs': text })}/main.mjs`
 
-  t.test('passes on the given variables and PATH, and nothing of its own', async (t) => {
+  t.test('startProgram passes only the given variables and PATH', async (t) => {
     const program = await startProgram(t, script(t, 'console.log(Object.keys(process.env).sort().join())'), { A: '1' })
 
     t.same(await program.exited, { code: 0, signal: null })
     t.equal(program.stdout, 'A,PATH\n')
   })
 
-  t.test('finds a line on either stream, also one already printed', async (t) => {
+  t.test('waitForLine finds a line of either stream, also an earlier one', async (t) => {
     const program = await startProgram(t, script(t, 'console.error("one\\ntwo 2"); console.log("three")'), {})
 
     await program.exited
@@ -23,7 +23,7 @@ t.test('startProgram', async (t) => {
     t.equal(await program.waitForLine('hre'), 'three')
   })
 
-  t.test('quotes the output of a program that ends before the line', async (t) => {
+  t.test('waitForLine rejects with the output if the program ends before the line', async (t) => {
     const program = await startProgram(t, script(t, 'console.error("PORT is missing"); process.exit(3)'), {})
 
     await t.rejects(program.waitForLine('listening'), {
@@ -31,13 +31,13 @@ t.test('startProgram', async (t) => {
     })
   })
 
-  t.test('gives up on a line that does not come', async (t) => {
+  t.test('waitForLine rejects after its timeout', async (t) => {
     const program = await startProgram(t, script(t, 'setInterval(() => {}, 1000)'), {})
 
     await t.rejects(program.waitForLine('listening', 50), { message: /silent for 50 ms/ })
   })
 
-  t.test('sends signals', async (t) => {
+  t.test('signal sends a signal to the program', async (t) => {
     const program = await startProgram(
       t,
       script(t, 'process.on("SIGTERM", () => process.exit(7)); setInterval(() => {}, 1000); console.log("up")'),
@@ -50,7 +50,7 @@ t.test('startProgram', async (t) => {
     t.same(await program.exited, { code: 7, signal: null })
   })
 
-  t.test('does not outlive a test process that is killed', async (t) => {
+  t.test('startProgram kills the program when the test process is killed', async (t) => {
     const server = createServer()
     t.teardown(() => server.close())
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -68,7 +68,7 @@ t.test('startProgram', async (t) => {
 
     parent.signal('SIGKILL')
 
-    // the child holds this connection for as long as it lives
+    // The child keeps this connection open until it ends.
     await once(
       client.resume().on('error', () => {}),
       'close'

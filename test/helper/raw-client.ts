@@ -8,7 +8,7 @@ export type Json = Readonly<Record<string, unknown>>
 /** A WebSocket that sends given messages and stores received ones. */
 export class RawClient {
   readonly ws: WebSocket
-  readonly #heard: Json[] = []
+  readonly #received: Json[] = []
   readonly #waiting: ((message: Json) => void)[] = []
   /** `3501 bad request`. */
   readonly closed: Promise<string>
@@ -17,28 +17,28 @@ export class RawClient {
     this.ws = new WebSocket(webSocketUrl(url), options)
     this.ws.on('error', () => undefined)
     this.ws.on('message', (data) => {
-      for (const line of data.toString().split('\n')) this.#hear(JSON.parse(line) as Json)
+      for (const line of data.toString().split('\n')) this.#receive(JSON.parse(line) as Json)
     })
     this.closed = new Promise((resolve) => this.ws.once('close', (code, reason) => resolve(`${code} ${reason}`.trim())))
   }
 
-  say(...commands: readonly (Json | string)[]): void {
+  send(...commands: readonly (Json | string)[]): void {
     this.ws.send(commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n'))
   }
 
   next(): Promise<Json> {
-    const message = this.#heard.shift()
+    const message = this.#received.shift()
     return message !== undefined ? Promise.resolve(message) : new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  async ask(command: Json): Promise<Json> {
-    this.say(command)
+  async request(command: Json): Promise<Json> {
+    this.send(command)
     return this.next()
   }
 
-  #hear(message: Json): void {
+  #receive(message: Json): void {
     const wait = this.#waiting.shift()
-    if (wait === undefined) this.#heard.push(message)
+    if (wait === undefined) this.#received.push(message)
     else wait(message)
   }
 }
@@ -58,7 +58,7 @@ export const connectedClient = async (
   options: ClientOptions = {}
 ): Promise<RawClient> => {
   const client = await openClient(t, url, options)
-  await client.ask({ id: 1, connect: { token: relayToken({ sub: user }) } })
+  await client.request({ id: 1, connect: { token: relayToken({ sub: user }) } })
   return client
 }
 

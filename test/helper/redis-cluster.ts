@@ -10,7 +10,7 @@ const SERVERS = 3
 export interface TestCluster {
   readonly url: string
   readonly servers: readonly TestRedis[]
-  /** A connection to each, in the same order; it follows no slot anywhere. */
+  /** A connection to each server, in the same order. It does not follow MOVED redirects. */
   readonly redis: readonly Redis[]
 }
 
@@ -27,7 +27,7 @@ export const startRedisCluster = async (t: Teardown): Promise<TestCluster> => {
     })
   )
   const redis = servers.map(({ port }) => new Redis(port, LOOPBACK))
-  // A server that a test kills is missed by nobody.
+  // Tests kill servers.
   for (const each of redis) each.on('error', () => undefined)
   t.teardown(() => {
     for (const each of redis) each.disconnect()

@@ -7,20 +7,20 @@ import { redisUrl, startRedis } from './redis.js'
 
 const client = (t: { teardown(fn: () => void): void }, url: string): Redis => {
   const redis = new Redis(url, { retryStrategy: () => 20, maxRetriesPerRequest: null })
-  // a connection that breaks is what these tests are about
+  // These tests break connections.
   redis.on('error', () => {})
   t.teardown(() => redis.disconnect())
   return redis
 }
 
 t.test('startRedis', async (t) => {
-  t.test('gives an empty Redis that answers', async (t) => {
+  t.test('startRedis starts an empty Redis', async (t) => {
     const { url } = await startRedis(t)
 
     t.equal(await client(t, url).dbsize(), 0)
   })
 
-  t.test('gives every caller a Redis of its own', async (t) => {
+  t.test('startRedis starts a separate Redis for every caller', async (t) => {
     const [one, two] = await Promise.all([startRedis(t), startRedis(t)])
 
     await client(t, one.url).set('key', 'value')
@@ -28,7 +28,7 @@ t.test('startRedis', async (t) => {
     t.equal(await client(t, two.url).get('key'), null)
   })
 
-  t.test('refuses connections once it is killed', async (t) => {
+  t.test('a killed Redis rejects connections', async (t) => {
     const { port, kill } = await startRedis(t)
 
     await kill()
@@ -36,7 +36,7 @@ t.test('startRedis', async (t) => {
     await t.rejects(once(connect(port, '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
   })
 
-  t.test('comes back empty on the same port', async (t) => {
+  t.test('restart starts an empty Redis on the same port', async (t) => {
     const redis = await startRedis(t)
     const connection = client(t, redis.url)
     await connection.set('key', 'value')
@@ -44,31 +44,31 @@ t.test('startRedis', async (t) => {
     await redis.kill()
     await redis.restart()
 
-    t.equal(await connection.get('key'), null, 'the same client, connected again')
+    t.equal(await connection.get('key'), null, 'the client reconnects')
   })
 
-  t.test('keeps a client waiting while it is paused', async (t) => {
+  t.test('a paused Redis does not respond', async (t) => {
     const redis = await startRedis(t)
     const connection = client(t, redis.url)
     await connection.ping()
 
     redis.pause()
-    const answer = connection.ping().then(() => 'answered')
-    const first = await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 100, 'waiting'))])
+    const pong = connection.ping().then(() => 'pong')
+    const first = await Promise.race([pong, new Promise((resolve) => setTimeout(resolve, 100, 'waiting'))])
     redis.resume()
 
     t.equal(first, 'waiting')
-    t.equal(await answer, 'answered')
+    t.equal(await pong, 'pong')
   })
 
-  t.test('takes further arguments', async (t) => {
+  t.test('startRedis passes arguments to redis-server', async (t) => {
     const { url } = await startRedis(t, { args: ['--requirepass', 'secret'] })
 
     await t.rejects(client(t, url).ping(), /NOAUTH/)
     t.equal(await client(t, url.replace('//', '//:secret@')).ping(), 'PONG')
   })
 
-  t.test('leaves no process and no folder behind', async (t) => {
+  t.test('teardown removes the process and the folder of Redis', async (t) => {
     let port = 0
     let folder = ''
     await t.test('a test that ends', async (t) => {
@@ -84,6 +84,6 @@ t.test('startRedis', async (t) => {
   })
 })
 
-t.test('redisUrl names a Redis that answers', async (t) => {
+t.test('redisUrl returns the address of a running Redis', async (t) => {
   t.equal(await client(t, await redisUrl(t)).ping(), 'PONG')
 })

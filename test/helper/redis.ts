@@ -8,19 +8,19 @@ import { type Child, startChild, type Teardown } from './child.js'
 import { environment } from './environment.js'
 import { LOOPBACK, onFreePort } from './free-port.js'
 
-/** A Redis of the test's own, empty, that it may treat as badly as it likes. */
+/** An empty Redis that belongs to one test, which may kill and pause it. */
 export interface TestRedis {
   readonly url: string
   readonly port: number
-  /** Where it keeps its data, if it was started with arguments that make it do so. */
+  /** The data folder, used if the arguments enable persistence. */
   readonly folder: string
-  /** As a power cut would: no farewell to clients. Resolves when it is gone. */
+  /** Kills the server, as a power failure would. Resolves when it has ended. */
   kill(): Promise<void>
-  /** As at a planned restart: it saves everything first. Resolves when it is gone. */
+  /** Saves all data and shuts down. Resolves when the server has ended. */
   shutdown(): Promise<void>
-  /** Back on the same port, with what it has saved: nothing, unless it was told to. */
+  /** Starts the server again on the same port, with the data that it has saved. */
   restart(): Promise<void>
-  /** It keeps its connections and answers nobody, as a machine that hangs. */
+  /** Suspends the server: connections stay open, but it does not respond. */
   pause(): void
   resume(): void
 }
@@ -32,7 +32,7 @@ export interface TestRedisOptions {
 
 export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = {}): Promise<TestRedis> => {
   const program = programOnPath('redis-server', environment.path)
-  if (!program) throw new Error('this test stops and starts a Redis of its own, and redis-server is not on the PATH')
+  if (!program) throw new Error('this test needs redis-server, which is not on the PATH')
 
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-redis-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -74,10 +74,10 @@ export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = 
   }
 }
 
-/** For a test that only talks to Redis, and does not mind what else is in there. */
+/** A Redis for tests that only connect to it and do not depend on its contents. */
 export const redisUrl = async (t: Teardown): Promise<string> => environment.redisUrl ?? (await startRedis(t)).url
 
-/** Any answer will do: a Redis with a password refuses the word, and is there. */
+/** Waits for any response, because a Redis with a password rejects the command. */
 const ping = async (port: number): Promise<void> => {
   const socket = connect(port, LOOPBACK)
   socket.write('PING\r\n')

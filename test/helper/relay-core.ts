@@ -77,9 +77,9 @@ export interface FakeClient {
   readonly sink: FakeSink
   readonly client: Client
   /** Sends commands in one message and returns the messages since the last call. */
-  say(...commands: readonly (Message | string)[]): Promise<Message[]>
+  send(...commands: readonly (Message | string)[]): Promise<Message[]>
   /** The messages since the last call. */
-  heard(): Message[]
+  received(): Message[]
   /** `3501 bad request`, or null while it is open. */
   readonly closed: string | null
 }
@@ -99,7 +99,7 @@ export interface TestRelay {
   /** The end of a turn of the event loop. */
   endTurn(): void
   /** Advances the time and runs the relay's periodic checks. */
-  pass(ms: number): Promise<void>
+  advance(ms: number): Promise<void>
   /** Sets the system clock forward or back; the monotonic clock does not change. */
   step(ms: number): void
 }
@@ -165,7 +165,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
   const client = (transport = new FakeSink()): FakeClient => {
     const connection = relay.connect(transport)
     let read = 0
-    const heard = (): Message[] => {
+    const received = (): Message[] => {
       endTurn()
       const fresh = transport.writes.slice(read)
       read = transport.writes.length
@@ -174,13 +174,13 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     return {
       sink: transport,
       client: connection,
-      heard,
-      say: async (...commands) => {
+      received,
+      send: async (...commands) => {
         connection.handleFrame(
           commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n')
         )
         await settled()
-        return heard()
+        return received()
       },
       get closed() {
         return transport.closedWith === null ? null : `${transport.closedWith.code} ${transport.closedWith.reason}`
@@ -200,14 +200,14 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     client,
     connected: async (user, claims = {}) => {
       const connecting = client()
-      await connecting.say({ id: 1, connect: { token: token({ sub: user, ...claims }) } })
+      await connecting.send({ id: 1, connect: { token: token({ sub: user, ...claims }) } })
       return connecting
     },
     token,
     publish: (channel, data, more = {}) =>
       relay.publish(channel, { ...PLAIN_PUBLICATION, data: JSON.stringify(data), ...more }),
     endTurn,
-    pass: async (ms) => {
+    advance: async (ms) => {
       clock.nowMs += ms
       relay.tick()
       await settled()

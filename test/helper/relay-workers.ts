@@ -30,14 +30,14 @@ export const startWorkers = (
   startWorkersOf(t, count, file, env, (t, variables) => startProgram(t, 'dist/src/relay/main.js', variables))
 
 /** The same with short timeouts of the primary for its workers. */
-export const startImpatientWorkers = (t: Test, count: number, file: ConfigFile): Promise<RelayOfWorkers> =>
+export const startWorkersWithShortTimeouts = (t: Test, count: number, file: ConfigFile): Promise<RelayOfWorkers> =>
   startWorkersOf(t, count, file, {}, (t, variables) => {
     const program = join(t.testdirName, 'relay.mjs')
-    writeFileSync(program, IMPATIENT)
+    writeFileSync(program, SHORT_TIMEOUTS_PROGRAM)
     return startProgram(t, program, variables)
   })
 
-const IMPATIENT = `
+const SHORT_TIMEOUTS_PROGRAM = `
 import { acceptHangups } from ${JSON.stringify(resolve('dist/src/shared/hangup.js'))}
 import { start } from ${JSON.stringify(resolve('dist/src/relay/start.js'))}
 acceptHangups()
@@ -65,12 +65,12 @@ const startWorkersOf = async (
   })
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
   const api = async (method: string, request: unknown): Promise<Record<string, unknown>> => {
-    const answer = await send(url, `/api/${method}`, {
+    const response = await send(url, `/api/${method}`, {
       method: 'POST',
       body: JSON.stringify(request),
       headers: { 'x-api-key': API_KEY }
     })
-    return JSON.parse(answer.body).result
+    return JSON.parse(response.body).result
   }
   return {
     program,

@@ -18,7 +18,7 @@ export interface EdgeRelay {
   readonly url: string
   readonly port: number
   /** Advances the relay's clock and runs its periodic checks. */
-  pass(ms: number): void
+  advance(ms: number): void
   /** Sets the system clock forward or back; the monotonic clock does not change. */
   step(ms: number): void
   /** A publish API call with the valid key. */
@@ -65,7 +65,7 @@ export const startRelay = async (
     running,
     url,
     port,
-    pass: (ms) => {
+    advance: (ms) => {
       shiftMs += ms
       relay.tick()
     },

@@ -6,26 +6,26 @@ import { LOOPBACK } from './free-port.js'
 export interface TcpProxy {
   readonly port: number
   /** Sends new connections to another port and closes the existing ones. */
-  lead(port: number): void
+  redirect(port: number): void
   /** Stops forwarding to clients that have sent this text; their connections stay open. */
-  deafen(said: string): void
+  stopForwarding(text: string): void
   /** Closes existing and new connections of clients that send this text, until the returned function is called. */
-  cut(said: string): () => void
+  block(text: string): () => void
 }
 
 /** A TCP proxy that simulates a moved server, a silent network and broken connections. */
 export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy> => {
   let target = port
-  const cuts = new Set<string>()
-  const isCut = (said: string): boolean => [...cuts].some((each) => said.includes(each))
-  const open = new Map<Socket, { readonly server: Socket; said: string }>()
+  const blocked = new Set<string>()
+  const isBlocked = (text: string): boolean => [...blocked].some((each) => text.includes(each))
+  const open = new Map<Socket, { readonly server: Socket; sent: string }>()
   const proxy = createServer((client) => {
     const server = connect(target, LOOPBACK)
-    const connection = { server, said: '' }
+    const connection = { server, sent: '' }
     open.set(client, connection)
     client.on('data', (data) => {
-      connection.said += data.toString('latin1')
-      if (isCut(connection.said)) client.destroy()
+      connection.sent += data.toString('latin1')
+      if (isBlocked(connection.sent)) client.destroy()
       else server.write(data)
     })
     server.on('data', (data) => client.write(data))
@@ -50,18 +50,18 @@ export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy
   })
   return {
     port: (proxy.address() as AddressInfo).port,
-    lead: (next) => {
+    redirect: (next) => {
       target = next
       endAll()
     },
-    cut: (said) => {
-      cuts.add(said)
-      for (const [client, connection] of open) if (isCut(connection.said)) client.destroy()
-      return () => void cuts.delete(said)
+    block: (text) => {
+      blocked.add(text)
+      for (const [client, connection] of open) if (isBlocked(connection.sent)) client.destroy()
+      return () => void blocked.delete(text)
     },
-    deafen: (said) => {
+    stopForwarding: (text) => {
       for (const connection of open.values()) {
-        if (connection.said.includes(said)) connection.server.removeAllListeners('data').resume()
+        if (connection.sent.includes(text)) connection.server.removeAllListeners('data').resume()
       }
     }
   }

@@ -16,7 +16,7 @@ export class TestXhr implements Xhr {
   readonly #jar: CookieJar
   readonly #headers = new Headers()
   #target = { method: '', url: '' }
-  #answer: IncomingMessage | null = null
+  #response: IncomingMessage | null = null
   #request: ClientRequest | null = null
   #isAborted = false
 
@@ -33,12 +33,12 @@ export class TestXhr implements Xhr {
   }
 
   getResponseHeader(name: string): string | null {
-    const value = this.#answer?.headers[name.toLowerCase()]
+    const value = this.#response?.headers[name.toLowerCase()]
     return value === undefined ? null : String(value)
   }
 
   send(body: FormData): void {
-    this.#exchange(body).then(
+    this.#transfer(body).then(
       () => this.onload?.(),
       () => (this.#isAborted ? this.onabort?.() : this.onerror?.())
     )
@@ -49,7 +49,7 @@ export class TestXhr implements Xhr {
     this.#request?.destroy()
   }
 
-  async #exchange(form: FormData): Promise<void> {
+  async #transfer(form: FormData): Promise<void> {
     const encoded = new Response(form)
     const bytes = Buffer.from(await encoded.arrayBuffer())
     const headers = {
@@ -60,7 +60,7 @@ export class TestXhr implements Xhr {
     }
     const request = httpRequest(this.#target.url, { method: this.#target.method, headers, agent: false })
     this.#request = request
-    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    const responded = new Promise<IncomingMessage>((resolve, reject) => {
       request.on('response', resolve)
       request.on('error', reject)
     })
@@ -71,12 +71,12 @@ export class TestXhr implements Xhr {
     }
     request.end()
 
-    const answer = await answered
+    const response = await responded
     const chunks: Buffer[] = []
-    for await (const chunk of answer) chunks.push(chunk)
-    this.#answer = answer
-    this.#jar.keep(answer.headers['set-cookie'] ?? [])
-    this.status = answer.statusCode ?? 0
+    for await (const chunk of response) chunks.push(chunk)
+    this.#response = response
+    this.#jar.keep(response.headers['set-cookie'] ?? [])
+    this.status = response.statusCode ?? 0
     this.responseText = Buffer.concat(chunks).toString()
   }
 }

@@ -40,7 +40,7 @@ t.test('a frame with 126 recoveries of 4.5 MB each is answered while other clien
   for (let n = 0; n < 100; n++) await edge.publish('plain:1', `${n}`.padEnd(45_000, 'x'))
   const commands = greedyMessage(126, { channel: 'plain:1' })
   const client = await openClient(t, edge.url)
-  client.say(...commands)
+  client.send(...commands)
   const heard = await replies(client, commands.length)
 
   t.same(
@@ -49,7 +49,7 @@ t.test('a frame with 126 recoveries of 4.5 MB each is answered while other clien
   )
   t.match(heard[1], { subscribe: { was_recovering: true, offset: 100 } })
   t.notOk((heard[1]?.subscribe as Json | undefined)?.recovered, 'more than may wait for a client is not recovered')
-  t.match(await (await connectedClient(t, edge.url)).ask({ id: 2, unsubscribe: { channel: 'x' } }), { id: 2 })
+  t.match(await (await connectedClient(t, edge.url)).request({ id: 2, unsubscribe: { channel: 'x' } }), { id: 2 })
 })
 
 t.test('a frame with 126 recoveries that fit is answered completely as the client reads', async (t) => {
@@ -58,7 +58,7 @@ t.test('a frame with 126 recoveries that fit is answered completely as the clien
   const commands = greedyMessage(126, { channel: 'plain:1' })
   const client = await openClient(t, edge.url)
   client.ws.pause()
-  client.say(...commands)
+  client.send(...commands)
   await eventually(() => edge.relay.clients[0]?.outbox.isBehind === true)
   const { outbox } = edge.relay.clients[0] ?? {}
   t.ok((outbox?.unsentBytes ?? 0) <= 1024 * 1024, `${outbox?.unsentBytes} bytes wait`)
@@ -73,9 +73,9 @@ t.test('a frame with 126 recoveries with deltas is answered completely', async (
   for (let n = 0; n < 100; n++) await edge.publish('delta:1', { filler: 'x'.repeat(10_000), n })
   const commands = greedyMessage(126, { channel: 'delta:1', delta: 'fossil' })
   const client = await openClient(t, edge.url)
-  client.say(...commands.slice(0, 3))
+  client.send(...commands.slice(0, 3))
   await replies(client, 3)
-  client.say(...commands.slice(3))
+  client.send(...commands.slice(3))
   const heard = await replies(client, commands.length - 3)
 
   t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
@@ -96,8 +96,8 @@ t.test('reading from a client with too many pending commands is paused until the
   )
   const client = await connectedClient(t, edge.url)
   const socket = edge.relay.clients[0]?.transport.stream as unknown as Socket
-  client.say({ id: 2, subscribe: { channel: 'plain:1' } })
-  for (let id = 3; id <= 20_000; id++) client.say({ id, unsubscribe: { channel: 'x'.repeat(500) } })
+  client.send({ id: 2, subscribe: { channel: 'plain:1' } })
+  for (let id = 3; id <= 20_000; id++) client.send({ id, unsubscribe: { channel: 'x'.repeat(500) } })
   await eventually(() => socket.isPaused())
   release({ epoch: 'epoch', offset: 0, publications: [] })
   const heard = await replies(client, 19_999)

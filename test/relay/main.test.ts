@@ -37,7 +37,7 @@ const token = (user: string): string => signJwt({ sub: user }, secretKey(SECRET)
 
 const connected = async (t: Test, url: string) => {
   const client = await openClient(t, url)
-  await client.ask({ id: 1, connect: { token: token('42') } })
+  await client.request({ id: 1, connect: { token: token('42') } })
   return client
 }
 
@@ -154,12 +154,12 @@ t.test('SIGHUP to a running relay', async (t) => {
   t.test('after SIGHUP the new namespaces apply to connected clients', async (t) => {
     const { write, program, url } = await setUp(t)
     const client = await connected(t, url)
-    t.match(await client.ask({ id: 2, subscribe: { channel: 'new:1' } }), { error: { code: 102 } })
+    t.match(await client.request({ id: 2, subscribe: { channel: 'new:1' } }), { error: { code: 102 } })
     write({ channel: { namespaces: [{ name: 'new', allow_subscribe_for_client: true }] } })
     program.signal('SIGHUP')
     await program.waitForLine('config reloaded')
 
-    t.match(await client.ask({ id: 3, subscribe: { channel: 'new:1' } }), { id: 3, subscribe: {} })
+    t.match(await client.request({ id: 3, subscribe: { channel: 'new:1' } }), { id: 3, subscribe: {} })
     t.match(await publish(url, 'new:1'), { result: {} })
     t.match(await client.next(), { push: { channel: 'new:1', pub: { data: 1 } } })
     t.match(await publish(url, 'old:1'), { error: { code: 102 } })
@@ -266,7 +266,7 @@ t.test('a relay in production', async (t) => {
 
   t.test('/health and /metrics respond to loopback requests, /metrics not to proxied ones', async (t) => {
     const client = await connected(t, url)
-    t.match(await client.ask({ id: 2, subscribe: { channel: 'floor:1' } }), { subscribe: { recoverable: true } })
+    t.match(await client.request({ id: 2, subscribe: { channel: 'floor:1' } }), { subscribe: { recoverable: true } })
     await publish(url, 'floor:1')
     await client.next()
 
@@ -284,7 +284,7 @@ t.test('a relay in production', async (t) => {
 
   t.test('a token of another secret is rejected with 3500', async (t) => {
     const client = await openClient(t, url)
-    client.say({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+    client.send({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
 
     t.equal(await client.closed, '3500 invalid token')
     t.notMatch(program.stdout, /"level":(50|60)/)

@@ -184,18 +184,18 @@ for (const transport of TRANSPORTS) {
     })
 
     t.test('the official client refreshes a subscription token', async (t) => {
-      const { port, pass } = await startRelay(t, NAMESPACES)
+      const { port } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
-      const asked: number[] = []
+      const tokens: number[] = []
       const subscription = client.newSubscription('closed:1', {
         minResubscribeDelay: 1,
         maxResubscribeDelay: 10,
         getToken: async ({ channel }) => {
-          asked.push(1)
-          // One that has been good for too long first.
+          tokens.push(1)
+          // The first token has expired.
           return relayToken(
             { sub: '42', channel },
-            asked.length === 1 ? { nowMs: Date.now() - 10_000, lifetimeSeconds: 1 } : {}
+            tokens.length === 1 ? { nowMs: Date.now() - 10_000, lifetimeSeconds: 1 } : {}
           )
         }
       })
@@ -203,8 +203,7 @@ for (const transport of TRANSPORTS) {
       subscription.subscribe()
       await subscribed
 
-      t.equal(asked.length, 2)
-      t.ok(pass)
+      t.equal(tokens.length, 2)
     })
 
     t.test('the official client applies deltas', async (t) => {
@@ -293,14 +292,14 @@ for (const transport of TRANSPORTS) {
     })
 
     t.test('the official client answers pings', async (t) => {
-      const { port, pass, relay } = await startRelay(t, NAMESPACES)
+      const { port, advance, relay } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const [connection] = relay.clients
-      pass(25_000)
+      advance(25_000)
       // The pong has come when what the client says after it is answered.
       await t.rejects(client.rpc('x', {}), { code: 108 })
       await t.rejects(client.rpc('x', {}), { code: 108 })
-      pass(8000)
+      advance(8000)
 
       t.equal(connection?.isClosed, false)
     })

@@ -33,7 +33,7 @@ for (const version of PYTHON_SDK_VERSIONS) {
       await publish('floor:7', { n: 1 })
       await python.waitForLine('"data": {"n": 1}', WITHIN_MS)
 
-      const reconnect = proxy.cut('GET /connection/websocket')
+      const reconnect = proxy.block('GET /connection/websocket')
       // Code 1 is "transport closed"; the two versions report it as different events.
       await python.waitForLine(/"event": "(?:connecting|disconnected)", "code": 1\b/, WITHIN_MS)
       await publish('floor:7', { n: 2 })

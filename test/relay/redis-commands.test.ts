@@ -41,8 +41,8 @@ const nextPush = async (client: RawClient, kind: string): Promise<Json> => {
 
 t.test('a command is applied at a node whose subscriber connection is down', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
-  await banned.ask({ id: 2, subscribe: { channel: 'chat:1' } })
-  proxy.cut(SUBSCRIPTIONS)
+  await banned.request({ id: 2, subscribe: { channel: 'chat:1' } })
+  proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
   await call('unsubscribe', { channel: 'chat:1' })
   t.match(await nextPush(banned, 'unsubscribe'), { channel: 'chat:1' })
@@ -54,7 +54,7 @@ t.test('a command is applied at a node whose subscriber connection is down', asy
 
 t.test('a command that fails at a node is unconfirmed and is retried until it succeeds', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
-  const mend = proxy.cut(SUBSCRIPTIONS)
+  const mend = proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
   t.match(await call('subscribe', { channel: 'chat:1' }), UNCONFIRMED)
   mend()
@@ -63,7 +63,7 @@ t.test('a command that fails at a node is unconfirmed and is retried until it su
 
 t.test('a node that receives no messages, but sends heartbeats, disconnects a banned user', async (t) => {
   const { proxy, call, banned } = await setUp(t)
-  proxy.deafen(SUBSCRIPTIONS)
+  proxy.stopForwarding(SUBSCRIPTIONS)
   await call('disconnect', {})
   t.equal(await banned.closed, '3503 force disconnect')
 })
@@ -72,7 +72,7 @@ t.test(
   'a node without connection to Redis leaves a command unconfirmed and applies it after reconnecting',
   async (t) => {
     const { proxy, call, banned } = await setUp(t)
-    const mend = proxy.cut('gatehouse-relay-')
+    const mend = proxy.block('gatehouse-relay-')
     t.match(await call('disconnect', {}), UNCONFIRMED)
     t.equal(banned.ws.readyState, banned.ws.OPEN)
     mend()
@@ -90,7 +90,7 @@ t.test('a command during a Redis outage is applied at the other nodes when Redis
 
 t.test('an unconfirmed command is appended again after the command log was lost', async (t) => {
   const { proxy, call, raw, banned } = await setUp(t)
-  const mend = proxy.cut('gatehouse-relay-')
+  const mend = proxy.block('gatehouse-relay-')
   t.match(await call('disconnect', {}), UNCONFIRMED)
   await raw.flushall()
   mend()
@@ -99,7 +99,7 @@ t.test('an unconfirmed command is appended again after the command log was lost'
 
 t.test('a command that arrives as a message, in the log and again is applied once', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
-  const mend = proxy.cut(SUBSCRIPTIONS)
+  const mend = proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
   const expireAt = Math.floor(Date.now() / 1000) + 1000
   const results = await Promise.all([
@@ -112,14 +112,14 @@ t.test('a command that arrives as a message, in the log and again is applied onc
   // By then every command of before has been read from the log again.
   t.match(await call('unsubscribe', { channel: 'chat:1' }), CONFIRMED)
   await setTimeout(0)
-  const later = banned.ask({ id: 9, subscribe: { channel: 'chat:2' } })
+  const later = banned.request({ id: 9, subscribe: { channel: 'chat:2' } })
   t.match(await later, { id: 9 }, 'no further refresh came before')
 })
 
 t.test('a node that missed dropped commands closes all its connections', async (t) => {
   const { proxy, asked, call, raw, banned: bystander } = await setUp(t)
   const other = await connectedClient(t, asked.url, 'other')
-  const mend = proxy.cut('gatehouse-relay-')
+  const mend = proxy.block('gatehouse-relay-')
   for (const user of ['one', 'another']) await call('disconnect', { user })
   await raw.xtrim('gatehouse!{all}commands:stream', 'MAXLEN', 1)
   mend()

@@ -28,15 +28,15 @@ for (const namespace of ['kept', 'plain']) {
       })
       const channel = `${namespace}:1`
       const first = await connectedClient(t, edge.url, 'first')
-      t.match(await first.ask({ id: 2, subscribe: { channel } }), { subscribe: {} })
+      t.match(await first.request({ id: 2, subscribe: { channel } }), { subscribe: {} })
       const second = await connectedClient(t, edge.url, 'second')
-      const mend = proxy.cut(SUBSCRIPTIONS)
+      const mend = proxy.block(SUBSCRIPTIONS)
       await eventually(async () => (await fetch(`${edge.url}/health`)).status === 503)
-      t.match(await second.ask({ id: 2, subscribe: { channel } }), { error: { code: 100, temporary: true } })
+      t.match(await second.request({ id: 2, subscribe: { channel } }), { error: { code: 100, temporary: true } })
       mend()
       await eventually(async () => (await fetch(`${edge.url}/health`)).status === 200)
 
-      t.match(await second.ask({ id: 3, subscribe: { channel } }), { subscribe: {} })
+      t.match(await second.request({ id: 3, subscribe: { channel } }), { subscribe: {} })
     }
   )
 }

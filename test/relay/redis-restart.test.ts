@@ -78,7 +78,7 @@ t.test(
     for (let n = 0; n < 5; n++) await other.publish('seq:1', `new ${n}`)
 
     const client = await connectedClient(t, one.url)
-    const reply = await client.ask({ id: 2, subscribe: { channel: 'seq:1', recover: true, ...position } })
+    const reply = await client.request({ id: 2, subscribe: { channel: 'seq:1', recover: true, ...position } })
     const result = reply.subscribe as Json
     t.match(result, { was_recovering: true, epoch: /^.+$/ })
     t.notOk(result.recovered)

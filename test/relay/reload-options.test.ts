@@ -60,7 +60,7 @@ const closeCode = (closed: string): string => closed.slice(0, 4)
 /** The result of a command, the code of its error, or the code that the connection was closed with. */
 const run = async (client: RawClient, method: string, request: Json): Promise<Json | number | string> => {
   const id = ++lastId
-  client.say({ id, [method]: request })
+  client.send({ id, [method]: request })
   for (;;) {
     const message = await Promise.race([client.next(), client.closed])
     if (typeof message === 'string') return closeCode(message)
@@ -223,7 +223,7 @@ const channelRows = (channel: string, place: (options: Json) => ConfigFile): Rec
       ...by({ history_size: 5 }),
       see: async (world) => async () => {
         await world.publish(channel, 1)
-        world.pass(60_000)
+        world.advance(60_000)
         return historyLength(world, channel)
       },
       was: 0,
@@ -354,7 +354,7 @@ const metaTtl = (channel: string, also: { also: ConfigFile }): Effect => ({
   ...also,
   see: async (world) => async () => {
     const { epoch } = await world.publish(channel, 1)
-    world.pass(60_000)
+    world.advance(60_000)
     return (await world.publish(channel, 2)).epoch === epoch ? 'kept' : 'forgotten'
   },
   was: 'forgotten',
@@ -436,8 +436,8 @@ const CLIENT: Readonly<Record<string, Row>> = {
     see: async (world) => {
       const existing = await connected(world)
       return async () => {
-        world.pass(26_000)
-        world.pass(10_000)
+        world.advance(26_000)
+        world.advance(10_000)
         return isStillOpen(existing)
       }
     },
@@ -450,7 +450,7 @@ const CLIENT: Readonly<Record<string, Row>> = {
     see: async (world) => {
       const existing = await openClient(world.t, world.url)
       return async () => {
-        world.pass(10_000)
+        world.advance(10_000)
         return outcome(existing, 'connect', { token: token({ sub: '42' }) })
       }
     },
@@ -464,7 +464,7 @@ const CLIENT: Readonly<Record<string, Row>> = {
       const existing = await openClient(world.t, world.url)
       await run(existing, 'connect', { token: token({ sub: '42' }, HMAC_SECRET, 60) })
       return async () => {
-        world.pass(120_000)
+        world.advance(120_000)
         return isStillOpen(existing)
       }
     },
@@ -481,7 +481,7 @@ const CLIENT: Readonly<Record<string, Row>> = {
       await run(existing, 'subscribe', { channel, token: token({ sub: '42', channel }, HMAC_SECRET, 60) })
       await received(world, existing, channel)
       return async () => {
-        world.pass(120_000)
+        world.advance(120_000)
         return world.relay.stats().subscriptions
       }
     },
@@ -534,7 +534,7 @@ const CLIENT: Readonly<Record<string, Row>> = {
       const existing = await connected(world)
       return async () => {
         const stats = { channel: 'room:1' }
-        existing.say(...Array.from({ length: 20 }, () => ({ id: ++lastId, presence_stats: stats })))
+        existing.send(...Array.from({ length: 20 }, () => ({ id: ++lastId, presence_stats: stats })))
         return isStillOpen(existing)
       }
     },
@@ -552,7 +552,7 @@ const CLIENT: Readonly<Record<string, Row>> = {
       world.relay.tick()
       return async () => {
         world.reads.count = 0
-        world.pass(20_000)
+        world.advance(20_000)
         return world.reads.count
       }
     },
@@ -797,7 +797,7 @@ const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
     ...relay,
     t,
     reads,
-    pass: (ms) => {
+    advance: (ms) => {
       shiftMs += ms
       relay.relay.tick()
     }
@@ -852,9 +852,9 @@ t.test('a reload keeps the ping interval of connected clients', async (t) => {
   const existing = await connected(world)
   world.running.configure(configOf(file('60s'), NO_ENVIRONMENT))
   for (let pings = 0; pings < 3; pings++) {
-    world.pass(10_000)
+    world.advance(10_000)
     t.same(await existing.next(), {}, 'a ping')
-    existing.say('{}')
+    existing.send('{}')
     // The reply to a later command means that the relay has read the pong.
     await run(existing, 'presence_stats', { channel: 'room:1' })
   }

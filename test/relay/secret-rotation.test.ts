@@ -14,7 +14,7 @@ const signed = (secret: string, claims: object): string =>
 
 const connect = async (t: Test, url: string, secret: string): Promise<unknown> => {
   const client = await openClient(t, url)
-  client.say({ id: 1, connect: { token: signed(secret, {}) } })
+  client.send({ id: 1, connect: { token: signed(secret, {}) } })
   return Promise.race([client.next(), client.closed])
 }
 
@@ -29,10 +29,10 @@ t.test('a relay with previous secrets', async (t) => {
 
   t.test('subscription tokens signed with the current or the previous secret are accepted', async (t) => {
     const client = await openClient(t, relay.url)
-    await client.ask({ id: 1, connect: { token: signed(PREVIOUS, {}) } })
+    await client.request({ id: 1, connect: { token: signed(PREVIOUS, {}) } })
     const subscribe = (id: number, secret: string): Promise<unknown> => {
       const channel = `room:${id}`
-      return client.ask({ id, subscribe: { channel, token: signed(secret, { channel }) } })
+      return client.request({ id, subscribe: { channel, token: signed(secret, { channel }) } })
     }
     t.match(await subscribe(2, HMAC_SECRET), { subscribe: {} })
     t.match(await subscribe(3, PREVIOUS), { subscribe: {} })
@@ -56,7 +56,7 @@ t.test('a separate subscription token key does not accept the previous connectio
   const client = { subscription_token: { enabled: true, hmac_secret_key: 'a key of their own' } }
   const { url } = await startRelay(t, { ...FILE, client }, ROTATING)
   const raw = await openClient(t, url)
-  await raw.ask({ id: 1, connect: { token: signed(PREVIOUS, {}) } })
+  await raw.request({ id: 1, connect: { token: signed(PREVIOUS, {}) } })
   const subscribe = { channel: 'room:1', token: signed(PREVIOUS, { channel: 'room:1' }) }
-  t.match(await raw.ask({ id: 2, subscribe }), { error: { code: 103 } })
+  t.match(await raw.request({ id: 2, subscribe }), { error: { code: 103 } })
 })

@@ -46,7 +46,7 @@ const readTo = async (client: RawClient, offset: number): Promise<Pub[]> => {
 
 const subscriber = async (t: Test, { url }: EdgeRelay, channel: string): Promise<RawClient> => {
   const client = await connectedClient(t, url)
-  await client.ask({ id: 2, subscribe: { channel } })
+  await client.request({ id: 2, subscribe: { channel } })
   return client
 }
 
@@ -131,8 +131,11 @@ t.test('a client that stops reading', async (t) => {
     for (let n = 2; n <= 5; n++) await edge.publish('plain:1', batch(n))
     const back = await connectedClient(t, edge.url)
 
-    t.match(await back.ask({ id: 2, subscribe: { channel: 'plain:1', recover: true, epoch, offset: first?.offset } }), {
-      subscribe: { recovered: true, publications: [{ offset: 2 }, { offset: 3 }, { offset: 4 }, { offset: 5 }] }
-    })
+    t.match(
+      await back.request({ id: 2, subscribe: { channel: 'plain:1', recover: true, epoch, offset: first?.offset } }),
+      {
+        subscribe: { recovered: true, publications: [{ offset: 2 }, { offset: 3 }, { offset: 4 }, { offset: 5 }] }
+      }
+    )
   })
 })

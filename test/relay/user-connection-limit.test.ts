@@ -14,7 +14,7 @@ const REFUSED = '3504 connection limit'
 /** `connected`, or why it was closed. */
 const connect = async (t: Test, url: string, user = '42') => {
   const client = await openClient(t, url)
-  const reply = client.ask({ id: 1, connect: { token: relayToken({ sub: user }) } })
+  const reply = client.request({ id: 1, connect: { token: relayToken({ sub: user }) } })
   const outcome = await Promise.race([reply.then(() => 'connected'), client.closed])
   return { client, outcome }
 }

@@ -57,13 +57,13 @@ t.test("checks of the operators' page", async (t) => {
   })
 
   t.test('the floors check turns amber and red when publications stop', async (t) => {
-    relay.pass(2 * MINUTE_MS)
+    relay.advance(2 * MINUTE_MS)
     t.ok(await until(live, 'floors', 'red', /No positions have been published/))
     await relay.publish('floor:1', BATCH)
     t.ok(await until(live, 'floors', 'green'))
-    relay.pass(2 * MINUTE_MS)
+    relay.advance(2 * MINUTE_MS)
     t.ok(await until(live, 'floors', 'amber', /2 min ago/))
-    relay.pass(4 * MINUTE_MS)
+    relay.advance(4 * MINUTE_MS)
     t.ok(await until(live, 'floors', 'red', /6 min ago/))
     await relay.publish('floor:2', BATCH)
     t.ok(await until(live, 'floors', 'green'))
@@ -74,12 +74,12 @@ t.test("checks of the operators' page", async (t) => {
     t.ok(await until(live, 'global', 'amber', /yet/))
     await relay.publish('global:all', { type: 'ambient-batch', data: [] })
     t.ok(await until(live, 'global', 'green'))
-    relay.pass(20 * MINUTE_MS)
+    relay.advance(20 * MINUTE_MS)
     t.ok(await until(live, 'global', 'amber', /20 min ago/))
     await one.get('session')
-    relay.pass(29 * MINUTE_MS)
+    relay.advance(29 * MINUTE_MS)
     await one.get('session')
-    relay.pass(20 * MINUTE_MS)
+    relay.advance(20 * MINUTE_MS)
     t.ok(await until(live, 'global', 'red', /1 h ago/))
   })
 
@@ -123,7 +123,7 @@ t.test("checks of the operators' page", async (t) => {
         )
       )
       const client = await openClient(t, relay.url)
-      client.say({ id: 1, connect: { token } })
+      client.send({ id: 1, connect: { token } })
       t.match(
         (await red).find(({ id }) => id === 'tokens'),
         { state: 'red' }
@@ -136,7 +136,7 @@ t.test("checks of the operators' page", async (t) => {
     const red = until(live, 'key', 'red', /REALTIME_API_KEY/)
     t.equal((await relay.api('publish', {}, { headers: { 'x-api-key': 'wrong' } })).status, 401)
     t.same((await red).details, [{ what: '127.0.0.1', count: 1 }])
-    relay.pass(1)
+    relay.advance(1)
     await relay.publish('floor:1', BATCH)
     t.ok(await until(live, 'key', 'amber'))
   })
@@ -152,14 +152,14 @@ t.test("checks of the operators' page", async (t) => {
     await webSocketStatus(relay, 'https://evil.example')
     await send(relay.url, '/connection/websocket')
     const client = await openClient(t, relay.url)
-    await client.ask({ id: 1, connect: { token: relayToken({ sub: '42' }, LONG) } })
+    await client.request({ id: 1, connect: { token: relayToken({ sub: '42' }, LONG) } })
     await amber
     t.ok(await until(live, 'clients', 'green'))
   })
 
   t.test('checks for rejections turn green after ten minutes', async (t) => {
     await one.get('session')
-    relay.pass(11 * MINUTE_MS)
+    relay.advance(11 * MINUTE_MS)
     t.ok(await Promise.all(['origins', 'tokens', 'key', 'upgrade'].map((id) => until(live, id, 'green'))))
   })
 })

@@ -47,7 +47,7 @@ t.test('the channel list', async (t) => {
 
   t.test('the channel list sorts by every column', async (t) => {
     const client = await connectedClient(t, relay.url)
-    await client.ask({ id: 2, subscribe: { channel: name(77) } })
+    await client.request({ id: 2, subscribe: { channel: name(77) } })
     for (let count = 0; count < 10; count++) await relay.publish(name(78), BATCH)
     await relay.publish(name(79), BATCH)
     const top = async (sort: string): Promise<ChannelRow | undefined> =>
@@ -61,7 +61,7 @@ t.test('the channel list', async (t) => {
 
   t.test('clients are served while a long channel list is built', async (t) => {
     // Moves the clock past the lifetime of the cached lists.
-    relay.pass(2000)
+    relay.advance(2000)
     let turns = 0
     const turn = (): void => {
       turns++
@@ -74,7 +74,7 @@ t.test('the channel list', async (t) => {
   })
 
   t.test('a channel without subscribers is listed for an hour after its last publication', async (t) => {
-    relay.pass(61 * 60_000)
+    relay.advance(61 * 60_000)
     await one.signIn()
     await relay.publish(name(1), BATCH)
     t.match(await channels(''), { total: 1, rows: [{ name: name(1), subscribers: 0, historyLength: 1 }] })
@@ -105,7 +105,7 @@ t.test('channel details', async (t) => {
 
   t.test('channel details contain the last publications and the presence', async (t) => {
     const client = await connectedClient(t, relay.url, 'ada')
-    await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+    await client.request({ id: 2, subscribe: { channel: 'floor:1' } })
     for (let count = 1; count <= 5; count++) await relay.publish('floor:1', BATCH)
     const shown = await detail('floor:1')
     t.match(shown, {
@@ -205,7 +205,7 @@ t.test('the connection list', async (t) => {
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
   const ada = await connectedClient(t, relay.url, 'ada', from('192.0.2.1'))
   const adaToo = await connectedClient(t, relay.url, 'ada', from('192.0.2.2'))
-  await ada.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+  await ada.request({ id: 2, subscribe: { channel: 'floor:1' } })
   const bob = officialClient(t, relay, 'sse')
   bob.connect()
   await event(bob, 'connected')
@@ -238,7 +238,7 @@ t.test('the connection list', async (t) => {
     t.equal(adaToo.ws.readyState, adaToo.ws.OPEN)
     t.equal((await one.post('disconnect', { user: 'ada', client: '' })).status, 204)
     t.equal(await adaToo.closed, '3503 force disconnect')
-    relay.pass(2000)
+    relay.advance(2000)
     t.equal((await connections()).total, 1, 'others stay')
     for (const body of [{}, { user: 'ada' }, { user: 1, client: '' }, [], { user: 'a', client: '', x: 1 }]) {
       t.equal((await one.post('disconnect', body)).status, 400)

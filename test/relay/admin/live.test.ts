@@ -54,7 +54,7 @@ t.test('live stream', async (t) => {
     await figures(({ connections, publishesPerSecond }) => connections === 0 && publishesPerSecond === 0)
 
     const client = await connectedClient(t, relay.url)
-    await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+    await client.request({ id: 2, subscribe: { channel: 'floor:1' } })
     const moved = figures(({ deliveriesPerSecond }) => deliveriesPerSecond > 0)
     await relay.publish('floor:1', BATCH)
     const { time, nodes } = await moved
@@ -72,7 +72,7 @@ t.test('live stream', async (t) => {
     const history = await (await one.live(t)).next('history')
     t.ok(history.length > 0)
     t.match(history[0], { nodes: [{ name: 'relay' }] })
-    relay.pass(15 * 60_000)
+    relay.advance(15 * 60_000)
     await one.signIn()
     const later = await (await one.live(t)).next('history')
     t.ok(
@@ -101,7 +101,7 @@ t.test('live stream', async (t) => {
     const live = await one.live(t, '?channel=floor:both')
     await live.next('history')
     const client = await connectedClient(t, relay.url)
-    await client.ask({ id: 2, subscribe: { channel: 'floor:both' } })
+    await client.request({ id: 2, subscribe: { channel: 'floor:both' } })
     live.close()
     await live.closed
     await relay.publish('floor:both', BATCH)

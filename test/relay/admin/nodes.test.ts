@@ -24,7 +24,7 @@ t.test('two relays on one Redis', async (t) => {
 
   t.test('each of two relays shows the figures of both', async (t) => {
     const client = await connectedClient(t, other.url, 'ada')
-    await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+    await client.request({ id: 2, subscribe: { channel: 'floor:1' } })
     await one.publish('floor:1', BATCH)
     t.match(await client.next(), { push: { channel: 'floor:1' } })
     for (const each of [here, there]) {
@@ -84,7 +84,7 @@ t.test('two workers of one relay', async (t) => {
 
   t.test('each of two workers shows the figures of both', async (t) => {
     const clients = await Promise.all(['a', 'b', 'c', 'd'].map((user) => connectedClient(t, relay.url, user)))
-    for (const client of clients) await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+    for (const client of clients) await client.request({ id: 2, subscribe: { channel: 'floor:1' } })
     const live = await one.live(t)
     const { nodes } = await live.next('frame', (frame) => frame.nodes.length === 2 && sum(frame, 'subscriptions') === 4)
     t.same(nodes.map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2'])

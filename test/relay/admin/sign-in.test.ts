@@ -53,7 +53,7 @@ t.test('sign-in', async (t) => {
       const one = new Operator(relay)
       const [cookie = ''] = (await one.signIn(ADMIN_PASSWORD, { headers })).headers['set-cookie'] ?? []
       t.equal(cookie.includes('; Secure'), isSecure)
-      relay.pass(2 * MINUTE_MS)
+      relay.advance(2 * MINUTE_MS)
       const [renewed = ''] = (await one.get('session')).headers['set-cookie'] ?? []
       t.equal(renewed.includes('; Secure'), isSecure, 'and so when it is renewed')
     })
@@ -89,7 +89,7 @@ t.test('sign-in', async (t) => {
     t.ok(Number(told['retry-after']) > 600 && Number(told['retry-after']) <= 900)
     const other = { headers: { 'x-forwarded-for': '192.0.2.8' } }
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, other)).status, 204, 'others may')
-    relay.pass(15 * MINUTE_MS)
+    relay.advance(15 * MINUTE_MS)
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, { headers })).status, 204, 'and later this one too')
   })
 
@@ -103,7 +103,7 @@ t.test('sign-in', async (t) => {
   })
 
   t.test('sign-in is limited overall, except for addresses of earlier sign-ins', async (t) => {
-    relay.pass(15 * MINUTE_MS)
+    relay.advance(15 * MINUTE_MS)
     const guess = (address: string) =>
       new Operator(relay).signIn('a guess', { headers: { 'x-forwarded-for': address } })
     const statuses: number[] = []
@@ -114,7 +114,7 @@ t.test('sign-in', async (t) => {
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, known)).status, 204)
     const unknown = { headers: { 'x-forwarded-for': '203.0.113.1' } }
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, unknown)).status, 429)
-    relay.pass(15 * MINUTE_MS)
+    relay.advance(15 * MINUTE_MS)
   })
 })
 
@@ -165,7 +165,7 @@ t.test('sessions', async (t) => {
     const live = await idle.live(t)
     const ended = live.next('end')
     for (let minutes = 0; minutes < 40; minutes += 10) {
-      relay.pass(10 * MINUTE_MS)
+      relay.advance(10 * MINUTE_MS)
       await idle.get('channels', { headers: { 'x-admin-refresh': '1' } })
       t.equal((await busy.get('channels')).status, 200)
     }
@@ -173,7 +173,7 @@ t.test('sessions', async (t) => {
     await ended
     await live.closed
     for (let hours = 0; hours < 12; hours += 0.4) {
-      relay.pass(0.4 * 60 * MINUTE_MS)
+      relay.advance(0.4 * 60 * MINUTE_MS)
       await busy.get('session')
     }
     t.equal((await busy.get('session')).status, 401, 'and after half a day in any case')

@@ -258,7 +258,7 @@ t.test('commands of POST /api', async (t) => {
   t.test('commands publish data without changing its bytes', async (t) => {
     const { api, url } = await startRelay(t, FILE)
     const client = await connectedClient(t, url)
-    await client.ask({ id: 2, subscribe: { channel: 'plain:1' } })
+    await client.request({ id: 2, subscribe: { channel: 'plain:1' } })
     const text = new Promise((resolve) => client.ws.once('message', (data) => resolve(data.toString())))
     await api(
       '',
@@ -271,13 +271,13 @@ t.test('commands of POST /api', async (t) => {
 
 t.test('the publish method', async (t) => {
   t.test('publications with the same idempotency key are published once', async (t) => {
-    const { api, pass } = await startRelay(t, FILE)
+    const { api, advance } = await startRelay(t, FILE)
     const twice = { channel: 'kept:1', data: 1, idempotency_key: 'k' }
     const results = [await api('publish', twice), await api('publish', twice)].map(({ body }) => JSON.parse(body))
     t.same(results[0], results[1])
     t.match(results[0], { result: { offset: 1 } })
     t.match(JSON.parse((await api('publish', { ...twice, channel: 'kept:2' })).body), { result: { offset: 1 } })
-    pass(5 * 60 * 1000)
+    advance(5 * 60 * 1000)
 
     t.match(JSON.parse((await api('publish', twice)).body), { result: { offset: 2 } })
   })
@@ -304,7 +304,7 @@ t.test('the publish method', async (t) => {
   t.test('a publication contains its tags', async (t) => {
     const { api, url } = await startRelay(t, FILE)
     const client = await connectedClient(t, url)
-    await client.ask({ id: 2, subscribe: { channel: 'plain:1' } })
+    await client.request({ id: 2, subscribe: { channel: 'plain:1' } })
     await api('publish', { channel: 'plain:1', data: 1, tags: { cell: '12' } })
 
     t.same(await client.next(), { push: { channel: 'plain:1', pub: { data: 1, tags: { cell: '12' } } } })
@@ -332,8 +332,8 @@ t.test('the history and channels methods', async (t) => {
   t.test('history, presence and channels return the current state', async (t) => {
     const { api, url, publish } = await startRelay(t, FILE)
     const client = await connectedClient(t, url)
-    await client.ask({ id: 2, subscribe: { channel: 'kept:1' } })
-    await client.ask({ id: 3, subscribe: { channel: 'plain:2' } })
+    await client.request({ id: 2, subscribe: { channel: 'kept:1' } })
+    await client.request({ id: 3, subscribe: { channel: 'plain:2' } })
     await publish('kept:1', { a: 1 })
 
     t.match(JSON.parse((await api('history', { channel: 'kept:1', limit: -1 })).body), {

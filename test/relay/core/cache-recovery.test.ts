@@ -16,7 +16,7 @@ const setUp = (options: Message = CACHE, published = 5) => {
   const relay = coreRelay(withNamespace(options))
   for (let data = 1; data <= published; data++) relay.publish('chat:1', data)
   const subscribe = async (more: Message = {}) =>
-    (await (await relay.connected('42')).say({ id: 2, subscribe: { channel: 'chat:1', ...more } }))[0]
+    (await (await relay.connected('42')).send({ id: 2, subscribe: { channel: 'chat:1', ...more } }))[0]
   const recover = async (offset: number, epoch = 'epoch1', more: Message = {}) =>
     subscribe({ recover: true, offset, epoch, ...more })
   return { ...relay, subscribe, recover }
@@ -40,18 +40,18 @@ t.test('recovery from the cache', async (t) => {
   t.test(
     'cache recovery sends nothing to a client that has the newest publication, even after the history has expired',
     async (t) => {
-      const { recover, pass } = setUp()
+      const { recover, advance } = setUp()
       const nothing = { id: 2, subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true } }
 
       t.same(await recover(5), nothing)
-      await pass(60_000)
+      await advance(60_000)
       t.same(await recover(5), nothing)
     }
   )
 
   t.test('cache recovery fails if the newest publication has expired', async (t) => {
-    const { recover, pass } = setUp()
-    await pass(60_000)
+    const { recover, advance } = setUp()
+    await advance(60_000)
 
     t.same(await recover(3), { id: 2, subscribe: { ...PLACE, offset: 5, was_recovering: true } })
     t.match(await recover(3, 'epoch1', { flag: 3 }), { error: { code: 112 } })
@@ -68,10 +68,10 @@ t.test('recovery from the cache', async (t) => {
   t.test('live publications follow a cache recovery', async (t) => {
     const { connected, publish } = setUp()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 2, epoch: 'epoch1' } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset: 2, epoch: 'epoch1' } })
     publish('chat:1', 6)
 
-    t.same(client.heard(), [{ push: { channel: 'chat:1', pub: { data: 6, offset: 6 } } }])
+    t.same(client.received(), [{ push: { channel: 'chat:1', pub: { data: 6, offset: 6 } } }])
   })
 })
 
@@ -97,7 +97,7 @@ t.test('auto_cache_recover', async (t) => {
   t.test('auto_cache_recover applies to the channels of a token', async (t) => {
     const { client, token } = setUp(AUTO)
 
-    t.match(await client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }) } }), [
+    t.match(await client().send({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }) } }), [
       { connect: { subs: { 'chat:1': { publications: [{ data: 5, offset: 5 }], recovered: true } } } }
     ])
   })
@@ -122,28 +122,28 @@ t.test('publications while the cache is read', async (t) => {
       history: { read: () => answered, remove: () => undefined }
     })
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'chat:1', ...request } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1', ...request } })
     for (const offset of early) delivery.publication('chat:1', publication(offset), 'e')
     give({ epoch: 'e', offset: 5, publications: [publication(5)] })
     for (let turn = 0; turn < 10; turn++) await Promise.resolve()
-    const heard = client.heard()
+    const received = client.received()
     delivery.publication('chat:1', publication(8), 'e')
-    return { heard, later: client.heard(), closed: client.closed }
+    return { received, later: client.received(), closed: client.closed }
   }
 
   t.test('a publication that arrives while the cache is read replaces the one that was read', async (t) => {
-    const { heard, later } = await subscribed(AUTO, {}, [5, 6, 7])
+    const { received, later } = await subscribed(AUTO, {}, [5, 6, 7])
 
-    t.match(heard, [{ id: 2, subscribe: { publications: [{ data: 7, offset: 7 }], recovered: true } }])
-    t.equal(heard.length, 1)
+    t.match(received, [{ id: 2, subscribe: { publications: [{ data: 7, offset: 7 }], recovered: true } }])
+    t.equal(received.length, 1)
     t.match(later, [{ push: { pub: { offset: 8 } } }])
   })
 
   t.test('publications that arrive while the cache is read follow one by one if the client uses deltas', async (t) => {
     const delta = { ...AUTO, allowed_delta_types: ['fossil'] }
-    const { heard } = await subscribed(delta, { delta: 'fossil' }, [6, 7])
+    const { received } = await subscribed(delta, { delta: 'fossil' }, [6, 7])
 
-    t.match(heard, [
+    t.match(received, [
       { id: 2, subscribe: { publications: [{ data: '5', offset: 5 }], recovered: true, delta: true } },
       { push: { pub: { data: '6', offset: 6 } } },
       { push: { pub: { data: '7', offset: 7 } } }

@@ -33,7 +33,7 @@ t.test('permissions of client commands', async (t) => {
     t.test(`the command ${JSON.stringify(command)} is answered with ${code}: ${why}`, async (t) => {
       const client = await coreRelay(withNamespace({ ...OPEN, ...options })).connected('42')
 
-      t.equal(refusalOf(await client.say({ id: 2, ...command })), code)
+      t.equal(refusalOf(await client.send({ id: 2, ...command })), code)
     })
   }
 
@@ -43,7 +43,7 @@ t.test('permissions of client commands', async (t) => {
       channel: { namespaces: [{ name: 'chat', presence: true, history_size: 5, history_ttl: '60s' }] }
     })
     const tester = client()
-    await tester.say({ id: 1, connect: {} })
+    await tester.send({ id: 1, connect: {} })
 
     for (const command of [
       { subscribe: { channel: 'chat:1' } },
@@ -51,7 +51,7 @@ t.test('permissions of client commands', async (t) => {
       { presence: { channel: 'chat:1' } },
       { history: { channel: 'chat:1' } }
     ]) {
-      t.equal(refusalOf(await tester.say({ id: 2, ...command })), 'granted')
+      t.equal(refusalOf(await tester.send({ id: 2, ...command })), 'granted')
     }
   })
 })
@@ -60,8 +60,8 @@ t.test('a publication of a client', async (t) => {
   t.test('a publication of a client carries its client info and its data unchanged', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, allow_publish_for_subscriber: true }))
     const client = await connected('42', { info: { name: 'Ada' } })
-    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
-    await client.say('{"id":3,"publish":{"channel":"chat:1","data":{"n":1.00, "big":12345678901234567890}}}')
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    await client.send('{"id":3,"publish":{"channel":"chat:1","data":{"n":1.00, "big":12345678901234567890}}}')
 
     t.match(client.sink.writes.at(-1), '"data":{"n":1.00, "big":12345678901234567890}')
     t.match(client.sink.writes.at(-1), '"info":{"user":"42","client":"id-2","conn_info":{"name":"Ada"}}')
@@ -70,10 +70,10 @@ t.test('a publication of a client', async (t) => {
   t.test('a client can publish deeply nested data', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, allow_publish_for_subscriber: true }))
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
     const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
     client.client.handleFrame(`{"id":3,"publish":{"channel":"chat:1","data":${deep}}}`)
-    client.heard()
+    client.received()
 
     t.ok(client.sink.writes.at(-1)?.includes(deep))
     t.equal(client.closed, null)
@@ -86,10 +86,10 @@ t.test('presence', async (t) => {
   t.test('presence lists the clients of a channel, and presence_stats counts them', async (t) => {
     const { connected } = coreRelay(withNamespace(PRESENT))
     const [ada, bob] = [await connected('ada', { info: { a: 1 } }), await connected('bob')]
-    await ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
-    await bob.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await ada.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    await bob.send({ id: 2, subscribe: { channel: 'chat:1' } })
 
-    t.same(await ada.say({ id: 3, presence: { channel: 'chat:1' } }), [
+    t.same(await ada.send({ id: 3, presence: { channel: 'chat:1' } }), [
       {
         id: 3,
         presence: {
@@ -101,7 +101,7 @@ t.test('presence', async (t) => {
       }
     ])
     bob.client.connectionLost()
-    t.same(await ada.say({ id: 4, presence_stats: { channel: 'chat:1' } }), [
+    t.same(await ada.send({ id: 4, presence_stats: { channel: 'chat:1' } }), [
       { id: 4, presence_stats: { num_clients: 1, num_users: 1 } }
     ])
   })
@@ -109,25 +109,25 @@ t.test('presence', async (t) => {
   t.test('a client that requests join and leave pushes receives them after its own reply', async (t) => {
     const { connected } = coreRelay(withNamespace(PRESENT))
     const [ada, bob, eve] = [await connected('ada'), await connected('bob'), await connected('eve')]
-    const heard = await ada.say({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
-    await eve.say({ id: 2, subscribe: { channel: 'chat:1' } })
-    ada.heard()
-    await bob.say({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
+    const received = await ada.send({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
+    await eve.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    ada.received()
+    await bob.send({ id: 2, subscribe: { channel: 'chat:1', join_leave: true } })
 
-    t.match(heard, [{ id: 2 }, { push: { join: { info: { user: 'ada', client: 'id-2' } } } }])
-    t.match(ada.heard(), [{ push: { channel: 'chat:1', join: { info: { user: 'bob', client: 'id-3' } } } }])
-    await bob.say({ id: 3, unsubscribe: { channel: 'chat:1' } })
-    t.match(ada.heard(), [{ push: { channel: 'chat:1', leave: { info: { user: 'bob' } } } }])
-    t.same(eve.heard(), [], 'who did not ask is not told')
+    t.match(received, [{ id: 2 }, { push: { join: { info: { user: 'ada', client: 'id-2' } } } }])
+    t.match(ada.received(), [{ push: { channel: 'chat:1', join: { info: { user: 'bob', client: 'id-3' } } } }])
+    await bob.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
+    t.match(ada.received(), [{ push: { channel: 'chat:1', leave: { info: { user: 'bob' } } } }])
+    t.same(eve.received(), [], 'who did not ask is not told')
   })
 
   t.test('force_push_join_leave sends join and leave pushes to all subscribers', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...OPEN, join_leave: true, force_push_join_leave: true }))
     const [ada, bob] = [await connected('ada'), await connected('bob')]
-    await ada.say({ id: 2, subscribe: { channel: 'chat:1' } })
-    await bob.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await ada.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    await bob.send({ id: 2, subscribe: { channel: 'chat:1' } })
 
-    t.match(ada.heard(), [{ push: { join: { info: { user: 'bob' } } } }])
+    t.match(ada.received(), [{ push: { join: { info: { user: 'bob' } } } }])
   })
 })
 
@@ -139,7 +139,7 @@ t.test('history', async (t) => {
     for (let data = 1; data <= 7; data++) relay.publish('chat:1', data)
     const asking = await relay.connected('42')
     const ask = async (request: Message): Promise<Message> =>
-      (await asking.say({ id: 2, history: { channel: 'chat:1', ...request } }))[0] as Message
+      (await asking.send({ id: 2, history: { channel: 'chat:1', ...request } }))[0] as Message
     const offsets = async (request: Message): Promise<unknown> =>
       (((await ask(request)).history as Message).publications as Message[]).map(({ offset }) => offset)
     return { ...relay, ask, offsets }

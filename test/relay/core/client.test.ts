@@ -3,82 +3,82 @@ import { coreRelay, withNamespace } from '../../helper/relay-core.js'
 
 t.test('a connection', async (t) => {
   t.test('a connection without a connect command is closed as stale', async (t) => {
-    const { client, pass } = coreRelay()
+    const { client, advance } = coreRelay()
     const silent = client()
-    await pass(9999)
+    await advance(9999)
     t.equal(silent.closed, null)
-    await pass(1)
+    await advance(1)
 
     t.equal(silent.closed, '3502 stale')
   })
 
   t.test('the first ping follows within half to one interval, later ones after each interval', async (t) => {
-    const { connected, pass } = coreRelay()
+    const { connected, advance } = coreRelay()
     const client = await connected('42')
-    await pass(18_749)
-    t.same(client.heard(), [])
-    await pass(1)
-    t.same(client.heard(), [{}])
-    await client.say('{}')
-    await pass(24_999)
-    t.same(client.heard(), [])
-    await pass(1)
-    t.same(client.heard(), [{}])
+    await advance(18_749)
+    t.same(client.received(), [])
+    await advance(1)
+    t.same(client.received(), [{}])
+    await client.send('{}')
+    await advance(24_999)
+    t.same(client.received(), [])
+    await advance(1)
+    t.same(client.received(), [{}])
   })
 
   t.test('a connection without a pong is closed', async (t) => {
-    const { connected, pass } = coreRelay()
+    const { connected, advance } = coreRelay()
     const client = await connected('42')
-    await pass(18_750)
-    await pass(7999)
+    await advance(18_750)
+    await advance(7999)
     t.equal(client.closed, null)
-    await pass(1)
+    await advance(1)
 
     t.equal(client.closed, '3012 no pong')
   })
 
   t.test('a second pong closes the connection', async (t) => {
-    const { connected, pass } = coreRelay()
+    const { connected, advance } = coreRelay()
     const client = await connected('42')
-    await pass(18_750)
-    await client.say('{}')
+    await advance(18_750)
+    await client.send('{}')
     t.equal(client.closed, null)
-    await client.say('{}')
+    await client.send('{}')
 
     t.equal(client.closed, '3501 bad request')
   })
 
   t.test('a connection is closed only after the grace period of its expired token', async (t) => {
-    const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
+    const { client, token, advance } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
-    await living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
-    await pass(124_999)
+    await living.send({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
+    await advance(124_999)
     t.equal(living.closed, null)
-    await pass(1)
+    await advance(1)
 
     t.equal(living.closed, '3005 connection expired')
   })
 
   t.test('a refreshed connection stays open', async (t) => {
-    const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
+    const { client, token, advance } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
-    await living.say({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
-    await pass(110_000)
+    await living.send({ id: 1, connect: { token: token({ sub: '42' }, 100) } })
+    await advance(110_000)
 
-    t.same(await living.say({ id: 2, refresh: { token: token({ sub: '42' }, 100) } }), [
+    t.same(await living.send({ id: 2, refresh: { token: token({ sub: '42' }, 100) } }), [
       { id: 2, refresh: { client: 'id-2', expires: true, ttl: 100 } }
     ])
-    await pass(124_999)
+    await advance(124_999)
     t.equal(living.closed, null)
-    await pass(1)
+    await advance(1)
     t.equal(living.closed, '3005 connection expired')
   })
 
   t.test('a connection whose token does not expire stays open', async (t) => {
-    const { client, token, pass } = coreRelay({ client: { ping_interval: '10000000s' } })
+    const { client, token, advance } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
-    const [reply] = await living.say({ id: 1, connect: { token: token({ sub: '42', expire_at: 0 }, 100) } })
-    await pass(10_000_000)
+    const [reply] = await living.send({ id: 1, connect: { token: token({ sub: '42', expire_at: 0 }, 100) } })
+    await advance(10_000_000)
 
     t.same(reply, { id: 1, connect: { client: 'id-2', version: 'test', ping: 10000000, pong: true } })
     t.equal(living.closed, null)
@@ -104,7 +104,7 @@ t.test('a connection', async (t) => {
     t.test(`a refresh with a token ${why} closes the connection`, async (t) => {
       const { connected, token } = coreRelay()
       const client = await connected('42')
-      await client.say({ id: 2, refresh: { token: typeof claims === 'string' ? claims : token(claims) } })
+      await client.send({ id: 2, refresh: { token: typeof claims === 'string' ? claims : token(claims) } })
 
       t.equal(client.closed, closed)
     })
@@ -115,7 +115,7 @@ t.test('a connection', async (t) => {
     const client = await connected('42')
     const old = token({ sub: '42' }, 1)
     clock.nowMs += 1000
-    await client.say({ id: 2, refresh: { token: old } })
+    await client.send({ id: 2, refresh: { token: old } })
 
     t.equal(client.closed, '3005 connection expired')
   })
@@ -123,7 +123,7 @@ t.test('a connection', async (t) => {
   t.test('a closed connection leaves no subscriptions, channels or presence', async (t) => {
     const { connected, relay } = coreRelay(withNamespace({ allow_subscribe_for_client: true, presence: true }))
     const client = await connected('42', { channels: ['chat:2'] })
-    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
     t.same(relay.stats(), { clients: 1, users: 1, channels: 2, subscriptions: 2 })
     client.client.connectionLost()
 
@@ -135,7 +135,7 @@ t.test('a connection', async (t) => {
   t.test('a connection receives its pending data before it is closed', async (t) => {
     const { connected, publish } = coreRelay()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 'last words')
     client.client.handleFrame('garbage')
 

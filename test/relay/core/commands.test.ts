@@ -16,7 +16,7 @@ t.test('connect', async (t) => {
   t.test('the connect reply contains client id, expiry and ping interval', async (t) => {
     const { client, token } = coreRelay()
 
-    t.same(await client().say({ id: 7, connect: { token: token({ sub: '42' }), name: 'js' } }), [
+    t.same(await client().send({ id: 7, connect: { token: token({ sub: '42' }), name: 'js' } }), [
       { id: 7, connect: { client: 'id-2', version: 'test', expires: true, ttl: 3600, ping: 25, pong: true } }
     ])
   })
@@ -27,11 +27,11 @@ t.test('connect', async (t) => {
     clock.nowMs += 10_000
     const connecting = client()
 
-    t.same(await connecting.say({ id: 1, connect: { token: old } }, { id: 2, subscribe: { channel: 'floor:7' } }), [
+    t.same(await connecting.send({ id: 1, connect: { token: old } }, { id: 2, subscribe: { channel: 'floor:7' } }), [
       { id: 1, error: { code: 109, message: 'token expired' } }
     ])
     t.equal(connecting.closed, null)
-    await connecting.say({ id: 3, subscribe: { channel: 'floor:7' } })
+    await connecting.send({ id: 3, subscribe: { channel: 'floor:7' } })
     t.equal(connecting.closed, '3501 bad request')
   })
 
@@ -39,7 +39,7 @@ t.test('connect', async (t) => {
     const { client, token, clock } = coreRelay()
     const early = token({ sub: '42', nbf: Math.floor(clock.nowMs / 1000) + 120 })
 
-    t.match(await client().say({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
+    t.match(await client().send({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
   })
 
   const refused: [why: string, claims: Record<string, unknown>, closed: string][] = [
@@ -58,7 +58,7 @@ t.test('connect', async (t) => {
       const { client, token } = coreRelay()
       const connecting = client()
 
-      t.same(await connecting.say({ id: 1, connect: { token: token(claims) } }), [])
+      t.same(await connecting.send({ id: 1, connect: { token: token(claims) } }), [])
       t.equal(connecting.closed, closed)
     })
   }
@@ -66,9 +66,9 @@ t.test('connect', async (t) => {
   t.test('a forged or missing token closes the connection', async (t) => {
     const { client } = coreRelay()
     const forger = client()
-    await forger.say({ id: 1, connect: { token: 'a.b.c' } })
+    await forger.send({ id: 1, connect: { token: 'a.b.c' } })
     const nobody = client()
-    await nobody.say({ id: 1, connect: {} })
+    await nobody.send({ id: 1, connect: {} })
 
     t.equal(forger.closed, '3500 invalid token')
     t.equal(nobody.closed, '3501 bad request')
@@ -77,7 +77,7 @@ t.test('connect', async (t) => {
   t.test('allow_anonymous_connect_without_token admits a client without a token', async (t) => {
     const { client } = coreRelay({ client: { allow_anonymous_connect_without_token: true } })
 
-    t.match(await client().say({ id: 1, connect: {} }), [{ id: 1, connect: { client: /./ } }])
+    t.match(await client().send({ id: 1, connect: {} }), [{ id: 1, connect: { client: /./ } }])
   })
 
   t.test('connecting subscribes the client to the channels of its token', async (t) => {
@@ -87,19 +87,22 @@ t.test('connect', async (t) => {
     const connecting = client()
     publish('chat:1', 1)
 
-    t.match(await connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1', 'chat:2'] }) } }), [
-      {
-        id: 1,
-        connect: {
-          subs: {
-            'chat:1': { recoverable: true, positioned: true, epoch: 'epoch1', offset: 1 },
-            'chat:2': { recoverable: true, positioned: true, epoch: 'epoch2' }
+    t.match(
+      await connecting.send({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1', 'chat:2'] }) } }),
+      [
+        {
+          id: 1,
+          connect: {
+            subs: {
+              'chat:1': { recoverable: true, positioned: true, epoch: 'epoch1', offset: 1 },
+              'chat:2': { recoverable: true, positioned: true, epoch: 'epoch2' }
+            }
           }
         }
-      }
-    ])
+      ]
+    )
     publish('chat:2', { hi: 1 })
-    t.match(connecting.heard(), [{ push: { channel: 'chat:2', pub: { data: { hi: 1 }, offset: 1 } } }])
+    t.match(connecting.received(), [{ push: { channel: 'chat:2', pub: { data: { hi: 1 }, offset: 1 } } }])
   })
 
   t.test('connecting recovers the channels of the token', async (t) => {
@@ -109,7 +112,7 @@ t.test('connect', async (t) => {
     for (const data of [1, 2, 3]) publish('chat:1', data)
     const subs = { 'chat:1': { recover: true, epoch: 'epoch1', offset: 1 } }
 
-    t.match(await client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }), subs } }), [
+    t.match(await client().send({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }), subs } }), [
       { connect: { subs: { 'chat:1': { recovered: true, offset: 1, publications: [{ data: 2 }, { data: 3 }] } } } }
     ])
   })
@@ -119,9 +122,9 @@ t.test('connect', async (t) => {
     async (t) => {
       const { client, token } = coreRelay({ client: { channel_limit: 2 } })
       const many = client()
-      await many.say({ id: 1, connect: { token: token({ sub: '42', channels: ['a', 'b', 'c'] }) } })
+      await many.send({ id: 1, connect: { token: token({ sub: '42', channels: ['a', 'b', 'c'] }) } })
 
-      t.match(await client().say({ id: 1, connect: { token: token({ sub: '42', channels: ['nope:1'] }) } }), [
+      t.match(await client().send({ id: 1, connect: { token: token({ sub: '42', channels: ['nope:1'] }) } }), [
         { id: 1, error: { code: 102, message: 'unknown channel' } }
       ])
       t.equal(many.closed, '3505 channel limit')
@@ -142,7 +145,7 @@ t.test('connect', async (t) => {
 
   t.test('a client of an emulated transport receives a session', async (t) => {
     const { client, token, relay } = coreRelay()
-    const [reply] = await client(new FakeSink(true)).say({ id: 1, connect: { token: token({ sub: '42' }) } })
+    const [reply] = await client(new FakeSink(true)).send({ id: 1, connect: { token: token({ sub: '42' }) } })
 
     t.match(reply, { connect: { session: /./, node: relay.node } })
   })
@@ -153,10 +156,10 @@ t.test('claims of a connection', async (t) => {
     const lax = { client: { token: { expiry_required: false } } }
     const { client, clock } = coreRelay(lax)
     const endless = client()
-    const [reply] = await endless.say({ id: 1, connect: { token: endlessToken({ sub: '42' }) } })
+    const [reply] = await endless.send({ id: 1, connect: { token: endlessToken({ sub: '42' }) } })
     const nameless = client()
-    await nameless.say({ id: 1, connect: { token: endlessToken({}) } })
-    const early = await client().say({
+    await nameless.send({ id: 1, connect: { token: endlessToken({}) } })
+    const early = await client().send({
       id: 1,
       connect: { token: endlessToken({ sub: '42', nbf: clock.nowMs / 1000 + 61 }) }
     })
@@ -170,7 +173,7 @@ t.test('claims of a connection', async (t) => {
     const { client, token } = coreRelay({ client: { token: { audience: 'relay', issuer: 'backend' } } })
     const tried = async (claims: Record<string, unknown>) => {
       const connecting = client()
-      await connecting.say({ id: 1, connect: { token: token({ sub: '42', ...claims }) } })
+      await connecting.send({ id: 1, connect: { token: token({ sub: '42', ...claims }) } })
       return connecting.closed
     }
 
@@ -186,7 +189,7 @@ t.test('claims of a connection', async (t) => {
     const subs = {
       'chat:1': { info: { role: 'r' }, b64data: 'eyJhIjoxfQ==', override: { presence: { value: false } } }
     }
-    const [reply] = await client().say({ id: 1, connect: { token: token({ sub: '42', subs, channels: ['chat:2'] }) } })
+    const [reply] = await client().send({ id: 1, connect: { token: token({ sub: '42', subs, channels: ['chat:2'] }) } })
 
     t.same((reply as { connect: { subs: unknown } }).connect.subs, { 'chat:1': { data: { a: 1 } } })
   })
@@ -197,17 +200,17 @@ t.test('claims of a connection', async (t) => {
       channel: { namespaces: [{ name: 'user' }] }
     })
     const user = client()
-    const [reply] = await user.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+    const [reply] = await user.send({ id: 1, connect: { token: token({ sub: '42' }) } })
     publish('user:#42', 'for you')
 
     t.match(reply, { connect: { subs: { 'user:#42': {} } } })
-    t.match(user.heard(), [{ push: { channel: 'user:#42', pub: { data: 'for you' } } }])
+    t.match(user.received(), [{ push: { channel: 'user:#42', pub: { data: 'for you' } } }])
   })
 
   t.test('include_connection_time adds the time to the connect reply', async (t) => {
     const { client, token, clock } = coreRelay({ client: { connect_include_server_time: true } })
 
-    t.match(await client().say({ id: 1, connect: { token: token({ sub: '42' }) } }), [
+    t.match(await client().send({ id: 1, connect: { token: token({ sub: '42' }) } }), [
       { connect: { time: clock.nowMs } }
     ])
   })
@@ -236,7 +239,7 @@ t.test('commands', async (t) => {
       const { client } = coreRelay()
       const misused = client()
 
-      t.same(await misused.say(message as string), [])
+      t.same(await misused.send(message as string), [])
       t.equal(misused.closed, '3501 bad request')
     })
   }
@@ -264,15 +267,15 @@ t.test('commands', async (t) => {
     t.test(`${what} closes a live connection`, async (t) => {
       const misused = await coreRelay().connected('42')
 
-      await misused.say(message)
+      await misused.send(message)
       t.equal(misused.closed, closed)
     })
   }
 
   t.test('the commands of one frame are answered in one frame, in order', async (t) => {
     const { client, token } = coreRelay()
-    const { sink, say } = client()
-    await say(
+    const { sink, send } = client()
+    await send(
       { id: 1, connect: { token: token({ sub: '42' }) } },
       { id: 2, subscribe: { channel: 'floor:7', flag: 1 } },
       { id: 3, rpc: { method: 'x' } }
@@ -288,18 +291,18 @@ t.test('commands', async (t) => {
   t.test('a command object with several methods runs the first one', async (t) => {
     const client = await coreRelay().connected('42')
 
-    t.match(await client.say({ id: 2, rpc: {}, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
+    t.match(await client.send({ id: 2, rpc: {}, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
   })
 
   t.test('commands_per_second limits the commands of a client', async (t) => {
     const { connected, clock } = coreRelay({ client: { commands_per_second: 3 } })
     const patient = await connected('42')
-    for (const id of [2, 3]) await patient.say({ id, unsubscribe: { channel: 'x' } })
+    for (const id of [2, 3]) await patient.send({ id, unsubscribe: { channel: 'x' } })
     clock.nowMs += 1000
-    for (const id of [4, 5, 6]) await patient.say({ id, unsubscribe: { channel: 'x' } })
+    for (const id of [4, 5, 6]) await patient.send({ id, unsubscribe: { channel: 'x' } })
     t.equal(patient.closed, null)
 
-    t.same(await patient.say({ id: 7, unsubscribe: { channel: 'x' } }), [])
+    t.same(await patient.send({ id: 7, unsubscribe: { channel: 'x' } }), [])
     t.equal(patient.closed, '3013 too many requests')
   })
 
@@ -308,7 +311,7 @@ t.test('commands', async (t) => {
     for (let id = 2; id <= 5000; id++) client.client.handleFrame(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
 
     t.equal(client.closed, null)
-    t.equal(client.heard().length, 4999)
+    t.equal(client.received().length, 4999)
   })
 
   t.test('commands of one frame that take long yield to other clients', async (t) => {
@@ -326,7 +329,7 @@ t.test('commands', async (t) => {
     for (let turn = 0; turn < 200; turn++) endTurn()
 
     t.same(
-      busy.heard().map(({ id }) => id),
+      busy.received().map(({ id }) => id),
       commands.map(({ id }) => id),
       'all are answered, in their order'
     )
@@ -339,11 +342,11 @@ t.test('commands', async (t) => {
     for (let id = 2; id <= 100; id++) busy.client.handleFrame(JSON.stringify({ id, unsubscribe: { channel: 'x' } }))
 
     t.ok(busy.sink.writes.length < 100, `${busy.sink.writes.length} were run at once`)
-    t.equal(busy.heard().length > 1, true)
+    t.equal(busy.received().length > 1, true)
   })
 
   t.test('unsupported commands are answered with 108', async (t) => {
-    t.match(await (await coreRelay().connected('42')).say({ id: 2, rpc: { method: 'x', data: {} } }), [
+    t.match(await (await coreRelay().connected('42')).send({ id: 2, rpc: { method: 'x', data: {} } }), [
       { id: 2, error: { code: 108, message: 'not available' } }
     ])
   })
@@ -355,7 +358,7 @@ t.test('commands', async (t) => {
     const { connected, relay } = coreRelay(undefined, { history: { read: down, remove: down } })
     const client = await connected('42')
 
-    t.same(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
+    t.same(await client.send({ id: 2, subscribe: { channel: 'floor:7' } }), [
       { id: 2, error: { code: 100, message: 'internal server error', temporary: true } }
     ])
     t.equal(client.closed, null)
@@ -377,7 +380,7 @@ t.test('commands', async (t) => {
       async (t) => {
         const { client, token, relay } = coreRelay(undefined, { history: { read, remove: () => undefined } })
         const connecting = client()
-        await connecting.say(
+        await connecting.send(
           { id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2'] }) } },
           { id: 2, subscribe: { channel: 'floor:7' } },
           { id: 3, unsubscribe: { channel: 'floor:7' } }
@@ -391,7 +394,7 @@ t.test('commands', async (t) => {
         t.equal(connecting.sink.writes.length, 1)
         t.equal(connecting.closed, null, 'the client may connect again')
         t.equal(relay.stats().subscriptions, 0)
-        await connecting.say({ id: 4, subscribe: { channel: 'floor:7' } })
+        await connecting.send({ id: 4, subscribe: { channel: 'floor:7' } })
         t.equal(connecting.closed, '3501 bad request', 'on another connection')
       }
     )

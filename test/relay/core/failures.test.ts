@@ -56,13 +56,13 @@ for (const [how, read] of errors) {
       const { logged, failed, parts } = recorder()
       const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: () => undefined } })
       const [client, other] = [await connected('42'), await connected('43')]
-      await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+      await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
       await setImmediate()
 
       t.equal(client.closed, CLOSED)
       t.match(logged, [{ err: { message: 'a fault of ours' }, message: 'internal error in a connection' }])
       t.same(failed, ['connection'])
-      t.match(await other.say({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
+      t.match(await other.send({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
       t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
     }
   )
@@ -80,21 +80,21 @@ t.test('a client whose transport throws is closed, and the others receive the pu
       const broken = new BrokenSink()
       const clients = [client(), client(broken), client()]
       for (const each of clients) {
-        await each.say({ id: 1, connect: { token: token({ sub: '42' }) } })
-        for (const channel of names) await each.say({ id: 2, subscribe: { channel } })
+        await each.send({ id: 1, connect: { token: token({ sub: '42' }) } })
+        for (const channel of names) await each.send({ id: 2, subscribe: { channel } })
       }
       broken.isBroken = true
       for (const channel of names) publish(channel, 1)
       endTurn()
 
-      for (const each of [clients[0], clients[2]]) t.equal(each?.heard().length, names.length)
+      for (const each of [clients[0], clients[2]]) t.equal(each?.received().length, names.length)
       endTurn()
       t.equal(clients[1]?.closed, CLOSED)
       t.match(logged, [{ err: { message: 'broken sink' } }])
       t.same(failed, ['connection'])
       t.equal(relay.stats().clients, 2)
       publish(names[0] as string, 2)
-      t.match(clients[2]?.heard(), [{ push: { pub: { data: 2 } } }])
+      t.match(clients[2]?.received(), [{ push: { pub: { data: 2 } } }])
     })
   }
 })
@@ -105,8 +105,8 @@ t.test(
     const { logged, failed, parts } = recorder()
     const { connected, publish, delivery, endTurn } = coreRelay(undefined, parts)
     const [first, second, elsewhere] = [await connected('1'), await connected('2'), await connected('3')]
-    for (const each of [first, second]) await each.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    await elsewhere.say({ id: 2, subscribe: { channel: 'floor:8' } })
+    for (const each of [first, second]) await each.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    await elsewhere.send({ id: 2, subscribe: { channel: 'floor:8' } })
     const unreadable: Publication = {
       get data(): string {
         throw new Error('unreadable')
@@ -126,22 +126,22 @@ t.test(
     t.match(logged, [{ err: { message: 'unreadable' }, channel: 'floor:7', message: 'internal error in a delivery' }])
     t.same(failed, ['delivery'])
     publish('floor:8', 1)
-    t.match(elsewhere.heard(), [{ push: { pub: { data: 1 } } }])
+    t.match(elsewhere.received(), [{ push: { pub: { data: 1 } } }])
   }
 )
 
 t.test('an error while one connection is pinged does not affect the pings of others', async (t) => {
-  const { client, connected, token, pass } = coreRelay()
+  const { client, connected, token, advance } = coreRelay()
   const broken = new BrokenSink()
   const before = await connected('1')
   const failing = client(broken)
-  await failing.say({ id: 1, connect: { token: token({ sub: '42' }) } })
+  await failing.send({ id: 1, connect: { token: token({ sub: '42' }) } })
   const after = await connected('2')
   broken.isBroken = true
-  await pass(18_750)
+  await advance(18_750)
 
   t.equal(failing.closed, CLOSED)
-  for (const each of [before, after]) t.same(each.heard(), [{}])
+  for (const each of [before, after]) t.same(each.received(), [{}])
 })
 
 t.test('an error while a subscription goes live closes that connection', async (t) => {
@@ -151,7 +151,7 @@ t.test('an error while a subscription goes live closes that connection', async (
   })
   const broken = new BrokenSink()
   const failing = client(broken)
-  await failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
+  await failing.send({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
   publish('floor:7', 1)
   broken.isBroken = true
   for (const task of tasks) task()
@@ -164,7 +164,7 @@ t.test('an error after a client has caught up closes that connection', async (t)
   const { client, token, publish, endTurn } = coreRelay()
   const broken = new BrokenSink()
   const failing = client(broken)
-  await failing.say({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
+  await failing.send({ id: 1, connect: { token: token({ sub: '42' }) } }, { id: 2, subscribe: { channel: 'floor:7' } })
   broken.isStuck = true
   for (const n of [1, 2]) {
     publish('floor:7', { data: [{ transmitterId: 'a', n }] })
@@ -180,8 +180,8 @@ t.test('an error after a client has caught up closes that connection', async (t)
 t.test('a connection whose transport fails to close is removed completely', async (t) => {
   const { client, token, relay } = coreRelay()
   const failing = client(new UnclosableSink())
-  await failing.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:7'] }) } })
-  await failing.say('garbage')
+  await failing.send({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:7'] }) } })
+  await failing.send('garbage')
 
   t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
 })
@@ -204,7 +204,7 @@ t.test('an unknown namespace after a valid channel in a token causes no unhandle
   const connecting = client()
   const channels = ['floor:1', 'removed:1']
 
-  t.match(await connecting.say({ id: 1, connect: { token: token({ sub: '42', channels }) } }), [
+  t.match(await connecting.send({ id: 1, connect: { token: token({ sub: '42', channels }) } }), [
     { id: 1, error: { code: 102 } }
   ])
   for (const { refuse } of asked) refuse(new EngineError('gone'))
@@ -217,15 +217,18 @@ t.test('a token with several failing channels is answered once, after all have f
   const { asked, history } = heldHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
-  await connecting.say({ id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2', 'floor:3'] }) } })
+  await connecting.send({
+    id: 1,
+    connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2', 'floor:3'] }) }
+  })
   asked[0]?.refuse(new EngineError('gone'))
   asked[1]?.give(PAGE)
   await setImmediate()
-  t.same(connecting.heard(), [])
+  t.same(connecting.received(), [])
   asked[2]?.refuse(new EngineError('gone'))
   await setImmediate()
 
-  t.match(connecting.heard(), [{ id: 1, error: { code: 100, temporary: true } }])
+  t.match(connecting.received(), [{ id: 1, error: { code: 100, temporary: true } }])
   t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 }, 'what was joined is undone')
 })
 
@@ -237,12 +240,12 @@ t.test('subscribing a user by the API', async (t) => {
     const { asked, history } = heldHistory()
     const { connected, relay } = coreRelay({ client: { channel_limit: 2 }, ...OPEN }, { history })
     const [first, full] = [await connected('42'), await connected('42')]
-    for (const channel of ['open:1', 'open:2']) await full.say({ id: 2, subscribe: { channel } })
+    for (const channel of ['open:1', 'open:2']) await full.send({ id: 2, subscribe: { channel } })
 
     t.match(await relay.surveyHandlers.handle('subscribe', { target, subscription }), { code: 106 })
     for (const { refuse } of asked) refuse(new EngineError('gone'))
     await setImmediate()
-    t.same(first.heard(), [])
+    t.same(first.received(), [])
     t.equal(relay.stats().subscriptions, 2)
   })
 
@@ -259,7 +262,7 @@ t.test('subscribing a user by the API', async (t) => {
       asked[1]?.refuse(new EngineError('gone'))
 
       await t.rejects(answer as Promise<unknown>, { name: 'EngineError' })
-      for (const client of clients) t.same(client.heard(), [])
+      for (const client of clients) t.same(client.received(), [])
       t.same(relay.stats(), { clients: 2, users: 1, channels: 0, subscriptions: 0 })
     }
   )

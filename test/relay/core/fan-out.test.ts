@@ -10,9 +10,9 @@ const setUp = (options: Message, client: Message = {}) => {
   const subscribed = async (channels: readonly string[] = ['chat:1'], more: Message = {}) => {
     const client = await relay.connected('42')
     for (const [index, channel] of channels.entries())
-      await client.say({ id: index + 2, subscribe: { channel, ...more } })
+      await client.send({ id: index + 2, subscribe: { channel, ...more } })
     client.sink.writes.length = 0
-    client.heard()
+    client.received()
     return client
   }
   return { ...relay, subscribed }
@@ -88,7 +88,7 @@ t.test('a delta', async (t) => {
     const client = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
     publish('chat:1', text(2))
-    const [first, second] = pubs(client.heard())
+    const [first, second] = pubs(client.received())
 
     t.equal(first?.data, JSON.stringify(text(1)))
     t.equal(first?.delta, undefined)
@@ -103,10 +103,10 @@ t.test('a delta', async (t) => {
     publish('chat:1', text(1))
     const client = await connected('42')
     const recover = { recover: true, epoch: 'epoch1', offset: 1 }
-    await client.say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil', ...recover } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil', ...recover } })
     publish('chat:1', text(2))
     publish('chat:1', text(3))
-    const [first, second] = pubs(client.heard())
+    const [first, second] = pubs(client.received())
 
     t.equal(first?.data, JSON.stringify(text(2)))
     t.equal(first?.delta, undefined)
@@ -118,15 +118,15 @@ t.test('a delta', async (t) => {
     const [plain, delta] = [await subscribed(), await subscribed(['chat:1'], { delta: 'fossil' })]
     publish('chat:1', text(1))
     publish('chat:1', text(2))
-    delta.heard()
+    delta.received()
     t.same(
-      pubs(plain.heard()).map(({ data }) => data),
+      pubs(plain.received()).map(({ data }) => data),
       [text(1), text(2)]
     )
 
     const closed = setUp(OPEN)
     t.match(
-      (await (await closed.connected('1')).say({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } }))[0],
+      (await (await closed.connected('1')).send({ id: 2, subscribe: { channel: 'chat:1', delta: 'fossil' } }))[0],
       {
         subscribe: { delta: undefined }
       }
@@ -137,12 +137,12 @@ t.test('a delta', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
     const early = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(1))
-    early.heard()
+    early.received()
     const late = await subscribed(['chat:1'], { delta: 'fossil' })
     publish('chat:1', text(2))
 
-    t.match(pubs(early.heard()), [{ delta: true }])
-    t.match(pubs(late.heard()), [{ delta: undefined, data: JSON.stringify(text(2)) }])
+    t.match(pubs(early.received()), [{ delta: true }])
+    t.match(pubs(late.received()), [{ delta: undefined, data: JSON.stringify(text(2)) }])
   })
 
   t.test('a publication without the delta flag is sent in full', async (t) => {
@@ -152,7 +152,7 @@ t.test('a delta', async (t) => {
     publish('chat:1', text(2))
     publish('chat:1', text(3), { delta: true })
 
-    t.match(pubs(client.heard()), [{ delta: undefined }, { delta: undefined }, { delta: true }])
+    t.match(pubs(client.received()), [{ delta: undefined }, { delta: undefined }, { delta: true }])
   })
 })
 
@@ -174,12 +174,12 @@ t.test('a client that is behind', async (t) => {
     t.equal(client.sink.writes.length, 1)
     client.sink.drain()
 
-    t.same(pubs(client.heard()), [
+    t.same(pubs(client.received()), [
       { data: batch(['a', 1]), offset: 1, epoch: 'epoch1' },
       { data: batch(['b', 2], ['c', 3], ['a', 4]), offset: 4 }
     ])
     publish('chat:1', batch(['d', 5]))
-    t.same(pubs(client.heard()), [{ data: batch(['d', 5]), offset: 5 }])
+    t.same(pubs(client.received()), [{ data: batch(['d', 5]), offset: 5 }])
   })
 
   t.test('a publication that cannot be merged is sent separately, in order', async (t) => {
@@ -193,7 +193,7 @@ t.test('a client that is behind', async (t) => {
     endTurn()
     client.sink.drain()
 
-    t.match(pubs(client.heard()).slice(1), [
+    t.match(pubs(client.received()).slice(1), [
       { data: batch(['a', 2]), offset: 3 },
       { data: 'other', offset: 4 },
       { data: batch(['a', 4], ['b', 5]), offset: 6 }
@@ -212,9 +212,9 @@ t.test('a client that is behind', async (t) => {
     first.sink.drain()
     second.sink.drain()
 
-    t.match(pubs(fast.heard()), [{ offset: 1 }, { offset: 2 }, { offset: 3 }])
-    t.match(pubs(first.heard()), [{ offset: 1 }, { data: batch(['k2', 2], ['k3', 3]), offset: 3 }])
-    t.match(pubs(second.heard()), [{ offset: 1 }, { offset: 2 }, { data: batch(['k3', 3]), offset: 3 }])
+    t.match(pubs(fast.received()), [{ offset: 1 }, { offset: 2 }, { offset: 3 }])
+    t.match(pubs(first.received()), [{ offset: 1 }, { data: batch(['k2', 2], ['k3', 3]), offset: 3 }])
+    t.match(pubs(second.received()), [{ offset: 1 }, { offset: 2 }, { data: batch(['k3', 3]), offset: 3 }])
   })
 
   t.test('the offset of a merged publication ignores publications without history', async (t) => {
@@ -229,7 +229,7 @@ t.test('a client that is behind', async (t) => {
     endTurn()
     client.sink.drain()
 
-    t.same(pubs(client.heard()).slice(1), [{ data: batch(['a', 3], ['b', 4]), offset: 3 }])
+    t.same(pubs(client.received()).slice(1), [{ data: batch(['a', 3], ['b', 4]), offset: 3 }])
   })
 
   t.test('clients that fell behind at different times receive no older offsets', async (t) => {
@@ -246,7 +246,7 @@ t.test('a client that is behind', async (t) => {
     for (const { sink } of clients) sink.drain()
 
     for (const client of clients) {
-      const offsets = pubs(client.heard()).map(({ offset }) => Number(offset))
+      const offsets = pubs(client.received()).map(({ offset }) => Number(offset))
       t.same(
         offsets,
         [...new Set(offsets)].sort((left, right) => left - right)
@@ -271,7 +271,7 @@ t.test('a client that is behind', async (t) => {
     endTurn()
     publish('chat:1', long(6))
 
-    t.match(pubs(client.heard()), [
+    t.match(pubs(client.received()), [
       { offset: 1, delta: undefined },
       { offset: 2, delta: true },
       { offset: 4, delta: undefined },
@@ -321,7 +321,7 @@ t.test('a client that is behind', async (t) => {
     client.sink.drain()
 
     t.match(
-      client.heard().map(({ push }) => [(push as Message).channel, ((push as Message).pub as Message).offset]),
+      client.received().map(({ push }) => [(push as Message).channel, ((push as Message).pub as Message).offset]),
       [
         ['chat:1', 1],
         ['chat:1', 3],
@@ -344,7 +344,7 @@ t.test(
       })
     )
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
     publish('chat:1', 1, { version: 7 })
     publish('chat:1', 2)
     const pubs = [
@@ -353,13 +353,13 @@ t.test(
     ]
 
     t.same(
-      client.heard().map(({ push }) => (push as { pub: unknown }).pub),
+      client.received().map(({ push }) => (push as { pub: unknown }).pub),
       pubs
     )
     const since = { recover: true, epoch: 'epoch1', offset: 0 }
-    const [recovered] = await (await connected('43')).say({ id: 2, subscribe: { channel: 'chat:1', ...since } })
+    const [recovered] = await (await connected('43')).send({ id: 2, subscribe: { channel: 'chat:1', ...since } })
     t.match(recovered, { subscribe: { publications: pubs } })
-    const [history] = await client.say({ id: 3, history: { channel: 'chat:1', limit: 10 } })
+    const [history] = await client.send({ id: 3, history: { channel: 'chat:1', limit: 10 } })
     t.match(history, { history: { publications: pubs } })
   }
 )

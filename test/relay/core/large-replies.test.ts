@@ -35,7 +35,7 @@ interface Result {
 }
 
 t.test('a recovery that fits into queue_max_size is sent', async (t) => {
-  const [reply] = await (await relayWith(10, 1500).connected('42')).say(recover(2))
+  const [reply] = await (await relayWith(10, 1500).connected('42')).send(recover(2))
 
   t.match(reply, { subscribe: { recovered: true, was_recovering: true } })
   t.equal(resultOf(reply).publications?.length, 10)
@@ -53,14 +53,14 @@ for (const [what, options, request] of kinds) {
       for (let n = 0; n < 30; n++)
         relay.publish('chat:1', Buffer.from(`${n}`.repeat(500)).toString('base64'), { delta: true })
       const client = await relay.connected('42')
-      const [reply] = await client.say(recover(2, request))
+      const [reply] = await client.send(recover(2, request))
 
       t.match(reply, { subscribe: { was_recovering: true, recoverable: true, offset: 30, epoch: 'epoch1' } })
       t.equal(resultOf(reply).recovered, undefined)
       t.equal(resultOf(reply).publications, undefined)
       t.equal(client.closed, null)
       relay.publish('chat:1', 'next')
-      t.match(client.heard(), [{ push: { pub: { offset: 31 } } }])
+      t.match(client.received(), [{ push: { pub: { offset: 31 } } }])
     }
   )
 }
@@ -68,7 +68,7 @@ for (const [what, options, request] of kinds) {
 t.test('a recovery of characters with several bytes is measured in bytes', async (t) => {
   const relay = coreRelay(withNamespace(KEPT, { queue_max_size: LIMIT }))
   for (let n = 0; n < 10; n++) relay.publish('chat:1', '\u4e16'.repeat(1000))
-  const [reply] = await (await relay.connected('42')).say(recover(2))
+  const [reply] = await (await relay.connected('42')).send(recover(2))
 
   t.match(reply, { subscribe: { was_recovering: true, offset: 10 } })
   t.equal(resultOf(reply).recovered, undefined)
@@ -79,7 +79,7 @@ t.test(
   async (t) => {
     const relay = relayWith(30, 1500)
 
-    t.match(await (await relay.connected('42')).say(recover(2, { flag: 2 })), [{ id: 2, error: { code: 112 } }])
+    t.match(await (await relay.connected('42')).send(recover(2, { flag: 2 })), [{ id: 2, error: { code: 112 } }])
     t.equal(relay.relay.stats().subscriptions, 0)
   }
 )
@@ -89,7 +89,7 @@ t.test('the channels of a token share the size limit of one reply', async (t) =>
   for (let n = 0; n < 8; n++) relay.publish('chat:2', 'x'.repeat(1500))
   const client = relay.client()
   const position = { recover: true, epoch: '', offset: 0 }
-  const [reply] = await client.say({
+  const [reply] = await client.send({
     id: 1,
     connect: {
       token: relay.token({ sub: '42', channels: ['chat:1', 'chat:2'] }),
@@ -107,7 +107,7 @@ t.test('the channels of a token share the size limit of one reply', async (t) =>
 t.test('the replies to one frame are never joined beyond queue_max_size', async (t) => {
   const client = await relayWith(5, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
-  const replies = await client.say(...commands)
+  const replies = await client.send(...commands)
 
   t.same(
     replies.map(({ id }) => id),
@@ -121,33 +121,33 @@ t.test('the replies to one frame are never joined beyond queue_max_size', async 
 t.test('commands with large replies wait until the client has received the earlier data', async (t) => {
   const client = await relayWith(8, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
-  const heard: Message[] = []
+  const received: Message[] = []
   client.sink.isStuck = true
-  heard.push(...(await client.say(...commands)))
-  for (let round = 0; heard.length < commands.length && round < 100; round++) {
+  received.push(...(await client.send(...commands)))
+  for (let round = 0; received.length < commands.length && round < 100; round++) {
     t.ok(client.client.outbox.unsentBytes <= LIMIT, `${client.client.outbox.unsentBytes} bytes wait`)
     client.sink.drain()
     client.sink.isStuck = true
     await settled()
-    heard.push(...client.heard())
+    received.push(...client.received())
   }
 
   t.equal(client.closed, null)
   t.same(
-    heard.map(({ id }) => id),
+    received.map(({ id }) => id),
     commands.map(({ id }) => id)
   )
-  t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Result).recovered === true))
+  t.ok(received.every(({ subscribe }) => subscribe === undefined || (subscribe as Result).recovered === true))
 })
 
 t.test('a client that stops reading a large reply is closed, even while the relay does not read from it', async (t) => {
   const relay = relayWith(8, 1500)
   const client = await relay.connected('42')
   client.sink.isStuck = true
-  await client.say(recover(2), unsubscribe(3), recover(4))
+  await client.send(recover(2), unsubscribe(3), recover(4))
   for (let id = 5; id < 400; id++) client.client.handleFrame(JSON.stringify(unsubscribe(id)))
   t.equal(client.sink.isPaused, true)
-  for (let seconds = 0; seconds < 60; seconds++) await relay.pass(1000)
+  for (let seconds = 0; seconds < 60; seconds++) await relay.advance(1000)
 
   t.equal(client.closed, '3012 no pong')
 })
@@ -155,12 +155,12 @@ t.test('a client that stops reading a large reply is closed, even while the rela
 t.test('a client that is behind can still unsubscribe', async (t) => {
   const relay = relayWith(1, 10)
   const client = await relay.connected('42')
-  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
   client.sink.isStuck = true
   relay.publish('chat:1', 'x')
-  client.heard()
+  client.received()
   t.equal(client.client.outbox.isBehind, true)
-  await client.say(unsubscribe(3))
+  await client.send(unsubscribe(3))
 
   t.equal(relay.relay.stats().subscriptions, 0)
 })
@@ -170,7 +170,7 @@ t.test('history larger than queue_max_size is truncated, and the client can cont
   const offsets: number[] = []
   for (let id = 2; offsets.length < 30; id++) {
     const since = { epoch: 'epoch1', offset: offsets.at(-1) ?? 0 }
-    const [reply] = await client.say({ id, history: { channel: 'chat:1', limit: -1, since } })
+    const [reply] = await client.send({ id, history: { channel: 'chat:1', limit: -1, since } })
     const { publications = [] } = (reply?.history ?? {}) as { publications?: { offset: number }[] }
     if (publications.length === 0) break
     offsets.push(...publications.map(({ offset }) => offset))
@@ -186,7 +186,7 @@ t.test('history larger than queue_max_size is truncated, and the client can cont
 t.test('history whose first publication exceeds queue_max_size is answered with 106', async (t) => {
   const client = await relayWith(1, LIMIT).connected('42')
 
-  t.match(await client.say({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
+  t.match(await client.send({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
   t.equal(client.closed, null)
 })
 
@@ -194,17 +194,17 @@ t.test('presence larger than queue_max_size is answered with 106', async (t) => 
   const relay = relayWith(0, 0)
   const info = 'x'.repeat(3000)
   const clients = await Promise.all(Array.from({ length: 8 }, async (_, n) => relay.connected(`${n}`, { info })))
-  for (const each of clients.slice(0, 4)) await each.say({ id: 2, subscribe: { channel: 'chat:1' } })
-  t.match(await clients[0]?.say({ id: 3, presence: { channel: 'chat:1' } }), [{ id: 3, presence: {} }])
-  for (const each of clients.slice(4)) await each.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  for (const each of clients.slice(0, 4)) await each.send({ id: 2, subscribe: { channel: 'chat:1' } })
+  t.match(await clients[0]?.send({ id: 3, presence: { channel: 'chat:1' } }), [{ id: 3, presence: {} }])
+  for (const each of clients.slice(4)) await each.send({ id: 2, subscribe: { channel: 'chat:1' } })
 
-  t.match(await clients[0]?.say({ id: 4, presence: { channel: 'chat:1' } }), [{ id: 4, error: { code: 106 } }])
+  t.match(await clients[0]?.send({ id: 4, presence: { channel: 'chat:1' } }), [{ id: 4, error: { code: 106 } }])
 })
 
 t.test('a client that is closed with 3008 receives none of its queued data', async (t) => {
   const relay = relayWith(0, 0)
   const client = await relay.connected('42')
-  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
   const before = client.sink.writes.length
   client.sink.isStuck = true
   for (let n = 0; n < 30; n++) {
@@ -219,7 +219,7 @@ t.test('a client that is closed with 3008 receives none of its queued data', asy
 t.test('a client that is closed for another reason receives its queued data first', async (t) => {
   const relay = relayWith(0, 0)
   const client = await relay.connected('42')
-  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
   client.sink.isStuck = true
   for (let n = 0; n < 5; n++) {
     relay.publish('chat:1', n)
@@ -228,13 +228,13 @@ t.test('a client that is closed for another reason receives its queued data firs
   client.client.handleFrame('garbage')
 
   t.equal(client.closed, '3501 bad request')
-  t.match(client.heard().slice(-1), [{ push: { pub: { data: 4 } } }])
+  t.match(client.received().slice(-1), [{ push: { pub: { data: 4 } } }])
 })
 
 t.test('a client that catches up receives its queued data in order', async (t) => {
   const relay = relayWith(0, 0)
   const client = relay.client(new FakeSink())
-  await client.say(
+  await client.send(
     { id: 1, connect: { token: relay.token({ sub: '42' }) } },
     { id: 2, subscribe: { channel: 'chat:1' } }
   )
@@ -247,7 +247,7 @@ t.test('a client that catches up receives its queued data in order', async (t) =
   relay.publish('chat:1', 51)
 
   t.same(
-    client.heard().map(({ push }) => (push as { pub: { data: number } }).pub.data),
+    client.received().map(({ push }) => (push as { pub: { data: number } }).pub.data),
     Array.from({ length: 51 }, (_, index) => index + 1)
   )
 })

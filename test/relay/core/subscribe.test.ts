@@ -34,7 +34,7 @@ t.test('subscribe', async (t) => {
       async (t) => {
         const client = await coreRelay().connected('42')
 
-        t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel, ...more } })), code)
+        t.equal(refusalOf(await client.send({ id: 2, subscribe: { channel, ...more } })), code)
         t.equal(client.closed, null)
       }
     )
@@ -45,13 +45,13 @@ t.test('subscribe', async (t) => {
       client: { channel_limit: 2 },
       channel: { namespaces: [{ name: 'chat', ...KEPT }] }
     }).connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
 
-    t.match(await client.say({ id: 3, subscribe: { channel: 'chat:1' } }), [
+    t.match(await client.send({ id: 3, subscribe: { channel: 'chat:1' } }), [
       { error: { code: 105, message: 'already subscribed' } }
     ])
-    await client.say({ id: 4, subscribe: { channel: 'chat:2' } })
-    t.match(await client.say({ id: 5, subscribe: { channel: 'chat:3' } }), [
+    await client.send({ id: 4, subscribe: { channel: 'chat:2' } })
+    t.match(await client.send({ id: 5, subscribe: { channel: 'chat:3' } }), [
       { error: { code: 106, message: 'limit exceeded' } }
     ])
   })
@@ -61,45 +61,45 @@ t.test('subscribe', async (t) => {
     publish('floor:7', 'before')
     const client = await connected('42')
 
-    t.same(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [
+    t.same(await client.send({ id: 2, subscribe: { channel: 'floor:7' } }), [
       { id: 2, subscribe: { recoverable: true, positioned: true, epoch: 'epoch1', offset: 1 } }
     ])
     publish('floor:7', { x: 1 })
     publish('floor:8', 'elsewhere')
-    t.same(client.heard(), [{ push: { channel: 'floor:7', pub: { data: { x: 1 }, offset: 2 } } }])
+    t.same(client.received(), [{ push: { channel: 'floor:7', pub: { data: { x: 1 }, offset: 2 } } }])
   })
 
   t.test('the first publication of a stream carries its epoch', async (t) => {
     const { connected, publish } = coreRelay()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 1)
 
-    t.same(client.heard(), [{ push: { channel: 'floor:7', pub: { data: 1, offset: 1, epoch: 'epoch1' } } }])
+    t.same(client.received(), [{ push: { channel: 'floor:7', pub: { data: 1, offset: 1, epoch: 'epoch1' } } }])
   })
 
   t.test('a client that subscribes after a publication in the same turn does not receive it', async (t) => {
     const { connected, publish } = coreRelay()
     const [early, late] = [await connected('1'), await connected('2')]
-    await early.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await early.send({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 1)
     late.client.handleFrame(JSON.stringify({ id: 2, subscribe: { channel: 'floor:7' } }))
     await settled()
     publish('floor:7', 2)
 
-    t.match(early.heard(), [{ push: { pub: { data: 1 } } }, { push: { pub: { data: 2 } } }])
-    t.match(late.heard(), [{ id: 2, subscribe: { offset: 1 } }, { push: { pub: { data: 2 } } }])
+    t.match(early.received(), [{ push: { pub: { data: 1 } } }, { push: { pub: { data: 2 } } }])
+    t.match(late.received(), [{ id: 2, subscribe: { offset: 1 } }, { push: { pub: { data: 2 } } }])
   })
 
   t.test('a publication follows the subscribe reply of the same frame', async (t) => {
     const { connected } = coreRelay(withNamespace({ ...KEPT, allow_publish_for_client: true }))
-    const heard = await (await connected('42')).say(
+    const received = await (await connected('42')).send(
       { id: 2, subscribe: { channel: 'chat:1' } },
       { id: 3, publish: { channel: 'chat:1', data: 1 } },
       { id: 4, subscribe: { channel: 'chat:2' } }
     )
 
-    t.match(heard, [{ id: 2 }, { id: 3 }, { id: 4 }, { push: { channel: 'chat:1' } }])
+    t.match(received, [{ id: 2 }, { id: 3 }, { id: 4 }, { push: { channel: 'chat:1' } }])
   })
 
   t.test('a user-limited channel accepts only its users', async (t) => {
@@ -108,10 +108,10 @@ t.test('subscribe', async (t) => {
     )
 
     t.equal(
-      refusalOf(await (await connected('42')).say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })),
+      refusalOf(await (await connected('42')).send({ id: 2, subscribe: { channel: 'chat:room#41,42' } })),
       'granted'
     )
-    t.equal(refusalOf(await (await connected('4')).say({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
+    t.equal(refusalOf(await (await connected('4')).send({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
   })
 
   t.test('channel names must match channel_regex', async (t) => {
@@ -119,8 +119,8 @@ t.test('subscribe', async (t) => {
       withNamespace({ allow_subscribe_for_client: true, channel_regex: '^[a-zé]+$' })
     ).connected('42')
 
-    t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
-    t.equal(refusalOf(await client.say({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
+    t.equal(refusalOf(await client.send({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
+    t.equal(refusalOf(await client.send({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
   })
 })
 
@@ -129,7 +129,7 @@ t.test('a subscription token', async (t) => {
     const relay = coreRelay(withNamespace({}, CALM))
     const client = await relay.connected('42')
     const subscribe = async (claims: Message, channel = 'chat:1', lifetime = 60) =>
-      client.say({ id: 2, subscribe: { channel, token: relay.token(claims, lifetime) } })
+      client.send({ id: 2, subscribe: { channel, token: relay.token(claims, lifetime) } })
     return { ...relay, client, subscribe }
   }
 
@@ -147,7 +147,7 @@ t.test('a subscription token', async (t) => {
     const old = token({ sub: '42', channel: 'chat:1' }, 1)
     clock.nowMs += 1000
 
-    t.equal(refusalOf(await client.say({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
+    t.equal(refusalOf(await client.send({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
   })
 
   const mismatches: [why: string, claims: Message][] = [
@@ -176,7 +176,7 @@ t.test('a subscription token', async (t) => {
       return {
         client,
         subscribe: async (claims: Message) =>
-          client.say({ id: 2, subscribe: { channel: 'chat:1', token: relay.token(claims, 60) } })
+          client.send({ id: 2, subscribe: { channel: 'chat:1', token: relay.token(claims, 60) } })
       }
     })()
 
@@ -190,20 +190,20 @@ t.test('a subscription token', async (t) => {
   })
 
   t.test('sub_refresh extends the expiry of a subscription', async (t) => {
-    const { client, subscribe, token, pass } = await setUp()
+    const { client, subscribe, token, advance } = await setUp()
     await subscribe({ sub: '42', channel: 'chat:1' })
-    await pass(50_000)
+    await advance(50_000)
     t.same(
-      await client.say({
+      await client.send({
         id: 3,
         sub_refresh: { channel: 'chat:1', token: token({ sub: '42', channel: 'chat:1' }, 100) }
       }),
       [{ id: 3, sub_refresh: { expires: true, ttl: 100 } }]
     )
-    await pass(124_000)
+    await advance(124_000)
     t.equal(client.client.subscriptions.size, 1)
-    await pass(1000)
-    t.match(client.heard(), [
+    await advance(1000)
+    t.match(client.received(), [
       { push: { channel: 'chat:1', unsubscribe: { code: 2501, reason: 'subscription expired' } } }
     ])
     t.equal(client.client.subscriptions.size, 0)
@@ -224,7 +224,7 @@ t.test('a subscription token', async (t) => {
     t.test(`sub_refresh ${why} is answered with ${outcome}`, async (t) => {
       const { client, subscribe, token } = await setUp()
       await subscribe({ sub: '42', channel: 'chat:1' })
-      const reply = await client.say({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
+      const reply = await client.send({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
 
       t.equal(client.closed ?? refusalOf(reply), outcome)
     })
@@ -235,7 +235,7 @@ t.test('a subscription token', async (t) => {
     await subscribe({ sub: '42', channel: 'chat:1' })
     const old = token({ sub: '42', channel: 'chat:1' }, 1)
     clock.nowMs += 2000
-    await client.say({ id: 3, sub_refresh: { channel: 'chat:1', token: old } })
+    await client.send({ id: 3, sub_refresh: { channel: 'chat:1', token: old } })
 
     t.equal(client.closed, '3006 subscription expired')
   })
@@ -243,8 +243,8 @@ t.test('a subscription token', async (t) => {
   t.test('sub_refresh needs a subscription that was made with a token', async (t) => {
     const { connected, token } = coreRelay()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    await client.say({ id: 3, sub_refresh: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }) } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 3, sub_refresh: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }) } })
 
     t.equal(client.closed, '3501 bad request')
   })
@@ -258,7 +258,7 @@ t.test('recovery', async (t) => {
       (
         await (
           await relay.connected('42')
-        ).say({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset, epoch, ...more } })
+        ).send({ id: 2, subscribe: { channel: 'chat:1', recover: true, offset, epoch, ...more } })
       )[0]
     return { ...relay, recover }
   }
@@ -325,8 +325,8 @@ t.test('recovery', async (t) => {
   }
 
   t.test('recovery fails after the history has expired, and offsets continue', async (t) => {
-    const { recover, pass, publish } = await setUp()
-    await pass(60_000)
+    const { recover, advance, publish } = await setUp()
+    await advance(60_000)
 
     t.match(await recover(3), { subscribe: { offset: 5, recovered: undefined, was_recovering: true } })
     t.match(publish('chat:1', 6), { offset: 6, epoch: 'epoch1' })
@@ -348,7 +348,7 @@ t.test('recovery', async (t) => {
     const { connected } = coreRelay(withNamespace({ allow_subscribe_for_client: true }))
 
     t.same(
-      await (await connected('42')).say({
+      await (await connected('42')).send({
         id: 2,
         subscribe: { channel: 'chat:1', recover: true, offset: 4, epoch: 'e' }
       }),
@@ -380,13 +380,16 @@ t.test('a slow history', async (t) => {
   t.test('publications while a slow history is read are sent once', async (t) => {
     const { connected, give, deliver, settled } = await setUp()
     const client = await connected('42')
-    t.same(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }, { id: 3, unsubscribe: { channel: 'x' } }), [])
+    t.same(
+      await client.send({ id: 2, subscribe: { channel: 'floor:7' } }, { id: 3, unsubscribe: { channel: 'x' } }),
+      []
+    )
     for (const offset of [4, 5, 6]) deliver(offset)
     give(page(5))
     await settled()
     deliver(7)
 
-    t.match(client.heard(), [
+    t.match(client.received(), [
       { id: 2, subscribe: { offset: 5 } },
       { push: { pub: { offset: 6 } } },
       { id: 3, unsubscribe: {} },
@@ -397,16 +400,16 @@ t.test('a slow history', async (t) => {
   t.test('an API unsubscribe during a pending subscribe takes effect after the reply', async (t) => {
     const { connected, give, deliver, settled, relay } = await setUp()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     const target = { user: '42', client: '', session: '' }
     await relay.surveyHandlers.handle('unsubscribe', { target, channel: 'floor:7' })
-    t.same(client.heard(), [], 'a push before the reply would be followed by a success')
+    t.same(client.received(), [], 'a push before the reply would be followed by a success')
     deliver(1)
     give(page(0))
     await settled()
     deliver(2)
 
-    t.match(client.heard(), [
+    t.match(client.received(), [
       { id: 2, subscribe: { epoch: 'e' } },
       { push: { channel: 'floor:7', unsubscribe: { code: 2000 } } }
     ])
@@ -416,17 +419,17 @@ t.test('a slow history', async (t) => {
   t.test('a subscription ahead of this node receives nothing until the node has caught up', async (t) => {
     const { connected, give, deliver, settled } = await setUp()
     const [first, second] = [await connected('1'), await connected('2')]
-    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await first.send({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(4)
     give(page(4))
     await settled()
-    first.heard()
-    t.match(first.heard(), [])
-    t.match(await second.say({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2 }])
+    first.received()
+    t.match(first.received(), [])
+    t.match(await second.send({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2 }])
     deliver(5)
 
-    t.match(first.heard(), [{ push: { pub: { offset: 5 } } }])
-    t.match(second.heard(), [{ push: { pub: { offset: 5 } } }])
+    t.match(first.received(), [{ push: { pub: { offset: 5 } } }])
+    t.match(second.received(), [{ push: { pub: { offset: 5 } } }])
   })
 
   t.test('a subscription ahead of this node receives no publication twice', async (t) => {
@@ -440,14 +443,14 @@ t.test('a slow history', async (t) => {
         'e'
       )
     const [first, second] = [await connected('1'), await connected('2')]
-    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await first.send({ id: 2, subscribe: { channel: 'floor:7' } })
     place.offset = 5
-    await second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await second.send({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(5)
     deliver(6)
 
-    t.match(first.heard(), [{ push: { pub: { offset: 5 } } }, { push: { pub: { offset: 6 } } }])
-    t.match(second.heard(), [{ push: { pub: { offset: 6 } } }])
+    t.match(first.received(), [{ push: { pub: { offset: 5 } } }, { push: { pub: { offset: 6 } } }])
+    t.match(second.received(), [{ push: { pub: { offset: 6 } } }])
   })
 
   t.test('a subscription ahead of this node receives publications without history at once', async (t) => {
@@ -461,15 +464,15 @@ t.test('a slow history', async (t) => {
         offset === 0 ? '' : 'e'
       )
     const [first, second] = [await connected('1'), await connected('2')]
-    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await first.send({ id: 2, subscribe: { channel: 'floor:7' } })
     place.offset = 5
-    await second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await second.send({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(0, '"now"')
     deliver(5)
     deliver(0, '"later"')
     deliver(6)
 
-    t.match(second.heard(), [
+    t.match(second.received(), [
       { push: { pub: { data: 'now' } } },
       { push: { pub: { data: 'later' } } },
       { push: { pub: { offset: 6 } } }
@@ -485,7 +488,7 @@ t.test('a slow history', async (t) => {
     }
     const { connected, delivery } = coreRelay(undefined, parts)
     const client = await connected('1')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     delivery.publication(
       'floor:7',
       { data: '1', offset: 1, info: null, tags: null, time: 0, delta: false, version: 0 },
@@ -493,13 +496,13 @@ t.test('a slow history', async (t) => {
     )
     for (const task of later) task()
 
-    t.match(client.heard(), [{ push: { unsubscribe: { code: 2500 } } }])
+    t.match(client.received(), [{ push: { unsubscribe: { code: 2500 } } }])
   })
 
   t.test('a gap after the history was read closes the connection', async (t) => {
     const { connected, give, deliver, settled } = await setUp()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(8)
     give(page(5))
     await settled()
@@ -510,7 +513,7 @@ t.test('a slow history', async (t) => {
   t.test('a history result for a closed client is ignored', async (t) => {
     const { connected, give, settled, relay } = await setUp()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     client.client.connectionLost()
     give(page(5))
     await settled()
@@ -521,17 +524,17 @@ t.test('a slow history', async (t) => {
   t.test('reading from a client with many queued commands is paused, and all are answered in order', async (t) => {
     const { connected, give, settled } = await setUp()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    for (let id = 3; id <= 258; id++) await client.say({ id, unsubscribe: { channel: 'x' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (let id = 3; id <= 258; id++) await client.send({ id, unsubscribe: { channel: 'x' } })
     t.equal(client.sink.isPaused, false, 'a few hundred are kept')
-    for (let id = 259; id <= 1000; id++) await client.say({ id, unsubscribe: { channel: 'x' } })
+    for (let id = 259; id <= 1000; id++) await client.send({ id, unsubscribe: { channel: 'x' } })
     t.equal(client.sink.isPaused, true)
     t.equal(client.closed, null)
     give(page(5))
     await settled()
 
     t.same(
-      client.heard().map(({ id }) => id),
+      client.received().map(({ id }) => id),
       Array.from({ length: 999 }, (_, index) => index + 2)
     )
     t.equal(client.sink.isPaused, false)
@@ -539,10 +542,10 @@ t.test('a slow history', async (t) => {
 
   t.test('reading from a client with long queued commands is paused', async (t) => {
     const client = await (await setUp()).connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    await client.say({ id: 3, unsubscribe: { channel: 'x'.repeat(60_000) } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 3, unsubscribe: { channel: 'x'.repeat(60_000) } })
     t.equal(client.sink.isPaused, false)
-    await client.say({ id: 4, unsubscribe: { channel: 'x'.repeat(60_000) } })
+    await client.send({ id: 4, unsubscribe: { channel: 'x'.repeat(60_000) } })
 
     t.equal(client.sink.isPaused, true)
   })
@@ -552,29 +555,29 @@ t.test('a slow history', async (t) => {
     async (t) => {
       const { client, token } = await setUp()
       const emulated = client(new FakeSink(true))
-      await emulated.say({ id: 1, connect: { token: token({ sub: '42' }) } })
-      await emulated.say({ id: 2, subscribe: { channel: 'floor:7' } })
+      await emulated.send({ id: 1, connect: { token: token({ sub: '42' }) } })
+      await emulated.send({ id: 2, subscribe: { channel: 'floor:7' } })
       const message = { id: 3, unsubscribe: { channel: 'x'.repeat(64 * 1024 - 40) } }
-      for (let count = 0; count < 15; count++) await emulated.say(message)
+      for (let count = 0; count < 15; count++) await emulated.send(message)
       t.equal(emulated.closed, null)
-      await emulated.say(message)
-      await emulated.say(message)
+      await emulated.send(message)
+      await emulated.send(message)
 
       t.equal(emulated.closed, '3013 too many requests')
     }
   )
 
   t.test('a client that is not read from is not closed for a missing pong', async (t) => {
-    const { connected, give, pass, settled } = await setUp()
+    const { connected, give, advance, settled } = await setUp()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    for (let id = 3; id <= 400; id++) await client.say({ id, unsubscribe: { channel: 'x' } })
-    await pass(18_750)
-    for (let seconds = 0; seconds < 20; seconds++) await pass(1000)
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (let id = 3; id <= 400; id++) await client.send({ id, unsubscribe: { channel: 'x' } })
+    await advance(18_750)
+    for (let seconds = 0; seconds < 20; seconds++) await advance(1000)
     t.equal(client.closed, null, 'its pong may be among what has not been read')
     give(page(5))
     await settled()
-    for (let seconds = 0; seconds < 20; seconds++) await pass(1000)
+    for (let seconds = 0; seconds < 20; seconds++) await advance(1000)
 
     t.equal(client.closed, '3012 no pong', 'it is read from again')
   })
@@ -590,7 +593,7 @@ t.test('a broker that subscribes slowly', async (t) => {
     const broker = { start: () => undefined, subscribe: () => listening, unsubscribe: () => undefined }
     const relay = coreRelay(undefined, { broker: Object.assign(Object.create(engine), broker) })
     const clients = [await relay.connected('1'), await relay.connected('2')]
-    for (const client of clients) await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (const client of clients) await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     const settled = async (): Promise<void> => {
       for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     }
@@ -599,11 +602,11 @@ t.test('a broker that subscribes slowly', async (t) => {
 
   t.test('a second subscriber waits for the pending broker subscription', async (t) => {
     const { clients, ready, settled } = await setUp()
-    for (const client of clients) t.same(client.heard(), [], 'nobody is told before deliveries flow')
+    for (const client of clients) t.same(client.received(), [], 'nobody is told before deliveries flow')
     ready.resolve()
     await settled()
 
-    for (const client of clients) t.match(client.heard(), [{ id: 2, subscribe: {} }])
+    for (const client of clients) t.match(client.received(), [{ id: 2, subscribe: {} }])
   })
 
   t.test('a failed broker subscription is answered with an error to all waiting subscribers', async (t) => {
@@ -611,7 +614,7 @@ t.test('a broker that subscribes slowly', async (t) => {
     ready.reject(new EngineError('gone'))
     await settled()
 
-    for (const client of clients) t.match(client.heard(), [{ id: 2, error: { code: 100, temporary: true } }])
+    for (const client of clients) t.match(client.received(), [{ id: 2, error: { code: 100, temporary: true } }])
     t.equal(relay.relay.stats().channels, 0)
   })
 })
@@ -641,19 +644,19 @@ t.test('a broker that is down', async (t) => {
     await settled()
     state.isAway = false
     const client = await connected('42')
-    t.match(await client.say({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2, subscribe: {} }])
+    t.match(await client.send({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2, subscribe: {} }])
   })
 
   t.test('the broker subscription of an observed channel is retried', async (t) => {
-    const { state, settled, look, pass } = await setUp()
+    const { state, settled, look, advance } = await setUp()
     look()
     await settled()
-    await pass(1)
+    await advance(1)
     await settled()
     state.isAway = false
-    await pass(1)
+    await advance(1)
     await settled()
-    await pass(1)
+    await advance(1)
 
     t.equal(state.subscribed, 1)
   })
@@ -680,8 +683,8 @@ t.test('a client that unsubscribes while its presence is being added', async (t)
     })
   })
   const client = await relay.connected('42')
-  await client.say({ id: 2, subscribe: { channel: 'chat:1' } })
-  await client.say({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
   added()
   await new Promise((resolve) => setImmediate(resolve))
 
@@ -698,7 +701,7 @@ t.test('the position of a channel', async (t) => {
       }
     )
     const client = await relay.connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     const deliver = (offset: number, epoch = 'e') =>
       relay.delivery.publication(
         'floor:7',
@@ -720,7 +723,7 @@ t.test('the position of a channel', async (t) => {
     const { client, deliver, relay } = await setUp()
     deliver(5)
 
-    t.match(client.heard(), LOST)
+    t.match(client.received(), LOST)
     t.equal(relay.stats().subscriptions, 0)
   })
 
@@ -728,7 +731,7 @@ t.test('the position of a channel', async (t) => {
     const { client, deliver } = await setUp()
     deliver(4, 'other')
 
-    t.match(client.heard(), LOST)
+    t.match(client.received(), LOST)
   })
 
   t.test('a publication that was already delivered is ignored', async (t) => {
@@ -738,39 +741,39 @@ t.test('the position of a channel', async (t) => {
     deliver(3)
     deliver(5)
 
-    t.match(client.heard(), [{ push: { pub: { offset: 4 } } }, { push: { pub: { offset: 5 } } }])
+    t.match(client.received(), [{ push: { pub: { offset: 4 } } }, { push: { pub: { offset: 5 } } }])
   })
 
   t.test('a position check that finds the same loss twice ends the subscription', async (t) => {
-    const { client, moveTop, pass } = await setUp()
+    const { client, moveTop, advance } = await setUp()
     moveTop(4)
-    await pass(1)
-    await pass(40_000)
-    t.same(client.heard(), [], 'once may be a publication on its way')
-    await pass(40_000)
+    await advance(1)
+    await advance(40_000)
+    t.same(client.received(), [], 'once may be a publication on its way')
+    await advance(40_000)
 
-    t.match(client.heard(), LOST)
+    t.match(client.received(), LOST)
   })
 
   t.test('a position check after an engine outage ends the subscription at the first loss', async (t) => {
-    const { client, moveTop, pass, delivery } = await setUp()
+    const { client, moveTop, advance, delivery } = await setUp()
     delivery.mayHaveMissed('floor:7')
     delivery.mayHaveMissed('floor:8')
-    await pass(1)
-    t.same(client.heard(), [], 'nothing was missed')
+    await advance(1)
+    t.same(client.received(), [], 'nothing was missed')
     moveTop(4)
-    await pass(1)
-    t.same(client.heard(), [], 'and it is compared once')
+    await advance(1)
+    t.same(client.received(), [], 'and it is compared once')
     delivery.mayHaveMissed('floor:7')
-    await pass(1)
+    await advance(1)
 
-    t.match(client.heard(), LOST)
+    t.match(client.received(), LOST)
   })
 
   t.test('a loss during a position check is found by the next check, without the usual delay', async (t) => {
     const answers: ((offset: number) => void)[] = []
     let isSlow = false
-    const { connected, delivery, pass } = coreRelay(undefined, {
+    const { connected, delivery, advance } = coreRelay(undefined, {
       history: {
         read: () =>
           isSlow
@@ -780,28 +783,28 @@ t.test('the position of a channel', async (t) => {
       }
     })
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
-    client.heard()
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    client.received()
     isSlow = true
     const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
     delivery.mayHaveMissed('floor:7')
-    await pass(1)
+    await advance(1)
     // The stream was read before the connection was lost a second time.
     delivery.mayHaveMissed('floor:7')
     answers.shift()?.(3)
     await settled()
-    t.same(client.heard(), [])
-    await pass(1)
+    t.same(client.received(), [])
+    await advance(1)
     answers.shift()?.(4)
     await settled()
 
-    t.match(client.heard(), LOST)
+    t.match(client.received(), LOST)
   })
 
   t.test('a position check is not started again while the engine has not answered', async (t) => {
     const answers: (() => void)[] = []
     let isSlow = false
-    const { connected, delivery, pass } = coreRelay(undefined, {
+    const { connected, delivery, advance } = coreRelay(undefined, {
       history: {
         read: () => {
           const end = { epoch: 'e', offset: 3, publications: [] }
@@ -811,45 +814,45 @@ t.test('the position of a channel', async (t) => {
       }
     })
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     isSlow = true
     delivery.mayHaveMissed('floor:7')
-    for (let ticks = 0; ticks < 5; ticks++) await pass(1)
+    for (let ticks = 0; ticks < 5; ticks++) await advance(1)
     t.equal(answers.length, 1)
 
     answers[0]?.()
     await new Promise((resolve) => setImmediate(resolve))
     delivery.mayHaveMissed('floor:7')
-    await pass(1)
+    await advance(1)
     t.equal(answers.length, 2)
   })
 
   t.test('a stream that lost delivered publications ends the subscription at the first position check', async (t) => {
-    const { client, deliver, moveTop, pass } = await setUp()
+    const { client, deliver, moveTop, advance } = await setUp()
     deliver(4)
-    client.heard()
+    client.received()
     moveTop(2)
-    await pass(1)
-    await pass(40_000)
+    await advance(1)
+    await advance(40_000)
 
-    t.match(client.heard(), LOST)
+    t.match(client.received(), LOST)
   })
 
   t.test('a gap that is skipped while a client subscribes ends its subscription too', async (t) => {
     const later: (() => void)[] = []
     let top = 3
-    const { connected, delivery, pass } = coreRelay(undefined, {
+    const { connected, delivery, advance } = coreRelay(undefined, {
       history: { read: () => ({ epoch: 'e', offset: top, publications: [] }), remove: () => undefined },
       delayPushAfterReply: (task) => void later.push(task)
     })
     const [first, second] = [await connected('1'), await connected('2')]
-    await first.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await first.send({ id: 2, subscribe: { channel: 'floor:7' } })
     for (const task of later.splice(0)) task()
-    await second.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await second.send({ id: 2, subscribe: { channel: 'floor:7' } })
     delivery.mayHaveMissed('floor:7')
     top = 4
-    await pass(1)
-    t.match(first.heard(), LOST)
+    await advance(1)
+    t.match(first.received(), LOST)
     delivery.publication(
       'floor:7',
       { data: '4', offset: 4, info: null, tags: null, time: 0, delta: false, version: 0 },
@@ -857,16 +860,16 @@ t.test('the position of a channel', async (t) => {
     )
     for (const task of later) task()
 
-    t.match(second.heard(), LOST)
+    t.match(second.received(), LOST)
   })
 
   t.test('a position check is repeated if the engine fails', async (t) => {
     let isAway = false
     let reads = 0
     const lines: string[] = []
-    const say = (_facts: object, message: string): void => void lines.push(message)
+    const log = (_facts: object, message: string): void => void lines.push(message)
     const relay = coreRelay(undefined, {
-      log: { info: say, warn: say, error: say },
+      log: { info: log, warn: log, error: log },
       history: {
         read: () => {
           reads++
@@ -877,17 +880,17 @@ t.test('the position of a channel', async (t) => {
       }
     })
     const client = await relay.connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     isAway = true
     relay.delivery.mayHaveMissed('floor:7')
-    await relay.pass(1)
-    t.match(await client.say({ id: 3, subscribe: { channel: 'floor:8' } }), [
+    await relay.advance(1)
+    t.match(await client.send({ id: 3, subscribe: { channel: 'floor:8' } }), [
       { id: 3, error: { code: 100, temporary: true } }
     ])
     isAway = false
     reads = 0
-    await relay.pass(1)
-    await relay.pass(1)
+    await relay.advance(1)
+    await relay.advance(1)
     t.equal(reads, 1, 'the check is repeated once the engine is back, and only once')
     t.same(lines, [], 'the engine tells its outages itself')
   })
@@ -911,25 +914,25 @@ t.test('unsubscribe', async (t) => {
   t.test('unsubscribe ends the publications, and succeeds a second time', async (t) => {
     const { connected, publish, relay } = coreRelay()
     const client = await connected('42')
-    await client.say({ id: 2, subscribe: { channel: 'floor:7' } })
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     publish('floor:7', 1)
 
-    t.match(await client.say({ id: 3, unsubscribe: { channel: 'floor:7' } }), [
+    t.match(await client.send({ id: 3, unsubscribe: { channel: 'floor:7' } }), [
       { push: { pub: { data: 1 } } },
       { id: 3, unsubscribe: {} }
     ])
     publish('floor:7', 2)
-    t.same(await client.say({ id: 4, unsubscribe: { channel: 'floor:7' } }), [{ id: 4, unsubscribe: {} }])
+    t.same(await client.send({ id: 4, unsubscribe: { channel: 'floor:7' } }), [{ id: 4, unsubscribe: {} }])
     t.equal(relay.stats().channels, 0)
   })
 
   t.test('unsubscribe works for a channel of the token', async (t) => {
     const { connected, publish, relay } = coreRelay()
     const client = await connected('42', { channels: ['floor:7'] })
-    t.same(await client.say({ id: 2, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
+    t.same(await client.send({ id: 2, unsubscribe: { channel: 'floor:7' } }), [{ id: 2, unsubscribe: {} }])
     publish('floor:7', 1)
 
-    t.same(client.heard(), [])
+    t.same(client.received(), [])
     t.equal(relay.stats().subscriptions, 0)
   })
 })

@@ -69,7 +69,7 @@ t.test(
     const edge: EdgeRelay = await startRelay(t, undefined, { RELAY_ENGINE: 'redis', REDIS_URL: url })
     const client = await connectedClient(t, edge.url)
     const channels = Array.from({ length: 100 }, (_, index) => `floor:${index}`)
-    for (const [index, channel] of channels.entries()) await client.ask({ id: index + 2, subscribe: { channel } })
+    for (const [index, channel] of channels.entries()) await client.request({ id: index + 2, subscribe: { channel } })
     const large = 'x'.repeat(50_000)
     const commands = [
       { publish: { channel: 'floor:99', data: 1 } },

@@ -11,7 +11,7 @@ import { relayToken } from '../../helper/relay-rules.js'
 /** Verifies that the relay still serves another client. */
 const stillServes = async (t: Test, { url, publish }: EdgeRelay): Promise<void> => {
   const client = await connectedClient(t, url, 'another user')
-  await client.ask({ id: 2, subscribe: { channel: 'floor:alive' } })
+  await client.request({ id: 2, subscribe: { channel: 'floor:alive' } })
   await publish('floor:alive', 'hello')
   t.match(await client.next(), { push: { pub: { data: 'hello' } } })
 }
@@ -51,7 +51,7 @@ t.test('hostile clients', async (t) => {
   t.test('a client that sends no connect command is closed', async (t) => {
     const edge = await startRelay(t)
     const client = await openClient(t, edge.url)
-    edge.pass(10_000)
+    edge.advance(10_000)
 
     t.equal(await client.closed, '3502 stale')
   })
@@ -59,9 +59,9 @@ t.test('hostile clients', async (t) => {
   t.test('a client that does not respond to pings is closed', async (t) => {
     const edge = await startRelay(t)
     const client = await connectedClient(t, edge.url)
-    edge.pass(25_000)
+    edge.advance(25_000)
     t.same(await client.next(), {})
-    edge.pass(8000)
+    edge.advance(8000)
 
     t.equal(await client.closed, '3012 no pong')
   })
@@ -69,13 +69,13 @@ t.test('hostile clients', async (t) => {
   t.test('a client that requested WebSocket pings and responds to them stays connected', async (t) => {
     const edge = await startRelay(t)
     const client = await openClient(t, `${edge.url}/connection/websocket?cf_ws_frame_ping_pong=true`)
-    t.notMatch(await client.ask(JSON.parse(CONNECT)), { connect: { ping: Number } })
+    t.notMatch(await client.request(JSON.parse(CONNECT)), { connect: { ping: Number } })
     const pinged = once(client.ws, 'ping')
-    edge.pass(25_000)
+    edge.advance(25_000)
     await pinged
     // The pong is sent before this command.
-    await client.ask({ id: 2, rpc: {} })
-    edge.pass(8000)
+    await client.request({ id: 2, rpc: {} })
+    edge.advance(8000)
 
     t.equal(edge.relay.stats().clients, 1)
   })
@@ -86,7 +86,7 @@ t.test('hostile clients', async (t) => {
       channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
     })
     const client = await connectedClient(t, edge.url)
-    for (let id = 2; id < 5000; id++) client.say({ id, rpc: {} })
+    for (let id = 2; id < 5000; id++) client.send({ id, rpc: {} })
 
     t.equal(await client.closed, '3013 too many requests')
     await stillServes(t, edge)
@@ -98,7 +98,7 @@ t.test('hostile clients', async (t) => {
       channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
     })
     const client = await connectedClient(t, edge.url)
-    client.say(...Array.from({ length: 1000 }, (_, index) => ({ id: index + 2, rpc: {} })))
+    client.send(...Array.from({ length: 1000 }, (_, index) => ({ id: index + 2, rpc: {} })))
 
     t.equal(await client.closed, '3013 too many requests')
     await stillServes(t, edge)
@@ -107,9 +107,9 @@ t.test('hostile clients', async (t) => {
   t.test('a client that exceeds channel_limit receives an error', async (t) => {
     const client = await connectedClient(t, edge.url)
     for (let id = 2; id < 130; id++)
-      t.match(await client.ask({ id, subscribe: { channel: `floor:${id}` } }), { subscribe: {} })
+      t.match(await client.request({ id, subscribe: { channel: `floor:${id}` } }), { subscribe: {} })
 
-    t.match(await client.ask({ id: 130, subscribe: { channel: 'floor:130' } }), { error: { code: 106 } })
+    t.match(await client.request({ id: 130, subscribe: { channel: 'floor:130' } }), { error: { code: 106 } })
   })
 })
 
@@ -239,7 +239,7 @@ t.test('WebSocket protocol violations', async (t) => {
 t.test('publications, pongs and the close frame arrive as complete frames', async (t) => {
   const edge = await startRelay(t)
   const client = await connectedClient(t, edge.url)
-  await client.ask({ id: 2, subscribe: { channel: 'floor:1' } })
+  await client.request({ id: 2, subscribe: { channel: 'floor:1' } })
   let pongs = 0
   client.ws.on('pong', () => {
     pongs += 1

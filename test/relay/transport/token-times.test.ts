@@ -21,7 +21,7 @@ t.test('times in connection tokens', async (t) => {
   const { url } = await startRelay(t)
   const connect = async (token: string) => {
     const client = await openClient(t, url)
-    client.say({ id: 1, connect: { token } })
+    client.send({ id: 1, connect: { token } })
     return Promise.race([client.next(), client.closed])
   }
 
@@ -76,12 +76,12 @@ t.test('the ttl of refresh and subscribe replies is a whole number within uint32
   const { url, api } = await startRelay(t)
   const client = await openClient(t, url)
   const far = { exp: wholeSeconds() + HOUR + 0.5, expire_at: 9e15 }
-  await client.ask({ id: 1, connect: { token: tokenOf(far) } })
+  await client.request({ id: 1, connect: { token: tokenOf(far) } })
 
-  t.match(await client.ask({ id: 2, refresh: { token: tokenOf(far) } }), { refresh: { ttl: 0xffffffff } })
+  t.match(await client.request({ id: 2, refresh: { token: tokenOf(far) } }), { refresh: { ttl: 0xffffffff } })
   const subscribing = { channel: 'floor:7', token: tokenOf({ ...far, channel: 'floor:7' }) }
-  t.match(await client.ask({ id: 3, subscribe: subscribing }), { subscribe: { ttl: 0xffffffff } })
-  t.match(await client.ask({ id: 4, sub_refresh: subscribing }), { sub_refresh: { ttl: 0xffffffff } })
+  t.match(await client.request({ id: 3, subscribe: subscribing }), { subscribe: { ttl: 0xffffffff } })
+  t.match(await client.request({ id: 4, sub_refresh: subscribing }), { sub_refresh: { ttl: 0xffffffff } })
   await api('refresh', { user: '42', expire_at: 9e15 })
   t.match(await client.next(), { push: { refresh: { ttl: 0xffffffff } } })
 })

@@ -2,12 +2,12 @@ import t from 'tap'
 import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
-import { freeze, startImpatientWorkers } from '../../helper/relay-workers.js'
+import { freeze, startWorkersWithShortTimeouts } from '../../helper/relay-workers.js'
 
 const fileOf = (namespace: string) => ({ channel: { namespaces: [{ name: namespace }] } })
 const PATIENCE_MS = 90_000
 
-const relay = await startImpatientWorkers(t, 2, fileOf('old'))
+const relay = await startWorkersWithShortTimeouts(t, 2, fileOf('old'))
 const [hung] = relay.workers() as [number]
 /** Each call has its own connection, and workers take turns. */
 const publishAtAll = (channel: string) => Promise.all([1, 2, 3, 4].map(() => relay.publish(channel, 1)))

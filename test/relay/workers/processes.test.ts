@@ -106,7 +106,7 @@ t.test('a worker that is killed', async (t) => {
     // Workers take turns, so each has two of the connections.
     for (let n = 0; n < 4; n++) {
       const client = await connectedClient(t, relay.url, `user${n}`)
-      await client.ask({ id: 2, subscribe: { channel: 'seq:ghosts' } })
+      await client.request({ id: 2, subscribe: { channel: 'seq:ghosts' } })
       clients.push(client)
     }
     const count = async (): Promise<unknown> =>

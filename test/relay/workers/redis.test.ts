@@ -21,7 +21,7 @@ t.test('workers on one Redis', async (t) => {
     // They have heard of each other.
     await eventually(async () => (await relay.nodes()).length >= 2)
     const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
-    for (const client of clients) await client.ask({ id: 2, subscribe: { channel: 'seq:1' } })
+    for (const client of clients) await client.request({ id: 2, subscribe: { channel: 'seq:1' } })
     t.match(await relay.publish('seq:1', 1), { offset: 1 })
     t.match(await relay.publish('seq:1', 2), { offset: 2 })
     for (const client of clients) {

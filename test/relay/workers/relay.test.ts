@@ -220,7 +220,7 @@ t.test('every worker', async (t) => {
     for (let time = 0; time < WORKERS; time++) t.equal((await send(relay.url, '/health')).status, 200)
     const clients = await Promise.all(Array.from({ length: WORKERS }, () => connectedClient(t, relay.url)))
     for (const client of clients) {
-      t.match(await client.ask({ id: 2, subscribe: { channel: 'plain:1' } }), { id: 2, subscribe: {} })
+      t.match(await client.request({ id: 2, subscribe: { channel: 'plain:1' } }), { id: 2, subscribe: {} })
     }
   })
 })
@@ -237,7 +237,7 @@ t.test('metrics of a relay with workers', async (t) => {
   t.test('every worker returns the same sums and the values of each process', async (t) => {
     const channel = newChannel('seq')
     const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => connectedClient(t, relay.url)))
-    for (const client of clients) await client.ask({ id: 2, subscribe: { channel } })
+    for (const client of clients) await client.request({ id: 2, subscribe: { channel } })
     const sent =
       'centrifugo_transport_messages_sent{transport="websocket",frame_type="push_publication",channel_namespace="seq"}'
     const before = (await numbers()).get(sent) as number
