@@ -17,7 +17,7 @@ import type { Visitor } from './visitor.js'
 
 const APP_COOKIES = ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry', 'auth_via_oidc']
 
-/** As when the app token has run out, and the provider session has not. */
+/** A browser with an expired app token and a valid provider session. */
 const loseAppSession = (visitor: Visitor): void => {
   for (const name of APP_COOKIES) visitor.setCookie(APP_HOST, name, null)
 }
@@ -42,7 +42,7 @@ const signedIn = async (): Promise<Visitor> => {
   return visitor
 }
 
-/** How many exchanges there were with this result, as the numbers say. */
+/** The metric of exchanges with this result. */
 const exchangesWith = async (result: string, { send }: TestGateway = gateway): Promise<number> => {
   const { body } = await send('/metrics')
   return Number(new RegExp(`gateway_exchange_total\\{result="${result}"\\} (\\d+)`).exec(body)?.[1])
@@ -362,7 +362,7 @@ t.test('token refresh', async (t) => {
 
   t.test('a rejected refresh token ends the session', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t)
-    // Grants are in the memory that all providers of this process share; one that knows no such client has forgotten it.
+    // All providers of this process share their grants; a provider without this client has none.
     provider.listener = refusing(provider.listener)
     clock.advance(700)
     t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)

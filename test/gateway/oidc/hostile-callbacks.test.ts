@@ -21,7 +21,7 @@ import {
 } from './scripted-provider.js'
 import type { Visit, Visitor } from './visitor.js'
 
-/** A plain page, no session, and nothing that goes on by itself. */
+/** An error page, without a session and without a redirect. */
 const refusedOn = (
   t: Test,
   visitor: Visitor,

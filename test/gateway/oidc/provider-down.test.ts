@@ -130,7 +130,7 @@ t.test('client_secret_post', async (t) => {
 })
 
 t.test('hostile provider', async (t) => {
-  /** Says something for as long as anybody listens. */
+  /** Sends data until the connection is closed. */
   const endless = (response: ServerResponse): { bytes: number; readonly over: Promise<unknown> } => {
     const told = { bytes: 0, over: once(response, 'close') }
     const chunk = Buffer.alloc(64 * 1024, ' ')

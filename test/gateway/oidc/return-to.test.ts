@@ -12,7 +12,7 @@ const PLACES = [
   '/a?b=c#d'
 ]
 
-// Spellings that some browser, proxy or library has taken for another site, or for a way back to the sign-in itself.
+// Spellings that some browser, proxy or library resolves to another site or to the sign-in itself.
 const ELSEWHERE: readonly (readonly [spelling: unknown, why: string])[] = [
   ['https://evil.test/', 'an address'],
   ['//evil.test', 'without a scheme'],

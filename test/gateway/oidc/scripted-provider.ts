@@ -4,7 +4,7 @@ import { SignJWT } from 'jose'
 import type { Teardown } from '../../helper/child.js'
 import { CLIENT_ID, type RestartableServer, startRestartableServer } from './fixture.js'
 
-/** What a token is made from, for tests to spoil. */
+/** The parts of a token, which tests can change. */
 export interface TokenRecipe {
   header: Record<string, unknown>
   claims: Record<string, unknown>
@@ -13,11 +13,11 @@ export interface TokenRecipe {
 
 export interface ScriptedProvider extends RestartableServer {
   readonly key: KeyObject
-  /** Makes the ID token of the next sign-ins; the signed one unless a test says otherwise. */
+  /** Creates the ID token of the next sign-ins; by default a validly signed one. */
   idToken: (recipe: TokenRecipe) => string | Promise<string>
-  /** What is added to the address that the browser is sent back to, or put in its place. */
+  /** Parameters to add to the callback URL, or to replace in it. */
   callback: (query: URLSearchParams) => void
-  /** Answers the token endpoint in place of a token. */
+  /** The response of the token endpoint instead of a token. */
   token: ((request: IncomingMessage, response: ServerResponse) => void) | null
   metadata: Record<string, unknown>
 }
@@ -27,20 +27,20 @@ export const signed = ({ header, claims, key }: TokenRecipe): Promise<string> =>
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Without any signature. */
+/** Unsigned. */
 export const unsigned = ({ header, claims }: TokenRecipe): string =>
   `${encoded({ ...header, alg: 'none' })}.${encoded(claims)}.`
 
-/** Signed with a text that others know too. */
+/** Signed with a known secret. */
 export const signedWithText = ({ header, claims }: TokenRecipe, secret: string | Buffer): string => {
   const content = `${encoded({ ...header, alg: 'HS256' })}.${encoded(claims)}`
   return `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`
 }
 
-// One for all of a test file: it takes longer to make than a sign-in.
+// One per test file, because generating a key is slow.
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
-/** A provider that signs in whoever comes, and can be told to lie. */
+/** A provider that signs in every user and can send invalid tokens. */
 export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvider> => {
   const standing = await startRestartableServer(t)
   const nonces = new Map<string, string | null>()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { APP, APP_HOST, exchangesIn, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
 import { signed, startScriptedProvider } from './scripted-provider.js'
 
-/** The form on which the provider asks whether one means it. */
+/** The confirmation form of the provider. */
 const confirm = (body: string) => ({
   xsrf: /name="xsrf" value="([^"]+)"/.exec(body)?.[1] ?? '',
   logout: 'yes'
@@ -17,7 +17,7 @@ t.test('sign-out', async (t) => {
     return visitor
   }
 
-  t.test('a logout ends the sessions here and at the provider, also for copied cookies', async (t) => {
+  t.test('a logout ends the sessions at gateway and provider, also for copied cookies', async (t) => {
     const visitor = await signedIn()
     const kept = visitor.cookieHeader(new URL(APP))
 

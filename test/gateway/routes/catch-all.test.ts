@@ -2,7 +2,7 @@ import t from 'tap'
 import { browserHeaders, startGateway } from '../../helper/gateway.js'
 import { sendRaw } from '../../helper/http.js'
 
-// Below a path of ours, and not one: what is there has no schema, and is the backend's to judge.
+// Below a declared path but not declared: the backend decides, without a schema.
 const BELOW: readonly (readonly [method: string, path: string])[] = [
   ['POST', '/api/mgmt/beacons/1/x'],
   ['PUT', '/api/mgmt/departments/1/members/2'],
@@ -25,12 +25,12 @@ t.test('the catch-all', async (t) => {
     const body = '{"whatever" : 1}'
     const json = { 'content-type': 'application/json' }
 
-    t.test(`forwards ${method} ${path} unchanged, because no route of ours has the path`, async (t) => {
+    t.test(`the catch-all forwards ${method} ${path} unchanged`, async (t) => {
       t.equal((await send(path, { method, headers: { ...browserHeaders(), ...json }, body })).status, 200)
       t.match(backend.requests, [{ method, url: path, body }])
     })
 
-    t.test(`has the same checks in front of ${method} ${path} as a route of ours`, async (t) => {
+    t.test(`the catch-all checks ${method} ${path} like a declared route`, async (t) => {
       t.equal((await send(path, { method, headers: json, body })).code, 'CSRF_MISMATCH')
       t.equal(
         (await send(path, { method, headers: { ...browserHeaders(null), ...json }, body })).code,
@@ -42,7 +42,7 @@ t.test('the catch-all', async (t) => {
 
   for (const path of ['', '/ble', '/alerts', '/general'].map((page) => `/api/mgmt/settings${page}`)) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      t.test(`is not in reach of ${method} ${path}, which is checked`, async (t) => {
+      t.test(`${method} ${path} does not reach the catch-all`, async (t) => {
         const headers = { ...browserHeaders(), 'content-type': 'application/json' }
         t.equal((await send(path, { method, headers, body: '[]' })).code, 'VALIDATION_FAILED')
         t.same(backend.requests, [])
@@ -50,7 +50,7 @@ t.test('the catch-all', async (t) => {
     }
   }
 
-  t.test('does not wait for the body of an OPTIONS, which nobody asked for a token', async (t) => {
+  t.test('the catch-all does not wait for the body of OPTIONS', async (t) => {
     const { url, backend } = await startGateway(t)
     const head =
       'OPTIONS /api/unknown HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n'

@@ -28,7 +28,7 @@ for (const prefix of PREFIXES) {
       ['nothing', '']
     ]
     for (const [what, body, email = STUB.email] of credentials) {
-      t.test(`takes ${what} for credentials`, async (t) => {
+      t.test(`POST ${path} accepts ${what} as credentials`, async (t) => {
         const answer = await send(path, { method: 'POST', headers: json, body })
         t.equal(answer.status, 200)
         const { success, data } = JSON.parse(answer.body)
@@ -45,7 +45,7 @@ for (const prefix of PREFIXES) {
       ['nothing', '']
     ]
     for (const [what, body, email = STUB.email] of forms) {
-      t.test(`takes a form with ${what} for credentials`, async (t) => {
+      t.test(`POST ${path} accepts a form with ${what} as credentials`, async (t) => {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' }
         const answer = await send(path, { method: 'POST', headers, body })
         t.equal(answer.status, 200)
@@ -53,18 +53,18 @@ for (const prefix of PREFIXES) {
       })
     }
 
-    t.test('asks for no content type where there is no body', async (t) => {
+    t.test(`POST ${path} without a body needs no content type`, async (t) => {
       t.equal((await send(path, { method: 'POST' })).status, 200)
     })
 
-    t.test('sets the cookies of the session and lets nobody keep the answer', async (t) => {
+    t.test(`POST ${path} sets the session cookies and is not cacheable`, async (t) => {
       const answer = await send(path, { method: 'POST', headers: json, body: '{}' })
       const { token, expiresIn } = JSON.parse(answer.body).data
       const expiresAtMs = decodeClaims(token)?.expiresAtMs
       const readable = 'Path=/; SameSite=Lax'
       t.equal(expiresIn, 8 * 60 * 60)
       t.equal(answer.headers['cache-control'], 'no-store')
-      // Part of a second has passed since the token was made.
+      // The token was created a fraction of a second earlier.
       const cookies = answer.headers['set-cookie']?.map((line) => line.replace(/Max-Age=28[78]\d\d/, 'Max-Age=28800'))
       t.strictSame(cookies?.toSorted(), [
         `auth_permissions=%5B%5D; Max-Age=28800; ${readable}`,
@@ -87,7 +87,7 @@ for (const prefix of PREFIXES) {
       ['the token is in a header', { authorization: `Bearer ${tokenOf('operator')}` }]
     ]
     for (const [why, headers] of strangers) {
-      t.test(`shows the stub user where ${why}`, async (t) => {
+      t.test(`GET ${prefix}/dev-user returns the stub user where ${why}`, async (t) => {
         const answer = await send(`${prefix}/dev-user`, { headers })
         t.equal(answer.status, 200)
         t.strictSame(JSON.parse(answer.body), { success: true, data: STUB })
@@ -95,14 +95,14 @@ for (const prefix of PREFIXES) {
       })
     }
 
-    t.test('shows the user who signed in', async (t) => {
+    t.test(`GET ${prefix}/dev-user returns the user who signed in`, async (t) => {
       const login = await send(path, { method: 'POST', headers: json, body: '{"email":"ada@example.com"}' })
       const cookie = login.headers['set-cookie']?.map((line) => line.split(';')[0]).join('; ') ?? ''
       const answer = await send(`${prefix}/dev-user`, { headers: { cookie } })
       t.strictSame(JSON.parse(answer.body), { success: true, data: { ...STUB, email: 'ada@example.com' } })
     })
 
-    t.test('shows the user of any good token, as far as it tells', async (t) => {
+    t.test(`GET ${prefix}/dev-user returns the claims of any valid token`, async (t) => {
       const answer = await send(`${prefix}/dev-user`, { headers: { cookie: `auth_token=${tokenOf('operator')}` } })
       const user = { userId: 'operator-1', email: 'operator@example.com', displayName: null, role: 'operator' }
       t.strictSame(JSON.parse(answer.body), { success: true, data: user })
@@ -116,7 +116,7 @@ for (const prefix of PREFIXES) {
       [`${prefix}/ble/status`, { devices: [] }]
     ]
     for (const [address, data] of answers) {
-      t.test(`answers ${address} with a scanner that has found nothing`, async (t) => {
+      t.test(`${address} returns an empty scan`, async (t) => {
         const answer = await send(address)
         t.equal(answer.status, 200)
         t.match(answer.headers['content-type'], 'application/json')
@@ -144,7 +144,7 @@ t.test('a token of the development login', async (t) => {
   const login = await development.send('/dev-login', { method: 'POST', headers: json, body: '{}' })
   const { token } = JSON.parse(login.body).data
 
-  t.test('is refused by a production gateway with the same API_SECRET', async (t) => {
+  t.test('a production gateway with the same API_SECRET rejects a development token', async (t) => {
     const production = await startGateway(t)
     const answer = await production.send('/api/admin/users', { headers: { cookie: `auth_token=${token}` } })
     t.equal(answer.code, 'UNAUTHENTICATED')
@@ -152,18 +152,18 @@ t.test('a token of the development login', async (t) => {
     t.strictSame(production.backend.requests, [])
   })
 
-  t.test('is not signed with API_SECRET', async (t) => {
+  t.test('a development token is not signed with API_SECRET', async (t) => {
     t.throws(() => new AppTokenVerifier(apiKey).verify(token), { name: 'InvalidToken', reason: 'bad-signature' })
   })
 
-  t.test('is refused by another development gateway', async (t) => {
+  t.test('another development gateway rejects a development token', async (t) => {
     const { send } = await startGateway(t, DEVELOPMENT)
     const answer = await send('/dev-user', { headers: { cookie: `auth_token=${token}` } })
     t.strictSame(JSON.parse(answer.body).data, STUB)
   })
 })
 
-t.test('a gateway without API_SECRET knows the tokens that it made itself', async (t) => {
+t.test('a gateway without API_SECRET accepts its own development tokens', async (t) => {
   const { send } = await startGateway(t, { env: { ...DEVELOPMENT.env, API_SECRET: '' } })
   const login = await send('/dev-login', { method: 'POST', headers: json, body: '{"email":"ada@example.com"}' })
   const cookie = `auth_token=${JSON.parse(login.body).data.token}`
@@ -179,7 +179,7 @@ t.test('in production', async (t) => {
 
   for (const path of ['/dev-login', '/api/dev-login', '/api/dev-login?again', '/api/dev-login/more']) {
     for (const method of METHODS) {
-      t.test(`there is no ${method} ${path}, and it is not forwarded`, async (t) => {
+      t.test(`${method} ${path} is 404 in production and not forwarded`, async (t) => {
         const answer = await send(path, { method, headers: signedIn })
         t.equal(answer.status, 404)
         t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
@@ -190,7 +190,7 @@ t.test('in production', async (t) => {
   }
 
   for (const path of ['/api/dev-login/', '/api/Dev-Login', '/API/dev-login']) {
-    t.test(`there is no other way to write it either: ${path}`, async (t) => {
+    t.test(`other spellings of development routes are rejected in production: ${path}`, async (t) => {
       const answer = await send(path, { method: 'POST', headers: signedIn })
       t.equal(answer.headers['x-gateway-error'], 'AMBIGUOUS_PATH')
       t.strictSame(backend.requests, [])
@@ -206,7 +206,7 @@ t.test('in production', async (t) => {
   ]
   for (const path of ['/dev-login', '/api/dev-login']) {
     for (const [type, body] of bodies) {
-      t.test(`there is no POST ${path} for ${type} ${body}`, async (t) => {
+      t.test(`POST ${path} is 404 in production for ${type} ${body}`, async (t) => {
         const answer = await send(path, { method: 'POST', headers: { ...signedIn, 'content-type': type }, body })
         t.equal(answer.status, 404)
         t.equal(answer.code, 'NOT_FOUND')
@@ -217,7 +217,7 @@ t.test('in production', async (t) => {
 
   for (const path of ['/dev-user', '/ble/scan', '/ble/status']) {
     for (const method of METHODS) {
-      t.test(`there is no ${method} ${path}`, async (t) => {
+      t.test(`${method} ${path} is 404 in production`, async (t) => {
         const answer = await send(path, { method, headers: signedIn })
         t.equal(answer.status, 404)
         t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
@@ -227,7 +227,7 @@ t.test('in production', async (t) => {
   }
 
   for (const path of ['/api/dev-user', '/api/ble/scan', '/api/ble/status', '/api/dev-logins']) {
-    t.test(`GET ${path} is a path like any other, for the backend to answer`, async (t) => {
+    t.test(`GET ${path} is forwarded in production`, async (t) => {
       const answer = await send(path)
       t.equal(answer.status, 200)
       t.equal(answer.body, '{"success":true}')
@@ -237,7 +237,7 @@ t.test('in production', async (t) => {
       )
     })
 
-    t.test(`POST ${path} needs a session like any other`, async (t) => {
+    t.test(`POST ${path} needs a session in production`, async (t) => {
       t.equal((await send(path, { method: 'POST', headers: browserHeaders(null) })).code, 'UNAUTHENTICATED')
       t.strictSame(backend.requests, [])
       t.equal((await send(path, { method: 'POST', headers: signedIn })).status, 200)

@@ -7,8 +7,8 @@ import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 import type { Answer, Message } from '../../helper/http.js'
 import type { RecordedRequest } from '../../helper/recording-backend.js'
 
-// Every declared route, through one gateway that really listens. What a route must do follows from its row, so that a new
-// row is tested the moment it is written.
+// Tests every declared route through one listening gateway. The expectations come from the route tables, so that new
+// routes are tested automatically.
 
 const MUTATING_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -50,7 +50,7 @@ t.teardown(() => agent.destroy())
 
 interface Exchange {
   readonly answer: Answer
-  /** What the backend saw of it. */
+  /** The requests at the backend. */
   readonly reached: readonly RecordedRequest[]
 }
 
@@ -59,14 +59,14 @@ let clients = 0
 const ask = async (path: string, { headers, ...message }: Message): Promise<Exchange> => {
   const { requests } = gateway.backend
   requests.length = 0
-  // Each from an address of its own: the login limit is tested elsewhere.
+  // From a different address each time, so that the login limit does not apply.
   clients += 1
   const from = { 'x-forwarded-for': `10.0.${clients >> 8}.${clients & 255}` }
   const answer = await gateway.send(path, { ...message, headers: { ...from, ...headers }, agent })
   return { answer, reached: requests.slice() }
 }
 
-/** A refusal, or none, and how many requests reached the backend: what most tests ask about. */
+/** The error code, if any, and the number of requests at the backend. */
 const summary = ({ answer, reached }: Exchange) => ({
   status: answer.status,
   code: answer.code,
@@ -79,7 +79,7 @@ const refusedWith = (status: number, code: string) => ({ status, code, forwarded
 /** The first example of a schema. */
 const exampleOf = (schema: TSchema): Readonly<Record<string, unknown>> => schema.examples[0]
 
-/** A good body, or a good form. */
+/** A valid body or form. */
 const goodMessage = ({ method, body }: RouteDeclaration): Message =>
   body === null
     ? { method, headers: multipart, body: FORM }
@@ -92,7 +92,7 @@ const withHeaders = (message: Message, headers: Readonly<Record<string, string>>
 
 t.test('every read', async (t) => {
   for (const row of forwardedReads) {
-    t.test(`is forwarded as it is, with the token of the cookie: ${nameOf(row)}`, async (t) => {
+    t.test(`a valid request is forwarded with the token of the cookie: ${nameOf(row)}`, async (t) => {
       const path = `${pathOf(row.path)}${QUERY}`
 
       const { answer, reached } = await ask(path, { headers: { ...signedIn, authorization: 'Bearer of-a-script' } })
@@ -106,7 +106,7 @@ t.test('every read', async (t) => {
     })
 
     const outcome = isStrict(row) ? 'is refused' : "is left to the backend's judgement"
-    t.test(`without a token ${outcome}: ${nameOf(row)}`, async (t) => {
+    t.test(`a read without a token ${outcome}: ${nameOf(row)}`, async (t) => {
       const { answer, reached } = await ask(pathOf(row.path), {})
 
       t.equal(answer.code, isStrict(row) ? 'UNAUTHENTICATED' : '')
@@ -117,7 +117,7 @@ t.test('every read', async (t) => {
     })
   }
 
-  t.test('of the CSRF token is answered by the gateway alone', async (t) => {
+  t.test('GET /api/auth/csrf-token is not forwarded', async (t) => {
     const { answer, reached } = await ask('/api/auth/csrf-token', {})
 
     t.equal(answer.status, 200)
@@ -126,7 +126,7 @@ t.test('every read', async (t) => {
     t.same(reached, [])
   })
 
-  t.test('of the providers is answered by the gateway alone, and says that there is none', async (t) => {
+  t.test('GET /api/auth/providers is not forwarded and returns an empty list', async (t) => {
     const { answer, reached } = await ask('/api/auth/providers', {})
 
     t.equal(answer.status, 200)
@@ -139,11 +139,14 @@ t.test('every read', async (t) => {
 t.test('every mutation without the CSRF pair', async (t) => {
   for (const row of mutations) {
     const exempt = WITHOUT_CSRF.includes(row.path)
-    t.test(`${exempt ? 'passes where nobody can have one' : 'is refused'}: ${nameOf(row)}`, async (t) => {
-      const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), withoutPair))
+    t.test(
+      `a mutation without a CSRF token is ${exempt ? 'forwarded if it is exempt' : 'rejected'}: ${nameOf(row)}`,
+      async (t) => {
+        const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), withoutPair))
 
-      t.same(summary(exchange), exempt ? passed : refusedWith(403, 'CSRF_MISMATCH'))
-    })
+        t.same(summary(exchange), exempt ? passed : refusedWith(403, 'CSRF_MISMATCH'))
+      }
+    )
   }
 })
 
@@ -151,16 +154,19 @@ t.test('every mutation without a token', async (t) => {
   const denied = mutations.filter((row) => !isPublic(row))
 
   for (const row of mutations) {
-    t.test(`${isPublic(row) ? 'passes under /api/auth' : 'is refused'}: ${nameOf(row)}`, async (t) => {
-      const headers = { ...browserHeaders(null), authorization: `Bearer ${token}` }
+    t.test(
+      `a mutation without a token is ${isPublic(row) ? 'forwarded under /api/auth' : 'rejected'}: ${nameOf(row)}`,
+      async (t) => {
+        const headers = { ...browserHeaders(null), authorization: `Bearer ${token}` }
 
-      const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), headers))
+        const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), headers))
 
-      t.same(summary(exchange), isPublic(row) ? passed : refusedWith(401, 'UNAUTHENTICATED'))
-    })
+        t.same(summary(exchange), isPublic(row) ? passed : refusedWith(401, 'UNAUTHENTICATED'))
+      }
+    )
   }
 
-  t.test('is in the audit log', async (t) => {
+  t.test('a rejected mutation is in the audit log', async (t) => {
     const records = await gateway.auditRecords()
 
     t.same(
@@ -180,7 +186,7 @@ interface Refused {
   readonly body?: string
   readonly status: number
   readonly code: string
-  /** The places of the faults, where they are known. */
+  /** The paths of the field errors, if known. */
   readonly faults?: readonly string[]
 }
 
@@ -210,11 +216,11 @@ const NO_BODY: readonly Refused[] = [
 
 const propertiesOf = (schema: TSchema): [string, TSchema][] => Object.entries(schema.properties)
 
-/** The types that a schema lets in, in the words of JSON; one that lets nothing in has none. */
+/** The JSON types that a schema accepts. */
 const typesOf = (schema: TSchema): readonly string[] =>
   schema.anyOf ? (schema.anyOf as TSchema[]).flatMap(typesOf) : [schema.type ?? []].flat()
 
-// A number with a fraction is foreign to an integer too.
+// A fraction is not valid for an integer either.
 const SAMPLES: readonly (readonly [type: string, value: unknown])[] = [
   ['string', 'text'],
   ['number', 7.5],
@@ -224,13 +230,13 @@ const SAMPLES: readonly (readonly [type: string, value: unknown])[] = [
 
 const foreignTo = (schema: TSchema): unknown => SAMPLES.find(([type]) => !typesOf(schema).includes(type))?.[1]
 
-/** As many as are told of at once. */
+/** The maximum number of reported errors. */
 const inGroups = <Item>(items: readonly Item[]): Item[][] =>
   Array.from({ length: Math.ceil(items.length / MAX_FAULTS) }, (_, group) =>
     items.slice(group * MAX_FAULTS, (group + 1) * MAX_FAULTS)
   )
 
-/** Bodies that this schema must refuse, made from it. */
+/** Invalid bodies, derived from the schema. */
 const wrongFor = (schema: TSchema): readonly Refused[] => {
   const properties = propertiesOf(schema)
   const [[first, part] = ['', schema]] = properties
@@ -263,9 +269,9 @@ const wrongFor = (schema: TSchema): readonly Refused[] => {
 const faultsIn = (answer: Answer): string[] =>
   (answer.json().error.details as { path: string }[]).map(({ path }) => path).toSorted()
 
-t.test('every mutation with a body that is not the one it takes', async (t) => {
+t.test('every mutation with an invalid body', async (t) => {
   for (const { row, schema } of jsonMutations) {
-    t.test(`is refused: ${nameOf(row)}`, async (t) => {
+    t.test(`an invalid body is rejected: ${nameOf(row)}`, async (t) => {
       const cases = [...NEVER_JSON, ...(row.bodyOptional ? [] : NO_BODY), ...wrongFor(schema)]
       for (const { of, headers, body, status, code, faults } of cases) {
         const message = {
@@ -277,20 +283,20 @@ t.test('every mutation with a body that is not the one it takes', async (t) => {
         const exchange = await ask(pathOf(row.path), message)
 
         t.same(summary(exchange), refusedWith(status, code), of)
-        if (faults !== undefined) t.same(faultsIn(exchange.answer), faults.toSorted(), `${of}: the faults`)
+        if (faults !== undefined) t.same(faultsIn(exchange.answer), faults.toSorted(), `${of}: the field errors`)
       }
     })
   }
 
-  t.test('covers every field of every schema', async (t) => {
+  t.test('the invalid bodies cover every field of every schema', async (t) => {
     for (const { schema } of jsonMutations)
       for (const [name, part] of propertiesOf(schema)) t.not(foreignTo(part), undefined, `${schema.$id} ${name}`)
   })
 })
 
-t.test('every mutation with the body that it takes', async (t) => {
+t.test('every mutation with a valid body', async (t) => {
   for (const { row, schema } of jsonMutations) {
-    t.test(`is forwarded as it is, with the token of the cookie: ${nameOf(row)}`, async (t) => {
+    t.test(`a valid request is forwarded with the token of the cookie: ${nameOf(row)}`, async (t) => {
       const path = `${pathOf(row.path)}${QUERY}`
       const extra =
         schema.additionalProperties === true ? { unknown_field: { deep: [1, 'zwölf', null, { a: [] }] } } : {}
@@ -314,7 +320,7 @@ t.test('every mutation with the body that it takes', async (t) => {
   }
 
   for (const { row } of jsonMutations.filter(({ row: { bodyOptional } }) => bodyOptional)) {
-    t.test(`is forwarded without one where it may be left out: ${nameOf(row)}`, async (t) => {
+    t.test(`a mutation with an optional body is forwarded without one: ${nameOf(row)}`, async (t) => {
       for (const headers of [signedIn, { ...signedIn, ...json }]) {
         const { answer, reached } = await ask(pathOf(row.path), { method: row.method, headers })
 
@@ -352,7 +358,7 @@ t.test('every upload', async (t) => {
   ]
   for (const row of uploads) {
     for (const { of, headers, body, status, code } of refused) {
-      t.test(`refuses ${of}: ${nameOf(row)}`, async (t) => {
+      t.test(`an upload rejects ${of}: ${nameOf(row)}`, async (t) => {
         const message = {
           method: row.method,
           headers: { ...signedIn, ...headers },
@@ -367,7 +373,7 @@ t.test('every upload', async (t) => {
       ['a form', FORM],
       ['a form of exactly the limit', FORM.padEnd(UPLOAD_LIMIT)]
     ] as const) {
-      t.test(`forwards ${of} as it is: ${nameOf(row)}`, async (t) => {
+      t.test(`an upload forwards ${of} unchanged: ${nameOf(row)}`, async (t) => {
         const path = `${pathOf(row.path)}${QUERY}`
 
         const { answer, reached } = await ask(path, {
@@ -395,7 +401,7 @@ t.test('every path', async (t) => {
     )
 
     if (missing.length > 0)
-      t.test(`refuses mutations that it does not have: ${path}`, async (t) => {
+      t.test(`undeclared mutations are rejected: ${path}`, async (t) => {
         for (const method of missing) {
           const exchange = await ask(pathOf(path), { method, headers: { ...signedIn, ...json }, body: '{}' })
 
@@ -404,7 +410,7 @@ t.test('every path', async (t) => {
         }
       })
 
-    t.test(`forwards reads that it does not have: ${path}`, async (t) => {
+    t.test(`undeclared reads are forwarded: ${path}`, async (t) => {
       const methods = ['OPTIONS', ...(isLocalRead ? [] : ['HEAD']), ...(own.includes('GET') ? [] : ['GET'])]
       for (const method of methods) {
         const { answer, reached } = await ask(`${pathOf(path)}${QUERY}`, { method, headers: signedIn })
@@ -418,7 +424,7 @@ t.test('every path', async (t) => {
       }
     })
 
-    t.test(`is refused with a slash at its end: ${path}`, async (t) => {
+    t.test(`a path with a trailing slash is rejected: ${path}`, async (t) => {
       for (const method of own) {
         const exchange = await ask(`${pathOf(path)}/`, { method, headers: signedIn })
 
@@ -426,7 +432,7 @@ t.test('every path', async (t) => {
       }
     })
 
-    t.test(`is refused in another letter case: ${path}`, async (t) => {
+    t.test(`a path in another letter case is rejected: ${path}`, async (t) => {
       for (const misspelt of otherCases(path)) {
         const [method = ''] = own
         const exchange = await ask(pathOf(misspelt), { method, headers: signedIn })
@@ -437,7 +443,7 @@ t.test('every path', async (t) => {
   }
 })
 
-/** A template once for each of its fixed segments, which then begins with a capital. */
+/** Variants of a path template, each with one fixed segment capitalised. */
 function otherCases(template: string): string[] {
   const segments = template.split('/')
   return segments.flatMap((segment, place) =>

@@ -11,7 +11,7 @@ const rows = routeTables.flatMap((table) => table.rows)
 
 const pathOf = ({ path }: RouteDeclaration): string => path.replace(/:\w+/g, '7')
 
-// Text that goes wrong easily: code units by themselves, so that half characters and control characters occur too.
+// Random code units, so that lone surrogates and control characters occur.
 const codeUnits = fc.oneof(
   fc.integer({ min: 0x20, max: 0x7e }),
   fc.integer({ min: 0, max: 0xffff }),
@@ -23,7 +23,7 @@ const textOf = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
     fc.string({ unit: 'grapheme', minLength, maxLength }).filter(({ length }) => length <= maxLength)
   )
 
-// A prototype is refused, which is tested elsewhere.
+// Without __proto__, which is rejected and tested elsewhere.
 const keys = fc
   .oneof(textOf(0, 8), fc.constantFrom('constructor', 'toString', 'toJSON', 'hasOwnProperty', '0', 'length', ''))
   .filter((key) => key !== '__proto__' && key !== 'prototype')
@@ -50,7 +50,7 @@ const { anyJson } = fc.letrec<{ anyJson: unknown }>((tie) => ({
 const MOST_CHARACTERS = 24
 const MOST_ITEMS = 4
 
-/** Values that a schema takes, and for open objects fields that it says nothing about. */
+/** Values that a schema accepts, with unknown fields for open objects. */
 const valuesOf = (schema: TSchema): fc.Arbitrary<unknown> => {
   if (schema.anyOf) return fc.oneof(...(schema.anyOf as TSchema[]).map(valuesOf))
   if (schema.const !== undefined) return fc.constant(schema.const)
@@ -80,7 +80,7 @@ const valuesOf = (schema: TSchema): fc.Arbitrary<unknown> => {
   }
 }
 
-/** A field that must not be there at all. */
+/** A forbidden field. */
 const isForbidden = (schema: TSchema): boolean => schema.not !== undefined
 
 const objectsOf = (schema: TSchema): fc.Arbitrary<Record<string, unknown>> => {
@@ -100,11 +100,11 @@ const objectsOf = (schema: TSchema): fc.Arbitrary<Record<string, unknown>> => {
     .filter((value) => Object.keys(value).length >= (schema.minProperties ?? 0))
 }
 
-/** JSON in one of the ways in which clients write it. */
+/** JSON in a random style. */
 const written = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
   fc.tuple(values, fc.constantFrom('', '', ' ', '\t')).map(([value, indent]) => JSON.stringify(value, null, indent))
 
-// Each of another make: lists, lists of objects, points, patterns, groups of groups, required fields and none.
+// Different structures: lists, lists of objects, points, patterns, nested groups, with and without required fields.
 const CHECKED = [
   'POST /api/zones',
   'PUT /api/zones/:id',
@@ -123,7 +123,7 @@ const CHECKED = [
   'POST /api/auth/login'
 ]
 
-t.test('whatever a schema takes arrives as it was sent', async (t) => {
+t.test('every value that a schema accepts is forwarded unchanged', async (t) => {
   const { send, backend } = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
   const headers = { ...browserHeaders(), 'content-type': 'application/json' }
   let clients = 0
@@ -139,7 +139,7 @@ t.test('whatever a schema takes arrives as it was sent', async (t) => {
         clients += 1
         const answer = await send(path, {
           method: row.method,
-          // Each from an address of its own: the login limit is tested elsewhere.
+          // From a different address each time, so that the login limit does not apply.
           headers: { ...headers, 'x-forwarded-for': `10.0.${clients >> 8}.${clients & 255}` },
           body
         })
@@ -158,7 +158,7 @@ const methods = fc.oneof(
   fc.constantFrom('GET', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'LOCK')
 )
 
-/** What may stand in a request line; other bytes end in the parser, and are tested there. */
+/** Valid characters of a request line. The HTTP parser rejects others. */
 const sendable = (text: string): string => text.replace(/[^\x21-\x7e]/g, '')
 
 const queries = fc.oneof(
@@ -195,7 +195,7 @@ const paths = fc.oneof(
 
 const headerValues = textOf(0, 12).map((text) => text.replace(/[^\x20-\x7e\x80-\xff]/g, ''))
 
-/** Mostly what gets past the first checks, or nothing behind them would ever be asked. */
+/** Mostly requests that pass the first checks, so that later ones are tested too. */
 const mostly = (good: string, ...others: string[]): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 14, arbitrary: fc.constant(good) },
@@ -229,7 +229,7 @@ const usualHeaders = fc.record({
     ';',
     ''
   ),
-  // Addresses of all kinds: few of them run into the login limit.
+  // Many different addresses, so that few reach the login limit.
   'x-forwarded-for': fc.oneof(fc.ipV4(), fc.ipV6(), headerValues)
 })
 
@@ -255,7 +255,7 @@ const headers = fc
   .tuple(usualHeaders, rareHeaders)
   .map(([usual, rare]): Record<string, string> => ({ ...usual, ...Object.fromEntries(rare) }))
 
-/** Text with a piece cut out and another put in its place. */
+/** Text with a part replaced. */
 const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc
     .tuple(
@@ -269,7 +269,7 @@ const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
       return text.slice(0, start) + piece + text.slice(start + length)
     })
 
-/** As a client means it, and as it may come out. */
+/** A valid body, possibly damaged. */
 const spoilt = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
   fc.oneof(written(values), mutated(written(values)))
 
@@ -287,7 +287,7 @@ interface Target {
   readonly body: Body
 }
 
-/** What a row takes, what it does not take, and what nobody could. */
+/** Valid, invalid and malformed bodies of a route. */
 const bodiesFor = ({ body }: RouteDeclaration): fc.Arbitrary<Body> =>
   body === null ? bodies : fc.oneof(spoilt(objectsOf(body)), { weight: 2, arbitrary: written(anyJson) }, bodies)
 
@@ -311,7 +311,7 @@ const SECURITY_HEADERS: Readonly<Record<string, string | RegExp>> = {
   'permissions-policy': 'geolocation=(self), microphone=(), camera=(), payment=()'
 }
 
-t.test('nothing that a client sends is answered with a fault of ours', async (t) => {
+t.test('no request causes an INTERNAL error', async (t) => {
   const { send, logs } = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
   const lacking = (headers: NodeJS.Dict<string | string[]>): string[] =>
     Object.entries(SECURITY_HEADERS).flatMap(([name, value]) => {

@@ -3,7 +3,7 @@ import { post, type RouteDeclaration, upload } from '../../../src/gateway/routes
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { specifiedDomains, specifiedUploads, specifiedWithoutMethods } from './specified-routes.js'
 
-// What is declared beyond what is specified method by method, and why.
+// Declared routes that are not in the specification, and why.
 const EXTRA: readonly (readonly [why: string, domain: string, routes: readonly string[]])[] = [
   [
     'settings have the methods that the backend supports, which may be any',
@@ -20,7 +20,7 @@ const EXTRA: readonly (readonly [why: string, domain: string, routes: readonly s
 const rows: readonly RouteDeclaration[] = routeTables.flatMap((table) => table.rows)
 const mutations = rows.filter(({ method }) => method !== 'GET')
 
-/** As the specification writes it. */
+/** In the notation of the specification. */
 const nameOf = ({ method, path }: RouteDeclaration): string => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
 
 const without = (names: readonly string[], others: readonly string[]): string[] =>
@@ -29,7 +29,7 @@ const without = (names: readonly string[], others: readonly string[]): string[] 
 t.test('the route tables', async (t) => {
   const domains = new Set([...specifiedDomains, ...specifiedWithoutMethods].map(({ domain }) => domain))
 
-  t.test('are one for each specified domain', async (t) => {
+  t.test('there is one route table per specified domain', async (t) => {
     t.same(routeTables.map(({ domain }) => domain).toSorted(), [...domains].toSorted())
   })
 
@@ -39,22 +39,22 @@ t.test('the route tables', async (t) => {
     const extra = EXTRA.filter(([, of]) => of === domain).flatMap(([, , routes]) => routes)
 
     if (specified.length > 0)
-      t.test(`of ${domain} have all ${specified.length} specified routes`, async (t) => {
+      t.test(`the table of ${domain} has all ${specified.length} specified routes`, async (t) => {
         t.same(without(specified, declared), [])
       })
 
-    t.test(`of ${domain} have no route that is neither specified nor named here`, async (t) => {
+    t.test(`the table of ${domain} has no unspecified routes except those listed here`, async (t) => {
       t.same(without(declared, [...specified, ...extra]), [])
     })
   }
 
   for (const [why, domain, extra] of EXTRA) {
-    t.test(`have ${extra.length} more in ${domain}: ${why}`, async (t) => {
+    t.test(`the table of ${domain} has ${extra.length} additional routes: ${why}`, async (t) => {
       t.same(without(extra, rows.map(nameOf)), [])
     })
   }
 
-  t.test('have every path that is specified without methods', async (t) => {
+  t.test('every path that is specified without methods is declared', async (t) => {
     const paths = rows.map(({ path }) => path)
     t.same(
       without(
@@ -65,7 +65,7 @@ t.test('the route tables', async (t) => {
     )
   })
 
-  t.test('have no two rows with one method and path, whatever their parameters are called', async (t) => {
+  t.test('no two routes have the same method and path, regardless of parameter names', async (t) => {
     const shapes = rows.map(({ method, path }) => `${method} ${path.replace(/:\w+/g, ':')}`)
     t.same(
       shapes.filter((shape, place) => shapes.indexOf(shape) !== place),
@@ -73,41 +73,41 @@ t.test('the route tables', async (t) => {
     )
   })
 
-  t.test('spell their paths in the one way that passes', async (t) => {
+  t.test('all declared paths are canonical', async (t) => {
     t.same(
       rows.map(({ path }) => path).filter((path) => !/^\/api(?:\/(?:[a-z]+(?:-[a-z]+)*|:[a-z][A-Za-z]*))+$/.test(path)),
       []
     )
   })
 
-  t.test('say of themselves and of every row what it is for', async (t) => {
+  t.test('every table has a description and every route a summary', async (t) => {
     for (const { domain, about } of routeTables) t.match(about, /^[A-Z][^.]+$/, domain)
     for (const row of rows) t.match(row.summary, /^[A-Z][^.]+$/, nameOf(row))
   })
 
-  t.test('take files where the specification says so, and nowhere else', async (t) => {
+  t.test('exactly the specified routes are uploads', async (t) => {
     const uploads = rows.filter(({ kind }) => kind === 'upload').map(nameOf)
     t.same(uploads.toSorted(), specifiedUploads.toSorted())
   })
 
-  t.test('have a named schema for every mutation but the uploads', async (t) => {
+  t.test('every mutation except uploads has a named schema', async (t) => {
     const nameless = mutations.filter(({ kind, body }) => kind !== 'upload' && !body?.$id).map(nameOf)
     t.same(nameless, [])
   })
 
-  t.test('have one schema behind each name', async (t) => {
+  t.test('schema names are unique', async (t) => {
     for (const { body } of mutations) {
       const namesakes = mutations.filter((other) => other.body?.$id === body?.$id).map((other) => other.body)
       t.equal(new Set(namesakes).size, 1, body?.$id ?? 'upload')
     }
   })
 
-  t.test('ask no body of a read', async (t) => {
+  t.test('reads have no body schema', async (t) => {
     const reads = rows.filter(({ method }) => method === 'GET')
     t.same(reads.filter(({ body, bodyOptional }) => body !== null || bodyOptional).map(nameOf), [])
   })
 
-  t.test('let the body be left out of deletions and of actions that say all in their path', async (t) => {
+  t.test('deletions and actions have an optional body', async (t) => {
     t.same(
       mutations
         .filter(({ method, bodyOptional }) => method !== 'DELETE' && bodyOptional)
@@ -124,7 +124,7 @@ t.test('the route tables', async (t) => {
     t.same(mutations.filter(({ method, bodyOptional }) => method === 'DELETE' && !bodyOptional).map(nameOf), [])
   })
 
-  t.test('answer at the gateway only what makes and ends sessions, and the probes', async (t) => {
+  t.test('only session and health routes have local handlers', async (t) => {
     t.same(
       rows
         .filter(({ kind }) => kind === 'local')

@@ -32,7 +32,7 @@ const answerWith = (
   }
 }
 
-/** For many logins at one gateway: each comes from another address, so that none meets the limit. */
+/** Each login comes from a different address, so that the login limit does not apply. */
 const TRUSTING = { env: { TRUST_PROXY: 'loopback' } }
 let addresses = 0
 
@@ -48,7 +48,7 @@ const logout = (gateway: TestGateway, headers: OutgoingHttpHeaders = browserHead
 interface SetCookie {
   readonly value: string
   readonly maxAge: number
-  /** All but the lifetime, which no two runs have in common. */
+  /** All attributes except the lifetime, which differs between runs. */
   readonly attributes: string
 }
 
@@ -63,7 +63,7 @@ const cookiesOf = ({ headers }: Answer): ReadonlyMap<string, SetCookie> => {
 const decodedCookie = (answer: Answer, name: string): unknown =>
   JSON.parse(decodeURIComponent(cookiesOf(answer).get(name)?.value ?? 'null'))
 
-/** Does with cookies what a browser does. */
+/** Stores cookies like a browser. */
 const keepCookies = (jar: Map<string, string>, answer: Answer): void => {
   for (const [name, { value, maxAge }] of cookiesOf(answer)) {
     if (maxAge > 0) jar.set(name, value)
@@ -95,7 +95,7 @@ const SESSION_COOKIES = [
 const cleared = (attributes: string): string[] =>
   SESSION_COOKIES.map((name) => `${name}=; Max-Age=0; ${attributes}`).toSorted()
 
-/** A legacy token in which base64 shows all its odd characters. */
+/** A legacy token whose base64 contains +, / and =. */
 const legacyToken = (): string => {
   for (let padding = ''; ; padding += 'x') {
     const claims = { userId: 7, role: 'operator', odd: `${padding}???>>>` }
@@ -106,7 +106,7 @@ const legacyToken = (): string => {
 
 for (const path of LOGIN_PATHS) {
   t.test(`POST ${path}`, async (t) => {
-    t.test('hands the credentials to the backend at the same path', async (t) => {
+    t.test(`POST ${path} forwards the credentials to the same path`, async (t) => {
       const gateway = await startGateway(t)
       await login(gateway, `${path}?tenant=north`)
       const [request] = gateway.backend.requests
@@ -117,7 +117,7 @@ for (const path of LOGIN_PATHS) {
       t.equal(request?.headers['content-type'], 'application/json')
     })
 
-    t.test('hands on the body that was checked, however it was written', async (t) => {
+    t.test(`POST ${path} forwards the validated body in its serialised form`, async (t) => {
       const gateway = await startGateway(t)
       const answer = await login(
         gateway,
@@ -139,7 +139,7 @@ for (const path of LOGIN_PATHS) {
     ]
     const shared = await startGateway(t, TRUSTING)
     for (const [what, body, code] of refused) {
-      t.test(`refuses a body ${what}`, async (t) => {
+      t.test(`POST ${path} rejects a body ${what}`, async (t) => {
         const answer = await login(shared, path, body)
         t.equal(answer.status, 400)
         t.equal(answer.code, code)
@@ -148,7 +148,7 @@ for (const path of LOGIN_PATHS) {
       })
     }
 
-    t.test('sets the cookies of the session', async (t) => {
+    t.test(`POST ${path} sets the session cookies`, async (t) => {
       const gateway = await startGateway(t)
       const token = tokenOf('operator')
       answerWith(gateway.backend, loginBody({ token, user: { ...USER, permissions: ['zones.read', 'zones.write'] } }))
@@ -170,7 +170,7 @@ for (const path of LOGIN_PATHS) {
       t.strictSame(decodedCookie(answer, 'auth_permissions'), ['zones.read', 'zones.write'])
     })
 
-    t.test('passes a refused login on and sets no cookie', async (t) => {
+    t.test(`POST ${path} forwards a rejected login and sets no cookie`, async (t) => {
       const gateway = await startGateway(t)
       answerWith(gateway.backend, '{"success":false,"error":"bad credentials"}', 401)
       const answer = await login(gateway, path)
@@ -181,7 +181,7 @@ for (const path of LOGIN_PATHS) {
   })
 }
 
-t.test('the cookies of a login', async (t) => {
+t.test('login cookies', async (t) => {
   const secure: readonly (readonly [string, Record<string, string>, boolean])[] = [
     ['are Secure in production', {}, true],
     ['are not Secure in production where COOKIE_SECURE=false', { COOKIE_SECURE: 'false' }, false],
@@ -198,7 +198,7 @@ t.test('the cookies of a login', async (t) => {
     })
   }
 
-  t.test('carry values that are percent-encoded once', async (t) => {
+  t.test('cookie values are percent-encoded once', async (t) => {
     const gateway = await startGateway(t)
     const token = legacyToken()
     answerWith(gateway.backend, loginBody({ token, user: { ...USER, permissions: ['50%', 'a;b', 'c d'] } }))
@@ -210,7 +210,7 @@ t.test('the cookies of a login', async (t) => {
 
   const shared = await startGateway(t, TRUSTING)
   for (const displayName of ['Zoë Ångström', '日本 太郎', '👩‍🚒', 'a"; Domain=evil', 'line\r\nbreak', 'half \ud800']) {
-    t.test(`carry the name ${JSON.stringify(displayName)}`, async (t) => {
+    t.test(`the auth_user cookie has the name ${JSON.stringify(displayName)}`, async (t) => {
       answerWith(shared.backend, loginBody({ user: { ...USER, displayName } }))
       const answer = await login(shared)
       t.strictSame(decodedCookie(answer, 'auth_user'), { ...USER, displayName })
@@ -226,7 +226,7 @@ t.test('the cookies of a login', async (t) => {
     ['legacy', legacy, claims(legacy.split('.')[0] ?? '', 'base64').exp, 7200]
   ]
   for (const [format, token, expiresAtMs, lifetime] of ownExpiry) {
-    t.test(`live as long as a ${format} token, whatever the answer says`, async (t) => {
+    t.test(`session cookies expire with a ${format} token, regardless of the response`, async (t) => {
       const gateway = await startGateway(t)
       answerWith(gateway.backend, loginBody({ token, expiresIn: 60 }))
       const cookies = cookiesOf(await login(gateway))
@@ -238,7 +238,7 @@ t.test('the cookies of a login', async (t) => {
     })
   }
 
-  t.test('live as long as the answer says where the token does not', async (t) => {
+  t.test('session cookies expire as the response says if the token has no expiry', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, loginBody({ token: 'opaque', expiresIn: 5400 }))
     const before = Date.now()
@@ -250,7 +250,7 @@ t.test('the cookies of a login', async (t) => {
     }
   })
 
-  t.test('end what an identity provider left behind', async (t) => {
+  t.test('a login clears the cookies of a provider session', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, loginBody())
     const cookies = cookiesOf(await login(gateway))
@@ -264,7 +264,7 @@ t.test('the cookies of a login', async (t) => {
     ['standard', tokenOf('operator')],
     ['legacy', legacyToken()]
   ] as const) {
-    t.test(`authenticate the next request, with a ${format} token`, async (t) => {
+    t.test(`login cookies authenticate the next request, with a ${format} token`, async (t) => {
       const gateway = await startGateway(t)
       const jar = new Map<string, string>()
       answerWith(gateway.backend, loginBody({ token }))
@@ -278,7 +278,7 @@ t.test('the cookies of a login', async (t) => {
     })
   }
 
-  t.test('authenticate nothing any more after a logout', async (t) => {
+  t.test('a request after a logout is not authenticated', async (t) => {
     const gateway = await startGateway(t)
     const jar = new Map([['csrf_token', 't0ken']])
     answerWith(gateway.backend, loginBody())
@@ -289,7 +289,7 @@ t.test('the cookies of a login', async (t) => {
   })
 })
 
-t.test('the token of a login', async (t) => {
+t.test('login token', async (t) => {
   const long = (characters: number) => 'a'.repeat(characters)
   const sizes: readonly (readonly [string, string, boolean])[] = [
     ['as long as a cookie can be', long(4086), true],
@@ -298,7 +298,7 @@ t.test('the token of a login', async (t) => {
     ['longer than a cookie can be once it is encoded', `${long(4080)}+==`, false]
   ]
   for (const [what, token, fits] of sizes) {
-    t.test(`${fits ? 'makes' : 'makes no half of'} a session where it is ${what}`, async (t) => {
+    t.test(`a login starts ${fits ? 'a' : 'no'} session where the token is ${what}`, async (t) => {
       const gateway = await startGateway(t)
       const body = loginBody({ token })
       answerWith(gateway.backend, body)
@@ -310,14 +310,14 @@ t.test('the token of a login', async (t) => {
     })
   }
 
-  t.test('makes a session without a word where it is good', async (t) => {
+  t.test('a login with a valid token logs no warning', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, loginBody())
     t.equal(cookiesOf(await login(gateway)).size, 6)
     t.strictSame([...logged(gateway, WARN), ...logged(gateway, ERROR)], [])
   })
 
-  t.test('makes a session and an error in the log where API_SECRET does not verify it', async (t) => {
+  t.test('a token that API_SECRET does not verify starts a session and is logged as an error', async (t) => {
     const gateway = await startGateway(t)
     const key = secretKey('another-secret-0123456789-abcdefghij')
     const token = createAppToken({ role: 'operator' }, key, { format: 'jwt', lifetimeSeconds: 3600 })
@@ -327,7 +327,7 @@ t.test('the token of a login', async (t) => {
     t.equal(logged(gateway, ERROR).length, 1)
   })
 
-  t.test('is never in the log, nor is the password', async (t) => {
+  t.test('the log contains neither token nor password', async (t) => {
     const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace' } })
     const key = secretKey('another-secret-0123456789-abcdefghij')
     const token = createAppToken({ role: 'operator' }, key, { format: 'jwt', lifetimeSeconds: 3600 })
@@ -355,7 +355,7 @@ t.test('a successful login response without a session', async (t) => {
     [JSON.stringify({ success: true, data: { token: 'e30.eyJleHAiOjF9.c2ln', user } }), 'a future exp in data.token']
   ]
   for (const [body, missing] of FORMATS) {
-    t.test(`is logged as one warning that names ${missing}: ${body}`, async (t) => {
+    t.test(`a login response without a session is logged once as a warning with ${missing}: ${body}`, async (t) => {
       const gateway = await startGateway(t)
       answerWith(gateway.backend, body)
       const answer = await login(gateway)
@@ -367,7 +367,7 @@ t.test('a successful login response without a session', async (t) => {
     })
   }
 
-  t.test('is not logged where the backend refuses the login', async (t) => {
+  t.test('a rejected login is not logged as a warning', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, '{"success":false,"error":"wrong password"}')
     t.equal((await login(gateway)).status, 200)
@@ -378,7 +378,7 @@ t.test('a successful login response without a session', async (t) => {
 t.test('permissions', async (t) => {
   const listOf = (characters: number) => ['p'.repeat(characters - encodeURIComponent('[""]').length)]
 
-  t.test('stand in a cookie as long as they fit', async (t) => {
+  t.test('permissions are in a cookie if they fit', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, loginBody({ permissions: listOf(3800) }))
     const answer = await login(gateway)
@@ -392,11 +392,11 @@ t.test('permissions', async (t) => {
     ['thousands', Array.from({ length: 5_000 }, (_, index) => `area.${index}.read`)]
   ]
   for (const [what, permissions] of tooMany) {
-    t.test(`do not keep anybody from signing in where they are ${what}`, async (t) => {
+    t.test(`a login succeeds where the permissions are ${what}`, async (t) => {
       const gateway = await startGateway(t)
       const token = tokenOf('operator')
       const body = loginBody({ token, permissions })
-      // Not the backend's to say.
+      // The backend may not set this header.
       answerWith(gateway.backend, body, 200, { 'x-auth-permissions-at': '/elsewhere' })
       const answer = await login(gateway)
       t.equal(answer.status, 200)
@@ -416,7 +416,7 @@ t.test('permissions', async (t) => {
     })
   }
 
-  t.test('are at the address that the header names', async (t) => {
+  t.test('permissions are available at the address in the header', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, loginBody({ permissions: listOf(3801) }))
     const jar = new Map<string, string>()
@@ -432,13 +432,13 @@ t.test('permissions', async (t) => {
   })
 })
 
-t.test('the answer to a login', async (t) => {
+t.test('login response', async (t) => {
   const token = tokenOf('operator')
-  // What parsing and writing it again would change: spaces, escapes, key order, an integer past 2^53, a double key.
+  // Would change if it were serialised again: spaces, escapes, key order, an integer above 2^53, a duplicate key.
   const odd = `{ "data" : {"user":{"id":12345678901234567890,"name":"Z\\u00eb 日本"},"token":"${token}", "token":"${token}"},
   "success":true }\r\n`
 
-  t.test('is the whole body of the backend to the byte', async (t) => {
+  t.test('the login response has the unchanged body of the backend', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, odd, 201, { 'content-type': 'application/json; charset=UTF-8; odd=1' })
     const answer = await login(gateway)
@@ -448,7 +448,7 @@ t.test('the answer to a login', async (t) => {
     t.equal(cookiesOf(answer).get('auth_token')?.value, token)
   })
 
-  t.test('lacks the token and nothing else where LOGIN_BODY_TOKEN=omit', async (t) => {
+  t.test('LOGIN_BODY_TOKEN=omit removes only the token', async (t) => {
     const gateway = await startGateway(t, { env: { LOGIN_BODY_TOKEN: 'omit' } })
     const body = {
       success: true,
@@ -469,13 +469,13 @@ t.test('the answer to a login', async (t) => {
     t.equal(cookiesOf(answer).get('auth_token')?.value, token)
   })
 
-  t.test('holds no token where the backend sends it twice and LOGIN_BODY_TOKEN=omit', async (t) => {
+  t.test('LOGIN_BODY_TOKEN=omit removes a duplicate token', async (t) => {
     const gateway = await startGateway(t, { env: { LOGIN_BODY_TOKEN: 'omit' } })
     answerWith(gateway.backend, odd)
     t.notMatch((await login(gateway)).body, token)
   })
 
-  t.test('is whole where there is no session, though LOGIN_BODY_TOKEN=omit', async (t) => {
+  t.test('LOGIN_BODY_TOKEN=omit does not change a response without a session', async (t) => {
     const gateway = await startGateway(t, { env: { LOGIN_BODY_TOKEN: 'omit' } })
     answerWith(gateway.backend, ' {"success":false,"data":{"token":null}} ', 401)
     t.equal((await login(gateway)).body, ' {"success":false,"data":{"token":null}} ')
@@ -485,7 +485,7 @@ t.test('the answer to a login', async (t) => {
     [200, loginBody()],
     [401, '{"success":false}']
   ] as const) {
-    t.test(`carries none of the backend's own cookies when it is ${status}`, async (t) => {
+    t.test(`a login response with ${status} has no cookies of the backend`, async (t) => {
       const gateway = await startGateway(t)
       const cookies = ['auth_token=backend; Path=/', 'csrf_token=backend', 'sid=backend']
       answerWith(gateway.backend, body, status, { 'set-cookie': cookies, 'clear-site-data': '"cookies"' })
@@ -495,13 +495,13 @@ t.test('the answer to a login', async (t) => {
       t.equal(answer.headers['clear-site-data'], undefined)
     })
 
-    t.test(`is not kept by anybody when it is ${status}, whatever the backend says`, async (t) => {
+    t.test(`a login response with ${status} is not cacheable`, async (t) => {
       const gateway = await startGateway(t)
       answerWith(gateway.backend, body, status, { 'cache-control': 'public, max-age=600' })
       t.equal((await login(gateway)).headers['cache-control'], 'no-store')
     })
 
-    t.test(`counts attempts as the gateway does when it is ${status}`, async (t) => {
+    t.test(`a login response with ${status} has the rate limit headers of the gateway`, async (t) => {
       const gateway = await startGateway(t)
       const theirs = { 'x-ratelimit-limit': '999', 'x-ratelimit-remaining': '998', 'x-ratelimit-reset': '1' }
       answerWith(gateway.backend, body, status, theirs)
@@ -512,7 +512,7 @@ t.test('the answer to a login', async (t) => {
     })
   }
 
-  t.test('carries the other headers of the backend, all of them', async (t) => {
+  t.test('the login response has all other headers of the backend', async (t) => {
     const gateway = await startGateway(t)
     const headers = { 'www-authenticate': ['Bearer', 'Basic realm="x"'], 'retry-after': '30', 'x-lock': 'until noon' }
     answerWith(gateway.backend, '{}', 423, headers)
@@ -522,14 +522,14 @@ t.test('the answer to a login', async (t) => {
     t.equal(answer.headers['x-lock'], 'until noon')
   })
 
-  t.test('is asked for without compression', async (t) => {
+  t.test('the login request to the backend does not accept compression', async (t) => {
     const gateway = await startGateway(t)
     const headers = { 'content-type': 'application/json', 'accept-encoding': 'gzip, br' }
     await gateway.send('/api/auth/login', { method: 'POST', headers, body: CREDENTIALS })
     t.equal(gateway.backend.requests[0]?.headers['accept-encoding'], 'identity')
   })
 
-  t.test('passes whole but without a session where it comes compressed all the same', async (t) => {
+  t.test('a compressed login response is forwarded without a session', async (t) => {
     const gateway = await startGateway(t)
     const body = loginBody()
     answerWith(gateway.backend, gzipSync(body), 200, { 'content-encoding': 'gzip' })
@@ -541,7 +541,7 @@ t.test('the answer to a login', async (t) => {
   })
 })
 
-t.test('a login that failed', async (t) => {
+t.test('failed login', async (t) => {
   const expired = (format: 'jwt' | 'legacy') =>
     createAppToken({ role: 'operator' }, apiKey, { format, lifetimeSeconds: 60, nowMs: Date.now() - 3_600_000 })
   const opaque = (expiresIn: unknown) => loginBody({ token: 'opaque', expiresIn })
@@ -579,7 +579,7 @@ t.test('a login that failed', async (t) => {
   ]
   const shared = await startGateway(t, TRUSTING)
   for (const [why, body, status = 200] of failures) {
-    t.test(`passes through without a cookie where ${why}`, async (t) => {
+    t.test(`the login response is forwarded without a cookie where ${why}`, async (t) => {
       answerWith(shared.backend, body, status)
       const answer = await login(shared)
       t.equal(answer.status, status)
@@ -589,7 +589,7 @@ t.test('a login that failed', async (t) => {
     })
   }
 
-  t.test('is a 204 without a cookie where the backend has nothing to say', async (t) => {
+  t.test('a login gets 204 without a cookie if the backend has no content', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, '')
     const answer = await login(gateway)
@@ -599,7 +599,7 @@ t.test('a login that failed', async (t) => {
     t.equal(answer.headers['content-type'], undefined)
   })
 
-  t.test('is a 201 where the backend says only that something was created', async (t) => {
+  t.test('a login gets 201 if the backend responds with 201 and no body', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, '', 201, { location: '/api/sessions/7' })
     const answer = await login(gateway)
@@ -609,7 +609,7 @@ t.test('a login that failed', async (t) => {
     t.equal(answer.headers['set-cookie'], undefined)
   })
 
-  t.test('passes whole where it is as long as an answer may be', async (t) => {
+  t.test('a login response of the maximum size is forwarded complete', async (t) => {
     const gateway = await startGateway(t)
     const body = 'a'.repeat(MIB)
     answerWith(gateway.backend, body, 401)
@@ -660,7 +660,7 @@ t.test('a login that failed', async (t) => {
     ]
   ]
   for (const [what, status, code, answerBadly] of broken) {
-    t.test(`is a ${status} without a cookie where the backend ${what}`, async (t) => {
+    t.test(`a login gets ${status} without a cookie if the backend ${what}`, async (t) => {
       const env = status === 504 ? { BACKEND_TIMEOUT_MS: '50' } : {}
       const gateway = await startGateway(t, { env })
       gateway.backend.answer = answerBadly
@@ -672,7 +672,7 @@ t.test('a login that failed', async (t) => {
     })
   }
 
-  t.test('is a 502 without a cookie where the backend is down', async (t) => {
+  t.test('a login gets 502 without a cookie if the backend is down', async (t) => {
     const gateway = await startGateway(t)
     await close(gateway.backend)
     const answer = await login(gateway)
@@ -689,7 +689,7 @@ const SIGNING: readonly (readonly [path: string, headers: () => OutgoingHttpHead
 
 t.test('signing in and out', async (t) => {
   for (const [path, headers, body] of SIGNING) {
-    t.test(`ends at the backend when the browser leaves ${path}, without a complaint`, async (t) => {
+    t.test(`the backend request of ${path} is cancelled without a warning if the browser disconnects`, async (t) => {
       const gateway = await startGateway(t, { env: { BACKEND_TIMEOUT_MS: '600000' } })
       const arrived = new Promise<ServerResponse>((resolve) => {
         gateway.backend.answer = (_request, response) => resolve(response)
@@ -707,7 +707,7 @@ t.test('signing in and out', async (t) => {
       t.notMatch((await gateway.send('/metrics')).body, '\ngateway_backend_errors_total{')
     })
 
-    t.test(`waits for its turn at ${path}, and not once the browser has left`, async (t) => {
+    t.test(`a queued request to ${path} is dropped if the browser disconnects`, async (t) => {
       const gateway = await startGateway(t, { env: { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '600000' } })
       const held = new Promise<ServerResponse>((resolve) => {
         gateway.backend.answer = (_request, response) => resolve(response)
@@ -735,7 +735,7 @@ t.test('signing in and out', async (t) => {
       )
     })
 
-    t.test(`is among the numbers of the backend: ${path}`, async (t) => {
+    t.test(`the backend metrics include ${path}`, async (t) => {
       const gateway = await startGateway(t)
       await gateway.send(path, { method: 'POST', headers: headers(), body })
       gateway.backend.answer = (_request, response) => response.destroy()
@@ -748,7 +748,7 @@ t.test('signing in and out', async (t) => {
   }
 })
 
-/** The session is over here, though the backend does not know. */
+/** All session cookies are cleared. */
 const endsAlone = (t: Test, gateway: TestGateway, answer: Answer): void => {
   t.equal(answer.status, 200)
   t.strictSame(JSON.parse(answer.body), { success: true })
@@ -758,7 +758,7 @@ const endsAlone = (t: Test, gateway: TestGateway, answer: Answer): void => {
 }
 
 t.test('POST /api/auth/logout', async (t) => {
-  t.test('is refused without the CSRF pair, and ends nothing', async (t) => {
+  t.test('a logout without a CSRF token is rejected and clears nothing', async (t) => {
     const gateway = await startGateway(t)
     const answer = await logout(gateway, { cookie: `auth_token=${tokenOf('operator')}; csrf_token=t0ken` })
     t.equal(answer.status, 403)
@@ -767,7 +767,7 @@ t.test('POST /api/auth/logout', async (t) => {
     t.strictSame(gateway.backend.requests, [])
   })
 
-  t.test('tells the backend whose session ends', async (t) => {
+  t.test('a logout is forwarded with the token', async (t) => {
     const gateway = await startGateway(t)
     const token = legacyToken()
     await logout(gateway, browserHeaders(encodeURIComponent(token)))
@@ -779,7 +779,7 @@ t.test('POST /api/auth/logout', async (t) => {
     t.equal(request?.body, '')
   })
 
-  t.test('hands a note on to the backend, once it is checked', async (t) => {
+  t.test('a logout forwards a validated note', async (t) => {
     const gateway = await startGateway(t)
     const headers = { ...browserHeaders(), 'content-type': 'application/json' }
     const body = '{ "reason": "end of shift" }'
@@ -795,7 +795,7 @@ t.test('POST /api/auth/logout', async (t) => {
     [500, '{"success":false}', 500]
   ]
   for (const [status, body, expected] of answers) {
-    t.test(`clears every cookie where the backend answers ${status} ${body}`, async (t) => {
+    t.test(`a logout clears every cookie if the backend responds with ${status} ${body}`, async (t) => {
       const gateway = await startGateway(t)
       answerWith(gateway.backend, body, status, { 'set-cookie': 'auth_token=backend', 'cache-control': 'public' })
       const answer = await logout(gateway)
@@ -811,20 +811,20 @@ t.test('POST /api/auth/logout', async (t) => {
     ['closes the connection', {}, (_request, response) => response.destroy()]
   ]
   for (const [what, env, answerBadly] of silent) {
-    t.test(`clears every cookie where the backend ${what}`, async (t) => {
+    t.test(`a logout clears every cookie if the backend ${what}`, async (t) => {
       const gateway = await startGateway(t, { env })
       gateway.backend.answer = answerBadly
       endsAlone(t, gateway, await logout(gateway))
     })
   }
 
-  t.test('clears every cookie where the backend is down', async (t) => {
+  t.test('a logout clears every cookie if the backend is down', async (t) => {
     const gateway = await startGateway(t)
     await close(gateway.backend)
     endsAlone(t, gateway, await logout(gateway))
   })
 
-  t.test('clears cookies that are not Secure where COOKIE_SECURE=false', async (t) => {
+  t.test('a logout clears cookies without Secure with COOKIE_SECURE=false', async (t) => {
     const gateway = await startGateway(t, { env: { COOKIE_SECURE: 'false' } })
     t.strictSame((await logout(gateway)).headers['set-cookie']?.toSorted(), cleared('Path=/; SameSite=Lax'))
   })
@@ -836,7 +836,7 @@ t.test('POST /api/auth/logout', async (t) => {
     ['two tokens', 'a.b; auth_token=c.d']
   ]
   for (const [what, token] of strangers) {
-    t.test(`clears every cookie of a browser with ${what}`, async (t) => {
+    t.test(`a logout clears every cookie of a browser with ${what}`, async (t) => {
       const gateway = await startGateway(t)
       const answer = await logout(gateway, browserHeaders(token))
       t.equal(answer.status, 200)
@@ -845,7 +845,7 @@ t.test('POST /api/auth/logout', async (t) => {
     })
   }
 
-  t.test('needs no CSRF pair in development', async (t) => {
+  t.test('a logout needs no CSRF token in development', async (t) => {
     const gateway = await startGateway(t, { env: { NODE_ENV: 'development' } })
     const answer = await logout(gateway, {})
     t.equal(answer.status, 200)
@@ -854,7 +854,7 @@ t.test('POST /api/auth/logout', async (t) => {
 })
 
 t.test('GET /api/auth/backend-me', async (t) => {
-  t.test('is forwarded with the token, and its answer comes back as it is', async (t) => {
+  t.test('GET /api/auth/backend-me is forwarded with the token', async (t) => {
     const gateway = await startGateway(t)
     const token = tokenOf('operator')
     answerWith(gateway.backend, ' {"success":true,"data":{"role":"operator"}}')
@@ -866,7 +866,7 @@ t.test('GET /api/auth/backend-me', async (t) => {
     t.equal(gateway.backend.requests[0]?.headers.authorization, `Bearer ${token}`)
   })
 
-  t.test('lets the backend say that nobody is signed in', async (t) => {
+  t.test('GET /api/auth/backend-me without a token is forwarded', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, '{"success":false}', 401)
     const answer = await gateway.send('/api/auth/backend-me')

@@ -1,5 +1,4 @@
-// The routes that the service is specified to have, copied out by hand and method by method. Nothing here comes from the
-// code that it is compared with.
+// The specified routes, copied by hand from the specification and not from the code.
 
 export interface SpecifiedDomain {
   readonly domain: string
@@ -182,7 +181,7 @@ export const specifiedDomains: readonly SpecifiedDomain[] = [
     routes: ['GET /api/audit/logs', 'GET /api/audit/summary', 'GET /api/audit/export']
   },
   {
-    // Given as four methods "under" three paths: the path itself and one thing below it.
+    // Specified as four methods "under" three paths: the path itself and one item below it.
     domain: 'management',
     routes: [
       'GET /api/mgmt/beacons',
@@ -241,7 +240,7 @@ export const specifiedDomains: readonly SpecifiedDomain[] = [
   }
 ]
 
-/** Paths that are specified without saying which methods they have. */
+/** Paths that are specified without methods. */
 export const specifiedWithoutMethods: readonly SpecifiedDomain[] = [
   {
     domain: 'management',
@@ -250,7 +249,7 @@ export const specifiedWithoutMethods: readonly SpecifiedDomain[] = [
   { domain: 'health', routes: ['/api/health/database'] }
 ]
 
-/** Files come in at these two, and nowhere else. */
+/** The only routes that accept files. */
 export const specifiedUploads: readonly string[] = [
   'POST /api/floors/{floorId}/upload',
   'POST /api/personnel/{id}/photo'

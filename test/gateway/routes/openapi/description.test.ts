@@ -126,7 +126,7 @@ t.test('a document that cannot be read or parsed is reported with its location',
   t.match(faultsOf(t, { 'openapi.json': document({}, '4.0.0') }), [/"openapi" is 4\.0\.0/])
 })
 
-t.test('all faults of a document are reported at once', async (t) => {
+t.test('all errors of a document are reported at once', async (t) => {
   const paths = {
     '/a': { post: { requestBody: json({ $ref: '#/components/schemas/Missing' }) } },
     '/b': { post: { requestBody: json({ type: 'strange' }) } },
