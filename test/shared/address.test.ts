@@ -23,7 +23,7 @@ t.test('normalAddress', async (t) => {
     ['::', '::', 'the unspecified address']
   ]
   for (const [text, address, why] of found) {
-    t.test(`finds the address in ${why}`, async (t) => t.equal(normalAddress(text), address))
+    t.test(`normalAddress finds the address in ${why}`, async (t) => t.equal(normalAddress(text), address))
   }
 
   const garbage = [
@@ -59,7 +59,7 @@ t.test('normalAddress', async (t) => {
     ':443'
   ]
   for (const text of garbage) {
-    t.test(`finds none in '${text}'`, async (t) => t.equal(normalAddress(text), null))
+    t.test(`normalAddress returns null for '${text}'`, async (t) => t.equal(normalAddress(text), null))
   }
 })
 
@@ -77,7 +77,7 @@ t.test('isAddressRange', async (t) => {
     '::/0'
   ]
   for (const text of ranges) {
-    t.test(`takes ${text}`, async (t) => t.equal(isAddressRange(text), true))
+    t.test(`isAddressRange accepts ${text}`, async (t) => t.equal(isAddressRange(text), true))
   }
 
   const refused: [text: string, why: string][] = [
@@ -107,7 +107,7 @@ t.test('isAddressRange', async (t) => {
     ['10.0.0.1, 10.0.0.2', 'two addresses at once']
   ]
   for (const [text, why] of refused) {
-    t.test(`refuses ${why}: '${text}'`, async (t) => {
+    t.test(`isAddressRange rejects ${why}: '${text}'`, async (t) => {
       t.equal(isAddressRange(text), false)
       t.throws(() => new AddressSet([text]), { name: 'TypeError', message: `not an address range: ${text}` })
     })
@@ -129,7 +129,7 @@ t.test('AddressSet', async (t) => {
     ['loopback', ['127.0.0.1', '127.255.255.254', '::1'], ['126.255.255.255', '128.0.0.0', '::', '::2']]
   ]
   for (const [range, inside, outside] of membership) {
-    t.test(`of ${range} ends where the range ends`, async (t) => {
+    t.test(`an AddressSet of ${range} has exactly the addresses of the range`, async (t) => {
       const set = new AddressSet([range])
 
       t.same(
@@ -145,19 +145,19 @@ t.test('AddressSet', async (t) => {
     })
   }
 
-  t.test('has what any of its ranges has', async (t) => {
+  t.test('an AddressSet has the addresses of all its ranges', async (t) => {
     const set = new AddressSet(['loopback', '10.0.0.0/8', '2001:db8::/32'])
 
     for (const address of ['127.0.0.1', '::1', '10.1.2.3', '2001:db8::7']) t.equal(set.has(address), true, address)
     t.equal(set.has('192.0.2.7'), false)
   })
 
-  t.test('has nothing when it has no range', async (t) => {
+  t.test('an AddressSet without ranges is empty', async (t) => {
     for (const address of ['127.0.0.1', '::1', '0.0.0.0', '::'])
       t.equal(new AddressSet([]).has(address), false, address)
   })
 
-  t.test('knows an address in every way that a socket or a proxy writes it down', async (t) => {
+  t.test('an AddressSet accepts every notation of sockets and proxies', async (t) => {
     const set = new AddressSet(['10.0.0.0/8', 'fe80::/10'])
 
     for (const text of [
@@ -173,7 +173,7 @@ t.test('AddressSet', async (t) => {
       t.equal(set.has(text), true, text)
   })
 
-  t.test('has nothing that is no address', async (t) => {
+  t.test('an AddressSet does not have texts that are not addresses', async (t) => {
     const set = new AddressSet(['0.0.0.0/0', '::/0'])
 
     t.equal(set.has('192.0.2.7'), true, 'though it has every address')

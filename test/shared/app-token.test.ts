@@ -28,7 +28,7 @@ for (const format of ['jwt', 'legacy'] as const) {
     })
 
   t.test(`AppTokenVerifier, with ${format} tokens`, async (t) => {
-    t.test('returns the claims, and the expiry in milliseconds', async (t) => {
+    t.test(`the verifier returns claims and expiry in milliseconds of ${format} tokens`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { now: () => NOW_MS })
 
       const { claims, expiresAtMs } = verifier.verify(make(7))
@@ -50,7 +50,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       })
     })
 
-    t.test('freezes the claims to the bottom', async (t) => {
+    t.test(`the verifier deep-freezes the claims of ${format} tokens`, async (t) => {
       const token = (format === 'jwt' ? jwtOf : legacyOf)(
         `{"exp":${format === 'jwt' ? EXP_MS / 1000 : EXP_MS},"groups":[{"names":["staff"]}]}`
       )
@@ -64,14 +64,14 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.strictSame(groups, [{ names: ['staff'] }])
     })
 
-    t.test('gives the same object for the same token', async (t) => {
+    t.test(`the verifier returns the same object for the same ${format} token`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { now: () => NOW_MS })
       const token = make(7)
 
       t.equal(verifier.verify(token), verifier.verify(token))
     })
 
-    t.test('knows a token again that arrives in another string', async (t) => {
+    t.test(`the cache finds a ${format} token in another string object`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { now: () => NOW_MS })
       const header = `auth_token=${make(7)}; theme=dark`
 
@@ -80,15 +80,15 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.equal(verifier.verify(make(7)), first)
     })
 
-    t.test('accepts a token until the millisecond before its expiry', async (t) => {
+    t.test(`a ${format} token is valid until the millisecond before its expiry`, async (t) => {
       t.equal(new AppTokenVerifier(KEY, { now: () => EXP_MS - 1 }).verify(make(7)).expiresAtMs, EXP_MS)
     })
 
-    t.test('refuses a token at its expiry', async (t) => {
+    t.test(`a ${format} token is rejected at its expiry`, async (t) => {
       t.throws(() => new AppTokenVerifier(KEY, { now: () => EXP_MS }).verify(make(7)), { name: 'ExpiredToken' })
     })
 
-    t.test('refuses a remembered token once it has expired, every time', async (t) => {
+    t.test(`a cached ${format} token is rejected after its expiry, every time`, async (t) => {
       let now = NOW_MS
       const verifier = new AppTokenVerifier(KEY, { now: () => now })
       const token = make(7)
@@ -101,7 +101,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.throws(() => verifier.verify(token), { name: 'ExpiredToken' })
     })
 
-    t.test('leaves the claims of a remembered token on the error', async (t) => {
+    t.test(`the error of an expired cached ${format} token has its claims`, async (t) => {
       let now = NOW_MS
       const verifier = new AppTokenVerifier(KEY, { now: () => now })
       const { claims } = verifier.verify(make(7))
@@ -116,7 +116,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       }
     })
 
-    t.test('forgets a remembered token that it finds expired', async (t) => {
+    t.test(`an expired ${format} token is removed from the cache`, async (t) => {
       let now = NOW_MS
       const verifier = new AppTokenVerifier(KEY, { now: () => now })
       const remembered = verifier.verify(make(7))
@@ -127,7 +127,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.not(verifier.verify(make(7)), remembered, 'it was verified anew')
     })
 
-    t.test('forgets the oldest token when it is full, and only that', async (t) => {
+    t.test(`a full cache evicts only the oldest ${format} token`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { cacheSize: 2, now: () => NOW_MS })
       const first = verifier.verify(make(1))
       const second = verifier.verify(make(2))
@@ -142,7 +142,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.not(verifier.verify(make(3)), third, 'and that for the second')
     })
 
-    t.test('remembers 10 000 tokens when not told otherwise', async (t) => {
+    t.test(`the cache holds 10 000 ${format} tokens by default`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { now: () => NOW_MS })
       const first = verifier.verify(make(0))
       const second = verifier.verify(make(1))
@@ -155,7 +155,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.not(verifier.verify(make(0)), first)
     })
 
-    t.test('remembers nothing with a cache of size 0', async (t) => {
+    t.test(`a cache of size 0 stores no ${format} token`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { cacheSize: 0, now: () => NOW_MS })
 
       const first = verifier.verify(make(7))
@@ -165,7 +165,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.strictSame(second, first)
     })
 
-    t.test('gives no room to a token that it refused', async (t) => {
+    t.test(`a rejected ${format} token is not cached`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { cacheSize: 1, now: () => NOW_MS })
       const good = verifier.verify(make(7))
       const options = { format, lifetimeSeconds: 3600, nowMs: NOW_MS }
@@ -179,7 +179,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.throws(() => verifier.verify(forged), { name: 'InvalidToken', reason: 'bad-signature' })
     })
 
-    t.test('refuses a token of another secret, such as the relay’s', async (t) => {
+    t.test(`a ${format} token of another secret is rejected`, async (t) => {
       const options = { format, lifetimeSeconds: 3600, nowMs: NOW_MS }
       const token = createAppToken({ sub: '7' }, secretKey('the secret of the relay'), options)
 
@@ -212,18 +212,18 @@ t.test('AppTokenVerifier', async (t) => {
   ]
 
   for (const [name, token, reason] of refused) {
-    t.test(`refuses ${name}`, async (t) => {
+    t.test(`the verifier rejects ${name}`, async (t) => {
       t.throws(() => new AppTokenVerifier(KEY, { now: () => NOW_MS }).verify(token), { name: 'InvalidToken', reason })
     })
   }
 
-  t.test('accepts claims nested as deeply as a token can hold', async (t) => {
+  t.test('the verifier accepts claims of the maximum depth', async (t) => {
     const token = jwtOf(`{"exp":${EXP_MS / 1000},"deep":${'['.repeat(3000)}${']'.repeat(3000)}}`)
 
     t.ok(Object.isFrozen(new AppTokenVerifier(KEY, { now: () => NOW_MS }).verify(token).claims.deep))
   })
 
-  t.test('takes the last of two roles, as every reader of JSON does', async (t) => {
+  t.test('the last of two duplicate roles counts, as in JSON.parse', async (t) => {
     const token = jwtOf(`{"role":"admin","role":"viewer","exp":${EXP_MS / 1000}}`)
 
     const { claims } = new AppTokenVerifier(KEY, { now: () => NOW_MS }).verify(token)
@@ -232,7 +232,7 @@ t.test('AppTokenVerifier', async (t) => {
     t.equal(isAdmin(claims), false)
   })
 
-  t.test('sees no role in __proto__', async (t) => {
+  t.test('a role in __proto__ is ignored', async (t) => {
     const token = legacyOf(`{"__proto__":{"role":"admin"},"exp":${EXP_MS}}`)
 
     const { claims } = new AppTokenVerifier(KEY, { now: () => NOW_MS }).verify(token)
@@ -263,7 +263,7 @@ t.test('isAdmin', async (t) => {
     })
   }
 
-  t.test('is false for an inherited role', async (t) => {
+  t.test('isAdmin is false for an inherited role', async (t) => {
     t.equal(isAdmin(Object.assign(Object.create({ role: 'admin' }), { exp: 1 })), false)
   })
 })
@@ -292,21 +292,21 @@ t.test('userDetails', async (t) => {
     })
   }
 
-  t.test('gives email and role when they are text', async (t) => {
+  t.test('userDetails returns email and role if they are text', async (t) => {
     const details = userDetails(claimsOf('{"exp":1,"userId":7,"email":"ada@example.com","role":"viewer","name":"Ada"}'))
 
     t.strictSame(details, { id: '7', email: 'ada@example.com', role: 'viewer' })
   })
 
   for (const value of ['null', '7', 'true', '""', '["admin"]', '{"a":"admin"}']) {
-    t.test(`gives no email and no role for ${value}`, async (t) => {
+    t.test(`userDetails returns no email and no role for ${value}`, async (t) => {
       const details = userDetails(claimsOf(`{"exp":1,"sub":"s","email":${value},"role":${value}}`))
 
       t.strictSame(details, { id: 's', email: null, role: null })
     })
   }
 
-  t.test('does not read inherited claims', async (t) => {
+  t.test('userDetails does not read inherited claims', async (t) => {
     const claims = Object.assign(Object.create({ userId: 'u', email: 'e', role: 'r' }), { exp: 1 })
 
     t.strictSame(userDetails(claims), { id: null, email: null, role: null })

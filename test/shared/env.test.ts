@@ -11,7 +11,7 @@ const read = <T extends Settings>(settings: T, environment: Environment) => {
   return { values: readSettings(settings, environment, errors), errors }
 }
 
-/** One setting, by the name NAME. */
+/** Reads one setting with the name NAME. */
 const readOne = (setting: Setting, environment: Environment) => {
   const { values, errors } = read({ NAME: setting }, environment)
   return { value: values.NAME, errors }
@@ -27,7 +27,7 @@ interface Kind {
 const same = (...texts: readonly string[]): [string, string][] => texts.map((text) => [text, text])
 const only = (...texts: readonly string[]): [string, string[]][] => texts.map((text) => [text, [text]])
 
-// What could close a directive of the policy, open another, or loosen it beyond one host.
+// Texts that would end a CSP directive, start another, or allow more than one host.
 const NO_CSP_HOSTS = [
   '*',
   'https://*',
@@ -223,7 +223,7 @@ const KINDS: readonly Kind[] = [
   }
 ]
 
-/** Fit for the name of a test: some of these would end its line. */
+/** Escaped for a test title, because some contain line breaks. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 60)).replace(/[^ -~]/g, encodeURIComponent)
 
 const literally = (text: string): string => text.replace(/[^A-Za-z0-9 ]/g, '\\$&')
@@ -231,13 +231,13 @@ const literally = (text: string): string => text.replace(/[^A-Za-z0-9 ]/g, '\\$&
 for (const { of, setting, good, bad } of KINDS) {
   t.test(of, async (t) => {
     for (const [given, value] of good) {
-      t.test(`can be ${shown(given)}`, async (t) => {
+      t.test(`${of} can be ${shown(given)}`, async (t) => {
         t.same(readOne(setting, { NAME: given }), { value, errors: [] })
       })
     }
 
     for (const given of bad) {
-      t.test(`cannot be ${shown(given)}`, async (t) => {
+      t.test(`${of} cannot be ${shown(given)}`, async (t) => {
         const { value, errors } = readOne(setting, { NAME: given })
 
         t.equal(errors.length, 1)
@@ -255,7 +255,7 @@ for (const { of, setting, good, bad } of KINDS) {
       ['', 'empty'],
       [' \t\n', 'blank']
     ] as const) {
-      t.test(`falls back where its variable is ${why}`, async (t) => {
+      t.test(`${of} has its default where the variable is ${why}`, async (t) => {
         t.same(readOne(setting, { NAME: unset }), { value: setting.fallback, errors: [] })
       })
     }
@@ -263,19 +263,19 @@ for (const { of, setting, good, bad } of KINDS) {
 }
 
 t.test('error messages', async (t) => {
-  t.test('shows what was given', async (t) => {
+  t.test('an error message contains the given text', async (t) => {
     t.same(readOne(integer(1, 10, ABOUT), { NAME: 'eleven' }).errors, [
       'NAME must be a whole number from 1 to 10, not "eleven"'
     ])
   })
 
-  t.test('shows no more than the beginning of a long text', async (t) => {
+  t.test('an error message truncates a long text', async (t) => {
     const { errors } = readOne(flag(ABOUT), { NAME: 'x'.repeat(5000) })
 
     t.same(errors, [`NAME must be true or false, not "${'x'.repeat(100)}"`])
   })
 
-  t.test('is one line, whatever the text holds', async (t) => {
+  t.test('an error message is one line with any text', async (t) => {
     t.same(readOne(flag(ABOUT), { NAME: 'a\r\nAPI_SECRET must be' }).errors, [
       'NAME must be true or false, not "a\\r\\nAPI_SECRET must be"'
     ])
@@ -289,14 +289,14 @@ t.test('error messages', async (t) => {
     ['a secret', { ...secret(ABOUT), parse: () => null }, 'hunter2']
   ]
   for (const [of, setting, text] of HOLDING_PASSWORDS) {
-    t.test(`never shows ${of}`, async (t) => {
+    t.test(`an error message does not contain ${of}`, async (t) => {
       t.same(readOne(setting, { NAME: text }).errors, [`NAME must be ${setting.rule}`])
     })
   }
 })
 
 t.test('a setting from a file', async (t) => {
-  t.test('is what the file holds, without the line break at its end', async (t) => {
+  t.test('a setting from a file has the content without the trailing line break', async (t) => {
     const folder = t.testdir({ unix: 'hunter2\n', windows: 'hunter2\r\n', bare: 'hunter2' })
 
     for (const name of ['unix', 'windows', 'bare']) {
@@ -304,13 +304,13 @@ t.test('a setting from a file', async (t) => {
     }
   })
 
-  t.test('keeps the line breaks inside', async (t) => {
+  t.test('a setting from a file keeps inner line breaks', async (t) => {
     const folder = t.testdir({ pem: 'BEGIN\nAAAA\nEND\n' })
 
     t.equal(readOne(secret(ABOUT), { NAME_FILE: join(folder, 'pem') }).value, 'BEGIN\nAAAA\nEND')
   })
 
-  t.test('can be of any kind, and is checked like any other', async (t) => {
+  t.test('a setting from a file is validated', async (t) => {
     const folder = t.testdir({ good: '42\n', bad: 'forty-two\n' })
 
     t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'good') }), { value: 42, errors: [] })
@@ -319,23 +319,23 @@ t.test('a setting from a file', async (t) => {
     ])
   })
 
-  t.test('falls back where the file is empty', async (t) => {
+  t.test('a setting from an empty file has its default', async (t) => {
     const folder = t.testdir({ empty: '\n' })
 
     t.same(readOne(secret(ABOUT), { NAME_FILE: join(folder, 'empty') }), { value: ABOUT.fallback, errors: [] })
   })
 
-  t.test('is the variable itself where the name of the file is empty', async (t) => {
+  t.test('the variable counts if the file name is empty', async (t) => {
     t.same(readOne(secret(ABOUT), { NAME: 'hunter2', NAME_FILE: '' }), { value: 'hunter2', errors: [] })
   })
 
-  t.test('is the file where the variable is empty', async (t) => {
+  t.test('the file counts if the variable is empty', async (t) => {
     const folder = t.testdir({ file: 'hunter2' })
 
     t.equal(readOne(secret(ABOUT), { NAME: '', NAME_FILE: join(folder, 'file') }).value, 'hunter2')
   })
 
-  t.test('cannot be a variable at the same time', async (t) => {
+  t.test('a variable and a file for the same setting are an error', async (t) => {
     const folder = t.testdir({ file: 'hunter2' })
 
     t.same(readOne(secret(ABOUT), { NAME: 'hunter3', NAME_FILE: join(folder, 'file') }).errors, [
@@ -343,14 +343,14 @@ t.test('a setting from a file', async (t) => {
     ])
   })
 
-  t.test('cannot come from a file that is not there', async (t) => {
+  t.test('a missing file is an error', async (t) => {
     const { value, errors } = readOne(secret(ABOUT), { NAME_FILE: join(t.testdir(), 'missing') })
 
     t.same(errors, ['NAME_FILE must name a readable file (ENOENT)'])
     t.equal(value, ABOUT.fallback)
   })
 
-  t.test('cannot come from a folder', async (t) => {
+  t.test('a folder instead of a file is an error', async (t) => {
     t.same(readOne(secret(ABOUT), { NAME_FILE: t.testdir() }).errors, ['NAME_FILE must name a readable file (EISDIR)'])
   })
 })
@@ -363,11 +363,11 @@ t.test('readSettings', async (t) => {
     HOSTS: list('csp-host', { about: 'hosts' })
   }
 
-  t.test('needs nothing at all', async (t) => {
+  t.test('readSettings returns the defaults for an empty environment', async (t) => {
     t.same(read(SETTINGS, {}), { values: { PORT: 3000, SECRET: null, MODE: 'plain', HOSTS: [] }, errors: [] })
   })
 
-  t.test('reads every setting, and leaves other variables alone', async (t) => {
+  t.test('readSettings reads every setting and ignores other variables', async (t) => {
     const environment = { PORT: '80', SECRET: 'hunter2', MODE: 'signed', HOSTS: 'a.example', OTHER: 'x', PORTS: 'y' }
 
     t.same(read(SETTINGS, environment), {
@@ -376,7 +376,7 @@ t.test('readSettings', async (t) => {
     })
   })
 
-  t.test('reports all errors together, in the order of the table', async (t) => {
+  t.test('readSettings reports all errors together, in the order of the table', async (t) => {
     const { errors } = read(SETTINGS, { HOSTS: '*', MODE: 'other', SECRET_FILE: '/nowhere', PORT: 'http' })
 
     t.same(
@@ -385,7 +385,7 @@ t.test('readSettings', async (t) => {
     )
   })
 
-  t.test('adds its errors to the list that it is given', async (t) => {
+  t.test('readSettings adds its errors to the given list', async (t) => {
     const errors = ['OTHER is wrong']
 
     readSettings(SETTINGS, { MODE: 'other' }, errors)

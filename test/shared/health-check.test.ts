@@ -11,17 +11,17 @@ const check = async (...args: readonly string[]) => {
 t.test('a health check', async (t) => {
   const backend = await startBackend(t)
 
-  t.test('is content with a good answer', async (t) => {
+  t.test('a health check succeeds with a 200 response', async (t) => {
     t.same(await check(`${backend.url}/health`), { code: 0, stderr: '' })
     t.match(backend.requests, [{ method: 'GET', url: '/health' }])
   })
 
-  t.test('says what is wrong, on one line', async (t) => {
+  t.test('a failed health check prints one line', async (t) => {
     t.match(await check('http://127.0.0.1:1/health'), { code: 1, stderr: /^not healthy: [^\n]+\n$/ }, 'nobody listens')
     t.match(await check(), { code: 1, stderr: /^not healthy: [^\n]+\n$/ }, 'nobody is named')
   })
 
-  t.test('notices who is leaving', async (t) => {
+  t.test('a health check fails for a process that shuts down', async (t) => {
     backend.answer = (_request, response) => response.writeHead(503).end()
 
     t.same(await check(`${backend.url}/health`), { code: 1, stderr: 'not healthy: status 503\n' })

@@ -9,8 +9,8 @@ const KEY = secretKey(SECRET)
 const NOW = 1_893_456_000_000
 const EXP = NOW + 3_600_000
 
-// Tokens are built here by hand, from exact text, and signed rightly unless the name says otherwise: what refuses them
-// is then the rule under test and not the signature.
+// Tokens are built from exact text with a valid signature unless the title says otherwise, so that the tested rule
+// rejects them and not the signature.
 const base64 = (content: string | Buffer) => Buffer.from(content).toString('base64')
 const signData = (data: string, secret = SECRET) => `${data}.${createHmac('sha256', secret).update(data).digest('hex')}`
 const withPayload = (payload: string | Buffer) => signData(base64(payload))
@@ -23,11 +23,11 @@ const UNPADDED = base64(`{"a":1,"exp":${EXP}}`)
 const SIGNATURE = GOOD.slice(GOOD.indexOf('.') + 1)
 
 t.test('verifyLegacyToken', async (t) => {
-  t.test('returns the claims of a good token', async (t) => {
+  t.test('verifyLegacyToken returns the claims of a valid token', async (t) => {
     t.strictSame(verifyLegacyToken(GOOD, KEY, NOW), { q: '???~~~', exp: EXP })
   })
 
-  t.test('verifies a token that another program made', async (t) => {
+  t.test('verifyLegacyToken accepts a token of another implementation', async (t) => {
     const token =
       'eyJ1c2VySWQiOjcsInJvbGUiOiJhZG1pbiIsImV4cCI6MTg5MzQ1OTYwMDAwMH0=' +
       '.f5b4b97ab1cb50a2cc3b1b7c56c3540af2cef15aec8cc2f3d054848065adf470'
@@ -56,12 +56,12 @@ t.test('verifyLegacyToken', async (t) => {
   ]
 
   for (const [name, token] of accepted) {
-    t.test(`accepts ${name}`, async (t) => {
+    t.test(`verifyLegacyToken accepts ${name}`, async (t) => {
       t.type(verifyLegacyToken(token, KEY, NOW).exp, 'number')
     })
   }
 
-  t.test('accepts a token of less than 8 KiB and refuses a longer one', async (t) => {
+  t.test('verifyLegacyToken accepts a token of less than 8 KiB and rejects a longer one', async (t) => {
     const longest = withPayload(`{"exp":${EXP},"pad":"${'x'.repeat(6063)}"}`)
     const tooLong = withPayload(`{"exp":${EXP},"pad":"${'x'.repeat(6066)}"}`)
 
@@ -71,7 +71,7 @@ t.test('verifyLegacyToken', async (t) => {
     t.throws(() => verifyLegacyToken(tooLong, KEY, NOW), { name: 'InvalidToken', reason: 'too-long' })
   })
 
-  t.test('has the padding and the letters that the variants below change', async (t) => {
+  t.test('the sample token has the padding and characters that the variants change', async (t) => {
     t.match(DATA, /Q==$/, 'four zero bits before the padding')
     t.match(DATA, /\+/)
     t.match(DATA, /\//)
@@ -156,12 +156,12 @@ t.test('verifyLegacyToken', async (t) => {
   ]
 
   for (const [name, token, reason] of refused) {
-    t.test(`refuses ${name}`, async (t) => {
+    t.test(`verifyLegacyToken rejects ${name}`, async (t) => {
       t.throws(() => verifyLegacyToken(token, KEY, NOW), { name: 'InvalidToken', reason })
     })
   }
 
-  t.test('refuses a token with any one character changed', async (t) => {
+  t.test('verifyLegacyToken rejects a token with any one character changed', async (t) => {
     const passed: string[] = []
     let tried = 0
     for (let at = 0; at < GOOD.length; at++) {
@@ -182,11 +182,11 @@ t.test('verifyLegacyToken', async (t) => {
 })
 
 t.test('the expiry of a legacy token', async (t) => {
-  t.test('is still to come one millisecond before exp', async (t) => {
+  t.test('a legacy token is valid one millisecond before exp', async (t) => {
     t.equal(verifyLegacyToken(GOOD, KEY, EXP - 1).exp, EXP)
   })
 
-  t.test('has come at exp itself, and the error carries the verified claims', async (t) => {
+  t.test('a legacy token is expired at exp, and the error has the claims', async (t) => {
     try {
       verifyLegacyToken(GOOD, KEY, EXP)
       t.fail('it did not throw')
@@ -196,19 +196,19 @@ t.test('the expiry of a legacy token', async (t) => {
     }
   })
 
-  t.test('has come for the first exp that can be milliseconds', async (t) => {
+  t.test('the first exp that counts as milliseconds is expired', async (t) => {
     t.throws(() => verifyLegacyToken(withPayload('{"exp":100000000000}'), KEY, NOW), { name: 'ExpiredToken' })
   })
 })
 
 t.test('createLegacyToken', async (t) => {
-  t.test('writes exactly the claims and the times', async (t) => {
+  t.test('createLegacyToken writes claims and times only', async (t) => {
     const token = createLegacyToken({ userId: 7 }, KEY, { lifetimeSeconds: 3600, nowMs: NOW + 0.9 })
 
     t.equal(token, withPayload(`{"userId":7,"iat":${NOW},"exp":${EXP}}`))
   })
 
-  t.test('makes a token that verifyLegacyToken accepts until its lifetime ends', async (t) => {
+  t.test('verifyLegacyToken accepts a token of createLegacyToken until its lifetime ends', async (t) => {
     const token = createLegacyToken({ name: 'Zoë' }, KEY, { lifetimeSeconds: 60, nowMs: NOW })
 
     t.strictSame(verifyLegacyToken(token, KEY, NOW + 59_999), { name: 'Zoë', iat: NOW, exp: NOW + 60_000 })
@@ -223,14 +223,14 @@ t.test('createLegacyToken', async (t) => {
     t.ok(exp >= before + 600_000 && exp <= after + 600_000)
   })
 
-  t.test('does not let the claims choose their own times', async (t) => {
+  t.test('createLegacyToken overwrites the times of the claims', async (t) => {
     const token = createLegacyToken({ exp: EXP * 2, iat: 1 }, KEY, { lifetimeSeconds: 3600, nowMs: NOW })
 
     t.strictSame(verifyLegacyToken(token, KEY, NOW), { iat: NOW, exp: EXP })
   })
 
   for (const lifetimeSeconds of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    t.test(`refuses a lifetime of ${lifetimeSeconds}`, async (t) => {
+    t.test(`createLegacyToken rejects a lifetime of ${lifetimeSeconds}`, async (t) => {
       t.throws(() => createLegacyToken({}, KEY, { lifetimeSeconds, nowMs: NOW }), RangeError)
     })
   }

@@ -45,7 +45,7 @@ interface Running {
   readonly url: string
 }
 
-/** Starts the program from a shell that redirects its output, and waits until it serves. */
+/** Starts the program from a shell that redirects its output, and waits until it is ready. */
 const run = async (t: Test, program: Program, redirect: string): Promise<Running> => {
   for (;;) {
     const running = await attempt(t, program, redirect)
@@ -76,11 +76,11 @@ const attempt = async (t: Test, program: Program, redirect: string): Promise<Run
   return hasExited ? null : { program: child, url }
 }
 
-/** A pipe that is full. Nobody reads it until `read` is called, which returns the lines as they come. */
+/** A full pipe without a reader until `read` is called, which returns the lines. */
 const fullPipe = async (t: Test): Promise<{ path: string; read: () => readonly string[] }> => {
   const path = join(t.testdir(), 'log')
   execFileSync('mkfifo', [path])
-  // Open for reading and writing, so that opening it waits for nobody.
+  // Opened for reading and writing, so that opening does not block.
   const holder = await open(path, 'r+')
   t.teardown(() => holder.close())
   await holder.write(`${'x'.repeat(PIPE_BYTES - 1)}\n`)
@@ -98,10 +98,10 @@ const fullPipe = async (t: Test): Promise<{ path: string; read: () => readonly s
   }
 }
 
-/** What Linux keeps of a pipe. */
+/** The pipe capacity of Linux. */
 const PIPE_BYTES = 65_536
 
-/** So many requests on one connection, each of which makes a log line. */
+/** So many requests on one connection, each with a log line. */
 const requests = async (url: string, count: number): Promise<void> => {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => undefined)
@@ -130,14 +130,14 @@ for (const [name, program] of Object.entries(PROGRAMS)) {
     await stops(t, running)
   })
 
-  t.test(`a ${name} whose log is a pipe that nobody reads serves and stops`, async (t) => {
+  t.test(`a ${name} whose log is a pipe without a reader serves and stops`, async (t) => {
     const { path } = await fullPipe(t)
     const running = await run(t, program, `> ${path}`)
     t.equal((await send(running.url, program.healthPath)).status, 200)
     await stops(t, running)
   })
 
-  t.test(`a ${name} whose log reader has gone serves and stops`, async (t) => {
+  t.test(`a ${name} whose log pipe is closed serves and stops`, async (t) => {
     const path = join(t.testdir(), 'log')
     execFileSync('mkfifo', [path])
     const reader = open(path, 'r')
@@ -155,24 +155,27 @@ t.test('a gateway whose log, audit file and error output are full serves and sto
   await stops(t, running)
 })
 
-t.test('a gateway counts the log lines that a stopped reader cost, and says so when it reads again', async (t) => {
-  const REQUESTS = 8000
-  const { path, read } = await fullPipe(t)
-  const { program, url } = await run(t, GATEWAY, `> ${path}`)
-  await requests(url, REQUESTS)
+t.test(
+  'a gateway counts the log lines dropped for a stopped reader and reports them when it reads again',
+  async (t) => {
+    const REQUESTS = 8000
+    const { path, read } = await fullPipe(t)
+    const { program, url } = await run(t, GATEWAY, `> ${path}`)
+    await requests(url, REQUESTS)
 
-  const lines = read()
-  const reports = () => lines.filter((line) => line.includes('log lines dropped')).map((line) => JSON.parse(line))
-  const dropped = (): number => reports().reduce((sum, report) => sum + report.dropped, 0)
-  const written = (): number => lines.filter((line) => line.includes('/xxx')).length
-  await eventually(() => written() + dropped() === REQUESTS)
-  t.ok(dropped() > 0)
-  t.ok(reports().every(({ level }) => level === 40))
-  program.signal('SIGTERM')
-  await program.exited
-})
+    const lines = read()
+    const reports = () => lines.filter((line) => line.includes('log lines dropped')).map((line) => JSON.parse(line))
+    const dropped = (): number => reports().reduce((sum, report) => sum + report.dropped, 0)
+    const written = (): number => lines.filter((line) => line.includes('/xxx')).length
+    await eventually(() => written() + dropped() === REQUESTS)
+    t.ok(dropped() > 0)
+    t.ok(reports().every(({ level }) => level === 40))
+    program.signal('SIGTERM')
+    await program.exited
+  }
+)
 
-t.test('a gateway writes the lines that waited when the disk has room again', async (t) => {
+t.test('a gateway writes buffered log lines when the disk has room again', async (t) => {
   const file = join(t.testdir(), 'log')
   const { program, url } = await run(t, GATEWAY, `>> ${file}`)
   await eventually(() => readFileSync(file, 'utf8').includes('listening at'))
@@ -194,7 +197,7 @@ t.test('a gateway writes the lines that waited when the disk has room again', as
   )
 })
 
-t.test('a gateway whose audit file and error output take nothing stops within its grace period', async (t) => {
+t.test('a gateway whose audit file and stderr are blocked stops within its grace period', async (t) => {
   const { path } = await fullPipe(t)
   const { program, url } = await run(t, GATEWAY, `2> ${path}`)
   t.equal((await send(url, '/api/audit/logs')).status, 401)

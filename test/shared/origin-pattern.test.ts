@@ -36,7 +36,7 @@ const CASES: readonly (readonly [text: string, isOne: boolean, why: string])[] =
 
 t.test('an origin pattern', async (t) => {
   for (const [text, isOne, why] of CASES) {
-    t.test(`${isOne ? 'may be' : 'is not'} ${why}: ${JSON.stringify(text)}`, async (t) => {
+    t.test(`an origin pattern ${isOne ? 'may be' : 'is not'} ${why}: ${JSON.stringify(text)}`, async (t) => {
       t.equal(isOriginPattern(text), isOne)
     })
   }

@@ -20,7 +20,7 @@ type Answer = (response: ServerResponse, request: Request) => unknown
 
 const ok: Answer = (response) => response.end('{"result":{}}')
 
-/** A relay that answers as a test likes. */
+/** A relay with scripted responses. */
 const startRelay = async (t: Teardown, answer: Answer = ok) => {
   const requests: Request[] = []
   const connections = new Set<unknown>()
@@ -30,7 +30,7 @@ const startRelay = async (t: Teardown, answer: Answer = ok) => {
     connections,
     answer,
     url: '',
-    /** When that many requests are there. */
+    /** Resolves when that many requests have arrived. */
     async received(count: number): Promise<void> {
       while (requests.length < count) await new Promise<void>((resolve) => (arrived = resolve))
     }
@@ -62,7 +62,7 @@ const start = (url: string, options: Partial<PublisherOptions> = {}) => {
 }
 
 t.test('a publisher', async (t) => {
-  t.test('sends what was published, with its key', async (t) => {
+  t.test('a publisher sends publications with the API key', async (t) => {
     const relay = await startRelay(t)
     const { publisher, lines } = start(relay.url)
 
@@ -83,7 +83,7 @@ t.test('a publisher', async (t) => {
     ['/', '/api/publish'],
     ['/publish', '/api/publish']
   ]) {
-    t.test(`knows its way from an address that ends in /api${suffix}`, async (t) => {
+    t.test(`a publisher accepts a URL that ends in /api${suffix}`, async (t) => {
       const relay = await startRelay(t)
       const { publisher } = start(`${relay.url}${suffix}`)
 
@@ -94,7 +94,7 @@ t.test('a publisher', async (t) => {
     })
   }
 
-  t.test('knows its way from an address without a path, and keeps a prefix', async (t) => {
+  t.test('a publisher accepts a URL without a path and one with a prefix', async (t) => {
     const relay = await startRelay(t)
     for (const url of [new URL(relay.url).origin, relay.url.replace('/api', '/relay/api')]) {
       const { publisher } = start(url)
@@ -108,7 +108,7 @@ t.test('a publisher', async (t) => {
     )
   })
 
-  t.test('sends the data as it was when it was published', async (t) => {
+  t.test('a publisher serialises the data at the time of the call', async (t) => {
     const relay = await startRelay(t)
     const { publisher } = start(relay.url)
     const data = { x: 1 }
@@ -120,7 +120,7 @@ t.test('a publisher', async (t) => {
     t.match(relay.requests[0]?.body, { data: { x: 1 } })
   })
 
-  t.test('keeps its connections', async (t) => {
+  t.test('a publisher reuses its connections', async (t) => {
     const relay = await startRelay(t)
     const { publisher } = start(relay.url)
 
@@ -131,7 +131,7 @@ t.test('a publisher', async (t) => {
     t.ok(relay.connections.size <= 8, `${relay.connections.size} connections`)
   })
 
-  t.test('keeps the order within a channel, whatever the relay does', async (t) => {
+  t.test('a publisher keeps the order within a channel with slow and failed requests', async (t) => {
     const relay = await startRelay(t, (response, { body }) =>
       setTimeout(() => ok(response, { url: '', key: '', body }), Math.random() * 5)
     )
@@ -159,7 +159,7 @@ t.test('a publisher', async (t) => {
     }
   })
 
-  t.test('does nothing for a broadcast to nobody', async (t) => {
+  t.test('a broadcast to no channels sends nothing', async (t) => {
     const relay = await startRelay(t)
     const { publisher } = start(relay.url)
 
@@ -214,7 +214,7 @@ const FAILURES: readonly (readonly [what: string, answer: Answer, reason: string
 
 t.test('a failure', async (t) => {
   for (const [what, answer, reason] of FAILURES) {
-    t.test(`is counted and logged: ${what}`, async (t) => {
+    t.test(`a failure is counted and logged: ${what}`, async (t) => {
       const relay = await startRelay(t, answer)
       // Only the last two cases wait for the timeout: on a busy machine the others may take long.
       const { publisher, lines } = start(relay.url, { timeoutMs: reason === 'timeout' ? 200 : 60_000 })
@@ -228,7 +228,7 @@ t.test('a failure', async (t) => {
     })
   }
 
-  t.test('is counted and logged: nobody listens', async (t) => {
+  t.test('a failure is counted and logged: the port is closed', async (t) => {
     const { publisher, lines } = start('http://127.0.0.1:1/api')
 
     publisher.publish('floor:7', 1)
@@ -246,7 +246,7 @@ t.test('a failure', async (t) => {
     }
   }
   for (const data of [circle, 1n, thrower]) {
-    t.test(`is counted and logged: data that cannot be written (${typeof data})`, async (t) => {
+    t.test(`a failure is counted and logged: data that cannot be serialised (${typeof data})`, async (t) => {
       const relay = await startRelay(t)
       const { publisher, lines } = start(relay.url)
 
@@ -259,7 +259,7 @@ t.test('a failure', async (t) => {
     })
   }
 
-  t.test('does not keep the next ones from being sent', async (t) => {
+  t.test('publications after a failure are sent', async (t) => {
     const relay = await startRelay(t, status(500))
     const { publisher } = start(relay.url)
 
@@ -272,7 +272,7 @@ t.test('a failure', async (t) => {
     t.same(publisher.counts(), { published: 1, failed: 1, dropped: 0 })
   })
 
-  t.test('of many is logged once', async (t) => {
+  t.test('repeated failures are logged once', async (t) => {
     const relay = await startRelay(t, status(500))
     const { publisher, lines } = start(relay.url)
 
@@ -284,7 +284,7 @@ t.test('a failure', async (t) => {
   })
 })
 
-t.test('beyond what may be in flight, publications are dropped and counted', async (t) => {
+t.test('publications beyond the maximum in flight are dropped and counted', async (t) => {
   const relay = await startRelay(t, () => undefined)
   const { publisher, lines } = start(relay.url, { maxInFlight: 3, timeoutMs: 300 })
 
@@ -297,7 +297,7 @@ t.test('beyond what may be in flight, publications are dropped and counted', asy
 })
 
 t.test('close', async (t) => {
-  t.test('waits for what is on its way', async (t) => {
+  t.test('close waits for pending publications', async (t) => {
     const relay = await startRelay(t, () => undefined)
     const { publisher } = start(relay.url)
     const answers: ServerResponse[] = []
@@ -314,7 +314,7 @@ t.test('close', async (t) => {
     t.equal(publisher.counts().published, 1)
   })
 
-  t.test('does not wait for longer than one request may take', async (t) => {
+  t.test('close waits at most for the timeout of one request', async (t) => {
     const relay = await startRelay(t, () => undefined)
     const { publisher } = start(relay.url, { timeoutMs: 200 })
 
@@ -326,7 +326,7 @@ t.test('close', async (t) => {
     t.ok(performance.now() - began < 5_000, 'a hundred timeouts would be twenty seconds')
   })
 
-  t.test('takes nothing more', async (t) => {
+  t.test('publications after close are dropped', async (t) => {
     const relay = await startRelay(t)
     const { publisher } = start(relay.url)
     await publisher.close()
@@ -349,19 +349,19 @@ t.test('from the environment', async (t) => {
     }
   }
 
-  t.test('needs both settings', async (t) => {
+  t.test('a publisher from the environment needs both settings', async (t) => {
     t.same(faultsOf({}), ['REALTIME_PUBLISH_URL is required', 'REALTIME_API_KEY is required'])
     t.same(faultsOf({ REALTIME_API_KEY: KEY }), ['REALTIME_PUBLISH_URL is required'])
     t.same(faultsOf({ REALTIME_PUBLISH_URL: 'http://relay/api' }), ['REALTIME_API_KEY is required'])
   })
 
-  t.test('refuses an address that is none, without showing it', async (t) => {
+  t.test('an invalid REALTIME_PUBLISH_URL is rejected without showing it', async (t) => {
     t.same(faultsOf({ REALTIME_API_KEY: KEY, REALTIME_PUBLISH_URL: 'ws://hunter2@relay' }), [
       'REALTIME_PUBLISH_URL must be an http or https address without user, query or fragment'
     ])
   })
 
-  t.test('publishes', async (t) => {
+  t.test('a publisher from the environment publishes', async (t) => {
     const relay = await startRelay(t)
     const publisher = publisherFromEnv({ REALTIME_PUBLISH_URL: relay.url, REALTIME_API_KEY: KEY }, logLines().log)
 

@@ -39,7 +39,7 @@ t.test('variables of the system and of other tools resemble no setting', async (
   t.same(unknownSettings(relaySettings, environment), [])
 })
 
-t.test('a setting of one program resembles none of another: one file may hold them all', async (t) => {
+t.test('no setting of one program resembles a setting of another, so that they can share a file', async (t) => {
   const tables = [gatewaySettings, relaySettings, demoSettings, publisherSettings]
   const names = tables.flatMap(Object.keys).flatMap((name) => [name, `${name}_FILE`])
   const environment = Object.fromEntries(names.map((name) => [name, 'x']))
