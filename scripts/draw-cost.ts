@@ -23,10 +23,10 @@ const canvas = Object.assign(document.createElement('canvas'), screen)
 const pen = canvas.getContext('2d')
 const motion = new Motion()
 const ids = Array.from({ length: ${MARKERS} }, (_, index) => String(index))
-const place = (nowMs) => {
+const moveMarkers = (nowMs) => {
   for (const id of ids) motion.moveTo(id, { x: 64 * Math.random(), y: 36 * Math.random() }, nowMs)
 }
-place(0)
+moveMarkers(0)
 const markers = ids.map((id) => ({
   id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, isFaint: false, position: motion.positionOf(id)
 }))
@@ -42,7 +42,7 @@ const sprites = { person: spriteOf('#0b6b6b'), thing: spriteOf('#54626b') }
 const times = []
 for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   const nowMs = frame * (1000 / 60)
-  if (frame % 60 === 0) place(nowMs)
+  if (frame % 60 === 0) moveMarkers(nowMs)
   const start = performance.now()
   motion.advance(nowMs)
   pen.clearRect(0, 0, screen.width, screen.height)

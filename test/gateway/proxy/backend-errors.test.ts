@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ask, openSocket } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { forBothRouteKinds, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { type RawRequest, startHttpBackend, startRawBackend } from '../../helper/scripted-backend.js'
-import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
 // No connection is reused, so that no error counts as that of a closed keep-alive connection.
 const OK = 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}'
@@ -111,7 +111,7 @@ const BROKEN: readonly (readonly [of: string, behaviour: Behaviour])[] = [
 
 const message = { read: {}, mutation: { method: 'PUT', headers: jsonHeaders(), body: ZONE } }
 
-onBothWays(t, 'a backend that misbehaves', async (t, way) => {
+forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
   const backend = await startRawBackend(t, says(OK))
   const { url, send, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
@@ -122,7 +122,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
         const before = backend.requests.length
         logs.length = 0
 
-        const refused = await send(way.path, message[kind])
+        const refused = await send(routeKind.path, message[kind])
 
         t.equal(refused.status, 502)
         t.equal(refused.code, 'BACKEND_UNREACHABLE')
@@ -133,7 +133,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
           'the cause is in the log, once'
         )
         backend.answer = says(OK)
-        t.equal((await send(way.path)).status, 200, 'and the next request is served')
+        t.equal((await send(routeKind.path)).status, 200, 'and the next request is served')
       })
     }
 
@@ -143,7 +143,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
         const before = backend.requests.length
         logs.length = 0
 
-        await t.rejects(ask(url, way.path, message[kind]), { code: 'ECONNRESET' })
+        await t.rejects(ask(url, routeKind.path, message[kind]), { code: 'ECONNRESET' })
 
         t.equal(backend.requests.length, before + 1, 'it is asked once')
         t.match(
@@ -152,7 +152,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
           'the cause is in the log, once'
         )
         backend.answer = says(OK)
-        t.equal((await send(way.path)).status, 200, 'and the next request is served')
+        t.equal((await send(routeKind.path)).status, 200, 'and the next request is served')
       })
     }
   }
@@ -162,7 +162,7 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
     async (t) => {
       backend.answer = saysAndCloses(`${chunks}5\r\nhello\r\n`)
       const socket = await openSocket(url)
-      socket.write(`GET ${way.path} HTTP/1.0\r\n\r\n`)
+      socket.write(`GET ${routeKind.path} HTTP/1.0\r\n\r\n`)
 
       const [error] = await once(socket.resume(), 'error')
 
@@ -175,18 +175,18 @@ onBothWays(t, 'a backend that misbehaves', async (t, way) => {
       'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison'
     )
 
-    t.equal((await send(way.path)).body, '{}')
+    t.equal((await send(routeKind.path)).body, '{}')
     backend.answer = says(OK)
-    for (const _ of [1, 2, 3]) t.equal((await send(way.path)).body, '{}')
+    for (const _ of [1, 2, 3]) t.equal((await send(routeKind.path)).body, '{}')
   })
 })
 
-onBothWays(t, 'a backend that cannot be reached', async (t, way) => {
+forBothRouteKinds(t, 'a backend that cannot be reached', async (t, routeKind) => {
   t.test('a request gets 502 if the backend port is closed', async (t) => {
     const { send } = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
 
-    t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
-    t.equal((await send(way.path, message.mutation)).code, 'BACKEND_UNREACHABLE')
+    t.equal((await send(routeKind.path)).code, 'BACKEND_UNREACHABLE')
+    t.equal((await send(routeKind.path, message.mutation)).code, 'BACKEND_UNREACHABLE')
   })
 })
 
@@ -194,7 +194,7 @@ onBothWays(t, 'a backend that cannot be reached', async (t, way) => {
 const closed = (socket: Socket | undefined): Promise<unknown> =>
   socket === undefined || socket.destroyed ? Promise.resolve() : once(socket, 'close')
 
-onBothWays(t, 'a backend that is slow', async (t, way) => {
+forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
   // In parallel, because these tests mostly wait.
   t.jobs = 8
 
@@ -221,7 +221,7 @@ onBothWays(t, 'a backend that is slow', async (t, way) => {
         async (t) => {
           const { send, backendClosed } = await start(t, says(bytes))
 
-          t.equal((await send(way.path, message[kind])).code, 'BACKEND_TIMEOUT')
+          t.equal((await send(routeKind.path, message[kind])).code, 'BACKEND_TIMEOUT')
           await backendClosed()
         }
       )
@@ -235,7 +235,7 @@ onBothWays(t, 'a backend that is slow', async (t, way) => {
     t.test(`the response is cut off if the backend stalls during a body ${of}`, { buffered: true }, async (t) => {
       const { url, backendClosed } = await start(t, says(bytes))
 
-      await t.rejects(ask(url, way.path), { code: 'ECONNRESET' })
+      await t.rejects(ask(url, routeKind.path), { code: 'ECONNRESET' })
       await backendClosed()
     })
   }
@@ -250,6 +250,6 @@ onBothWays(t, 'a backend that is slow', async (t, way) => {
     })
     const { send } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '1000' } })
 
-    t.equal((await send(way.path)).body, 'x'.repeat(30))
+    t.equal((await send(routeKind.path)).body, 'x'.repeat(30))
   })
 })

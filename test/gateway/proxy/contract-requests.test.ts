@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import t from 'tap'
 import { ask, beginning, browse, sendBytes, wholeAnswer } from '../../helper/exact-http.js'
 import { startGateway, tokenOf } from '../../helper/gateway.js'
+import { forBothRouteKinds, formHeaders, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
-import { formHeaders, jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
 // Declared routes and the catch-all must send the same request to the backend.
 
@@ -26,11 +26,11 @@ const sentOn = (backend: RawBackend, name: string): string[] =>
 const rawRequest = (requestLine: string, ...headers: string[]): string =>
   [requestLine, 'Host: gateway.example', 'Connection: close', ...headers, '', ''].join('\r\n')
 
-onBothWays(t, 'forwarded requests', async (t, way) => {
+forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
   const backend = await startBackend(t)
   const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
-  for (const [method, path] of way.methods) {
+  for (const [method, path] of routeKind.methods) {
     t.test(`method, path and body of ${method} ${path} are forwarded`, async (t) => {
       const body = /^P/.test(method) ? ZONE : ''
       await ask(url, path, { method, headers: jsonHeaders(), body })
@@ -53,9 +53,9 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   ]
   for (const [suffix, why] of TARGETS) {
     t.test(`the request target is forwarded unchanged: ${why}`, async (t) => {
-      await sendBytes(url, rawRequest(`GET ${way.path}${suffix} HTTP/1.1`))
+      await sendBytes(url, rawRequest(`GET ${routeKind.path}${suffix} HTTP/1.1`))
 
-      t.equal(requestLineOf(backend), `GET ${way.path}${suffix} HTTP/1.1`)
+      t.equal(requestLineOf(backend), `GET ${routeKind.path}${suffix} HTTP/1.1`)
     })
   }
 
@@ -74,7 +74,7 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   ]
   for (const [name, value] of KEPT) {
     t.test(`the header ${name} is forwarded unchanged`, async (t) => {
-      await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`))
+      await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`, `${name}: ${value}`))
 
       t.same(sentOn(backend, name), [value])
     })
@@ -119,7 +119,7 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   ]
   for (const [name, value = 'from-browser'] of DROPPED) {
     t.test(`the header ${name} of the browser is not forwarded`, async (t) => {
-      await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, `${name}: ${value}`, 'X-Mine: yes'))
+      await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`, `${name}: ${value}`, 'X-Mine: yes'))
 
       t.same(sentOn(backend, 'x-mine'), ['yes'], 'the others arrive')
       t.notMatch(headOf(backend), value)
@@ -130,7 +130,7 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
     await sendBytes(
       url,
       rawRequest(
-        `GET ${way.path} HTTP/1.1`,
+        `GET ${routeKind.path} HTTP/1.1`,
         'Connection: X-Mine , authorization,x-forwarded-for, X-Request-Id',
         'X-Mine: from-browser',
         'X-Other: yes',
@@ -146,7 +146,7 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   })
 
   t.test('the backend gets client address, protocol, host and request id', async (t) => {
-    const answer = await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`))
+    const answer = await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`))
 
     t.same(sentOn(backend, 'x-forwarded-for'), ['127.0.0.1'])
     t.same(sentOn(backend, 'x-forwarded-proto'), ['http'])
@@ -157,7 +157,7 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
 
   t.test('a repeated header is forwarded as one line', async (t) => {
     const lines = ['Accept: a/b', 'Accept: c/d', 'X-Mine: 1', 'X-Mine: 2', 'User-Agent: first', 'User-Agent: second']
-    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, ...lines))
+    await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`, ...lines))
 
     t.same(sentOn(backend, 'accept'), ['a/b, c/d'])
     t.same(sentOn(backend, 'x-mine'), ['1, 2'])
@@ -166,23 +166,23 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
 
   t.test('the body of a read is neither forwarded nor read as the next request', async (t) => {
     const before = backend.requests.length
-    const hidden = `GET ${way.path}?hidden HTTP/1.1\r\nHost: a\r\n\r\n`
+    const hidden = `GET ${routeKind.path}?hidden HTTP/1.1\r\nHost: a\r\n\r\n`
     await sendBytes(
       url,
-      `GET ${way.path}?1 HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: ${hidden.length}\r\n\r\n` +
+      `GET ${routeKind.path}?1 HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: ${hidden.length}\r\n\r\n` +
         hidden +
-        rawRequest(`GET ${way.path}?2 HTTP/1.1`)
+        rawRequest(`GET ${routeKind.path}?2 HTTP/1.1`)
     )
 
     const [first, second, ...more] = backend.requests.slice(before)
-    t.match(first?.head, `GET ${way.path}?1 `)
-    t.match(second?.head, `GET ${way.path}?2 `)
+    t.match(first?.head, `GET ${routeKind.path}?1 `)
+    t.match(second?.head, `GET ${routeKind.path}?2 `)
     t.same(more, [])
     t.notMatch(first?.head, /^(?:content-type|content-length|transfer-encoding):/im)
   })
 
   t.test('a body with Expect: 100-continue is forwarded', async (t) => {
-    const request = browse(url, way.path, {
+    const request = browse(url, routeKind.path, {
       method: 'PUT',
       headers: { ...jsonHeaders(), 'content-length': ZONE.length, expect: '100-continue' }
     })
@@ -198,7 +198,7 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   t.test('a request with Upgrade is forwarded as an ordinary request', async (t) => {
     const answer = await sendBytes(
       url,
-      `GET ${way.path} HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`
+      `GET ${routeKind.path} HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`
     )
 
     t.match(answer, /^HTTP\/1\.1 200 /)
@@ -211,7 +211,7 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   for (const size of SIZES) {
     t.test(`an upload of ${size} bytes arrives complete`, async (t) => {
       const body = Buffer.from(Array.from({ length: size }, (_, index) => index + (index >> 8)))
-      await ask(url, way.upload, { method: 'POST', headers: { ...formHeaders(), 'content-length': size }, body })
+      await ask(url, routeKind.upload, { method: 'POST', headers: { ...formHeaders(), 'content-length': size }, body })
 
       t.equal(sentOn(backend, 'content-length').join(), String(size))
       t.ok(Buffer.from(backend.requests.at(-1)?.body ?? '', 'latin1').equals(body))
@@ -219,20 +219,20 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   }
 
   t.test('a header that is not ASCII is forwarded unchanged', async (t) => {
-    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, 'X-Name: K\xfcche \xc3\xbc \x80'))
+    await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`, 'X-Name: K\xfcche \xc3\xbc \x80'))
 
     t.same(sentOn(backend, 'x-name'), ['K\xfcche \xc3\xbc \x80'])
   })
 
   t.test('the lines of a header that cannot be joined are forwarded separately', async (t) => {
-    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`, 'Set-Cookie: a=1', 'Set-Cookie: b=2'))
+    await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`, 'Set-Cookie: a=1', 'Set-Cookie: b=2'))
 
     t.same(sentOn(backend, 'set-cookie'), ['a=1', 'b=2'])
   })
 
   t.test('the forwarded Content-Length matches the body', async (t) => {
     const body = '{ "name" : "Küche",\n  "metadata": {} }'
-    await ask(url, way.path, { method: 'PUT', headers: jsonHeaders(), body })
+    await ask(url, routeKind.path, { method: 'PUT', headers: jsonHeaders(), body })
 
     const { body: arrived = '' } = backend.requests.at(-1) ?? {}
     t.same(sentOn(backend, 'content-length'), [String(arrived.length)])
@@ -240,25 +240,25 @@ onBothWays(t, 'forwarded requests', async (t, way) => {
   })
 })
 
-onBothWays(t, 'a backend with a path prefix', async (t, way) => {
+forBothRouteKinds(t, 'a backend with a path prefix', async (t, routeKind) => {
   t.test('the path prefix of BACKEND_URL is prepended', async (t) => {
     const backend = await startBackend(t)
     const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base/v1/` } })
 
-    await sendBytes(url, rawRequest(`GET ${way.path}?a=%2F HTTP/1.1`))
+    await sendBytes(url, rawRequest(`GET ${routeKind.path}?a=%2F HTTP/1.1`))
 
-    t.equal(requestLineOf(backend), `GET /base/v1${way.path}?a=%2F HTTP/1.1`)
+    t.equal(requestLineOf(backend), `GET /base/v1${routeKind.path}?a=%2F HTTP/1.1`)
   })
 })
 
-onBothWays(t, 'PUBLIC_URL', async (t, way) => {
+forBothRouteKinds(t, 'PUBLIC_URL', async (t, routeKind) => {
   t.test('the backend gets the host of PUBLIC_URL with any Host of the browser', async (t) => {
     const backend = await startBackend(t)
     const { url } = await startGateway(t, {
       env: { BACKEND_URL: backend.url, PUBLIC_URL: 'https://app.example:8443/' }
     })
 
-    await sendBytes(url, rawRequest(`GET ${way.path} HTTP/1.1`))
+    await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`))
 
     t.same(sentOn(backend, 'x-forwarded-host'), ['app.example:8443'])
   })

@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ask, openSocket, sendBytes } from '../../helper/exact-http.js'
 import { startGateway } from '../../helper/gateway.js'
+import { forBothRouteKinds, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
-import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
 // Declared routes and the catch-all must return the same response.
 
@@ -13,14 +13,14 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 const startBackend = (t: Parameters<typeof startRawBackend>[0], answer: string = OK): Promise<RawBackend> =>
   startRawBackend(t, ({ socket }) => socket.write(answer, 'latin1'))
 
-onBothWays(t, 'forwarded responses', async (t, way) => {
+forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   const backend = await startBackend(t)
   const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
   /** The response to a read or a mutation if the backend responds with this. */
   const answerTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
     backend.answer = ({ socket }) => socket.write(Buffer.from(bytes as string, 'latin1'))
-    return ask(url, way.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
+    return ask(url, routeKind.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
   }
   const withHeaders = (lines: string) => answerTo(`HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: 2\r\n\r\n{}`)
 
@@ -260,7 +260,7 @@ onBothWays(t, 'forwarded responses', async (t, way) => {
     t.test(`the browser gets a body that ends with the connection, from HTTP/${version}`, async (t) => {
       backend.answer = ({ socket }) => socket.end(`HTTP/${version} 200 OK\r\nContent-Type: text/plain\r\n\r\nhello`)
 
-      t.equal((await ask(url, way.path)).body.toString(), 'hello')
+      t.equal((await ask(url, routeKind.path)).body.toString(), 'hello')
     })
   }
 
@@ -279,7 +279,7 @@ onBothWays(t, 'forwarded responses', async (t, way) => {
     backend.answer = ({ socket }) =>
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n there\r\n0\r\n\r\n')
 
-    const answer = await sendBytes(url, `GET ${way.path} HTTP/1.0\r\n\r\n`)
+    const answer = await sendBytes(url, `GET ${routeKind.path} HTTP/1.0\r\n\r\n`)
 
     t.match(answer, /^HTTP\/1\.1 200 /)
     t.notMatch(answer, /transfer-encoding/i)
@@ -297,8 +297,8 @@ onBothWays(t, 'forwarded responses', async (t, way) => {
 
     const answers = await sendBytes(
       url,
-      ['a', 'b'].map((name) => `GET ${way.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`).join('') +
-        `GET ${way.path}?c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
+      ['a', 'b'].map((name) => `GET ${routeKind.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`).join('') +
+        `GET ${routeKind.path}?c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
     )
 
     t.same(answers.match(/\[\w\]/g), ['[a]', '[b]', '[c]'])
@@ -315,8 +315,8 @@ onBothWays(t, 'forwarded responses', async (t, way) => {
 
     const answers = await sendBytes(
       url,
-      `GET ${way.path}?a HTTP/1.1\r\nHost: a\r\n\r\n` +
-        `GET ${way.path}?b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
+      `GET ${routeKind.path}?a HTTP/1.1\r\nHost: a\r\n\r\n` +
+        `GET ${routeKind.path}?b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
     )
 
     t.same(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 304'])
@@ -331,7 +331,7 @@ onBothWays(t, 'forwarded responses', async (t, way) => {
       answers += bytes
     })
     for (const name of ['a', 'b', 'c']) {
-      socket.write(`GET ${way.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`)
+      socket.write(`GET ${routeKind.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`)
       while (!answers.endsWith(`[${name}]`)) await once(socket, 'data')
     }
     socket.destroy()
@@ -347,7 +347,7 @@ onBothWays(t, 'forwarded responses', async (t, way) => {
   })
 })
 
-onBothWays(t, 'Location of a backend with a path prefix', async (t, way) => {
+forBothRouteKinds(t, 'Location of a backend with a path prefix', async (t, routeKind) => {
   const backend = await startBackend(t)
   const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base` } })
 
@@ -367,7 +367,7 @@ onBothWays(t, 'Location of a backend with a path prefix', async (t, way) => {
       backend.answer = ({ socket }) =>
         socket.write(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
 
-      t.same((await ask(url, way.path)).header('location'), [to])
+      t.same((await ask(url, routeKind.path)).header('location'), [to])
     })
   }
 })

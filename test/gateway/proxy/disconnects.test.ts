@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { beginning, browse, openSocket } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { forBothRouteKinds, formHeaders, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
-import { formHeaders, jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
 interface AtBackend {
   readonly request: IncomingMessage
@@ -56,7 +56,7 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): 
   }
 }
 
-onBothWays(t, 'a browser that disconnects', async (t, way) => {
+forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
   for (const [of, message, body] of [
     ['a read', {}, undefined],
     ['a mutation', { method: 'PUT', headers: jsonHeaders() }, ZONE]
@@ -65,7 +65,7 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
       `the backend request is cancelled without a warning if the browser disconnects before the response to ${of}`,
       async (t) => {
         const scene = await startScene(t)
-        const browser = browse(scene.url, way.path, message).end(body)
+        const browser = browse(scene.url, routeKind.path, message).end(body)
         const { response, closed } = await scene.arrival()
 
         browser.destroy()
@@ -80,7 +80,7 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
       `the backend request is cancelled without a warning if the browser disconnects during the response to ${of}`,
       async (t) => {
         const scene = await startScene(t)
-        const browser = browse(scene.url, way.path, message).end(body)
+        const browser = browse(scene.url, routeKind.path, message).end(body)
         const { response, closed } = await scene.arrival()
         response.write('half')
         await once(await beginning(browser), 'data')
@@ -102,7 +102,10 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
       `the backend request is cancelled without a warning if the browser disconnects during an upload ${of}`,
       async (t) => {
         const scene = await startScene(t)
-        const browser = browse(scene.url, way.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
+        const browser = browse(scene.url, routeKind.upload, {
+          method: 'POST',
+          headers: { ...formHeaders(), ...framing }
+        })
         browser.write('the first part')
         const { request, closed } = await scene.arrival()
         await once(request, 'data')
@@ -117,7 +120,7 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
 
     t.test(`the backend request is cancelled if the browser half-closes during an upload ${of}`, async (t) => {
       const scene = await startScene(t)
-      const browser = browse(scene.url, way.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
+      const browser = browse(scene.url, routeKind.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
       browser.write('the first part')
       const { request, closed } = await scene.arrival()
       await once(request, 'data')
@@ -132,10 +135,10 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
 
   t.test('a queued request is not sent to the backend if the browser disconnects', async (t) => {
     const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
-    const first = scene.send(way.path)
+    const first = scene.send(routeKind.path)
     const { response } = await scene.arrival()
     const request = once(scene.gateway.app.server, 'request')
-    const browser = browse(scene.url, way.path).end()
+    const browser = browse(scene.url, routeKind.path).end()
     const [, waiting] = await request
 
     browser.destroy()
@@ -150,7 +153,7 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
   t.test('pipelined requests are cancelled if the browser disconnects', async (t) => {
     const scene = await startScene(t)
     const browser = await openSocket(scene.url)
-    browser.write(`GET ${way.path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(3))
+    browser.write(`GET ${routeKind.path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(3))
     const arrivals = [await scene.arrival(), await scene.arrival(), await scene.arrival()]
 
     browser.destroy()
@@ -161,9 +164,9 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
 
   t.test('a browser that disconnects does not affect requests of others', async (t) => {
     const scene = await startScene(t)
-    const browser = browse(scene.url, way.path).end()
+    const browser = browse(scene.url, routeKind.path).end()
     const leaving = await scene.arrival()
-    const other = scene.send(way.path)
+    const other = scene.send(routeKind.path)
     const { response } = await scene.arrival()
 
     browser.destroy()
@@ -175,7 +178,7 @@ onBothWays(t, 'a browser that disconnects', async (t, way) => {
 
   t.test('a browser that disconnects after its response causes no warning', async (t) => {
     const scene = await startScene(t)
-    const browser = browse(scene.url, way.path).end()
+    const browser = browse(scene.url, routeKind.path).end()
     const { response } = await scene.arrival()
     response.end('{}')
     await once((await beginning(browser)).resume(), 'end')

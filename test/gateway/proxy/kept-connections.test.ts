@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { openSocket } from '../../helper/exact-http.js'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
+import { forBothRouteKinds, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { type RawBackend, type RawRequest, startRawBackend } from '../../helper/scripted-backend.js'
-import { jsonHeaders, onBothWays, ZONE } from '../../helper/ways.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 
@@ -16,11 +16,11 @@ const served = ({ socket }: RawRequest): unknown => socket.write(OK)
 
 const queries = ({ requests }: RawBackend): unknown[] => requests.map(({ head }) => /\?(\w+)/.exec(head)?.[1])
 
-onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
+forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKind) => {
   t.test('a backend connection is reused', async (t) => {
     const { send, reached } = await start(t, served)
 
-    for (const _ of [1, 2, 3]) t.equal((await send(way.path)).status, 200)
+    for (const _ of [1, 2, 3]) t.equal((await send(routeKind.path)).status, 200)
 
     t.equal(reached.connections.length, 1)
   })
@@ -35,9 +35,9 @@ onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
 
     t.test(`a read is retried once if its reused connection is ${how}`, async (t) => {
       const { send, reached } = await start(t, servesOnce)
-      await send(`${way.path}?first`)
+      await send(`${routeKind.path}?first`)
 
-      const answer = await send(`${way.path}?second`)
+      const answer = await send(`${routeKind.path}?second`)
 
       t.equal(answer.status, 200)
       t.same(queries(reached), ['first', 'second', 'second'])
@@ -50,9 +50,9 @@ onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
     ]) {
       t.test(`a ${change.method} is not retried if its reused connection is ${how}`, async (t) => {
         const { send, reached } = await start(t, servesOnce)
-        t.equal((await send(`${way.path}?first`, change)).status, 200)
+        t.equal((await send(`${routeKind.path}?first`, change)).status, 200)
 
-        const answer = await send(`${way.path}?second`, change)
+        const answer = await send(`${routeKind.path}?second`, change)
 
         t.equal(answer.code, 'BACKEND_UNREACHABLE')
         t.same(queries(reached), ['first', 'second'])
@@ -61,9 +61,9 @@ onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
 
     t.test(`a read is not retried a second time if both connections are ${how}`, async (t) => {
       const { send, reached } = await start(t, (request) => (request.index === 0 ? served(request) : shut(request)))
-      await send(`${way.path}?first`)
+      await send(`${routeKind.path}?first`)
 
-      const answer = await send(`${way.path}?second`)
+      const answer = await send(`${routeKind.path}?second`)
 
       t.equal(answer.code, 'BACKEND_UNREACHABLE')
       t.same(queries(reached), ['first', 'second', 'second'])
@@ -73,7 +73,8 @@ onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
     t.test(`a read succeeds if its connection is ${how} before the request is written`, async (t) => {
       const { url, reached } = await start(t, served)
       const browser = await openSocket(url)
-      const read = (query: string): boolean => browser.write(`GET ${way.path}?${query} HTTP/1.1\r\nHost: a\r\n\r\n`)
+      const read = (query: string): boolean =>
+        browser.write(`GET ${routeKind.path}?${query} HTTP/1.1\r\nHost: a\r\n\r\n`)
       read('first')
       await once(browser, 'data')
 
@@ -90,7 +91,7 @@ onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
     t.test(`a read is not retried if a new connection is ${how}`, async (t) => {
       const { send, reached } = await start(t, shut)
 
-      t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
+      t.equal((await send(routeKind.path)).code, 'BACKEND_UNREACHABLE')
       t.equal(reached.requests.length, 1)
     })
 
@@ -99,9 +100,9 @@ onBothWays(t, 'keep-alive connections to the backend', async (t, way) => {
         if (request.index === 0) served(request)
         else request.socket.write('HTTP/1.1 200 OK\r\nX-', () => shut(request))
       })
-      await send(way.path)
+      await send(routeKind.path)
 
-      t.equal((await send(way.path)).code, 'BACKEND_UNREACHABLE')
+      t.equal((await send(routeKind.path)).code, 'BACKEND_UNREACHABLE')
       t.equal(reached.requests.length, 2)
     })
   }

@@ -5,8 +5,8 @@ import t, { type Test } from 'tap'
 import { eventually } from '../../helper/eventually.js'
 import { beginning, browse, openSocket } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
+import { forBothRouteKinds, formHeaders, type RouteKind } from '../../helper/route-kinds.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
-import { formHeaders, onBothWays, type Way } from '../../helper/ways.js'
 
 const WINDOW_MS = 2000
 // A byte per second is enough in these tests.
@@ -44,17 +44,17 @@ const pourForEver = (response: ServerResponse): void => {
   }
 }
 
-const upload = (way: Way, length: number): string => {
+const upload = (routeKind: RouteKind, length: number): string => {
   const headers = Object.entries({ ...formHeaders(), host: 'a', 'content-length': length })
-  return `POST ${way.upload} HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+  return `POST ${routeKind.upload} HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
 }
 
-onBothWays(t, 'a stalled browser', async (t, way) => {
+forBothRouteKinds(t, 'a stalled browser', async (t, routeKind) => {
   t.test('a browser that stalls during a response is disconnected, and its backend connection is freed', async (t) => {
     const scene = await startScene(t, (_request, response) => pourForEver(response))
     const browser = await openSocket(scene.url)
     browser.pause()
-    browser.write(`GET ${way.path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    browser.write(`GET ${routeKind.path} HTTP/1.1\r\nHost: a\r\n\r\n`)
 
     await once(scene.gateway.app.server, 'request')
     await scene.idle()
@@ -68,7 +68,7 @@ onBothWays(t, 'a stalled browser', async (t, way) => {
     })
     const browser = await openSocket(scene.url)
     browser.pause()
-    browser.write(upload(way, 1000))
+    browser.write(upload(routeKind, 1000))
     browser.write('x'.repeat(500))
     await once(scene.gateway.app.server, 'request')
     // Until the response has stalled.
@@ -81,7 +81,7 @@ onBothWays(t, 'a stalled browser', async (t, way) => {
 
   t.test('a browser that stalls during its upload is rejected', async (t) => {
     const scene = await startScene(t, (request) => request.resume())
-    const request = browse(scene.url, way.upload, {
+    const request = browse(scene.url, routeKind.upload, {
       method: 'POST',
       headers: { ...formHeaders(), 'content-length': '1000' }
     })
@@ -97,14 +97,14 @@ onBothWays(t, 'a stalled browser', async (t, way) => {
   })
 })
 
-onBothWays(t, 'a slow browser', async (t, way) => {
+forBothRouteKinds(t, 'a slow browser', async (t, routeKind) => {
   t.test('a slow upload may exceed the window, even if the browser reads the response slowly', async (t) => {
     const parts = 16
     const scene = await startScene(t, (request, response) => {
       response.write(Buffer.alloc(16 * 1024 * 1024))
       request.resume().once('end', () => response.end('all of it'))
     })
-    const request = browse(scene.url, way.upload, {
+    const request = browse(scene.url, routeKind.upload, {
       method: 'POST',
       headers: { ...formHeaders(), 'content-length': String(parts) }
     })

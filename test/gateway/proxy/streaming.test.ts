@@ -7,8 +7,8 @@ import { ask, beginning, browse, type ExactAnswer, wholeAnswer } from '../../hel
 import { API_SECRET } from '../../helper/gateway.js'
 import { hashOf, MIB, type Progress, pour } from '../../helper/large-bodies.js'
 import { startProgram } from '../../helper/program.js'
+import { formHeaders } from '../../helper/route-kinds.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
-import { formHeaders } from '../../helper/ways.js'
 
 const LARGE_BYTES = 200 * MIB
 /**

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { API_SECRET, startGateway } from '../../helper/gateway.js'
 import { send } from '../../helper/http.js'
 import { startProgram } from '../../helper/program.js'
-import { formHeaders, jsonHeaders, onBothWays, type Way, ZONE } from '../../helper/ways.js'
+import { forBothRouteKinds, formHeaders, jsonHeaders, type RouteKind, ZONE } from '../../helper/route-kinds.js'
 
 interface TlsBackend {
   readonly url: string
@@ -55,22 +55,22 @@ const runGateway = async (t: Test, backend: TlsBackend, env: Readonly<Record<str
 }
 
 /** The codes of a read, a mutation and an upload; '' for each that was served. */
-const codesOf = async (url: string, way: Way): Promise<string[]> => {
-  const read = await send(url, way.path)
-  const mutation = await send(url, way.path, { method: 'PUT', headers: jsonHeaders(), body: ZONE })
-  const upload = await send(url, way.upload, { method: 'POST', headers: formHeaders(), body: 'form' })
+const codesOf = async (url: string, routeKind: RouteKind): Promise<string[]> => {
+  const read = await send(url, routeKind.path)
+  const mutation = await send(url, routeKind.path, { method: 'PUT', headers: jsonHeaders(), body: ZONE })
+  const upload = await send(url, routeKind.upload, { method: 'POST', headers: formHeaders(), body: 'form' })
   return [read, mutation, upload].map(({ status, code }) => (status === 200 ? '' : code))
 }
 
 const REFUSED = ['BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE']
 const SERVED = ['', '', '']
 
-onBothWays(t, 'a backend with TLS', async (t, way) => {
+forBothRouteKinds(t, 'a backend with TLS', async (t, routeKind) => {
   t.test('a backend with an untrusted certificate is rejected', async (t) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
-    t.same(await codesOf(url, way), REFUSED)
+    t.same(await codesOf(url, routeKind), REFUSED)
     t.same(backend.requests, [], 'it is told nothing')
     t.match(
       logs.filter(({ msg }) => msg === 'request failed'),
@@ -83,7 +83,7 @@ onBothWays(t, 'a backend with TLS', async (t, way) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const url = await runGateway(t, backend, { NODE_TLS_REJECT_UNAUTHORIZED: '0' })
 
-    t.same(await codesOf(url, way), REFUSED)
+    t.same(await codesOf(url, routeKind), REFUSED)
     t.same(backend.requests, [])
   })
 
@@ -91,15 +91,15 @@ onBothWays(t, 'a backend with TLS', async (t, way) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const url = await runGateway(t, backend, { NODE_EXTRA_CA_CERTS: backend.certificate })
 
-    t.same(await codesOf(url, way), SERVED)
-    t.same(backend.requests, [`GET ${way.path}`, `PUT ${way.path}`, `POST ${way.upload}`])
+    t.same(await codesOf(url, routeKind), SERVED)
+    t.same(backend.requests, [`GET ${routeKind.path}`, `PUT ${routeKind.path}`, `POST ${routeKind.upload}`])
   })
 
   t.test('a backend with a certificate for another name is rejected', async (t) => {
     const backend = await startTlsBackend(t, 'DNS:somebody.example,IP:127.0.0.2')
     const url = await runGateway(t, backend, { NODE_EXTRA_CA_CERTS: backend.certificate })
 
-    t.same(await codesOf(url, way), REFUSED)
+    t.same(await codesOf(url, routeKind), REFUSED)
     t.same(backend.requests, [])
   })
 })

@@ -5,14 +5,14 @@ import t, { type Test } from 'tap'
 import { beginning, browse, type ExactAnswer, wholeAnswer } from '../../helper/exact-http.js'
 import { startGateway } from '../../helper/gateway.js'
 import { block, hashOf, MIB, pour } from '../../helper/large-bodies.js'
+import { forBothRouteKinds, formHeaders } from '../../helper/route-kinds.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
-import { formHeaders, onBothWays } from '../../helper/ways.js'
 
 /** On a keep-alive connection. */
 const upload = (url: string, path: string, framing: Record<string, string>): ClientRequest =>
   browse(url, path, { method: 'POST', headers: { ...formHeaders(), connection: 'keep-alive', ...framing } })
 
-onBothWays(t, 'an upload over the limit', async (t, way) => {
+forBothRouteKinds(t, 'an upload over the limit', async (t, routeKind) => {
   const start = async (t: Test, listener: Parameters<typeof startHttpBackend>[1]) => {
     const backendUrl = await startHttpBackend(t, listener)
     return startGateway(t, { env: { BACKEND_URL: backendUrl, UPLOAD_LIMIT: '64KiB' } })
@@ -23,7 +23,7 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
     const { url } = await start(t, () => {
       asked += 1
     })
-    const request = upload(url, way.upload, { 'content-length': String(64 * 1024 + 1) })
+    const request = upload(url, routeKind.upload, { 'content-length': String(64 * 1024 + 1) })
     request.flushHeaders()
 
     const answer = await wholeAnswer(await beginning(request))
@@ -43,7 +43,7 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
     const { url, logs } = await start(t, (request) => {
       request.on('error', () => undefined).once('data', () => arrived(request))
     })
-    const request = upload(url, way.upload, { 'transfer-encoding': 'chunked' })
+    const request = upload(url, routeKind.upload, { 'transfer-encoding': 'chunked' })
     request.write(Buffer.alloc(64 * 1024))
     const atBackend = await reached
     const aborted = new Promise((resolve) => atBackend.once('close', resolve))
@@ -70,7 +70,7 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
   ] as const) {
     t.test(`an upload of exactly the limit is accepted, ${of}`, async (t) => {
       const { url } = await start(t, async (request, response) => response.end(await hashOf(request)))
-      const request = upload(url, way.upload, framing)
+      const request = upload(url, routeKind.upload, framing)
       const body = block.subarray(0, 64 * 1024)
       request.write(body.subarray(0, 1))
       request.end(body.subarray(1))
@@ -83,7 +83,7 @@ onBothWays(t, 'an upload over the limit', async (t, way) => {
   }
 })
 
-onBothWays(t, 'a backend that responds during an upload', async (t, way) => {
+forBothRouteKinds(t, 'a backend that responds during an upload', async (t, routeKind) => {
   for (const status of [401, 413]) {
     for (const [of, framing] of [
       ['with a length', { 'content-length': String(20 * MIB) }],
@@ -98,7 +98,7 @@ onBothWays(t, 'a backend that responds during an upload', async (t, way) => {
           })
         })
         const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backendUrl } })
-        const request = upload(url, way.upload, framing)
+        const request = upload(url, routeKind.upload, framing)
         void pour(request, 20 * MIB).catch(() => undefined)
 
         const answer = await wholeAnswer(await beginning(request))
@@ -124,7 +124,7 @@ onBothWays(t, 'a backend that responds during an upload', async (t, way) => {
       void arrived.then(() => response.end('thank you'))
     })
     const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl } })
-    const request = upload(url, way.upload, { 'content-length': String(20 * MIB) })
+    const request = upload(url, routeKind.upload, { 'content-length': String(20 * MIB) })
     const answering = beginning(request).then(wholeAnswer)
 
     const sent = await pour(request, 20 * MIB)
@@ -134,7 +134,7 @@ onBothWays(t, 'a backend that responds during an upload', async (t, way) => {
   })
 })
 
-onBothWays(t, 'a backend that fails during an upload', async (t, way) => {
+forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKind) => {
   // In parallel, because these tests mostly wait.
   t.jobs = 8
 
@@ -145,7 +145,7 @@ onBothWays(t, 'a backend that fails during an upload', async (t, way) => {
     const uploadTo = async (t: Test, listener: Parameters<typeof startHttpBackend>[1]): Promise<ExactAnswer> => {
       const backendUrl = await startHttpBackend(t, listener)
       const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '300' } })
-      const request = upload(url, way.upload, framing)
+      const request = upload(url, routeKind.upload, framing)
       void pour(request, 20 * MIB).catch(() => undefined)
       const answer = await wholeAnswer(await beginning(request))
       request.destroy()
@@ -172,7 +172,11 @@ onBothWays(t, 'a backend that fails during an upload', async (t, way) => {
       const backendUrl = await startHttpBackend(t, async (request, response) => response.end(await hashOf(request)))
       const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '100' } })
       const parts = Array.from({ length: 10 }, (_, index) => block.subarray(index, index + 1000))
-      const request = upload(url, way.upload, 'content-length' in framing ? { 'content-length': '10000' } : framing)
+      const request = upload(
+        url,
+        routeKind.upload,
+        'content-length' in framing ? { 'content-length': '10000' } : framing
+      )
       const answering = beginning(request).then(wholeAnswer)
       for (const part of parts) {
         request.write(part)

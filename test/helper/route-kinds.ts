@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { browserHeaders } from './gateway.js'
 
 /** One of the two kinds of routes through the gateway. */
-export interface Way {
+export interface RouteKind {
   readonly name: string
   /** For reads and for `PUT`. */
   readonly path: string
@@ -12,7 +12,7 @@ export interface Way {
   readonly methods: readonly (readonly [method: string, path: string])[]
 }
 
-export const WAYS: readonly Way[] = [
+export const ROUTE_KINDS: readonly RouteKind[] = [
   {
     name: 'a typed route',
     path: '/api/zones/7',
@@ -44,8 +44,12 @@ export const WAYS: readonly Way[] = [
 ]
 
 /** Runs the same tests for both kinds of routes. */
-export const onBothWays = (t: Test, name: string, tests: (t: Test, way: Way) => Promise<void>): void => {
-  for (const way of WAYS) void t.test(`${name}, through ${way.name}`, (t) => tests(t, way))
+export const forBothRouteKinds = (
+  t: Test,
+  name: string,
+  tests: (t: Test, routeKind: RouteKind) => Promise<void>
+): void => {
+  for (const routeKind of ROUTE_KINDS) void t.test(`${name}, through ${routeKind.name}`, (t) => tests(t, routeKind))
 }
 
 /** A body that every schema of these routes accepts. */
