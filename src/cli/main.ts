@@ -97,7 +97,7 @@ const commands: Readonly<Record<string, Command>> = {
         return 0
       } catch (error) {
         if (!(error instanceof DescriptionError)) throw error
-        printErrors(error.faults)
+        printErrors(error.errors)
         return 1
       }
     }

@@ -4,8 +4,8 @@ import { Client, type Connection } from 'pg'
 import { monotonicMs } from '../shared/monotonic.js'
 import { cachedCheck, type HealthState } from './health.js'
 
-export type DatabaseFault = 'refused' | 'timeout' | 'authentication' | 'unknown database' | 'unreachable' | 'error'
-export type DatabaseState = HealthState<DatabaseFault>
+export type DatabaseFailure = 'refused' | 'timeout' | 'authentication' | 'unknown database' | 'unreachable' | 'error'
+export type DatabaseState = HealthState<DatabaseFailure>
 
 export interface DatabaseHealthOptions {
   /** For connecting and the query together. */
@@ -99,7 +99,7 @@ class DeadlinePassed extends Error {
 }
 
 // Error codes of the operating system and of PostgreSQL.
-const REASONS: Readonly<Record<string, DatabaseFault>> = {
+const REASONS: Readonly<Record<string, DatabaseFailure>> = {
   ECONNREFUSED: 'refused',
   ETIMEDOUT: 'timeout',
   ENOTFOUND: 'unreachable',
@@ -113,7 +113,7 @@ const REASONS: Readonly<Record<string, DatabaseFault>> = {
   '3D000': 'unknown database'
 }
 
-const reasonOf = (error: unknown): DatabaseFault => {
+const reasonOf = (error: unknown): DatabaseFailure => {
   // Errors of the socket or of pg; `code` is optional.
   const { code = '', syscall, message } = error as NodeJS.ErrnoException
   // A missing Unix socket. Other files, such as certificates, may be missing too.

@@ -51,8 +51,8 @@ export const cachedCheck = <Reason extends string>({
   }
 }
 
-export type BackendFault = 'refused' | 'timeout' | 'error'
-export type BackendState = HealthState<BackendFault>
+export type BackendFailure = 'refused' | 'timeout' | 'error'
+export type BackendState = HealthState<BackendFailure>
 
 export interface BackendReachableOptions {
   /** For connecting and the response together. */
@@ -97,7 +97,7 @@ const requestHealth = async (client: Client, path: string): Promise<void> => {
 /** A longer body is not read completely: the connection is closed instead. */
 const BODY_BYTES = 64 * 1024
 
-const reasonOf = (error: unknown): BackendFault => {
+const reasonOf = (error: unknown): BackendFailure => {
   if (errorCode(error) === 'ECONNREFUSED') return 'refused'
   return toBackendError(error).code === 'BACKEND_TIMEOUT' ? 'timeout' : 'error'
 }

@@ -17,11 +17,15 @@ t.test('a health check', async (t) => {
   })
 
   t.test('a failed health check prints one line', async (t) => {
-    t.match(await check('http://127.0.0.1:1/health'), { code: 1, stderr: /^not healthy: [^\n]+\n$/ }, 'nobody listens')
-    t.match(await check(), { code: 1, stderr: /^not healthy: [^\n]+\n$/ }, 'nobody is named')
+    t.match(
+      await check('http://127.0.0.1:1/health'),
+      { code: 1, stderr: /^not healthy: [^\n]+\n$/ },
+      'the port is closed'
+    )
+    t.match(await check(), { code: 1, stderr: /^not healthy: [^\n]+\n$/ }, 'the URL is missing')
   })
 
-  t.test('a health check fails for a process that shuts down', async (t) => {
+  t.test('a health check fails with a 503 response', async (t) => {
     backend.answer = (_request, response) => response.writeHead(503).end()
 
     t.same(await check(`${backend.url}/health`), { code: 1, stderr: 'not healthy: status 503\n' })

@@ -29,7 +29,7 @@ export const errorSender =
     const { code, statusCode } = gatewayError
     const { request } = reply
     request.errorCode = code
-    // A body that ends because the client disconnected is nobody's error.
+    // A body that ends because the client disconnected is not an error.
     const isDisconnected = reply.raw.destroyed || request.raw.errored !== null
     if (!isDisconnected) count(code)
     if (!isDisconnected && statusCode >= 500 && code !== 'OVERLOADED') {

@@ -56,20 +56,20 @@ export interface Description {
   readonly warnings: readonly string[]
 }
 
-/** All faults of a description, one per line. */
+/** All errors of a description, one per line. */
 export class DescriptionError extends Error {
   override readonly name = 'DescriptionError'
-  readonly faults: readonly string[]
+  readonly errors: readonly string[]
 
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'))
-    this.faults = faults
+  constructor(errors: readonly string[]) {
+    super(errors.join('\n'))
+    this.errors = errors
   }
 }
 
 /**
  * Reads an OpenAPI 3.0 or 3.1 description and compiles the validators of its requests. `isOwnPath` says which paths the
- * gateway serves itself. Throws a `DescriptionError` with all faults.
+ * gateway serves itself. Throws a `DescriptionError` with all errors.
  */
 export const readDescription = (file: string, isOwnPath: (path: string) => boolean): Description => {
   let documents: Documents

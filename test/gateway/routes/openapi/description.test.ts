@@ -26,11 +26,11 @@ const read = (t: Test, files: Files, main = 'openapi.json'): Description => {
 
 const document = (rest: object, openapi = '3.1.0') => ({ openapi, info: { title: 'test', version: '1' }, ...rest })
 
-const faultsOf = (t: Test, files: Files, main?: string): readonly string[] => {
+const errorsOf = (t: Test, files: Files, main?: string): readonly string[] => {
   try {
     read(t, files, main)
   } catch (error) {
-    if (error instanceof DescriptionError) return error.faults
+    if (error instanceof DescriptionError) return error.errors
     throw error
   }
   return []
@@ -78,7 +78,7 @@ t.test('path templates become routes, whatever the names of their parameters', a
 t.test('two operations for the same method and path are an error', async (t) => {
   const paths = { '/floors/{id}': { get: {} }, '/floors/{name}': { get: {}, post: {} } }
 
-  t.same(faultsOf(t, { 'openapi.json': document({ paths }) }), [
+  t.same(errorsOf(t, { 'openapi.json': document({ paths }) }), [
     'openapi.json#/paths/~1floors~1{name}/get: the same method and path as openapi.json#/paths/~1floors~1{id}/get'
   ])
 })
@@ -113,17 +113,17 @@ t.test('the access level comes from the operation, then from the path, then from
       ['PUT', '/api/b', null]
     ]
   )
-  t.same(faultsOf(t, { 'openapi.json': document({ paths: { '/a': { get: { 'x-gatehouse-access': 'root' } } } }) }), [
+  t.same(errorsOf(t, { 'openapi.json': document({ paths: { '/a': { get: { 'x-gatehouse-access': 'root' } } } }) }), [
     'openapi.json#/paths/~1a/get/x-gatehouse-access: must be one of public, user, admin'
   ])
 })
 
 t.test('a document that cannot be read or parsed is reported with its location', async (t) => {
-  t.match(faultsOf(t, {}, 'missing.yaml'), [/^missing\.yaml: cannot be read \(ENOENT\)$/])
-  t.match(faultsOf(t, { 'openapi.json': '{"openapi": ' }), [/^openapi\.json: /])
-  t.match(faultsOf(t, { 'openapi.yaml': 'openapi: 3.1.0\npaths: [' }, 'openapi.yaml'), [/^openapi\.yaml:\d+:\d+: /])
-  t.match(faultsOf(t, { 'openapi.json': { swagger: '2.0' } }), [/there is no "openapi", supported are 3\.0 and 3\.1/])
-  t.match(faultsOf(t, { 'openapi.json': document({}, '4.0.0') }), [/"openapi" is 4\.0\.0/])
+  t.match(errorsOf(t, {}, 'missing.yaml'), [/^missing\.yaml: cannot be read \(ENOENT\)$/])
+  t.match(errorsOf(t, { 'openapi.json': '{"openapi": ' }), [/^openapi\.json: /])
+  t.match(errorsOf(t, { 'openapi.yaml': 'openapi: 3.1.0\npaths: [' }, 'openapi.yaml'), [/^openapi\.yaml:\d+:\d+: /])
+  t.match(errorsOf(t, { 'openapi.json': { swagger: '2.0' } }), [/there is no "openapi", supported are 3\.0 and 3\.1/])
+  t.match(errorsOf(t, { 'openapi.json': document({}, '4.0.0') }), [/"openapi" is 4\.0\.0/])
 })
 
 t.test('all errors of a document are reported at once', async (t) => {
@@ -134,9 +134,9 @@ t.test('all errors of a document are reported at once', async (t) => {
     '/d': { post: { requestBody: json({ type: 'string', pattern: '(' }) } },
     '/e{': { get: {} }
   }
-  const faults = faultsOf(t, { 'openapi.json': document({ paths }) })
+  const errors = errorsOf(t, { 'openapi.json': document({ paths }) })
 
-  t.match(faults.toSorted(), [
+  t.match(errors.toSorted(), [
     /~1a\/post.*has no target/,
     /~1b\/post.*type must be/,
     /~1c\/post.*\$ref to a URL is not supported/,
@@ -167,7 +167,7 @@ t.test('a reference that leads to itself is an error', async (t) => {
   }
   const paths = { '/x': { get: { parameters: [{ $ref: '#/components/parameters/a' }] } } }
 
-  t.match(faultsOf(t, { 'openapi.json': document({ paths, components }) }), [/\$ref refers to itself/])
+  t.match(errorsOf(t, { 'openapi.json': document({ paths, components }) }), [/\$ref refers to itself/])
 })
 
 t.test('formats, patterns and additional properties are validated, unknown formats are ignored', async (t) => {
