@@ -105,18 +105,26 @@ const PIPE_BYTES = 65_536
 const requests = async (url: string, count: number): Promise<void> => {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => undefined)
-  let answers = 0
+  // Before the first request, because the connection may close while the last responses are awaited.
+  const closed = once(socket, 'close')
+  let responses = 0
+  let rest = ''
   socket.setEncoding('latin1').on('data', (text: string) => {
-    answers += text.split('HTTP/1.1 ').length - 1
-    if (answers >= count) socket.end()
+    const parts = (rest + text).split(STATUS_LINE)
+    responses += parts.length - 1
+    // A status line may be split between two chunks.
+    rest = (parts.at(-1) ?? '').slice(1 - STATUS_LINE.length)
+    if (responses >= count) socket.end()
   })
   const path = `/${'x'.repeat(250)}`
   for (let sent = 0; sent < count; sent += 50) {
     socket.write(`GET ${path} HTTP/1.1\r\nHost: gateway\r\n\r\n`.repeat(50))
-    await eventually(() => answers >= sent)
+    await eventually(() => responses >= sent)
   }
-  await once(socket, 'close')
+  await closed
 }
+
+const STATUS_LINE = 'HTTP/1.1 '
 
 const stops = async (t: Test, { program }: Running): Promise<void> => {
   program.signal('SIGTERM')
