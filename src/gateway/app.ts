@@ -100,7 +100,8 @@ export const buildGateway = async (
   }).withTypeProvider<TypeBoxTypeProvider>()
   keepAllHeaderLines(app.server)
 
-  await app.register(cookie)
+  // Without its hooks: `session/cookies.ts` parses only the cookies that a step reads.
+  await app.register(cookie, { hook: false })
   await app.register(connectionErrors, services)
   await app.register(expectContinue)
   for (const step of chain) await app.register(step, services)
