@@ -74,8 +74,8 @@ const treePaths = (text: string): string[] =>
       })
   })
 
-t.test('the folder trees of the architecture page list existing files and all folders', async (t) => {
-  const paths = treePaths(readFileSync(join(ROOT, 'docs/explanation/architecture.md'), 'utf8'))
+t.test('the page of source files lists existing files and all folders', async (t) => {
+  const paths = treePaths(readFileSync(join(ROOT, 'docs/reference/source-files.md'), 'utf8'))
   t.ok(paths.length > 100)
   t.same(
     paths.filter((path) => !existsSync(join(ROOT, path))),
