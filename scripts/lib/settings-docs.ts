@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { demoSettings } from '../../demo/backend/config.js'
 import { gatewaySettings } from '../../src/gateway/config.js'
-import { RelayConfigFileSchema } from '../../src/relay/config/schema.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import type { Setting, Settings } from '../../src/shared/env.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
@@ -10,24 +9,67 @@ import { ROOT } from './root.js'
 
 export const CONFIGURATION_PAGE = join(ROOT, 'docs/reference/configuration.md')
 
-export const RELAY_CONFIG_SCHEMA = join(ROOT, 'docs/relay-config.schema.json')
+/** Names of settings, or the first part of them before a `*`, by heading. */
+type Topics = Readonly<Record<string, readonly string[]>>
 
-const TABLES: Readonly<Record<string, Settings>> = {
-  gateway: gatewaySettings,
-  relay: relaySettings,
-  publisher: publisherSettings,
-  demo: demoSettings
+const GATEWAY_TOPICS: Topics = {
+  'Addresses of the gateway': [
+    'NODE_ENV',
+    'GATEWAY_HOST',
+    'GATEWAY_PORT',
+    'GATEWAY_ALLOW_DEVELOPMENT',
+    'PUBLIC_URL',
+    'TRUST_PROXY'
+  ],
+  Backend: ['BACKEND_*', 'GATEWAY_MAX_IN_FLIGHT', 'RELAY_UPSTREAM*'],
+  'Routes and access': ['GATEWAY_*'],
+  'Sessions, login and CSRF': ['API_SECRET*', 'LOGIN_*', 'CSRF_MODE', 'ALLOWED_ORIGINS', 'COOKIE_SECURE', 'REDIS_URL'],
+  'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_SECRET'],
+  'Content-Security-Policy': ['CSP_*'],
+  'Sizes and slow clients': ['BODY_LIMIT', 'UPLOAD_LIMIT', 'RESPONSE_BUFFER', 'CLIENT_*'],
+  'Web page, logs and probes': ['WEB_ROOT', 'API_DOCS', 'LOG_LEVEL', 'AUDIT_LOG_FILE', 'METRICS_ALLOW', 'DATABASE_URL']
 }
 
-/** The JSON Schema of the relay config file, as published in `docs/`. */
-export const relayConfigSchemaText = (): string => `${JSON.stringify(RelayConfigFileSchema, null, 2)}\n`
+const RELAY_TOPICS: Topics = {
+  'Addresses of the relay': ['NODE_ENV', 'RELAY_HOST', 'RELAY_PORT', 'RELAY_ALLOWED_ORIGINS', 'TRUST_PROXY'],
+  'Secrets of the relay': ['REALTIME_*', 'RELAY_ADMIN_PASSWORD'],
+  'Channels, workers and Redis': ['RELAY_CONFIG', 'RELAY_ENGINE', 'REDIS_URL', 'RELAY_*'],
+  'Logs and metrics of the relay': ['LOG_LEVEL', 'METRICS_ALLOW']
+}
 
 /** Returns the page with every table of settings regenerated from the code. */
-export const withCurrentTables = (page: string): string =>
-  Object.entries(TABLES).reduce(
-    (text, [name, settings]) => withTable(text, `settings of the ${name}`, settingsTable(settings)),
-    page
-  )
+export const withCurrentTables = (page: string): string => {
+  const tables = {
+    gateway: settingsByTopic(gatewaySettings, GATEWAY_TOPICS),
+    relay: settingsByTopic(relaySettings, RELAY_TOPICS),
+    publisher: settingsTable(publisherSettings),
+    demo: settingsTable(demoSettings)
+  }
+  return Object.entries(tables).reduce((text, [name, table]) => withTable(text, `settings of the ${name}`, table), page)
+}
+
+/** One table per topic. A setting belongs to the first topic that names it; without a topic there is an error. */
+const settingsByTopic = (settings: Settings, topics: Topics): string => {
+  const rest = new Map(Object.entries(settings))
+  const take = (pattern: string): [string, Setting][] => {
+    const names = pattern.endsWith('*')
+      ? [...rest.keys()].filter((name) => name.startsWith(pattern.slice(0, -1)) && !isNamed(name, topics))
+      : [pattern]
+    return names.flatMap((name) => {
+      const setting = rest.get(name)
+      rest.delete(name)
+      return setting === undefined ? [] : [[name, setting]]
+    })
+  }
+  const tables = Object.entries(topics).flatMap(([topic, patterns]) => {
+    const rows = patterns.flatMap(take)
+    return rows.length === 0 ? [] : [`### ${topic}\n\n${settingsTable(Object.fromEntries(rows))}`]
+  })
+  if (rest.size > 0) throw new Error(`scripts/lib/settings-docs.ts has no topic for ${[...rest.keys()].join(', ')}`)
+  return `\n${tables.join('\n\n')}\n`
+}
+
+const isNamed = (name: string, topics: Topics): boolean => Object.values(topics).flat().includes(name)
 
 const settingsTable = (settings: Settings): string =>
   [

@@ -2,13 +2,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { demoSettings } from '../../demo/backend/config.js'
-import { ROOT } from '../../scripts/lib/root.js'
 import {
-  CONFIGURATION_PAGE,
   RELAY_CONFIG_SCHEMA,
+  RELAY_FILE_PAGE,
   relayConfigSchemaText,
-  withCurrentTables
-} from '../../scripts/lib/settings-docs.js'
+  relayOptions,
+  withCurrentOptions
+} from '../../scripts/lib/relay-options-docs.js'
+import { ROOT } from '../../scripts/lib/root.js'
+import { CONFIGURATION_PAGE, withCurrentTables } from '../../scripts/lib/settings-docs.js'
 import { gatewaySettings } from '../../src/gateway/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
@@ -16,18 +18,45 @@ import { publisherSettings } from '../../src/shared/publisher.js'
 
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
 
-t.test('the configuration page', async (t) => {
-  t.test('the configuration page has the generated tables of settings', async (t) => {
-    const page = readFileSync(CONFIGURATION_PAGE, 'utf8')
-    t.equal(withCurrentTables(page), page, 'run `npm run docs`')
-  })
+const SECRETS = { REALTIME_HMAC_SECRET: 'a', REALTIME_API_KEY: 'b' }
 
-  t.test('the relay accepts the config file of the configuration page', async (t) => {
-    const [, example = ''] = /```json\n([^`]*)```/.exec(read('docs/reference/configuration.md')) ?? []
-    const environment = { REALTIME_HMAC_SECRET: 'a', REALTIME_API_KEY: 'b', RELAY_CONFIG: 'example.json' }
+/** The relay's configuration with this content of the file. */
+const configOf = (file: string) => relayConfig({ ...SECRETS, RELAY_CONFIG: 'relay.json' }, () => file)
 
-    t.same([...relayConfig(environment, () => example).channels.namespaces.keys()], ['floor'])
-  })
+t.test('the configuration page has the generated tables of settings', async (t) => {
+  const page = readFileSync(CONFIGURATION_PAGE, 'utf8')
+  t.equal(withCurrentTables(page), page, 'run `npm run docs`')
+})
+
+t.test('the page of the relay config file has the generated tables of options', async (t) => {
+  const page = readFileSync(RELAY_FILE_PAGE, 'utf8')
+  t.equal(withCurrentOptions(page), page, 'run `npm run docs`')
+  t.match(page, /^\| `force_recovery` \| `false` \|/m)
+  t.match(page, /^\| `client\.ping_interval` \| `25s` \|/m)
+})
+
+t.test('the relay accepts the example on the page of the relay config file', async (t) => {
+  const [, example = ''] = /```json\n([^`]*)```/.exec(readFileSync(RELAY_FILE_PAGE, 'utf8')) ?? []
+  t.same([...configOf(example).channels.namespaces.keys()], ['floor'])
+})
+
+/** Sets the value at a path such as `client.token.audience`, or in the only namespace. */
+const setOption = (file: Record<string, unknown>, path: string, value: unknown): void => {
+  const names = path.replace('namespaces[].', 'namespaces.0.').split('.')
+  const last = names.pop() ?? ''
+  const parent = names.reduce<Record<string, unknown>>((section, name) => {
+    section[name] ??= name === 'namespaces' ? [{ name: 'chat' }] : {}
+    return section[name] as Record<string, unknown> // the schema has an object or a list at every path but the last
+  }, file)
+  parent[last] = value
+}
+
+t.test('the relay uses the default of every option that the schema documents', async (t) => {
+  const file: Record<string, unknown> = {}
+  const options = relayOptions().filter(({ schema }) => schema.default !== undefined)
+  for (const { path, schema } of options) setOption(file, path, schema.default)
+  t.ok(options.length > 80)
+  t.same(configOf(JSON.stringify(file)), configOf('{"channel":{"namespaces":[{"name":"chat"}]}}'))
 })
 
 t.test('docs/relay-config.schema.json is the generated schema', async (t) => {

@@ -149,7 +149,7 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
     { channel: { private_prefix: '#' } },
     'channel must have different characters as namespace_boundary, user_boundary and private_prefix'
   ],
-  [{ channel: { namespace_boundary: '' } }, 'channel.namespace_boundary must be text of 1 to 1 characters'],
+  [{ channel: { namespace_boundary: '' } }, 'channel.namespace_boundary must be one character'],
   [{ channel: { max_length: 0 } }, 'channel.max_length must be a whole number from 1 to 65535'],
   [{ client: { ping_interval: '0s' } }, 'client.ping_interval must be whole seconds, at least one'],
   [{ client: { ping_interval: '1500ms' } }, 'client.ping_interval must be whole seconds, at least one'],

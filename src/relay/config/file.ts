@@ -81,13 +81,14 @@ const PATTERN_RULES: ReadonlyMap<unknown, string> = new Map([
 const MAX_LISTED_CHOICES = 10
 
 /** Describes valid values. The given value is never shown, because it may be a secret. */
-const ruleOf = (schema: TSchema): string => {
+export const ruleOf = (schema: TSchema): string => {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (Array.isArray(schema.anyOf)) return choiceRule(schema.anyOf.map((choice: TSchema) => choice.const))
   if (schema.type === 'boolean') return 'true or false'
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'array') return schema.uniqueItems ? 'a list without repetitions' : 'a list'
   if (schema.type === 'object') return 'an object'
+  if (schema.maxLength === 1) return 'one character'
   return PATTERN_RULES.get(schema.pattern) ?? `text of 1 to ${schema.maxLength ?? 'any number of'} characters`
 }
 

@@ -28,27 +28,35 @@ const GIB = 1024 ** 3
 const section = <P extends TProperties>(description: string, properties: P) =>
   Type.Optional(Type.Object(properties, { description, additionalProperties: false }))
 
-const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+// A `default` is documentation: the code that reads the file has the same value, which a test compares.
+
+const flag = (description: string, fallback = false) => Type.Optional(Type.Boolean({ description, default: fallback }))
 
 /** A feature that cannot be switched off: a file that enables it is valid, one that disables it is rejected. */
 const alwaysOn = (description: string) =>
   section(description, { enabled: Type.Optional(Type.Literal(true, { description: 'Cannot be switched off.' })) })
 
-const count = (description: string, minimum = 0, maximum = MAX_COUNT) =>
-  Type.Optional(Type.Integer({ description, minimum, maximum }))
+const withDefault = (fallback: unknown): { readonly default?: unknown } =>
+  fallback === undefined ? {} : { default: fallback }
 
-const duration = (description: string) =>
-  Type.Optional(Type.String({ description, pattern: DURATION_PATTERN, examples: ['300s'] }))
+const count = (description: string, minimum = 0, maximum = MAX_COUNT, fallback?: number) =>
+  Type.Optional(Type.Integer({ description, minimum, maximum, ...withDefault(fallback) }))
 
-const text = (description: string, maxLength = 1024) =>
-  Type.Optional(Type.String({ description, minLength: 1, maxLength }))
+/** A number of something that is unlimited by default. */
+const limit = (description: string) => count(description, 0, MAX_COUNT, 0)
 
-const oneOf = <const Choice extends string>(choices: readonly Choice[], description: string) =>
+const duration = (description: string, fallback?: string) =>
+  Type.Optional(Type.String({ description, pattern: DURATION_PATTERN, examples: ['300s'], ...withDefault(fallback) }))
+
+const text = (description: string, maxLength = 1024, fallback?: string) =>
+  Type.Optional(Type.String({ description, minLength: 1, maxLength, ...withDefault(fallback) }))
+
+const oneOf = <const Choice extends string>(choices: readonly Choice[], description: string, fallback?: Choice) =>
   Type.Optional(
     Type.Unsafe<Choice>(
       Type.Union(
         choices.map((choice) => Type.Literal(choice)),
-        { description }
+        { description, ...withDefault(fallback) }
       )
     )
   )
@@ -62,14 +70,17 @@ const channelOptions = {
   presence: flag('Keep a list of the subscribed clients.'),
   join_leave: flag('Generate join and leave events.'),
   force_push_join_leave: flag('Send join and leave events to all subscribers, not only to those that request them.'),
-  history_size: count('Publications stored per channel; requires history_ttl.', 0, 1_000_000),
-  history_ttl: duration('How long publications are stored, in whole seconds; requires history_size.'),
-  history_meta_ttl: duration('How long the epoch and offset of a channel are stored after its last use.'),
+  history_size: count('Publications stored per channel; requires history_ttl.', 0, 1_000_000, 0),
+  history_ttl: duration('How long publications are stored, in whole seconds; requires history_size.', '0'),
+  history_meta_ttl: duration(
+    'How long the epoch and offset of a channel are stored after its last use. Default: channel.history_meta_ttl.'
+  ),
   force_recovery: flag('Clients that reconnect receive the publications they missed.'),
   allow_recovery: flag('Clients may request recovery of missed publications.'),
   force_recovery_mode: oneOf(
     ['stream', 'cache'],
-    'stream: recover all missed publications in order; cache: recover the latest one only.'
+    'stream: recover all missed publications in order; cache: recover the latest one only.',
+    'stream'
   ),
   auto_cache_recover: flag(
     'Subscribers receive the latest publication without requesting it; requires force_recovery and the cache mode.'
@@ -90,7 +101,8 @@ const channelOptions = {
   allowed_delta_types: Type.Optional(
     Type.Array(Type.Literal('fossil'), {
       description: 'Delta types that subscribers may request.',
-      uniqueItems: true
+      uniqueItems: true,
+      default: []
     })
   ),
   delta_publish: flag('Send every publication as a delta, also if its publisher did not set delta.'),
@@ -121,11 +133,11 @@ const channel = {
       description: 'All namespaces. Permissions that a namespace does not grant are denied.'
     })
   ),
-  history_meta_ttl: duration('Default for namespaces without their own history_meta_ttl.'),
-  max_length: count('Maximum length of a channel name, in bytes.', 1, 65_535),
-  private_prefix: text('Channels with this prefix require a subscription token.', 1),
-  namespace_boundary: text('Separates the namespace from the rest of a channel name.', 1),
-  user_boundary: text('Separates a channel name from its list of users.', 1)
+  history_meta_ttl: duration('Default for namespaces without their own history_meta_ttl.', '720h'),
+  max_length: count('Maximum length of a channel name, in bytes.', 1, 65_535, 255),
+  private_prefix: text('Channels with this prefix require a subscription token.', 1, '$'),
+  namespace_boundary: text('Separates the namespace from the rest of a channel name.', 1, ':'),
+  user_boundary: text('Separates a channel name from its list of users.', 1, '#')
 }
 
 const client = {
@@ -143,28 +155,37 @@ const client = {
     hmac_secret_key: text('Same as REALTIME_HMAC_SECRET.'),
     audience: text('Required value in the aud claim.'),
     issuer: text('Required value of the iss claim.'),
-    expiry_required: flag('Gatehouse only: connection tokens must have an expiry. Default: true.')
+    expiry_required: flag('Gatehouse only: connection tokens must have an expiry.', true)
   }),
   subscription_token: section('A separate key for subscription tokens.', {
     enabled: flag('Use the separate key. By default the key of connection tokens is used.'),
     hmac_secret_key: text('Verifies HS256 tokens.')
   }),
   allow_anonymous_connect_without_token: flag('Clients may connect without a token.'),
-  ping_interval: duration('Interval between pings, in whole seconds.'),
-  pong_timeout: duration('Maximum time for a client to respond to a ping; less than ping_interval.'),
-  stale_close_delay: duration('Maximum time between opening a connection and the connect command.'),
-  expired_close_delay: duration('Time between the expiry of a connection token and the close of the connection.'),
-  expired_sub_close_delay: duration('Time between the expiry of a subscription token and the end of the subscription.'),
-  queue_max_size: count('Maximum size of the send queue of a client, in bytes.', 1, GIB),
-  channel_limit: count('Maximum subscriptions per connection.', 1, 1_000_000),
-  user_connection_limit: count('Maximum connections per user, over all workers and nodes; 0 means no limit.'),
-  connection_limit: count('Maximum connections; 0 means no limit.'),
-  connection_rate_limit: count('Maximum new connections per second; 0 means no limit.'),
-  connections_per_address: count('Gatehouse only: maximum connections per client address; 0 means no limit.'),
-  commands_per_second: count('Gatehouse only: maximum commands per second and connection; 0 means no limit.'),
-  channel_position_check_delay: duration('Interval at which the positions of channels are compared with the history.'),
-  history_max_publication_limit: count('Maximum publications in one history reply.', 1, 1_000_000),
-  recovery_max_publication_limit: count('Maximum publications that a client can recover.', 1, 1_000_000),
+  ping_interval: duration('Interval between pings, in whole seconds.', '25s'),
+  pong_timeout: duration('Maximum time for a client to respond to a ping; less than ping_interval.', '8s'),
+  stale_close_delay: duration('Maximum time between opening a connection and the connect command.', '10s'),
+  expired_close_delay: duration(
+    'Time between the expiry of a connection token and the close of the connection.',
+    '25s'
+  ),
+  expired_sub_close_delay: duration(
+    'Time between the expiry of a subscription token and the end of the subscription.',
+    '25s'
+  ),
+  queue_max_size: count('Maximum size of the send queue of a client, in bytes.', 1, GIB, 1_048_576),
+  channel_limit: count('Maximum subscriptions per connection.', 1, 1_000_000, 128),
+  user_connection_limit: limit('Maximum connections per user, over all workers and nodes; 0 means no limit.'),
+  connection_limit: limit('Maximum connections; 0 means no limit.'),
+  connection_rate_limit: limit('Maximum new connections per second; 0 means no limit.'),
+  connections_per_address: limit('Gatehouse only: maximum connections per client address; 0 means no limit.'),
+  commands_per_second: limit('Gatehouse only: maximum commands per second and connection; 0 means no limit.'),
+  channel_position_check_delay: duration(
+    'Interval at which the positions of channels are compared with the history.',
+    '40s'
+  ),
+  history_max_publication_limit: count('Maximum publications in one history reply.', 1, 1_000_000, 300),
+  recovery_max_publication_limit: count('Maximum publications that a client can recover.', 1, 1_000_000, 300),
   connect_include_server_time: flag("Send the server's time in the connect reply."),
   subscribe_to_user_personal_channel: section('Subscribe each user to a personal channel.', {
     enabled: flag('Enable personal channels.'),
@@ -188,25 +209,25 @@ export const RelayConfigFileSchema = Type.Object(
     http_api: section('The publish API.', {
       key: text('Same as REALTIME_API_KEY.'),
       insecure: flag('Accept requests without a key. Rejected in production.'),
-      error_mode: oneOf(['default', 'transport'], 'transport: respond to errors with an HTTP error status.'),
-      max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB)
+      error_mode: oneOf(['default', 'transport'], 'transport: respond to errors with an HTTP error status.', 'default'),
+      max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB, 1_048_576)
     }),
     websocket: section('WebSocket transport.', {
-      message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, 64 * 1024 * 1024)
+      message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, 64 * 1024 * 1024, 65_536)
     }),
     engine: section('The engine, which stores history and presence and connects relay nodes.', {
       type: oneOf(['memory', 'redis'], 'Same as RELAY_ENGINE.'),
       redis: section('Options of the Redis engine.', {
         address: text('Same as REDIS_URL.', 4096),
         prefix: text('Same as RELAY_REDIS_PREFIX.', 64),
-        presence_ttl: duration('How long the presence of the clients of a crashed relay remains. Default: 60s.')
+        presence_ttl: duration('How long the presence of the clients of a crashed relay remains.', '60s')
       })
     }),
     admin: section("The operators' page.", {
       enabled: flag("Enable the operators' page."),
       password: text('Same as RELAY_ADMIN_PASSWORD.')
     }),
-    shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.') }),
+    shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.', '5s') }),
     sse: alwaysOn('The server-sent events transport.'),
     http_stream: alwaysOn('The HTTP streaming transport.'),
     prometheus: alwaysOn('Prometheus metrics at /metrics.'),
