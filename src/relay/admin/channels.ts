@@ -1,11 +1,11 @@
 import { hasHistory, type ResolvedChannel, resolveChannel } from '../core/channels.js'
-import { wallTimeOf } from '../core/clocks.js'
+import { type Clocks, wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
 import { isObject } from '../core/json.js'
 import type { ChannelRules } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
-import { forEachInSlices } from '../core/time-slice.js'
+import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import type { ChannelDetail, ChannelRow, ChannelSort } from './contract.js'
 import { rowsOfAllNodes } from './listing.js'
 import { livePublication } from './live.js'
@@ -34,10 +34,12 @@ export const nodeChannels = async (relay: Relay, search: string): Promise<Channe
     const lastPublish = active === undefined ? 0 : wallTimeOf(active.lastAt, clocks)
     totals.push([name, subscribers, rate, lastPublish, active?.stored(now) ?? 0])
   }
-  await forEachInSlices(openChannels.values(), ({ name, size }) => add(name, size))
-  await forEachInSlices(activity.channels.keys(), (name) => {
+  const slice = new TimeSlice(clocks.monotonicMs)
+  await forEachInSlices(openChannels.values(), ({ name, size }) => add(name, size), slice)
+  const addClosed = (name: string): void => {
     if (!openChannels.has(name)) add(name, 0)
-  })
+  }
+  await forEachInSlices(activity.channels.keys(), addClosed, slice)
   return totals
 }
 
@@ -51,22 +53,24 @@ export const searchTest = (search: string): ((text: string) => boolean) => {
 export const allChannels = async (
   cluster: Cluster,
   rules: ChannelRules,
-  nowMs: () => number,
+  { nowMs, monotonicMs }: Clocks,
   search: string
 ): Promise<readonly ChannelRow[]> => {
   const merged = new Map<string, ChannelTotals>()
-  for (const totals of await rowsOfAllNodes(cluster, 'adminChannels', search)) {
-    await forEachInSlices(totals, (one) => {
-      const other = merged.get(one[0])
-      merged.set(one[0], other === undefined ? one : sum(one, other))
-    })
+  const merge = (one: ChannelTotals): void => {
+    const other = merged.get(one[0])
+    merged.set(one[0], other === undefined ? one : sum(one, other))
   }
+  const slice = new TimeSlice(monotonicMs)
+  for (const totals of await rowsOfAllNodes(cluster, 'adminChannels', search))
+    await forEachInSlices(totals, merge, slice)
   const now = nowMs()
   const rows: ChannelRow[] = []
-  await forEachInSlices(merged.values(), (totals) => {
+  const addIfListed = (totals: ChannelTotals): void => {
     const [, subscribers, , lastPublish] = totals
     if (subscribers > 0 || now - lastPublish < LISTED_AFTER_PUBLISH_MS) rows.push(rowOf(totals, rules))
-  })
+  }
+  await forEachInSlices(merged.values(), addIfListed, slice)
   return rows
 }
 
@@ -125,7 +129,7 @@ const MAX_PRESENCE = 1000
 export const channelDetail = async (relay: Relay, name: string, resolved: ResolvedChannel): Promise<ChannelDetail> => {
   const { cluster, channelRules: channels, clocks } = relay
   const [rows, content] = await Promise.all([
-    allChannels(cluster, channels, clocks.nowMs, name),
+    allChannels(cluster, channels, clocks, name),
     relay.readChannel(name, resolved, MAX_PUBLICATIONS)
   ])
   const publications = content.publications.map((publication) => livePublication(name, publication))

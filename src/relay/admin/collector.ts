@@ -1,6 +1,6 @@
+import type { Log } from '../../shared/log.js'
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
-import { after, type MaybePromise } from '../core/broker.js'
-import type { Log } from '../core/context.js'
+import { after, type MaybePromise } from '../core/engine-interfaces.js'
 import type { Cluster } from '../core/survey.js'
 import type { Frame, NodeFigures } from './contract.js'
 import { runChecks } from './diagnostics.js'

@@ -1,6 +1,7 @@
+import type { Client } from '../core/client.js'
 import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
-import { forEachInSlices } from '../core/time-slice.js'
+import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import { byText, searchTest } from './channels.js'
 import type { ConnectionRow, ConnectionSort } from './contract.js'
 import { rowsOfAllNodes } from './listing.js'
@@ -8,8 +9,7 @@ import { rowsOfAllNodes } from './listing.js'
 export const nodeConnections = async (relay: Relay, node: string, search: string): Promise<ConnectionRow[]> => {
   const matches = searchTest(search)
   const rows: ConnectionRow[] = []
-  // A copy, because the order of the list changes when a connection is closed.
-  await forEachInSlices([...relay.clients], (connection) => {
+  const add = (connection: Client): void => {
     const { id: client, user, state, connectedAt: since, subscriptions, waitingBytes, isBehind } = connection
     const { address, name: transport } = connection.transport
     if (state !== 'live' || !(matches(user) || matches(address) || matches(client))) return
@@ -24,7 +24,9 @@ export const nodeConnections = async (relay: Relay, node: string, search: string
       queuedBytes: waitingBytes,
       isBehind
     })
-  })
+  }
+  // A copy, because the order of the list changes when a connection is closed.
+  await forEachInSlices([...relay.clients], add, new TimeSlice(relay.clocks.monotonicMs))
   return rows
 }
 

@@ -81,9 +81,9 @@ export interface RouteDependencies extends AdminDependencies {
 export const adminRoutes = (dependencies: RouteDependencies): RouteTable => {
   const { relay, config, configTimes, dispatcher, keys, sessions, streams, log } = dependencies
   const { cluster } = relay
-  const { nowMs, monotonicMs } = relay.clocks
+  const { monotonicMs } = relay.clocks
   const channels = new Listing(
-    (search) => allChannels(cluster, relay.channelRules, nowMs, search),
+    (search) => allChannels(cluster, relay.channelRules, relay.clocks, search),
     channelOrder,
     monotonicMs
   )

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { sameSecret } from '../../shared/same-secret.js'
-import type { MaybePromise } from '../core/broker.js'
 import type { Clocks } from '../core/clocks.js'
+import type { MaybePromise } from '../core/engine-interfaces.js'
 
 /** The content of a session cookie. */
 export interface SessionClaims {

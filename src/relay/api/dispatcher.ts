@@ -1,6 +1,6 @@
-import { after, EngineError, type MaybePromise } from '../core/broker.js'
+import type { Log } from '../../shared/log.js'
 import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
-import type { Log } from '../core/context.js'
+import { after, EngineError, type MaybePromise } from '../core/engine-interfaces.js'
 import { forEachElement, INVALID, isListAt, JsonObject, skipValue, skipWhitespace } from '../core/json.js'
 import type { Relay } from '../core/relay.js'
 import { TextParts } from '../transport/respond.js'
@@ -32,7 +32,7 @@ const READS_AT_ONCE = 16
 const MAX_METHOD_BYTES = 64
 const MAX_ID_BYTES = 20
 
-interface Command {
+interface ApiCommand {
   readonly method: string
   readonly read: RequestReader
 }
@@ -105,7 +105,7 @@ export class ApiDispatcher {
   /** Starts the commands in order, in time slices, so that other clients are served in between. */
   async #callAll<Entry>(
     entries: readonly Entry[],
-    commandOf: (entry: Entry, index: number) => Command
+    commandOf: (entry: Entry, index: number) => ApiCommand
   ): Promise<readonly Result[]> {
     const budget = new ApiBudget()
     const { slices } = budget
@@ -130,7 +130,7 @@ export class ApiDispatcher {
   }
 
   /** Never throws or rejects: a failed command becomes an error in the response and the others run. */
-  #call({ method, read }: Command, budget: ApiBudget): MaybePromise<Result> {
+  #call({ method, read }: ApiCommand, budget: ApiBudget): MaybePromise<Result> {
     if (!isMethod(method)) return ERROR_METHOD_NOT_FOUND
     const startedAt = performance.now()
     budget.nowMs = startedAt

@@ -1,5 +1,3 @@
-import type { NewPublication, Position } from '../core/broker.js'
-import { after, EngineError, type MaybePromise } from '../core/broker.js'
 import {
   DISCONNECT_FORCED,
   Disconnect,
@@ -8,6 +6,8 @@ import {
   ERROR_METHOD_NOT_FOUND,
   ReplyError
 } from '../core/codes.js'
+import type { NewPublication, Position } from '../core/engine-interfaces.js'
+import { after, EngineError, type MaybePromise } from '../core/engine-interfaces.js'
 import { isObject } from '../core/json.js'
 import {
   historyLength,

@@ -1,3 +1,4 @@
+import { monotonicMs } from '../../shared/monotonic.js'
 import { ERROR_LIMIT_EXCEEDED, type ReplyError } from '../core/codes.js'
 import { TimeSlice } from '../core/time-slice.js'
 
@@ -29,7 +30,7 @@ export class ApiBudget {
 
   /** Created on first use: most calls are too short for it. */
   get slices(): TimeSlice {
-    this.#slice ??= new TimeSlice()
+    this.#slice ??= new TimeSlice(monotonicMs)
     return this.#slice
   }
 

@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { schemas } from '../../../schemas/registry.js'
-import { NO_POSITION, type Position } from '../core/broker.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from '../core/codes.js'
+import { NO_POSITION, type Position } from '../core/engine-interfaces.js'
 import { isObject, type JsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/json.js'
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 

@@ -1,4 +1,3 @@
-import { EngineError, type HistoryPage, NO_POSITION, type Position, type Publication } from './broker.js'
 import type { Channel } from './channel.js'
 import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedChannel } from './channels.js'
 import type { Client } from './client.js'
@@ -11,6 +10,7 @@ import {
   UNSUBSCRIBE_INSUFFICIENT_STATE
 } from './codes.js'
 import { type RelayContext, runInBackground } from './context.js'
+import { EngineError, type HistoryPage, NO_POSITION, type Position, type Publication } from './engine-interfaces.js'
 import type { ChannelOptions } from './options.js'
 import { expiryFields, fieldIf, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
 import {
@@ -27,7 +27,7 @@ import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 /** A subscription that passed all permission checks. */
 export interface SubscribeRequest extends ServerSubscription {
   readonly channel: string
-  readonly kind: ResolvedChannel
+  readonly resolved: ResolvedChannel
   readonly isServerSide: boolean
   readonly hasToken: boolean
   /** Milliseconds since 1970; 0 for never. */
@@ -39,11 +39,11 @@ export interface SubscribeRequest extends ServerSubscription {
   readonly delta: boolean
   readonly failsUnrecovered: boolean
   /** Space for recovered publications in the reply. */
-  readonly room: ReplyRoom
+  readonly replySpace: ReplySpace
 }
 
 /** Space for recovered publications in one reply, shared by all subscriptions in it. */
-export class ReplyRoom {
+export class ReplySpace {
   readonly #client: Client
   #usedBytes = 0
 
@@ -83,9 +83,9 @@ interface SubscriptionOptions {
 }
 
 const resolveOptions = (request: SubscribeRequest, caller: Caller): SubscriptionOptions => {
-  const { kind, override } = request
+  const { resolved, override } = request
   // Copied only if something changes, because this runs for every subscription.
-  const options: ChannelOptions = override === NO_OVERRIDE ? kind.options : { ...kind.options, ...override }
+  const options: ChannelOptions = override === NO_OVERRIDE ? resolved.options : { ...resolved.options, ...override }
   const hasStream = hasHistory(options)
   const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
   const recoverable =
@@ -119,7 +119,7 @@ export const addSubscription = async (
   const { context } = client
   const caller: Caller = { user: client.user, insecure: context.clientOptions.insecure, isSubscribed: true }
   const options = resolveOptions(request, caller)
-  const channel = context.hub.open(request.channel, request.kind)
+  const channel = context.hub.open(request.channel, request.resolved)
   const subscription = new Subscription(channel, client, request.isServerSide)
   subscription.isPositioned = options.positioned
   subscription.takesDelta = options.delta
@@ -151,17 +151,19 @@ const EMPTY_PAGE: HistoryPage = { ...NO_POSITION, publications: [] }
 /** Reads the end of the stream and what is to be recovered. */
 const readPosition = async (
   { context }: Client,
-  { channel, kind }: SubscribeRequest,
+  { channel, resolved }: SubscribeRequest,
   { positioned, since, fromCache }: SubscriptionOptions
 ): Promise<HistoryPage> => {
   if (!positioned) return EMPTY_PAGE
   const { history, clientOptions, metrics } = context
-  if (since !== null) metrics.engineAction(fromCache ? 'history_recover_cache' : 'history_recover', kind.namespace)
-  if (since !== null && fromCache) return history.read(channel, { since: null, limit: 1, reverse: true }, kind.options)
+  if (since !== null) metrics.engineAction(fromCache ? 'history_recover_cache' : 'history_recover', resolved.namespace)
+  if (since !== null && fromCache)
+    return history.read(channel, { since: null, limit: 1, reverse: true }, resolved.options)
   const limit = since === null ? 0 : clientOptions.recoveryMaxPublicationLimit
-  return history.read(channel, { since, limit, reverse: false }, kind.options)
+  return history.read(channel, { since, limit, reverse: false }, resolved.options)
 }
 
+/** Makes the reply from what was read, or fails if the client cannot continue from there without a gap. */
 const finish = (
   client: Client,
   subscription: Subscription,
@@ -169,65 +171,88 @@ const finish = (
   options: SubscriptionOptions,
   read: HistoryPage
 ): SubscribeResult | ReplyError | Disconnect => {
-  const { context } = client
-  const { namespace, epoch } = subscription.channel
-  const { since, fromCache } = options
-  const buffered = subscription.buffered ?? []
-  const isComplete = !options.positioned || publicationsAfter(read, buffered) !== null
-  // With deltas nothing can be skipped: each publication is the base of the next one.
-  const skipsToNewest = since !== null && fromCache && !options.delta && isComplete && epoch === read.epoch
-  const page = skipsToNewest ? withNewest(read, buffered) : read
-  const isRecovering = options.recoverable && request.recover !== null
-  const found = since === null ? null : (fromCache ? recoverFromCache : recoverFromStream)(since, page)
-  const list = found === null ? null : recoveredField(client, request, options, page.epoch, found)
-  // If the publications exceed the client's queue limit, it starts at the end of the stream, as after a loss.
-  const recovery = list === null ? null : found
-  const publications = recovery?.publications ?? []
-  const recovered = recovery !== null
-  if (isRecovering) context.metrics.recovered(namespace, recovered, publications.length > 0)
-  if (isRecovering && !recovered && request.failsUnrecovered) {
-    client.removeSubscription(subscription)
-    return ERROR_UNRECOVERABLE_POSITION
+  const isComplete = !options.positioned || publicationsAfter(read, subscription.buffered ?? []) !== null
+  const page = isComplete ? skipToNewest(subscription, options, read) : read
+  const recovered = recover(client, request, options, page)
+  const hasPublications = recovered !== null && recovered.publications.length > 0
+  const undo = (): void => client.removeSubscription(subscription)
+  if (options.recoverable && request.recover !== null) {
+    client.context.metrics.recovered(subscription.channel.namespace, recovered !== null, hasPublications)
+    if (recovered === null && request.failsUnrecovered) {
+      undo()
+      return ERROR_UNRECOVERABLE_POSITION
+    }
   }
   if (!isComplete) {
-    client.removeSubscription(subscription)
+    undo()
     return DISCONNECT_INSUFFICIENT_STATE
   }
-  // A recovering client starts at its own position, and advances with each recovered publication.
-  const position: Position = { epoch: page.epoch, offset: recovery?.offset ?? page.offset }
-  const ttl = request.expiresAt > 0 ? ttlSeconds(request.expiresAt, context.nowMs()) : 0
-  const result = objectText(
-    expiryFields(ttl) +
-      fieldIf(options.recoverable, 'recoverable') +
-      fieldIf(options.positioned, 'positioned') +
-      (options.positioned ? positionFields(position) : '') +
-      (list ?? '') +
-      fieldIf(recovered, 'recovered') +
-      fieldIf(request.recover !== null, 'was_recovering') +
-      (request.data === null ? '' : `,"data":${request.data}`) +
-      fieldIf(options.delta, 'delta')
-  )
   return {
-    result,
-    activate: () => activate(client, subscription, options, page, publications.length > 0),
-    undo: () => client.removeSubscription(subscription)
+    result: subscribeResult(client, request, options, page, recovered),
+    activate: () => activate(client, subscription, options, page, hasPublications),
+    undo
   }
 }
 
-/** The `publications` field of the result; '' if there are none, null if they do not fit into the reply. */
-const recoveredField = (
+/** In cache mode, the newest publication may be among those that were buffered while the history was read. */
+const skipToNewest = (
+  { channel, buffered }: Subscription,
+  { since, fromCache, delta }: SubscriptionOptions,
+  read: HistoryPage
+): HistoryPage => {
+  // With deltas nothing can be skipped: each publication is the base of the next one.
+  const skips = since !== null && fromCache && !delta && channel.epoch === read.epoch
+  return skips ? withNewest(read, buffered ?? []) : read
+}
+
+/** Recovered publications, with their encoded list. */
+interface EncodedRecovery extends Recovery {
+  /** The `publications` field of the result; '' if there are none. */
+  readonly field: string
+}
+
+/**
+ * Null if nothing was requested, if the position is not in the stream any more, or if the publications do not fit into the
+ * reply. The client then starts at the end of the stream.
+ */
+const recover = (
   { context }: Client,
-  { channel, room }: SubscribeRequest,
-  { delta }: SubscriptionOptions,
-  epoch: string,
-  { publications }: Recovery
-): string | null => {
-  if (publications.length === 0) return ''
+  { channel, replySpace }: SubscribeRequest,
+  { since, fromCache, delta }: SubscriptionOptions,
+  page: HistoryPage
+): EncodedRecovery | null => {
+  if (since === null) return null
+  const recovery = fromCache ? recoverFromCache(since, page) : recoverFromStream(since, page)
+  if (recovery === null) return null
+  const { publications } = recovery
+  if (publications.length === 0) return { ...recovery, field: '' }
   const patches = delta ? context.patches : null
-  const text = recoveredText({ channel, epoch, publications, patches }, room.bytesLeft)
+  const text = recoveredText({ channel, epoch: page.epoch, publications, patches }, replySpace.bytesLeft)
   if (text === null) return null
-  room.use(Buffer.byteLength(text))
-  return `,"publications":${text}`
+  replySpace.use(Buffer.byteLength(text))
+  return { ...recovery, field: `,"publications":${text}` }
+}
+
+const subscribeResult = (
+  { context }: Client,
+  { expiresAt, recover, data }: SubscribeRequest,
+  { recoverable, positioned, delta }: SubscriptionOptions,
+  page: HistoryPage,
+  recovered: EncodedRecovery | null
+): string => {
+  // A recovering client starts at its own position, and advances with each recovered publication.
+  const position: Position = { epoch: page.epoch, offset: recovered?.offset ?? page.offset }
+  return objectText(
+    expiryFields(expiresAt > 0 ? ttlSeconds(expiresAt, context.nowMs()) : 0) +
+      fieldIf(recoverable, 'recoverable') +
+      fieldIf(positioned, 'positioned') +
+      (positioned ? positionFields(position) : '') +
+      (recovered?.field ?? '') +
+      fieldIf(recovered !== null, 'recovered') +
+      fieldIf(recover !== null, 'was_recovering') +
+      (data === null ? '' : `,"data":${data}`) +
+      fieldIf(delta, 'delta')
+  )
 }
 
 /** Called when the reply was sent. Live delivery starts after the client had time to process it. */
@@ -242,9 +267,9 @@ const activate = (
   const { context } = client
   subscription.isConfirmed = true
   context.metrics.subscribed(subscription.channel.namespace, client.name)
-  if (subscription.expiry !== NEVER) client.scheduleWake()
+  if (subscription.expiry !== NEVER) client.deadlines.schedule()
   const isEnding = subscription.pendingUnsubscribe !== null
-  context.delayPushAfterReply(() => client.contain(() => goLive(client, subscription, page, receivedLast)))
+  context.delayPushAfterReply(() => client.closeOnError(() => goLive(client, subscription, page, receivedLast)))
   if (!isEnding) runInBackground(context, () => announceJoin(client, subscription, options))
 }
 

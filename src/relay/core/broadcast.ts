@@ -1,7 +1,7 @@
-import { EngineError, type NewPublication, type Published } from './broker.js'
 import { type ResolvedChannel, resolveChannel } from './channels.js'
 import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
+import { EngineError, type NewPublication, type Published } from './engine-interfaces.js'
 import type { ChannelOptions } from './options.js'
 import { cachedSchemaCheck, countPublished, publicationError, publishToChannel } from './publish.js'
 import type { TimeSlice } from './time-slice.js'
@@ -11,7 +11,7 @@ export type PublishOutcome = Published | ReplyError
 /** A channel that passed all checks. */
 interface Target {
   readonly channel: string
-  readonly kind: ResolvedChannel
+  readonly resolved: ResolvedChannel
   readonly options: ChannelOptions
   /** Index of its outcome. */
   readonly index: number
@@ -32,10 +32,11 @@ export const broadcast = async (
   const targets: Target[] = []
   for (const [index, channel] of channels.entries()) {
     if (slice.isOverAfterStep) await slice.next()
-    const kind = channel === '' ? ERROR_EMPTY_CHANNEL : resolveChannel(channel, context.channelRules)
-    const error = kind instanceof ReplyError ? kind : publicationError(kind.options, check)
+    const resolved = channel === '' ? ERROR_EMPTY_CHANNEL : resolveChannel(channel, context.channelRules)
+    const error = resolved instanceof ReplyError ? resolved : publicationError(resolved.options, check)
     outcomes.push(error ?? ERROR_INTERNAL)
-    if (!(kind instanceof ReplyError) && error === null) targets.push({ channel, kind, options: kind.options, index })
+    if (!(resolved instanceof ReplyError) && error === null)
+      targets.push({ channel, resolved, options: resolved.options, index })
   }
   if (context.broker.publishToMany === undefined) await publishEach(context, targets, publication, outcomes, slice)
   else await publishTogether(context, targets, publication, outcomes, slice)
@@ -50,9 +51,9 @@ const publishEach = async (
   slice: TimeSlice
 ): Promise<void> => {
   const pending: Promise<unknown>[] = []
-  for (const { channel, kind, index } of targets) {
+  for (const { channel, resolved, index } of targets) {
     if (slice.isOverAfterStep) await slice.next()
-    const outcome = publishToChannel(context, kind, channel, publication, () => null)
+    const outcome = publishToChannel(context, resolved, channel, publication, () => null)
     const store = (result: PublishOutcome): void => {
       outcomes[index] = result
     }
@@ -88,11 +89,11 @@ const publishTogether = async (
     const together = targets.filter(({ options }) => (publication.delta || options.deltaPublish) === delta)
     if (together.length === 0) continue
     const results = await context.broker.publishToMany?.(together, { ...publication, delta })
-    for (const [position, { channel, kind, index }] of together.entries()) {
+    for (const [position, { channel, resolved, index }] of together.entries()) {
       if (slice.isOverAfterStep) await slice.next()
       const result = results?.[position]
       if (result === undefined || result instanceof EngineError) continue
-      countPublished(context, kind, channel, result)
+      countPublished(context, resolved, channel, result)
       outcomes[index] = result
     }
   }

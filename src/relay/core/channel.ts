@@ -1,8 +1,8 @@
-import type { Broker, JoinOrLeave, MaybePromise, Position, Publication } from './broker.js'
 import type { ResolvedChannel } from './channels.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
 import { type Conflator, GroupBacklogs } from './conflation.js'
 import { DeltaChain, type DeltaPatches } from './delta.js'
+import type { Broker, JoinOrLeave, MaybePromise, Position, Publication } from './engine-interfaces.js'
 import { Group } from './group.js'
 import { type CoreMetrics, count } from './metrics.js'
 import type { ChannelOptions } from './options.js'
@@ -269,7 +269,7 @@ export class Channel {
     for (const subscription of this.subscriptions()) {
       if (subscription.isPositioned && subscription.buffered === null) {
         const { subscriber } = subscription
-        subscriber.contain(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
+        subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
       }
     }
   }

@@ -1,12 +1,10 @@
-import { hasExpired, type Moment, NEVER } from './clocks.js'
+import { ClientDeadlines } from './client-deadlines.js'
+import { type Moment, NEVER } from './clocks.js'
 import {
-  DISCONNECT_CONNECTION_EXPIRED,
   DISCONNECT_INSUFFICIENT_STATE,
   DISCONNECT_INTERNAL_ERROR,
-  DISCONNECT_NO_PONG,
   DISCONNECT_NORMAL,
   DISCONNECT_SLOW,
-  DISCONNECT_STALE,
   DISCONNECT_SUBSCRIPTION_EXPIRED,
   type Disconnect,
   UNSUBSCRIBE_EXPIRED,
@@ -28,18 +26,17 @@ export interface FrameHandler {
   handle(frame: string): void
 }
 
-const NO_TIME = Number.POSITIVE_INFINITY
-
 /** Replies are joined up to this size. */
 const JOINED_REPLIES_BYTES = 64 * 1024
 /** Allowance for everything in a reply except publications: id, fields, frame header. */
 const REPLY_OVERHEAD_BYTES = 1024
 
-/** One connected client: identity, subscriptions, replies, pings and expiry. */
+/** One connected client: identity, subscriptions and replies. */
 export class Client implements Subscriber, OutboxOwner {
   readonly context: RelayContext
   readonly transport: ClientTransport
   readonly outbox: Outbox
+  readonly deadlines: ClientDeadlines
   id = ''
   user = ''
   /** The `info` claim of the token, as JSON text. */
@@ -56,10 +53,6 @@ export class Client implements Subscriber, OutboxOwner {
   replyTraffic: Traffic | null = null
   /** Expiry of the connection token. */
   expiry: Moment = NEVER
-  /** Monotonic time of the next `wake` call. */
-  wakeAt: number
-  /** Wall-clock time of the next `wake` call; set for expiries only. */
-  wakeAtWall = NO_TIME
   /** Whether the connection counts towards `user_connection_limit`. */
   isUserCounted = false
   /** The channels of the connection token, in comparable form. */
@@ -69,25 +62,17 @@ export class Client implements Subscriber, OutboxOwner {
 
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
-  readonly #openedAt: number
-  #pingAt = NO_TIME
-  /** The interval that was announced to the client; it does not change with the configuration. */
-  #pingIntervalMs = 0
-  #pongDueAt = NO_TIME
   #heldReplies: string[] | null = null
   #heldBytes = 0
   #isReadingPaused = false
-  /** Drain count of the outbox at the last ping. */
-  #drainCountAtPing = 0
 
   constructor(context: RelayContext, transport: ClientTransport, frameHandler: (client: Client) => FrameHandler) {
-    const { clientOptions, nowMs, monotonicMs, clients } = context
+    const { clientOptions, nowMs, clients } = context
     this.context = context
     this.transport = transport
     this.outbox = new Outbox(transport, this, clientOptions.queueMaxBytes)
     this.connectedAt = nowMs()
-    this.#openedAt = monotonicMs()
-    this.wakeAt = this.#staleAt
+    this.deadlines = new ClientDeadlines(this)
     this.#frames = frameHandler(this)
     clients.add(this)
   }
@@ -100,13 +85,7 @@ export class Client implements Subscriber, OutboxOwner {
   /** Applies changed client options. */
   configure(): void {
     this.outbox.maxBytes = this.context.clientOptions.queueMaxBytes
-    if (this.state === 'live') this.scheduleWake()
-    else this.wakeAt = this.#staleAt
-  }
-
-  get #staleAt(): number {
-    const { staleCloseDelayMs } = this.context.clientOptions
-    return staleCloseDelayMs > 0 ? this.#openedAt + staleCloseDelayMs : NO_TIME
+    this.deadlines.schedule()
   }
 
   get subscriptions(): ReadonlyMap<string, Subscription> {
@@ -187,6 +166,10 @@ export class Client implements Subscriber, OutboxOwner {
     return Math.max(0, this.outbox.maxBytes - this.outbox.unsentBytes - this.#heldBytes - REPLY_OVERHEAD_BYTES)
   }
 
+  get isReadingPaused(): boolean {
+    return this.#isReadingPaused
+  }
+
   pauseReading(): void {
     if (this.#isReadingPaused) return
     this.#isReadingPaused = true
@@ -200,7 +183,7 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   /** Runs work on behalf of this client. An unexpected error closes this client only. */
-  contain(work: () => void): void {
+  closeOnError(work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -229,59 +212,10 @@ export class Client implements Subscriber, OutboxOwner {
     this.context.hub.flush()
   }
 
+  /** The connect command has succeeded. */
   goLive(): void {
-    const { clientOptions, monotonicMs, random } = this.context
     this.state = 'live'
-    this.#pingIntervalMs = clientOptions.pingIntervalMs
-    if (clientOptions.pingIntervalMs > 0) {
-      // Spread over half an interval, because after a restart all clients connect at once.
-      this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
-    }
-    this.scheduleWake()
-  }
-
-  scheduleWake(): void {
-    const { clientOptions } = this.context
-    let at = Math.min(this.#pingAt, this.#pongDueAt, this.expiry.monotonicMs + clientOptions.expiredCloseDelayMs)
-    let atWall = this.expiry.wallMs + clientOptions.expiredCloseDelayMs
-    for (const { expiry } of this.subscriptions.values()) {
-      if (expiry === NEVER) continue
-      at = Math.min(at, expiry.monotonicMs + clientOptions.expiredSubCloseDelayMs)
-      atWall = Math.min(atWall, expiry.wallMs + clientOptions.expiredSubCloseDelayMs)
-    }
-    this.wakeAt = at
-    this.wakeAtWall = atWall
-  }
-
-  /** Processes a pong. Returns false if no ping was sent. */
-  pong(): boolean {
-    if (this.#pongDueAt === NO_TIME) return false
-    const { clientOptions, monotonicMs, metrics } = this.context
-    metrics.pongReceived(this.transport.name, (monotonicMs() - this.#pongDueAt + clientOptions.pongTimeoutMs) / 1000)
-    this.#pongDueAt = NO_TIME
-    this.scheduleWake()
-    return true
-  }
-
-  /** Checks pings and expiries. Called when `wakeAt` or `wakeAtWall` is reached. */
-  wake(now: Moment): void {
-    const { clientOptions } = this.context
-    if (this.state !== 'live') {
-      this.close(DISCONNECT_STALE)
-      return
-    }
-    if (now.monotonicMs >= this.#pongDueAt && !this.#extendPongDeadline(now.monotonicMs)) {
-      this.close(DISCONNECT_NO_PONG)
-      return
-    }
-    if (hasExpired(this.expiry, clientOptions.expiredCloseDelayMs, now)) {
-      this.close(DISCONNECT_CONNECTION_EXPIRED)
-      return
-    }
-    this.#endExpiredSubscriptions(now)
-    if (this.isClosed) return
-    if (now.monotonicMs >= this.#pingAt) this.#ping(now.monotonicMs)
-    this.scheduleWake()
+    this.deadlines.goLive()
   }
 
   caughtUp(): void {
@@ -383,38 +317,6 @@ export class Client implements Subscriber, OutboxOwner {
     } catch (error) {
       this.context.metrics.unexpectedError('connection')
       this.context.log.error({ err: error, client: this.id }, 'internal error while closing a connection')
-    }
-  }
-
-  /**
-   * Extends the pong timeout while reading is paused, because the pong may be among the unread frames. A client that also
-   * accepts nothing from the network is not given more time.
-   */
-  #extendPongDeadline(nowMs: number): boolean {
-    const { isBehind, drainCount } = this.outbox
-    const isReading = !isBehind || drainCount !== this.#drainCountAtPing
-    this.#drainCountAtPing = drainCount
-    this.#pongDueAt = nowMs + this.context.clientOptions.pongTimeoutMs
-    return this.#isReadingPaused && isReading
-  }
-
-  #ping(nowMs: number): void {
-    const { clientOptions, metrics } = this.context
-    this.#pingAt = nowMs + this.#pingIntervalMs
-    // A pending timeout continues: it may be longer than the interval and would otherwise restart with every ping.
-    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME)
-      this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
-    this.#drainCountAtPing = this.outbox.drainCount
-    const { pingBytes, name: transport } = this.transport
-    count(metrics.sent(transport, 'server_ping', ''), pingBytes.length)
-    this.outbox.send(pingBytes)
-  }
-
-  #endExpiredSubscriptions(now: Moment): void {
-    const graceMs = this.context.clientOptions.expiredSubCloseDelayMs
-    for (const subscription of [...this.subscriptions.values()]) {
-      if (hasExpired(subscription.expiry, graceMs, now)) this.endSubscription(subscription, UNSUBSCRIBE_EXPIRED)
-      if (this.isClosed) return
     }
   }
 

@@ -1,9 +1,9 @@
-import { EngineError, type MaybePromise } from './broker.js'
 import { knownNamespace } from './channels.js'
 import type { Client, FrameHandler } from './client.js'
 import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_INTERNAL } from './codes.js'
 import { COMMANDS } from './commands.js'
 import type { Outcome } from './connect.js'
+import { EngineError, type MaybePromise } from './engine-interfaces.js'
 import { isObject } from './json.js'
 import { errorReplyText, METHODS, type Method, PING } from './protocol.js'
 
@@ -193,7 +193,7 @@ export class CommandQueue implements FrameHandler {
       return
     }
     const method = METHODS.find((name) => command[name] !== undefined && command[name] !== null)
-    if (method !== undefined && LARGE_REPLIES.has(method) && !this.#hasRoom(method, command[method]))
+    if (method !== undefined && LARGE_REPLIES.has(method) && !this.#isReadyForLargeReply(method, command[method]))
       return CLIENT_IS_BEHIND
     if (!this.#isWithinRate()) {
       client.close(DISCONNECT_TOO_MANY_COMMANDS)
@@ -202,7 +202,7 @@ export class CommandQueue implements FrameHandler {
     if (method === undefined) {
       metrics.command('pong', '', line.length, transport.name)
       const isPong = client.state === 'live' && Object.keys(command).length === 0
-      if (!isPong || !client.pong()) client.close(DISCONNECT_MALFORMED)
+      if (!isPong || !client.deadlines.pong()) client.close(DISCONNECT_MALFORMED)
       return
     }
     const { id = 0 } = command
@@ -220,9 +220,9 @@ export class CommandQueue implements FrameHandler {
   }
 
   /** Whether the network has accepted everything, so that a large reply does not wait behind it. */
-  #hasRoom(method: Method, request: unknown): boolean {
+  #isReadyForLargeReply(method: Method, request: unknown): boolean {
     const client = this.#client
-    // Replies to plain subscriptions are small and sent together; a recovery gets all the room.
+    // Replies to plain subscriptions are small and sent together; a recovery gets all the space.
     const isSmall = method === 'subscribe' && !(isObject(request) && request.recover === true)
     if (!isSmall) client.flushReplies()
     return !client.isBehind

@@ -1,4 +1,3 @@
-import { after, type MaybePromise } from './broker.js'
 import {
   type Caller,
   channelNameError,
@@ -21,6 +20,7 @@ import {
   ReplyError
 } from './codes.js'
 import { connect, type Outcome, refresh } from './connect.js'
+import { after, type MaybePromise } from './engine-interfaces.js'
 import { fieldText, onOneLine } from './json.js'
 import {
   boundedHistoryText,
@@ -36,20 +36,20 @@ import { readHistory } from './recovery.js'
 import { refreshSubscription, subscribe, unsubscribe } from './subscribe.js'
 
 /** `text` is the source text of the command. A command that returns null has written its reply. */
-export type Command = (client: Client, request: unknown, id: number, text: string) => MaybePromise<Outcome>
+export type CommandHandler = (client: Client, request: unknown, id: number, text: string) => MaybePromise<Outcome>
 
 /** Synchronous if the engine is, as everything from publish to delivery. */
-const publish: Command = (client, request, id, text) => {
+const publish: CommandHandler = (client, request, id, text) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
-  const kind = resolve(client, channel)
-  if (kind instanceof ReplyError) return kind
+  const resolved = resolve(client, channel)
+  if (resolved instanceof ReplyError) return resolved
   // The data is passed on as the client spelled it.
   const data = fieldText(fieldText(text, 'publish') ?? '{}', 'data')
   if (data === null) return ERROR_BAD_REQUEST
-  if (!mayPublish(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
+  if (!mayPublish(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
 
-  const published = publishToChannel(client.context, kind, channel, {
+  const published = publishToChannel(client.context, resolved, channel, {
     ...PLAIN_PUBLICATION,
     data: onOneLine(data),
     info: client.infoText(client.subscriptions.get(channel)?.info ?? null)
@@ -61,7 +61,7 @@ const publish: Command = (client, request, id, text) => {
   })
 }
 
-const presence: Command = async (client, request, id) => {
+const presence: CommandHandler = async (client, request, id) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const error = checkPresence(client, channel, 'presence')
@@ -72,7 +72,7 @@ const presence: Command = async (client, request, id) => {
   return null
 }
 
-const presenceStats: Command = async (client, request, id) => {
+const presenceStats: CommandHandler = async (client, request, id) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const error = checkPresence(client, channel, 'presence_stats')
@@ -82,18 +82,18 @@ const presenceStats: Command = async (client, request, id) => {
   return null
 }
 
-const history: Command = async (client, request, id) => {
+const history: CommandHandler = async (client, request, id) => {
   const parsed = parseHistory(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
-  const kind = resolve(client, channel)
-  if (kind instanceof ReplyError) return kind
-  if (!hasHistory(kind.options)) return ERROR_NOT_AVAILABLE
-  if (!maySeeHistory(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
-  client.context.metrics.engineAction('history', kind.namespace)
+  const resolved = resolve(client, channel)
+  if (resolved instanceof ReplyError) return resolved
+  if (!hasHistory(resolved.options)) return ERROR_NOT_AVAILABLE
+  if (!maySeeHistory(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
+  client.context.metrics.engineAction('history', resolved.namespace)
   const { historyMaxPublicationLimit: maxLimit } = client.context.clientOptions
   const limit = maxLimit > 0 && (parsed.limit < 0 || parsed.limit > maxLimit) ? maxLimit : parsed.limit
-  const page = await readHistory(client.context, { ...parsed, limit }, kind.options)
+  const page = await readHistory(client.context, { ...parsed, limit }, resolved.options)
   if (page instanceof ReplyError) return page
   const text = boundedHistoryText(page.publications, page, client.replyBytesLeft)
   if (text === null) return ERROR_LIMIT_EXCEEDED
@@ -101,7 +101,7 @@ const history: Command = async (client, request, id) => {
   return null
 }
 
-export const COMMANDS: Readonly<Record<Method, Command>> = {
+export const COMMANDS: Readonly<Record<Method, CommandHandler>> = {
   connect,
   subscribe,
   unsubscribe,
@@ -118,9 +118,11 @@ export const COMMANDS: Readonly<Record<Method, Command>> = {
 
 const resolve = ({ context }: Client, channel: string): ResolvedChannel | ReplyError => {
   const { channelRules } = context
-  const kind = resolveChannel(channel, channelRules)
-  if (kind instanceof ReplyError) return kind
-  return isTooLong(channel, channelRules) ? ERROR_BAD_REQUEST : (channelNameError(channel, kind, channelRules) ?? kind)
+  const resolved = resolveChannel(channel, channelRules)
+  if (resolved instanceof ReplyError) return resolved
+  return isTooLong(channel, channelRules)
+    ? ERROR_BAD_REQUEST
+    : (channelNameError(channel, resolved, channelRules) ?? resolved)
 }
 
 const callerOn = (client: Client, channel: string): Caller => ({
@@ -130,10 +132,10 @@ const callerOn = (client: Client, channel: string): Caller => ({
 })
 
 const checkPresence = (client: Client, channel: string, action: 'presence' | 'presence_stats'): ReplyError | null => {
-  const kind = resolve(client, channel)
-  if (kind instanceof ReplyError) return kind
-  if (!kind.options.presence) return ERROR_NOT_AVAILABLE
-  if (!maySeePresence(kind.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
-  client.context.metrics.engineAction(action, kind.namespace)
+  const resolved = resolve(client, channel)
+  if (resolved instanceof ReplyError) return resolved
+  if (!resolved.options.presence) return ERROR_NOT_AVAILABLE
+  if (!maySeePresence(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
+  client.context.metrics.engineAction(action, resolved.namespace)
   return null
 }

@@ -1,4 +1,4 @@
-import type { Publication } from './broker.js'
+import type { Publication } from './engine-interfaces.js'
 import {
   findMember,
   forEachElement,

@@ -1,4 +1,4 @@
-import { addSubscription, ReplyRoom, type SubscribeRequest, type SubscribeResult } from './add-subscription.js'
+import { addSubscription, ReplySpace, type SubscribeRequest, type SubscribeResult } from './add-subscription.js'
 import { personalChannel, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
@@ -132,16 +132,16 @@ const subscribeAll = async (
 ): Promise<ReadonlyMap<string, SubscribeResult> | ReplyError | Disconnect> => {
   const results = new Map<string, SubscribeResult>()
   if (channels.size === 0) return results
-  const room = new ReplyRoom(client)
+  const replySpace = new ReplySpace(client)
   const requests: SubscribeRequest[] = []
   // All channels are checked before the first one is subscribed.
   for (const [channel, subscription] of channels) {
-    const kind = resolveChannel(channel, client.context.channelRules)
-    if (kind instanceof ReplyError) return kind
+    const resolved = resolveChannel(channel, client.context.channelRules)
+    if (resolved instanceof ReplyError) return resolved
     requests.push({
       ...subscription,
       channel,
-      kind,
+      resolved,
       isServerSide: true,
       hasToken: false,
       expiresAt: 0,
@@ -151,7 +151,7 @@ const subscribeAll = async (
       joinLeave: false,
       delta: false,
       failsUnrecovered: false,
-      room
+      replySpace
     })
   }
   // All are awaited, also if one fails: an unobserved rejection would end the process.
@@ -215,7 +215,7 @@ export const refresh = (client: Client, request: unknown, id: number): Outcome =
 /** Sets the expiry; 0 for never. The result contains the client id, because the official client overwrites its own. */
 export const extendExpiry = (client: Client, expiresAtSeconds: number): string => {
   client.expiry = expiryAt(expiresAtSeconds * 1000, client.context)
-  client.scheduleWake()
+  client.deadlines.schedule()
   const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.context.nowMs()) : 0
   return objectText(`,"client":"${client.id}"${expiryFields(ttl)}`)
 }

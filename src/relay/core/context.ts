@@ -1,8 +1,9 @@
-import { type Broker, EngineError, type History, type MaybePromise, type Presence } from './broker.js'
+import type { Log } from '../../shared/log.js'
 import type { Client } from './client.js'
 import type { Clocks } from './clocks.js'
 import type { Conflator } from './conflation.js'
 import type { DeltaPatches } from './delta.js'
+import { type Broker, EngineError, type History, type MaybePromise, type Presence } from './engine-interfaces.js'
 import type { Hub } from './hub.js'
 import type { CoreMetrics, PublishActivity } from './metrics.js'
 import type { ChannelRules, ClientOptions } from './options.js'
@@ -11,12 +12,6 @@ import type { Cluster } from './survey.js'
 import type { TurnQueue } from './time-slice.js'
 import type { TokenCheck } from './tokens.js'
 import type { UserConnections } from './user-connections.js'
-
-export interface Log {
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-  error(facts: object, message: string): void
-}
 
 export interface ProcessStats {
   readonly uptimeSeconds: number

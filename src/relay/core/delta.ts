@@ -1,4 +1,4 @@
-import type { Publication } from './broker.js'
+import type { Publication } from './engine-interfaces.js'
 
 /**
  * Deltas in the format of Fossil SCM: `<length of the result>\n`, then copies `<length>@<offset in the base>,` and

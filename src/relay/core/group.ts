@@ -1,6 +1,6 @@
-import type { Publication } from './broker.js'
 import type { GroupBacklogs } from './conflation.js'
 import type { DeltaChain } from './delta.js'
+import type { Publication } from './engine-interfaces.js'
 import type { Traffic } from './metrics.js'
 import type { Outbox } from './outbox.js'
 import { publicationText } from './protocol.js'

@@ -1,9 +1,9 @@
-import type { Delivery, JoinOrLeave, Position, Publication } from './broker.js'
 import { Channel, type FlushQueue } from './channel.js'
 import type { ResolvedChannel } from './channels.js'
 import type { Conflator } from './conflation.js'
 import type { RelayDependencies } from './context.js'
 import type { DeltaPatches } from './delta.js'
+import type { Delivery, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
 import { flushGroups, type Group } from './group.js'
 import type { ChannelOptions } from './options.js'
 
@@ -38,11 +38,11 @@ export class Hub implements Delivery, FlushQueue {
   }
 
   /** Returns the channel, and creates it if it is not open yet. */
-  open(name: string, kind: ResolvedChannel): Channel {
+  open(name: string, resolved: ResolvedChannel): Channel {
     const existing = this.#channels.get(name)
     if (existing !== undefined) return existing
     const { metrics } = this.#dependencies
-    const channel = new Channel(name, kind, this, metrics, this.#patches, this.#conflatorOf(kind.options))
+    const channel = new Channel(name, resolved, this, metrics, this.#patches, this.#conflatorOf(resolved.options))
     channel.sequence = ++this.#openedCount
     this.#channels.set(name, channel)
     return channel

@@ -1,5 +1,5 @@
-import { NO_POSITION, type Position, type Publication } from './broker.js'
 import type { Disconnect, ReplyError, Unsubscribe } from './codes.js'
+import { NO_POSITION, type Position, type Publication } from './engine-interfaces.js'
 import { isObject } from './json.js'
 
 /** Builds a JSON list with a maximum size in bytes. */

@@ -1,7 +1,7 @@
-import { after, type MaybePromise, type NewPublication, type Published } from './broker.js'
 import type { ResolvedChannel } from './channels.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
+import { after, type MaybePromise, type NewPublication, type Published } from './engine-interfaces.js'
 import { hasTooManyContainers, MAX_CONTAINERS } from './json.js'
 import type { ChannelOptions } from './options.js'
 
@@ -38,16 +38,16 @@ export const cachedSchemaCheck = (context: RelayContext, publication: NewPublica
 
 export const publishToChannel = (
   context: RelayContext,
-  kind: ResolvedChannel,
+  resolved: ResolvedChannel,
   channel: string,
   publication: NewPublication,
   check: SchemaCheck = schemaCheck(context, publication)
 ): MaybePromise<Published | ReplyError> => {
-  const { options } = kind
+  const { options } = resolved
   const error = publicationError(options, check)
   if (error !== null) return error
   return after(context.broker.publish(channel, withDelta(publication, options), options), (result) => {
-    countPublished(context, kind, channel, result)
+    countPublished(context, resolved, channel, result)
     return result
   })
 }
@@ -64,12 +64,12 @@ const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions
 
 export const countPublished = (
   context: RelayContext,
-  kind: ResolvedChannel,
+  resolved: ResolvedChannel,
   channel: string,
   result: Published
 ): void => {
   if (result.suppressedBy === null) {
-    context.metrics.published(kind.namespace)
-    context.activity.published(channel, kind, context.monotonicMs(), result.offset > 0)
-  } else context.metrics.suppressed(kind.namespace, result.suppressedBy)
+    context.metrics.published(resolved.namespace)
+    context.activity.published(channel, resolved, context.monotonicMs(), result.offset > 0)
+  } else context.metrics.suppressed(resolved.namespace, result.suppressedBy)
 }

@@ -1,7 +1,7 @@
-import type { HistoryPage, Position, Publication } from './broker.js'
 import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
 import type { DeltaPatches } from './delta.js'
+import type { HistoryPage, Position, Publication } from './engine-interfaces.js'
 import type { ChannelOptions } from './options.js'
 import { BoundedList, type HistoryCommand, publicationText } from './protocol.js'
 

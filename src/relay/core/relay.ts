@@ -1,5 +1,4 @@
 import { broadcast, type PublishOutcome } from './broadcast.js'
-import { EngineError, type HistoryPage, type MaybePromise, type NewPublication, type Published } from './broker.js'
 import type { ChannelObserver } from './channel.js'
 import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channels.js'
 import { Client } from './client.js'
@@ -8,6 +7,13 @@ import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ERROR_NOT_AVAILABLE, Re
 import { CommandQueue } from './command-queue.js'
 import { type RelayContext, type RelayDependencies, runInBackground } from './context.js'
 import { DeltaPatches } from './delta.js'
+import {
+  EngineError,
+  type HistoryPage,
+  type MaybePromise,
+  type NewPublication,
+  type Published
+} from './engine-interfaces.js'
 import { Hub } from './hub.js'
 import { type Action, PublishActivity } from './metrics.js'
 import type { ChannelRules, ClientOptions } from './options.js'
@@ -19,7 +25,7 @@ import { removeIfUnused } from './subscription.js'
 import {
   type ChannelPage,
   type Cluster,
-  type Command,
+  type ClusterCommand,
   type DisconnectParams,
   type NodeInfo,
   nodeSurveyHandlers,
@@ -146,8 +152,10 @@ export class Relay {
     publication: NewPublication,
     schemaCheck?: SchemaCheck
   ): MaybePromise<Published | ReplyError> {
-    const kind = resolveChannel(channel, this.#context.channelRules)
-    return kind instanceof ReplyError ? kind : publishToChannel(this.#context, kind, channel, publication, schemaCheck)
+    const resolved = resolveChannel(channel, this.#context.channelRules)
+    return resolved instanceof ReplyError
+      ? resolved
+      : publishToChannel(this.#context, resolved, channel, publication, schemaCheck)
   }
 
   /** For several `publish` calls with the same publication: each schema is checked only once. */
@@ -174,8 +182,8 @@ export class Relay {
 
   async unsubscribeUser(params: UnsubscribeParams): Promise<ReplyError | null> {
     if (params.channel !== '') {
-      const kind = resolveChannel(params.channel, this.#context.channelRules)
-      if (kind instanceof ReplyError) return kind
+      const resolved = resolveChannel(params.channel, this.#context.channelRules)
+      if (resolved instanceof ReplyError) return resolved
     }
     await this.#applyEverywhere('unsubscribe', params)
     return null
@@ -190,7 +198,10 @@ export class Relay {
   }
 
   /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */
-  async #applyEverywhere<C extends Command>(command: C, params: SurveyParams<C>): Promise<readonly SurveyResult<C>[]> {
+  async #applyEverywhere<C extends ClusterCommand>(
+    command: C,
+    params: SurveyParams<C>
+  ): Promise<readonly SurveyResult<C>[]> {
     const { results, isConfirmed } = await this.#context.cluster.apply(command, params)
     if (!isConfirmed) throw new EngineError('not every node has confirmed')
     return results
@@ -198,23 +209,23 @@ export class Relay {
 
   /** Client info as JSON text, by client id. */
   async presence(channel: string): Promise<ReadonlyMap<string, string> | ReplyError> {
-    const kind = this.#resolveWith('presence', channel, ({ options }) => options.presence)
-    return kind instanceof ReplyError ? kind : this.#context.presence.read(channel)
+    const resolved = this.#resolveWith('presence', channel, ({ options }) => options.presence)
+    return resolved instanceof ReplyError ? resolved : this.#context.presence.read(channel)
   }
 
   async presenceStats(channel: string): Promise<{ readonly clients: number; readonly users: number } | ReplyError> {
-    const kind = this.#resolveWith('presence_stats', channel, ({ options }) => options.presence)
-    return kind instanceof ReplyError ? kind : this.#context.presence.count(channel)
+    const resolved = this.#resolveWith('presence_stats', channel, ({ options }) => options.presence)
+    return resolved instanceof ReplyError ? resolved : this.#context.presence.count(channel)
   }
 
   async history(command: HistoryCommand): Promise<HistoryPage | ReplyError> {
-    const kind = this.#resolveWith('history', command.channel, ({ options }) => hasHistory(options))
-    return kind instanceof ReplyError ? kind : readHistory(this.#context, command, kind.options)
+    const resolved = this.#resolveWith('history', command.channel, ({ options }) => hasHistory(options))
+    return resolved instanceof ReplyError ? resolved : readHistory(this.#context, command, resolved.options)
   }
 
   async removeHistory(channel: string): Promise<ReplyError | null> {
-    const kind = this.#resolveWith('history_remove', channel, ({ options }) => hasHistory(options))
-    if (kind instanceof ReplyError) return kind
+    const resolved = this.#resolveWith('history_remove', channel, ({ options }) => hasHistory(options))
+    if (resolved instanceof ReplyError) return resolved
     await this.#context.history.remove(channel)
     this.#context.activity.channels.get(channel)?.clearStored()
     return null
@@ -224,13 +235,13 @@ export class Relay {
   #resolveWith(
     action: Action,
     channel: string,
-    hasFeature: (kind: ResolvedChannel) => boolean
+    hasFeature: (resolved: ResolvedChannel) => boolean
   ): ResolvedChannel | ReplyError {
-    const kind = resolveChannel(channel, this.#context.channelRules)
-    if (kind instanceof ReplyError) return kind
-    if (!hasFeature(kind)) return ERROR_NOT_AVAILABLE
-    this.#context.metrics.engineAction(action, kind.namespace)
-    return kind
+    const resolved = resolveChannel(channel, this.#context.channelRules)
+    if (resolved instanceof ReplyError) return resolved
+    if (!hasFeature(resolved)) return ERROR_NOT_AVAILABLE
+    this.#context.metrics.engineAction(action, resolved.namespace)
+    return resolved
   }
 
   /** Subscriber counts of all nodes, by channel. `pattern` is a glob; '' matches all. */
@@ -270,9 +281,9 @@ export class Relay {
   /** Passes the publications of a channel to the observer until the returned function is called. Null for an invalid name. */
   observeChannel(name: string, observer: ChannelObserver): (() => void) | null {
     const context = this.#context
-    const kind = resolveChannel(name, context.channelRules)
-    if (kind instanceof ReplyError || isTooLong(name, context.channelRules)) return null
-    const channel = context.hub.open(name, kind)
+    const resolved = resolveChannel(name, context.channelRules)
+    if (resolved instanceof ReplyError || isTooLong(name, context.channelRules)) return null
+    const channel = context.hub.open(name, resolved)
     // An error of an observer must not affect the subscribers.
     const contained: ChannelObserver = (publication) => runInBackground(context, () => observer(publication))
     channel.addObserver(contained)
@@ -292,8 +303,8 @@ export class Relay {
     if (isLimitNew) countEarlierConnections(context)
     for (const connection of context.clients.all) connection.configure()
     for (const channel of context.hub.channels.values()) {
-      const kind = resolveChannel(channel.name, channels)
-      if (!(kind instanceof ReplyError)) context.hub.configure(channel, kind.options)
+      const resolved = resolveChannel(channel.name, channels)
+      if (!(resolved instanceof ReplyError)) context.hub.configure(channel, resolved.options)
     }
   }
 
@@ -304,10 +315,7 @@ export class Relay {
     // Backwards, because the registry moves the last connection into the slot of one that is closed.
     for (let index = all.length - 1; index >= 0; index--) {
       const client = all[index]
-      if (client === undefined) continue
-      if (client.wakeAt <= now.monotonicMs || client.wakeAtWall <= now.wallMs) {
-        client.contain(() => client.wake(now))
-      }
+      if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
     }
     this.#checkPositions(now.monotonicMs)
   }

@@ -1,4 +1,4 @@
-import { addSubscription, ReplyRoom } from './add-subscription.js'
+import { addSubscription, ReplySpace } from './add-subscription.js'
 import { channelNameError, isTooLong, maySubscribe, type ResolvedChannel, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
@@ -35,15 +35,15 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
-  const kind = checkRequest(client, parsed)
-  if (kind instanceof ReplyError) return kind
+  const resolved = checkRequest(client, parsed)
+  if (resolved instanceof ReplyError) return resolved
   const claims = parsed.token === '' ? null : checkSubscriptionToken(client, channel, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
-  if (claims === null && !maySubscribeWithoutToken(client, channel, kind)) return ERROR_PERMISSION_DENIED
+  if (claims === null && !maySubscribeWithoutToken(client, channel, resolved)) return ERROR_PERMISSION_DENIED
 
   const outcome = await addSubscription(client, {
     channel,
-    kind,
+    resolved,
     isServerSide: false,
     hasToken: claims !== null,
     expiresAt: claims === null ? 0 : claims.expiresAt * 1000,
@@ -56,7 +56,7 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
     joinLeave: parsed.joinLeave,
     delta: parsed.delta,
     failsUnrecovered: parsed.failsUnrecovered,
-    room: new ReplyRoom(client)
+    replySpace: new ReplySpace(client)
   })
   if (!('activate' in outcome)) return outcome
   if (client.isClosed) return null
@@ -72,19 +72,19 @@ const checkRequest = (client: Client, { channel, filtered, type }: SubscribeComm
   if (client.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
   if (clientOptions.channelLimit > 0 && client.subscriptions.size >= clientOptions.channelLimit)
     return ERROR_LIMIT_EXCEEDED
-  const kind = resolveChannel(channel, channels)
-  if (kind instanceof ReplyError) return kind
-  const nameError = channelNameError(channel, kind, channels)
+  const resolved = resolveChannel(channel, channels)
+  if (resolved instanceof ReplyError) return resolved
+  const nameError = channelNameError(channel, resolved, channels)
   if (nameError !== null) return nameError
   if (type !== TYPE_STREAM) return type === TYPE_SHARED_POLL ? ERROR_NOT_AVAILABLE : ERROR_PERMISSION_DENIED
-  return filtered ? ERROR_BAD_REQUEST : kind
+  return filtered ? ERROR_BAD_REQUEST : resolved
 }
 
-const maySubscribeWithoutToken = ({ context, user }: Client, channel: string, kind: ResolvedChannel): boolean => {
+const maySubscribeWithoutToken = ({ context, user }: Client, channel: string, resolved: ResolvedChannel): boolean => {
   const { clientOptions, channelRules } = context
   const { insecure } = clientOptions
-  if (kind.isPrivate && !insecure) return false
-  return maySubscribe(channel, kind.options, { user, insecure, isSubscribed: false }, channelRules)
+  if (resolved.isPrivate && !insecure) return false
+  return maySubscribe(channel, resolved.options, { user, insecure, isSubscribed: false }, channelRules)
 }
 
 /** A valid token grants the subscription regardless of the namespace's permissions. */
@@ -136,7 +136,7 @@ export const refreshSubscription = (client: Client, request: unknown, id: number
 
   subscription.expiry = expiryAt(claims.expiresAt * 1000, client.context)
   subscription.info = claims.info
-  client.scheduleWake()
+  client.deadlines.schedule()
   const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, client.context.nowMs()) : 0
   client.reply(replyText(id, 'sub_refresh', objectText(expiryFields(ttl))))
   return null

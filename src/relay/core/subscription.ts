@@ -1,10 +1,10 @@
-import type { Publication } from './broker.js'
 import type { Channel } from './channel.js'
 import type { Client } from './client.js'
 import { type Moment, NEVER } from './clocks.js'
 import type { Unsubscribe } from './codes.js'
 import type { Backlog } from './conflation.js'
 import { type RelayContext, runInBackground } from './context.js'
+import type { Publication } from './engine-interfaces.js'
 import type { Group } from './group.js'
 import type { Outbox } from './outbox.js'
 
@@ -16,7 +16,7 @@ export interface Subscriber {
   /** Ends a subscription on the server side. */
   endSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void
   /** Runs work on behalf of this client. An unexpected error closes this client only. */
-  contain(work: () => void): void
+  closeOnError(work: () => void): void
 }
 
 /** The subscription of one client to one channel. */

@@ -1,5 +1,4 @@
-import { addSubscription, ReplyRoom } from './add-subscription.js'
-import type { MaybePromise, Position } from './broker.js'
+import { addSubscription, ReplySpace } from './add-subscription.js'
 import { globTest, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import {
@@ -11,6 +10,7 @@ import {
 } from './codes.js'
 import { extendExpiry } from './connect.js'
 import type { RelayContext } from './context.js'
+import type { MaybePromise, Position } from './engine-interfaces.js'
 import { refreshPush, subscribePush } from './protocol.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
@@ -38,9 +38,9 @@ export type SurveyParams<Q extends SurveyName> = Surveys[Q]['params']
 export type SurveyResult<Q extends SurveyName> = Surveys[Q]['result']
 
 /** Surveys that change connections and must be applied by every node. */
-export type Command = 'disconnect' | 'unsubscribe' | 'subscribe' | 'refresh'
+export type ClusterCommand = 'disconnect' | 'unsubscribe' | 'subscribe' | 'refresh'
 
-export interface CommandResult<C extends Command> {
+export interface ClusterCommandResult<C extends ClusterCommand> {
   /** Results of the nodes that have applied the command. */
   readonly results: readonly SurveyResult<C>[]
   /** Whether every live node has applied it. If not, the cluster retries until each node has applied it or has left. */
@@ -63,7 +63,7 @@ export interface Cluster {
   /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
   survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<readonly NodeResult<Q>[]>
   /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
-  apply<C extends Command>(command: C, params: SurveyParams<C>): MaybePromise<CommandResult<C>>
+  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): MaybePromise<ClusterCommandResult<C>>
   /** Surveys one node; null if there is no such node or it does not respond. */
   surveyNode<Q extends SurveyName>(
     node: string,
@@ -209,7 +209,7 @@ const disconnectLocal = (context: RelayContext, { target, whitelist, code, reaso
 
 const unsubscribeLocal = (context: RelayContext, { target, channel }: UnsubscribeParams): null => {
   for (const client of selectClients(context, target)) {
-    client.contain(() => {
+    client.closeOnError(() => {
       for (const subscription of [...client.subscriptions.values()]) {
         if (channel === '' || subscription.channel.name === channel) {
           client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
@@ -227,8 +227,8 @@ const subscribeLocal = async (
 ): Promise<ReplyError | null> => {
   const { channel } = subscription
   const { channelLimit } = context.clientOptions
-  const kind = resolveChannel(channel, context.channelRules)
-  if (kind instanceof ReplyError) return kind
+  const resolved = resolveChannel(channel, context.channelRules)
+  if (resolved instanceof ReplyError) return resolved
   const clients = selectClients(context, target).filter(({ subscriptions }) => !subscriptions.has(channel))
   if (channelLimit > 0 && clients.some(({ subscriptions }) => subscriptions.size >= channelLimit))
     return ERROR_LIMIT_EXCEEDED
@@ -236,7 +236,7 @@ const subscribeLocal = async (
     clients.map((client) =>
       addSubscription(client, {
         ...subscription,
-        kind,
+        resolved,
         isServerSide: true,
         hasToken: false,
         expiresAt: subscription.expiresAt * 1000,
@@ -245,7 +245,7 @@ const subscribeLocal = async (
         joinLeave: false,
         delta: false,
         failsUnrecovered: false,
-        room: new ReplyRoom(client)
+        replySpace: new ReplySpace(client)
       })
     )
   )
@@ -253,7 +253,7 @@ const subscribeLocal = async (
   for (const [index, client] of clients.entries()) {
     const outcome = outcomes[index]
     if (outcome?.status !== 'fulfilled') continue
-    client.contain(() => {
+    client.closeOnError(() => {
       const { value } = outcome
       if (value instanceof Disconnect) client.close(value)
       if (!('activate' in value) || client.isClosed) return
@@ -261,7 +261,7 @@ const subscribeLocal = async (
         value.undo()
         return
       }
-      client.push(subscribePush(channel, value.result), 'push_subscribe', kind.namespace)
+      client.push(subscribePush(channel, value.result), 'push_subscribe', resolved.namespace)
       value.activate()
     })
   }
@@ -278,7 +278,7 @@ const refreshLocal = (context: RelayContext, { target, refresh }: RefreshParams)
       client.close(DISCONNECT_CONNECTION_EXPIRED)
       continue
     }
-    client.contain(() => {
+    client.closeOnError(() => {
       if (info !== null) client.info = info
       client.push(refreshPush(extendExpiry(client, expiresAt)), 'push_refresh', '')
     })

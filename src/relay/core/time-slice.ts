@@ -13,7 +13,8 @@ export class TimeSlice {
   #startedAt: number
   #steps = 0
 
-  constructor(nowMs: () => number = () => performance.now()) {
+  /** `nowMs` is a monotonic clock. */
+  constructor(nowMs: () => number) {
     this.#nowMs = nowMs
     this.#startedAt = nowMs()
   }
@@ -44,7 +45,7 @@ export class TimeSlice {
 export const forEachInSlices = async <Entry>(
   entries: Iterable<Entry>,
   work: (entry: Entry) => void,
-  slice = new TimeSlice()
+  slice: TimeSlice
 ): Promise<void> => {
   for (const entry of entries) {
     work(entry)

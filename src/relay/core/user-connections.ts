@@ -1,6 +1,6 @@
-import { EngineError, type MaybePromise } from './broker.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
+import { EngineError, type MaybePromise } from './engine-interfaces.js'
 
 /** A connection of a user, at any node. */
 export interface UserConnection {

@@ -1,5 +1,5 @@
-import type { Broker, History, MaybePromise, Presence } from '../core/broker.js'
-import type { Log } from '../core/context.js'
+import type { Log } from '../../shared/log.js'
+import type { Broker, History, MaybePromise, Presence } from '../core/engine-interfaces.js'
 import type { Cluster } from '../core/survey.js'
 import type { UserConnections } from '../core/user-connections.js'
 

@@ -1,3 +1,5 @@
+import { hasHistory } from '../core/channels.js'
+import type { Clocks } from '../core/clocks.js'
 import {
   after,
   type Broker,
@@ -13,14 +15,12 @@ import {
   type Presence,
   type Publication,
   type Published
-} from '../core/broker.js'
-import { hasHistory } from '../core/channels.js'
-import type { Clocks } from '../core/clocks.js'
+} from '../core/engine-interfaces.js'
 import type { HistoryOptions } from '../core/options.js'
 import type {
   Cluster,
-  Command,
-  CommandResult,
+  ClusterCommand,
+  ClusterCommandResult,
   NodeResult,
   SurveyHandlers,
   SurveyName,
@@ -301,7 +301,7 @@ export class SingleNodeCluster implements Cluster {
     return this.#handlers === null ? [] : after(this.#handlers.handle(survey, params), (result) => [{ node, result }])
   }
 
-  apply<C extends Command>(command: C, params: SurveyParams<C>): MaybePromise<CommandResult<C>> {
+  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): MaybePromise<ClusterCommandResult<C>> {
     if (this.#handlers === null) return { results: [], isConfirmed: false }
     return after(this.#handlers.handle(command, params), (result) => ({ results: [result], isConfirmed: true }))
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AddressSet, normalAddress } from '../../shared/address.js'
 import type { RelayConfig } from '../config/config.js'
-import { after, type MaybePromise } from '../core/broker.js'
+import { after, type MaybePromise } from '../core/engine-interfaces.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Rejections } from './rejections.js'
 

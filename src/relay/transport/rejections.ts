@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import type { Log } from '../../shared/log.js'
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
-import type { Log } from '../core/context.js'
 
 export type RejectionKind = 'origin' | 'token' | 'api_key'
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { MaybePromise } from '../core/broker.js'
-import type { Log } from '../core/context.js'
+import type { Log } from '../../shared/log.js'
+import { monotonicMs } from '../../shared/monotonic.js'
+import type { MaybePromise } from '../core/engine-interfaces.js'
 import { TimeSlice } from '../core/time-slice.js'
 
 export type Headers = readonly string[]
@@ -142,7 +143,7 @@ const respondInSlices = async (
   texts: readonly string[],
   headers: Headers
 ): Promise<void> => {
-  const slice = new TimeSlice()
+  const slice = new TimeSlice(monotonicMs)
   const encoded: Buffer[] = []
   let bytes = 0
   for (const part of partsOf(texts)) {

@@ -132,7 +132,7 @@ const listen = (ws: WebSocket, client: Client): void => {
     else client.handleFrame(data.toString())
   })
   if (client.transport.hasOwnPings) {
-    ws.on('pong', () => client.contain(() => void client.pong()))
+    ws.on('pong', () => client.closeOnError(() => void client.deadlines.pong()))
   }
   ws.on('ping', pong)
   // `ws` closes the connection after a protocol error, with its own close code.

@@ -7,7 +7,7 @@ import type {
   Publication,
   Published,
   PublishTarget
-} from '../core/broker.js'
+} from '../core/engine-interfaces.js'
 import type { HistoryOptions } from '../core/options.js'
 import type { FrameReader, FrameWriter } from './frames.js'
 

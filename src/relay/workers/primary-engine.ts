@@ -1,4 +1,12 @@
-import type { Delivery, JoinOrLeave, NewPublication, Publication, Published, PublishTarget } from '../core/broker.js'
+import { monotonicMs } from '../../shared/monotonic.js'
+import type {
+  Delivery,
+  JoinOrLeave,
+  NewPublication,
+  Publication,
+  Published,
+  PublishTarget
+} from '../core/engine-interfaces.js'
 import { TimeSlice } from '../core/time-slice.js'
 import { MemoryEngine, type MemoryEngineDependencies, MemoryPresence } from '../engine/memory.js'
 import { FrameWriter } from './frames.js'
@@ -148,7 +156,7 @@ export class PrimaryEngine implements Delivery {
 
   /** In time slices, so that other requests are served meanwhile, and no faster than the workers read. */
   async #publishToMany(publication: NewPublication, targets: readonly PublishTarget[]): Promise<Write> {
-    const slice = new TimeSlice()
+    const slice = new TimeSlice(monotonicMs)
     const results: Published[] = []
     const reached = new Set<IpcChannel>()
     for (const { channel, options } of targets) {

@@ -1,8 +1,8 @@
-import type { MaybePromise } from '../core/broker.js'
+import type { MaybePromise } from '../core/engine-interfaces.js'
 import type {
   Cluster,
-  Command,
-  CommandResult,
+  ClusterCommand,
+  ClusterCommandResult,
   NodeResult,
   SurveyHandlers,
   SurveyName,
@@ -157,7 +157,7 @@ export class WorkerCluster implements Cluster {
     }
   }
 
-  apply<C extends Command>(command: C, params: SurveyParams<C>): Promise<CommandResult<C>> {
+  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
     return this.#primary.request(
       'applyCommand',
       (out) => out.text(command).text(JSON.stringify(params)),

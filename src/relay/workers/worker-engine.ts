@@ -9,7 +9,7 @@ import type {
   Presence,
   Published,
   PublishTarget
-} from '../core/broker.js'
+} from '../core/engine-interfaces.js'
 import type { HistoryOptions } from '../core/options.js'
 import type { IpcChannel } from './ipc.js'
 import {

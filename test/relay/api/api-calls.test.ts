@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
-import { EngineError } from '../../../src/relay/core/broker.js'
-import type { Command, CommandResult } from '../../../src/relay/core/survey.js'
+import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
+import type { ClusterCommand, ClusterCommandResult } from '../../../src/relay/core/survey.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../helper/relay-core.js'
 
@@ -28,7 +28,7 @@ t.test('a broadcast has a result or an error for each channel if some engine cal
 
 t.test('a command that not all nodes confirm receives error 100', async (t) => {
   class Cut extends SingleNodeCluster {
-    override apply<C extends Command>(): CommandResult<C> {
+    override apply<C extends ClusterCommand>(): ClusterCommandResult<C> {
       return { results: [], isConfirmed: false }
     }
   }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { HistoryPage, Publication } from '../../../src/relay/core/broker.js'
+import type { HistoryPage, Publication } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
 
 const CACHE = {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { EngineError } from '../../../src/relay/core/broker.js'
+import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, FakeSink, withNamespace } from '../../helper/relay-core.js'
 import { HMAC_SECRET } from '../../helper/relay-rules.js'
 

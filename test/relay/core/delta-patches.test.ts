@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Publication } from '../../../src/relay/core/broker.js'
 import { DeltaPatches } from '../../../src/relay/core/delta.js'
+import type { Publication } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, withNamespace } from '../../helper/relay-core.js'
 
 /** A publication that counts how often its data is read, which making a patch does once. */

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import type { HistoryPage, Publication } from '../../../src/relay/core/broker.js'
-import { EngineError } from '../../../src/relay/core/broker.js'
 import type { Disconnect } from '../../../src/relay/core/codes.js'
+import type { HistoryPage, Publication } from '../../../src/relay/core/engine-interfaces.js'
+import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { NO_METRICS } from '../../../src/relay/core/metrics.js'
 import { coreRelay, FakeSink, type Message } from '../../helper/relay-core.js'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { HistoryPage } from '../../../src/relay/core/broker.js'
-import { EngineError } from '../../../src/relay/core/broker.js'
+import type { HistoryPage } from '../../../src/relay/core/engine-interfaces.js'
+import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory.js'
 import { coreRelay, FakeSink, type Message, settled, withNamespace } from '../../helper/relay-core.js'
 

@@ -9,7 +9,7 @@ import type {
   Position,
   Presence,
   Publication
-} from '../../../src/relay/core/broker.js'
+} from '../../../src/relay/core/engine-interfaces.js'
 import type { ChannelOptions } from '../../../src/relay/core/options.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import type { UserConnection, UserConnections } from '../../../src/relay/core/user-connections.js'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { HistoryRange, NewPublication, Position, Publication } from '../../../src/relay/core/broker.js'
+import type { HistoryRange, NewPublication, Position, Publication } from '../../../src/relay/core/engine-interfaces.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { recoverFromStream } from '../../../src/relay/core/recovery.js'
 import { checkProperty } from '../../helper/property.js'

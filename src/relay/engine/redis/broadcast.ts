@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { EngineError } from '../../core/broker.js'
+import { monotonicMs } from '../../../shared/monotonic.js'
+import { EngineError } from '../../core/engine-interfaces.js'
 import { TimeSlice } from '../../core/time-slice.js'
 import { chunks } from './batching.js'
 import type { CommandConnection } from './command-connection.js'
@@ -107,7 +108,7 @@ export const groupByShard = async <T extends { readonly channel: string }>(
   rejected: (index: number, error: EngineError) => void
 ): Promise<ReadonlyMap<Shard, ReadonlyMap<number, T>>> => {
   const groups = new Map<Shard, Map<number, T>>()
-  const slice = new TimeSlice()
+  const slice = new TimeSlice(monotonicMs)
   for (const [index, target] of targets.entries()) {
     if (slice.isOverAfterStep) await slice.next()
     try {

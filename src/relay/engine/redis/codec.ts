@@ -1,4 +1,4 @@
-import type { JoinOrLeave, NewPublication, Publication, Published } from '../../core/broker.js'
+import type { JoinOrLeave, NewPublication, Publication, Published } from '../../core/engine-interfaces.js'
 
 // Publications are stored and sent as a line of numbers, followed by the JSON texts unchanged. Nothing is escaped, and only the
 // numbers are parsed.

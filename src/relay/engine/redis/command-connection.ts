@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { EngineError } from '../../core/broker.js'
+import { EngineError } from '../../core/engine-interfaces.js'
 import type { RedisAddress } from './address.js'
 import { PublishBatcher, type StoredPublication, WriteBatcher } from './batching.js'
 import {

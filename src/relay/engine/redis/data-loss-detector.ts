@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Position } from '../../core/broker.js'
+import type { Position } from '../../core/engine-interfaces.js'
 import { chunks } from './batching.js'
 import { CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT, type Script } from './scripts.js'
 

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { monotonicMs } from '../../../shared/monotonic.js'
+import { hasHistory } from '../../core/channels.js'
 import {
   type Broker,
   type Delivery,
@@ -13,8 +15,7 @@ import {
   type Publication,
   type Published,
   type PublishTarget
-} from '../../core/broker.js'
-import { hasHistory } from '../../core/channels.js'
+} from '../../core/engine-interfaces.js'
 import type { HistoryOptions } from '../../core/options.js'
 import { TimeSlice } from '../../core/time-slice.js'
 import {
@@ -109,7 +110,7 @@ export class RedisEngine implements Broker, History {
   ): Promise<readonly (Published | EngineError)[]> {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = { body: encodeBody(publication, this.#nowMs()), version, versionEpoch, idempotencyKey }
-    const slice = new TimeSlice()
+    const slice = new TimeSlice(monotonicMs)
     const channelTargets: ChannelTarget[] = []
     for (const { channel, options } of targets) {
       if (slice.isOverAfterStep) await slice.next()

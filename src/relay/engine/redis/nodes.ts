@@ -1,9 +1,9 @@
-import type { MaybePromise } from '../../core/broker.js'
-import type { Log } from '../../core/context.js'
+import type { Log } from '../../../shared/log.js'
+import type { MaybePromise } from '../../core/engine-interfaces.js'
 import type {
   Cluster,
-  Command,
-  CommandResult,
+  ClusterCommand,
+  ClusterCommandResult,
   NodeResult,
   SurveyHandlers,
   SurveyName,
@@ -37,7 +37,7 @@ const MAX_PENDING_COMMANDS = 1_000
 
 /** Topic of messages to all nodes. */
 const NODES_TOPIC = 'fleet'
-const COMMANDS: ReadonlySet<string> = new Set<Command>(['disconnect', 'unsubscribe', 'subscribe', 'refresh'])
+const COMMANDS: ReadonlySet<string> = new Set<ClusterCommand>(['disconnect', 'unsubscribe', 'subscribe', 'refresh'])
 
 interface Outcome {
   readonly answer: unknown
@@ -165,7 +165,7 @@ export class RedisNodeCluster implements Cluster {
     return [...answers].map(([node, answer]) => ({ node, result: answer as SurveyResult<Q> }))
   }
 
-  async apply<C extends Command>(command: C, params: SurveyParams<C>): Promise<CommandResult<C>> {
+  async apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
     const id = ++this.#lastId
     const message: RequestMessage = { kind: 'ask', id, from: this.#node, to: null, question: command, params }
     const pending = new PendingCommand(message, [this.#node, ...this.#leases.nodes])

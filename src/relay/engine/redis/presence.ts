@@ -1,4 +1,4 @@
-import type { Presence } from '../../core/broker.js'
+import type { Presence } from '../../core/engine-interfaces.js'
 import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { PRESENCE_ADD, PRESENCE_COUNT, PRESENCE_READ, PRESENCE_REMOVE } from './scripts.js'

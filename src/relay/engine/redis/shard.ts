@@ -1,4 +1,4 @@
-import type { Log } from '../../core/context.js'
+import type { Log } from '../../../shared/log.js'
 import type { EngineMetrics } from '../engine.js'
 import { addressName, type RedisAddress, topicSuffix } from './address.js'
 import { CommandConnection } from './command-connection.js'

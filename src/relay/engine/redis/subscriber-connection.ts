@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { MaybePromise } from '../../core/broker.js'
-import { EngineError } from '../../core/broker.js'
+import type { MaybePromise } from '../../core/engine-interfaces.js'
+import { EngineError } from '../../core/engine-interfaces.js'
 import { type RedisAddress, topicSuffix } from './address.js'
 import { chunks, WriteBatcher } from './batching.js'
 import { disconnectedError, errorText, openConnection, sendCommand } from './connection.js'

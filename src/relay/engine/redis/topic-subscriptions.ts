@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/broker.js'
+import type { MaybePromise } from '../../core/engine-interfaces.js'
 import type { Shard } from './shard.js'
 
 const RETRY_MS = 500

@@ -1,4 +1,4 @@
-import { EngineError } from '../../core/broker.js'
+import { EngineError } from '../../core/engine-interfaces.js'
 import type { UserConnection, UserConnections } from '../../core/user-connections.js'
 import { stringListReply } from './connection.js'
 import { USER_CONNECTION_ADD } from './scripts.js'
