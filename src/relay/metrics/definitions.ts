@@ -1,0 +1,196 @@
+import { Counter, type Registry } from 'prom-client'
+import { Durations, Traffic, Values } from './series.js'
+
+/** From 100 µs to 10 s. */
+const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const BROADCAST_BOUNDS = [1e-6, 1e-5, 5e-5, ...BOUNDS]
+const LAG_BOUNDS = BOUNDS.filter((bound) => bound >= 1e-3)
+
+/** A counter without labels. It is exported from the start with 0. */
+const counter = (registry: Registry, name: string, help: string): Counter =>
+  new Counter({ name, help, registers: [registry] })
+
+/**
+ * Every metric that the relay counts: name, help text and labels. Names that Centrifugo has too are the same; the relay's own
+ * begin with `relay_`.
+ */
+export const defineMetrics = (registry: Registry) => ({
+  messagesSent: new Values(
+    registry,
+    'counter',
+    'centrifugo_node_messages_sent_count',
+    'Messages sent to the engine by this node.',
+    ['type', 'channel_namespace']
+  ),
+  messagesReceived: new Values(
+    registry,
+    'counter',
+    'centrifugo_node_messages_received_count',
+    'Messages received from the engine.',
+    ['type', 'channel_namespace']
+  ),
+  actions: new Values(registry, 'counter', 'centrifugo_node_action_count', 'Actions of this node.', [
+    'action',
+    'channel_namespace'
+  ]),
+  broadcastDurations: new Durations(
+    registry,
+    'centrifugo_node_broadcast_duration_seconds',
+    'Time to write one message to all subscribers of this node.',
+    ['type', 'channel_namespace'],
+    BROADCAST_BOUNDS
+  ),
+  lags: new Durations(
+    registry,
+    'centrifugo_node_pub_sub_lag_seconds',
+    'Time from publish to delivery.',
+    ['channel_namespace'],
+    LAG_BOUNDS
+  ),
+  connectionLimit: counter(
+    registry,
+    'centrifugo_node_client_connection_limit',
+    'Connections rejected by the connection limit.'
+  ),
+  connectionsAccepted: new Values(
+    registry,
+    'counter',
+    'centrifugo_client_connections_accepted',
+    'Accepted client connections.',
+    ['transport', 'accept_protocol', 'client_name', 'client_version']
+  ),
+  connectionsInflight: new Values(
+    registry,
+    'gauge',
+    'centrifugo_client_connections_inflight',
+    'Current client connections.',
+    ['transport', 'accept_protocol', 'client_name', 'client_version']
+  ),
+  subscriptionsAccepted: new Values(
+    registry,
+    'counter',
+    'centrifugo_client_subscriptions_accepted',
+    'Accepted subscriptions.',
+    ['client_name', 'channel_namespace']
+  ),
+  subscriptionsInflight: new Values(
+    registry,
+    'gauge',
+    'centrifugo_client_subscriptions_inflight',
+    'Current subscriptions.',
+    ['client_name', 'channel_namespace']
+  ),
+  commandDurations: new Durations(
+    registry,
+    'centrifugo_client_command_duration_seconds_histogram',
+    'Time to execute a client command.',
+    ['method', 'channel_namespace'],
+    BOUNDS
+  ),
+  replyErrors: new Values(
+    registry,
+    'counter',
+    'centrifugo_client_num_reply_errors',
+    'Client commands with an error reply.',
+    ['method', 'code', 'channel_namespace']
+  ),
+  serverUnsubscribes: new Values(
+    registry,
+    'counter',
+    'centrifugo_client_num_server_unsubscribes',
+    'Subscriptions ended by the relay.',
+    ['code', 'channel_namespace']
+  ),
+  serverDisconnects: new Values(
+    registry,
+    'counter',
+    'centrifugo_client_num_server_disconnects',
+    'Connections closed by the relay.',
+    ['code']
+  ),
+  recoveries: new Values(
+    registry,
+    'counter',
+    'centrifugo_client_recover',
+    'Recoveries requested by clients, by result.',
+    ['recovered', 'channel_namespace', 'has_recovered_publications']
+  ),
+  pingPongs: new Durations(
+    registry,
+    'centrifugo_client_ping_pong_duration_seconds',
+    'Time from ping to pong.',
+    ['transport'],
+    BOUNDS
+  ),
+  sent: new Traffic(registry, 'centrifugo_transport_messages_sent', 'to clients.', [
+    'transport',
+    'frame_type',
+    'channel_namespace'
+  ]),
+  received: new Traffic(registry, 'centrifugo_transport_messages_received', 'from clients.', [
+    'transport',
+    'frame_type',
+    'channel_namespace'
+  ]),
+  closes: new Values(
+    registry,
+    'counter',
+    'centrifugo_transport_outgoing_close_count',
+    'Close frames sent to clients.',
+    ['transport', 'code']
+  ),
+  apiDurations: new Durations(
+    registry,
+    'centrifugo_api_command_duration_seconds_histogram',
+    'Time to execute a command of the publish API.',
+    ['protocol', 'method'],
+    BOUNDS
+  ),
+  apiErrors: new Values(
+    registry,
+    'counter',
+    'centrifugo_api_command_errors_total',
+    'Commands of the publish API that failed.',
+    ['protocol', 'method', 'error']
+  ),
+  suppressed: new Values(
+    registry,
+    'counter',
+    'centrifugo_broker_publish_suppressed_count',
+    'Publications suppressed by an idempotency key or a version.',
+    ['reason', 'channel_namespace']
+  ),
+  conflated: new Values(
+    registry,
+    'counter',
+    'relay_conflated_publications_total',
+    'Publications merged into newer ones for slow clients.',
+    ['channel_namespace']
+  ),
+  slow: counter(registry, 'relay_slow_disconnects_total', 'Slow clients disconnected with 3008.'),
+  refused: new Values(
+    registry,
+    'counter',
+    'relay_connections_refused_total',
+    'Connections rejected before the upgrade, by reason.',
+    ['reason']
+  ),
+  rejections: new Values(registry, 'counter', 'relay_rejections_total', 'Rejected origins, tokens and API keys.', [
+    'kind',
+    'reason'
+  ]),
+  unexpectedErrors: new Values(
+    registry,
+    'counter',
+    'relay_unexpected_errors_total',
+    'Unexpected errors that ended a request, connection or command; the log has the cause.',
+    ['source']
+  ),
+  engineOutages: counter(registry, 'relay_engine_outages_total', 'Outages of the engine.'),
+  engineErrors: counter(registry, 'relay_engine_refusals_total', 'Commands rejected by the engine.'),
+  engineMalformed: counter(
+    registry,
+    'relay_engine_strange_messages_total',
+    'Malformed messages received from the engine.'
+  )
+})
