@@ -31,6 +31,14 @@ t.test('planFor', async (t) => {
     }
   })
 
+  t.test('planFor uses no more processes than needed', async (t) => {
+    const demand = { ...DEFAULT_DEMAND, connections: 10_000_000, floors: 500_000, cores: 32, memoryGib: 1000 }
+    for (const isSorted of [true, false]) {
+      const { coresUsed, processes } = planFor({ ...demand, isSorted, networkGbit: 1000 }, COSTS)
+      t.ok(processes <= Math.ceil(coresUsed / HEADROOM) + 1, `${coresUsed} of ${processes}`)
+    }
+  })
+
   t.test('planFor uses no Redis for the processes of one machine', async (t) => {
     const plan = planFor({ ...DEFAULT_DEMAND, connections: 10_000, rate: 20, floors: 50, cores: 64 }, COSTS)
 

@@ -1,15 +1,16 @@
 /**
  * The costs of the relay, measured by `npm run bench -- relay` for position batches of 2.5 KB: one core of a shared x86-64
- * machine, Node 20, all features on. Replace them with measurements of your own machines.
+ * machine, Node 20, all features on. The figures of docs/reference/benchmarks.md, rounded up. Replace them with measurements of
+ * your own machines.
  */
 export const MEASURED: Costs = {
-  deliveryMicros: 10,
-  publishMicros: 66,
-  receiveMicros: 30,
+  deliveryMicros: 9,
+  publishMicros: 50,
+  receiveMicros: 20,
   redisPublishMicros: 34,
   redisPushMicros: 5,
-  connectMicros: 300,
-  connectionKib: 6,
+  connectMicros: 240,
+  connectionKib: 7,
   kernelKib: 8,
   idleMib: 90
 }

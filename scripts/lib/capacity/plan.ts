@@ -64,19 +64,13 @@ export const planFor = (demand: Demand, costs: Costs): Plan => {
   const { connections, floors, rate, cores } = demand
   const publishesPerSecond = floors * rate
   const deliveriesPerSecond = connections * rate
-  // How far a publication spreads depends on how many processes there are, and that on what it costs: so in turns.
-  let processes = 1
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const needed = Math.ceil(coreNeed(demand, costs, processes) / HEADROOM)
-    if (needed <= processes) break
-    processes = needed
-  }
+  const processes = processesFor(demand, costs)
   const onCpu = Math.ceil(processes / cores)
   const machinesFor: readonly (readonly [Limit, number])[] = [
     ['CPU', onCpu],
     ['memory', Math.ceil(memoryNeed(demand, costs, processes) / (HEADROOM * demand.memoryGib))],
     ['network', Math.ceil(outGbit(demand) / (HEADROOM * demand.networkGbit))],
-    // Any one may fail; the load balancer needs another.
+    // One machine may fail.
     ['one machine to spare', connections > 10_000 ? 2 : 1]
   ]
   const [limit, machines] = machinesFor.reduce((most, each) => (each[1] > most[1] ? each : most))
@@ -99,7 +93,20 @@ export const planFor = (demand: Demand, costs: Costs): Plan => {
   }
 }
 
-/** Clients of one floor fall on the processes like dice: so many of these are hit at least once. */
+/**
+ * The number of processes that leaves half of every core free. The work depends on this number: more processes receive each
+ * publication, and fewer clients reconnect when a machine fails. It is raised until it is enough, then lowered while it is.
+ */
+const processesFor = (demand: Demand, costs: Costs): number => {
+  const isEnough = (count: number): boolean => coreNeed(demand, costs, count) <= count * HEADROOM
+  let processes = 1
+  for (let round = 0; round < MAX_ROUNDS && !isEnough(processes); round++)
+    processes = Math.ceil(coreNeed(demand, costs, processes) / HEADROOM)
+  while (processes > 1 && isEnough(processes - 1)) processes--
+  return processes
+}
+
+/** The expected number of processes that have a client of a floor, if clients are distributed at random. */
 export const spreadOf = ({ connections, floors, isSorted }: Demand, processes: number): number => {
   if (isSorted) return 1
   const perFloor = connections / floors
@@ -111,7 +118,7 @@ const coreNeed = (demand: Demand, costs: Costs, processes: number): number => {
   const { connections, floors, rate, returnSeconds } = demand
   const publishes = floors * rate
   const received = processes === 1 ? 0 : publishes * spreadOf(demand, processes)
-  // One machine's clients come back to the others at once.
+  // The clients of a failed machine reconnect to the others.
   const returning = processes === 1 ? connections : (connections / processes) * Math.min(demand.cores, processes)
   const micros =
     connections * rate * costs.deliveryMicros +

@@ -34,7 +34,7 @@ const COST_TEXTS: Readonly<Record<keyof Costs, string>> = {
   redisPushMicros: '`t`: a publication from Redis to one relay process | µs of a Redis core',
   connectMicros: '`c`: connect, token, subscribe | µs of a relay core',
   connectionKib: '`m`: an idle subscribed connection | KiB of the process',
-  kernelKib: '`k`: its buffers in the kernel (an estimate) | KiB',
+  kernelKib: '`k`: its buffers in the kernel | KiB',
   idleMib: '`i`: a relay process without clients | MiB'
 }
 
