@@ -69,7 +69,7 @@ t.test('a client that stops reading', async (t) => {
       for (let n = 1; n <= BATCHES; n++) {
         await edge.publish('floor:7', batch(n))
         for (const { outbox, subscriptions } of edge.relay.clients) {
-          most = Math.max(most, outbox.unsentBytes + (subscriptions.get('floor:7')?.backlog?.length ?? 0))
+          most = Math.max(most, outbox.unsentBytes + (subscriptions.get('floor:7')?.backlog?.bytes ?? 0))
         }
       }
       const heard = await all

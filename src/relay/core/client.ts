@@ -111,7 +111,7 @@ export class Client implements Subscriber, OutboxOwner {
   get waitingBytes(): number {
     let bytes = this.outbox.unsentBytes
     if (!this.isBehind) return bytes
-    for (const { backlog } of this.subscriptions.values()) bytes += backlog?.length ?? 0
+    for (const { backlog } of this.subscriptions.values()) bytes += backlog?.bytes ?? 0
     return bytes
   }
 
@@ -150,12 +150,12 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   reply(text: string): void {
-    if (this.replyTraffic !== null) count(this.replyTraffic, text.length)
+    const bytes = Buffer.byteLength(text)
+    if (this.replyTraffic !== null) count(this.replyTraffic, bytes)
     if (this.#heldReplies === null) {
       this.#write(text)
       return
     }
-    const bytes = Buffer.byteLength(text)
     if (this.#heldBytes + bytes > Math.min(JOINED_REPLIES_BYTES, this.outbox.maxBytes)) this.flushReplies()
     this.#heldReplies.push(text)
     this.#heldBytes += bytes
@@ -201,7 +201,7 @@ export class Client implements Subscriber, OutboxOwner {
 
   /** Sends a push after the held replies: a client must not receive a push for a channel before its subscribe reply. */
   push(text: string, frameType: FrameType, namespace: string): void {
-    count(this.context.metrics.sent(this.transport.name, frameType, namespace), text.length)
+    count(this.context.metrics.sent(this.transport.name, frameType, namespace), Buffer.byteLength(text))
     this.flushReplies()
     this.#write(text)
   }
@@ -307,7 +307,7 @@ export class Client implements Subscriber, OutboxOwner {
     const { metrics } = this.context
     const { name: transport, isEmulated } = this.transport
     metrics.disconnected(transport, reason.code)
-    if (isEmulated) count(metrics.sent(transport, 'push_disconnect', ''), disconnectPush(reason).length)
+    if (isEmulated) count(metrics.sent(transport, 'push_disconnect', ''), Buffer.byteLength(disconnectPush(reason)))
     this.transport.close(reason)
   }
 

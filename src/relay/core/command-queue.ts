@@ -200,7 +200,7 @@ export class CommandQueue implements FrameHandler {
       return
     }
     if (method === undefined) {
-      metrics.command('pong', '', line.length, transport.name)
+      metrics.command('pong', '', Buffer.byteLength(line), transport.name)
       const isPong = client.state === 'live' && Object.keys(command).length === 0
       if (!isPong || !client.deadlines.pong()) client.close(DISCONNECT_MALFORMED)
       return
@@ -214,7 +214,7 @@ export class CommandQueue implements FrameHandler {
     }
     const request = command[method]
     const namespace = isObject(request) ? knownNamespace(request.channel, context.channelRules) : ''
-    metrics.command(method, namespace, line.length, transport.name)
+    metrics.command(method, namespace, Buffer.byteLength(line), transport.name)
     client.replyTraffic = metrics.sent(transport.name, method, namespace)
     return this.#runCommand({ method, id, namespace, startedAt: monotonicMs() }, request, line)
   }

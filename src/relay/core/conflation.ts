@@ -54,7 +54,9 @@ export class Conflation {
   /** Text of the newest publication before and after the entries. */
   #prefix = ''
   #suffix = ''
-  #entriesLength = 0
+  /** Bytes of prefix and suffix, and of all entries without the commas between them. */
+  #outerBytes = 0
+  #entryBytes = 0
 
   constructor(path: ConflatePath) {
     this.#path = path
@@ -69,9 +71,9 @@ export class Conflation {
     return true
   }
 
-  /** Length of the text that `toJson` would return. */
-  get length(): number {
-    return this.#prefix.length + this.#entriesLength + Math.max(0, this.#entries.size - 1) + this.#suffix.length
+  /** Size of the text that `toJson` would return. */
+  get bytes(): number {
+    return this.#outerBytes + this.#entryBytes + Math.max(0, this.#entries.size - 1)
   }
 
   toJson(): string {
@@ -81,15 +83,16 @@ export class Conflation {
   #merge(json: Buffer, { start, end, entries }: EntryList): void {
     this.#prefix = sliceText(json, 0, start + 1)
     this.#suffix = sliceText(json, end - 1, json.length)
+    this.#outerBytes = json.length - (end - start - 2)
     for (const { key, start, end } of entries) {
       const entry = sliceText(json, start, end)
       const older = this.#entries.get(key)
       if (older !== undefined) {
-        this.#entriesLength -= older.length
+        this.#entryBytes -= Buffer.byteLength(older)
         this.#entries.delete(key)
       }
       this.#entries.set(key, entry)
-      this.#entriesLength += entry.length
+      this.#entryBytes += end - start
     }
   }
 }
@@ -163,8 +166,8 @@ interface Segment {
 export class Backlog {
   readonly #conflator: Conflator
   readonly #segments: Segment[] = []
-  /** Total length of all segments except the last. */
-  #lengthBefore = 0
+  /** Total size of all segments except the last. */
+  #bytesBefore = 0
   /** Number of publications that were added. */
   size = 0
   /** Number of subscriptions that use it. */
@@ -183,16 +186,16 @@ export class Backlog {
       last.end = this.size
       return
     }
-    if (last !== undefined) this.#lengthBefore += lengthOf(last)
+    if (last !== undefined) this.#bytesBefore += bytesOf(last)
     const conflation = this.#conflator.start()
     const isMergeable = conflation.add(publication.data)
     this.#segments.push({ conflation: isMergeable ? conflation : null, newest: publication, end: this.size })
   }
 
-  /** Characters of everything that waits. */
-  get length(): number {
+  /** Size of everything that waits. */
+  get bytes(): number {
     const last = this.#segments[this.#segments.length - 1]
-    return last === undefined ? 0 : this.#lengthBefore + lengthOf(last)
+    return last === undefined ? 0 : this.#bytesBefore + bytesOf(last)
   }
 
   /**
@@ -206,7 +209,7 @@ export class Backlog {
   }
 }
 
-const lengthOf = ({ conflation, newest }: Segment): number => conflation?.length ?? newest.data.length
+const bytesOf = ({ conflation, newest }: Segment): number => conflation?.bytes ?? Buffer.byteLength(newest.data)
 
 /** Each backlog is merged separately. Above this number clients share the newest one and get some entries twice. */
 const MAX_BACKLOGS = 4

@@ -168,7 +168,7 @@ export class Group {
     return joinFrames(frames)
   }
 
-  /** What this subscriber receives now; null if its publications are added to a backlog instead. */
+  /** The frames for this subscriber; null if its publications are added to a backlog instead. */
   #chunksFor(subscription: Subscription, batch: Batch): readonly Buffer[] | null {
     if (this.#backlogs !== null && this.#isDelayed(this.#backlogs, subscription, batch.publications)) return null
     if (!this.takesDelta || !subscription.needsFull) return batch.chunks
@@ -183,7 +183,7 @@ export class Group {
       if (!outbox.isBehind) return false
       backlogs.join(subscription, publications)
     }
-    if ((subscription.backlog?.length ?? 0) > outbox.maxBytes) outbox.overflow()
+    if ((subscription.backlog?.bytes ?? 0) > outbox.maxBytes) outbox.overflow()
     return true
   }
 

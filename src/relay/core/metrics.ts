@@ -63,9 +63,10 @@ export interface CoreMetrics {
   sent(transport: string, frameType: FrameType, namespace: string): Traffic
 }
 
-export const count = ({ messages, bytes }: Traffic, length: number): void => {
+/** Counts one message of this size. */
+export const count = ({ messages, bytes }: Traffic, size: number): void => {
   messages.value += 1
-  bytes.value += length
+  bytes.value += size
 }
 
 const noop = (): void => undefined

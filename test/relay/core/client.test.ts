@@ -1,4 +1,5 @@
 import t from 'tap'
+import { NO_METRICS } from '../../../src/relay/core/metrics.js'
 import { coreRelay, withNamespace } from '../../helper/relay-core.js'
 
 t.test('a connection', async (t) => {
@@ -142,4 +143,32 @@ t.test('a connection', async (t) => {
     t.match(client.sink.writes.at(-1), 'last words')
     t.equal(client.closed, '3501 bad request')
   })
+})
+
+t.test('sizes of commands and replies are counted in bytes', async (t) => {
+  let received = 0
+  const sent = { messages: { value: 0 }, bytes: { value: 0 } }
+  const { connected } = coreRelay(
+    withNamespace({ allow_subscribe_for_client: true, presence: true, allow_presence_for_client: true }),
+    {
+      metrics: {
+        ...NO_METRICS,
+        command: (_method, _namespace, bytes) => {
+          received = bytes
+        },
+        sent: () => sent
+      }
+    }
+  )
+  const { send, sink } = await connected('42', { info: { name: 'Größe' } })
+  const subscribe = '{"id":2,"subscribe":{"channel":"chat:1","note":"ß"}}'
+  await send(subscribe)
+  t.equal(received, Buffer.byteLength(subscribe))
+
+  const writes = sink.writes.length
+  sent.bytes.value = 0
+  await send({ id: 3, presence: { channel: 'chat:1' } })
+  const reply = sink.writes.slice(writes).join('')
+  t.match(reply, 'Größe')
+  t.equal(sent.bytes.value, Buffer.byteLength(reply))
 })
