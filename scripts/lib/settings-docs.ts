@@ -87,6 +87,6 @@ const sizeText = (bytes: number): string => (bytes < MIB ? `${bytes / KIB}KiB` :
 
 const defaultText = ({ fallback, unit }: Setting): string => {
   if (fallback === null) return 'unset'
-  if (Array.isArray(fallback)) return 'empty'
+  if (Array.isArray(fallback)) return fallback.length === 0 ? 'empty' : `\`${fallback.join(',')}\``
   return `\`${unit === 'bytes' ? sizeText(Number(fallback)) : String(fallback)}\``
 }

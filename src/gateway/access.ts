@@ -1,4 +1,4 @@
-// Access rules by canonical path. Complete segments are compared, so that `/api/administrators` is not `/api/admin`.
+// Access rules by canonical path.
 
 export type Access =
   /** Never checked. */
@@ -10,17 +10,53 @@ export type Access =
   /** A verified token on mutations; the backend decides about reads. */
   | 'mutations'
 
-// By the first segment after `/api/`, for the path itself and all paths below it.
-const ACCESS_BY_AREA: ReadonlyMap<string, Access> = new Map([
-  ['auth', 'public'],
-  ['health', 'public'],
-  ['dev-login', 'public'],
-  ['admin', 'admin'],
-  ['audit', 'strict']
-])
+/** Path prefixes by the access that they need. Complete segments count: `/api/admin` does not contain `/api/administrators`. */
+export interface AccessPaths {
+  readonly public: readonly string[]
+  readonly strict: readonly string[]
+  readonly admin: readonly string[]
+}
 
-/** Areas whose other spellings are rejected: see `plugins/canonical-path.ts`. */
-export const STRICT_AREAS: readonly string[] = ['admin', 'audit']
+/** Needed before a session exists. The development login is served outside production only. */
+export const ALWAYS_PUBLIC_PATHS: readonly string[] = ['/api/auth', '/api/health', '/api/dev-login']
+
+export const DEFAULT_ACCESS_PATHS: AccessPaths = {
+  public: ALWAYS_PUBLIC_PATHS,
+  strict: ['/api/audit'],
+  admin: ['/api/admin']
+}
+
+/** Whether the prefix is the path or one of its parents. */
+export const isUnder = (prefix: string, path: string): boolean =>
+  path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')
+
+/** The access that each path needs. Of several prefixes that contain a path, the longest counts. */
+export class AccessRules {
+  readonly #prefixes: readonly (readonly [string, Access])[]
+  /** Prefixes whose other spellings are rejected: see `plugins/canonical-path.ts`. */
+  readonly protectedPaths: readonly string[]
+
+  constructor(paths: AccessPaths = DEFAULT_ACCESS_PATHS) {
+    const entries = (prefixes: readonly string[], access: Access) => prefixes.map((prefix) => [prefix, access] as const)
+    const prefixes = new Map([
+      ...entries(paths.strict, 'strict'),
+      ...entries(paths.admin, 'admin'),
+      ...entries([...paths.public, ...ALWAYS_PUBLIC_PATHS], 'public')
+    ])
+    this.#prefixes = [...prefixes].toSorted(([one], [other]) => other.length - one.length)
+    this.protectedPaths = [...paths.strict, ...paths.admin]
+  }
+
+  accessOf(path: string): Access {
+    for (const [prefix, access] of this.#prefixes) if (isUnder(prefix, path)) return access
+    return 'mutations'
+  }
+}
+
+const defaultRules = new AccessRules()
+
+/** The access that a path needs by default. */
+export const accessOf = (path: string): Access => defaultRules.accessOf(path)
 
 export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
@@ -47,11 +83,3 @@ const NO_LOGIN_PATHS: ReadonlySet<string> = new Set(['/api/auth/logout', '/api/a
 /** Whether a request counts towards the login limit. */
 export const isLoginAttempt = (method: string, path: string): boolean =>
   method === 'POST' && path.startsWith('/api/auth/') && !NO_LOGIN_PATHS.has(path)
-
-const AREA_START = '/api/'.length
-
-export const accessOf = (path: string): Access => {
-  const end = path.indexOf('/', AREA_START)
-  const area = end === -1 ? path.slice(AREA_START) : path.slice(AREA_START, end)
-  return ACCESS_BY_AREA.get(area) ?? 'mutations'
-}

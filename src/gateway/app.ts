@@ -14,6 +14,7 @@ import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { secretKey } from '../shared/jwt.js'
 import { requestLogger } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
+import { AccessRules } from './access.js'
 import { API_DOCS_PATHS } from './api-docs/routes.js'
 import { AuditLog } from './audit.js'
 import type { GatewayConfig } from './config.js'
@@ -38,6 +39,7 @@ import { slowClients } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
 import type { RedisTimeouts } from './redis-connection.js'
 import { requestContext, requestId } from './request-context.js'
+import { pathTemplate } from './routes/declare.js'
 import { routeTables } from './routes/index.js'
 import { routes } from './routes.js'
 import { SessionCookies } from './session/app-session.js'
@@ -121,6 +123,7 @@ const openServices = async (
   config: GatewayConfig,
   { log, provider, now = Date.now, monotonicMs = systemMonotonicMs, redisTimeouts }: Omit<GatewayParts, 'chain'>
 ) => {
+  const access = new AccessRules(config.access)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
@@ -144,6 +147,7 @@ const openServices = async (
       : await (await import('./oidc/oidc.js')).openOidc({
           config: config.oidc,
           cookieConfig: config.cookies,
+          loginFields: config.loginFields,
           log,
           backend,
           cookies,
@@ -155,6 +159,7 @@ const openServices = async (
         })
 
   return {
+    access,
     config,
     log,
     audit,
@@ -165,7 +170,7 @@ const openServices = async (
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     developmentKey,
     headerTable: await securityHeaderTable(config.headers),
-    knownPaths: new KnownPaths(declaredPaths()),
+    knownPaths: new KnownPaths(declaredPaths(), access.protectedPaths),
     loginCounter,
     metrics,
     oidc,
@@ -183,7 +188,7 @@ const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
   new (await import('./health-database.js')).DatabaseHealth(url)
 
 const declaredPaths = (): string[] => [
-  ...routeTables.flatMap(({ rows }) => rows.map(({ path }) => path)),
+  ...routeTables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
   '/api/dev-login',
   ...API_DOCS_PATHS,
   ...OIDC_PATHS

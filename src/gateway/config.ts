@@ -1,10 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
+
 import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
+import { ALWAYS_PUBLIC_PATHS, DEFAULT_ACCESS_PATHS, isUnder } from './access.js'
 import { oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
+import { DEFAULT_LOGIN_FIELDS } from './session/login-response.js'
 
 const KIB = 1024
 const MIB = 1024 * KIB
+
+const loginField = (name: keyof typeof DEFAULT_LOGIN_FIELDS, about: string) =>
+  text('field-path', { about: `where the backend's login response has ${about}`, fallback: DEFAULT_LOGIN_FIELDS[name] })
 
 /** Every setting of the gateway. The table in the documentation is checked against it. */
 export const gatewaySettings = {
@@ -38,6 +44,22 @@ export const gatewaySettings = {
     about: 'share of connections, streaming slots and queue that requests without a verified token may use',
     fallback: 25
   }),
+  BACKEND_STRIP_API_PREFIX: flag({ about: 'forward /api/x as /x', fallback: false }),
+  GATEWAY_PUBLIC_PATHS: list(
+    'api-path',
+    { about: 'path prefixes that need no token, in addition to /api/auth and /api/health' },
+    DEFAULT_ACCESS_PATHS.public
+  ),
+  GATEWAY_STRICT_PATHS: list(
+    'api-path',
+    { about: 'path prefixes that need a valid token on every method' },
+    DEFAULT_ACCESS_PATHS.strict
+  ),
+  GATEWAY_ADMIN_PATHS: list(
+    'api-path',
+    { about: 'path prefixes that need the token of an admin on every method' },
+    DEFAULT_ACCESS_PATHS.admin
+  ),
   API_SECRET: secret({
     about: "verifies app tokens; required in production, at least 32 characters; equal to the backend's TOKEN_SECRET",
     fallback: null
@@ -59,6 +81,10 @@ export const gatewaySettings = {
   }),
   LOGIN_LIMIT_MAX: integer(1, 1_000_000, { about: 'login attempts per address and window', fallback: 5 }),
   LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'time window of the login limit, in seconds', fallback: 900 }),
+  LOGIN_TOKEN_FIELD: loginField('token', 'the app token'),
+  LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
+  LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),
+  LOGIN_EXPIRES_IN_FIELD: loginField('expiresIn', 'the lifetime in seconds, if the token has no expiry'),
   REDIS_URL: text('redis-url', {
     about: 'shares login counts and the state of identity-provider sessions between gateways',
     fallback: null
@@ -146,8 +172,24 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   if (values.NODE_ENV === 'production') errors.push(...productionErrors(values, errors))
   errors.push(...oidcSettingErrors(values, (name) => hasError(name, errors)))
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
+  errors.push(...accessPathErrors(values))
   if (errors.length > 0) throw new SettingsError(errors)
   return configOf(values)
+}
+
+const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
+
+const accessPathErrors = (values: Values): string[] => {
+  const errors: string[] = []
+  for (const [index, name] of ACCESS_LISTS.entries()) {
+    for (const path of values[name]) {
+      const other = ACCESS_LISTS.slice(0, index).find((list) => values[list].includes(path))
+      const area = name === 'GATEWAY_PUBLIC_PATHS' ? undefined : ALWAYS_PUBLIC_PATHS.find((each) => isUnder(each, path))
+      if (area !== undefined) errors.push(`${name} must not contain ${path}: ${area} is always public`)
+      else if (other !== undefined) errors.push(`${name} must not contain ${path}, which is also in ${other}`)
+    }
+  }
+  return errors
 }
 
 const SECRET_LENGTH = 32
@@ -198,6 +240,7 @@ const configOf = (values: Values) => {
     apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
     backend: {
       url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
+      stripApiPrefix: values.BACKEND_STRIP_API_PREFIX,
       timeoutMs: values.BACKEND_TIMEOUT_MS,
       streamIdleMs: values.BACKEND_STREAM_IDLE_MS,
       connections: values.BACKEND_CONNECTIONS,
@@ -229,6 +272,17 @@ const configOf = (values: Values) => {
       allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
     },
     auth: { enforced: production },
+    access: {
+      public: values.GATEWAY_PUBLIC_PATHS,
+      strict: values.GATEWAY_STRICT_PATHS,
+      admin: values.GATEWAY_ADMIN_PATHS
+    },
+    loginFields: {
+      token: values.LOGIN_TOKEN_FIELD,
+      user: values.LOGIN_USER_FIELD,
+      permissions: values.LOGIN_PERMISSIONS_FIELD,
+      expiresIn: values.LOGIN_EXPIRES_IN_FIELD
+    },
     oidc: oidcConfigOf(values),
     databaseUrl: values.DATABASE_URL,
     webRoot: values.WEB_ROOT,

@@ -68,7 +68,7 @@ const TIMEOUT_MS = 2_000
  * Each check uses its own connection: the pool may be exhausted, and then the check would wait behind requests.
  */
 export const backendReachable = (
-  { origin, pathPrefix }: Pick<Backend, 'origin' | 'pathPrefix'>,
+  { origin, pathOf }: Pick<Backend, 'origin' | 'pathOf'>,
   { timeoutMs = TIMEOUT_MS, now = monotonicMs }: BackendReachableOptions = {}
 ): (() => Promise<BackendState>) =>
   cachedCheck({
@@ -78,7 +78,7 @@ export const backendReachable = (
       const timer = new AbortController()
       const timeout = delay(timeoutMs, undefined, timer).then(() => Promise.reject(new GatewayError('BACKEND_TIMEOUT')))
       try {
-        await Promise.race([requestHealth(client, `${pathPrefix}/api/health`), timeout])
+        await Promise.race([requestHealth(client, pathOf('/api/health')), timeout])
       } finally {
         timer.abort()
         void client.destroy()

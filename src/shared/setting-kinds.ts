@@ -19,6 +19,8 @@ const FORMATS = {
   'header-value': [(text: string) => /^[\x21-\x7e]+$/.test(text), 'printable ASCII without blanks'],
   'web-folder': [(text: string) => isWebFolder(text), 'a folder with an index.html'],
   'http-url': [(text: string) => isHttpUrl(text), 'an http or https address without user, query or fragment'],
+  'api-path': [(text: string) => isApiPrefix(text), 'a path such as /api/reports, without a slash at its end'],
+  'field-path': [(text: string) => /^[^.\s]+(?:\.[^.\s]+)*$/.test(text), 'names separated by dots, such as data.token'],
   origin: [(text: string) => isOrigin(text), 'an origin such as https://app.example.com'],
   'origin-pattern': [isOriginPattern, 'an origin such as https://app.example.com or https://*.example.com, or *'],
   'address-range': [isAddressRange, 'an address, a CIDR range or "loopback"'],
@@ -56,12 +58,12 @@ export const headerSecret = <F>({ about, fallback }: About<F>) => ({
   secret: true
 })
 
-const NO_ENTRIES: string[] = []
+const NO_ENTRIES: readonly string[] = []
 
-/** A comma list, empty by default. */
-export const list = (format: Format, { about }: { readonly about: string }) => ({
+/** A comma list, by default empty. */
+export const list = (format: Format, { about }: { readonly about: string }, fallback = NO_ENTRIES) => ({
   about,
-  fallback: NO_ENTRIES,
+  fallback,
   rule: `a comma list, each entry ${FORMATS[format][1]}`,
   parse: (text: string): unknown =>
     text
@@ -121,6 +123,9 @@ export const byteSize = <F>(maximum: number, { about, fallback }: About<F>) => (
   secret: false,
   unit: 'bytes' as const
 })
+
+const isApiPrefix = (text: string): boolean =>
+  /^\/api(?:\/[A-Za-z0-9\-._~!$&'()*+=:@]+)*$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text)
 
 const isWebFolder = (text: string): boolean => {
   try {

@@ -38,6 +38,9 @@ const differences = (one: object, other: object, prefix = ''): Record<string, un
 
 const CSP_FAULTS = ['*', "'unsafe-eval'", 'cdn.example.com; script-src *', 'a.example b.example', 'a.example,data:']
 
+const PATH_FAULTS = ['reports', '/reports', '/api/', '/api/a//b', '/api/../x', '/apiary', '/api/a b', '/api/%61']
+const FIELD_FAULTS = ['data..token', '.token', 'data.', 'a b']
+
 const FAULTS: Readonly<Record<string, readonly string[]>> = {
   NODE_ENV: ['prodution', 'Production', 'prod', 'staging'],
   GATEWAY_PORT: ['http', '-1', '65536', '3000.5', '0x10'],
@@ -93,6 +96,14 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   RESPONSE_BUFFER: ['0', '17MiB', '64kb'],
   CLIENT_MIN_RATE: ['0', '2MiB', '1KiB/s', '-1'],
   CLIENT_RATE_WINDOW_MS: ['999', '600001', '30s'],
+  BACKEND_STRIP_API_PREFIX: ['yes', '/api'],
+  GATEWAY_PUBLIC_PATHS: PATH_FAULTS,
+  GATEWAY_STRICT_PATHS: PATH_FAULTS,
+  GATEWAY_ADMIN_PATHS: PATH_FAULTS,
+  LOGIN_TOKEN_FIELD: FIELD_FAULTS,
+  LOGIN_USER_FIELD: FIELD_FAULTS,
+  LOGIN_PERMISSIONS_FIELD: FIELD_FAULTS,
+  LOGIN_EXPIRES_IN_FIELD: FIELD_FAULTS,
   LOGIN_BODY_TOKEN: ['drop', 'Omit', 'true'],
   API_DOCS: ['yes', '0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
@@ -285,6 +296,14 @@ const EFFECTS: readonly (readonly [
   ['DATABASE_URL', 'postgres://localhost/app', (config) => config.databaseUrl, 'postgres://localhost/app'],
   ['WEB_ROOT', WEB_FOLDER, (config) => config.webRoot, WEB_FOLDER],
   ['LOGIN_BODY_TOKEN', 'omit', (config) => config.loginBodyToken, 'omit'],
+  ['LOGIN_TOKEN_FIELD', 'access_token', (config) => config.loginFields.token, 'access_token'],
+  ['LOGIN_USER_FIELD', 'user', (config) => config.loginFields.user, 'user'],
+  ['LOGIN_PERMISSIONS_FIELD', 'user.scopes', (config) => config.loginFields.permissions, 'user.scopes'],
+  ['LOGIN_EXPIRES_IN_FIELD', 'ttl', (config) => config.loginFields.expiresIn, 'ttl'],
+  ['GATEWAY_PUBLIC_PATHS', '/api/a,/api/b', (config) => config.access.public, ['/api/a', '/api/b']],
+  ['GATEWAY_STRICT_PATHS', '/api', (config) => config.access.strict, ['/api']],
+  ['GATEWAY_ADMIN_PATHS', '/api/x/y', (config) => config.access.admin, ['/api/x/y']],
+  ['BACKEND_STRIP_API_PREFIX', 'true', (config) => config.backend.stripApiPrefix, true],
   ['API_DOCS', 'false', (config) => config.apiDocs, false],
   ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],
   ['AUDIT_LOG_FILE', '/var/log/audit.jsonl', (config) => config.audit.file, '/var/log/audit.jsonl'],
@@ -310,6 +329,15 @@ t.test('a setting', async (t) => {
       t.notSame(of(gatewayConfig({})), value, 'which is not the default')
     })
   }
+})
+
+t.test('a path in the access lists is rejected if it is in two of them, or always public', async (t) => {
+  t.same(errorsOf({ GATEWAY_PUBLIC_PATHS: '/api/a', GATEWAY_ADMIN_PATHS: '/api/b,/api/a' }), [
+    'GATEWAY_ADMIN_PATHS must not contain /api/a, which is also in GATEWAY_PUBLIC_PATHS'
+  ])
+  t.same(errorsOf({ GATEWAY_STRICT_PATHS: '/api/auth/sessions' }), [
+    'GATEWAY_STRICT_PATHS must not contain /api/auth/sessions: /api/auth is always public'
+  ])
 })
 
 t.test('COOKIE_SECURE overrides the default of NODE_ENV', async (t) => {

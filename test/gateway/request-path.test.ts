@@ -6,6 +6,8 @@ import { toCanonicalPath } from '../../src/gateway/request-path.js'
 import { couldBeStrict } from '../helper/path-decoders.js'
 import { checkProperty } from '../helper/property.js'
 
+const PROTECTED = ['/api/admin', '/api/audit']
+
 t.test('toCanonicalPath', async (t) => {
   const ACCEPTED: readonly (readonly [string, string])[] = [
     ['/', 'the root'],
@@ -106,14 +108,17 @@ t.test('toCanonicalPath', async (t) => {
 })
 
 t.test('KnownPaths', async (t) => {
-  const known = new KnownPaths([
-    '/api/zones',
-    '/api/zones/:id',
-    '/api/zones/busy',
-    '/api/audit/logs',
-    '/api/mgmt/beacons/:id',
-    '/api/auth/csrf-token'
-  ])
+  const known = new KnownPaths(
+    [
+      '/api/zones',
+      '/api/zones/{id}',
+      '/api/zones/busy',
+      '/api/audit/logs',
+      '/api/mgmt/beacons/{id}',
+      '/api/auth/csrf-token'
+    ],
+    PROTECTED
+  )
 
   for (const path of [
     '/',
@@ -190,10 +195,39 @@ t.test('KnownPaths', async (t) => {
 })
 
 t.test('KnownPaths with capitals in a declared path', async (t) => {
-  const known = new KnownPaths(['/api/zoneTypes/:id', '/api/zoneTypes'])
+  const known = new KnownPaths(['/api/zoneTypes/{id}', '/api/zoneTypes'], PROTECTED)
   for (const path of ['/api/zoneTypes', '/api/zoneTypes/Hall', '/api/zone-types'])
     t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
   for (const path of ['/api/zonetypes', '/api/ZoneTypes/7', '/api/zoneTypes/'])
+    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+})
+
+t.test('KnownPaths with declared paths that end in a slash', async (t) => {
+  const known = new KnownPaths(['/api/floors/', '/api/zones', '/api/zones/', '/api/admin/users/'], PROTECTED)
+  for (const path of ['/api/floors/', '/api/zones', '/api/zones/', '/api/admin/users/', '/api/other/'])
+    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+  for (const path of ['/api/floors', '/api/Floors/', '/api/admin/users', '/api/admin/other/'])
+    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+})
+
+t.test('KnownPaths with text beside a parameter', async (t) => {
+  const known = new KnownPaths(['/api/files/{name}.json', '/api/jobs/job-{id}:cancel'], PROTECTED)
+  for (const path of ['/api/files/Report.json', '/api/files/a.b.json', '/api/jobs/job-A7:cancel', '/api/files/Report'])
+    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+  for (const path of [
+    '/api/files/report.JSON',
+    '/api/Files/report.json',
+    '/api/jobs/Job-7:cancel',
+    '/api/files/a.json/'
+  ])
+    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+})
+
+t.test('KnownPaths with a protected path of several segments', async (t) => {
+  const known = new KnownPaths(['/api/reports/{id}'], ['/api/reports/internal'])
+  for (const path of ['/api/reports/internal', '/api/reports/internal/x', '/api/reports/7'])
+    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+  for (const path of ['/api/reports/Internal', '/api/reports/internal/', '/api/Reports/internal/x'])
     t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
 })
 
@@ -226,7 +260,7 @@ const paths = fc
   .map((parts) => `/api${parts.flat().join('')}`)
 
 t.test('a canonical path', async (t) => {
-  const known = new KnownPaths(['/api/zones/:id'])
+  const known = new KnownPaths(['/api/zones/{id}'], PROTECTED)
 
   t.test('no decoder turns a canonical path into one with stricter access rules', async (t) => {
     await checkProperty(

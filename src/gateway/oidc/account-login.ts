@@ -2,7 +2,8 @@ import { type Backend, toBackendError } from '../proxy/backend.js'
 import { readBody } from '../proxy/backend-call.js'
 import { acquireSlot } from '../proxy/capacity.js'
 import { EXCHANGE_SECRET_HEADER } from '../proxy/request-headers.js'
-import { type AppSession, isRejectedLogin, readLoginResponse } from '../session/app-session.js'
+import type { AppSession } from '../session/app-session.js'
+import { isRejectedLogin, type LoginFields, readLoginResponse } from '../session/login-response.js'
 import type { Identity } from './identity.js'
 
 /** The backend's response to a login on behalf of a provider session. Gateways share it through Redis. */
@@ -22,6 +23,7 @@ export type AccountLogin = (identity: Identity, caller: AccountLoginCaller) => P
 export interface AccountLoginOptions {
   readonly backend: Backend
   readonly exchangeSecret: string | null
+  readonly loginFields: LoginFields
   readonly now: () => number
 }
 
@@ -35,7 +37,7 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Logs an identity in at the backend. Never throws, because the caller's request continues either way. */
 export const accountLogin =
-  ({ backend, exchangeSecret, now }: AccountLoginOptions): AccountLogin =>
+  ({ backend, exchangeSecret, loginFields, now }: AccountLoginOptions): AccountLogin =>
   async ({ email, name, groups }, { requestId, clientAddress }) => {
     const signal = AbortSignal.timeout(Math.min(TIMEOUT_MS, backend.timeoutMs))
     try {
@@ -43,7 +45,7 @@ export const accountLogin =
       try {
         const { statusCode, body } = await backend.pool.request({
           method: 'POST',
-          path: `${backend.pathPrefix}${BACKEND_LOGIN_PATH}`,
+          path: backend.pathOf(BACKEND_LOGIN_PATH),
           headers: {
             accept: 'application/json',
             'accept-encoding': 'identity',
@@ -55,7 +57,7 @@ export const accountLogin =
           body: JSON.stringify({ email, name, okta: true, groups }),
           signal
         })
-        return resultOf(statusCode, await readBody(body), now())
+        return resultOf(statusCode, await readBody(body), loginFields, now())
       } finally {
         release()
       }
@@ -65,14 +67,14 @@ export const accountLogin =
     }
   }
 
-const resultOf = (status: number, body: Buffer, now: number): AccountLoginResult => {
+const resultOf = (status: number, body: Buffer, fields: LoginFields, now: number): AccountLoginResult => {
   if (status >= 500 || RETRYABLE_STATUSES.has(status) || status < 200)
     return { kind: 'no-answer', reason: `status ${status}` }
   if (status >= 400) return { kind: 'no-account', status }
   const json = parseJson(body)
   if (isRejectedLogin(json)) return { kind: 'no-account', status }
   if (status >= 300) return { kind: 'no-answer', reason: `status ${status}` }
-  const { session, missing } = readLoginResponse(json, now)
+  const { session, missing } = readLoginResponse(json, now, fields)
   return session === null
     ? { kind: 'no-answer', reason: `status ${status}, login response without ${missing}` }
     : { kind: 'session', session }

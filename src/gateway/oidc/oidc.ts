@@ -5,6 +5,7 @@ import type { Backend } from '../proxy/backend.js'
 import type { RedisTimeouts } from '../redis-connection.js'
 import type { SessionCookies } from '../session/app-session.js'
 import { sessionCookie } from '../session/credentials.js'
+import type { LoginFields } from '../session/login-response.js'
 import { accountLogin } from './account-login.js'
 import { addBackChannelLogout } from './back-channel.js'
 import { discoverProvider, ProviderDiscovery } from './client.js'
@@ -21,6 +22,7 @@ export interface OidcOptions {
   readonly cookieConfig: { readonly secure: boolean }
   readonly log: Logger
   readonly backend: Backend
+  readonly loginFields: LoginFields
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
   readonly count: (result: ExchangeResult) => void
@@ -56,7 +58,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
   const transactions = new LoginTransactions({ sealer: newSealer('oidc login'), cookies: cookieConfig, now })
   const exchange = new TokenExchange({
     ...options,
-    accountLogin: accountLogin({ backend: options.backend, exchangeSecret: config.exchangeSecret, now }),
+    accountLogin: accountLogin({ ...options, exchangeSecret: config.exchangeSecret }),
     sessions,
     store,
     discovery,

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
 import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
-import { type Access, accessOf, isApiPath, MUTATING_METHODS } from '../access.js'
+import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
@@ -11,8 +11,16 @@ import { withoutPathSecret } from './request-log.js'
 
 export interface ApiAuthOptions {
   readonly config: Pick<GatewayConfig, 'auth'>
+  readonly access: AccessRules
   readonly tokens: AppTokenVerifier
   readonly audit: AuditLog
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The access that the route needs, instead of that of its path. */
+    access?: Access | undefined
+  }
 }
 
 interface Denial {
@@ -25,10 +33,10 @@ interface Denial {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { config, tokens, audit }) => {
+  async (app, { config, access: rules, tokens, audit }) => {
     app.addHook('onRequest', (request, _reply, done) => {
       if (!isApiPath(request.path)) return done()
-      const access = accessOf(request.path)
+      const access = request.routeOptions.config.access ?? rules.accessOf(request.path)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !config.auth.enforced || !isChecked(request, access)) return done()
       done(deny(request, denial, audit))

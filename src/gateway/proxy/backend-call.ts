@@ -38,7 +38,7 @@ export const createBackendCall = ({ backend, publicHost, metrics }: BackendCallO
       const requestHeaders = backendRequestHeaders(reply.request, publicHost, body === null ? 'none' : 'json')
       const response = await backend.pool.request({
         method: 'POST',
-        path: `${backend.pathPrefix}${reply.request.raw.url}`,
+        path: backend.pathOf(reply.request.raw.url ?? ''),
         headers: [...withoutNames(requestHeaders, ENCODING_HEADERS), 'accept-encoding', 'identity'],
         body,
         headersTimeout: Math.max(1, backend.timeoutMs - waitedMs),
@@ -51,7 +51,7 @@ export const createBackendCall = ({ backend, publicHost, metrics }: BackendCallO
         throw new Error(`invalid response status ${status}`)
       }
       metrics.responded(reply.request, (performance.now() - startedAt) / 1000)
-      const headers = browserResponseHeaders(rawHeadersOf(response.headers), backend.address, reply.getHeaders())
+      const headers = browserResponseHeaders(rawHeadersOf(response.headers), backend, reply.getHeaders())
       return { status, headers, body: await readBody(stream) }
     } catch (error) {
       if (!signal.aborted) metrics.failed(error)

@@ -24,9 +24,11 @@ export interface Backend {
   /** How many bytes of a response are buffered for a slow client. */
   readonly responseBufferBytes: number
   readonly origin: string
-  /** Path of `BACKEND_URL` without a trailing slash; usually empty. */
-  readonly pathPrefix: string
-  /** Origin and path prefix. */
+  /** The path at the backend for a path of the gateway. */
+  readonly pathOf: (path: string) => string
+  /** The start of the gateway's paths that the backend's paths do not have. */
+  readonly strippedPrefix: '' | '/api'
+  /** Origin, and the path of `BACKEND_URL` without a trailing slash. */
   readonly address: string
   /** Closes all connections and aborts the requests on them. */
   readonly destroy: () => Promise<void>
@@ -40,6 +42,7 @@ export interface BackendMetrics {
 
 export interface BackendConfig {
   readonly url: string
+  readonly stripApiPrefix: boolean
   readonly timeoutMs: number
   readonly streamIdleMs: number
   readonly connections: number
@@ -62,6 +65,7 @@ export const openBackend = (config: BackendConfig): Backend => {
     connect: createConnector(Math.min(CONNECT_TIMEOUT_MS, timeoutMs))
   })
   const pathPrefix = pathname.replace(/\/+$/, '')
+  const strippedPrefix = config.stripApiPrefix ? '/api' : ''
   return {
     capacity: new BackendCapacity({ connections, inFlight, anonymousPercent, maxWaitMs: timeoutMs }),
     pool,
@@ -69,7 +73,8 @@ export const openBackend = (config: BackendConfig): Backend => {
     streamIdleMs,
     responseBufferBytes,
     origin,
-    pathPrefix,
+    pathOf: (path) => `${pathPrefix}${path.slice(strippedPrefix.length)}`,
+    strippedPrefix,
     address: `${origin}${pathPrefix}`,
     destroy: async () => {
       // Requests whose clients were just disconnected are aborted in this turn of the event loop, without an error log.

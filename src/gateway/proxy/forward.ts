@@ -49,7 +49,7 @@ export const createForwarder = ({ publicHost, headerTable, ...context }: Forward
     const options: Dispatcher.DispatchOptions = {
       method: request.method,
       // The same text that the rules have checked.
-      path: `${context.backend.pathPrefix}${request.raw.url}`,
+      path: context.backend.pathOf(request.raw.url ?? ''),
       headers: backendRequestHeaders(request, publicHost, outgoingBody(request.method, body)),
       body,
       // `BackendRequest` has its own idle timer, because the limit depends on the content type of the response.
@@ -145,7 +145,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     metrics.responded(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
     this.#status = status
     this.#replyHeaders = this.#reply.getHeaders()
-    this.#headers = browserResponseHeaders(rawHeadersOf(controller.rawHeaders), backend.address, this.#replyHeaders)
+    this.#headers = browserResponseHeaders(rawHeadersOf(controller.rawHeaders), backend, this.#replyHeaders)
     if (BODILESS_STATUSES.has(status)) {
       this.#end()
       return

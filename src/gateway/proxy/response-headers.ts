@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Backend } from './backend.js'
 import { connectionHeaderNames, HOP_BY_HOP } from './request-headers.js'
 
 const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
@@ -52,7 +53,7 @@ const textOf = (part: HeaderPart | undefined): string =>
 /** Filters the backend's headers for the browser. Headers that the gateway has set on the reply take precedence. */
 export const browserResponseHeaders = (
   backendHeaders: readonly HeaderPart[],
-  backendAddress: string,
+  backend: BackendLocation,
   replyHeaders: Readonly<Record<string, unknown>>
 ): string[] => {
   const headers: string[] = []
@@ -65,7 +66,7 @@ export const browserResponseHeaders = (
     if (NOT_TO_BROWSER.has(name) || Object.hasOwn(replyHeaders, name) || isCorsHeader(name)) continue
     const value = textOf(backendHeaders[index + 1])
     if (name === 'cache-control') hasCacheControl = true
-    headers.push(name, name === 'location' ? gatewayLocation(value, backendAddress) : value)
+    headers.push(name, name === 'location' ? gatewayLocation(value, backend) : value)
   }
   // Responses depend on the user. They are not cacheable unless the backend says so.
   if (!hasCacheControl) headers.push('cache-control', 'no-store')
@@ -88,15 +89,18 @@ export const headerValue = (headers: RawHeaders, name: string): string | undefin
 
 const AUTHORITY = /^(?:[a-z][a-z0-9+.-]*:)?\/\/[^/\\?#]*/i
 
+export type BackendLocation = Pick<Backend, 'address' | 'strippedPrefix'>
+
 /** Rewrites redirects to the backend's address or path prefix, which browsers cannot reach, to the gateway's paths. */
-const gatewayLocation = (location: string, backendAddress: string): string => {
-  const { origin } = new URL(backendAddress)
+const gatewayLocation = (location: string, { address, strippedPrefix }: BackendLocation): string => {
+  const { origin } = new URL(address)
   const [authority = ''] = AUTHORITY.exec(location) ?? []
   if (authority === '' ? !location.startsWith('/') : !isOrigin(authority, origin)) return location
   const path = location.slice(authority.length)
-  const prefix = backendAddress.slice(origin.length)
+  const prefix = address.slice(origin.length)
   // Two leading slashes would turn the following segment into a host name.
-  return `/${(path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path).replace(/^[/\\]+/, '')}`
+  const ownPath = `/${(path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path).replace(/^[/\\]+/, '')}`
+  return ownPath.startsWith(`${strippedPrefix}/`) ? ownPath : `${strippedPrefix}${ownPath}`
 }
 
 const isOrigin = (authority: string, origin: string): boolean =>

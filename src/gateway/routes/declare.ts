@@ -50,6 +50,9 @@ export interface RouteTable {
 
 type Path = RouteBase['path']
 
+/** The path in the syntax of OpenAPI: `/api/zones/{id}`. */
+export const pathTemplate = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
+
 const mutation =
   (method: MutatingMethod, bodyOptional: boolean) =>
   (path: Path, summary: string, body: TSchema): MutationRoute => ({

@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
 import { GatewayError } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
-import { readLoginResponse, type SessionCookies } from '../session/app-session.js'
+import type { SessionCookies } from '../session/app-session.js'
 import { sessionCookie } from '../session/credentials.js'
+import { readLoginResponse } from '../session/login-response.js'
 import { rejectedRoute } from './mount.js'
 
 const LIFETIME_SECONDS = 8 * 60 * 60

@@ -10,15 +10,10 @@ import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
 import { headersObject } from '../proxy/response-headers.js'
 import { isClosed } from '../request-context.js'
-import {
-  type AppSession,
-  isRejectedLogin,
-  readLoginResponse,
-  type SessionCookies,
-  startSession
-} from '../session/app-session.js'
+import { type AppSession, type SessionCookies, startSession } from '../session/app-session.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
+import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount.js'
 
 type ProviderHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
@@ -48,12 +43,15 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     if (session !== null && startSession(options, reply, session))
       await options.provider?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
-    return passOn(reply, omit ? { ...response, body: withoutToken(response.body) } : response)
+    return passOn(reply, omit ? { ...response, body: withoutToken(response) } : response)
   }
+
+  const withoutToken = (response: BackendResponse): Buffer =>
+    Buffer.from(JSON.stringify(withoutLoginToken(jsonOf(response), config.loginFields)))
 
   const sessionIn = (response: BackendResponse, { id: requestId }: FastifyRequest): AppSession | null => {
     const json = jsonOf(response)
-    const { session, missing } = readLoginResponse(json, Date.now())
+    const { session, missing } = readLoginResponse(json, Date.now(), config.loginFields)
     // A backend may reject a login with status 200.
     if (session === null && !isRejectedLogin(json))
       options.log.warn({ requestId, status: response.status, missing }, 'login response without a session')
@@ -137,11 +135,4 @@ const jsonOf = ({ body }: BackendResponse): unknown => {
   } catch {
     return null
   }
-}
-
-/** Only for a body that `readLoginResponse` has accepted. */
-const withoutToken = (body: Buffer): Buffer => {
-  const { data, ...rest } = JSON.parse(body.toString())
-  const { token: _token, ...others } = data
-  return Buffer.from(JSON.stringify({ ...rest, data: others }))
 }

@@ -1,11 +1,9 @@
 import type { SerializeOptions } from '@fastify/cookie'
-import { Value } from '@sinclair/typebox/value'
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
-import { type AuthUser, AuthUserSchema, MAX_DISPLAY_NAME_CHARACTERS } from '../../../schemas/session.js'
-import { type AppTokenVerifier, decodeClaims } from '../../shared/app-token.js'
+import type { AuthUser } from '../../../schemas/session.js'
+import type { AppTokenVerifier } from '../../shared/app-token.js'
 import { cookieOptions, setCookie } from './cookies.js'
-import { isUsableToken } from './credentials.js'
 
 /** A session at the backend, as its login response describes it. */
 export interface AppSession {
@@ -16,65 +14,6 @@ export interface AppSession {
   /** Counted from when the response was read. */
   readonly lifetimeSeconds: number
 }
-
-/** The largest time value of a JavaScript `Date`. */
-const MAX_DATE_MS = 8.64e15
-
-type Fields = Readonly<Record<string, unknown>>
-
-export type LoginResponse =
-  | { readonly session: AppSession; readonly missing: null }
-  /** Names the first required field that is missing or unusable. */
-  | { readonly session: null; readonly missing: string }
-
-/** Reads a login response `{ success: true, data: { token, user, expiresIn } }`. */
-export const readLoginResponse = (response: unknown, now: number): LoginResponse => {
-  if (!isObject(response)) return without('a JSON object')
-  if (response.success !== true) return without('success')
-  if (!isObject(response.data)) return without('data')
-  const { token, user: userFields, permissions, expiresIn } = response.data
-  if (typeof token !== 'string' || !isUsableToken(token)) return without('data.token')
-
-  const decoded = decodeClaims(token)
-  const expiresAtMs = decoded?.expiresAtMs ?? (typeof expiresIn === 'number' ? now + expiresIn * 1000 : Number.NaN)
-  if (!(expiresAtMs > now && expiresAtMs <= MAX_DATE_MS))
-    return without(decoded === null ? 'data.expiresIn' : 'a future exp in data.token')
-
-  const user = isObject(userFields) ? userFields : {}
-  const session: AppSession = {
-    token,
-    user: {
-      userId: validField('userId', user.userId ?? user.id),
-      email: validField('email', user.email),
-      displayName: validField('displayName', truncated(user.displayName ?? user.name)),
-      role: validField('role', user.role)
-    },
-    permissions: stringsOf(user.permissions) ?? stringsOf(permissions) ?? stringsOf(decoded?.claims.permissions) ?? [],
-    expiresAtMs: Math.trunc(expiresAtMs),
-    lifetimeSeconds: Math.floor((expiresAtMs - now) / 1000)
-  }
-  return { session, missing: null }
-}
-
-/** Whether the backend rejects the login in the body, possibly with status 200. */
-export const isRejectedLogin = (response: unknown): boolean => isObject(response) && response.success === false
-
-const without = (missing: string): LoginResponse => ({ session: null, missing })
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Null for an invalid field. Fields are not truncated, because a truncated id or role would be a different one. */
-const validField = <Field extends keyof AuthUser>(field: Field, value: unknown): AuthUser[Field] | null =>
-  // The schema of the field has checked the value; TypeScript cannot relate the two through a generic key.
-  Value.Check(AuthUserSchema.properties[field], value) ? (value as AuthUser[Field]) : null
-
-/** A truncated display name is acceptable. */
-const truncated = (value: unknown): unknown =>
-  typeof value === 'string' ? value.slice(0, MAX_DISPLAY_NAME_CHARACTERS) : value
-
-const stringsOf = (value: unknown): readonly string[] | null =>
-  Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : null
 
 export interface StartSessionOptions {
   readonly cookies: SessionCookies

@@ -9,7 +9,7 @@ import { startRawBackend } from '../../helper/scripted-backend.js'
 const PATIENCE_MS = 60_000
 
 const checkOf = (origin: string, pathPrefix = '', options: BackendReachableOptions = {}) =>
-  backendReachable({ origin, pathPrefix }, { timeoutMs: PATIENCE_MS, ...options })
+  backendReachable({ origin, pathOf: (path) => `${pathPrefix}${path}` }, { timeoutMs: PATIENCE_MS, ...options })
 
 t.test('the check of the backend', async (t) => {
   t.test('the backend check requests the health path below the prefix without credentials', async (t) => {

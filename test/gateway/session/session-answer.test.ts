@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { AuthUserSchema } from '../../../schemas/session.js'
-import { readLoginResponse } from '../../../src/gateway/session/app-session.js'
+import { readLoginResponse } from '../../../src/gateway/session/login-response.js'
 import { createAppToken } from '../../../src/shared/app-token.js'
 
 const NOW = Date.parse('2026-05-04T12:00:00.500Z')

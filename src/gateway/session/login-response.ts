@@ -1,0 +1,110 @@
+import { Value } from '@sinclair/typebox/value'
+import { type AuthUser, AuthUserSchema, MAX_DISPLAY_NAME_CHARACTERS } from '../../../schemas/session.js'
+import { decodeClaims } from '../../shared/app-token.js'
+import type { AppSession } from './app-session.js'
+import { isUsableToken } from './credentials.js'
+
+/** Where a login response has its parts: names separated by dots. */
+export interface LoginFields {
+  readonly token: string
+  readonly user: string
+  readonly permissions: string
+  readonly expiresIn: string
+}
+
+/** `{ success: true, data: { token, user, expiresIn } }`. */
+export const DEFAULT_LOGIN_FIELDS: LoginFields = {
+  token: 'data.token',
+  user: 'data.user',
+  permissions: 'data.user.permissions',
+  expiresIn: 'data.expiresIn'
+}
+
+export type LoginResponse =
+  | { readonly session: AppSession; readonly missing: null }
+  /** Names the first required field that is missing or unusable. */
+  | { readonly session: null; readonly missing: string }
+
+/** The largest time value of a JavaScript `Date`. */
+const MAX_DATE_MS = 8.64e15
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Reads the session in a login response. With fields of another backend, a token is enough. */
+export const readLoginResponse = (response: unknown, now: number, fields = DEFAULT_LOGIN_FIELDS): LoginResponse => {
+  if (!isObject(response)) return without('a JSON object')
+  const isDefault = hasDefaultFields(fields)
+  if (isDefault ? response.success !== true : isRejectedLogin(response)) return without('success')
+  const token = valueAt(response, fields.token)
+  if (typeof token !== 'string' || !isUsableToken(token)) return without(fields.token)
+
+  const decoded = decodeClaims(token)
+  const expiresIn = valueAt(response, fields.expiresIn)
+  const expiresAtMs = decoded?.expiresAtMs ?? (typeof expiresIn === 'number' ? now + expiresIn * 1000 : Number.NaN)
+  if (!(expiresAtMs > now && expiresAtMs <= MAX_DATE_MS))
+    return without(decoded === null ? fields.expiresIn : `a future exp in ${fields.token}`)
+
+  const userFields = valueAt(response, fields.user)
+  const user = isObject(userFields) ? userFields : {}
+  const session: AppSession = {
+    token,
+    user: {
+      userId: validField('userId', user.userId ?? user.id),
+      email: validField('email', user.email),
+      displayName: validField('displayName', truncated(user.displayName ?? user.name)),
+      role: validField('role', user.role)
+    },
+    permissions:
+      stringsOf(valueAt(response, fields.permissions)) ??
+      (isDefault ? stringsOf(valueAt(response, 'data.permissions')) : null) ??
+      stringsOf(decoded?.claims.permissions) ??
+      [],
+    expiresAtMs: Math.trunc(expiresAtMs),
+    lifetimeSeconds: Math.floor((expiresAtMs - now) / 1000)
+  }
+  return { session, missing: null }
+}
+
+/** Whether the backend rejects the login in the body, possibly with status 200. */
+export const isRejectedLogin = (response: unknown): boolean => isObject(response) && response.success === false
+
+/** The response without its token. Only for a response in which `readLoginResponse` has found one. */
+export const withoutLoginToken = (response: unknown, { token }: Pick<LoginFields, 'token'>): unknown =>
+  withoutMember(response, token.split('.'))
+
+const withoutMember = (value: unknown, [name = '', ...rest]: readonly string[]): unknown => {
+  if (!isObject(value)) return value
+  const { [name]: member, ...others } = value
+  return rest.length === 0 ? others : { ...others, [name]: withoutMember(member, rest) }
+}
+
+const without = (missing: string): LoginResponse => ({ session: null, missing })
+
+const hasDefaultFields = (fields: LoginFields): boolean =>
+  fields.token === DEFAULT_LOGIN_FIELDS.token &&
+  fields.user === DEFAULT_LOGIN_FIELDS.user &&
+  fields.permissions === DEFAULT_LOGIN_FIELDS.permissions &&
+  fields.expiresIn === DEFAULT_LOGIN_FIELDS.expiresIn
+
+const valueAt = (value: unknown, path: string): unknown =>
+  path
+    .split('.')
+    .reduce<unknown>(
+      (parent, name) => (isObject(parent) && Object.hasOwn(parent, name) ? parent[name] : undefined),
+      value
+    )
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Null for an invalid field. Fields are not truncated, because a truncated id or role would be a different one. */
+const validField = <Field extends keyof AuthUser>(field: Field, value: unknown): AuthUser[Field] | null =>
+  // The schema of the field has checked the value; TypeScript cannot relate the two through a generic key.
+  Value.Check(AuthUserSchema.properties[field], value) ? (value as AuthUser[Field]) : null
+
+/** A truncated display name is acceptable. */
+const truncated = (value: unknown): unknown =>
+  typeof value === 'string' ? value.slice(0, MAX_DISPLAY_NAME_CHARACTERS) : value
+
+const stringsOf = (value: unknown): readonly string[] | null =>
+  Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : null
