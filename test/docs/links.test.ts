@@ -35,7 +35,7 @@ const GENERATED = /^deploy\/compose\/secrets\b/
 
 /** Paths of the repository that a text names in backticks, without those that contain a placeholder. */
 const namedPaths = (text: string): string[] =>
-  [...text.matchAll(/`((?:bench|demo|deploy|docs|schemas|scripts|src|test)\/[^`\s]*)`/g)]
+  [...text.matchAll(/`((?:bench|demo|deploy|docs|examples|schemas|scripts|src|test)\/[^`\s]*)`/g)]
     .map(([, path = '']) => path)
     .filter((path) => !/[*<>{}…]/.test(path) && !GENERATED.test(path))
 

@@ -1,0 +1,85 @@
+import { ApiError, createCaller, createClient } from 'gatehouse-client'
+
+interface Cart {
+  readonly id: number
+  readonly name: string
+  readonly transmitterId: string
+}
+
+const FLOOR = 'f1'
+const SVG = 'http://www.w3.org/2000/svg'
+
+const { api, session, realtime, signOut } = createClient()
+const call = createCaller()
+
+const find = <E extends Element = HTMLElement>(selector: string): E => {
+  const element = document.querySelector<E>(selector)
+  if (element === null) throw new Error(`the page has no ${selector}`)
+  return element
+}
+
+/** Shows the message of a failed call, and calls `task` when the form is submitted. */
+const onSubmit = (selector: string, task: (fields: FormData) => Promise<unknown>): void => {
+  const form = find<HTMLFormElement>(selector)
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    find('#error').textContent = ''
+    try {
+      await task(new FormData(form))
+      form.reset()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      find('#error').textContent = error.message
+    }
+  })
+}
+
+const showCarts = async (): Promise<void> => {
+  const { data } = await call<{ data: Cart[] }>('GET', '/api/carts')
+  find('ul').replaceChildren(
+    ...data.map(({ name, transmitterId }) => {
+      const item = document.createElement('li')
+      item.textContent = `${name} (${transmitterId})`
+      return item
+    })
+  )
+}
+
+const draw = (): void => {
+  const dots = [...realtime.store.positions.values()].map(({ entry: { transmitterId, position } }) => {
+    const dot = document.createElementNS(SVG, 'circle')
+    dot.setAttribute('cx', String(position.x))
+    dot.setAttribute('cy', String(position.y))
+    dot.setAttribute('r', '3')
+    dot.append(Object.assign(document.createElementNS(SVG, 'title'), { textContent: transmitterId }))
+    return dot
+  })
+  find('svg').replaceChildren(...dots)
+}
+
+const showSession = (): void => {
+  const { isSignedIn, user } = session.state
+  find('#login').hidden = isSignedIn
+  find('#app').hidden = !isSignedIn
+  find('#user').textContent = user?.displayName ?? ''
+  if (isSignedIn) {
+    realtime.showFloor(FLOOR)
+    realtime.start()
+    void showCarts()
+  } else realtime.stop()
+}
+
+onSubmit('#login', (fields) =>
+  api.auth.login({ email: String(fields.get('email')), password: String(fields.get('password')) })
+)
+onSubmit('#add', async (fields) => {
+  await call('POST', '/api/carts', { body: { name: fields.get('name') } })
+  await showCarts()
+})
+find('#logout').addEventListener('click', () => void signOut())
+realtime.on('position-batch', draw)
+realtime.on('state', (state) => {
+  find('#state').textContent = state
+})
+session.onChange(showSession)
+showSession()

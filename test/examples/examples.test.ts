@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { build, createServer, type InlineConfig } from 'vite'
+import { ROOT } from '../../scripts/lib/root.js'
+import { PATIENCE_MS, startBrowser } from '../helper/browser.js'
+import type { Teardown } from '../helper/child.js'
+import { eventually } from '../helper/eventually.js'
+import { freePort } from '../helper/free-port.js'
+import { type BACKENDS, PASSWORD, startExample } from './stack.js'
+
+const PAGE = join(ROOT, 'examples/page')
+
+const VITE: InlineConfig = {
+  root: PAGE,
+  configFile: join(PAGE, 'vite.config.ts'),
+  logLevel: 'warn',
+  resolve: { alias: { 'gatehouse-client': join(ROOT, 'dist/src/client/index.js') } }
+}
+
+const buildPage = async (t: Teardown): Promise<string> => {
+  const outDir = await mkdtemp(join(tmpdir(), 'gatehouse-page-'))
+  t.teardown(() => rm(outDir, { recursive: true, force: true }))
+  await build({ ...VITE, build: { outDir, emptyOutDir: true } })
+  return outDir
+}
+
+const signIn = async (page: Page, password: string): Promise<void> => {
+  await page.fill('[name=email]', 'ada@example.com')
+  await page.fill('[name=password]', password)
+  await page.click('text=Sign in')
+}
+
+/** Signs in, adds a cart, and waits until all three carts have moved. */
+const usePage = async (page: Page): Promise<void> => {
+  page.setDefaultTimeout(PATIENCE_MS)
+  await signIn(page, 'a wrong password')
+  await page.waitForSelector('#error:not(:empty)')
+  await signIn(page, PASSWORD)
+  await page.waitForSelector('li:has-text("Linen (T1)")')
+  await page.fill('[name=name]', 'Laundry')
+  await page.click('text=Add')
+  await page.waitForSelector('li:has-text("Laundry (T3)")')
+  await page.waitForSelector('circle:nth-child(3)')
+  const places = () => page.$$eval('circle', (dots) => dots.map((dot) => dot.getAttribute('cx')))
+  const before = await places()
+  await eventually(async () => {
+    const after = await places()
+    return after.length === 3 && after.every((place, index) => place !== before[index])
+  })
+  await page.click('text=Sign out')
+  await page.waitForSelector('#login:not([hidden])')
+}
+
+for (const backend of ['node', 'python'] as const satisfies (keyof typeof BACKENDS)[]) {
+  t.test(`the example page signs in, lists and moves carts of the ${backend} backend`, async (t) => {
+    const { url } = await startExample(t, backend, { webRoot: await buildPage(t) })
+    const page = await (await startBrowser(t)).newPage()
+    const violations: string[] = []
+    page.on('console', (message) => {
+      if (/Content Security Policy/.test(message.text())) violations.push(message.text())
+    })
+    await page.goto(url)
+    await usePage(page)
+    t.same(violations, [])
+  })
+}
+
+t.test('the example page works on the development server of Vite under production rules', async (t) => {
+  const port = await freePort()
+  const origin = `http://localhost:${port}`
+  const { url } = await startExample(t, 'node', { pageOrigin: origin })
+  process.env.GATEWAY_URL = url
+  const server = await createServer({ ...VITE, server: { port, strictPort: true, host: 'localhost' } })
+  t.teardown(() => server.close())
+  await server.listen()
+  const page = await (await startBrowser(t)).newPage()
+  await page.goto(origin)
+  await usePage(page)
+})
+
+for (const backend of ['node', 'python'] as const) {
+  t.test(`the ${backend} example rejects reads without a token, and malformed bodies`, async (t) => {
+    const { url, backendUrl } = await startExample(t, backend, {})
+    const post = (path: string, body: string) => fetch(`${backendUrl}${path}`, { method: 'POST', body })
+    t.equal((await fetch(`${url}/api/carts`)).status, 401)
+    t.equal((await fetch(`${url}/api/carts`, { headers: { authorization: 'Bearer a.b.c' } })).status, 401)
+    t.equal((await fetch(`${url}/api/unknown`)).status, 404)
+    t.equal((await post('/api/carts', '{}')).status, 401)
+    for (const body of ['{', '[]', 'null', '7', '{"email":"ada@example.com"}'])
+      t.ok([400, 401].includes((await post('/api/auth/login', body)).status), body)
+    t.equal((await fetch(`${url}/api/health/ready`)).status, 200, 'the backend still responds')
+  })
+}
+
+t.test('the examples are short', async (t) => {
+  const lines = (path: string): number => readFileSync(join(ROOT, 'examples', path), 'utf8').split('\n').length - 1
+  t.ok(lines('backend-node/backend.js') < 120)
+  t.ok(lines('backend-python/backend.py') < 120)
+  t.ok(lines('page/main.ts') < 100)
+})

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { programOnPath } from '../../scripts/lib/program-on-path.js'
+import { ROOT } from '../../scripts/lib/root.js'
+import { startChild, type Teardown } from '../helper/child.js'
+import { environment } from '../helper/environment.js'
+import { freePort } from '../helper/free-port.js'
+import { startProgram } from '../helper/program.js'
+
+export const PASSWORD = 'a password for tests'
+
+/** The commands of the example backends. */
+export const BACKENDS = {
+  node: () => [process.execPath, join(ROOT, 'examples/backend-node/backend.js')],
+  python: () => [pythonProgram(), join(ROOT, 'examples/backend-python/backend.py')]
+} as const satisfies Record<string, () => readonly string[]>
+
+const pythonProgram = (): string => {
+  const program = programOnPath('python3', environment.path)
+  if (program === undefined) throw new Error('no python3 on the PATH')
+  return program
+}
+
+export interface ExampleStack {
+  /** The address of the gateway for browsers. */
+  readonly url: string
+  /** The backend's own address, which only the gateway uses. */
+  readonly backendUrl: string
+}
+
+/** Example backend, gateway and relay with production rules. `pageOrigin` is allowed beside the gateway's own. */
+export const startExample = async (
+  t: Teardown,
+  backend: keyof typeof BACKENDS,
+  { webRoot, pageOrigin }: { readonly webRoot?: string; readonly pageOrigin?: string }
+): Promise<ExampleStack> => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-example-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const [gatewayPort, relayPort, backendPort] = [await freePort(), await freePort(), await freePort()]
+  const tokenSecret = newSecret()
+  const shared = { REALTIME_HMAC_SECRET: newSecret(), REALTIME_API_KEY: newSecret() }
+  const url = `http://localhost:${gatewayPort}`
+  const backendUrl = `http://127.0.0.1:${backendPort}`
+
+  const relay = await startProgram(t, 'dist/src/relay/main.js', {
+    NODE_ENV: 'production',
+    RELAY_PORT: `${relayPort}`,
+    RELAY_ALLOWED_ORIGINS: [url, ...(pageOrigin === undefined ? [] : [pageOrigin])].join(),
+    ...shared
+  })
+  const [command = '', ...args] = BACKENDS[backend]()
+  const program = await startChild(t, command, args, {
+    PATH: environment.path,
+    PORT: `${backendPort}`,
+    TOKEN_SECRET: tokenSecret,
+    PASSWORD,
+    REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
+    REALTIME_CLIENT_URL: `ws://localhost:${relayPort}/connection/websocket`,
+    ...shared
+  })
+  const gateway = await startProgram(t, 'dist/src/gateway/main.js', {
+    NODE_ENV: 'production',
+    GATEWAY_PORT: `${gatewayPort}`,
+    BACKEND_URL: backendUrl,
+    API_SECRET: tokenSecret,
+    COOKIE_SECURE: 'false',
+    CSP_CONNECT_HOSTS: `ws://localhost:${relayPort}`,
+    CSP_INLINE: 'refuse',
+    AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
+    ...(webRoot !== undefined && { WEB_ROOT: webRoot })
+  })
+  await Promise.all([relay, program, gateway].map((child) => child.waitForLine('listening')))
+  return { url, backendUrl }
+}
+
+const newSecret = (): string => randomBytes(32).toString('hex')
