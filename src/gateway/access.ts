@@ -53,11 +53,6 @@ export class AccessRules {
   }
 }
 
-const defaultRules = new AccessRules()
-
-/** The access that a path needs by default. */
-export const accessOf = (path: string): Access => defaultRules.accessOf(path)
-
 export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 /** The methods that the gateway serves. Node's parser reads about thirty more. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { accessOf } from '../../src/gateway/access.js'
+import { AccessRules } from '../../src/gateway/access.js'
 import { KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
 import { toCanonicalPath } from '../../src/gateway/request-path.js'
 import { couldBeStrict } from '../helper/path-decoders.js'
@@ -268,7 +268,7 @@ t.test('a canonical path', async (t) => {
       fc.property(paths, (path) => {
         const canonical = toCanonicalPath(path)
         if (canonical === null || known.isMisspelt(canonical)) return true
-        return !couldBeStrict(canonical) || ['admin', 'strict'].includes(accessOf(canonical))
+        return !couldBeStrict(canonical) || ['admin', 'strict'].includes(new AccessRules().accessOf(canonical))
       }),
       { numRuns: 5_000 }
     )

@@ -1,4 +1,5 @@
 import Fastify from 'fastify'
+import { AccessRules } from '../../../src/gateway/access.js'
 import { gatewayConfig } from '../../../src/gateway/config.js'
 import { openBackend } from '../../../src/gateway/proxy/backend.js'
 import { createForwarder } from '../../../src/gateway/proxy/forward.js'
@@ -11,6 +12,7 @@ const config = gatewayConfig(process.env)
 const app = Fastify()
 await app.register(requestContext)
 mountRoutes(app, [zones], {
+  access: new AccessRules(),
   forward: createForwarder({
     backend: openBackend(config.backend),
     publicHost: null,

@@ -60,11 +60,11 @@ export const operations = (calls: Calls) => ({
     logout: calls.sendMaybe('POST', '/api/auth/logout', ActionNoteSchema),
     /** Sign in at the backend: `POST /api/auth/backend-login`. */
     backendLogin: calls.send('POST', '/api/auth/backend-login', LoginSchema),
-    /** Who is signed in, as the backend sees it: `GET /api/auth/backend-me`. */
+    /** Read the signed-in user from the backend: `GET /api/auth/backend-me`. */
     backendMe: calls.read('/api/auth/backend-me'),
-    /** A CSRF token, in a cookie and in the answer: `GET /api/auth/csrf-token`. */
+    /** Get a CSRF token, as a cookie and in the body: `GET /api/auth/csrf-token`. */
     csrfToken: calls.read('/api/auth/csrf-token'),
-    /** Where one can sign in besides here: `GET /api/auth/providers`. */
+    /** List the identity providers: `GET /api/auth/providers`. */
     providers: calls.read('/api/auth/providers')
   },
   users: {
@@ -94,9 +94,9 @@ export const operations = (calls: Calls) => ({
     update: calls.sendTo('PUT', '/api/buildings/:id', BuildingUpdateSchema),
     /** Delete a building: `DELETE /api/buildings/:id`. */
     delete: calls.sendToMaybe('DELETE', '/api/buildings/:id', ActionNoteSchema),
-    /** Put buildings in order: `PUT /api/buildings/order`. */
+    /** Change the order of buildings: `PUT /api/buildings/order`. */
     order: calls.send('PUT', '/api/buildings/order', BuildingOrderSchema),
-    /** Health of the gateways in each building: `GET /api/buildings/gateway-health`. */
+    /** Read the health of the gateways in each building: `GET /api/buildings/gateway-health`. */
     gatewayHealth: calls.read('/api/buildings/gateway-health')
   },
   floors: {
@@ -108,7 +108,7 @@ export const operations = (calls: Calls) => ({
     delete: calls.sendToMaybe('DELETE', '/api/floors/:id', ActionNoteSchema),
     /** Upload a floor plan: `POST /api/floors/:floorId/upload`. */
     upload: calls.uploadTo('/api/floors/:floorId/upload'),
-    /** Work out a calibration: `POST /api/floors/:floorId/calibrate`. */
+    /** Calculate a calibration: `POST /api/floors/:floorId/calibrate`. */
     calibrate: Object.assign(calls.sendTo('POST', '/api/floors/:floorId/calibrate', FloorCalibrationSchema), {
       /** Accept a calibration: `POST /api/floors/:floorId/calibrate/accept`. */
       accept: calls.sendTo('POST', '/api/floors/:floorId/calibrate/accept', FloorCalibrationAcceptSchema)
@@ -141,7 +141,7 @@ export const operations = (calls: Calls) => ({
     delete: calls.sendToMaybe('DELETE', '/api/receivers/:id', ActionNoteSchema),
     /** Create or change many receivers: `POST /api/receivers/bulk`. */
     bulk: calls.send('POST', '/api/receivers/bulk', ReceiverBulkSchema),
-    /** Receivers that were heard and are not known yet: `GET /api/receivers/discover`. */
+    /** List unregistered receivers: `GET /api/receivers/discover`. */
     discover: calls.read('/api/receivers/discover')
   },
   personnel: {
@@ -159,7 +159,7 @@ export const operations = (calls: Calls) => ({
       /** Delete a photo: `DELETE /api/personnel/:id/photo`. */
       delete: calls.sendToMaybe('DELETE', '/api/personnel/:id/photo', ActionNoteSchema)
     },
-    /** Beacons of a person: `GET /api/personnel/:id/beacons`. */
+    /** List the beacons of a person: `GET /api/personnel/:id/beacons`. */
     beacons: calls.readOne('/api/personnel/:id/beacons'),
     export: {
       /** Export personnel as CSV: `GET /api/personnel/export/csv`. */
@@ -185,7 +185,7 @@ export const operations = (calls: Calls) => ({
     update: calls.sendTo('PUT', '/api/assets/:id', AssetUpdateSchema),
     /** Delete an asset: `DELETE /api/assets/:id`. */
     delete: calls.sendToMaybe('DELETE', '/api/assets/:id', ActionNoteSchema),
-    /** Where an asset has been: `GET /api/assets/:id/history`. */
+    /** List the past positions of an asset: `GET /api/assets/:id/history`. */
     history: calls.readOne('/api/assets/:id/history')
   },
   emergency: {
@@ -199,11 +199,11 @@ export const operations = (calls: Calls) => ({
     update: calls.sendTo('PUT', '/api/emergency/:id', EmergencyUpdateSchema),
     /** Trigger an emergency: `POST /api/emergency/trigger`. */
     trigger: calls.send('POST', '/api/emergency/trigger', EmergencyTriggerSchema),
-    /** The emergency that is going on: `GET /api/emergency/active`. */
+    /** Read the active emergency: `GET /api/emergency/active`. */
     active: calls.read('/api/emergency/active'),
-    /** What happened in emergencies: `GET /api/emergency/events`. */
+    /** List emergency events: `GET /api/emergency/events`. */
     events: calls.read('/api/emergency/events'),
-    /** Who is at a muster point and who is missing: `GET /api/emergency/muster`. */
+    /** Read the muster status of personnel: `GET /api/emergency/muster`. */
     muster: calls.read('/api/emergency/muster'),
     contacts: {
       /** List emergency contacts: `GET /api/emergency/contacts`. */
@@ -217,57 +217,57 @@ export const operations = (calls: Calls) => ({
     }
   },
   dashboard: {
-    /** Everything on the dashboard: `GET /api/dashboard`. */
+    /** Read the whole dashboard: `GET /api/dashboard`. */
     read: calls.read('/api/dashboard'),
-    /** The figures on top: `GET /api/dashboard/summary`. */
+    /** Read the summary figures: `GET /api/dashboard/summary`. */
     summary: calls.read('/api/dashboard/summary'),
-    /** Figures by building: `GET /api/dashboard/buildings`. */
+    /** Read the figures by building: `GET /api/dashboard/buildings`. */
     buildings: calls.read('/api/dashboard/buildings'),
     floors: {
-      /** Figures by floor: `GET /api/dashboard/floors`. */
+      /** Read the figures by floor: `GET /api/dashboard/floors`. */
       list: calls.read('/api/dashboard/floors'),
-      /** Figures of one floor: `GET /api/dashboard/floors/:id`. */
+      /** Read the figures of one floor: `GET /api/dashboard/floors/:id`. */
       read: calls.readOne('/api/dashboard/floors/:id')
     },
-    /** Figures by department: `GET /api/dashboard/departments`. */
+    /** Read the figures by department: `GET /api/dashboard/departments`. */
     departments: calls.read('/api/dashboard/departments'),
-    /** Figures of personnel: `GET /api/dashboard/personnel`. */
+    /** Read the figures of personnel: `GET /api/dashboard/personnel`. */
     personnel: calls.read('/api/dashboard/personnel')
   },
   battery: {
-    /** How full batteries are: `GET /api/battery/stats`. */
+    /** Read battery statistics: `GET /api/battery/stats`. */
     stats: calls.read('/api/battery/stats'),
-    /** Batteries that need attention: `GET /api/battery/alerts`. */
+    /** List battery alerts: `GET /api/battery/alerts`. */
     alerts: calls.read('/api/battery/alerts'),
     thresholds: {
-      /** When a battery needs attention: `GET /api/battery/thresholds`. */
+      /** Read the battery alert thresholds: `GET /api/battery/thresholds`. */
       read: calls.read('/api/battery/thresholds'),
-      /** Change when a battery needs attention: `PUT /api/battery/thresholds`. */
+      /** Change the battery alert thresholds: `PUT /api/battery/thresholds`. */
       update: calls.send('PUT', '/api/battery/thresholds', BatteryThresholdsSchema)
     },
     device: {
-      /** Battery of one device: `GET /api/battery/device/:deviceId`. */
+      /** Read the battery level of a device: `GET /api/battery/device/:deviceId`. */
       read: calls.readOne('/api/battery/device/:deviceId')
     },
     history: {
-      /** Battery of one device over time: `GET /api/battery/history/:deviceId`. */
+      /** Read the battery history of a device: `GET /api/battery/history/:deviceId`. */
       read: calls.readOne('/api/battery/history/:deviceId')
     }
   },
   weather: {
-    /** Weather now: `GET /api/weather/conditions`. */
+    /** Read the current weather: `GET /api/weather/conditions`. */
     conditions: calls.read('/api/weather/conditions'),
-    /** Weather to come: `GET /api/weather/forecast`. */
+    /** Read the weather forecast: `GET /api/weather/forecast`. */
     forecast: calls.read('/api/weather/forecast'),
-    /** Weather alerts: `GET /api/weather/alerts`. */
+    /** List weather alerts: `GET /api/weather/alerts`. */
     alerts: calls.read('/api/weather/alerts'),
     settings: {
-      /** What is done at which severity: `GET /api/weather/settings`. */
+      /** Read the actions for each severity: `GET /api/weather/settings`. */
       list: calls.read('/api/weather/settings'),
-      /** Change what is done at a severity: `PUT /api/weather/settings/:severity`. */
+      /** Change the actions for a severity: `PUT /api/weather/settings/:severity`. */
       update: calls.sendTo('PUT', '/api/weather/settings/:severity', WeatherSeveritySettingsSchema)
     },
-    /** Ask for the weather anew: `POST /api/weather/refresh`. */
+    /** Refresh the weather data: `POST /api/weather/refresh`. */
     refresh: calls.sendMaybe('POST', '/api/weather/refresh', ActionNoteSchema)
   },
   transmitters: {
@@ -281,27 +281,27 @@ export const operations = (calls: Calls) => ({
     update: calls.sendTo('PUT', '/api/transmitters/:id', TransmitterUpdateSchema),
     /** Change a transmitter: `PATCH /api/transmitters/:id`. */
     patch: calls.sendTo('PATCH', '/api/transmitters/:id', TransmitterPatchSchema),
-    /** Give a transmitter to somebody or something: `POST /api/transmitters/assign`. */
+    /** Assign a transmitter to a person or an asset: `POST /api/transmitters/assign`. */
     assign: calls.send('POST', '/api/transmitters/assign', TransmitterAssignSchema),
     /** Create or change many transmitters: `POST /api/transmitters/bulk`. */
     bulk: calls.send('POST', '/api/transmitters/bulk', TransmitterBulkSchema),
-    /** Transmitters that nobody carries: `GET /api/transmitters/unassigned`. */
+    /** List unassigned transmitters: `GET /api/transmitters/unassigned`. */
     unassigned: calls.read('/api/transmitters/unassigned')
   },
   phoneBeacon: {
-    /** What an onboarding token is for: `GET /api/phone-beacon/:token`. */
+    /** Read an onboarding token: `GET /api/phone-beacon/:token`. */
     read: calls.readOne('/api/phone-beacon/:token'),
-    /** Make an onboarding token: `POST /api/phone-beacon/onboarding-token`. */
+    /** Create an onboarding token: `POST /api/phone-beacon/onboarding-token`. */
     onboardingToken: calls.send('POST', '/api/phone-beacon/onboarding-token', OnboardingTokenRequestSchema),
-    /** Finish an enrolment: `POST /api/phone-beacon/complete-enrollment`. */
+    /** Complete an enrolment: `POST /api/phone-beacon/complete-enrollment`. */
     completeEnrollment: calls.send('POST', '/api/phone-beacon/complete-enrollment', EnrollmentCompletionSchema),
-    /** Identity-resolving keys of enrolled phones: `GET /api/phone-beacon/irk-records`. */
+    /** List the identity-resolving keys of enrolled phones: `GET /api/phone-beacon/irk-records`. */
     irkRecords: calls.read('/api/phone-beacon/irk-records')
   },
   audit: {
-    /** Audit records: `GET /api/audit/logs`. */
+    /** List audit records: `GET /api/audit/logs`. */
     logs: calls.read('/api/audit/logs'),
-    /** Audit records, counted: `GET /api/audit/summary`. */
+    /** Count audit records: `GET /api/audit/summary`. */
     summary: calls.read('/api/audit/summary'),
     /** Export audit records: `GET /api/audit/export`. */
     export: calls.download('/api/audit/export')
@@ -318,7 +318,7 @@ export const operations = (calls: Calls) => ({
       deleteMany: calls.sendMaybe('DELETE', '/api/mgmt/beacons', ActionNoteSchema),
       /** Read one beacon: `GET /api/mgmt/beacons/:id`. */
       read: calls.readOne('/api/mgmt/beacons/:id'),
-      /** Act on a beacon: `POST /api/mgmt/beacons/:id`. */
+      /** Perform an action on a beacon: `POST /api/mgmt/beacons/:id`. */
       act: calls.sendTo('POST', '/api/mgmt/beacons/:id', BeaconUpdateSchema),
       /** Change a beacon: `PUT /api/mgmt/beacons/:id`. */
       update: calls.sendTo('PUT', '/api/mgmt/beacons/:id', BeaconUpdateSchema),
@@ -336,7 +336,7 @@ export const operations = (calls: Calls) => ({
       deleteMany: calls.sendMaybe('DELETE', '/api/mgmt/departments', ActionNoteSchema),
       /** Read one department: `GET /api/mgmt/departments/:id`. */
       read: calls.readOne('/api/mgmt/departments/:id'),
-      /** Act on a department: `POST /api/mgmt/departments/:id`. */
+      /** Perform an action on a department: `POST /api/mgmt/departments/:id`. */
       act: calls.sendTo('POST', '/api/mgmt/departments/:id', DepartmentUpdateSchema),
       /** Change a department: `PUT /api/mgmt/departments/:id`. */
       update: calls.sendTo('PUT', '/api/mgmt/departments/:id', DepartmentUpdateSchema),
@@ -354,7 +354,7 @@ export const operations = (calls: Calls) => ({
       deleteMany: calls.sendMaybe('DELETE', '/api/mgmt/zone-types', ActionNoteSchema),
       /** Read one zone type: `GET /api/mgmt/zone-types/:id`. */
       read: calls.readOne('/api/mgmt/zone-types/:id'),
-      /** Act on a zone type: `POST /api/mgmt/zone-types/:id`. */
+      /** Perform an action on a zone type: `POST /api/mgmt/zone-types/:id`. */
       act: calls.sendTo('POST', '/api/mgmt/zone-types/:id', ZoneTypeUpdateSchema),
       /** Change a zone type: `PUT /api/mgmt/zone-types/:id`. */
       update: calls.sendTo('PUT', '/api/mgmt/zone-types/:id', ZoneTypeUpdateSchema),
@@ -411,41 +411,41 @@ export const operations = (calls: Calls) => ({
     }
   },
   context: {
-    /** Buildings and floors that the user may see: `GET /api/context`. */
+    /** List the buildings and floors that the user may see: `GET /api/context`. */
     read: calls.read('/api/context'),
     floor: {
-      /** All that a floor plan shows: `GET /api/context/floor/:floorId`. */
+      /** Read everything that a floor plan shows: `GET /api/context/floor/:floorId`. */
       read: calls.readOne('/api/context/floor/:floorId')
     }
   },
   diagnostics: {
-    /** Signals as receivers hear them: `GET /api/diagnostics/signal-monitor`. */
+    /** List the signals that receivers measure: `GET /api/diagnostics/signal-monitor`. */
     signalMonitor: calls.read('/api/diagnostics/signal-monitor')
   },
   gateways: {
-    /** Bring the status of gateways up to date: `POST /api/gateways/sync-status`. */
+    /** Update the status of gateways: `POST /api/gateways/sync-status`. */
     syncStatus: calls.send('POST', '/api/gateways/sync-status', GatewaySyncStatusSchema)
   },
   positions: {
-    /** Where a transmitter has been: `GET /api/positions/history`. */
+    /** List the past positions of a transmitter: `GET /api/positions/history`. */
     history: calls.read('/api/positions/history')
   },
   negotiate: {
-    /** Address of the relay and a token for it: `GET /api/negotiate`. */
+    /** Get the address of the relay and a token for it: `GET /api/negotiate`. */
     read: calls.read('/api/negotiate'),
-    /** Address of the relay and a token for it: `POST /api/negotiate`. */
+    /** Get the address of the relay and a token for it: `POST /api/negotiate`. */
     post: calls.sendMaybe('POST', '/api/negotiate', NegotiateRequestSchema)
   },
   health: {
-    /** The process is up: `GET /api/health`. */
+    /** Check that the gateway is running: `GET /api/health`. */
     read: calls.read('/api/health'),
-    /** The backend can be reached: `GET /api/health/ready`. */
+    /** Check that the backend is available: `GET /api/health/ready`. */
     ready: calls.read('/api/health/ready'),
-    /** The database answers: `GET /api/health/database`. */
+    /** Check that the database is available: `GET /api/health/database`. */
     database: calls.read('/api/health/database')
   },
   activity: {
-    /** What happened lately: `GET /api/activity`. */
+    /** List recent activity: `GET /api/activity`. */
     read: calls.read('/api/activity')
   },
   proxy: {

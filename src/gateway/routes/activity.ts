@@ -3,5 +3,5 @@ import { get, type RouteTable } from './declare.js'
 export const activity: RouteTable = {
   domain: 'activity',
   about: 'Activity',
-  rows: [get('/api/activity', 'What happened lately')]
+  rows: [get('/api/activity', 'List recent activity')]
 }

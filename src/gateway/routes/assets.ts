@@ -4,13 +4,13 @@ import { del, get, post, put, type RouteTable } from './declare.js'
 
 export const assets: RouteTable = {
   domain: 'assets',
-  about: 'Things with beacons',
+  about: 'Equipment with beacons',
   rows: [
     get('/api/assets', 'List assets'),
     post('/api/assets', 'Create an asset', AssetCreateSchema),
     get('/api/assets/:id', 'Read one asset'),
     put('/api/assets/:id', 'Change an asset', AssetUpdateSchema),
     del('/api/assets/:id', 'Delete an asset', ActionNoteSchema),
-    get('/api/assets/:id/history', 'Where an asset has been')
+    get('/api/assets/:id/history', 'List the past positions of an asset')
   ]
 }

@@ -4,8 +4,8 @@ export const audit: RouteTable = {
   domain: 'audit',
   about: 'The audit log of the backend',
   rows: [
-    get('/api/audit/logs', 'Audit records'),
-    get('/api/audit/summary', 'Audit records, counted'),
+    get('/api/audit/logs', 'List audit records'),
+    get('/api/audit/summary', 'Count audit records'),
     download('/api/audit/export', 'Export audit records')
   ]
 }

@@ -5,11 +5,11 @@ export const battery: RouteTable = {
   domain: 'battery',
   about: 'Batteries of beacons and receivers',
   rows: [
-    get('/api/battery/stats', 'How full batteries are'),
-    get('/api/battery/alerts', 'Batteries that need attention'),
-    get('/api/battery/thresholds', 'When a battery needs attention'),
-    put('/api/battery/thresholds', 'Change when a battery needs attention', BatteryThresholdsSchema),
-    get('/api/battery/device/:deviceId', 'Battery of one device'),
-    get('/api/battery/history/:deviceId', 'Battery of one device over time')
+    get('/api/battery/stats', 'Read battery statistics'),
+    get('/api/battery/alerts', 'List battery alerts'),
+    get('/api/battery/thresholds', 'Read the battery alert thresholds'),
+    put('/api/battery/thresholds', 'Change the battery alert thresholds', BatteryThresholdsSchema),
+    get('/api/battery/device/:deviceId', 'Read the battery level of a device'),
+    get('/api/battery/history/:deviceId', 'Read the battery history of a device')
   ]
 }

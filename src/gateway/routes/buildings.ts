@@ -11,7 +11,7 @@ export const buildings: RouteTable = {
     get('/api/buildings/:id', 'Read one building'),
     put('/api/buildings/:id', 'Change a building', BuildingUpdateSchema),
     del('/api/buildings/:id', 'Delete a building', ActionNoteSchema),
-    put('/api/buildings/order', 'Put buildings in order', BuildingOrderSchema),
-    get('/api/buildings/gateway-health', 'Health of the gateways in each building')
+    put('/api/buildings/order', 'Change the order of buildings', BuildingOrderSchema),
+    get('/api/buildings/gateway-health', 'Read the health of the gateways in each building')
   ]
 }

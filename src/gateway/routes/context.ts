@@ -2,9 +2,9 @@ import { get, type RouteTable } from './declare.js'
 
 export const context: RouteTable = {
   domain: 'context',
-  about: 'Where the user is',
+  about: 'Buildings and floors of the signed-in user',
   rows: [
-    get('/api/context', 'Buildings and floors that the user may see'),
-    get('/api/context/floor/:floorId', 'All that a floor plan shows')
+    get('/api/context', 'List the buildings and floors that the user may see'),
+    get('/api/context/floor/:floorId', 'Read everything that a floor plan shows')
   ]
 }

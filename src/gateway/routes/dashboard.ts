@@ -4,12 +4,12 @@ export const dashboard: RouteTable = {
   domain: 'dashboard',
   about: 'Figures for the dashboard',
   rows: [
-    get('/api/dashboard', 'Everything on the dashboard'),
-    get('/api/dashboard/summary', 'The figures on top'),
-    get('/api/dashboard/buildings', 'Figures by building'),
-    get('/api/dashboard/floors', 'Figures by floor'),
-    get('/api/dashboard/floors/:id', 'Figures of one floor'),
-    get('/api/dashboard/departments', 'Figures by department'),
-    get('/api/dashboard/personnel', 'Figures of personnel')
+    get('/api/dashboard', 'Read the whole dashboard'),
+    get('/api/dashboard/summary', 'Read the summary figures'),
+    get('/api/dashboard/buildings', 'Read the figures by building'),
+    get('/api/dashboard/floors', 'Read the figures by floor'),
+    get('/api/dashboard/floors/:id', 'Read the figures of one floor'),
+    get('/api/dashboard/departments', 'Read the figures by department'),
+    get('/api/dashboard/personnel', 'Read the figures of personnel')
   ]
 }

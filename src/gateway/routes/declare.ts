@@ -2,6 +2,14 @@ import type { TSchema } from '@sinclair/typebox'
 
 // Routes are data: each domain has a table, and `mount.ts` registers all of them. This file and the tables import nothing
 // of the server, so that the browser's client can be generated from the same declarations.
+//
+// A new route needs:
+// 1. the schema of its body in `schemas/`, with an `$id`, and its row in `schemas/registry.ts`;
+// 2. a row in the table of its domain, or a new table in `index.ts`;
+// 3. for a route with `local(…)`: its documented responses in the row, and a handler in `session.ts` or `../health.ts`.
+//    The gateway does not start without either;
+// 4. `npm run client-api`, which generates the call of the client library;
+// 5. its implementation in `demo/backend/routes/`. The demo does not start without it.
 
 export type Method = RouteDeclaration['method']
 
@@ -16,8 +24,8 @@ type MutatingMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** Has no body. */
 export interface ReadRoute extends RouteBase {
   readonly method: 'GET'
-  /** `json` and `stream` (a file) are forwarded; `local` routes have a handler of the gateway. */
-  readonly kind: 'json' | 'stream' | 'local'
+  /** `stream` is a file. */
+  readonly kind: 'json' | 'stream'
   readonly body: null
   readonly bodyOptional: false
 }
@@ -25,7 +33,7 @@ export interface ReadRoute extends RouteBase {
 /** Has a JSON body with a schema. A mutation without one does not compile. */
 export interface MutationRoute extends RouteBase {
   readonly method: MutatingMethod
-  readonly kind: 'json' | 'local'
+  readonly kind: 'json'
   readonly body: TSchema
   /** Whether the body may be omitted. */
   readonly bodyOptional: boolean
@@ -40,7 +48,28 @@ export interface UploadRoute extends RouteBase {
   readonly form: TSchema
 }
 
-export type RouteDeclaration = ReadRoute | MutationRoute | UploadRoute
+/** A response of a handler of the gateway, as documented. */
+export interface LocalResponse {
+  readonly description: string
+  readonly body?: TSchema
+  /** Cookies that the response sets or clears. */
+  readonly cookies?: readonly string[]
+}
+
+export interface LocalDocumentation {
+  readonly description: string
+  /** By status: `200`, `2XX` or `default`. */
+  readonly responses: Readonly<Record<string, LocalResponse>>
+  /** Whether the route fails while the backend is unreachable. */
+  readonly needsBackend: boolean
+}
+
+type Local<Route> = Omit<Route, 'kind'> & { readonly kind: 'local'; readonly documentation: LocalDocumentation }
+
+/** Has a handler of the gateway. The other kinds are forwarded. */
+export type LocalRoute = Local<ReadRoute> | Local<MutationRoute>
+
+export type RouteDeclaration = ReadRoute | MutationRoute | UploadRoute | LocalRoute
 
 export interface RouteTable {
   readonly domain: string
@@ -97,4 +126,7 @@ export const upload = (path: Path, summary: string, form: TSchema): UploadRoute 
 })
 
 /** A handler of the gateway responds. */
-export const local = <Route extends ReadRoute | MutationRoute>(route: Route): Route => ({ ...route, kind: 'local' })
+export const local = <Route extends ReadRoute | MutationRoute>(
+  route: Route,
+  documentation: LocalDocumentation
+): Local<Route> => ({ ...route, kind: 'local', documentation })

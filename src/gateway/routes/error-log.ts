@@ -3,6 +3,6 @@ import { post, type RouteTable } from './declare.js'
 
 export const errorLog: RouteTable = {
   domain: 'proxy',
-  about: 'Reports from pages',
+  about: 'Error reports of pages',
   rows: [post('/api/proxy/error-log', 'Report an error of the page', ErrorReportSchema)]
 }

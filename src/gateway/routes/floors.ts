@@ -16,7 +16,7 @@ export const floors: RouteTable = {
     put('/api/floors/:id', 'Change a floor', FloorUpdateSchema),
     del('/api/floors/:id', 'Delete a floor', ActionNoteSchema),
     upload('/api/floors/:floorId/upload', 'Upload a floor plan', UploadFormSchema),
-    post('/api/floors/:floorId/calibrate', 'Work out a calibration', FloorCalibrationSchema),
+    post('/api/floors/:floorId/calibrate', 'Calculate a calibration', FloorCalibrationSchema),
     post('/api/floors/:floorId/calibrate/accept', 'Accept a calibration', FloorCalibrationAcceptSchema)
   ]
 }

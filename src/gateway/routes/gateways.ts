@@ -4,5 +4,5 @@ import { post, type RouteTable } from './declare.js'
 export const gateways: RouteTable = {
   domain: 'gateways',
   about: 'Gateways of receivers',
-  rows: [post('/api/gateways/sync-status', 'Bring the status of gateways up to date', GatewaySyncStatusSchema)]
+  rows: [post('/api/gateways/sync-status', 'Update the status of gateways', GatewaySyncStatusSchema)]
 }

@@ -24,7 +24,7 @@ import { users } from './users.js'
 import { weather } from './weather.js'
 import { zones } from './zones.js'
 
-/** The whole API on one screen. What is not in here goes through the catch-all. */
+/** All declared routes. Requests to other paths go through the catch-all. */
 export const routeTables: readonly RouteTable[] = [
   auth,
   users,

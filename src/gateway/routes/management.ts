@@ -14,7 +14,7 @@ import {
 } from '../../../schemas/management.js'
 import { del, get, patch, post, put, type RouteDeclaration, type RouteTable } from './declare.js'
 
-/** Reading and writing both a collection and what is in it: which of them mean something is the backend's to say. */
+/** All methods on a collection and on its items. The backend decides which of them it supports. */
 const collection = (
   path: `/api/mgmt/${string}`,
   name: string,
@@ -26,12 +26,12 @@ const collection = (
   put(path, `Change many ${name}s`, update),
   del(path, `Delete many ${name}s`, ActionNoteSchema),
   get(`${path}/:id`, `Read one ${name}`),
-  post(`${path}/:id`, `Act on a ${name}`, update),
+  post(`${path}/:id`, `Perform an action on a ${name}`, update),
   put(`${path}/:id`, `Change a ${name}`, update),
   del(`${path}/:id`, `Delete a ${name}`, ActionNoteSchema)
 ]
 
-/** Settings take every method, each of them checked. */
+/** All methods on a group of settings, each with a schema. */
 const settingsPage = (path: `/api/mgmt/${string}`, name: string, schema: TSchema): readonly RouteDeclaration[] => [
   get(path, `Read ${name}`),
   post(path, `Write ${name}`, schema),

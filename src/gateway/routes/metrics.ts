@@ -4,7 +4,7 @@ import { mayReadMetrics } from '../../shared/metrics-access.js'
 import { GatewayError } from '../errors.js'
 import type { GatewayMetrics } from '../metrics.js'
 
-/** The gateway's numbers, for those on the network that may see them; for all others there is no such page. */
+/** The gateway's metrics. A client outside the allowed networks receives 404. */
 export const metricsRoute = (app: FastifyInstance, metrics: GatewayMetrics, allowed: AddressSet): void => {
   app.get('/metrics', async (request, reply) => {
     if (!mayReadMetrics(request.raw, allowed)) throw new GatewayError('NOT_FOUND')

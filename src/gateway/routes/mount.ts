@@ -1,12 +1,14 @@
 import type { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { MUTATING_METHODS, READING_METHODS } from '../access.js'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import { type AccessRules, MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
 import { acceptJsonOnly, jsonBody } from '../proxy/json-body.js'
-import type { MutationRoute, ReadRoute, RouteDeclaration, RouteTable, UploadRoute } from './declare.js'
-import { routeSchema, schemaErrorFormatter, validatorCompiler } from './validation.js'
+import type { LocalRoute, RouteDeclaration, RouteTable, UploadRoute } from './declare.js'
+import { operationIds } from './operation-ids.js'
+import { routeSchema } from './route-schema.js'
+import { schemaErrorFormatter, validatorCompiler } from './validation.js'
 
 /** A route that rejects every request before its body is read. */
 export const rejectedRoute = (
@@ -37,6 +39,7 @@ declare module 'fastify' {
 export type LocalHandler = (request: FastifyRequest, reply: FastifyReply) => unknown
 
 export interface MountOptions {
+  readonly access: AccessRules
   readonly forward: Forward
   /** Handlers of local routes by `METHOD path`. */
   readonly local: ReadonlyMap<string, LocalHandler>
@@ -44,25 +47,36 @@ export interface MountOptions {
 }
 
 interface Mounted<Route extends RouteDeclaration> {
-  readonly domain: string
   readonly row: Route
+  readonly schema: FastifySchema
 }
+
+type JsonRoute = Exclude<RouteDeclaration, UploadRoute>
 
 /** Registers the declared routes. */
 export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[], options: MountOptions): void => {
-  const routes = tables.flatMap(({ domain, rows }) => rows.map((row) => ({ domain, row })))
-  const rows = routes.map(({ row }) => row)
+  const rows = tables.flatMap((table) => table.rows)
+  const ids = operationIds(rows)
+  const routes = tables.flatMap(({ domain, rows }) =>
+    rows.map((row) => ({
+      row,
+      schema: routeSchema(row, { domain, operationId: ids.get(row) ?? '', access: options.access })
+    }))
+  )
 
   app.register(async (scope) => {
     acceptJsonOnly(scope)
     scope.setSchemaErrorFormatter(schemaErrorFormatter)
-    for (const { domain, row } of routes.filter(isJsonRoute)) {
+    // Response schemas are documentation: local handlers send what they document, and forwarded bodies are not parsed.
+    scope.setSerializerCompiler(() => JSON.stringify)
+    for (const { row, schema } of routes.filter(isJsonRoute)) {
       scope.route({
-        // A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all.
-        method: row.kind === 'local' && row.method === 'GET' ? ['GET', 'HEAD'] : row.method,
+        method: row.method,
         url: row.path,
+        // A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all.
+        exposeHeadRoute: row.kind === 'local' && row.method === 'GET',
         config: { declaration: row },
-        schema: routeSchema(row, domain),
+        schema,
         validatorCompiler: validatorCompiler(row.bodyOptional),
         handler: jsonHandler(row, options)
       })
@@ -75,12 +89,13 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
     scope.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, body: Readable) =>
       limitedBody(requireBoundary(request), body, options.uploadBytes)
     )
-    for (const { domain, row } of routes.filter(isUploadRoute)) {
+    scope.setSerializerCompiler(() => JSON.stringify)
+    for (const { row, schema } of routes.filter(isUploadRoute)) {
       scope.route({
         method: row.method,
         url: row.path,
         config: { declaration: row },
-        schema: routeSchema(row, domain),
+        schema,
         validatorCompiler: validatorCompiler(false),
         handler: (request, reply) => {
           options.forward(request, reply, uploadOf(request))
@@ -91,16 +106,15 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
 }
 
 const isUploadRoute = (route: Mounted<RouteDeclaration>): route is Mounted<UploadRoute> => route.row.kind === 'upload'
-const isJsonRoute = (route: Mounted<RouteDeclaration>): route is Mounted<ReadRoute | MutationRoute> =>
-  route.row.kind !== 'upload'
+const isJsonRoute = (route: Mounted<RouteDeclaration>): route is Mounted<JsonRoute> => route.row.kind !== 'upload'
 
-const jsonHandler = (row: ReadRoute | MutationRoute, { forward, local }: MountOptions): LocalHandler => {
+const jsonHandler = (row: JsonRoute, { forward, local }: MountOptions): LocalHandler => {
   if (row.kind === 'local') return localHandler(row, local)
   if (row.body === null) return (request, reply) => forward(request, reply, null)
   return (request, reply) => forward(request, reply, jsonBody(request))
 }
 
-const localHandler = ({ method, path }: RouteDeclaration, local: MountOptions['local']): LocalHandler => {
+const localHandler = ({ method, path }: LocalRoute, local: MountOptions['local']): LocalHandler => {
   const handler = local.get(`${method} ${path}`)
   if (handler === undefined) throw new Error(`no handler for ${method} ${path}`)
   return handler

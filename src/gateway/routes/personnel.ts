@@ -18,7 +18,7 @@ export const personnel: RouteTable = {
     del('/api/personnel/:id', 'Delete a person', ActionNoteSchema),
     upload('/api/personnel/:id/photo', 'Upload a photo', UploadFormSchema),
     del('/api/personnel/:id/photo', 'Delete a photo', ActionNoteSchema),
-    get('/api/personnel/:id/beacons', 'Beacons of a person'),
+    get('/api/personnel/:id/beacons', 'List the beacons of a person'),
     download('/api/personnel/export/csv', 'Export personnel as CSV'),
     download('/api/personnel/export/pdf', 'Export personnel as PDF'),
     post('/api/personnel/batch-delete', 'Delete many people', PersonnelBatchDeleteSchema),

@@ -5,9 +5,9 @@ export const phoneBeacon: RouteTable = {
   domain: 'phone beacon',
   about: 'Phones as beacons',
   rows: [
-    get('/api/phone-beacon/:token', 'What an onboarding token is for'),
-    post('/api/phone-beacon/onboarding-token', 'Make an onboarding token', OnboardingTokenRequestSchema),
-    post('/api/phone-beacon/complete-enrollment', 'Finish an enrolment', EnrollmentCompletionSchema),
-    get('/api/phone-beacon/irk-records', 'Identity-resolving keys of enrolled phones')
+    get('/api/phone-beacon/:token', 'Read an onboarding token'),
+    post('/api/phone-beacon/onboarding-token', 'Create an onboarding token', OnboardingTokenRequestSchema),
+    post('/api/phone-beacon/complete-enrollment', 'Complete an enrolment', EnrollmentCompletionSchema),
+    get('/api/phone-beacon/irk-records', 'List the identity-resolving keys of enrolled phones')
   ]
 }

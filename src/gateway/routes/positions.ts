@@ -3,5 +3,5 @@ import { get, type RouteTable } from './declare.js'
 export const positions: RouteTable = {
   domain: 'positions',
   about: 'Positions',
-  rows: [get('/api/positions/history', 'Where a transmitter has been')]
+  rows: [get('/api/positions/history', 'List the past positions of a transmitter')]
 }

@@ -5,7 +5,7 @@ export const realtime: RouteTable = {
   domain: 'realtime',
   about: 'Connecting to the relay',
   rows: [
-    get('/api/negotiate', 'Address of the relay and a token for it'),
-    withOptionalBody(post('/api/negotiate', 'Address of the relay and a token for it', NegotiateRequestSchema))
+    get('/api/negotiate', 'Get the address of the relay and a token for it'),
+    withOptionalBody(post('/api/negotiate', 'Get the address of the relay and a token for it', NegotiateRequestSchema))
   ]
 }

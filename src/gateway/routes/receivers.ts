@@ -4,7 +4,7 @@ import { del, get, post, put, type RouteTable } from './declare.js'
 
 export const receivers: RouteTable = {
   domain: 'receivers',
-  about: 'Receivers that hear beacons',
+  about: 'Receivers of beacon signals',
   rows: [
     get('/api/receivers', 'List receivers'),
     post('/api/receivers', 'Create a receiver', ReceiverCreateSchema),
@@ -12,6 +12,6 @@ export const receivers: RouteTable = {
     put('/api/receivers/:id', 'Change a receiver', ReceiverUpdateSchema),
     del('/api/receivers/:id', 'Delete a receiver', ActionNoteSchema),
     post('/api/receivers/bulk', 'Create or change many receivers', ReceiverBulkSchema),
-    get('/api/receivers/discover', 'Receivers that were heard and are not known yet')
+    get('/api/receivers/discover', 'List unregistered receivers')
   ]
 }

@@ -16,8 +16,8 @@ export const transmitters: RouteTable = {
     get('/api/transmitters/:id', 'Read one transmitter'),
     put('/api/transmitters/:id', 'Replace a transmitter', TransmitterUpdateSchema),
     patch('/api/transmitters/:id', 'Change a transmitter', TransmitterPatchSchema),
-    post('/api/transmitters/assign', 'Give a transmitter to somebody or something', TransmitterAssignSchema),
+    post('/api/transmitters/assign', 'Assign a transmitter to a person or an asset', TransmitterAssignSchema),
     post('/api/transmitters/bulk', 'Create or change many transmitters', TransmitterBulkSchema),
-    get('/api/transmitters/unassigned', 'Transmitters that nobody carries')
+    get('/api/transmitters/unassigned', 'List unassigned transmitters')
   ]
 }

@@ -1,23 +1,9 @@
-// Adds `summary`, `tags` and `hide` to Fastify's route schema.
-import type {} from '@fastify/swagger'
-import { KindGuard, type TSchema, Type } from '@sinclair/typebox'
+import { KindGuard, type TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
-import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
+import type { FastifySchemaCompiler } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { fieldErrors } from '../../../schemas/field-errors.js'
 import { GatewayError } from '../errors.js'
-import type { RouteDeclaration } from './declare.js'
-
-/** The Fastify schema of a declared route. */
-export const routeSchema = ({ path, summary, body }: RouteDeclaration, domain: string): FastifySchema => {
-  const params = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => [name, Type.String({ minLength: 1 })])
-  return {
-    summary,
-    tags: [domain],
-    ...(params.length > 0 && { params: Type.Object(Object.fromEntries(params)) }),
-    ...(body !== null && { body })
-  }
-}
 
 /**
  * Compiles schemas with TypeBox. Not with the compiler of @fastify/type-provider-typebox: that one collects all errors of

@@ -6,11 +6,11 @@ export const weather: RouteTable = {
   domain: 'weather',
   about: 'Weather and its alerts',
   rows: [
-    get('/api/weather/conditions', 'Weather now'),
-    get('/api/weather/forecast', 'Weather to come'),
-    get('/api/weather/alerts', 'Weather alerts'),
-    get('/api/weather/settings', 'What is done at which severity'),
-    put('/api/weather/settings/:severity', 'Change what is done at a severity', WeatherSeveritySettingsSchema),
-    action('/api/weather/refresh', 'Ask for the weather anew', ActionNoteSchema)
+    get('/api/weather/conditions', 'Read the current weather'),
+    get('/api/weather/forecast', 'Read the weather forecast'),
+    get('/api/weather/alerts', 'List weather alerts'),
+    get('/api/weather/settings', 'Read the actions for each severity'),
+    put('/api/weather/settings/:severity', 'Change the actions for a severity', WeatherSeveritySettingsSchema),
+    action('/api/weather/refresh', 'Refresh the weather data', ActionNoteSchema)
   ]
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-api.js'
-import { operationIds } from '../../../src/gateway/api-docs/operation-ids.js'
 import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
+import { operationIds } from '../../../src/gateway/routes/operation-ids.js'
 import { UploadFormSchema } from '../../../src/gateway/routes/upload-form.js'
 import { openPage } from '../../helper/client-page.js'
 

@@ -1,23 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import { Value } from '@sinclair/typebox/value'
 import t, { type Test } from 'tap'
-import type { Response } from '../../../src/gateway/api-docs/document.js'
-import { localOperations } from '../../../src/gateway/api-docs/local-responses.js'
-import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
-import type { RouteDeclaration } from '../../../src/gateway/routes/declare.js'
+import type { LocalRoute, RouteDeclaration } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { createAppToken } from '../../../src/shared/app-token.js'
 import { freePort } from '../../helper/free-port.js'
 import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { Answer, Message } from '../../helper/http.js'
-import { follower } from './read-document.js'
+import { documentOf } from './read-document.js'
 
 // The document repeats the rules of the hooks. These tests send requests to every operation and compare the errors with
 // the documented ones.
 
 const rows = routeTables.flatMap((table) => table.rows)
-const document = openApiDocument(routeTables, { version: '1.2.3' })
-const follow = follower(document)
+const document = await documentOf(routeTables)
 
 const nameOf = ({ method, path }: RouteDeclaration): string => `${method} ${path}`
 
@@ -26,9 +22,7 @@ const documented = (code: string): readonly string[] => rows.filter((row) => cod
 const codesOf = ({ method, path }: RouteDeclaration): readonly string[] => {
   const item = document.paths[path.replace(/:(\w+)/g, '{$1}')]
   const { responses = {} } = item?.[method.toLowerCase() as 'get'] ?? {}
-  return Object.values(responses).flatMap((response) =>
-    Object.keys(follow<Response>(response).content?.['application/json']?.examples ?? {})
-  )
+  return Object.values(responses).flatMap(({ content }) => Object.keys(content?.['application/json']?.examples ?? {}))
 }
 
 const env = { TRUST_PROXY: 'loopback', BODY_LIMIT: '2KiB', UPLOAD_LIMIT: '2KiB' }
@@ -164,11 +158,11 @@ t.test('documented errors', async (t) => {
 })
 
 t.test('documented responses of the gateway', async (t) => {
-  const OWN = rows.filter(({ kind }) => kind === 'local')
+  const OWN = rows.filter((row): row is LocalRoute => row.kind === 'local')
 
-  const isAsDocumented = (t: Test, { method, path }: RouteDeclaration, { status, body, headers }: Answer): void => {
-    const answers = localOperations.get(`${method} ${path}`)?.responses ?? {}
-    const answer = answers[String(status)] ?? answers[`${String(status)[0]}XX`]
+  const isAsDocumented = (t: Test, { documentation }: LocalRoute, { status, body, headers }: Answer): void => {
+    const { responses } = documentation
+    const answer = responses[String(status)] ?? responses[`${String(status)[0]}XX`]
     const cookies = (headers['set-cookie'] ?? []).map((cookie) => cookie.slice(0, cookie.indexOf('=')))
     t.same(cookies.toSorted(), answer?.cookies?.toSorted() ?? [])
     t.ok(answer && (answer.body === undefined || Value.Check(answer.body, JSON.parse(body))), `${status} ${body}`)

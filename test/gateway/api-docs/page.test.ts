@@ -1,13 +1,12 @@
 import t from 'tap'
 import packageFile from '../../../package.json' with { type: 'json' }
-import { openApiDocument } from '../../../src/gateway/api-docs/openapi.js'
-import { API_DOCS_PATHS } from '../../../src/gateway/api-docs/routes.js'
+import { API_DOCS_PATHS } from '../../../src/gateway/api-docs.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { browserHeaders, startGateway } from '../../helper/gateway.js'
+import { documentOf } from './read-document.js'
 
 t.test('with API_DOCS', async (t) => {
   const { send, backend } = await startGateway(t, { env: { API_DOCS: 'true' } })
-  const own = openApiDocument(routeTables, packageFile)
 
   t.test('the Swagger UI page loads its own files only, and the CSP allows no others', async (t) => {
     const answer = await send('/api/docs')
@@ -25,7 +24,7 @@ t.test('with API_DOCS', async (t) => {
     const answer = await send('/api/docs/json')
     t.equal(answer.status, 200)
     t.match(answer.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
-    t.same(answer.json(), own)
+    t.same(answer.json(), await documentOf(routeTables, packageFile.version))
   })
 
   for (const path of API_DOCS_PATHS) {

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { type Test, t } from 'tap'
+import { AccessRules } from '../../../src/gateway/access.js'
 import { type HealthParts, healthRoutes } from '../../../src/gateway/health.js'
 import { DatabaseHealth } from '../../../src/gateway/health-database.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount.js'
@@ -29,7 +30,7 @@ const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
   const app: FastifyInstance = Fastify({ loggerInstance: log as FastifyBaseLogger })
   t.teardown(() => app.close())
   const local = healthRoutes({ database: { check: nobody }, backend: nobody, ...parts })
-  mountRoutes(app, [probes], { forward: nobody, local, uploadBytes: 0 })
+  mountRoutes(app, [probes], { access: new AccessRules(), forward: nobody, local, uploadBytes: 0 })
   return { app, logs }
 }
 
