@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { programOnPath } from '../../scripts/lib/program-on-path.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { startChild, type Teardown } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
 import { startProgram } from '../helper/program.js'
+import { pythonProgram } from '../helper/python.js'
 
 export const PASSWORD = 'a password for tests'
 
@@ -16,12 +16,6 @@ export const BACKENDS = {
   node: () => [process.execPath, join(ROOT, 'examples/backend-node/backend.js')],
   python: () => [pythonProgram(), join(ROOT, 'examples/backend-python/backend.py')]
 } as const satisfies Record<string, () => readonly string[]>
-
-const pythonProgram = (): string => {
-  const program = programOnPath('python3', environment.path)
-  if (program === undefined) throw new Error('no python3 on the PATH')
-  return program
-}
 
 export interface ExampleStack {
   /** The address of the gateway for browsers. */
