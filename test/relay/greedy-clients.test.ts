@@ -92,7 +92,7 @@ t.test('reading from a client with too many pending commands is paused until the
     t,
     NAMESPACES,
     {},
-    { engine: { ...engine, history: { read, remove: () => undefined } } }
+    { engine: { ...engine, history: { read, remove: async () => undefined } } }
   )
   const client = await connectedClient(t, edge.url)
   const socket = edge.relay.clients[0]?.transport.stream as unknown as Socket

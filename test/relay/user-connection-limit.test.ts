@@ -77,7 +77,7 @@ t.test('connections of a crashed relay are not counted', async (t) => {
   await connectMany(t, Array(LIMIT).fill(dying.url))
   t.equal((await connect(t, one.url)).outcome, REFUSED)
   // Simulates a crash: the node neither leaves the cluster nor removes its connections from the count.
-  dying.relay.cluster.close = () => undefined
+  dying.relay.cluster.close = async () => undefined
   for (const client of dying.relay.clients) client.isUserCounted = false
   await dying.running.close()
   const { connected } = await connectMany(t, Array(2 * LIMIT).fill(one.url))

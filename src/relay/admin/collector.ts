@@ -1,6 +1,5 @@
 import type { Log } from '../../shared/log.js'
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
-import { after, type MaybePromise } from '../core/engine-interfaces.js'
 import type { Cluster } from '../core/survey.js'
 import type { Frame, NodeFigures } from './contract.js'
 import { runChecks } from './diagnostics.js'
@@ -59,7 +58,7 @@ export class FigureCollector {
   #previousCounts = new Map<string, NodeCounts>()
   #checks = ''
   #isCollecting = false
-  #historyLoaded: MaybePromise<void> = undefined
+  #historyLoaded = Promise.resolve()
 
   constructor(dependencies: FigureCollectorDependencies) {
     this.#dependencies = dependencies
@@ -73,7 +72,7 @@ export class FigureCollector {
   add(observer: FigureObserver): () => void {
     this.#observers.set(observer, '')
     if (this.#timer === null) this.#start()
-    void after(this.#historyLoaded, () => this.#sendInitial(observer))
+    void this.#historyLoaded.then(() => this.#sendInitial(observer))
     return () => {
       this.#observers.delete(observer)
       if (this.#observers.size === 0) this.stop()
@@ -93,7 +92,7 @@ export class FigureCollector {
   }
 
   #start(): void {
-    this.#historyLoaded = this.#dependencies.cluster.size > 1 ? this.#loadHistory() : undefined
+    this.#historyLoaded = this.#dependencies.cluster.size > 1 ? this.#loadHistory() : Promise.resolve()
     // Rates need two samples, so the first frame follows the second collection.
     void this.#collect()
     this.#timer = setInterval(() => void this.#collect(), PERIOD_MS)

@@ -3,7 +3,6 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { AddressSet } from '../../shared/address.js'
 import { sameSecret } from '../../shared/same-secret.js'
-import type { MaybePromise } from '../core/engine-interfaces.js'
 import { originCheck } from '../transport/admission.js'
 import { type Headers, JSON_TYPE, readBody, respond } from '../transport/respond.js'
 import type { Problem } from './contract.js'
@@ -154,7 +153,7 @@ export class AdminCall {
   async body<Schema extends TSchema>(
     schema: Schema,
     maxBytes: number,
-    then: (value: Static<Schema>, text: string) => MaybePromise<void>
+    then: (value: Static<Schema>, text: string) => void | Promise<void>
   ): Promise<void> {
     if (!/^application\/json *(?:;|$)/i.test(this.request.headers['content-type'] ?? '')) {
       this.reject(415, 'NOT_JSON', 'The body must have the type application/json.')

@@ -1,7 +1,6 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { sameSecret } from '../../shared/same-secret.js'
 import type { Clocks } from '../core/clocks.js'
-import type { MaybePromise } from '../core/engine-interfaces.js'
 
 /** The content of a session cookie. */
 export interface SessionClaims {
@@ -77,7 +76,7 @@ export interface SessionUpdate {
 export interface SessionsDependencies extends Clocks {
   readonly keys: () => SessionKeys
   /** Sends an update to the other nodes. */
-  readonly announce: (update: SessionUpdate) => MaybePromise<unknown>
+  readonly announce: (update: SessionUpdate) => Promise<unknown>
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ResolvedChannel } from './channels.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
 import { type Conflator, GroupBacklogs } from './conflation.js'
 import { DeltaChain, type DeltaPatches } from './delta.js'
-import type { Broker, JoinOrLeave, MaybePromise, Position, Publication } from './engine-interfaces.js'
+import type { Broker, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
 import { Group } from './group.js'
 import { type CoreMetrics, count } from './metrics.js'
 import type { ChannelOptions } from './options.js'
@@ -57,7 +57,7 @@ export class Channel {
   #possibleGaps = 0
   #checkedGaps = 0
   /** Null while the channel is not subscribed at the broker. */
-  #brokerSubscription: MaybePromise<void> | null = null
+  #brokerSubscription: Promise<void> | null = null
 
   constructor(
     name: string,
@@ -111,15 +111,13 @@ export class Channel {
   }
 
   /** Subscribes at the broker once. Concurrent callers share the pending attempt; after a failure the next call retries. */
-  subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): MaybePromise<void> {
+  subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): Promise<void> {
     if (this.#brokerSubscription !== null) return this.#brokerSubscription
     const subscribing = broker.subscribe(this.name)
     this.#brokerSubscription = subscribing
-    if (subscribing instanceof Promise) {
-      subscribing.catch(() => {
-        this.#brokerSubscription = null
-      })
-    }
+    subscribing.catch(() => {
+      this.#brokerSubscription = null
+    })
     return subscribing
   }
 

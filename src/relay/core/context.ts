@@ -3,7 +3,7 @@ import type { Client } from './client.js'
 import type { Clocks } from './clocks.js'
 import type { Conflator } from './conflation.js'
 import type { DeltaPatches } from './delta.js'
-import { type Broker, EngineError, type History, type MaybePromise, type Presence } from './engine-interfaces.js'
+import { type Broker, EngineError, type History, type Presence } from './engine-interfaces.js'
 import type { Hub } from './hub.js'
 import type { CoreMetrics, PublishActivity } from './metrics.js'
 import type { ChannelRules, ClientOptions } from './options.js'
@@ -71,10 +71,7 @@ export interface RelayContext extends RelayDependencies {
 }
 
 /** Runs work that no client waits for. Engine errors are ignored, because the engine reports them; others are logged. */
-export const runInBackground = (
-  { metrics, log }: Pick<RelayContext, 'metrics' | 'log'>,
-  work: () => MaybePromise<unknown>
-): void => {
+export const runInBackground = ({ metrics, log }: Pick<RelayContext, 'metrics' | 'log'>, work: () => unknown): void => {
   const failed = (error: unknown): void => {
     if (error instanceof EngineError) return
     metrics.unexpectedError('background')

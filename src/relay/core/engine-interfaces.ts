@@ -66,10 +66,10 @@ export interface Delivery {
 /** Carries publications between relay nodes, in order per channel. */
 export interface Broker {
   /** Called once, before anything else. */
-  start(delivery: Delivery): MaybePromise<void>
+  start(delivery: Delivery): Promise<void>
   /** Resolves when deliveries are active; clients receive their subscribe reply only after that. */
-  subscribe(channel: string): MaybePromise<void>
-  unsubscribe(channel: string): MaybePromise<void>
+  subscribe(channel: string): Promise<void>
+  unsubscribe(channel: string): Promise<void>
   /** Whether deliveries of a subscribed channel are active; false while the connection that carries them is down. */
   isDelivering(channel: string): boolean
   /** Position of the publication or of the earlier one with the same key; `NO_POSITION` without history. */
@@ -82,8 +82,8 @@ export interface Broker {
     targets: readonly PublishTarget[],
     publication: NewPublication
   ): Promise<readonly (Published | EngineError)[]>
-  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): MaybePromise<void>
-  close(): MaybePromise<void>
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void>
+  close(): Promise<void>
 }
 
 export interface HistoryRange {
@@ -100,18 +100,18 @@ export interface HistoryPage extends Position {
 
 /** Recent publications. Reading a channel assigns an epoch to it, so that the first subscriber has a position. */
 export interface History {
-  read(channel: string, range: HistoryRange, options: HistoryOptions): MaybePromise<HistoryPage>
-  remove(channel: string): MaybePromise<void>
+  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage>
+  remove(channel: string): Promise<void>
 }
 
 /** The clients on each channel, across all nodes. */
 export interface Presence {
   /** `info` is JSON text. */
-  add(channel: string, client: string, user: string, info: string): MaybePromise<void>
-  remove(channel: string, client: string): MaybePromise<void>
+  add(channel: string, client: string, user: string, info: string): Promise<void>
+  remove(channel: string, client: string): Promise<void>
   /** Client info as JSON text, by client id. */
-  read(channel: string): MaybePromise<ReadonlyMap<string, string>>
-  count(channel: string): MaybePromise<{ readonly clients: number; readonly users: number }>
+  read(channel: string): Promise<ReadonlyMap<string, string>>
+  count(channel: string): Promise<{ readonly clients: number; readonly users: number }>
 }
 
 /** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */
@@ -120,8 +120,8 @@ export class EngineError extends Error {
 }
 
 /**
- * The result of an engine that may be available at once. From publish to delivery the core continues without a promise if it
- * can (`after`): with the memory engine, publishing is synchronous. Elsewhere it is awaited.
+ * The result of a publish call. The memory engine publishes synchronously, and everything from publish to delivery continues
+ * without a promise if it can (`after`), because that costs less. All other operations are asynchronous.
  */
 export type MaybePromise<T> = T | Promise<T>
 

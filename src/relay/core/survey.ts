@@ -10,7 +10,7 @@ import {
 } from './codes.js'
 import { extendExpiry } from './connect.js'
 import type { RelayContext } from './context.js'
-import type { MaybePromise, Position } from './engine-interfaces.js'
+import type { Position } from './engine-interfaces.js'
 import { refreshPush, subscribePush } from './protocol.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
@@ -59,21 +59,17 @@ export interface Cluster {
    * Called once, before any survey. From then on other nodes can survey this one. `missedCommands` is called if this node
    * was disconnected for so long that it has missed commands.
    */
-  start(node: string, handlers: SurveyHandlers, missedCommands: () => void): MaybePromise<void>
+  start(node: string, handlers: SurveyHandlers, missedCommands: () => void): Promise<void>
   /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
-  survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<readonly NodeResult<Q>[]>
+  survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]>
   /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
-  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): MaybePromise<ClusterCommandResult<C>>
+  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>>
   /** Surveys one node; null if there is no such node or it does not respond. */
-  surveyNode<Q extends SurveyName>(
-    node: string,
-    survey: Q,
-    params: SurveyParams<Q>
-  ): MaybePromise<SurveyResult<Q> | null>
-  close(): MaybePromise<void>
+  surveyNode<Q extends SurveyName>(node: string, survey: Q, params: SurveyParams<Q>): Promise<SurveyResult<Q> | null>
+  close(): Promise<void>
 }
 
-type SurveyHandler<Q extends SurveyName> = (params: SurveyParams<Q>) => MaybePromise<SurveyResult<Q>>
+type SurveyHandler<Q extends SurveyName> = (params: SurveyParams<Q>) => SurveyResult<Q> | Promise<SurveyResult<Q>>
 
 /** The surveys that this node can respond to. */
 export class SurveyHandlers {
@@ -84,7 +80,7 @@ export class SurveyHandlers {
     handlers[survey] = handler
   }
 
-  handle<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<SurveyResult<Q>> {
+  async handle<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<SurveyResult<Q>> {
     const handlers: { [Name in Q]?: SurveyHandler<Name> } = this.#handlers
     const handler = handlers[survey]
     // A node with a newer version may send surveys that this version does not have.

@@ -1,6 +1,6 @@
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
-import { EngineError, type MaybePromise } from './engine-interfaces.js'
+import { EngineError } from './engine-interfaces.js'
 
 /** A connection of a user, at any node. */
 export interface UserConnection {
@@ -15,8 +15,8 @@ export interface UserConnections {
    * Counts the connection and returns null. If the user has reached the limit, nothing is counted and the connections are
    * returned that may be stale because their node could not remove them.
    */
-  add(connection: UserConnection, limit: number): MaybePromise<readonly UserConnection[] | null>
-  remove(connection: UserConnection): MaybePromise<void>
+  add(connection: UserConnection, limit: number): Promise<readonly UserConnection[] | null>
+  remove(connection: UserConnection): Promise<void>
 }
 
 /** Counts the connection. Returns false if the user has reached the limit. */

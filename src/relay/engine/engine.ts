@@ -1,5 +1,5 @@
 import type { Log } from '../../shared/log.js'
-import type { Broker, History, MaybePromise, Presence } from '../core/engine-interfaces.js'
+import type { Broker, History, Presence } from '../core/engine-interfaces.js'
 import type { Cluster } from '../core/survey.js'
 import type { UserConnections } from '../core/user-connections.js'
 
@@ -14,7 +14,7 @@ export interface Engine {
   readonly isReady: boolean
   /** Called at intervals. Removes expired data. */
   sweep(): void
-  close(): MaybePromise<void>
+  close(): Promise<void>
 }
 
 export interface EngineDependencies {

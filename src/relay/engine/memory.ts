@@ -1,14 +1,12 @@
 import { hasHistory } from '../core/channels.js'
 import type { Clocks } from '../core/clocks.js'
 import {
-  after,
   type Broker,
   type Delivery,
   type History,
   type HistoryPage,
   type HistoryRange,
   type JoinOrLeave,
-  type MaybePromise,
   type NewPublication,
   NO_POSITION,
   type Position,
@@ -157,7 +155,7 @@ export interface MemoryEngineDependencies extends Clocks {
   readonly newEpoch: () => string
 }
 
-/** Publications and history within one process. All operations complete synchronously. */
+/** Publications and history within one process. All operations take effect synchronously. */
 export class MemoryEngine implements Broker, History {
   readonly #clocks: Clocks
   readonly #newEpoch: () => string
@@ -172,15 +170,15 @@ export class MemoryEngine implements Broker, History {
     this.#newEpoch = dependencies.newEpoch
   }
 
-  start(delivery: Delivery): void {
+  async start(delivery: Delivery): Promise<void> {
     this.#delivery = delivery
   }
 
-  subscribe(channel: string): void {
+  async subscribe(channel: string): Promise<void> {
     this.#subscribed.add(channel)
   }
 
-  unsubscribe(channel: string): void {
+  async unsubscribe(channel: string): Promise<void> {
     this.#subscribed.delete(channel)
     this.#streams.get(channel)?.unsubscribed(this.#clocks.monotonicMs())
   }
@@ -189,7 +187,7 @@ export class MemoryEngine implements Broker, History {
     return true
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#delivery = null
   }
 
@@ -214,11 +212,11 @@ export class MemoryEngine implements Broker, History {
     return { epoch: position.epoch, offset: position.offset, suppressedBy: null }
   }
 
-  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
+  async joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void> {
     this.#delivery?.joinOrLeave(channel, kind, info)
   }
 
-  read(channel: string, range: HistoryRange, options: HistoryOptions): HistoryPage {
+  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
     const nowMs = this.#clocks.monotonicMs()
     const stream = this.#stream(channel, nowMs)
     stream.setPositionTtl(options.historyMetaTtlMs, nowMs)
@@ -227,7 +225,7 @@ export class MemoryEngine implements Broker, History {
   }
 
   /** Deletes the publications. The position stays, so that offsets continue. */
-  remove(channel: string): void {
+  async remove(channel: string): Promise<void> {
     this.#streams.get(channel)?.clear()
   }
 
@@ -263,23 +261,23 @@ interface PresenceEntry {
 export class MemoryPresence implements Presence {
   readonly #channels = new Map<string, Map<string, PresenceEntry>>()
 
-  add(channel: string, client: string, user: string, info: string): void {
+  async add(channel: string, client: string, user: string, info: string): Promise<void> {
     const entries = this.#channels.get(channel)
     if (entries === undefined) this.#channels.set(channel, new Map([[client, { user, info }]]))
     else entries.set(client, { user, info })
   }
 
-  remove(channel: string, client: string): void {
+  async remove(channel: string, client: string): Promise<void> {
     const entries = this.#channels.get(channel)
     entries?.delete(client)
     if (entries?.size === 0) this.#channels.delete(channel)
   }
 
-  read(channel: string): ReadonlyMap<string, string> {
+  async read(channel: string): Promise<ReadonlyMap<string, string>> {
     return new Map([...(this.#channels.get(channel) ?? [])].map(([client, { info }]) => [client, info]))
   }
 
-  count(channel: string): { readonly clients: number; readonly users: number } {
+  async count(channel: string): Promise<{ readonly clients: number; readonly users: number }> {
     const entries = this.#channels.get(channel)
     return { clients: entries?.size ?? 0, users: new Set([...(entries?.values() ?? [])].map(({ user }) => user)).size }
   }
@@ -291,30 +289,30 @@ export class SingleNodeCluster implements Cluster {
   #node = ''
   #handlers: SurveyHandlers | null = null
 
-  start(node: string, handlers: SurveyHandlers): void {
+  async start(node: string, handlers: SurveyHandlers): Promise<void> {
     this.#node = node
     this.#handlers = handlers
   }
 
-  survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): MaybePromise<readonly NodeResult<Q>[]> {
-    const node = this.#node
-    return this.#handlers === null ? [] : after(this.#handlers.handle(survey, params), (result) => [{ node, result }])
+  async survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]> {
+    if (this.#handlers === null) return []
+    return [{ node: this.#node, result: await this.#handlers.handle(survey, params) }]
   }
 
-  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): MaybePromise<ClusterCommandResult<C>> {
+  async apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
     if (this.#handlers === null) return { results: [], isConfirmed: false }
-    return after(this.#handlers.handle(command, params), (result) => ({ results: [result], isConfirmed: true }))
+    return { results: [await this.#handlers.handle(command, params)], isConfirmed: true }
   }
 
-  surveyNode<Q extends SurveyName>(
+  async surveyNode<Q extends SurveyName>(
     node: string,
     survey: Q,
     params: SurveyParams<Q>
-  ): MaybePromise<SurveyResult<Q> | null> {
+  ): Promise<SurveyResult<Q> | null> {
     return node === this.#node && this.#handlers !== null ? this.#handlers.handle(survey, params) : null
   }
 
-  close(): void {}
+  async close(): Promise<void> {}
 }
 
 /** The connections of each user, in a single process or in the primary of several workers. */
@@ -322,7 +320,7 @@ export class MemoryUserConnections implements UserConnections {
   readonly #clients = new Map<string, Set<string>>()
 
   /** Every connection is removed when it ends, so no counted connection needs to be checked. */
-  add({ user, client }: UserConnection, limit: number): readonly [] | null {
+  async add({ user, client }: UserConnection, limit: number): Promise<readonly [] | null> {
     const clients = this.#clients.get(user)
     if ((clients?.size ?? 0) >= limit && !clients?.has(client)) return []
     if (clients === undefined) this.#clients.set(user, new Set([client]))
@@ -330,7 +328,7 @@ export class MemoryUserConnections implements UserConnections {
     return null
   }
 
-  remove({ user, client }: UserConnection): void {
+  async remove({ user, client }: UserConnection): Promise<void> {
     const clients = this.#clients.get(user)
     clients?.delete(client)
     if (clients?.size === 0) this.#clients.delete(user)

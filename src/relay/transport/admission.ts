@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { AddressSet, normalAddress } from '../../shared/address.js'
 import type { RelayConfig } from '../config/config.js'
-import { after, type MaybePromise } from '../core/engine-interfaces.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Rejections } from './rejections.js'
 
@@ -123,17 +122,16 @@ export class ClientAdmission {
   }
 
   /** Returns the HTTP status of a rejection, or the admitted connection. Checks the origin, too. */
-  admit(request: IncomingMessage): MaybePromise<number | Admitted> {
+  async admit(request: IncomingMessage): Promise<number | Admitted> {
     if (!this.allowsOrigin(request)) return 403
     const address = this.#addressOf(request)
     if (this.#isClosed) return this.#reject('limit')
-    return after(this.#counter.acquire(address, this.#limits), (limit) => {
-      if (limit !== null) return this.#reject(limit)
-      if (!this.#isClosed) return { address, release: () => this.#counter.release(address) }
-      // The relay started to shut down meanwhile.
-      this.#counter.release(address)
-      return this.#reject('limit')
-    })
+    const limit = await this.#counter.acquire(address, this.#limits)
+    if (limit !== null) return this.#reject(limit)
+    if (!this.#isClosed) return { address, release: () => this.#counter.release(address) }
+    // The relay started to shut down meanwhile.
+    this.#counter.release(address)
+    return this.#reject('limit')
   }
 
   #reject(limit: LimitReached): number {
@@ -151,7 +149,7 @@ export type ConnectionLimits = Pick<ClientOptions, 'connectionLimit' | 'connecti
 /** Counts connections in total, per address and per second. */
 export interface ConnectionCounter {
   /** Returns null for an admitted connection, which must be released when it closes. */
-  acquire(address: string, limits: ConnectionLimits): MaybePromise<LimitReached | null>
+  acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null>
   release(address: string): void
 }
 
@@ -168,7 +166,7 @@ export class LocalConnectionCounter implements ConnectionCounter {
     this.#monotonicMs = monotonicMs
   }
 
-  acquire(address: string, limits: ConnectionLimits): LimitReached | null {
+  async acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null> {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
     if (connectionLimit > 0 && this.#total >= connectionLimit) return 'limit'
     const fromAddress = this.#byAddress.get(address) ?? 0

@@ -17,20 +17,23 @@ export class WorkerAdmission implements ConnectionCounter {
     this.#primary = primary
   }
 
-  acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null> | null {
+  async acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null> {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
     if (connectionLimit + connectionsPerAddress + connectionRateLimit === 0) {
       // Without limits there is nothing to wait for. Counted all the same: a reload may set limits.
       this.#primary.send('countConnection', (out) => out.text(address))
       return null
     }
-    const outcome = this.#primary.request(
-      'acquireConnection',
-      (out) => out.text(address).number(connectionLimit).number(connectionsPerAddress).number(connectionRateLimit),
-      (fields) => OUTCOMES[fields.byte()] ?? null
-    )
-    // The primary has ended, and this worker is about to exit.
-    return outcome.catch((): LimitReached => 'limit')
+    try {
+      return await this.#primary.request(
+        'acquireConnection',
+        (out) => out.text(address).number(connectionLimit).number(connectionsPerAddress).number(connectionRateLimit),
+        (fields) => OUTCOMES[fields.byte()] ?? null
+      )
+    } catch {
+      // The primary has ended, and this worker is about to exit.
+      return 'limit'
+    }
   }
 
   release(address: string): void {
@@ -54,9 +57,9 @@ export class PrimaryAdmission {
       else workerConnections.delete(address)
     }
     ipc.onRequest({
-      acquireConnection: (fields) => {
+      acquireConnection: async (fields) => {
         const address = fields.text()
-        const limitReached = this.#counter.acquire(address, {
+        const limitReached = await this.#counter.acquire(address, {
           connectionLimit: fields.number(),
           connectionsPerAddress: fields.number(),
           connectionRateLimit: fields.number()

@@ -76,7 +76,7 @@ export class PrimaryEngine implements Delivery {
 
   constructor(dependencies: MemoryEngineDependencies) {
     this.#engine = new MemoryEngine(dependencies)
-    this.#engine.start(this)
+    void this.#engine.start(this)
   }
 
   publication(channel: string, publication: Publication, epoch: string): void {
@@ -108,7 +108,7 @@ export class PrimaryEngine implements Delivery {
     this.#servePresence(ipc, clients)
     void ipc.closed.then(() => {
       for (const channel of subscribed) this.#unsubscribe(channel, ipc)
-      for (const [channel, client] of clients.present()) this.#presence.remove(channel, client)
+      for (const [channel, client] of clients.present()) void this.#presence.remove(channel, client)
       // The worker cannot publish these itself any more.
       for (const [channel, info] of clients.joined()) this.joinOrLeave(channel, 'leave', info)
     })
@@ -143,12 +143,12 @@ export class PrimaryEngine implements Delivery {
         const publication = readNewPublication(fields)
         return this.#publishToMany(publication, readList(fields, readPublishTarget))
       },
-      readHistory: (fields) => {
-        const page = this.#engine.read(fields.text(), readHistoryRange(fields), readHistoryOptions(fields))
+      readHistory: async (fields) => {
+        const page = await this.#engine.read(fields.text(), readHistoryRange(fields), readHistoryOptions(fields))
         return (out) => writeHistoryPage(out, page)
       },
       removeHistory: (fields) => {
-        this.#engine.remove(fields.text())
+        void this.#engine.remove(fields.text())
         return EMPTY_REPLY
       }
     })
@@ -175,21 +175,21 @@ export class PrimaryEngine implements Delivery {
       addPresence: (fields) => {
         const [channel, client] = [fields.text(), fields.text()]
         clients.add(channel, client)
-        this.#presence.add(channel, client, fields.text(), fields.text())
+        void this.#presence.add(channel, client, fields.text(), fields.text())
       },
       removePresence: (fields) => {
         const [channel, client] = [fields.text(), fields.text()]
         clients.remove(channel, client)
-        this.#presence.remove(channel, client)
+        void this.#presence.remove(channel, client)
       }
     })
     ipc.onRequest({
-      readPresence: (fields) => {
-        const present = [...this.#presence.read(fields.text())]
+      readPresence: async (fields) => {
+        const present = [...(await this.#presence.read(fields.text()))]
         return (out) => writeList(out, present, (_, [client, info]) => out.text(client).text(info))
       },
-      countPresence: (fields) => {
-        const { clients: clientCount, users } = this.#presence.count(fields.text())
+      countPresence: async (fields) => {
+        const { clients: clientCount, users } = await this.#presence.count(fields.text())
         return (out) => out.number(clientCount).number(users)
       }
     })
@@ -200,7 +200,7 @@ export class PrimaryEngine implements Delivery {
     if (subscribers !== undefined) subscribers.add(ipc)
     else {
       this.#subscribers.set(channel, new Set([ipc]))
-      this.#engine.subscribe(channel)
+      void this.#engine.subscribe(channel)
     }
   }
 
@@ -209,7 +209,7 @@ export class PrimaryEngine implements Delivery {
     subscribers?.delete(ipc)
     if (subscribers?.size !== 0) return
     this.#subscribers.delete(channel)
-    this.#engine.unsubscribe(channel)
+    void this.#engine.unsubscribe(channel)
   }
 
   #deliver(kind: MessageKind, channel: string, write: Write): void {

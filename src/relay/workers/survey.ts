@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../core/engine-interfaces.js'
 import type {
   Cluster,
   ClusterCommand,
@@ -168,22 +167,12 @@ export class WorkerCluster implements Cluster {
     )
   }
 
-  surveyNode<Q extends SurveyName>(
-    node: string,
-    survey: Q,
-    params: SurveyParams<Q>
-  ): MaybePromise<SurveyResult<Q> | null> {
-    if (node === this.#node && this.#handlers !== null) return this.#handlers.handle(survey, params)
-    return this.#surveyOther(node, survey, params)
-  }
-
-  close(): void {}
-
-  async #surveyOther<Q extends SurveyName>(
+  async surveyNode<Q extends SurveyName>(
     node: string,
     survey: Q,
     params: SurveyParams<Q>
   ): Promise<SurveyResult<Q> | null> {
+    if (node === this.#node && this.#handlers !== null) return this.#handlers.handle(survey, params)
     try {
       return await this.#primary.request(
         'surveyNode',
@@ -194,6 +183,8 @@ export class WorkerCluster implements Cluster {
       return null
     }
   }
+
+  async close(): Promise<void> {}
 }
 
 /** The JSON text was written by a worker of this program, which answers a survey with its result type. */

@@ -18,7 +18,7 @@ export class WorkerUserConnections implements UserConnections {
     )
   }
 
-  remove({ user, client }: UserConnection): void {
+  async remove({ user, client }: UserConnection): Promise<void> {
     this.#primary.send('removeUserConnection', (out) => out.text(user).text(client))
   }
 }

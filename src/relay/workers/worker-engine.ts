@@ -40,7 +40,7 @@ export class WorkerEngine implements Broker, History {
     this.#primary = primary
   }
 
-  start(delivery: Delivery): void {
+  async start(delivery: Delivery): Promise<void> {
     this.#primary.onMessage({
       publication: (fields) => {
         const [channel, epoch] = [fields.text(), fields.text()]
@@ -58,7 +58,7 @@ export class WorkerEngine implements Broker, History {
     return this.#primary.request('subscribe', (out) => out.text(channel), ignoreReply)
   }
 
-  unsubscribe(channel: string): void {
+  async unsubscribe(channel: string): Promise<void> {
     this.#primary.send('unsubscribe', (out) => out.text(channel))
   }
 
@@ -96,7 +96,7 @@ export class WorkerEngine implements Broker, History {
     return published
   }
 
-  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
+  async joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void> {
     this.#primary.send('publishJoinOrLeave', (out) => writeJoinOrLeave(out.text(channel), kind, info))
   }
 
@@ -116,7 +116,7 @@ export class WorkerEngine implements Broker, History {
   }
 
   /** The IPC channel stays open for other uses. */
-  close(): void {}
+  async close(): Promise<void> {}
 }
 
 /** A worker's side of the presence in the primary. */
@@ -128,11 +128,11 @@ export class WorkerPresence implements Presence {
   }
 
   /** Not waited for: the IPC channel keeps the order, so later reads include the entry. */
-  add(channel: string, client: string, user: string, info: string): void {
+  async add(channel: string, client: string, user: string, info: string): Promise<void> {
     this.#primary.send('addPresence', (out) => out.text(channel).text(client).text(user).text(info))
   }
 
-  remove(channel: string, client: string): void {
+  async remove(channel: string, client: string): Promise<void> {
     this.#primary.send('removePresence', (out) => out.text(channel).text(client))
   }
 

@@ -81,7 +81,7 @@ export class PrimaryConnection {
       userConnections: new WorkerUserConnections(this.#ipc),
       isReady: true,
       sweep: () => undefined,
-      close: () => undefined
+      close: async () => undefined
     }
   }
 

@@ -28,7 +28,7 @@ t.test('a broadcast has a result or an error for each channel if some engine cal
 
 t.test('a command that not all nodes confirm receives error 100', async (t) => {
   class Cut extends SingleNodeCluster {
-    override apply<C extends ClusterCommand>(): ClusterCommandResult<C> {
+    override async apply<C extends ClusterCommand>(): Promise<ClusterCommandResult<C>> {
       return { results: [], isConfirmed: false }
     }
   }

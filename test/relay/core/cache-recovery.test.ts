@@ -119,7 +119,7 @@ t.test('publications while the cache is read', async (t) => {
       give = resolve
     })
     const { connected, delivery } = coreRelay(withNamespace(options), {
-      history: { read: () => answered, remove: () => undefined }
+      history: { read: () => answered, remove: async () => undefined }
     })
     const client = await connected('42')
     await client.send({ id: 2, subscribe: { channel: 'chat:1', ...request } })

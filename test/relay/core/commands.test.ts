@@ -378,7 +378,7 @@ t.test('commands', async (t) => {
     t.test(
       `that came along with a connect are dropped where the engine fails ${how}, as with every engine`,
       async (t) => {
-        const { client, token, relay } = coreRelay(undefined, { history: { read, remove: () => undefined } })
+        const { client, token, relay } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
         const connecting = client()
         await connecting.send(
           { id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2'] }) } },

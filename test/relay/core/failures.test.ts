@@ -54,7 +54,7 @@ for (const [how, read] of errors) {
     `an unexpected error in a command (${how}) closes only its connection, and is logged and counted`,
     async (t) => {
       const { logged, failed, parts } = recorder()
-      const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: () => undefined } })
+      const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: async () => undefined } })
       const [client, other] = [await connected('42'), await connected('43')]
       await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
       await setImmediate()
@@ -193,7 +193,7 @@ const heldHistory = () => {
     new Promise((give, refuse) => {
       asked.push({ give, refuse })
     })
-  return { asked, history: { read, remove: () => undefined } }
+  return { asked, history: { read, remove: async () => undefined } }
 }
 
 const PAGE: HistoryPage = { epoch: 'e', offset: 0, publications: [] }

@@ -364,7 +364,7 @@ t.test('a slow history', async (t) => {
     const answered = new Promise<HistoryPage>((resolve) => {
       give = resolve
     })
-    const relay = coreRelay(undefined, { history: { read: () => answered, remove: () => undefined } })
+    const relay = coreRelay(undefined, { history: { read: () => answered, remove: async () => undefined } })
     const deliver = (offset: number) =>
       relay.delivery.publication(
         'floor:7',
@@ -434,8 +434,8 @@ t.test('a slow history', async (t) => {
 
   t.test('a subscription ahead of this node receives no publication twice', async (t) => {
     const place = { offset: 4 }
-    const read = () => ({ ...page(place.offset) })
-    const { connected, delivery } = coreRelay(undefined, { history: { read, remove: () => undefined } })
+    const read = async () => page(place.offset)
+    const { connected, delivery } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
     const deliver = (offset: number) =>
       delivery.publication(
         'floor:7',
@@ -455,8 +455,8 @@ t.test('a slow history', async (t) => {
 
   t.test('a subscription ahead of this node receives publications without history at once', async (t) => {
     const place = { offset: 4 }
-    const read = () => ({ ...page(place.offset) })
-    const { connected, delivery } = coreRelay(undefined, { history: { read, remove: () => undefined } })
+    const read = async () => page(place.offset)
+    const { connected, delivery } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
     const deliver = (offset: number, data = String(offset)) =>
       delivery.publication(
         'floor:7',
@@ -481,9 +481,9 @@ t.test('a slow history', async (t) => {
 
   t.test('a new epoch while the history is read ends the subscription with 2500', async (t) => {
     const later: (() => void)[] = []
-    const read = () => page(4)
+    const read = async () => page(4)
     const parts = {
-      history: { read, remove: () => undefined },
+      history: { read, remove: async () => undefined },
       delayPushAfterReply: (task: () => void) => void later.push(task)
     }
     const { connected, delivery } = coreRelay(undefined, parts)
@@ -590,7 +590,7 @@ t.test('a broker that subscribes slowly', async (t) => {
       ready = { resolve, reject }
     })
     const { engine } = coreRelay()
-    const broker = { start: () => undefined, subscribe: () => listening, unsubscribe: () => undefined }
+    const broker = { start: async () => undefined, subscribe: () => listening, unsubscribe: async () => undefined }
     const relay = coreRelay(undefined, { broker: Object.assign(Object.create(engine), broker) })
     const clients = [await relay.connected('1'), await relay.connected('2')]
     for (const client of clients) await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -628,9 +628,9 @@ t.test('a broker that is down', async (t) => {
       state.subscribed++
     }
     const broker = Object.assign(Object.create(engine), {
-      start: () => undefined,
+      start: async () => undefined,
       subscribe,
-      unsubscribe: () => undefined
+      unsubscribe: async () => undefined
     })
     const relay = coreRelay(undefined, { broker })
     const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -666,15 +666,15 @@ t.test('a client that unsubscribes while its presence is being added', async (t)
   const said: string[] = []
   let added = (): void => undefined
   const { engine } = coreRelay()
-  const joinOrLeave = (_channel: string, kind: string): void => void said.push(kind)
+  const joinOrLeave = async (_channel: string, kind: string): Promise<void> => void said.push(kind)
   const relay = coreRelay(withNamespace({ ...KEPT, presence: true, join_leave: true }), {
     broker: Object.assign(Object.create(engine), {
-      start: () => undefined,
-      subscribe: () => undefined,
-      unsubscribe: () => undefined,
+      start: async () => undefined,
+      subscribe: async () => undefined,
+      unsubscribe: async () => undefined,
       joinOrLeave
     }),
-    history: { read: () => ({ epoch: 'e', offset: 0, publications: [] }), remove: () => undefined },
+    history: { read: async () => ({ epoch: 'e', offset: 0, publications: [] }), remove: async () => undefined },
     presence: Object.assign(new MemoryPresence(), {
       add: () =>
         new Promise<void>((resolve) => {
@@ -697,7 +697,7 @@ t.test('the position of a channel', async (t) => {
     const relay = coreRelay(
       { client: CALM, channel: { namespaces: [{ name: 'floor', ...KEPT }] } },
       {
-        history: { read: () => ({ ...top, publications: [] }), remove: () => undefined }
+        history: { read: async () => ({ ...top, publications: [] }), remove: async () => undefined }
       }
     )
     const client = await relay.connected('42')
@@ -775,11 +775,11 @@ t.test('the position of a channel', async (t) => {
     let isSlow = false
     const { connected, delivery, advance } = coreRelay(undefined, {
       history: {
-        read: () =>
+        read: async () =>
           isSlow
             ? new Promise((resolve) => answers.push((offset) => resolve({ epoch: 'e', offset, publications: [] })))
             : { epoch: 'e', offset: 3, publications: [] },
-        remove: () => undefined
+        remove: async () => undefined
       }
     })
     const client = await connected('42')
@@ -806,11 +806,11 @@ t.test('the position of a channel', async (t) => {
     let isSlow = false
     const { connected, delivery, advance } = coreRelay(undefined, {
       history: {
-        read: () => {
+        read: async () => {
           const end = { epoch: 'e', offset: 3, publications: [] }
           return isSlow ? new Promise((resolve) => answers.push(() => resolve(end))) : end
         },
-        remove: () => undefined
+        remove: async () => undefined
       }
     })
     const client = await connected('42')
@@ -842,7 +842,7 @@ t.test('the position of a channel', async (t) => {
     const later: (() => void)[] = []
     let top = 3
     const { connected, delivery, advance } = coreRelay(undefined, {
-      history: { read: () => ({ epoch: 'e', offset: top, publications: [] }), remove: () => undefined },
+      history: { read: async () => ({ epoch: 'e', offset: top, publications: [] }), remove: async () => undefined },
       delayPushAfterReply: (task) => void later.push(task)
     })
     const [first, second] = [await connected('1'), await connected('2')]
@@ -871,12 +871,12 @@ t.test('the position of a channel', async (t) => {
     const relay = coreRelay(undefined, {
       log: { info: log, warn: log, error: log },
       history: {
-        read: () => {
+        read: async () => {
           reads++
           if (isAway) throw new EngineError('away')
           return { epoch: 'e', offset: 3, publications: [] }
         },
-        remove: () => undefined
+        remove: async () => undefined
       }
     })
     const client = await relay.connected('42')
@@ -897,7 +897,7 @@ t.test('the position of a channel', async (t) => {
 
   t.test('a gap on a server-side subscription closes the connection', async (t) => {
     const relay = coreRelay(undefined, {
-      history: { read: () => ({ epoch: 'e', offset: 3, publications: [] }), remove: () => undefined }
+      history: { read: async () => ({ epoch: 'e', offset: 3, publications: [] }), remove: async () => undefined }
     })
     const client = await relay.connected('42', { channels: ['floor:7'] })
     relay.delivery.publication(

@@ -49,11 +49,11 @@ t.test('the memory engine', async (t) => {
     engine.publish('ns:1', publication, options)
     step(-HOUR_MS)
     pass(59_999)
-    t.equal(engine.read('ns:1', ALL, options).publications.length, 1)
+    t.equal((await engine.read('ns:1', ALL, options)).publications.length, 1)
     step(2 * HOUR_MS)
-    t.equal(engine.read('ns:1', ALL, options).publications.length, 1)
+    t.equal((await engine.read('ns:1', ALL, options)).publications.length, 1)
     pass(1)
-    t.equal(engine.read('ns:1', ALL, options).publications.length, 0)
+    t.equal((await engine.read('ns:1', ALL, options)).publications.length, 0)
   })
 
   t.test('history_meta_ttl is not affected by a step of the system clock', async (t) => {
@@ -61,11 +61,11 @@ t.test('the memory engine', async (t) => {
     engine.publish('ns:1', publication, options)
     step(24 * HOUR_MS)
     engine.sweep()
-    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
     step(-48 * HOUR_MS)
     pass(HOUR_MS)
     engine.sweep()
-    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
   })
 
   t.test('an idempotency key is valid for five minutes, also across steps of the system clock', async (t) => {
@@ -84,14 +84,14 @@ t.test('the memory engine', async (t) => {
     step(HOUR_MS)
     engine.publish('ns:1', publication, options)
 
-    t.equal(engine.read('ns:1', ALL, options).publications[0]?.time, HOUR_MS)
+    t.equal((await engine.read('ns:1', ALL, options)).publications[0]?.time, HOUR_MS)
   })
 
   t.test('an expired channel begins a new epoch', async (t) => {
     const { engine, pass } = memoryEngine()
     engine.publish('ns:1', publication, options)
     pass(3_599_000)
-    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 1 }, 'being asked for is use')
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 1 }, 'reading extends the lifetime')
     pass(3_600_000)
     engine.sweep()
 
@@ -100,31 +100,35 @@ t.test('the memory engine', async (t) => {
 
   t.test('a channel with subscribers does not expire', async (t) => {
     const { engine, pass } = memoryEngine()
-    engine.subscribe('ns:1')
-    engine.read('ns:1', TOP, options)
+    await engine.subscribe('ns:1')
+    await engine.read('ns:1', TOP, options)
     pass(36_000_000)
     engine.sweep()
     t.match(engine.publish('ns:1', publication, options), { epoch: 'epoch1', offset: 1 })
-    engine.unsubscribe('ns:1')
+    await engine.unsubscribe('ns:1')
     pass(3_599_000)
     engine.sweep()
-    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 1 }, 'it lasts from when the last one left')
+    t.match(
+      await engine.read('ns:1', TOP, options),
+      { epoch: 'epoch1', offset: 1 },
+      'the lifetime starts when the last subscriber has left'
+    )
     pass(3_600_000)
 
-    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch2', offset: 0 })
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2', offset: 0 })
   })
 
   t.test('a channel without publications expires after ten minutes', async (t) => {
     const { engine, pass } = memoryEngine()
-    engine.subscribe('ns:1')
-    engine.read('ns:1', TOP, options)
-    engine.unsubscribe('ns:1')
+    await engine.subscribe('ns:1')
+    await engine.read('ns:1', TOP, options)
+    await engine.unsubscribe('ns:1')
     pass(599_000)
-    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
     pass(600_000)
     engine.sweep()
 
-    t.match(engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
   })
 
   t.test('an expired idempotency key publishes again, before and after a sweep', async (t) => {
@@ -155,8 +159,8 @@ t.test('the memory engine', async (t) => {
   t.test('a closed engine delivers nothing', async (t) => {
     const { engine } = memoryEngine()
     const fail = () => t.fail('delivered')
-    engine.start({ publication: fail, joinOrLeave: fail, mayHaveMissed: fail, positions: () => [] })
-    engine.close()
+    await engine.start({ publication: fail, joinOrLeave: fail, mayHaveMissed: fail, positions: () => [] })
+    await engine.close()
     engine.publish('ns:1', publication, options)
   })
 })

@@ -43,10 +43,10 @@ export const buildRedisEngine = (
       return router.isReady
     },
     sweep: () => undefined,
-    close: () => {
+    close: async () => {
       presence.close()
       userConnections.close()
-      engine.close()
+      await engine.close()
     }
   }
 }

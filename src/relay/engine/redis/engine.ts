@@ -9,7 +9,6 @@ import {
   type HistoryPage,
   type HistoryRange,
   type JoinOrLeave,
-  type MaybePromise,
   type NewPublication,
   NO_POSITION,
   type Publication,
@@ -65,11 +64,11 @@ export class RedisEngine implements Broker, History {
     return this.#router.start()
   }
 
-  subscribe(channel: string): MaybePromise<void> {
+  subscribe(channel: string): Promise<void> {
     return this.#router.subscribe(channel)
   }
 
-  unsubscribe(channel: string): void {
+  async unsubscribe(channel: string): Promise<void> {
     this.#router.unsubscribe(channel)
   }
 
@@ -162,7 +161,7 @@ export class RedisEngine implements Broker, History {
     await this.#router.send(channel, 'del', [`${this.#router.keys.channel(channel)}stream`])
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#router.close()
   }
 

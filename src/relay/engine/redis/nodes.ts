@@ -1,5 +1,4 @@
 import type { Log } from '../../../shared/log.js'
-import type { MaybePromise } from '../../core/engine-interfaces.js'
 import type {
   Cluster,
   ClusterCommand,
@@ -179,17 +178,16 @@ export class RedisNodeCluster implements Cluster {
     return { results: [...pending.answers.values()] as SurveyResult<C>[], isConfirmed }
   }
 
-  surveyNode<Q extends SurveyName>(
+  async surveyNode<Q extends SurveyName>(
     node: string,
     survey: Q,
     params: SurveyParams<Q>
-  ): MaybePromise<SurveyResult<Q> | null> {
+  ): Promise<SurveyResult<Q> | null> {
     if (node === this.#node && this.#handlers !== null) return this.#handlers.handle(survey, params)
     if (!this.#leases.nodes.includes(node)) return null
-    return this.#sendSurvey([node], node, survey, params).then(
-      // As in `survey`.
-      (answers) => (answers.get(node) ?? null) as SurveyResult<Q> | null
-    )
+    const answers = await this.#sendSurvey([node], node, survey, params)
+    // As in `survey`.
+    return (answers.get(node) ?? null) as SurveyResult<Q> | null
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '../../../shared/log.js'
-import type { MaybePromise, Position } from '../../core/engine-interfaces.js'
-import { EngineError } from '../../core/engine-interfaces.js'
+import { EngineError, type Position } from '../../core/engine-interfaces.js'
 import type { EngineMetrics } from '../engine.js'
 import type { RedisAddress } from './address.js'
 import type { StoredPublication } from './batching.js'
@@ -101,7 +100,7 @@ export class ShardRouter {
     }
   }
 
-  subscribe(channel: string): MaybePromise<void> {
+  subscribe(channel: string): Promise<void> {
     return this.#subscriptions.subscribe(this.keys.channel(channel))
   }
 
@@ -166,7 +165,7 @@ export class ShardRouter {
   }
 
   /** Subscribes to messages between nodes. */
-  subscribeControl(name: string, listener: (message: string) => void): MaybePromise<void> {
+  subscribeControl(name: string, listener: (message: string) => void): Promise<void> {
     const topic = this.keys.control(name)
     this.#controlListeners.set(topic, listener)
     return this.#subscriptions.subscribe(topic)

@@ -132,7 +132,7 @@ export class Shard {
     if (topic === null) return
     // A failure shows as a missed heartbeat or as a lost connection.
     const ignore = (): void => undefined
-    void Promise.resolve(this.subscriptions.subscribe(topic)).catch(ignore)
+    this.subscriptions.subscribe(topic).catch(ignore)
     this.commands.heartbeat(topic).then(() => this.#heartbeatSent(), ignore)
   }
 

@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis'
-import type { MaybePromise } from '../../core/engine-interfaces.js'
 import { EngineError } from '../../core/engine-interfaces.js'
 import { type RedisAddress, topicSuffix } from './address.js'
 import { chunks, WriteBatcher } from './batching.js'
@@ -74,9 +73,9 @@ export class SubscriberConnection {
     return this.#isOpen && this.#subscriptions.get(topic)?.pending === null
   }
 
-  /** Immediate if the topic is still subscribed. Fails while the connection is down, even if the topic will be restored. */
-  subscribe(topic: string): MaybePromise<void> {
-    if (!this.#isOpen) return Promise.reject(disconnectedError(this.#address))
+  /** Fails while the connection is down, even if the topic will be restored. */
+  async subscribe(topic: string): Promise<void> {
+    if (!this.#isOpen) throw disconnectedError(this.#address)
     this.#unused.delete(topic)
     const known = this.#subscriptions.get(topic)
     if (known !== undefined) return known.pending ?? undefined

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../../core/engine-interfaces.js'
 import type { Shard } from './shard.js'
 
 const RETRY_MS = 500
@@ -21,18 +20,10 @@ export class TopicSubscriptions {
     this.#dependencies = dependencies
   }
 
-  subscribe(topic: string): MaybePromise<void> {
-    let shards: readonly Shard[]
-    try {
-      shards = this.#dependencies.shardsOf(topic)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  async subscribe(topic: string): Promise<void> {
+    const shards = this.#dependencies.shardsOf(topic)
     this.#shards.set(topic, shards)
-    const pending = shards
-      .map(({ subscriptions }) => subscriptions.subscribe(topic))
-      .filter((each) => each !== undefined)
-    return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined)
+    await Promise.all(shards.map(({ subscriptions }) => subscriptions.subscribe(topic)))
   }
 
   unsubscribe(topic: string): void {
@@ -73,7 +64,7 @@ export class TopicSubscriptions {
   #subscribeMoving(): void {
     for (const topic of this.#moving) {
       this.#moving.delete(topic)
-      void Promise.resolve(this.subscribe(topic)).then(
+      this.subscribe(topic).then(
         () => this.#dependencies.mayHaveMissed(topic),
         () => {
           if (!this.#shards.has(topic)) return
