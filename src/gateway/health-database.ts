@@ -1,8 +1,8 @@
-import { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
-import { Client, type Connection } from 'pg'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { monotonicMs } from '../shared/monotonic.js'
 import { cachedCheck, type HealthState } from './health.js'
+import type { CheckError } from './health-database-worker.js'
 
 export type DatabaseFailure = 'refused' | 'timeout' | 'authentication' | 'unknown database' | 'unreachable' | 'error'
 export type DatabaseState = HealthState<DatabaseFailure>
@@ -19,78 +19,69 @@ const TIMEOUT_MS = 2_000
  * Checks whether the database responds to `SELECT 1`. Nothing else in the gateway connects to a database.
  *
  * Each check opens a connection and closes it. A kept connection would not prove that the database accepts new
- * connections with these credentials. At one check per second this costs a few milliseconds.
+ * connections with these credentials. At one check per second this costs a few milliseconds. The checks run in a worker
+ * thread: see `health-database-worker.ts`.
  */
 export class DatabaseHealth {
   /** Never rejects. Calls within a second share one result. */
   readonly check: () => Promise<DatabaseState>
   readonly #url: string
   readonly #timeoutMs: number
-  #socket: Socket | null = null
+  #worker: Worker | null = null
   #closed = false
 
   constructor(url: string, { timeoutMs = TIMEOUT_MS, now = monotonicMs }: DatabaseHealthOptions = {}) {
     this.#url = url
     this.#timeoutMs = timeoutMs
     this.check = cachedCheck({ probe: () => this.#probe(), reasonOf, now })
+    // Not at the first check, whose latency would include the start.
+    this.#worker = this.#startWorker()
   }
 
   /** Aborts a running check. Later checks fail without connecting. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#socket?.destroy()
+    await this.#worker?.terminate()
     // Waits for the running check, or for one that fails at once.
     await this.check()
   }
 
   async #probe(): Promise<void> {
     if (this.#closed) throw new Error('closed')
-    // The driver has separate timeouts for connecting and for the query. Destroying the socket enforces one for both.
-    const socket = new Socket()
-    const deadline = setTimeout(() => socket.destroy(new DeadlinePassed()), this.#timeoutMs)
-    this.#socket = socket
+    this.#worker ??= this.#startWorker()
+    const error = await this.#errorOfCheck(this.#worker)
+    if (error !== null) throw Object.assign(new Error(error.message), error)
+  }
+
+  /** Ends the thread if the check has no result: its connection may still be open. The next check starts another. */
+  async #errorOfCheck(worker: Worker): Promise<CheckError | null> {
+    const ended = new AbortController()
+    const deadline = setTimeout(() => ended.abort(new DeadlinePassed()), this.#timeoutMs)
+    const onExit = (): void => ended.abort(new Error('closed'))
+    worker.once('exit', onExit)
+    worker.postMessage(this.#url)
     try {
-      const client = new Client({
-        connectionString: this.#url,
-        fallback_application_name: 'gatehouse',
-        stream: () => socket
-      })
-      breakOnThrow(socket)
-      // See `WithConnection`.
-      const { connection } = client as unknown as WithConnection
-      connection.once('sslconnect', () => breakOnThrow(connection.stream))
-      // An error between two calls would be uncaught otherwise.
-      client.on('error', (error) => socket.destroy(error))
-      await client.connect()
-      await client.query('SELECT 1')
-      await client.end()
+      const [error] = await once(worker, 'message', { signal: ended.signal })
+      return error
+    } catch (error) {
+      await worker.terminate()
+      throw ended.signal.aborted ? ended.signal.reason : error
     } finally {
+      worker.off('exit', onExit)
       clearTimeout(deadline)
-      socket.destroy()
-      this.#socket = null
     }
   }
-}
 
-/** A property that the types of pg do not declare. Its stream is replaced when TLS starts. */
-interface WithConnection {
-  readonly connection: Connection
-}
-
-/**
- * pg throws inside a 'data' listener for messages that it does not support, such as a request for Kerberos
- * authentication. Such an error cannot be caught elsewhere and would end the process. pg has no option for it.
- */
-const breakOnThrow = (stream: Duplex): void => {
-  const { emit } = stream
-  stream.emit = (event: string | symbol, ...args: unknown[]): boolean => {
-    try {
-      return emit.call(stream, event, ...args)
-    } catch (error) {
-      // pg throws only errors.
-      stream.destroy(error as Error)
-      return true
-    }
+  #startWorker(): Worker {
+    const worker = new Worker(new URL('./health-database-worker.js', import.meta.url))
+    // An idle thread must not keep the process running.
+    worker.unref()
+    // A check that waits for the thread fails with its error. Without a listener it would be uncaught.
+    worker.on('error', () => undefined)
+    worker.once('exit', () => {
+      if (this.#worker === worker) this.#worker = null
+    })
+    return worker
   }
 }
 
