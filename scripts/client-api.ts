@@ -2,7 +2,6 @@
  * `npm run client-api`: generates the functions of the client library from the gateway's route tables, with the names of
  * the API description. A test checks that the generated file is current.
  */
-import { spawnSync } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import type { RouteDeclaration, RouteTable } from '../src/gateway/routes/declare
 import { routeTables } from '../src/gateway/routes/index.js'
 import { operationIds } from '../src/gateway/routes/operation-ids.js'
 import { runCommand } from './lib/command.js'
+import { formatSource } from './lib/format.js'
 import { ROOT } from './lib/root.js'
 
 export const OPERATIONS_FILE = join(ROOT, 'src/client/api/operations.ts')
@@ -29,7 +29,8 @@ export const clientOperations = async (tables: readonly RouteTable[] = routeTabl
   const rows = tables.flatMap((table) => table.rows)
   const sources = await schemaSources()
   const root = treeOf(operationIds(rows))
-  return formatted(`// Written by \`npm run client-api\` from the gateway's route tables, not by hand.
+  return formatSource(
+    `// Written by \`npm run client-api\` from the gateway's route tables, not by hand.
 ${importsOf(rows, sources)}
 import type { Calls } from './calls.js'
 
@@ -37,7 +38,9 @@ export const operations = (calls: Calls) => (${objectOf(root.below, sources)})
 
 /** Every route of the API as a function. */
 export type Api = ReturnType<typeof operations>
-`)
+`,
+    OPERATIONS_FILE
+  )
 }
 
 const schemaSources = async (): Promise<SchemaSources> => {
@@ -110,16 +113,6 @@ const callOf = ({ method, path, kind, body, bodyOptional }: RouteDeclaration, so
   if (body === null) return `calls.${hasParameter ? 'readOne' : 'read'}('${path}')`
   const maker = `send${hasParameter ? 'To' : ''}${bodyOptional ? 'Maybe' : ''}`
   return `calls.${maker}('${method}', '${path}', ${sourceOf(body, sources).name})`
-}
-
-const formatted = (text: string): string => {
-  const { stdout, stderr, status } = spawnSync(
-    join(ROOT, 'node_modules/.bin/biome'),
-    ['check', '--write', `--stdin-file-path=${OPERATIONS_FILE}`],
-    { input: text, encoding: 'utf8', cwd: ROOT }
-  )
-  if (status !== 0) throw new Error(`biome could not format the operations: ${stderr}`)
-  return stdout
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

@@ -4,6 +4,7 @@ import { conflator } from '../../src/relay/core/conflation.js'
 import type { RelayDependencies } from '../../src/relay/core/context.js'
 import { DeltaPatches } from '../../src/relay/core/delta.js'
 import type { Delivery } from '../../src/relay/core/engine-interfaces.js'
+import { jsonCodec } from '../../src/relay/core/json-codec.js'
 import { NO_METRICS } from '../../src/relay/core/metrics.js'
 import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
 import { Relay } from '../../src/relay/core/relay.js'
@@ -21,7 +22,7 @@ export const START_MS = 1_893_456_000_000
 
 export type Message = Readonly<Record<string, unknown>>
 
-const plainText: Framing = { frame: (message) => Buffer.from(message) }
+const plainText: Framing = { codec: jsonCodec, frame: (message) => Buffer.from(message) }
 
 /** A client connection without a network. It stores what is sent, and the test controls how much it accepts. */
 export class FakeSink implements ClientTransport {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Centrifuge, type Options, type PublicationContext, type Subscription } from 'centrifuge'
+import { Centrifuge as ProtobufCentrifuge } from 'centrifuge/build/protobuf'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { ROOT } from '../../scripts/lib/root.js'
@@ -85,12 +86,13 @@ export const officialClient = (
   t: Test,
   { port }: Pick<EdgeRelay, 'port'>,
   transport: TransportName,
-  options: Partial<Options> = {}
+  options: Partial<Options> = {},
+  Client: new (...args: ConstructorParameters<typeof Centrifuge>) => Centrifuge = Centrifuge
 ): Centrifuge => {
   const http = `http://127.0.0.1:${port}`
   const endpoint =
     transport === 'websocket' ? `ws://127.0.0.1:${port}/connection/websocket` : `${http}/connection/${transport}`
-  const client = new Centrifuge([{ transport, endpoint }], {
+  const client = new Client([{ transport, endpoint }], {
     websocket: WebSocket,
     fetch,
     readableStream: ReadableStream,
@@ -104,6 +106,16 @@ export const officialClient = (
   t.teardown(() => client.disconnect())
   return client
 }
+
+/** The official client with protobuf. Its payloads are bytes. */
+export const officialProtobufClient = (
+  t: Test,
+  edge: Pick<EdgeRelay, 'port'>,
+  transport: TransportName,
+  options: Partial<Options> = {}
+): Centrifuge =>
+  // The package declares the same class twice, with private properties that make the types incompatible.
+  officialClient(t, edge, transport, options, ProtobufCentrifuge as unknown as typeof Centrifuge)
 
 /** The next matching event of a client or subscription. */
 export const event = <T = Record<string, unknown>>(

@@ -24,6 +24,7 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['scripts/sbom.ts', 'x'],
   ['scripts/docs.ts', 'x'],
   ['scripts/client-api.ts', 'x'],
+  ['scripts/protocol.ts', 'x'],
   ['scripts/draw-cost.ts', 'x'],
   ['scripts/screenshots.ts', 'x'],
   ['scripts/image/assemble.ts', 'gatway', 'image'],

@@ -17,7 +17,7 @@ import {
   presenceEntryText,
   presenceStatsText,
   quote
-} from '../core/protocol.js'
+} from '../core/json-codec.js'
 import type { Relay } from '../core/relay.js'
 import type { UserSelector } from '../core/survey.js'
 import { joinInSlices } from '../core/time-slice.js'
@@ -176,7 +176,7 @@ const presence: ApiMethod = async (relay, request, budget) => {
 
 const presenceStats: ApiMethod = async (relay, request) => {
   const stats = await relay.presenceStats(request.requiredText('channel'))
-  return stats instanceof ReplyError ? stats : presenceStatsText(stats.clients, stats.users)
+  return stats instanceof ReplyError ? stats : presenceStatsText(stats)
 }
 
 const history: ApiMethod = async (relay, request, budget) => {
@@ -190,9 +190,7 @@ const history: ApiMethod = async (relay, request, budget) => {
   })
   if (page instanceof ReplyError) return page
   // Checked before the text is built: it could exceed the maximum length of a string.
-  return historyLength(page.publications) > budget.left
-    ? budget.reject()
-    : budget.fit(historyText(page.publications, page))
+  return historyLength(page.publications) > budget.left ? budget.reject() : budget.fit(historyText(page))
 }
 
 const historyRemove: ApiMethod = async (relay, request) =>

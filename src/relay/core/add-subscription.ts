@@ -2,6 +2,7 @@ import type { Channel } from './channel.js'
 import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, NEVER, ttlSeconds } from './clocks.js'
+import type { SentPublication, SubscribeReply } from './codec.js'
 import {
   DISCONNECT_INSUFFICIENT_STATE,
   type Disconnect,
@@ -10,17 +11,9 @@ import {
   UNSUBSCRIBE_INSUFFICIENT_STATE
 } from './codes.js'
 import { type RelayContext, runInBackground } from './context.js'
-import { EngineError, type HistoryPage, NO_POSITION, type Position, type Publication } from './engine-interfaces.js'
+import { EngineError, type HistoryPage, NO_POSITION, type Position } from './engine-interfaces.js'
 import type { ChannelOptions } from './options.js'
-import { expiryFields, fieldIf, objectText, positionFields, publicationPush, publicationText } from './protocol.js'
-import {
-  publicationsAfter,
-  type Recovery,
-  recoveredText,
-  recoverFromCache,
-  recoverFromStream,
-  withNewest
-} from './recovery.js'
+import { publicationsAfter, recoverFromCache, recoverFromStream, sizedPublications, withNewest } from './recovery.js'
 import { Subscription } from './subscription.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 
@@ -60,10 +53,9 @@ export class ReplySpace {
   }
 }
 
-/** The caller sends `result` and then calls `activate`, or it calls `undo`. */
+/** The caller sends `reply` and then calls `activate`, or it calls `undo`. */
 export interface SubscribeResult {
-  /** JSON text. */
-  readonly result: string
+  readonly reply: SubscribeReply
   activate(): void
   undo(): void
 }
@@ -188,7 +180,7 @@ const finish = (
     return DISCONNECT_INSUFFICIENT_STATE
   }
   return {
-    result: subscribeResult(client, request, options, page, recovered),
+    reply: subscribeReply(client, request, options, page, recovered),
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
   }
@@ -205,10 +197,11 @@ const skipToNewest = (
   return skips ? withNewest(read, buffered ?? []) : read
 }
 
-/** Recovered publications, with their encoded list. */
-interface EncodedRecovery extends Recovery {
-  /** The `publications` field of the result; '' if there are none. */
-  readonly field: string
+/** The publications of a recovery in the form in which they are sent. */
+interface SentRecovery {
+  /** The offset that the client starts from. */
+  readonly offset: number
+  readonly publications: readonly SentPublication[]
 }
 
 /**
@@ -216,44 +209,41 @@ interface EncodedRecovery extends Recovery {
  * reply. The client then starts at the end of the stream.
  */
 const recover = (
-  { context }: Client,
+  { context, codec }: Client,
   { channel, replySpace }: SubscribeRequest,
   { since, fromCache, delta }: SubscriptionOptions,
   page: HistoryPage
-): EncodedRecovery | null => {
+): SentRecovery | null => {
   if (since === null) return null
   const recovery = fromCache ? recoverFromCache(since, page) : recoverFromStream(since, page)
   if (recovery === null) return null
-  const { publications } = recovery
-  if (publications.length === 0) return { ...recovery, field: '' }
+  const { publications, offset } = recovery
+  if (publications.length === 0) return { offset, publications: [] }
   const patches = delta ? context.patches : null
-  const text = recoveredText({ channel, epoch: page.epoch, publications, patches }, replySpace.bytesLeft)
-  if (text === null) return null
-  replySpace.use(Buffer.byteLength(text))
-  return { ...recovery, field: `,"publications":${text}` }
+  const sized = sizedPublications({ channel, epoch: page.epoch, publications, patches }, codec, replySpace.bytesLeft)
+  if (sized === null) return null
+  replySpace.use(sized.bytes)
+  return { offset, publications: sized.publications }
 }
 
-const subscribeResult = (
+const subscribeReply = (
   { context }: Client,
   { expiresAt, recover, data }: SubscribeRequest,
   { recoverable, positioned, delta }: SubscriptionOptions,
   page: HistoryPage,
-  recovered: EncodedRecovery | null
-): string => {
+  recovered: SentRecovery | null
+): SubscribeReply => ({
+  ttl: expiresAt > 0 ? ttlSeconds(expiresAt, context.nowMs()) : 0,
+  recoverable,
+  positioned,
   // A recovering client starts at its own position, and advances with each recovered publication.
-  const position: Position = { epoch: page.epoch, offset: recovered?.offset ?? page.offset }
-  return objectText(
-    expiryFields(expiresAt > 0 ? ttlSeconds(expiresAt, context.nowMs()) : 0) +
-      fieldIf(recoverable, 'recoverable') +
-      fieldIf(positioned, 'positioned') +
-      (positioned ? positionFields(position) : '') +
-      (recovered?.field ?? '') +
-      fieldIf(recovered !== null, 'recovered') +
-      fieldIf(recover !== null, 'was_recovering') +
-      (data === null ? '' : `,"data":${data}`) +
-      fieldIf(delta, 'delta')
-  )
-}
+  position: positioned ? { epoch: page.epoch, offset: recovered?.offset ?? page.offset } : NO_POSITION,
+  publications: recovered?.publications ?? [],
+  recovered: recovered !== null,
+  wasRecovering: recover !== null,
+  data,
+  delta
+})
 
 /** Called when the reply was sent. Live delivery starts after the client had time to process it. */
 const activate = (
@@ -293,8 +283,9 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     return
   }
   for (const publication of missed) {
-    const text = publicationPushText(channel.name, publication, page.epoch, takesDelta)
-    client.push(text, 'push_publication', channel.namespace)
+    const data = takesDelta ? client.codec.deltaData(publication.data) : publication.data
+    const pub: SentPublication = { publication, epoch: page.epoch, data, isDelta: false }
+    client.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
   }
   const offset = missed.reduce((highest, each) => Math.max(highest, each.offset), page.offset)
   const position: Position = { epoch: page.epoch, offset }
@@ -306,11 +297,6 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
   // The last publication is a base for the next delta only if it was in the reply. A client that missed nothing may not
   // have it: it may have reconnected before it received any.
   if (receivedLast && missed.length === 0) subscription.needsFull = !channel.canPatchFrom(page.offset)
-}
-
-const publicationPushText = (channel: string, publication: Publication, epoch: string, takesDelta: boolean): string => {
-  const data = takesDelta ? JSON.stringify(publication.data) : publication.data
-  return publicationPush(channel, publicationText(publication, epoch, data, false))
 }
 
 /** Adds the client to the presence of the channel before other clients receive the join push. */

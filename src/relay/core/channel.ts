@@ -6,7 +6,6 @@ import type { Broker, JoinOrLeave, Position, Publication } from './engine-interf
 import { Group } from './group.js'
 import { type CoreMetrics, count } from './metrics.js'
 import type { ChannelOptions } from './options.js'
-import { joinOrLeavePush, quote } from './protocol.js'
 import type { Subscription } from './subscription.js'
 import type { Framing } from './transport.js'
 
@@ -40,7 +39,6 @@ export class Channel {
   readonly #flushQueue: FlushQueue
   readonly #metrics: CoreMetrics
   #conflator: Conflator | null
-  readonly #pushPrefix: string
   readonly #groups: Group[] = []
   readonly #delta: DeltaChain
   /** Subscriptions whose clients have not received their starting position yet. */
@@ -74,7 +72,6 @@ export class Channel {
     this.#metrics = metrics
     this.#delta = new DeltaChain(name, patches)
     this.#conflator = conflator
-    this.#pushPrefix = `{"push":{"channel":${quote(name)},"pub":`
   }
 
   configure(options: ChannelOptions, conflator: Conflator | null): void {
@@ -194,12 +191,11 @@ export class Channel {
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
-    const text = joinOrLeavePush(this.name, kind, info)
     const frames = new Map<Framing, Buffer>()
     for (const { wantsJoinLeave, isConfirmed, outbox } of this.subscriptions()) {
       if (!wantsJoinLeave || !isConfirmed) continue
       const { framing } = outbox.transport
-      const frame = frames.get(framing) ?? framing.frame(text)
+      const frame = frames.get(framing) ?? framing.frame(framing.codec.push({ kind, channel: this.name, info }))
       frames.set(framing, frame)
       count(this.#metrics.sent(outbox.transport.name, `push_${kind}`, this.namespace), frame.length)
       outbox.send(frame)
@@ -309,7 +305,7 @@ export class Channel {
     const group = new Group({
       framing,
       takesDelta,
-      pushPrefix: this.#pushPrefix,
+      channel: this.name,
       delta: this.#delta,
       backlogs: this.#newBacklogs(),
       sent: this.#metrics.sent(transport, 'push_publication', this.namespace),

@@ -1,5 +1,6 @@
 import { ClientDeadlines } from './client-deadlines.js'
 import { type Moment, NEVER } from './clocks.js'
+import { type Codec, type Encoded, type Push, payloadBytes, type RepliedMethod, type Replies } from './codec.js'
 import {
   DISCONNECT_INSUFFICIENT_STATE,
   DISCONNECT_INTERNAL_ERROR,
@@ -7,13 +8,15 @@ import {
   DISCONNECT_SLOW,
   DISCONNECT_SUBSCRIPTION_EXPIRED,
   type Disconnect,
+  type ReplyError,
   UNSUBSCRIBE_EXPIRED,
   type Unsubscribe
 } from './codes.js'
 import type { RelayContext } from './context.js'
+import { clientInfoText } from './json-codec.js'
 import { count, type FrameType, type Traffic } from './metrics.js'
 import { Outbox, type OutboxOwner } from './outbox.js'
-import { clientInfoText, disconnectPush, type Method, unsubscribePush } from './protocol.js'
+import type { Method } from './protocol.js'
 import { removeSubscription, type Subscriber, type Subscription } from './subscription.js'
 import type { ClientTransport } from './transport.js'
 import { uncountConnection } from './user-connections.js'
@@ -23,7 +26,7 @@ export type ClientState = 'new' | 'connecting' | 'live' | 'rejected' | 'closed'
 
 /** Processes the frames of one client; implemented by the command queue. */
 export interface FrameHandler {
-  handle(frame: string): void
+  handle(frame: string | Buffer): void
 }
 
 /** Replies are joined up to this size. */
@@ -62,7 +65,7 @@ export class Client implements Subscriber, OutboxOwner {
 
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
-  #heldReplies: string[] | null = null
+  #heldReplies: Encoded[] | null = null
   #heldBytes = 0
   #isReadingPaused = false
 
@@ -77,8 +80,12 @@ export class Client implements Subscriber, OutboxOwner {
     clients.add(this)
   }
 
-  /** Processes a frame from the client: one command per line. Commands run in the order of their arrival. */
-  handleFrame(frame: string): void {
+  get codec(): Codec {
+    return this.transport.framing.codec
+  }
+
+  /** Processes a frame from the client: one or more commands. They run in the order of their arrival. */
+  handleFrame(frame: string | Buffer): void {
     this.#frames.handle(frame)
   }
 
@@ -139,7 +146,8 @@ export class Client implements Subscriber, OutboxOwner {
     const replies = this.#heldReplies
     this.#heldReplies = null
     this.#heldBytes = 0
-    if (replies !== null && replies.length > 0) this.#write(replies.join('\n'))
+    if (replies !== null && replies.length > 0)
+      this.#write(replies.length === 1 ? (replies[0] ?? '') : this.codec.join(replies))
   }
 
   /** Sends the held replies and continues to hold later ones. */
@@ -149,15 +157,23 @@ export class Client implements Subscriber, OutboxOwner {
     this.holdReplies()
   }
 
-  reply(text: string): void {
-    const bytes = Buffer.byteLength(text)
+  reply<M extends RepliedMethod>(id: number, method: M, result: Replies[M]): void {
+    this.#sendReply(this.codec.reply(id, method, result))
+  }
+
+  replyError(id: number, error: ReplyError): void {
+    this.#sendReply(this.codec.errorReply(id, error))
+  }
+
+  #sendReply(reply: Encoded): void {
+    const bytes = payloadBytes(reply)
     if (this.replyTraffic !== null) count(this.replyTraffic, bytes)
     if (this.#heldReplies === null) {
-      this.#write(text)
+      this.#write(reply)
       return
     }
     if (this.#heldBytes + bytes > Math.min(JOINED_REPLIES_BYTES, this.outbox.maxBytes)) this.flushReplies()
-    this.#heldReplies.push(text)
+    this.#heldReplies.push(reply)
     this.#heldBytes += bytes
   }
 
@@ -200,10 +216,12 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   /** Sends a push after the held replies: a client must not receive a push for a channel before its subscribe reply. */
-  push(text: string, frameType: FrameType, namespace: string): void {
-    count(this.context.metrics.sent(this.transport.name, frameType, namespace), Buffer.byteLength(text))
+  push(push: Push, namespace: string): void {
+    const message = this.codec.push(push)
+    const frameType: FrameType = push.kind === 'pub' ? 'push_publication' : `push_${push.kind}`
+    count(this.context.metrics.sent(this.transport.name, frameType, namespace), payloadBytes(message))
     this.flushReplies()
-    this.#write(text)
+    this.#write(message)
   }
 
   /** Sends everything that is still queued in this turn, for this client and for the subscribers of all channels. */
@@ -256,7 +274,7 @@ export class Client implements Subscriber, OutboxOwner {
     }
     this.removeSubscription(subscription)
     const { name, namespace } = subscription.channel
-    this.push(unsubscribePush(name, unsubscribe), 'push_unsubscribe', namespace)
+    this.push({ kind: 'unsubscribe', channel: name, unsubscribe }, namespace)
   }
 
   removeSubscription(subscription: Subscription): void {
@@ -307,7 +325,10 @@ export class Client implements Subscriber, OutboxOwner {
     const { metrics } = this.context
     const { name: transport, isEmulated } = this.transport
     metrics.disconnected(transport, reason.code)
-    if (isEmulated) count(metrics.sent(transport, 'push_disconnect', ''), Buffer.byteLength(disconnectPush(reason)))
+    if (isEmulated) {
+      const message = this.codec.push({ kind: 'disconnect', disconnect: reason })
+      count(metrics.sent(transport, 'push_disconnect', ''), payloadBytes(message))
+    }
     this.transport.close(reason)
   }
 
@@ -320,8 +341,8 @@ export class Client implements Subscriber, OutboxOwner {
     }
   }
 
-  #write(text: string): void {
-    this.outbox.send(this.transport.framing.frame(text))
+  #write(message: Encoded): void {
+    this.outbox.send(this.transport.framing.frame(message))
   }
 }
 

@@ -1,11 +1,12 @@
 import { knownNamespace } from './channels.js'
 import type { Client, FrameHandler } from './client.js'
+import { type Encoded, PONG, payloadBytes } from './codec.js'
 import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_INTERNAL } from './codes.js'
 import { COMMANDS } from './commands.js'
 import type { Outcome } from './connect.js'
 import { EngineError, type MaybePromise } from './engine-interfaces.js'
 import { isObject } from './json.js'
-import { errorReplyText, METHODS, type Method, PING } from './protocol.js'
+import { METHODS, type Method } from './protocol.js'
 
 /** Commands with potentially large replies. They wait until the network has accepted everything written before. */
 const LARGE_REPLIES: ReadonlySet<Method> = new Set(['subscribe', 'presence', 'history'])
@@ -17,14 +18,14 @@ const SLICE_MS = 5
 /** Commands within this interval belong to the same slice. */
 const SLICE_GAP_MS = 1
 
-/** Frames and characters that may wait before the relay stops reading from the client. */
+/** Frames and their characters or bytes that may wait before the relay stops reading from the client. */
 const MAX_QUEUED_FRAMES = 256
 const MAX_QUEUED_LENGTH = 64 * 1024
 /** The same for emulated transports, whose reading cannot be stopped. Above it the client is closed. */
 const MAX_EMULATED_FRAMES = 4096
 const MAX_EMULATED_LENGTH = 1024 * 1024
 
-const NO_LINES: readonly string[] = []
+const NO_COMMANDS: readonly Encoded[] = []
 
 /** A command that is being processed. */
 interface Running {
@@ -42,10 +43,10 @@ interface Running {
 export class CommandQueue implements FrameHandler {
   readonly #client: Client
   /** Commands of the current frame, and the index of the next one. */
-  #lines: readonly string[] = NO_LINES
+  #commands: readonly Encoded[] = NO_COMMANDS
   #next = 0
   /** Frames after the current one. */
-  #queue: string[] | null = null
+  #queue: (string | Buffer)[] | null = null
   #queuedLength = 0
   /** Whether the next command has to wait. */
   #isWaiting = false
@@ -58,13 +59,12 @@ export class CommandQueue implements FrameHandler {
     this.#client = client
   }
 
-  /** Processes a frame: one command per line. */
-  handle(frame: string): void {
+  handle(frame: string | Buffer): void {
     const client = this.#client
     if (client.isClosed) return
     try {
       // A pong is processed at once, because it shows that the client is alive.
-      if (frame === PING) this.#runLine(frame)
+      if (client.codec.isPongFrame(frame)) this.#runPong(frame.length)
       else if (this.#isWaiting) this.#enqueue(frame)
       else if (this.#open(frame)) {
         this.#continueSlice()
@@ -76,16 +76,16 @@ export class CommandQueue implements FrameHandler {
   }
 
   /** Starts a frame. Returns false if it contains no command, which is a protocol error. */
-  #open(frame: string): boolean {
-    const lines = frame.split('\n')
-    if (lines[lines.length - 1] === '') lines.pop()
-    this.#lines = lines
+  #open(frame: string | Buffer): boolean {
+    const client = this.#client
+    const commands = client.codec.split(frame)
+    this.#commands = commands ?? NO_COMMANDS
     this.#next = 0
-    if (lines.length === 0) this.#client.close(DISCONNECT_MALFORMED)
-    return lines.length > 0
+    if (commands === null) client.close(DISCONNECT_MALFORMED)
+    return commands !== null
   }
 
-  #enqueue(frame: string): void {
+  #enqueue(frame: string | Buffer): void {
     const client = this.#client
     this.#queue ??= []
     this.#queue.push(frame)
@@ -102,7 +102,7 @@ export class CommandQueue implements FrameHandler {
   #openNext(): boolean {
     const frame = this.#queue?.shift()
     if (frame === undefined) {
-      this.#lines = NO_LINES
+      this.#commands = NO_COMMANDS
       return false
     }
     this.#queuedLength -= frame.length
@@ -118,13 +118,13 @@ export class CommandQueue implements FrameHandler {
     const client = this.#client
     const { context } = client
     client.holdReplies()
-    while (this.#next < this.#lines.length || this.#openNext()) {
+    while (this.#next < this.#commands.length || this.#openNext()) {
       if (context.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
         this.#isWaiting = true
         context.interrupted.push(this.#resume)
         break
       }
-      const running = this.#runLine(this.#lines[this.#next] ?? '')
+      const running = this.#runNext(this.#commands[this.#next] ?? '')
       if (client.isClosed) return
       if (running === CLIENT_IS_BEHIND) {
         this.#isWaiting = true
@@ -148,7 +148,7 @@ export class CommandQueue implements FrameHandler {
 
   /** Commands after a failed connect are not processed. */
   #skipRestIfRejected(): void {
-    if (this.#client.state === 'rejected') this.#next = this.#lines.length
+    if (this.#client.state === 'rejected') this.#next = this.#commands.length
   }
 
   async #resumeAfter(running: Promise<void>): Promise<void> {
@@ -183,11 +183,25 @@ export class CommandQueue implements FrameHandler {
     }
   }
 
-  #runLine(line: string): MaybePromise<void> | typeof CLIENT_IS_BEHIND {
+  #runPong(bytes: number): void {
     const client = this.#client
-    const { transport, context } = client
+    if (!this.#isWithinRate()) {
+      client.close(DISCONNECT_TOO_MANY_COMMANDS)
+      return
+    }
+    client.context.metrics.command('pong', '', bytes, client.transport.name)
+    if (client.state !== 'live' || !client.deadlines.pong()) client.close(DISCONNECT_MALFORMED)
+  }
+
+  #runNext(encoded: Encoded): MaybePromise<void> | typeof CLIENT_IS_BEHIND {
+    const client = this.#client
+    const { transport, context, codec } = client
     const { metrics, monotonicMs } = context
-    const command = parse(line)
+    const command = codec.decode(encoded)
+    if (command === PONG) {
+      this.#runPong(encoded.length)
+      return
+    }
     if (command === null) {
       client.close(DISCONNECT_MALFORMED)
       return
@@ -199,24 +213,18 @@ export class CommandQueue implements FrameHandler {
       client.close(DISCONNECT_TOO_MANY_COMMANDS)
       return
     }
-    if (method === undefined) {
-      metrics.command('pong', '', Buffer.byteLength(line), transport.name)
-      const isPong = client.state === 'live' && Object.keys(command).length === 0
-      if (!isPong || !client.deadlines.pong()) client.close(DISCONNECT_MALFORMED)
-      return
-    }
     const { id = 0 } = command
     // The first command must be connect, and it must occur only once.
     const isExpected = client.state === 'live' || (client.state === 'new' && method === 'connect')
-    if (!isId(id) || (id === 0 && method !== 'send') || !isExpected) {
+    if (method === undefined || !isId(id) || (id === 0 && method !== 'send') || !isExpected) {
       client.close(DISCONNECT_MALFORMED)
       return
     }
     const request = command[method]
     const namespace = isObject(request) ? knownNamespace(request.channel, context.channelRules) : ''
-    metrics.command(method, namespace, Buffer.byteLength(line), transport.name)
+    metrics.command(method, namespace, payloadBytes(encoded), transport.name)
     client.replyTraffic = metrics.sent(transport.name, method, namespace)
-    return this.#runCommand({ method, id, namespace, startedAt: monotonicMs() }, request, line)
+    return this.#runCommand({ method, id, namespace, startedAt: monotonicMs() }, request, encoded)
   }
 
   /** Whether the network has accepted everything, so that a large reply does not wait behind it. */
@@ -228,9 +236,9 @@ export class CommandQueue implements FrameHandler {
     return !client.isBehind
   }
 
-  #runCommand(running: Running, request: unknown, line: string): MaybePromise<void> {
+  #runCommand(running: Running, request: unknown, encoded: Encoded): MaybePromise<void> {
     try {
-      const outcome = COMMANDS[running.method](this.#client, request, running.id, line)
+      const outcome = COMMANDS[running.method](this.#client, request, running.id, encoded)
       if (outcome instanceof Promise) return this.#finishLater(running, outcome)
       this.#finish(running, outcome)
     } catch (error) {
@@ -261,7 +269,7 @@ export class CommandQueue implements FrameHandler {
     if (outcome instanceof Disconnect) client.close(outcome)
     else if (outcome !== null && !client.isClosed) {
       metrics.replyError(method, namespace, outcome.code)
-      client.reply(errorReplyText(id, outcome))
+      client.replyError(id, outcome)
       if (method === 'connect') client.reject()
     }
     metrics.replied(method, namespace, (monotonicMs() - startedAt) / 1000)
@@ -284,12 +292,3 @@ const CLIENT_IS_BEHIND = Symbol('client is behind')
 
 const isId = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ID
-
-const parse = (line: string): Readonly<Record<string, unknown>> | null => {
-  try {
-    const command: unknown = JSON.parse(line)
-    return isObject(command) ? command : null
-  } catch {
-    return null
-  }
-}

@@ -10,6 +10,7 @@ import {
   resolveChannel
 } from './channels.js'
 import type { Client } from './client.js'
+import { EMPTY_REPLY, type Encoded } from './codec.js'
 import {
   DISCONNECT_MALFORMED,
   DISCONNECT_UNAVAILABLE,
@@ -21,42 +22,34 @@ import {
 } from './codes.js'
 import { connect, type Outcome, refresh } from './connect.js'
 import { after, type MaybePromise } from './engine-interfaces.js'
-import { fieldText, onOneLine } from './json.js'
-import {
-  boundedHistoryText,
-  boundedPresenceText,
-  channelOf,
-  type Method,
-  parseHistory,
-  presenceStatsText,
-  replyText
-} from './protocol.js'
+import { jsonFromBytes } from './json.js'
+import { channelOf, type Method, parseHistory } from './protocol.js'
 import { PLAIN_PUBLICATION, publishToChannel } from './publish.js'
-import { readHistory } from './recovery.js'
+import { fittingPublications, readHistory } from './recovery.js'
 import { refreshSubscription, subscribe, unsubscribe } from './subscribe.js'
 
-/** `text` is the source text of the command. A command that returns null has written its reply. */
-export type CommandHandler = (client: Client, request: unknown, id: number, text: string) => MaybePromise<Outcome>
+/** `command` is the command as it arrived. A handler that returns null has written its reply. */
+export type CommandHandler = (client: Client, request: unknown, id: number, command: Encoded) => MaybePromise<Outcome>
 
 /** Synchronous if the engine is, as everything from publish to delivery. */
-const publish: CommandHandler = (client, request, id, text) => {
+const publish: CommandHandler = (client, request, id, command) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const resolved = resolve(client, channel)
   if (resolved instanceof ReplyError) return resolved
-  // The data is passed on as the client spelled it.
-  const data = fieldText(fieldText(text, 'publish') ?? '{}', 'data')
+  const payload = client.codec.publishData(command, request)
+  const data = Buffer.isBuffer(payload) ? jsonFromBytes(payload) : payload
   if (data === null) return ERROR_BAD_REQUEST
   if (!mayPublish(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
 
   const published = publishToChannel(client.context, resolved, channel, {
     ...PLAIN_PUBLICATION,
-    data: onOneLine(data),
+    data,
     info: client.infoText(client.subscriptions.get(channel)?.info ?? null)
   })
   return after(published, (outcome) => {
     if (outcome instanceof ReplyError) return outcome
-    client.reply(replyText(id, 'publish', '{}'))
+    client.reply(id, 'publish', EMPTY_REPLY)
     return null
   })
 }
@@ -66,9 +59,9 @@ const presence: CommandHandler = async (client, request, id) => {
   if (channel === null) return DISCONNECT_MALFORMED
   const error = checkPresence(client, channel, 'presence')
   if (error !== null) return error
-  const text = boundedPresenceText(await client.context.presence.read(channel), client.replyBytesLeft)
-  if (text === null) return ERROR_LIMIT_EXCEEDED
-  client.reply(replyText(id, 'presence', text))
+  const presence = await client.context.presence.read(channel)
+  if (presenceBytes(presence) > client.replyBytesLeft) return ERROR_LIMIT_EXCEEDED
+  client.reply(id, 'presence', { presence })
   return null
 }
 
@@ -77,8 +70,7 @@ const presenceStats: CommandHandler = async (client, request, id) => {
   if (channel === null) return DISCONNECT_MALFORMED
   const error = checkPresence(client, channel, 'presence_stats')
   if (error !== null) return error
-  const { clients, users } = await client.context.presence.count(channel)
-  client.reply(replyText(id, 'presence_stats', presenceStatsText(clients, users)))
+  client.reply(id, 'presence_stats', await client.context.presence.count(channel))
   return null
 }
 
@@ -95,10 +87,20 @@ const history: CommandHandler = async (client, request, id) => {
   const limit = maxLimit > 0 && (parsed.limit < 0 || parsed.limit > maxLimit) ? maxLimit : parsed.limit
   const page = await readHistory(client.context, { ...parsed, limit }, resolved.options)
   if (page instanceof ReplyError) return page
-  const text = boundedHistoryText(page.publications, page, client.replyBytesLeft)
-  if (text === null) return ERROR_LIMIT_EXCEEDED
-  client.reply(replyText(id, 'history', text))
+  const publications = fittingPublications(page, client.replyBytesLeft)
+  if (publications === null) return ERROR_LIMIT_EXCEEDED
+  client.reply(id, 'history', { publications, epoch: page.epoch, offset: page.offset })
   return null
+}
+
+/** Everything in a presence entry except the info: the client id, quotes or lengths, separators. */
+const PRESENCE_OVERHEAD_BYTES = 64
+
+/** An upper bound for the size of a presence reply, for all codecs. */
+const presenceBytes = (presence: ReadonlyMap<string, string>): number => {
+  let bytes = 0
+  for (const info of presence.values()) bytes += PRESENCE_OVERHEAD_BYTES + Buffer.byteLength(info)
+  return bytes
 }
 
 export const COMMANDS: Readonly<Record<Method, CommandHandler>> = {

@@ -2,6 +2,7 @@ import { addSubscription, ReplySpace, type SubscribeRequest, type SubscribeResul
 import { personalChannel, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
+import type { ConnectReply, RefreshReply, SubscribeReply } from './codec.js'
 import {
   DISCONNECT_CHANNEL_LIMIT,
   DISCONNECT_CONNECTION_EXPIRED,
@@ -14,16 +15,7 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from './codes.js'
-import {
-  type ConnectCommand,
-  expiryFields,
-  fieldIf,
-  objectText,
-  parseConnect,
-  parseRefresh,
-  quote,
-  replyText
-} from './protocol.js'
+import { type ConnectCommand, parseConnect, parseRefresh } from './protocol.js'
 import {
   type ClaimRules,
   type ConnectionClaims,
@@ -67,7 +59,7 @@ export const connect = async (client: Client, request: unknown, id: number): Pro
   const results = await subscribeAll(client, channels, parsed)
   if (results instanceof Disconnect || results instanceof ReplyError) return results
   if (client.isClosed) return null
-  client.reply(replyText(id, 'connect', connectResult(client, results)))
+  client.reply(id, 'connect', connectReply(client, results))
   client.goLive()
   for (const each of results.values()) each.activate()
   context.metrics.clientConnected(client.transport.name, client.name, client.version)
@@ -165,7 +157,7 @@ const subscribeAll = async (
   return failure ?? results
 }
 
-const connectResult = (client: Client, results: ReadonlyMap<string, SubscribeResult>): string => {
+const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResult>): ConnectReply => {
   const { context, transport, expiry } = client
   const { clientOptions } = context
   const nowMs = context.nowMs()
@@ -174,21 +166,21 @@ const connectResult = (client: Client, results: ReadonlyMap<string, SubscribeRes
     client.session = context.newId()
     context.sessions.set(client.session, client)
   }
-  const ttl = Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0
   const { session } = client
-  return objectText(
-    `,"client":"${client.id}","version":${quote(context.version)}` +
-      expiryFields(ttl) +
-      (results.size > 0 ? `,"subs":${subscriptionsText(results)}` : '') +
-      (hasPings ? `,"ping":${Math.max(1, Math.round(clientOptions.pingIntervalMs / 1000))}` : '') +
-      fieldIf(hasPings && clientOptions.pongTimeoutMs > 0, 'pong') +
-      (session === null ? '' : `,"session":"${session}","node":"${context.node}"`) +
-      (clientOptions.includeConnectionTime ? `,"time":${nowMs}` : '')
-  )
+  return {
+    client: client.id,
+    version: context.version,
+    ttl: Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0,
+    subs: results.size === 0 ? NO_REPLIES : new Map([...results].map(([channel, { reply }]) => [channel, reply])),
+    ping: hasPings ? Math.max(1, Math.round(clientOptions.pingIntervalMs / 1000)) : 0,
+    pong: hasPings && clientOptions.pongTimeoutMs > 0,
+    session: session ?? '',
+    node: session === null ? '' : context.node,
+    time: clientOptions.includeConnectionTime ? nowMs : 0
+  }
 }
 
-const subscriptionsText = (results: ReadonlyMap<string, SubscribeResult>): string =>
-  `{${[...results].map(([channel, { result }]) => `${quote(channel)}:${result}`).join(',')}}`
+const NO_REPLIES: ReadonlyMap<string, SubscribeReply> = new Map()
 
 /** Replaces the token of a live connection. User and channels must not change. */
 export const refresh = (client: Client, request: unknown, id: number): Outcome => {
@@ -208,14 +200,14 @@ export const refresh = (client: Client, request: unknown, id: number): Outcome =
   if (channelSet(claims) !== client.tokenChannels) return DISCONNECT_INSUFFICIENT_STATE
 
   client.info = claims.info
-  client.reply(replyText(id, 'refresh', extendExpiry(client, claims.expiresAt)))
+  client.reply(id, 'refresh', extendExpiry(client, claims.expiresAt))
   return null
 }
 
 /** Sets the expiry; 0 for never. The result contains the client id, because the official client overwrites its own. */
-export const extendExpiry = (client: Client, expiresAtSeconds: number): string => {
+export const extendExpiry = (client: Client, expiresAtSeconds: number): RefreshReply => {
   client.expiry = expiryAt(expiresAtSeconds * 1000, client.context)
   client.deadlines.schedule()
   const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.context.nowMs()) : 0
-  return objectText(`,"client":"${client.id}"${expiryFields(ttl)}`)
+  return { client: client.id, ttl }
 }

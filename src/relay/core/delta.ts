@@ -253,7 +253,7 @@ export class DeltaChain {
     this.#patches = patches
   }
 
-  /** Patch of the last publication as a JSON string; null if it must be sent in full. */
+  /** Patch of the last publication; null if it must be sent in full. */
   get patch(): string | null {
     return this.#patch
   }
@@ -304,7 +304,7 @@ export class DeltaPatches {
     return this.#length
   }
 
-  /** The patch from `base` to `target` as a JSON string; null if the target must be sent in full. */
+  /** The patch from `base` to `target`; null if the target must be sent in full. */
   between(channel: string, epoch: string, base: Publication, target: Publication): string | null {
     return this.#find(this.#use(channel, epoch), base, target)
   }
@@ -361,9 +361,9 @@ export class DeltaPatches {
 
 const lengthOf = (patch: string | null): number => ENTRY_LENGTH + (patch?.length ?? 0)
 
-/** The patch as a JSON string; null if it is not shorter than the target. */
+/** Null if the patch is not shorter than the target. */
 const patchText = (base: Publication, target: Publication): string | null => {
   const bytes = Buffer.from(target.data)
   const patch = createDelta(Buffer.from(base.data), bytes)
-  return patch.length < bytes.length ? JSON.stringify(Buffer.from(patch).toString()) : null
+  return patch.length < bytes.length ? Buffer.from(patch).toString() : null
 }

@@ -1,9 +1,9 @@
+import type { Payload, PublicationEncoder } from './codec.js'
 import type { GroupBacklogs } from './conflation.js'
 import type { DeltaChain } from './delta.js'
 import type { Publication } from './engine-interfaces.js'
 import type { Traffic } from './metrics.js'
 import type { Outbox } from './outbox.js'
-import { publicationText } from './protocol.js'
 import type { Subscription } from './subscription.js'
 import type { Framing } from './transport.js'
 
@@ -31,8 +31,8 @@ export const joinFrames = (frames: readonly Buffer[]): readonly Buffer[] => {
 export interface GroupOptions {
   readonly framing: Framing
   readonly takesDelta: boolean
-  /** Start of every publication push of the channel, up to the publication itself. */
-  readonly pushPrefix: string
+  /** Name of the channel. */
+  readonly channel: string
   readonly delta: DeltaChain
   /** Null if the namespace does not conflate: slow subscribers then get everything, or are closed. */
   readonly backlogs: GroupBacklogs | null
@@ -55,8 +55,8 @@ interface Batch {
 export type Send = (outbox: Outbox, bytes: Buffer) => void
 
 /**
- * The subscribers of a channel that receive identical bytes: same framing, and deltas or not. A publication is encoded once
- * per group; those of one turn of the event loop are joined once and written to all subscribers.
+ * The subscribers of a channel that receive identical bytes: same codec and framing, and deltas or not. A publication is
+ * encoded once per group; those of one turn of the event loop are joined once and written to all subscribers.
  */
 export class Group {
   readonly framing: Framing
@@ -65,6 +65,7 @@ export class Group {
   /** The outboxes of `subscriptions`, at the same indices. */
   readonly #outboxes: Outbox[] = []
   readonly #options: GroupOptions
+  readonly #encode: PublicationEncoder
   #backlogs: GroupBacklogs | null
   #publications: Publication[] = []
   #frames: Buffer[] = []
@@ -75,6 +76,7 @@ export class Group {
     this.takesDelta = options.takesDelta
     this.#backlogs = options.backlogs
     this.#options = options
+    this.#encode = options.framing.codec.publicationEncoder(options.channel)
   }
 
   /** Applies changed conflation rules. Existing backlogs were merged by the old rules and are sent. */
@@ -110,15 +112,13 @@ export class Group {
     const patch = this.takesDelta ? this.#options.delta.patch : null
     // Publications without history have no epoch.
     if (epoch !== '') this.#epoch = epoch
-    this.#frames.push(patch === null ? this.fullFrame(publication) : this.#frame(publication, patch, true))
+    this.#frames.push(this.#frame(publication, patch ?? publication.data, patch !== null))
     return this.#publications.push(publication) === 1
   }
 
   /** Encodes a publication in full, not as a delta. */
   fullFrame(publication: Publication): Buffer {
-    // With deltas the protocol transfers all data as JSON strings, full publications included.
-    const data = this.takesDelta ? JSON.stringify(publication.data) : publication.data
-    return this.#frame(publication, data, false)
+    return this.#frame(publication, publication.data, false)
   }
 
   /** Sends the publications since the last flush to every subscriber. */
@@ -198,9 +198,10 @@ export class Group {
     return first === undefined ? [] : joinFrames([this.fullFrame(first), ...frames.slice(1)])
   }
 
-  #frame(publication: Publication, data: string, isDelta: boolean): Buffer {
-    const text = publicationText(publication, this.#epoch, data, isDelta)
-    return this.framing.frame(`${this.#options.pushPrefix}${text}}}`)
+  #frame(publication: Publication, data: Payload, isDelta: boolean): Buffer {
+    const { framing } = this
+    const sent = this.takesDelta ? framing.codec.deltaData(data) : data
+    return framing.frame(this.#encode(publication, this.#epoch, sent, isDelta))
   }
 }
 

@@ -213,6 +213,19 @@ export const fieldText = (object: string, name: string): string | null => {
   return span === null ? null : sliceText(json, span.start, span.end)
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The text of a JSON value on one line; null if the bytes are not JSON in UTF-8. */
+export const jsonFromBytes = (bytes: Buffer): string | null => {
+  const end = skipValue(bytes, skipWhitespace(bytes, 0))
+  if (end === INVALID || skipWhitespace(bytes, end) !== bytes.length) return null
+  try {
+    return onOneLine(utf8.decode(bytes))
+  } catch {
+    return null
+  }
+}
+
 /** Frames are separated by newlines. Strings contain only escaped newlines, so the others can be replaced by spaces. */
 export const onOneLine = (json: string): string =>
   json.includes('\n') || json.includes('\r') ? json.replace(/[\n\r]+/g, ' ') : json

@@ -1,9 +1,10 @@
+import { type Codec, maxPublicationBytes, type SentPublication } from './codec.js'
 import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
 import type { DeltaPatches } from './delta.js'
 import type { HistoryPage, Position, Publication } from './engine-interfaces.js'
 import type { ChannelOptions } from './options.js'
-import { BoundedList, type HistoryCommand, publicationText } from './protocol.js'
+import type { HistoryCommand } from './protocol.js'
 
 /** The publications for a recovering client, and the offset that it starts from. */
 export interface Recovery {
@@ -63,23 +64,46 @@ export interface RecoveredList {
   readonly patches: DeltaPatches | null
 }
 
-/** JSON text of the list; null if it exceeds `maxBytes`, which is determined before encoding if possible. */
-export const recoveredText = (
+/** Publications for one reply, and an upper bound for their size. */
+export interface SizedPublications {
+  readonly publications: readonly SentPublication[]
+  readonly bytes: number
+}
+
+/** Null if the publications exceed `maxBytes`, which is determined before their data is escaped if possible. */
+export const sizedPublications = (
   { channel, epoch, publications, patches }: RecoveredList,
+  { deltaData }: Codec,
   maxBytes: number
-): string | null => {
+): SizedPublications | null => {
   const chain = patches?.chain(channel, epoch, publications) ?? null
-  const list = new BoundedList(maxBytes)
+  let length = 0
   for (const [index, { data }] of publications.entries()) {
     // A text has at least as many bytes as characters.
-    if (!list.expect((chain?.[index] ?? data).length)) return null
+    length += (chain?.[index] ?? data).length
+    if (length > maxBytes) return null
   }
+  const sent: SentPublication[] = []
+  let bytes = 0
   for (const [index, publication] of publications.entries()) {
     const patch = chain?.[index] ?? null
-    const data = patch ?? (patches === null ? publication.data : JSON.stringify(publication.data))
-    if (!list.add(publicationText(publication, epoch, data, patch !== null))) return null
+    const data = patches === null ? publication.data : deltaData(patch ?? publication.data)
+    bytes += maxPublicationBytes(data, publication)
+    if (bytes > maxBytes) return null
+    sent.push({ publication, epoch, data, isDelta: patch !== null })
   }
-  return list.text
+  return { publications: sent, bytes }
+}
+
+/** As many publications as fit into a history reply; the client can continue from the last one. Null if not even the first fits. */
+export const fittingPublications = (page: HistoryPage, maxBytes: number): readonly Publication[] | null => {
+  const { publications } = page
+  let bytes = 0
+  for (const [index, publication] of publications.entries()) {
+    bytes += maxPublicationBytes(publication.data, publication)
+    if (bytes > maxBytes) return index === 0 ? null : publications.slice(0, index)
+  }
+  return publications
 }
 
 /** Reads the history for a client or the API. */

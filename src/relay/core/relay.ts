@@ -143,8 +143,12 @@ export class Relay {
   }
 
   /** Processes a frame of an emulated transport at the node that holds the session. Returns false if there is no such session. */
-  async handleSessionFrame(node: string, session: string, frame: string): Promise<boolean> {
-    return (await this.#context.cluster.surveyNode(node, 'emulate', { session, data: frame })) === true
+  async handleSessionFrame(node: string, session: string, frame: string | Buffer): Promise<boolean> {
+    const params: SurveyParams<'emulate'> =
+      typeof frame === 'string'
+        ? { session, data: frame }
+        : { session, data: frame.toString('base64'), encoding: 'base64' }
+    return (await this.#context.cluster.surveyNode(node, 'emulate', params)) === true
   }
 
   publish(

@@ -2,6 +2,7 @@ import { addSubscription, ReplySpace } from './add-subscription.js'
 import { channelNameError, isTooLong, maySubscribe, type ResolvedChannel, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
+import { EMPTY_REPLY } from './codec.js'
 import {
   DISCONNECT_INVALID_TOKEN,
   DISCONNECT_MALFORMED,
@@ -16,15 +17,7 @@ import {
   ReplyError
 } from './codes.js'
 import { claimRules, type Outcome, tokenRejection } from './connect.js'
-import {
-  channelOf,
-  expiryFields,
-  objectText,
-  parseRefresh,
-  parseSubscribe,
-  replyText,
-  type SubscribeCommand
-} from './protocol.js'
+import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from './protocol.js'
 import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
 
 /** Values of the `type` field. */
@@ -60,7 +53,7 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
   })
   if (!('activate' in outcome)) return outcome
   if (client.isClosed) return null
-  client.reply(replyText(id, 'subscribe', outcome.result))
+  client.reply(id, 'subscribe', outcome.reply)
   outcome.activate()
   return null
 }
@@ -118,7 +111,7 @@ export const unsubscribe = (client: Client, request: unknown, id: number): Outco
     if (client.context.hub.hasPending) client.flushPending()
     client.removeSubscription(subscription)
   }
-  client.reply(replyText(id, 'unsubscribe', '{}'))
+  client.reply(id, 'unsubscribe', EMPTY_REPLY)
   return null
 }
 
@@ -138,6 +131,6 @@ export const refreshSubscription = (client: Client, request: unknown, id: number
   subscription.info = claims.info
   client.deadlines.schedule()
   const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, client.context.nowMs()) : 0
-  client.reply(replyText(id, 'sub_refresh', objectText(expiryFields(ttl))))
+  client.reply(id, 'sub_refresh', { ttl })
   return null
 }

@@ -11,7 +11,6 @@ import {
 import { extendExpiry } from './connect.js'
 import type { RelayContext } from './context.js'
 import type { Position } from './engine-interfaces.js'
-import { refreshPush, subscribePush } from './protocol.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
 
@@ -30,7 +29,14 @@ export interface Surveys {
   /** Ids of the user's connections at the node. */
   readonly userClients: { readonly params: string; readonly result: readonly string[] }
   /** Passes a frame to a client of an emulated transport; false if the node does not have the session. */
-  readonly emulate: { readonly params: { readonly session: string; readonly data: string }; readonly result: boolean }
+  readonly emulate: { readonly params: EmulateParams; readonly result: boolean }
+}
+
+export interface EmulateParams {
+  readonly session: string
+  /** The frame: text, or base64 for protobuf. */
+  readonly data: string
+  readonly encoding?: 'base64'
 }
 
 export type SurveyName = keyof Surveys
@@ -179,9 +185,9 @@ export const nodeSurveyHandlers = (context: RelayContext, stats: () => NodeStats
   handlers.set('subscribe', (params) => subscribeLocal(context, params))
   handlers.set('refresh', (params) => refreshLocal(context, params))
   handlers.set('userClients', (user) => context.clients.ofUser(user).map(({ id }) => id))
-  handlers.set('emulate', ({ session, data }) => {
+  handlers.set('emulate', ({ session, data, encoding }) => {
     const client = context.sessions.get(session)
-    client?.handleFrame(data)
+    client?.handleFrame(encoding === undefined ? data : Buffer.from(data, encoding))
     return client !== undefined
   })
   return handlers
@@ -257,7 +263,7 @@ const subscribeLocal = async (
         value.undo()
         return
       }
-      client.push(subscribePush(channel, value.result), 'push_subscribe', resolved.namespace)
+      client.push({ kind: 'subscribe', channel, subscribe: value.reply }, resolved.namespace)
       value.activate()
     })
   }
@@ -276,7 +282,7 @@ const refreshLocal = (context: RelayContext, { target, refresh }: RefreshParams)
     }
     client.closeOnError(() => {
       if (info !== null) client.info = info
-      client.push(refreshPush(extendExpiry(client, expiresAt)), 'push_refresh', '')
+      client.push({ kind: 'refresh', refresh: extendExpiry(client, expiresAt) }, '')
     })
   }
   return null

@@ -1,4 +1,4 @@
-import { INVALID, isObject, onOneLine, skipValue, skipWhitespace } from './json.js'
+import { isObject, jsonFromBytes } from './json.js'
 
 // Interpretation of token claims. The signature was verified before.
 
@@ -147,8 +147,5 @@ const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undef
   return value === undefined || value === null ? null : JSON.stringify(value)
 }
 
-export const jsonFromBase64 = (encoded: string): string | undefined => {
-  const json = Buffer.from(encoded, 'base64')
-  const end = skipValue(json, skipWhitespace(json, 0))
-  return end !== INVALID && skipWhitespace(json, end) === json.length ? onOneLine(json.toString()) : undefined
-}
+export const jsonFromBase64 = (encoded: string): string | undefined =>
+  jsonFromBytes(Buffer.from(encoded, 'base64')) ?? undefined

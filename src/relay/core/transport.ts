@@ -1,11 +1,13 @@
+import type { Codec, Encoded } from './codec.js'
 import type { Disconnect } from './codes.js'
 
 /**
- * Wraps a protocol message (one or more JSON objects separated by newlines) in the framing of a transport. Transports with
- * identical bytes share one instance: subscribers are grouped by it, and a publication is encoded once per group.
+ * Wraps messages of one codec in the framing of a transport. Transports with identical bytes share one instance: subscribers
+ * are grouped by it, and a publication is encoded once per group.
  */
 export interface Framing {
-  frame(message: string): Buffer
+  readonly codec: Codec
+  frame(message: Encoded): Buffer
 }
 
 /** Destination of encoded bytes; a TCP socket is one. */

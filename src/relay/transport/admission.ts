@@ -200,15 +200,9 @@ export class LocalConnectionCounter implements ConnectionCounter {
   }
 }
 
-/**
- * Whether a client requests Centrifugo's protobuf protocol, which the relay does not support: in the query, as a WebSocket
- * subprotocol, or with the content type of the body.
- */
-export const requestsProtobuf = ({ url = '', headers }: IncomingMessage): boolean => {
-  if (headers['content-type']?.toLowerCase().startsWith('application/octet-stream')) return true
-  if (url.includes('?') && /[?&](?:format|cf_protocol)=protobuf(?:&|$)/.test(url)) return true
-  const protocols = headers['sec-websocket-protocol']
-  if (protocols === undefined) return false
-  const offered = protocols.split(',').map((name) => name.trim())
-  return offered.includes('centrifuge-protobuf') && !offered.includes('centrifuge-json')
-}
+/** Whether a URL requests the protobuf form of the protocol. */
+export const requestsProtobuf = (url: string): boolean => /[?&](?:format|cf_protocol)=protobuf(?:&|$)/.test(url)
+
+/** Whether the body of a request is protobuf. */
+export const hasProtobufBody = ({ headers }: IncomingMessage): boolean =>
+  headers['content-type']?.toLowerCase().startsWith('application/octet-stream') === true

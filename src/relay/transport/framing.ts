@@ -1,16 +1,22 @@
+import { type Codec, payloadBytes } from '../core/codec.js'
+import { jsonCodec } from '../core/json-codec.js'
 import type { Framing } from '../core/transport.js'
+import { protobufCodec } from '../protobuf/codec.js'
 
-const FINAL_TEXT_FRAME = 0x81
+/** First byte of an unfragmented frame. */
+const TEXT_FRAME = 0x81
+const BINARY_FRAME = 0x82
 const LENGTH_16 = 126
 const LENGTH_64 = 127
 
-/** A complete unmasked WebSocket text frame in one buffer, which can be written to any number of sockets. */
-export const webSocketFraming: Framing = {
+/** A complete unmasked WebSocket frame in one buffer, which can be written to any number of sockets. */
+const webSocketFraming = (codec: Codec, firstByte: number): Framing => ({
+  codec,
   frame: (message) => {
-    const length = Buffer.byteLength(message)
+    const length = payloadBytes(message)
     const header = length < LENGTH_16 ? 2 : length < 0x10000 ? 4 : 10
     const frame = Buffer.allocUnsafe(header + length)
-    frame[0] = FINAL_TEXT_FRAME
+    frame[0] = firstByte
     if (header === 2) frame[1] = length
     else if (header === 4) {
       frame[1] = LENGTH_16
@@ -20,14 +26,22 @@ export const webSocketFraming: Framing = {
       frame.writeUInt32BE(0, 2)
       frame.writeUInt32BE(length, 6)
     }
-    frame.write(message, header, 'utf8')
+    if (typeof message === 'string') frame.write(message, header, 'utf8')
+    else frame.set(message, header)
     return frame
   }
-}
+})
+
+export const webSocketTextFraming = webSocketFraming(jsonCodec, TEXT_FRAME)
+export const webSocketBinaryFraming = webSocketFraming(protobufCodec, BINARY_FRAME)
 
 /** One line per message, for HTTP streaming. */
-export const lineFraming: Framing = { frame: (message) => Buffer.from(`${message}\n`) }
+export const lineFraming: Framing = { codec: jsonCodec, frame: (message) => Buffer.from(`${message}\n`) }
+
+/** Messages follow each other: each has its length in front. */
+export const byteStreamFraming: Framing = { codec: protobufCodec, frame: (message) => Buffer.from(message) }
 
 export const serverSentEventFraming: Framing = {
-  frame: (message) => Buffer.from(`data: ${message.replaceAll('\n', '\ndata: ')}\n\n`)
+  codec: jsonCodec,
+  frame: (message) => Buffer.from(`data: ${message.toString().replaceAll('\n', '\ndata: ')}\n\n`)
 }

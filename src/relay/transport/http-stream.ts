@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Disconnect } from '../core/codes.js'
 import { isObject } from '../core/json.js'
-import { disconnectPush, PING } from '../core/protocol.js'
 import type { Relay } from '../core/relay.js'
 import type { ByteStream, ClientTransport, Framing } from '../core/transport.js'
-import { type Admitted, type ClientAdmission, requestsProtobuf } from './admission.js'
-import { lineFraming, serverSentEventFraming } from './framing.js'
+import { decodeEmulation } from '../protobuf/codec.js'
+import { type Admitted, type ClientAdmission, hasProtobufBody, requestsProtobuf } from './admission.js'
+import { byteStreamFraming, lineFraming, serverSentEventFraming } from './framing.js'
 import {
   BODY_TIMEOUT_MS,
   corsHeaders,
@@ -37,7 +37,7 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
     this.name = transport
     this.framing = framing
     this.address = address
-    this.pingBytes = framing.frame(PING)
+    this.pingBytes = framing.frame(framing.codec.ping)
     this.#response = response
   }
 
@@ -64,7 +64,7 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
 
   /** There is no close frame: the last message is a disconnect push. */
   close(reason: Disconnect): void {
-    this.#response.end(this.framing.frame(disconnectPush(reason)))
+    this.#response.end(this.framing.frame(this.framing.codec.push({ kind: 'disconnect', disconnect: reason })))
     // Closes the connection of a client that does not read.
     this.#response.socket?.setTimeout(CLOSE_TIMEOUT_MS, () => this.#response.destroy())
   }
@@ -78,39 +78,64 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
 
 const CLOSE_TIMEOUT_MS = 5000
 
-/** `POST /connection/http_stream`: the body contains the connect command; every line of the response is a reply or push. */
-export const httpStream = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
-  stream(relay, admission, errors, {
-    transport: 'http_stream',
-    methods: ['POST'],
-    framing: lineFraming,
-    headers: ['Content-Type', 'text/plain; charset=utf-8'],
-    prelude: ''
-  })
-
-/** `/connection/sse`: server-sent events. A GET request has the connect command in the query. */
-export const serverSentEvents = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
-  stream(relay, admission, errors, {
-    transport: 'sse',
-    methods: ['GET', 'POST'],
-    framing: serverSentEventFraming,
-    headers: ['Content-Type', 'text/event-stream'],
-    // Browsers report the connection as open after the first bytes.
-    prelude: '\r\n'
-  })
-
 interface StreamKind {
   readonly transport: 'http_stream' | 'sse'
-  readonly methods: readonly string[]
   readonly framing: Framing
   readonly headers: Headers
   readonly prelude: string
 }
 
+const LINE_STREAM: StreamKind = {
+  transport: 'http_stream',
+  framing: lineFraming,
+  headers: ['Content-Type', 'text/plain; charset=utf-8'],
+  prelude: ''
+}
+
+const BYTE_STREAM: StreamKind = {
+  transport: 'http_stream',
+  framing: byteStreamFraming,
+  headers: ['Content-Type', 'application/octet-stream'],
+  prelude: ''
+}
+
+const EVENT_STREAM: StreamKind = {
+  transport: 'sse',
+  framing: serverSentEventFraming,
+  headers: ['Content-Type', 'text/event-stream'],
+  // Browsers report the connection as open after the first bytes.
+  prelude: '\r\n'
+}
+
+/**
+ * `POST /connection/http_stream`: the body contains the connect command; the response consists of replies and pushes, one per
+ * line, or in protobuf if the body is.
+ */
+export const httpStream = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
+  stream(relay, admission, errors, ['POST'], LINE_STREAM, BYTE_STREAM)
+
+/** `/connection/sse`: server-sent events. A GET request has the connect command in the query. */
+export const serverSentEvents = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
+  stream(relay, admission, errors, ['GET', 'POST'], EVENT_STREAM, null)
+
+/** `protobufKind` is null if the transport has text only. */
 const stream =
-  (relay: Relay, admission: ClientAdmission, errors: RequestErrors, kind: StreamKind): HttpHandler =>
+  (
+    relay: Relay,
+    admission: ClientAdmission,
+    errors: RequestErrors,
+    methods: readonly string[],
+    jsonKind: StreamKind,
+    protobufKind: StreamKind | null
+  ): HttpHandler =>
   (request, response) => {
-    if (!passesChecks(admission, request, response, kind.methods)) return
+    if (!passesChecks(admission, request, response, methods)) return
+    const kind = hasProtobufBody(request) || requestsProtobuf(request.url ?? '') ? protobufKind : jsonKind
+    if (kind === null) {
+      const headers = [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close']
+      respond(response, 400, 'server-sent events are JSON only\n', headers)
+      return
+    }
     // Admitted before the body is read, so that incomplete requests count against the connection limits.
     void errors.handle(response, async () => {
       const admitted = await admission.admit(request)
@@ -132,10 +157,7 @@ const passesChecks = (
   if (!admission.allowsOrigin(request)) respond(response, 403)
   else if (method === 'OPTIONS') respond(response, 204, '', [...corsHeaders(request), ...PREFLIGHT])
   else if (!methods.includes(method)) respond(response, 405, '', ['Allow', [...methods, 'OPTIONS'].join(', ')])
-  else if (requestsProtobuf(request)) {
-    const headers = [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close']
-    respond(response, 400, 'protobuf is not supported\n', headers)
-  } else return true
+  else return true
   return false
 }
 
@@ -156,7 +178,7 @@ const openStream = (
   const cors = corsHeaders(request)
   limitBodyTime(request, response, Math.min(client.staleCloseDelayMs, BODY_TIMEOUT_MS), cors)
   const connect = (body: Buffer): void =>
-    void errors.handle(response, async () => startStream(relay, kind, request, response, address, body.toString()))
+    void errors.handle(response, async () => startStream(relay, kind, request, response, address, body))
   readBody(request, response, client.messageSizeLimit, connect, cors)
 }
 
@@ -169,7 +191,7 @@ const startStream = (
   request: IncomingMessage,
   response: ServerResponse,
   address: string,
-  commands: string
+  commands: string | Buffer
 ): void => {
   // The request has timed out with 408 already.
   if (response.headersSent) return
@@ -195,7 +217,7 @@ export const emulation =
     const receive = async (body: Buffer): Promise<void> => {
       // The request has timed out with 408 already.
       if (response.headersSent) return
-      const message = parseEmulation(body.toString())
+      const message = hasProtobufBody(request) ? decodeEmulation(body) : parseEmulation(body.toString())
       if (message === null) {
         respond(response, 400, '', cors)
         return

@@ -4,16 +4,18 @@ import type { Duplex } from 'node:stream'
 import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import type { Client } from '../core/client.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
-import { PING } from '../core/protocol.js'
 import type { Relay } from '../core/relay.js'
-import type { ClientTransport } from '../core/transport.js'
+import type { ClientTransport, Framing } from '../core/transport.js'
 import { type Admitted, type ClientAdmission, requestsProtobuf } from './admission.js'
-import { webSocketFraming } from './framing.js'
+import { webSocketBinaryFraming, webSocketTextFraming } from './framing.js'
 import type { RequestErrors } from './respond.js'
 import type { Upgrade } from './upgrade.js'
 
 const EMPTY = Buffer.alloc(0)
-const PROTOCOL_PING = webSocketFraming.frame(PING)
+/** Created once: all connections share them. */
+const PROTOCOL_PINGS: ReadonlyMap<Framing, Buffer> = new Map(
+  [webSocketTextFraming, webSocketBinaryFraming].map((framing) => [framing, framing.frame(framing.codec.ping)])
+)
 /** A WebSocket ping frame: FIN and the opcode, no payload. */
 const PING_FRAME = Buffer.from([0x89, 0])
 
@@ -23,7 +25,7 @@ const PING_FRAME = Buffer.from([0x89, 0])
  * (pongs, close) to the same socket, so frames are never interleaved; a test in hostile.test.ts verifies that.
  */
 class WebSocketTransport implements ClientTransport {
-  readonly framing = webSocketFraming
+  readonly framing: Framing
   readonly name = 'websocket'
   readonly isEmulated = false
   readonly address: string
@@ -31,15 +33,16 @@ class WebSocketTransport implements ClientTransport {
   readonly stream: Duplex
   readonly #ws: WebSocket
 
-  constructor(ws: WebSocket, socket: Duplex, address: string, hasOwnPings: boolean) {
+  constructor(ws: WebSocket, framing: Framing, socket: Duplex, address: string, hasOwnPings: boolean) {
     this.#ws = ws
+    this.framing = framing
     this.stream = socket
     this.address = address
     this.hasOwnPings = hasOwnPings
   }
 
   get pingBytes(): Buffer {
-    return this.hasOwnPings ? PING_FRAME : PROTOCOL_PING
+    return this.hasOwnPings ? PING_FRAME : (PROTOCOL_PINGS.get(this.framing) ?? PING_FRAME)
   }
 
   onceDrained(callback: () => void): void {
@@ -80,14 +83,16 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, error
     // The Python SDK up to 0.6.0 sends this header with an empty value, which `ws` would reject with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
     const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
-    server.handleUpgrade(request, socket, head, (ws) =>
-      listen(ws, relay.connect(new WebSocketTransport(ws, socket, address, hasOwnPings)))
-    )
+    server.handleUpgrade(request, socket, head, (ws) => {
+      const isProtobuf = ws.protocol === PROTOBUF_SUBPROTOCOL || requestsProtobuf(url)
+      const framing = isProtobuf ? webSocketBinaryFraming : webSocketTextFraming
+      listen(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
+    })
   }
 
   const admit = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     try {
-      const admitted = requestsProtobuf(request) ? 400 : await admission.admit(request)
+      const admitted = await admission.admit(request)
       if (typeof admitted === 'number') rejectUpgrade(socket, admitted)
       // The client disconnected meanwhile.
       else if (socket.destroyed) admitted.release()
@@ -104,6 +109,9 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, error
   }
 }
 
+const PROTOBUF_SUBPROTOCOL = 'centrifuge-protobuf'
+const SUBPROTOCOLS: ReadonlySet<string> = new Set(['centrifuge-json', PROTOBUF_SUBPROTOCOL])
+
 interface UpgradeServer extends Pick<WebSocketServer, 'handleUpgrade'> {
   readonly maxPayload: number
 }
@@ -115,8 +123,8 @@ const createServer = (maxPayload: number): UpgradeServer => {
     clientTracking: false,
     perMessageDeflate: false,
     autoPong: false,
-    // The official client requests no subprotocol; the JSON protocol is the only choice.
-    handleProtocols: (offered) => (offered.has('centrifuge-json') ? 'centrifuge-json' : false),
+    // In the client's order of preference. The official client requests none for JSON.
+    handleProtocols: (offered) => [...offered].find((name) => SUBPROTOCOLS.has(name)) ?? false,
     maxPayload,
     closeTimeout: CLOSE_TIMEOUT_MS
   }
@@ -127,10 +135,15 @@ const createServer = (maxPayload: number): UpgradeServer => {
 const ignore = (): void => undefined
 
 const listen = (ws: WebSocket, client: Client): void => {
-  ws.on('message', (data: RawData, isBinary: boolean) => {
-    if (isBinary && !mayBeJson(data)) client.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
-    else client.handleFrame(data.toString())
-  })
+  if (client.codec.name === 'protobuf') {
+    // By default `ws` passes a `Buffer`.
+    ws.on('message', (data: Buffer) => client.handleFrame(data))
+  } else {
+    ws.on('message', (data: RawData, isBinary: boolean) => {
+      if (isBinary && !mayBeJson(data)) client.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
+      else client.handleFrame(data.toString())
+    })
+  }
   if (client.transport.hasOwnPings) {
     ws.on('pong', () => client.closeOnError(() => void client.deadlines.pong()))
   }

@@ -70,27 +70,39 @@ t.test('WebSocket upgrades', async (t) => {
     t.equal(relay.stats().clients, 3)
   })
 
-  t.test('an upgrade that requests protobuf is rejected with 400', async (t) => {
-    const { url } = await startRelay(t)
+  const PROTOBUF_UPGRADES: [query: string, subprotocols: string, isProtobuf: boolean, subprotocol: string][] = [
+    ['', '', false, ''],
+    ['?cf_protocol_version=v2', '', false, ''],
+    ['?format=protobuf', '', true, ''],
+    ['?a=b&cf_protocol=protobuf', '', true, ''],
+    ['?format=protobuf2', '', false, ''],
+    ['', 'centrifuge-protobuf', true, 'centrifuge-protobuf'],
+    ['', 'centrifuge-json', false, 'centrifuge-json'],
+    ['', 'centrifuge-json, centrifuge-protobuf', false, 'centrifuge-json'],
+    ['', 'other, centrifuge-protobuf, centrifuge-json', true, 'centrifuge-protobuf']
+  ]
+  for (const [query, subprotocols, isProtobuf, subprotocol] of PROTOBUF_UPGRADES) {
+    const title = `${isProtobuf ? 'protobuf' : 'JSON'} for query "${query}" and subprotocols "${subprotocols}"`
+    t.test(`a WebSocket connection uses ${title}`, async (t) => {
+      const { url, relay } = await startRelay(t)
+      const headers = subprotocols === '' ? {} : { 'sec-websocket-protocol': subprotocols }
+      const { ws } = new RawClient(`${url}/connection/websocket${query}`, { headers })
+      t.teardown(() => ws.terminate())
+      const [response] = await once(ws, 'upgrade')
 
-    t.equal(await upgradeStatus(t, `${url}/connection/websocket?format=protobuf`), 400)
-    t.equal(await upgradeStatus(t, `${url}/connection/websocket?a=b&cf_protocol=protobuf`), 400)
-    t.equal(await upgradeStatus(t, url, { headers: { 'sec-websocket-protocol': 'centrifuge-protobuf' } }), 400)
-    t.equal(await upgradeStatus(t, `${url}/connection/websocket?cf_protocol_version=v2`), 101)
-  })
+      t.equal(response.headers['sec-websocket-protocol'] ?? '', subprotocol)
+      await eventually(() => relay.clients.length === 1)
+      t.equal(relay.clients[0]?.codec.name, isProtobuf ? 'protobuf' : 'json')
+    })
+  }
 
-  t.test('a request for protobuf over HTTP receives 400', async (t) => {
+  t.test('a request for protobuf over server-sent events receives 400', async (t) => {
     const { url } = await startRelay(t)
     const octets = { 'content-type': 'application/octet-stream' }
+    const rejected = { status: 400, body: 'server-sent events are JSON only\n' }
 
-    for (const path of ['/connection/http_stream', '/connection/sse', '/emulation']) {
-      t.match(await send(url, path, { method: 'POST', headers: octets, body: '\n' }), {
-        status: 400,
-        body: 'protobuf is not supported\n'
-      })
-      t.equal((await send(url, `${path}?cf_protocol=protobuf`, { method: 'POST', body: '{}' })).status, 400)
-    }
-    t.equal((await send(url, '/connection/sse?format=protobuf&cf_connect={}')).status, 400)
+    t.match(await send(url, '/connection/sse', { method: 'POST', headers: octets, body: '\n' }), rejected)
+    t.match(await send(url, '/connection/sse?format=protobuf&cf_connect={}'), rejected)
   })
 
   t.test('an upgrade on another path is handled as an ordinary request', async (t) => {

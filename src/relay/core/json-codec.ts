@@ -1,0 +1,206 @@
+import {
+  type Codec,
+  type ConnectReply,
+  type Encoded,
+  type HistoryReply,
+  type Payload,
+  PONG,
+  type PresenceReply,
+  type PresenceStatsReply,
+  type Push,
+  type RawCommand,
+  type RefreshReply,
+  type RepliedMethod,
+  type Replies,
+  type SentPublication,
+  type SubRefreshReply,
+  type SubscribeReply
+} from './codec.js'
+import type { ReplyError } from './codes.js'
+import type { Position, Publication } from './engine-interfaces.js'
+import { fieldText, isObject, onOneLine } from './json.js'
+
+// Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
+// text that the publisher sent.
+
+/** Ping of the server and pong of the client. */
+const PING = '{}'
+
+export const quote = (text: string): string => JSON.stringify(text)
+
+/** Binary data cannot be sent as JSON; the relay refuses JSON clients on channels that carry it. */
+const jsonText = (payload: Payload): string => {
+  if (typeof payload === 'string') return payload
+  throw new TypeError('binary data in a JSON message')
+}
+
+export const clientInfoText = (user: string, client: string, connectionInfo: string | null, info: string | null) =>
+  `{"user":${quote(user)},"client":"${client}"${connectionInfo === null ? '' : `,"conn_info":${connectionInfo}`}${
+    info === null ? '' : `,"chan_info":${info}`
+  }}`
+
+/** `data` is a separate parameter because subscribers with deltas receive a patch instead. */
+export const publicationText = (publication: Publication, epoch: string, data: string, isDelta: boolean): string => {
+  const { info, tags, offset, version } = publication
+  let text = `{"data":${data}`
+  if (info !== null) text += `,"info":${info}`
+  if (offset > 0) text += `,"offset":${offset}`
+  if (tags !== null) text += `,"tags":${tags}`
+  if (isDelta) text += ',"delta":true'
+  if (version > 0) text += `,"version":${version}`
+  // A client that subscribed before the stream began learns the epoch from its first publication.
+  if (offset === 1) text += `,"epoch":"${epoch}"`
+  return `${text}}`
+}
+
+const sentPublicationText = ({ publication, epoch, data, isDelta }: SentPublication): string =>
+  publicationText(publication, epoch, jsonText(data), isDelta)
+
+// Fields of a result, each with a leading comma. Empty fields are omitted, as clients expect.
+
+const expiryFields = (ttl: number): string => (ttl > 0 ? `,"expires":true,"ttl":${ttl}` : '')
+
+export const positionFields = ({ epoch, offset }: Position): string =>
+  `${epoch === '' ? '' : `,"epoch":"${epoch}"`}${offset > 0 ? `,"offset":${offset}` : ''}`
+
+const fieldIf = (isPresent: boolean, name: string): string => (isPresent ? `,"${name}":true` : '')
+
+export const objectText = (fields: string): string => `{${fields.slice(1)}}`
+
+const connectText = ({ client, version, ttl, subs, ping, pong, session, node, time }: ConnectReply): string =>
+  objectText(
+    `,"client":"${client}","version":${quote(version)}` +
+      expiryFields(ttl) +
+      (subs.size > 0 ? `,"subs":${subscriptionsText(subs)}` : '') +
+      (ping > 0 ? `,"ping":${ping}` : '') +
+      fieldIf(pong, 'pong') +
+      (session === '' ? '' : `,"session":"${session}"`) +
+      (node === '' ? '' : `,"node":"${node}"`) +
+      (time > 0 ? `,"time":${time}` : '')
+  )
+
+const subscriptionsText = (subs: ReadonlyMap<string, SubscribeReply>): string =>
+  `{${[...subs].map(([channel, reply]) => `${quote(channel)}:${subscribeText(reply)}`).join(',')}}`
+
+const subscribeText = (reply: SubscribeReply): string => {
+  const { ttl, recoverable, positioned, position, publications, recovered, wasRecovering, data, delta } = reply
+  return objectText(
+    expiryFields(ttl) +
+      fieldIf(recoverable, 'recoverable') +
+      fieldIf(positioned, 'positioned') +
+      positionFields(position) +
+      (publications.length > 0 ? `,"publications":[${publications.map(sentPublicationText).join(',')}]` : '') +
+      fieldIf(recovered, 'recovered') +
+      fieldIf(wasRecovering, 'was_recovering') +
+      (data === null ? '' : `,"data":${data}`) +
+      fieldIf(delta, 'delta')
+  )
+}
+
+export const historyText = ({ publications, epoch, offset }: HistoryReply): string => {
+  const texts = publications.map((publication) =>
+    publicationText(publication, epoch, jsonText(publication.data), false)
+  )
+  return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
+}
+
+/** A lower bound for the length of `historyText`, without building the text. */
+export const historyLength = (publications: readonly Publication[]): number => {
+  let length = 0
+  for (const { data, info, tags } of publications) length += data.length + (info?.length ?? 0) + (tags?.length ?? 0)
+  return length
+}
+
+export const presenceEntryText = ([client, info]: readonly [client: string, info: string]): string =>
+  `"${client}":${info}`
+
+const presenceText = ({ presence }: PresenceReply): string =>
+  `{"presence":{${[...presence].map(presenceEntryText).join(',')}}}`
+
+export const presenceStatsText = ({ clients, users }: PresenceStatsReply): string =>
+  `{"num_clients":${clients},"num_users":${users}}`
+
+const refreshText = ({ client, ttl }: RefreshReply): string => objectText(`,"client":"${client}"${expiryFields(ttl)}`)
+
+const subRefreshText = ({ ttl }: SubRefreshReply): string => objectText(expiryFields(ttl))
+
+const emptyText = (): string => '{}'
+
+const RESULT_TEXTS: { readonly [M in RepliedMethod]: (result: Replies[M]) => string } = {
+  connect: connectText,
+  subscribe: subscribeText,
+  unsubscribe: emptyText,
+  publish: emptyText,
+  presence: presenceText,
+  presence_stats: presenceStatsText,
+  history: historyText,
+  refresh: refreshText,
+  sub_refresh: subRefreshText
+}
+
+const errorText = ({ code, message, temporary }: ReplyError): string =>
+  `{"code":${code},"message":${quote(message)}${temporary ? ',"temporary":true' : ''}}`
+
+const channelPushText = (channel: string, kind: Push['kind'], body: string): string =>
+  `{"push":{"channel":${quote(channel)},"${kind}":${body}}}`
+
+const closeText = ({ code, reason }: { readonly code: number; readonly reason: string }): string =>
+  `{"code":${code},"reason":${quote(reason)}}`
+
+const pushText = (push: Push): string => {
+  switch (push.kind) {
+    case 'pub':
+      return channelPushText(push.channel, push.kind, sentPublicationText(push.pub))
+    case 'join':
+    case 'leave':
+      return channelPushText(push.channel, push.kind, `{"info":${push.info}}`)
+    case 'unsubscribe':
+      return channelPushText(push.channel, push.kind, closeText(push.unsubscribe))
+    case 'subscribe':
+      return channelPushText(push.channel, push.kind, subscribeText(push.subscribe))
+    case 'refresh':
+      return `{"push":{"refresh":${refreshText(push.refresh)}}}`
+    case 'disconnect':
+      return `{"push":{"disconnect":${closeText(push.disconnect)}}}`
+  }
+}
+
+const parse = (line: string): RawCommand | null => {
+  try {
+    const command: unknown = JSON.parse(line)
+    if (!isObject(command)) return null
+    return Object.keys(command).length === 0 ? PONG : command
+  } catch {
+    return null
+  }
+}
+
+/** One command, reply or push per line. */
+export const jsonCodec: Codec = {
+  name: 'json',
+  allowsBinary: false,
+  ping: PING,
+  split: (frame) => {
+    const lines = frame.toString().split('\n')
+    if (lines[lines.length - 1] === '') lines.pop()
+    return lines.length === 0 ? null : lines
+  },
+  isPongFrame: (frame) => frame.length === PING.length && frame.toString() === PING,
+  decode: (command) => parse(command.toString()),
+  publishData: (command) => {
+    // The data is passed on as the client spelled it.
+    const data = fieldText(fieldText(command.toString(), 'publish') ?? PING, 'data')
+    return data === null ? null : onOneLine(data)
+  },
+  reply: (id, method, result) => `{"id":${id},"${method}":${RESULT_TEXTS[method](result)}}`,
+  errorReply: (id, error) => `{"id":${id},"error":${errorText(error)}}`,
+  push: pushText,
+  publicationEncoder: (channel) => {
+    const prefix = `{"push":{"channel":${quote(channel)},"pub":`
+    return (publication, epoch, data, isDelta) =>
+      `${prefix}${publicationText(publication, epoch, jsonText(data), isDelta)}}}`
+  },
+  // The protocol sends all data of a subscriber with deltas as JSON strings, full publications included.
+  deltaData: (data) => quote(jsonText(data)),
+  join: (messages: readonly Encoded[]) => messages.join('\n')
+}

@@ -1,0 +1,247 @@
+import protobuf from 'protobufjs/light.js'
+import {
+  type Codec,
+  type ConnectReply,
+  type Encoded,
+  type Payload,
+  PONG,
+  type Push,
+  type RawCommand,
+  type RepliedMethod,
+  type Replies,
+  type SentPublication,
+  type SubscribeReply
+} from '../core/codec.js'
+import type { Publication } from '../core/engine-interfaces.js'
+import { isObject, JsonObject } from '../core/json.js'
+import { descriptor } from './descriptor.js'
+
+// The messages are described in protocol.proto. protobufjs compiles an encoder and a decoder for each of them; a field with
+// its default value is not written.
+
+const { Reader, Root, Type, util, configure } = protobuf
+
+// 64-bit integers as numbers instead of objects. Offsets are below 2^53; a larger number in a command is rejected.
+// The cast is needed because the declaration does not mention null, which protobufjs itself sets where `long` is missing.
+util.Long = null as unknown as typeof util.Long
+configure()
+
+const root = Root.fromJSON(descriptor)
+const CommandType = root.lookupType('Command')
+const ReplyType = root.lookupType('Reply')
+const EmulationType = root.lookupType('EmulationRequest')
+
+/** A message as protobufjs expects it: fields by name, payloads as bytes. */
+type Fields = Readonly<Record<string, unknown>>
+
+const EMPTY = Buffer.alloc(0)
+
+const encode = (reply: Fields): Buffer => {
+  const bytes = ReplyType.encodeDelimited(reply).finish()
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)
+}
+
+const bytesOf = (payload: Payload): Buffer => (typeof payload === 'string' ? Buffer.from(payload) : payload)
+
+/** Client info is stored as JSON text. Its two payloads are copied as they are. */
+const clientInfoFields = (text: string): Fields => {
+  const json = Buffer.from(text)
+  const info = JsonObject.at(json, 0)
+  const payload = (name: string): Buffer | null => {
+    const span = info?.span(name) ?? null
+    return span === null ? null : json.subarray(span.start, span.end)
+  }
+  return {
+    user: info?.value('user'),
+    client: info?.value('client'),
+    conn_info: payload('conn_info'),
+    chan_info: payload('chan_info')
+  }
+}
+
+const tagFields = (text: string): Fields => {
+  const tags: unknown = JSON.parse(text)
+  return isObject(tags) ? tags : {}
+}
+
+const publicationFields = (
+  { info, tags, offset, version }: Publication,
+  epoch: string,
+  data: Payload,
+  isDelta: boolean
+): Fields => ({
+  data: bytesOf(data),
+  info: info === null ? null : clientInfoFields(info),
+  offset,
+  tags: tags === null ? null : tagFields(tags),
+  delta: isDelta,
+  version,
+  // A client that subscribed before the stream began learns the epoch from its first publication.
+  epoch: offset === 1 ? epoch : ''
+})
+
+const sentPublicationFields = ({ publication, epoch, data, isDelta }: SentPublication): Fields =>
+  publicationFields(publication, epoch, data, isDelta)
+
+const mapFields = <Value>(map: ReadonlyMap<string, Value>, fieldsOf: (value: Value) => Fields): Fields =>
+  Object.fromEntries([...map].map(([key, value]) => [key, fieldsOf(value)]))
+
+const connectFields = ({ subs, ...reply }: ConnectReply): Fields => ({
+  ...reply,
+  expires: reply.ttl > 0,
+  subs: subs.size === 0 ? null : mapFields(subs, subscribeFields)
+})
+
+const subscribeFields = (reply: SubscribeReply): Fields => ({
+  expires: reply.ttl > 0,
+  ttl: reply.ttl,
+  recoverable: reply.recoverable,
+  epoch: reply.position.epoch,
+  publications: reply.publications.map(sentPublicationFields),
+  recovered: reply.recovered,
+  offset: reply.position.offset,
+  positioned: reply.positioned,
+  data: reply.data === null ? null : bytesOf(reply.data),
+  was_recovering: reply.wasRecovering,
+  delta: reply.delta
+})
+
+const NO_FIELDS: Fields = {}
+const noFields = (): Fields => NO_FIELDS
+
+const RESULT_FIELDS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Fields } = {
+  connect: connectFields,
+  subscribe: subscribeFields,
+  unsubscribe: noFields,
+  publish: noFields,
+  presence: ({ presence }) => ({ presence: mapFields(presence, clientInfoFields) }),
+  presence_stats: ({ clients, users }) => ({ num_clients: clients, num_users: users }),
+  history: ({ publications, epoch, offset }) => ({
+    publications: publications.map((each) => publicationFields(each, epoch, each.data, false)),
+    epoch,
+    offset
+  }),
+  refresh: ({ client, ttl }) => ({ client, expires: ttl > 0, ttl }),
+  sub_refresh: ({ ttl }) => ({ expires: ttl > 0, ttl })
+}
+
+const pushFields = (push: Push): Fields => {
+  switch (push.kind) {
+    case 'pub':
+      return { channel: push.channel, pub: sentPublicationFields(push.pub) }
+    case 'join':
+    case 'leave':
+      return { channel: push.channel, [push.kind]: { info: clientInfoFields(push.info) } }
+    case 'unsubscribe':
+      return { channel: push.channel, unsubscribe: push.unsubscribe }
+    case 'subscribe':
+      return { channel: push.channel, subscribe: subscribeFields(push.subscribe) }
+    case 'refresh':
+      return { refresh: RESULT_FIELDS.refresh(push.refresh) }
+    case 'disconnect':
+      return { disconnect: push.disconnect }
+  }
+}
+
+/** Splits a frame at the lengths in front of its messages. A frame contains at most one empty message after another. */
+const split = (frame: Buffer): readonly Buffer[] | null => {
+  const reader = Reader.create(frame)
+  const messages: Buffer[] = []
+  let previous: Buffer | null = null
+  try {
+    while (reader.pos < frame.length) {
+      const length = reader.size()
+      const message = frame.subarray(reader.pos, reader.pos + length)
+      // Without the second rule, a frame of zeros would become as many buffers as it has bytes.
+      if (message.length < length || (length === 0 && previous?.length === 0)) return null
+      messages.push(message)
+      previous = message
+      reader.pos += length
+    }
+  } catch {
+    return null
+  }
+  return messages.length === 0 ? null : messages
+}
+
+/** Null for bytes that are not such a message. */
+const decodeMessage = (type: protobuf.Type, bytes: Buffer): RawCommand | null => {
+  try {
+    const reader = Reader.create(bytes)
+    reader.discardUnknown = false
+    const message = type.decode(reader)
+    // A decoded message has the fields of its type; the others have their defaults.
+    return hasMistypedField(type, message) ? null : (message as unknown as RawCommand)
+  } catch {
+    return null
+  }
+}
+
+/** The fields of a type that contain messages. */
+const messageFields = new Map<protobuf.Type, readonly protobuf.Field[]>()
+
+const messageFieldsOf = (type: protobuf.Type): readonly protobuf.Field[] => {
+  const known = messageFields.get(type)
+  if (known !== undefined) return known
+  const fields = type.fieldsArray.filter(({ resolvedType }) => resolvedType instanceof Type)
+  messageFields.set(type, fields)
+  return fields
+}
+
+/**
+ * Whether a message has a known field with the wire type of another kind of field. The decoder treats it as unknown, which
+ * would let a damaged command run with the default value.
+ */
+const hasMistypedField = (type: protobuf.Type, message: unknown): boolean => {
+  if (!isObject(message)) return false
+  const { $unknowns: unknowns } = message
+  if (Array.isArray(unknowns) && unknowns.some((field) => type.fieldsById[fieldNumber(field)] !== undefined))
+    return true
+  return messageFieldsOf(type).some(({ name, map, repeated, resolvedType }) => {
+    const value = message[name]
+    if (!(resolvedType instanceof Type) || value === null || value === undefined) return false
+    const messages = Array.isArray(value) && repeated ? value : map && isObject(value) ? Object.values(value) : [value]
+    return messages.some((each) => hasMistypedField(resolvedType, each))
+  })
+}
+
+const fieldNumber = (field: Uint8Array): number => Reader.create(field).tag() >>> 3
+
+export interface EmulationRequest {
+  readonly node: string
+  readonly session: string
+  readonly data: Buffer
+}
+
+/** The body of `POST /emulation` with protobuf; null if it is malformed. */
+export const decodeEmulation = (body: Buffer): EmulationRequest | null => {
+  const message = decodeMessage(EmulationType, body)
+  if (message === null) return null
+  const { node, session, data } = message
+  if (typeof node !== 'string' || typeof session !== 'string') return null
+  return { node, session, data: Buffer.isBuffer(data) ? data : EMPTY }
+}
+
+const toBuffer = (message: Encoded): Buffer => (typeof message === 'string' ? Buffer.from(message) : message)
+
+/** Messages with their length in front. An empty message is a ping or a pong. */
+export const protobufCodec: Codec = {
+  name: 'protobuf',
+  allowsBinary: true,
+  ping: Buffer.from([0]),
+  split: (frame) => split(toBuffer(frame)),
+  isPongFrame: (frame) => frame.length === 1 && frame[0] === 0,
+  decode: (command) => (command.length === 0 ? PONG : decodeMessage(CommandType, toBuffer(command))),
+  publishData: (_, request) => {
+    const data = isObject(request) ? request.data : null
+    // Copied, because a stored publication would otherwise keep the whole frame in memory.
+    return Buffer.isBuffer(data) && data.length > 0 ? Buffer.from(data) : null
+  },
+  reply: (id, method, result) => encode({ id, [method]: RESULT_FIELDS[method](result) }),
+  errorReply: (id, { code, message, temporary }) => encode({ id, error: { code, message, temporary } }),
+  push: (push) => encode({ push: pushFields(push) }),
+  publicationEncoder: (channel) => (publication, epoch, data, isDelta) =>
+    encode({ push: { channel, pub: publicationFields(publication, epoch, data, isDelta) } }),
+  deltaData: (data) => data,
+  join: (messages) => Buffer.concat(messages.map(toBuffer))
+}
