@@ -174,7 +174,7 @@ const openServices = async (
     loginCounter,
     metrics,
     oidc,
-    openReplies: new OpenReplies((reply, ms) => requestEnded(reply, { ms, cutShort: true })),
+    openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
     provider: provider ?? oidc?.exchange ?? null,
     redisTimeouts,
     requestEnded,

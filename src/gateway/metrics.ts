@@ -68,6 +68,7 @@ export class GatewayMetrics {
   readonly #exchanges: Counter<'result'>
   // Nested maps need no new key string for each request.
   readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
+  readonly #backendByRoute = new Map<string, Histogram.Internal<'route'>>()
 
   constructor(sources: MetricSources) {
     const registers = [this.#registry]
@@ -125,7 +126,7 @@ export class GatewayMetrics {
 
   /** Called when the headers of the backend's response have arrived. `route` is the template of a route. */
   backendResponded(route: string, seconds: number): void {
-    this.#backendDurations.observe({ route }, seconds)
+    this.#backendSeries(route).observe(seconds)
   }
 
   /** Not called if the client disconnected, which is not an error of the backend. */
@@ -149,6 +150,14 @@ export class GatewayMetrics {
   /** All metrics in the Prometheus text format. */
   text(): Promise<string> {
     return this.#registry.metrics()
+  }
+
+  #backendSeries(route: string): Histogram.Internal<'route'> {
+    const existing = this.#backendByRoute.get(route)
+    if (existing !== undefined) return existing
+    const series = this.#backendDurations.labels({ route })
+    this.#backendByRoute.set(route, series)
+    return series
   }
 
   #series(route: string, method: string): RequestSeries {

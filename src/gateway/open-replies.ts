@@ -1,63 +1,73 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 
-interface OpenReply {
-  readonly socket: Socket
-  readonly startedAt: number
+declare module 'fastify' {
+  interface FastifyReply {
+    /** The connection that the reply is open on; null before and after. */
+    openOn: ClientConnection | null
+  }
 }
 
+export interface ClientConnection {
+  readonly socket: Socket
+  /** In the order of their requests: more than one if the client pipelines. */
+  readonly replies: FastifyReply[]
+}
+
+const NO_REPLIES: readonly FastifyReply[] = []
+
 /**
- * The replies that are not sent yet, in the order in which their requests arrived. Each is stored with its connection,
- * because a request loses its socket when its body has been read, and a pipelined response has none before its turn.
+ * The replies that are not sent yet. Each refers to its connection, because a request loses its socket when its body has
+ * been read, and a pipelined response has none before its turn.
  */
-export class OpenReplies implements Iterable<readonly [FastifyReply, Socket]> {
-  readonly #replies = new Map<FastifyReply, OpenReply>()
-  readonly #connections = new Map<Socket, Set<FastifyReply>>()
-  readonly #onCutShort: (reply: FastifyReply, ms: number) => void
+export class OpenReplies implements Iterable<ClientConnection> {
+  readonly #connections = new Map<Socket, ClientConnection>()
+  readonly #onCutShort: (reply: FastifyReply) => void
 
   /** `onCutShort` is called for each reply that is still open when its connection closes. */
-  constructor(onCutShort: (reply: FastifyReply, ms: number) => void) {
+  constructor(onCutShort: (reply: FastifyReply) => void) {
     this.#onCutShort = onCutShort
   }
 
   add(reply: FastifyReply): void {
     const { socket } = reply.request.raw
-    this.#replies.set(reply, { socket, startedAt: performance.now() })
-    const replies = this.#connections.get(socket)
-    if (replies !== undefined) replies.add(reply)
-    else this.#addConnection(socket, reply)
+    const connection = this.#connections.get(socket) ?? this.#addConnection(socket)
+    connection.replies.push(reply)
+    reply.openOn = connection
   }
 
-  /** Removes a reply that was sent and returns how long it took, or null if it was removed before. */
-  finish(reply: FastifyReply): number | null {
-    const open = this.#replies.get(reply)
-    if (open === undefined) return null
-    this.#replies.delete(reply)
-    this.#connections.get(open.socket)?.delete(reply)
-    return performance.now() - open.startedAt
+  /** Removes a reply that was sent. Returns whether it was open. */
+  remove(reply: FastifyReply): boolean {
+    if (reply.openOn === null) return false
+    const { replies } = reply.openOn
+    replies.splice(replies.indexOf(reply), 1)
+    reply.openOn = null
+    return true
   }
 
-  /** The open replies of one connection: more than one if the client pipelines requests. */
+  /** The open replies of one connection. */
   on(socket: Socket): readonly FastifyReply[] {
-    return [...(this.#connections.get(socket) ?? [])]
+    return this.#connections.get(socket)?.replies.slice() ?? NO_REPLIES
   }
 
-  *[Symbol.iterator](): Iterator<readonly [FastifyReply, Socket]> {
-    for (const [reply, { socket }] of this.#replies) yield [reply, socket]
+  /** All connections that have sent a request. */
+  [Symbol.iterator](): Iterator<ClientConnection> {
+    return this.#connections.values()
   }
 
   // A listener on the connection, not on the response: Node drops a pipelined response silently when the connection closes.
-  #addConnection(socket: Socket, reply: FastifyReply): void {
-    const replies = new Set([reply])
-    this.#connections.set(socket, replies)
+  #addConnection(socket: Socket): ClientConnection {
+    const connection: ClientConnection = { socket, replies: [] }
+    this.#connections.set(socket, connection)
     const close = (): void => {
       this.#connections.delete(socket)
-      for (const reply of replies) {
-        const ms = this.finish(reply)
-        if (ms !== null) this.#onCutShort(reply, ms)
+      for (const reply of connection.replies.splice(0)) {
+        reply.openOn = null
+        this.#onCutShort(reply)
       }
     }
     if (socket.destroyed) setImmediate(close)
     else socket.once('close', close)
+    return connection
   }
 }

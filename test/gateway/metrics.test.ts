@@ -297,7 +297,7 @@ const startApp = async (
 ): Promise<TestApp> => {
   const metrics = new GatewayMetrics(NOTHING)
   const requestEnded = recordRequests(metrics)
-  const openReplies = new OpenReplies((reply, ms) => requestEnded(reply, { ms, cutShort: true }))
+  const openReplies = new OpenReplies((reply) => requestEnded(reply, true))
   const app: FastifyInstance = Fastify({
     frameworkErrors: (_error, _request, reply) => {
       trackRejected(reply, { openReplies, requestEnded })

@@ -19,13 +19,13 @@ export interface RequestLogOptions {
 /** Logs and counts every request once: here if its response was sent, by `OpenReplies` if the connection closed before. */
 export const requestLog = fp<RequestLogOptions>(
   async (app, { openReplies, requestEnded }) => {
+    app.decorateReply('openOn', null)
     app.addHook('onRequest', (_request, reply, done) => {
       openReplies.add(reply)
       done()
     })
     app.addHook('onResponse', (_request, reply, done) => {
-      const ms = openReplies.finish(reply)
-      if (ms !== null) requestEnded(reply, { ms, cutShort: reply.raw.errored !== null })
+      if (openReplies.remove(reply)) requestEnded(reply, reply.raw.errored !== null)
       done()
     })
   },
@@ -37,21 +37,25 @@ export const trackRejected = (reply: FastifyReply, { openReplies, requestEnded }
   reply.request.path = ''
   reply.request.clientAddress = clientAddress(reply.request)
   openReplies.add(reply)
-  reply.raw.once('finish', () => requestEnded(reply, { ms: openReplies.finish(reply) ?? 0, cutShort: false }))
+  reply.raw.once('finish', () => {
+    if (openReplies.remove(reply)) requestEnded(reply, false)
+  })
 }
 
-export type RequestEnded = (reply: FastifyReply, outcome: Omit<Outcome, 'status'>) => void
+/** `cutShort`: the connection closed, or the backend failed, before the response was complete. */
+export type RequestEnded = (reply: FastifyReply, cutShort: boolean) => void
 
 // The status that other servers log for a client that disconnected before the response.
 const CLIENT_CLOSED_REQUEST = 499
 
 export const recordRequests =
   (metrics: GatewayMetrics): RequestEnded =>
-  (reply, { cutShort, ms }) => {
+  (reply, cutShort) => {
     const { request, raw } = reply
     const status = cutShort && !raw.headersSent ? CLIENT_CLOSED_REQUEST : raw.statusCode
-    metrics.requestEnded(routeLabel(request), request.method, { status, cutShort, ms })
-    logRequest(request, { status, cutShort, ms })
+    const outcome: Outcome = { status, cutShort, ms: reply.elapsedTime }
+    metrics.requestEnded(routeLabel(request), request.method, outcome)
+    logRequest(request, outcome)
   }
 
 /** One line per request. Without query and headers, which contain secrets. */

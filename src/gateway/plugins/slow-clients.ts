@@ -40,7 +40,7 @@ export const slowClients = fp<SlowClientsOptions>(
     }
     const timer = setInterval(() => {
       const now = performance.now()
-      for (const [reply, socket] of openReplies) check(reply, socket, now)
+      for (const { socket, replies } of openReplies) for (const reply of replies.slice()) check(reply, socket, now)
     }, clientRate.windowMs / SAMPLES_PER_WINDOW)
     timer.unref()
     app.addHook('onClose', async () => clearInterval(timer))
