@@ -61,7 +61,7 @@ class ChannelStream {
     this.#publications.push(publication)
     while (this.#publications.length > historySize) this.#publications.shift()
     this.#expiresAt = nowMs + historyTtlMs
-    this.setPositionTtl(Math.max(historyMetaTtlMs, historyTtlMs), nowMs)
+    this.setPositionTtl(historyMetaTtlMs, nowMs)
   }
 
   read({ since, limit, reverse }: HistoryRange, nowMs: number): readonly Publication[] {
@@ -90,12 +90,10 @@ class ChannelStream {
     this.#versionEpoch = versionEpoch
   }
 
-  /** 0 for no expiry. */
   setPositionTtl(ms: number, nowMs: number): void {
-    this.#positionTtlMs = ms > 0 ? ms : Number.POSITIVE_INFINITY
+    this.#positionTtlMs = ms
     const isUnused = this.#position.offset === 0
-    this.#positionExpiresAt =
-      nowMs + (isUnused ? Math.min(this.#positionTtlMs, UNUSED_POSITION_TTL_MS) : this.#positionTtlMs)
+    this.#positionExpiresAt = nowMs + (isUnused ? Math.min(ms, UNUSED_POSITION_TTL_MS) : ms)
   }
 
   /** The position's TTL starts when the last subscriber has left. */

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { channelKey } from './keys.js'
 import { MAX_PUBLICATIONS_PER_SCRIPT } from './scripts.js'
 
 /** Splits a list into chunks of at most `size` entries. */
@@ -104,7 +105,7 @@ export class PublishBatcher {
   }
 
   #send({ topic, historyArguments, calls }: PublishBatch): void {
-    const keys = [`${topic}place`, `${topic}stream`, topic, ...this.#sharedKeys]
+    const keys = [channelKey(topic, 'position'), channelKey(topic, 'stream'), topic, ...this.#sharedKeys]
     const args = [...historyArguments]
     for (const { publication } of calls) {
       const { body, version, versionEpoch, resultKey } = publication

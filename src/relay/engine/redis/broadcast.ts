@@ -5,6 +5,7 @@ import { TimeSlice } from '../../core/time-slice.js'
 import { chunks } from './batching.js'
 import type { CommandConnection } from './command-connection.js'
 import { SlotMovedError, stringListReply } from './connection.js'
+import { channelKey } from './keys.js'
 import { PUBLISH_TO_MANY } from './scripts.js'
 import type { Shard } from './shard.js'
 
@@ -45,7 +46,7 @@ export const broadcastToShard = async (
   const { commands } = shard
   if (targets.length <= perScript) return runBroadcastScript(shard, targets, body, '')
   // With the name of a channel of this server as prefix, so that the key is on the same server.
-  const bodyKey = `${targets[0]?.topic}body:${randomUUID()}`
+  const bodyKey = channelKey(targets[0]?.topic ?? '', 'broadcastBody', randomUUID())
   try {
     await commands.send('set', [bodyKey, body.body, 'PX', String(BODY_TTL_MS)])
   } catch (error) {

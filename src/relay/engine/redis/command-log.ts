@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { listReply, stringListReply } from './connection.js'
+import { CONTROL } from './keys.js'
 import { APPEND_COMMAND, READ_COMMANDS } from './scripts.js'
 import type { Shard } from './shard.js'
 import type { ShardRouter } from './shard-router.js'
@@ -12,9 +13,7 @@ const STREAM_TTL_MS = 24 * 60 * 60 * 1000
 const LOG_TTL_MS = 30 * STREAM_TTL_MS
 const COMMANDS_PER_READ = 500
 
-const LOG = 'commands'
-const STREAM = 'commands:stream'
-const NODES = 'nodes'
+const LOG_KEYS = [CONTROL.commandLog, CONTROL.commandStream, CONTROL.nodes]
 
 export interface CommandBatch {
   /** In order. Some may have been applied already. */
@@ -41,7 +40,6 @@ interface Cursor {
  */
 export class CommandLog {
   readonly #router: ShardRouter
-  readonly #topic: string
   readonly #leaseMs: number
   #node = ''
   /** By id of the log. */
@@ -50,9 +48,8 @@ export class CommandLog {
   /** Time of the Redis server, for a log that did not exist at start. */
   #startedAtMs = 0
 
-  constructor(router: ShardRouter, topic: string, leaseMs: number) {
+  constructor(router: ShardRouter, leaseMs: number) {
     this.#router = router
-    this.#topic = topic
     this.#leaseMs = leaseMs
   }
 
@@ -75,7 +72,7 @@ export class CommandLog {
     const { publishCommand, topicSuffix } = shard
     const limits = [MAX_COMMANDS, MAX_BYTES, STREAM_TTL_MS, LOG_TTL_MS].map(String)
     const args = [command, randomUUID(), publishCommand, topicSuffix, ...limits]
-    const names = [LOG, STREAM, NODES, this.#topic]
+    const names = [...LOG_KEYS, CONTROL.allNodesTopic]
     return stringListReply(await this.#router.runControlScript(shard, APPEND_COMMAND, names, args))
   }
 
@@ -105,14 +102,14 @@ export class CommandLog {
 
   /** Ends the lease of this node, so that no command waits for it. */
   async leave(): Promise<void> {
-    const key = this.#router.keys.control(NODES)
+    const key = this.#router.keys.control(CONTROL.nodes)
     await Promise.all(this.shards.map(({ commands }) => commands.send('zrem', [key, this.#node])))
   }
 
   async #read(shard: Shard): Promise<LogReply> {
     const cursors = [...this.#cursors].flatMap(([id, { number }]) => [id, String(number)])
     const args = [this.#node, String(this.#leaseMs), String(COMMANDS_PER_READ), ...cursors]
-    const reply = await this.#router.runControlScript(shard, READ_COMMANDS, [LOG, STREAM, NODES], args)
+    const reply = await this.#router.runControlScript(shard, READ_COMMANDS, LOG_KEYS, args)
     const [now, logId, lastNumber, after, entries, nodes] = listReply(reply)
     return {
       now: Number(now),

@@ -26,6 +26,7 @@ import {
   parsePublished
 } from './codec.js'
 import { listReply, SlotMovedError } from './connection.js'
+import { channelKey } from './keys.js'
 import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, READ_HISTORY } from './scripts.js'
 import type { ChannelTarget, ShardRouter } from './shard-router.js'
 
@@ -80,7 +81,7 @@ export class RedisEngine implements Broker, History {
     const { idempotencyKey, version, versionEpoch, skipHistory } = publication
     const body = encodeBody(publication, this.#nowMs())
     const topic = this.#router.keys.channel(channel)
-    const resultKey = idempotencyKey === '' ? '' : `${topic}result:${idempotencyKey}`
+    const resultKey = idempotencyKey === '' ? '' : channelKey(topic, 'result', idempotencyKey)
     if (hasHistory(options) && !skipHistory) {
       const stored = { body, version, versionEpoch, resultKey }
       return parsePublished(await this.#router.publishWithHistory(channel, this.#historyArguments(options), stored))
@@ -135,12 +136,11 @@ export class RedisEngine implements Broker, History {
   async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
     const topic = this.#router.keys.channel(channel)
     const { historyMetaTtlMs } = options
-    const unusedTtlMs =
-      historyMetaTtlMs > 0 ? Math.min(historyMetaTtlMs, UNUSED_POSITION_TTL_MS) : UNUSED_POSITION_TTL_MS
+    const unusedTtlMs = Math.min(historyMetaTtlMs, UNUSED_POSITION_TTL_MS)
     const reply = await this.#router.runScript(
       channel,
       READ_HISTORY,
-      [`${topic}place`, `${topic}stream`, ...this.#router.ledgerKeys],
+      [channelKey(topic, 'position'), channelKey(topic, 'stream'), ...this.#router.ledgerKeys],
       ({ commands }) => [
         this.#newEpoch(),
         commands.runId,
@@ -158,7 +158,7 @@ export class RedisEngine implements Broker, History {
 
   /** Deletes the publications. The position stays, so that offsets continue. */
   async remove(channel: string): Promise<void> {
-    await this.#router.send(channel, 'del', [`${this.#router.keys.channel(channel)}stream`])
+    await this.#router.send(channel, 'del', [channelKey(this.#router.keys.channel(channel), 'stream')])
   }
 
   async close(): Promise<void> {
@@ -181,8 +181,7 @@ export class RedisEngine implements Broker, History {
   }
 
   #historyArguments({ historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): readonly string[] {
-    const positionTtlMs = historyMetaTtlMs > 0 ? Math.max(historyMetaTtlMs, historyTtlMs) : 0
-    return [this.#newEpoch(), String(historySize), String(historyTtlMs), String(positionTtlMs)]
+    return [this.#newEpoch(), String(historySize), String(historyTtlMs), String(historyMetaTtlMs)]
   }
 
   #newEpoch(): string {

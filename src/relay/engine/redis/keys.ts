@@ -1,11 +1,51 @@
 import keySlot from 'cluster-key-slot'
 
+// All names of keys and pub/sub topics. They are stored data, which relays of different versions share: do not change them.
+
 /** Hash tag of all keys and topics that belong to no channel, so that one server of a Redis Cluster has them. */
 export const CONTROL_TAG = 'all'
 
+/** Names for `RedisKeys.control`. */
+export const CONTROL = {
+  /** Hash: the number of the last write of each node, and the generation of the data. */
+  ledger: 'ledger',
+  /** Hash: id and last number of the command log. */
+  commandLog: 'commands',
+  /** Stream: the commands. */
+  commandStream: 'commands:stream',
+  /** Sorted set: the nodes by the end of their lease. */
+  nodes: 'nodes',
+  /** Topic of messages to all nodes. */
+  allNodesTopic: 'fleet',
+  /** Topic of messages to one node. */
+  nodeTopic: (node: string): string => `fleet:${node}`,
+  /** Topic of the heartbeats that a node sends to itself. */
+  heartbeatTopic: (node: string): string => `pulse:${node}`
+} as const
+
+/** What follows the topic of a channel in the names of its keys. */
+export const KEY_SUFFIX = {
+  /** Hash: offset and epoch, and the last version. */
+  position: 'place',
+  /** Stream: the publications. */
+  stream: 'stream',
+  /** Followed by an idempotency key. String: the position of the publication with that key. */
+  result: 'result:',
+  /** Followed by a random id. String: the data of a running broadcast. */
+  broadcastBody: 'body:',
+  /** Hash: client info by client id. */
+  presence: 'presence',
+  /** Sorted set: client ids by the end of their lease. */
+  presenceLeases: 'leases'
+} as const
+
+/** The key of a channel. The topic is that of `RedisKeys.channel`. */
+export const channelKey = (topic: string, key: keyof typeof KEY_SUFFIX, id = ''): string =>
+  `${topic}${KEY_SUFFIX[key]}${id}`
+
 /**
- * Names of keys and pub/sub topics. All names of a channel have the channel as their hash tag, so that they share one hash slot.
- * The colon keeps the tag from being empty, for channels whose name begins with a closing brace.
+ * Adds the prefix of this relay to names. All names of a channel have the channel as their hash tag, so that they share one hash
+ * slot. The colon keeps the tag from being empty, for channels whose name begins with a closing brace.
  */
 export class RedisKeys {
   readonly #prefix: string

@@ -1,62 +1,74 @@
-// Messages between relay nodes. Relays of different versions may share a Redis, so names of fields and kinds do not change.
-
+/** A message between the relay nodes of a cluster. */
 export type NodeMessage =
-  /** Heartbeat. A new node asks for the heartbeats of the others. */
-  | { readonly kind: 'here'; readonly node: string; readonly isNew: boolean }
+  /** A new node requests the heartbeats of the others. */
+  | { readonly kind: 'heartbeat'; readonly node: string; readonly isNew: boolean }
   /** The node has shut down. */
-  | { readonly kind: 'gone'; readonly node: string }
+  | { readonly kind: 'leave'; readonly node: string }
   /** A survey or a command. */
   | {
-      readonly kind: 'ask'
+      readonly kind: 'request'
       readonly id: number
       readonly from: string
       /** Null for all nodes. */
       readonly to: string | null
-      readonly question: string
+      readonly survey: string
       readonly params: unknown
     }
-  | { readonly kind: 'answer'; readonly id: number; readonly node: string; readonly answer: unknown }
-  | { readonly kind: 'failed'; readonly id: number; readonly node: string }
+  | { readonly kind: 'response'; readonly id: number; readonly node: string; readonly result: unknown }
+  | { readonly kind: 'failure'; readonly id: number; readonly node: string }
 
-export type RequestMessage = Extract<NodeMessage, { readonly kind: 'ask' }>
-export type ReplyMessage = Extract<NodeMessage, { readonly kind: 'answer' | 'failed' }>
+export type RequestMessage = Extract<NodeMessage, { readonly kind: 'request' }>
+export type ReplyMessage = Extract<NodeMessage, { readonly kind: 'response' | 'failure' }>
 
-type Check = (value: unknown) => boolean
+// The JSON of a message has other names than its type. Relays of different versions share a Redis during an upgrade, so the
+// names in JSON do not change.
 
-const isText: Check = (value) => typeof value === 'string' && value !== ''
-const isId: Check = (value) => Number.isSafeInteger(value)
-const isPresent: Check = (value) => value !== undefined
+export const nodeMessageJson = (message: NodeMessage): string => JSON.stringify(toJson(message))
 
-const FIELDS: ReadonlyMap<unknown, Readonly<Record<string, Check>>> = new Map(
-  Object.entries({
-    here: { node: isText, isNew: (value) => typeof value === 'boolean' },
-    gone: { node: isText },
-    ask: {
-      id: isId,
-      from: isText,
-      to: (value) => value === null || isText(value),
-      question: isText,
-      params: isPresent
-    },
-    answer: { id: isId, node: isText, answer: isPresent },
-    failed: { id: isId, node: isText }
-  } satisfies Record<NodeMessage['kind'], Record<string, Check>>)
-)
-
-const isNodeMessage = (message: Readonly<Record<string, unknown>>): message is NodeMessage & typeof message => {
-  const fields = FIELDS.get(message.kind)
-  return fields !== undefined && Object.entries(fields).every(([name, isValid]) => isValid(message[name]))
+const toJson = (message: NodeMessage): object => {
+  switch (message.kind) {
+    case 'heartbeat':
+      return { ...message, kind: 'here' }
+    case 'leave':
+      return { ...message, kind: 'gone' }
+    case 'request': {
+      const { id, from, to, survey, params } = message
+      return { kind: 'ask', id, from, to, question: survey, params }
+    }
+    case 'response':
+      return { kind: 'answer', id: message.id, node: message.node, answer: message.result }
+    case 'failure':
+      return { ...message, kind: 'failed' }
+  }
 }
 
 /** Null for a malformed message. */
 export const parseNodeMessage = (text: string): NodeMessage | null => {
   try {
-    const message: Readonly<Record<string, unknown>> = Object(JSON.parse(text))
-    return isNodeMessage(message) ? message : null
+    return fromJson(Object(JSON.parse(text)))
   } catch {
     return null
   }
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isId = (value: unknown): value is number => Number.isSafeInteger(value)
+
+const fromJson = (json: Readonly<Record<string, unknown>>): NodeMessage | null => {
+  const { kind, id, node } = json
+  if (kind === 'ask') return requestFromJson(json)
+  if (!isText(node)) return null
+  if (kind === 'gone') return { kind: 'leave', node }
+  if (kind === 'here') return typeof json.isNew === 'boolean' ? { kind: 'heartbeat', node, isNew: json.isNew } : null
+  if (!isId(id)) return null
+  if (kind === 'failed') return { kind: 'failure', id, node }
+  return kind === 'answer' && json.answer !== undefined ? { kind: 'response', id, node, result: json.answer } : null
+}
+
+const requestFromJson = ({ id, from, to, question, params }: Readonly<Record<string, unknown>>): NodeMessage | null =>
+  isId(id) && isText(from) && (to === null || isText(to)) && isText(question) && params !== undefined
+    ? { kind: 'request', id, from, to, survey: question, params }
+    : null
 
 /** The other nodes with a recent heartbeat. A node without one for the time of its lease has left. */
 export class NodeLeases {

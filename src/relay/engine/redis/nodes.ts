@@ -10,9 +10,11 @@ import type {
   SurveyResult
 } from '../../core/survey.js'
 import { AppliedCommands, CommandLog } from './command-log.js'
+import { CONTROL } from './keys.js'
 import {
   NodeLeases,
   type NodeMessage,
+  nodeMessageJson,
   parseNodeMessage,
   type ReplyMessage,
   type RequestMessage
@@ -34,27 +36,25 @@ const LOG_READS_PER_HEARTBEAT = 3
 /** Unconfirmed commands that this node retries. Nodes that have not applied the others find them in the log. */
 const MAX_PENDING_COMMANDS = 1_000
 
-/** Topic of messages to all nodes. */
-const NODES_TOPIC = 'fleet'
 const COMMANDS: ReadonlySet<string> = new Set<ClusterCommand>(['disconnect', 'unsubscribe', 'subscribe', 'refresh'])
 
 interface Outcome {
-  readonly answer: unknown
+  readonly result: unknown
 }
 
 /** A survey without all its replies. */
 class PendingSurvey {
   /** The nodes whose replies are missing. */
   readonly missing: Set<string>
-  readonly answers = new Map<string, unknown>()
+  readonly results = new Map<string, unknown>()
   #resolve = (): void => undefined
 
   constructor(nodes: Iterable<string>) {
     this.missing = new Set(nodes)
   }
 
-  addAnswer(node: string, answer: unknown): void {
-    this.answers.set(node, answer)
+  addResult(node: string, result: unknown): void {
+    this.results.set(node, result)
     this.stopWaitingFor(node)
   }
 
@@ -117,7 +117,7 @@ export class RedisNodeCluster implements Cluster {
     this.#log = log
     this.#timings = timings
     this.#leases = new NodeLeases(timings.leaseMs, () => performance.now())
-    this.#commandLog = new CommandLog(router, NODES_TOPIC, timings.leaseMs)
+    this.#commandLog = new CommandLog(router, timings.leaseMs)
   }
 
   get size(): number {
@@ -134,11 +134,11 @@ export class RedisNodeCluster implements Cluster {
       else this.#receive(message)
     }
     await Promise.all([
-      this.#router.subscribeControl(NODES_TOPIC, receive),
-      this.#router.subscribeControl(topicOf(node), receive)
+      this.#router.subscribeControl(CONTROL.allNodesTopic, receive),
+      this.#router.subscribeControl(CONTROL.nodeTopic(node), receive)
     ])
     await this.#commandLog.start(node)
-    const announce = (): Promise<void> => this.#publish(NODES_TOPIC, { kind: 'here', node, isNew: true })
+    const announce = (): Promise<void> => this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node, isNew: true })
     void announce()
     // After a connection loss longer than a lease this node has no leases of others, and may have missed commands.
     this.#router.onReadinessChange(() => {
@@ -147,7 +147,7 @@ export class RedisNodeCluster implements Cluster {
     })
     const { heartbeatMs } = this.#timings
     const heartbeat = (): void => {
-      void this.#publish(NODES_TOPIC, { kind: 'here', node, isNew: false })
+      void this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node, isNew: false })
       this.#repeatCommands()
     }
     this.#timers = [
@@ -159,14 +159,14 @@ export class RedisNodeCluster implements Cluster {
   async survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]> {
     const others = this.#sendSurvey(this.#leases.nodes, null, survey, params)
     const own = await this.#handle(survey, params)
-    const answers = new Map([...(own === null ? [] : [[this.#node, own.answer] as const]), ...(await others)])
-    // The answers come from relays, which answer a survey with its result type.
-    return [...answers].map(([node, answer]) => ({ node, result: answer as SurveyResult<Q> }))
+    const results = new Map([...(own === null ? [] : [[this.#node, own.result] as const]), ...(await others)])
+    // The results come from relays, which respond to a survey with its result type.
+    return [...results].map(([node, result]) => ({ node, result: result as SurveyResult<Q> }))
   }
 
   async apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
     const id = ++this.#lastId
-    const message: RequestMessage = { kind: 'ask', id, from: this.#node, to: null, question: command, params }
+    const message: RequestMessage = { kind: 'request', id, from: this.#node, to: null, survey: command, params }
     const pending = new PendingCommand(message, [this.#node, ...this.#leases.nodes])
     this.#surveys.set(id, pending)
     await Promise.all([this.#applyHere(pending), this.#append(pending)])
@@ -175,7 +175,7 @@ export class RedisNodeCluster implements Cluster {
     if (isConfirmed) this.#surveys.delete(id)
     else this.#retryLater(pending)
     // As in `survey`.
-    return { results: [...pending.answers.values()] as SurveyResult<C>[], isConfirmed }
+    return { results: [...pending.results.values()] as SurveyResult<C>[], isConfirmed }
   }
 
   async surveyNode<Q extends SurveyName>(
@@ -185,16 +185,16 @@ export class RedisNodeCluster implements Cluster {
   ): Promise<SurveyResult<Q> | null> {
     if (node === this.#node && this.#handlers !== null) return this.#handlers.handle(survey, params)
     if (!this.#leases.nodes.includes(node)) return null
-    const answers = await this.#sendSurvey([node], node, survey, params)
+    const results = await this.#sendSurvey([node], node, survey, params)
     // As in `survey`.
-    return (answers.get(node) ?? null) as SurveyResult<Q> | null
+    return (results.get(node) ?? null) as SurveyResult<Q> | null
   }
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     if (this.#node === '') return
     await this.#commandLog.leave().catch(() => undefined)
-    await this.#publish(NODES_TOPIC, { kind: 'gone', node: this.#node })
+    await this.#publish(CONTROL.allNodesTopic, { kind: 'leave', node: this.#node })
   }
 
   /** Resolves when all nodes have replied, or after the timeout. */
@@ -205,32 +205,32 @@ export class RedisNodeCluster implements Cluster {
     params: unknown
   ): Promise<ReadonlyMap<string, unknown>> {
     const pending = new PendingSurvey(nodes)
-    if (nodes.length === 0) return pending.answers
+    if (nodes.length === 0) return pending.results
     const id = ++this.#lastId
     this.#surveys.set(id, pending)
-    const message: RequestMessage = { kind: 'ask', id, from: this.#node, to, question: survey, params }
-    await pending.complete(this.#router.publishControl(NODES_TOPIC, JSON.stringify(message)))
+    const message: RequestMessage = { kind: 'request', id, from: this.#node, to, survey, params }
+    await pending.complete(this.#router.publishControl(CONTROL.allNodesTopic, nodeMessageJson(message)))
     this.#surveys.delete(id)
-    return pending.answers
+    return pending.results
   }
 
   #receive(message: NodeMessage): void {
     const { kind } = message
-    if (kind === 'ask') {
+    if (kind === 'request') {
       if (message.from !== this.#node && (message.to === null || message.to === this.#node)) void this.#reply(message)
       return
     }
     if (message.node === this.#node) return
-    if (kind === 'gone') this.#nodeLeft(message.node)
+    if (kind === 'leave') this.#nodeLeft(message.node)
     else this.#leases.renew(message.node)
-    if (kind === 'here' && message.isNew)
-      void this.#publish(NODES_TOPIC, { kind: 'here', node: this.#node, isNew: false })
-    if (kind === 'answer' || kind === 'failed') this.#receiveReply(message)
+    if (kind === 'heartbeat' && message.isNew)
+      void this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node: this.#node, isNew: false })
+    if (kind === 'response' || kind === 'failure') this.#receiveReply(message)
   }
 
   #receiveReply(message: ReplyMessage): void {
     const pending = this.#surveys.get(message.id)
-    if (message.kind === 'answer') pending?.addAnswer(message.node, message.answer)
+    if (message.kind === 'response') pending?.addResult(message.node, message.result)
     // A command that failed is sent again; a survey is not.
     else if (!(pending instanceof PendingCommand)) pending?.stopWaitingFor(message.node)
   }
@@ -247,28 +247,28 @@ export class RedisNodeCluster implements Cluster {
   }
 
   async #reply(message: RequestMessage): Promise<void> {
-    const { id, from, question } = message
-    const outcome = COMMANDS.has(question) ? await this.#applyOnce(message) : await this.#handleRequest(message)
+    const { id, from, survey } = message
+    const outcome = COMMANDS.has(survey) ? await this.#applyOnce(message) : await this.#handleRequest(message)
     const node = this.#node
     const reply: ReplyMessage =
-      outcome === null ? { kind: 'failed', id, node } : { kind: 'answer', id, node, answer: outcome.answer }
-    void this.#publish(topicOf(from), reply)
+      outcome === null ? { kind: 'failure', id, node } : { kind: 'response', id, node, result: outcome.result }
+    void this.#publish(CONTROL.nodeTopic(from), reply)
   }
 
   #applyOnce(message: RequestMessage): Promise<Outcome | null> {
     return this.#applied.once(commandKey(message), () => this.#handleRequest(message))
   }
 
-  #handleRequest({ question, params }: RequestMessage): Promise<Outcome | null> {
+  #handleRequest({ survey, params }: RequestMessage): Promise<Outcome | null> {
     // Names and parameters come from a relay, which has validated them. An unknown name throws in the handlers.
-    return this.#handle(question as SurveyName, params as SurveyParams<SurveyName>)
+    return this.#handle(survey as SurveyName, params as SurveyParams<SurveyName>)
   }
 
   /** Null if this node has no result. */
   async #handle<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<Outcome | null> {
     try {
       if (this.#handlers === null) return null
-      return { answer: await this.#handlers.handle(survey, params) }
+      return { result: await this.#handlers.handle(survey, params) }
     } catch {
       return null
     }
@@ -276,16 +276,16 @@ export class RedisNodeCluster implements Cluster {
 
   async #applyHere(pending: PendingCommand): Promise<void> {
     const outcome = await this.#applyOnce(pending.message)
-    if (outcome !== null) pending.addAnswer(this.#node, outcome.answer)
+    if (outcome !== null) pending.addResult(this.#node, outcome.result)
   }
 
   /** Appends the command to every log that does not have it. A failure is retried later; the shard has logged it. */
   async #append(pending: PendingCommand): Promise<void> {
-    const text = JSON.stringify(pending.message)
+    const text = nodeMessageJson(pending.message)
     const append = async (shard: Shard): Promise<void> => {
       const nodes = await this.#commandLog.append(shard, text)
       this.#leasedNodes.set(shard, nodes)
-      for (const node of nodes) if (!pending.answers.has(node)) pending.missing.add(node)
+      for (const node of nodes) if (!pending.results.has(node)) pending.missing.add(node)
       pending.loggedAt.add(shard)
     }
     const shards = this.#commandLog.shards.filter((shard) => shard.commands.isOpen && !pending.loggedAt.has(shard))
@@ -306,12 +306,12 @@ export class RedisNodeCluster implements Cluster {
   #retryLater(pending: PendingCommand): void {
     this.#pendingCommands.set(pending.message.id, pending)
     this.#log.warn(
-      { command: pending.message.question, nodes: [...pending.missing], isLogged: this.#isLogged(pending) },
+      { command: pending.message.survey, nodes: [...pending.missing], isLogged: this.#isLogged(pending) },
       'unconfirmed command'
     )
     const [oldest] = this.#pendingCommands.keys()
     if (this.#pendingCommands.size <= MAX_PENDING_COMMANDS || oldest === undefined) return
-    this.#log.error({ command: this.#pendingCommands.get(oldest)?.message.question }, 'pending command dropped')
+    this.#log.error({ command: this.#pendingCommands.get(oldest)?.message.survey }, 'pending command dropped')
     this.#pendingCommands.delete(oldest)
     this.#surveys.delete(oldest)
   }
@@ -346,7 +346,7 @@ export class RedisNodeCluster implements Cluster {
 
   #applyLogged(text: string): void {
     const message = parseNodeMessage(text)
-    if (message?.kind !== 'ask' || !COMMANDS.has(message.question)) this.#router.malformedMessage()
+    if (message?.kind !== 'request' || !COMMANDS.has(message.survey)) this.#router.malformedMessage()
     else if (message.from !== this.#node && !this.#applied.has(commandKey(message))) void this.#reply(message)
   }
 
@@ -354,25 +354,23 @@ export class RedisNodeCluster implements Cluster {
     if (pending.missing.has(this.#node)) await this.#applyHere(pending)
     await this.#append(pending)
     if (!this.#isLogged(pending) || pending.missing.size > 0) return
-    const { id, question } = pending.message
+    const { id, survey } = pending.message
     this.#pendingCommands.delete(id)
     this.#surveys.delete(id)
-    this.#log.info({ command: question }, 'command confirmed')
+    this.#log.info({ command: survey }, 'command confirmed')
   }
 
   /** Sends unconfirmed commands again to the nodes that failed or whose reply was lost. */
   #repeatCommands(): void {
     for (const { message, missing } of this.#pendingCommands.values()) {
-      for (const to of missing) if (to !== this.#node) void this.#publish(NODES_TOPIC, { ...message, to })
+      for (const to of missing) if (to !== this.#node) void this.#publish(CONTROL.allNodesTopic, { ...message, to })
     }
   }
 
   /** A failure is ignored: the shard has logged it. */
   #publish(topic: string, message: NodeMessage): Promise<void> {
-    return this.#router.publishControl(topic, JSON.stringify(message)).catch(() => undefined)
+    return this.#router.publishControl(topic, nodeMessageJson(message)).catch(() => undefined)
   }
 }
-
-const topicOf = (node: string): string => `${NODES_TOPIC}:${node}`
 
 const commandKey = ({ from, id }: RequestMessage): string => `${from} ${id}`

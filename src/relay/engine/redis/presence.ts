@@ -1,6 +1,7 @@
 import type { Presence } from '../../core/engine-interfaces.js'
 import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
+import { channelKey } from './keys.js'
 import { PRESENCE_ADD, PRESENCE_COUNT, PRESENCE_READ, PRESENCE_REMOVE } from './scripts.js'
 import type { ShardRouter } from './shard-router.js'
 
@@ -71,7 +72,7 @@ export class RedisPresence implements Presence {
 
   #keys(channel: string): readonly string[] {
     const topic = this.#router.keys.channel(channel)
-    return [`${topic}presence`, `${topic}leases`]
+    return [channelKey(topic, 'presence'), channelKey(topic, 'presenceLeases')]
   }
 }
 

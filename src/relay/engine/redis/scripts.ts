@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { KEY_SUFFIX } from './keys.js'
 
 /** A Lua script and its SHA-1 digest, the argument of EVALSHA. */
 export interface Script {
@@ -8,7 +9,7 @@ export interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
-// The position of a channel is a hash at the key `place`: e (epoch), o (offset), r (generation), v (version), w (epoch of the
+// The position of a channel is a hash: e (epoch), o (offset), r (generation), v (version), w (epoch of the
 // version). A server that was restarted from an older file, or a replica that took over, may have lost the latest publications
 // and would assign their offsets again. Each such loss begins a generation, named by the `run_id` of the server. A position of
 // another generation begins a new epoch, so that clients learn that they cannot recover.
@@ -37,9 +38,6 @@ local function positionOf(key, stream, newEpoch, generation)
   redis.call('DEL', key, stream)
   redis.call('HSET', key, 'e', newEpoch, 'r', generation)
   return { newEpoch, generation }
-end
-local function setTtl(key, ms)
-  if ms == '0' then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, ms) end
 end
 `
 
@@ -103,7 +101,7 @@ local function publishWithHistory(positionKey, streamKey, topic, newEpoch, size,
     redis.call('PEXPIRE', streamKey, ttl)
     redis.call(command, topic .. topicSuffix, #pieces == 2 and pieces[1] .. pieces[2] or ${JOINED_PIECES})
   end
-  setTtl(positionKey, positionTtl)
+  redis.call('PEXPIRE', positionKey, positionTtl)
   return replies
 end
 `
@@ -132,10 +130,10 @@ if not body then return redis.error_reply('BODYGONE the body of a broadcast has 
 local function identity(key) return key end
 
 local function publish(topic, newEpoch, size, ttl, positionTtl)
-  local resultKey = idempotencyKey ~= '' and topic .. 'result:' .. idempotencyKey
+  local resultKey = idempotencyKey ~= '' and topic .. '${KEY_SUFFIX.result}' .. idempotencyKey
   if size ~= '' then
     local publication = { body, length, version, versionEpoch, resultKey }
-    local keys = { topic .. 'place', topic .. 'stream' }
+    local keys = { topic .. '${KEY_SUFFIX.position}', topic .. '${KEY_SUFFIX.stream}' }
     return publishWithHistory(keys[1], keys[2], topic, newEpoch, size, ttl, positionTtl, publication, 1, identity)[1]
   end
   local known = resultKey and redis.call('MGET', resultKey)[1]
@@ -171,7 +169,7 @@ export const READ_HISTORY = script(`${POSITION_FUNCTIONS}
 local generation = KEYS[3] and generationOf(KEYS[3], ARGV[2]) or ARGV[2]
 local position = positionOf(KEYS[1], KEYS[2], ARGV[1], generation)
 local epoch, offset = position[1], tonumber(position[3] or 0)
-setTtl(KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
+redis.call('PEXPIRE', KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
 if ARGV[8] == '0' then return { epoch, offset, {} } end
 if ARGV[8] == '' then return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7]) } end
 return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7], 'COUNT', ARGV[8]) }

@@ -8,14 +8,13 @@ import type { StoredPublication } from './batching.js'
 import { type BroadcastBody, type BroadcastTarget, broadcastToShard, groupByShard } from './broadcast.js'
 import { SlotMovedError } from './connection.js'
 import { DataLossDetector } from './data-loss-detector.js'
-import type { RedisKeys } from './keys.js'
+import { CONTROL, channelKey, type RedisKeys } from './keys.js'
 import type { Script } from './scripts.js'
 import { Shard } from './shard.js'
 import { TopicSubscriptions } from './topic-subscriptions.js'
 import { isRedisCluster, type OpenShard, RedisClusterTopology, StandaloneTopology, type Topology } from './topology.js'
 
 const START_POLL_MS = 20
-const LEDGER = 'ledger'
 const NON_RETRYABLE_ERRORS = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
 
 export interface ShardRouterDependencies {
@@ -89,7 +88,7 @@ export class ShardRouter {
       ? new RedisClusterTopology(addresses, this.#openShard, () => this.#subscriptions.followSlots())
       : new StandaloneTopology(addresses, this.#openShard)
     this.#topology = topology
-    this.#ledgerKeys = isCluster ? [] : [this.keys.control(LEDGER)]
+    this.#ledgerKeys = isCluster ? [] : [this.keys.control(CONTROL.ledger)]
     while (!topology.isReady) {
       const { error } = topology
       if (isFinal(error)) {
@@ -243,7 +242,11 @@ export class ShardRouter {
 
   readonly #openShard: OpenShard = (address, usesShardedPubSub, heartbeatTag) => {
     const positions = (): Iterable<readonly [string, Position]> => this.#positionsOf(shard)
-    const lossDetector = new DataLossDetector({ ledgerKey: this.keys.control(LEDGER), node: this.#id, positions })
+    const lossDetector = new DataLossDetector({
+      ledgerKey: this.keys.control(CONTROL.ledger),
+      node: this.#id,
+      positions
+    })
     const shard: Shard = new Shard({
       address,
       usesShardedPubSub,
@@ -252,7 +255,7 @@ export class ShardRouter {
       metrics: this.#dependencies.metrics,
       heartbeatTopic: () => {
         const tag = heartbeatTag()
-        return tag === null ? null : this.keys.control(`pulse:${this.#id}`, tag)
+        return tag === null ? null : this.keys.control(CONTROL.heartbeatTopic(this.#id), tag)
       },
       message: (topic, message) => this.#receive(topic, message),
       restored: (topics) => {
@@ -268,7 +271,8 @@ export class ShardRouter {
 
   *#positionsOf(shard: Shard): Iterable<readonly [key: string, position: Position]> {
     for (const [channel, position] of this.#listener?.positions() ?? []) {
-      if (this.#topology?.shardOf(channel) === shard) yield [`${this.keys.channel(channel)}place`, position]
+      if (this.#topology?.shardOf(channel) === shard)
+        yield [channelKey(this.keys.channel(channel), 'position'), position]
     }
   }
 
