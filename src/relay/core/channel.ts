@@ -48,6 +48,8 @@ export class Channel {
   #offset = UNKNOWN
   #epoch = ''
   #size = 0
+  /** Number of subscriptions whose client relies on receiving every publication. */
+  #positioned = 0
   #observers: Set<ChannelObserver> | null = null
   /** The delivered offset at the last check, if the stream was ahead of it. */
   #suspectOffset = UNKNOWN
@@ -135,6 +137,7 @@ export class Channel {
   /** Adds a subscription whose starting position is not known yet. From now on its publications are buffered. */
   addPending(subscription: Subscription): void {
     this.#size++
+    if (subscription.isPositioned) this.#positioned++
     this.#pending.push(subscription)
   }
 
@@ -167,6 +170,7 @@ export class Channel {
 
   remove(subscription: Subscription): void {
     this.#size--
+    if (subscription.isPositioned) this.#positioned--
     if (subscription.group !== null) {
       this.#flushQueue.flush()
       subscription.group.remove(subscription)
@@ -206,8 +210,9 @@ export class Channel {
     return [...this.#groups.flatMap((group) => group.subscriptions), ...this.#pending, ...this.#ahead]
   }
 
-  get hasPositions(): boolean {
-    return this.#offset !== UNKNOWN && this.subscriptions().some(({ isPositioned }) => isPositioned)
+  /** Whether a check can find a loss that matters to a client. */
+  get needsPositionCheck(): boolean {
+    return this.#offset !== UNKNOWN && this.#positioned > 0
   }
 
   /** Deliveries may have been lost, for example because the engine was disconnected. The next check decides. */
@@ -217,6 +222,16 @@ export class Channel {
 
   get mayHaveGap(): boolean {
     return this.#possibleGaps > this.#checkedGaps
+  }
+
+  /**
+   * Forgets possible gaps that concern no client. A client that subscribes later reads its own position, which must not be
+   * compared with the one before the gap.
+   */
+  clearIrrelevantGaps(): void {
+    if (this.#positioned > 0) return
+    this.#checkedGaps = this.#possibleGaps
+    this.#offset = UNKNOWN
   }
 
   /** Whether a check has been started and not finished. */

@@ -350,7 +350,9 @@ export class Relay {
       // While the engine responds slowly, another check would only add to its work.
       if (channel.isCheckingPosition) continue
       channel.checkedAt = nowMs
-      if (!channel.hasPositions) continue
+      if (channel.mayHaveGap) channel.clearIrrelevantGaps()
+      // A reload may have removed the history; publications have no offsets then.
+      if (!channel.needsPositionCheck || !hasHistory(channel.options)) continue
       const endOnly = { since: null, limit: 0, reverse: false }
       const check = channel.startPositionCheck()
       runInBackground(this.#context, async () => {
