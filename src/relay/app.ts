@@ -23,7 +23,7 @@ import type { Engine, EngineDependencies } from './engine/engine.js'
 import { memoryEngine } from './engine/memory.js'
 import { buildRedisEngine } from './engine/redis/build.js'
 import { RelayMetrics } from './metrics/metrics.js'
-import { tokenCheck } from './token-check.js'
+import { TokenChecks } from './token-check.js'
 import { ClientAdmission, type ConnectionCounter, LocalConnectionCounter } from './transport/admission.js'
 import { RateLimitedLog, Rejections } from './transport/rejections.js'
 import { RequestErrors } from './transport/respond.js'
@@ -87,12 +87,9 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
   const { broker, history, presence, cluster, userConnections } = engine
 
   const rejections = new Rejections(metrics, new RateLimitedLog(log), { nowMs, monotonicMs })
-  const checkToken = cachedPerConfig(currentConfig, ({ client }) =>
-    tokenCheck(client.tokenHmacSecret, client.tokenHmacSecretPrevious)
-  )
-  const checkSubscriptionToken = cachedPerConfig(currentConfig, ({ client }) =>
-    tokenCheck(client.subscriptionTokenHmacSecret, client.subscriptionTokenHmacSecretPrevious)
-  )
+  const tokenChecks = new TokenChecks({ monotonicMs, log })
+  const checkToken = cachedPerConfig(currentConfig, ({ tokens }) => tokenChecks.build(tokens.connection))
+  const checkSubscriptionToken = cachedPerConfig(currentConfig, ({ tokens }) => tokenChecks.build(tokens.subscription))
   const relay: Relay = new Relay(
     {
       broker,

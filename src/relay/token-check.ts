@@ -1,55 +1,165 @@
 import type { KeyObject } from 'node:crypto'
-import { checkTimes, secretKey, signedClaims } from '../shared/jwt.js'
+import { compactVerify } from 'jose'
+import { checkTimes, type DecodedJwt, decodeJwt, secretKey, signedClaims } from '../shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
-import type { Claims, TokenCheck } from './core/tokens.js'
+import { ecdsaAlgorithm, type TokenKeys } from './config/token-options.js'
+import type { CheckedToken, Claims, TokenCheck } from './core/tokens.js'
+import { type KeyLookup, KeysUnavailable, RemoteKeySet, type RemoteKeySetDependencies } from './jwks.js'
 
 // Stands in for a missing `exp`. Whether a token may have no expiry is decided together with its other claims.
 const FAR_FUTURE_SECONDS = 9e10
 
-/** Verifies relay tokens. Without a secret every token is invalid. Tokens signed with `previous` are accepted. */
-export const tokenCheck = (secret: string, previous: string | null = null): TokenCheck => {
-  if (secret === '') {
-    return (_token, _nowMs, rejected) => {
-      rejected('no-secret')
-      return 'invalid'
+const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512']
+const JWKS_ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+
+type Rejected = (reason: string) => void
+
+/** Builds token checks. Sets of remote keys are kept when the configuration is reloaded. */
+export class TokenChecks {
+  readonly #dependencies: RemoteKeySetDependencies
+  readonly #keySets = new Map<string, RemoteKeySet>()
+
+  constructor(dependencies: RemoteKeySetDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** HS256 is checked at once. Other algorithms are checked by the thread pool, if there are keys for them. */
+  build(keys: TokenKeys): TokenCheck {
+    const checkHmac = hmacCheck(keys)
+    const publicKeys = staticKeys(keys)
+    const keySet = this.#keySet(keys.jwksEndpoint)
+    if (publicKeys.length === 0 && keySet === null) return checkHmac
+    return (token, nowMs, rejected) => {
+      const decoded = tryDecode(token)
+      return decoded === null || decoded.header.alg === 'HS256'
+        ? checkHmac(token, nowMs, rejected)
+        : checkWithPublicKeys(token, decoded, { publicKeys, keySet }, nowMs, rejected)
     }
   }
-  const keys = [secret, previous].filter((each) => each !== null).map(secretKey)
-  return (token, nowMs, rejected) => check(token, keys, nowMs, rejected)
+
+  #keySet(url: string | null): RemoteKeySet | null {
+    if (url === null) return null
+    const existing = this.#keySets.get(url)
+    if (existing !== undefined) return existing
+    const created = new RemoteKeySet(url, this.#dependencies)
+    this.#keySets.set(url, created)
+    // The first client does not have to wait.
+    void created.load()
+    return created
+  }
 }
 
-const check = (
-  token: string,
-  keys: readonly KeyObject[],
-  nowMs: number,
-  rejected: (reason: string) => void
-): Claims | 'expired' | 'invalid' => {
+const tryDecode = (token: string): DecodedJwt | null => {
   try {
-    const claims = verifyWithAny(token, keys)
-    checkTimes(claims.exp === undefined ? { ...claims, exp: FAR_FUTURE_SECONDS } : claims, 'seconds', nowMs)
-    return claims
+    return decodeJwt(token)
   } catch (error) {
-    if (error instanceof ExpiredToken) {
-      rejected('expired')
-      return 'expired'
+    if (error instanceof InvalidToken) return null
+    throw error
+  }
+}
+
+/** Verifies HS256. Without a secret every token is invalid. */
+const hmacCheck = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: TokenKeys) => {
+  const current = hmacSecret === null ? [] : [secretKey(hmacSecret)]
+  const all = previousHmacSecret === null ? current : [...current, secretKey(previousHmacSecret)]
+  return (token: string, nowMs: number, rejected: Rejected): CheckedToken => {
+    try {
+      return withinTimes(verifyWithAny(token, nowMs < previousValidUntilMs ? all : current), nowMs)
+    } catch (error) {
+      return failure(error, rejected)
     }
-    if (!(error instanceof InvalidToken)) throw error
-    rejected(error.reason)
-    // The backend's clock is ahead, which is temporary: "expired" makes the client request a new token and retry.
-    return error.reason === 'not-yet-valid' || error.reason === 'issued-in-future' ? 'expired' : 'invalid'
   }
 }
 
 const verifyWithAny = (token: string, keys: readonly KeyObject[]): Claims => {
-  let failure = new InvalidToken('bad-signature')
+  let error = new InvalidToken(keys.length === 0 ? 'bad-algorithm' : 'bad-signature')
   for (const key of keys) {
     try {
       return signedClaims(token, key)
-    } catch (error) {
+    } catch (reason) {
       // Only after a wrong signature another key can be the right one.
-      if (!(error instanceof InvalidToken) || error.reason !== 'bad-signature') throw error
-      failure = error
+      if (!(reason instanceof InvalidToken) || reason.reason !== 'bad-signature') throw reason
+      error = reason
     }
   }
-  throw failure
+  throw error
+}
+
+interface PublicKey {
+  readonly key: KeyObject
+  readonly algorithms: readonly string[]
+}
+
+interface PublicKeys {
+  readonly publicKeys: readonly PublicKey[]
+  readonly keySet: RemoteKeySet | null
+}
+
+const staticKeys = ({ rsaPublicKey, ecdsaPublicKey }: TokenKeys): readonly PublicKey[] => {
+  const keys: PublicKey[] = []
+  if (rsaPublicKey !== null) keys.push({ key: rsaPublicKey, algorithms: RSA_ALGORITHMS })
+  const algorithm = ecdsaAlgorithm(ecdsaPublicKey?.asymmetricKeyDetails?.namedCurve)
+  if (ecdsaPublicKey !== null && algorithm !== null) keys.push({ key: ecdsaPublicKey, algorithms: [algorithm] })
+  return keys
+}
+
+const checkWithPublicKeys = async (
+  token: string,
+  { header, claims }: DecodedJwt,
+  keys: PublicKeys,
+  nowMs: number,
+  rejected: Rejected
+): Promise<CheckedToken> => {
+  try {
+    await verifySignature(token, header, keys)
+    return withinTimes(claims, nowMs)
+  } catch (error) {
+    return failure(error, rejected)
+  }
+}
+
+/** Each key is used for its own algorithms only: a token cannot choose how a key is used. */
+const verifySignature = async (
+  token: string,
+  { alg, kid }: DecodedJwt['header'],
+  { publicKeys, keySet }: PublicKeys
+): Promise<void> => {
+  const suitable = publicKeys.find(({ algorithms }) => algorithms.some((each) => each === alg))
+  if (suitable !== undefined && (await isSigned(token, suitable.key, suitable.algorithms))) return
+  if (keySet === null || !JWKS_ALGORITHMS.some((each) => each === alg))
+    throw new InvalidToken(suitable === undefined ? 'bad-algorithm' : 'bad-signature')
+  if (typeof kid !== 'string' || kid === '') throw new InvalidToken('no-key-id')
+  const key = await keySet.find(kid)
+  if (key === null) throw new InvalidToken('unknown-key')
+  if (!(await isSigned(token, key, JWKS_ALGORITHMS))) throw new InvalidToken('bad-signature')
+}
+
+const isSigned = async (token: string, key: KeyObject | KeyLookup, algorithms: readonly string[]): Promise<boolean> => {
+  try {
+    await compactVerify(token, key, { algorithms: [...algorithms] })
+    return true
+  } catch {
+    // A wrong signature, another algorithm than the key's, or a malformed key in the key set.
+    return false
+  }
+}
+
+const withinTimes = (claims: Claims, nowMs: number): Claims => {
+  checkTimes(claims.exp === undefined ? { ...claims, exp: FAR_FUTURE_SECONDS } : claims, 'seconds', nowMs)
+  return claims
+}
+
+const failure = (error: unknown, rejected: Rejected): 'expired' | 'invalid' | 'unavailable' => {
+  if (error instanceof KeysUnavailable) {
+    rejected('keys-unavailable')
+    return 'unavailable'
+  }
+  if (error instanceof ExpiredToken) {
+    rejected('expired')
+    return 'expired'
+  }
+  if (!(error instanceof InvalidToken)) throw error
+  rejected(error.reason)
+  // The backend's clock is ahead, which is temporary: "expired" makes the client request a new token and retry.
+  return error.reason === 'not-yet-valid' || error.reason === 'issued-in-future' ? 'expired' : 'invalid'
 }

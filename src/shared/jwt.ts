@@ -13,6 +13,10 @@ export const MAX_TOKEN_LENGTH = 8192
 
 /** The base64url form of `{"alg":"HS256","typ":"JWT"}`, which nearly every library writes and which is known to be valid. */
 const COMMON_HEADER = 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9'
+const HS256_HEADER = Object.freeze({ alg: 'HS256', typ: 'JWT' })
+
+/** Media types of JSON web tokens and of access tokens (RFC 9068), which identity providers issue. */
+const TYPES: ReadonlySet<string> = new Set(['JWT', 'AT+JWT', 'APPLICATION/AT+JWT'])
 
 const THREE_PARTS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
@@ -51,14 +55,26 @@ export const verifyJwt = (token: string, key: KeyObject, nowMs = Date.now()): To
 
 /** The claims of a token with a valid signature, regardless of its times. Throws `InvalidToken`. */
 export const signedClaims = (token: string, key: KeyObject): Record<string, unknown> => {
+  const { header, claims } = decodeJwt(token)
+  if (header.alg !== 'HS256') throw new InvalidToken('bad-algorithm')
+  verifySignature(token, key)
+  return claims
+}
+
+/** A decoded token whose signature has not been verified. */
+export interface DecodedJwt {
+  readonly header: Readonly<Record<string, unknown>>
+  readonly claims: Record<string, unknown>
+}
+
+/** Checks length, spelling and header of a token, but not its signature. Throws `InvalidToken`. */
+export const decodeJwt = (token: string): DecodedJwt => {
   if (token.length > MAX_TOKEN_LENGTH) throw new InvalidToken('too-long')
   if (!THREE_PARTS.test(token)) throw new InvalidToken('malformed')
 
-  const [header = '', payload = ''] = token.split('.')
-  if (header !== COMMON_HEADER) checkHeader(decodeObject(header, 'base64url'))
-  const claims = decodeObject(payload, 'base64url')
-  verifySignature(token, key)
-  return claims
+  const [headerText = '', payload = ''] = token.split('.')
+  const header = headerText === COMMON_HEADER ? HS256_HEADER : checkHeader(decodeObject(headerText, 'base64url'))
+  return { header, claims: decodeObject(payload, 'base64url') }
 }
 
 /** Decodes a JSON object from one part of a token, which must have its canonical spelling. */
@@ -108,14 +124,15 @@ export const checkLifetime = (seconds: number): number => {
   return seconds
 }
 
-// `kid`, `jku`, `jwk` and similar fields are ignored: a token cannot choose the key.
-const checkHeader = (header: Record<string, unknown>): void => {
-  if (header.alg !== 'HS256') throw new InvalidToken('bad-algorithm')
-  const { typ = 'JWT' } = header
+// `jku`, `jwk`, `x5u` and similar fields are ignored: a token cannot supply its own key.
+const checkHeader = (header: Record<string, unknown>): Record<string, unknown> => {
+  const { alg, typ = 'JWT' } = header
+  if (typeof alg !== 'string') throw new InvalidToken('bad-algorithm')
   // A media type, which is case-insensitive (RFC 7515, 4.1.9).
-  if (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT') throw new InvalidToken('bad-header')
+  if (typeof typ !== 'string' || !TYPES.has(typ.toUpperCase())) throw new InvalidToken('bad-header')
   // Both change the meaning of the token, and jsonwebtoken ignores them.
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw new InvalidToken('bad-header')
+  return header
 }
 
 const VERIFY_OPTIONS: jwt.VerifyOptions = {

@@ -12,6 +12,8 @@ export type RefusalReason =
   | 'bad-algorithm'
   | 'bad-header'
   | 'bad-signature'
+  | 'no-key-id'
+  | 'unknown-key'
   | 'no-expiry'
   | 'bad-expiry'
   | 'wrong-expiry-unit'

@@ -15,8 +15,8 @@ import {
   MemoryUserConnections,
   SingleNodeCluster
 } from '../../src/relay/engine/memory.js'
-import { tokenCheck } from '../../src/relay/token-check.js'
-import { type ConfigFile, configOf, HMAC_SECRET, relayToken } from './relay-rules.js'
+import { TokenChecks } from '../../src/relay/token-check.js'
+import { type ConfigFile, configOf, relayToken } from './relay-rules.js'
 
 export const START_MS = 1_893_456_000_000
 
@@ -120,6 +120,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
   const tasks: (() => void)[] = []
   const patches = new DeltaPatches()
   const engine = new MemoryEngine({ nowMs, monotonicMs, newEpoch: () => `epoch${++epochs}` })
+  const tokenChecks = new TokenChecks({ monotonicMs, log: { warn: () => undefined } })
   const relay = new Relay(
     {
       broker: engine,
@@ -127,8 +128,8 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       presence: new MemoryPresence(),
       cluster: new SingleNodeCluster(),
       userConnections: new MemoryUserConnections(),
-      checkToken: tokenCheck(HMAC_SECRET),
-      checkSubscriptionToken: tokenCheck(HMAC_SECRET),
+      checkToken: tokenChecks.build(config.tokens.connection),
+      checkSubscriptionToken: tokenChecks.build(config.tokens.subscription),
       nowMs,
       monotonicMs,
       random: () => 0.5,

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import type { RelayConfig } from '../../src/relay/config/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
@@ -53,13 +54,78 @@ t.test('an unreadable configuration file', async (t) => {
   })
 })
 
+const tokenFile = (token: object) => ({ client: { token } })
+
+const pem = (type: 'rsa' | 'ec', options: object): string => {
+  const pair =
+    type === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048, ...options })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256', ...options })
+  return pair.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+}
+
+const RSA_PEM = pem('rsa', { modulusLength: 2048 })
+const PRIVATE_PEM = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+const RSA_RULE = 'must be the PEM text of an RSA public key of at least 2048 bits'
+
 const UNKNOWN = 'is not an option that the relay has'
 
 const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
   [{ clients: {} }, `clients ${UNKNOWN}`],
   [{ token_hmac_secret_key: 'x' }, `token_hmac_secret_key ${UNKNOWN}`],
   [{ client: { allowed_origin: [] } }, `client.allowed_origin ${UNKNOWN}`],
-  [{ client: { token: { rsa_public_key: 'x' } } }, `client.token.rsa_public_key ${UNKNOWN}`],
+  [tokenFile({ rsa_public_key: 'x' }), `client.token.rsa_public_key ${RSA_RULE}`],
+  [tokenFile({ rsa_public_key: pem('rsa', { modulusLength: 1024 }) }), `client.token.rsa_public_key ${RSA_RULE}`],
+  [tokenFile({ rsa_public_key: pem('ec', { namedCurve: 'P-256' }) }), `client.token.rsa_public_key ${RSA_RULE}`],
+  [
+    tokenFile({ ecdsa_public_key: pem('ec', { namedCurve: 'secp256k1' }) }),
+    'client.token.ecdsa_public_key must be the PEM text of a public key on the curve P-256, P-384 or P-521'
+  ],
+  [tokenFile({ rsa_public_key: PRIVATE_PEM }), 'client.token.rsa_public_key must be a public key, not a private key'],
+  [
+    { client: { subscription_token: { enabled: true, hmac_secret_key: RSA_PEM } } },
+    'client.subscription_token.hmac_secret_key must not be a PEM key; use rsa_public_key or ecdsa_public_key for public keys'
+  ],
+  [
+    tokenFile({ jwks_public_endpoint: 'https://id.example/{{realm}}/keys' }),
+    'client.token.jwks_public_endpoint must not contain {{…}}, because a token that is not verified yet would choose the address; use one address'
+  ],
+  ...['id.example/keys', 'file:///etc/keys', 'https://user:secret@id.example/keys', 'https://id.example/#keys'].map(
+    (address) =>
+      [
+        tokenFile({ jwks_public_endpoint: address }),
+        'client.token.jwks_public_endpoint must be an http or https address without user name and fragment'
+      ] as const
+  ),
+  [
+    tokenFile({ audience: 'web', audience_regex: 'web' }),
+    'client.token.audience_regex excludes audience; use one of them'
+  ],
+  [tokenFile({ issuer: 'us', issuer_regex: 'us' }), 'client.token.issuer_regex excludes issuer; use one of them'],
+  [tokenFile({ issuer_regex: '(' }), 'client.token.issuer_regex must be a regular expression of JavaScript'],
+  [tokenFile({ user_id_claim: 'user-id' }), 'client.token.user_id_claim must be letters and "_"'],
+  [
+    tokenFile({ hmac_previous_secret_key_valid_until: 1_900_000_000 }),
+    'client.token.hmac_previous_secret_key_valid_until needs hmac_previous_secret_key'
+  ],
+  [
+    tokenFile({ hmac_previous_secret_key: 'x', hmac_previous_secret_key_valid_until: 1_900_000_000_000 }),
+    'client.token.hmac_previous_secret_key_valid_until must be a whole number from 0 to 99999999999'
+  ],
+  [{ client: { subscription_token: { hmac_secret_key: 'x' } } }, 'client.subscription_token needs "enabled": true'],
+  [{ client: { subscription_token: { enabled: true } } }, 'client.subscription_token.hmac_secret_key is required'],
+  [
+    { client: { subscription_token: { enabled: true, rsa_public_key: 'x' } } },
+    `client.subscription_token.rsa_public_key ${RSA_RULE}`
+  ],
+  [
+    {
+      client: {
+        subscription_token: { enabled: true, rsa_public_key: RSA_PEM, hmac_previous_secret_key: 'x' }
+      }
+    },
+    'client.subscription_token.hmac_previous_secret_key needs hmac_secret_key'
+  ],
   [namespace({ history_lifetime: '5s' }), `channel.namespaces[0].history_lifetime ${UNKNOWN}`],
   [{ channel: { without_namespace: { name: 'x' } } }, `channel.without_namespace.name ${UNKNOWN}`],
   [JSON.parse('{"client":{"__proto__":{"insecure":true}}}'), `client.__proto__ ${UNKNOWN}`],
@@ -234,9 +300,9 @@ t.test('the configuration file in production', async (t) => {
 
 t.test('with the insecure options no secrets are required and random ones are used', async (t) => {
   const file = { client: { insecure: true }, http_api: { insecure: true } }
-  const { client, api } = configWith(file, {})
+  const { tokens, api } = configWith(file, {})
 
-  t.match(client.tokenHmacSecret, /^[0-9a-f]{64}$/)
+  t.match(tokens.connection.hmacSecret, /^[0-9a-f]{64}$/)
   t.match(api.key, /^[0-9a-f]{64}$/)
   t.not(configWith(file, {}).api.key, api.key)
 })
@@ -248,12 +314,19 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [{ log: { level: 'debug' } }, (config) => config.logLevel, 'debug'],
   [{ client: { insecure: true } }, (config) => config.client.insecure, true],
   [{ client: { allowed_origins: ['https://A.example'] } }, (config) => config.allowedOrigins, ['https://a.example']],
-  [{ client: { token: { audience: 'web' } } }, (config) => config.client.tokenAudience, 'web'],
-  [{ client: { token: { issuer: 'us' } } }, (config) => config.client.tokenIssuer, 'us'],
-  [{ client: { token: { expiry_required: false } } }, (config) => config.client.tokenExpiryRequired, false],
+  [{ client: { token: { audience: 'web' } } }, (config) => config.client.token.audience, 'web'],
+  [{ client: { token: { issuer: 'us' } } }, (config) => config.client.token.issuer, 'us'],
+  [{ client: { token: { expiry_required: false } } }, (config) => config.client.token.expiryRequired, false],
+  [tokenFile({ issuer_regex: '^(?P<realm>a+)$' }), (config) => String(config.client.token.issuer), '/^(?<realm>a+)$/u'],
+  [tokenFile({ user_id_claim: 'uid' }), (config) => config.client.token.userIdClaim, 'uid'],
+  [
+    tokenFile({ hmac_previous_secret_key: 'older', hmac_previous_secret_key_valid_until: 1_900_000_000 }),
+    ({ tokens: { connection } }) => [connection.previousHmacSecret, connection.previousValidUntilMs],
+    ['older', 1_900_000_000_000]
+  ],
   [
     { client: { subscription_token: { enabled: true, hmac_secret_key: 'other' } } },
-    (config) => config.client.subscriptionTokenHmacSecret,
+    (config) => config.tokens.subscription.hmacSecret,
     'other'
   ],
   [
@@ -421,7 +494,7 @@ t.test('the environment wins over the file', async (t) => {
   t.match(config, {
     listen: { host: '127.0.0.1', port: 8100 },
     logLevel: 'info',
-    client: { tokenHmacSecret: 'a' },
+    tokens: { connection: { hmacSecret: 'a' } },
     api: { key: 'b' },
     allowedOrigins: ['https://env.example'],
     engine: 'memory',

@@ -87,10 +87,10 @@ t.test('secrets of the relay', async (t) => {
   }
 
   t.test('in development a secret may be any text, which is not decoded', async (t) => {
-    const { client, api } = configOf({ REALTIME_HMAC_SECRET: 'c0ffee', REALTIME_API_KEY: 'k' })
+    const { tokens, api } = configOf({ REALTIME_HMAC_SECRET: 'c0ffee', REALTIME_API_KEY: 'k' })
 
-    t.match({ client, api }, { client: { tokenHmacSecret: 'c0ffee' }, api: { key: 'k' } })
-    t.equal(client.subscriptionTokenHmacSecret, 'c0ffee', 'the same for subscriptions')
+    t.match({ tokens, api }, { tokens: { connection: { hmacSecret: 'c0ffee' } }, api: { key: 'k' } })
+    t.equal(tokens.subscription, tokens.connection, 'the same for subscriptions')
   })
 
   const WEAK: readonly (readonly [secret: string, complaint: string | null])[] = [
@@ -138,7 +138,7 @@ t.test('secrets of the relay', async (t) => {
       REALTIME_API_KEY_FILE: join(folder, 'key')
     })
 
-    t.equal(config.client.tokenHmacSecret, PRODUCTION.REALTIME_HMAC_SECRET)
+    t.equal(config.tokens.connection.hmacSecret, PRODUCTION.REALTIME_HMAC_SECRET)
     t.equal(config.api.key, PRODUCTION.REALTIME_API_KEY)
   })
 
@@ -223,19 +223,24 @@ const LISTENERS = {
   forcePositioning: true
 }
 
+const CLAIM_RULES = { expiryRequired: true, audience: null, issuer: null, userIdClaim: 'sub' }
+const TOKEN_KEYS = {
+  hmacSecret: 'a secret',
+  previousHmacSecret: null,
+  previousValidUntilMs: Number.POSITIVE_INFINITY,
+  rsaPublicKey: null,
+  ecdsaPublicKey: null,
+  jwksEndpoint: null
+}
+
 const DEFAULTS = {
   listen: { host: '127.0.0.1', port: 8100 },
   allowedOrigins: [],
   client: {
     insecure: false,
     allowAnonymousConnectWithoutToken: false,
-    tokenExpiryRequired: true,
-    tokenHmacSecret: 'a secret',
-    tokenHmacSecretPrevious: null,
-    subscriptionTokenHmacSecret: 'a secret',
-    subscriptionTokenHmacSecretPrevious: null,
-    tokenAudience: null,
-    tokenIssuer: null,
+    token: CLAIM_RULES,
+    subscriptionToken: CLAIM_RULES,
     pingIntervalMs: 25_000,
     pongTimeoutMs: 8_000,
     staleCloseDelayMs: 10_000,
@@ -256,6 +261,7 @@ const DEFAULTS = {
     personalChannelNamespace: '',
     includeConnectionTime: false
   },
+  tokens: { connection: TOKEN_KEYS, subscription: TOKEN_KEYS },
   channels: {
     withoutNamespace: CLOSED,
     namespaces: new Map<string, object>([
@@ -313,9 +319,9 @@ const EFFECTS: readonly (readonly [
 ])[] = [
   ['RELAY_HOST', '0.0.0.0', (config) => config.listen.host, '0.0.0.0'],
   ['RELAY_PORT', '0', (config) => config.listen.port, 0],
-  ['REALTIME_HMAC_SECRET', 'other', (config) => config.client.tokenHmacSecret, 'other'],
+  ['REALTIME_HMAC_SECRET', 'other', (config) => config.tokens.connection.hmacSecret, 'other'],
   ['REALTIME_API_KEY', 'other', (config) => config.api.key, 'other'],
-  ['REALTIME_HMAC_SECRET_PREVIOUS', 'older', (config) => config.client.tokenHmacSecretPrevious, 'older'],
+  ['REALTIME_HMAC_SECRET_PREVIOUS', 'older', (config) => config.tokens.connection.previousHmacSecret, 'older'],
   ['REALTIME_API_KEY_PREVIOUS', 'older', (config) => config.api.previousKey, 'older'],
   [
     'RELAY_ALLOWED_ORIGINS',

@@ -13,6 +13,7 @@ import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import { Operator } from '../helper/admin.js'
 import { eventually } from '../helper/eventually.js'
 import { send } from '../helper/http.js'
+import { newSigningKey, pemOf, publicJwk, type SigningKey, signToken, startJwksServer } from '../helper/jwks-server.js'
 import { startProgram } from '../helper/program.js'
 import { type Json, openClient, RawClient } from '../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
@@ -25,6 +26,11 @@ import { API_KEY, type ConfigFile, configOf, HMAC_SECRET } from '../helper/relay
 const NO_ENVIRONMENT = { REALTIME_HMAC_SECRET: '', REALTIME_API_KEY: '', RELAY_PORT: '' }
 
 const PASSWORD = 'a password for operators'
+
+const RSA = newSigningKey('RS256')
+const EC = newSigningKey('ES256')
+const JWKS = await startJwksServer(t)
+JWKS.serve(await publicJwk(EC))
 
 interface World extends EdgeRelay {
   readonly t: Test
@@ -391,43 +397,16 @@ const CLIENT: Readonly<Record<string, Row>> = {
     was: 403,
     is: 101
   },
-  'token.hmac_secret_key': {
-    before: 'the secret before that one',
-    after: HMAC_SECRET,
-    see: connecting(token({ sub: '42' })),
-    was: '3500',
+  ...tokenRows('token'),
+  'subscription_token.enabled': {
+    before: false,
+    after: true,
+    also: merged(room({}), { client: { subscription_token: { hmac_secret_key: 'another key' } } }),
+    see: presenting('subscription_token', async () => token({ sub: '42', channel: 'room:1' }, 'another key')),
+    was: 103,
     is: 'ok'
   },
-  'token.audience': {
-    before: 'one',
-    after: 'two',
-    see: connecting(token({ sub: '42', aud: 'two' })),
-    was: '3500',
-    is: 'ok'
-  },
-  'token.issuer': {
-    before: 'one',
-    after: 'two',
-    see: connecting(token({ sub: '42', iss: 'two' })),
-    was: '3500',
-    is: 'ok'
-  },
-  'token.expiry_required': {
-    before: true,
-    after: false,
-    // `{"alg":"HS256","typ":"JWT"}` and `{"sub":"42"}`, signed with the relay's secret, without an expiry.
-    see: async (world) => async () => {
-      const unsigned = [{ alg: 'HS256', typ: 'JWT' }, { sub: '42' }]
-        .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-        .join('.')
-      const signature = createHmac('sha256', HMAC_SECRET).update(unsigned).digest('base64url')
-      return outcome(await openClient(world.t, world.url), 'connect', { token: `${unsigned}.${signature}` })
-    },
-    was: '3500',
-    is: 'ok'
-  },
-  'subscription_token.enabled': subscriptionToken(false, true, { hmac_secret_key: 'another key' }),
-  'subscription_token.hmac_secret_key': subscriptionToken('a key', 'another key', { enabled: true }),
+  ...tokenRows('subscription_token'),
   allow_anonymous_connect_without_token: { before: false, after: true, see: connecting(), was: '3501', is: 'ok' },
   ping_interval: { before: '25s', after: '60s', listed: 'needsReconnect' },
   pong_timeout: {
@@ -609,19 +588,71 @@ const CLIENT: Readonly<Record<string, Row>> = {
   }
 }
 
-function subscriptionToken(before: unknown, after: unknown, also: Json): Effect {
-  return {
-    before,
-    after,
-    also: merged(room({}), { client: { subscription_token: also } }),
-    see: async (world) => {
-      const existing = await connected(world)
-      const channel = 'room:1'
-      return () => outcome(existing, 'subscribe', { channel, token: token({ sub: '42', channel }, 'another key') })
-    },
-    was: 103,
-    is: 'ok'
+type TokenSection = 'token' | 'subscription_token'
+
+/** Connects or subscribes with a token. */
+function presenting(section: TokenSection, sign: () => Promise<string>): Effect['see'] {
+  return async (world) => {
+    const existing = await openClient(world.t, world.url)
+    const isForChannel = section === 'subscription_token'
+    if (isForChannel) await run(existing, 'connect', { token: token({ sub: '42' }) })
+    return async () =>
+      isForChannel
+        ? outcome(existing, 'subscribe', { channel: 'room:1', token: await sign() })
+        : outcome(existing, 'connect', { token: await sign() })
   }
+}
+
+/** The options of connection tokens, or of separate subscription tokens. */
+function tokenRows(section: TokenSection): Record<string, Row> {
+  const isForChannel = section === 'subscription_token'
+  const channel = isForChannel ? { channel: 'room:1' } : {}
+  const row = (
+    before: unknown,
+    after: unknown,
+    sign: () => Promise<string>,
+    { also = {}, was = isForChannel ? 103 : '3500' }: { also?: Json; was?: number | string } = {}
+  ): Effect => {
+    const common = isForChannel ? { enabled: true, hmac_secret_key: HMAC_SECRET } : {}
+    return {
+      before,
+      after,
+      also: merged(room({}), { client: { [section]: { ...common, ...also } } }),
+      see: presenting(section, sign),
+      was,
+      is: 'ok'
+    }
+  }
+  const hmac =
+    (claims: Json, secret = HMAC_SECRET) =>
+    async () =>
+      token({ sub: '42', ...channel, ...claims }, secret)
+  const signed = (key: SigningKey) => () => signToken(key, { sub: '42', ...channel })
+  const rows: Record<string, Row> = {
+    hmac_secret_key: row('the secret before that one', 'another secret', hmac({}, 'another secret')),
+    hmac_previous_secret_key: row('an even older secret', 'an old secret', hmac({}, 'an old secret')),
+    hmac_previous_secret_key_valid_until: row(1, 0, hmac({}, 'an old secret'), {
+      also: { hmac_previous_secret_key: 'an old secret' }
+    }),
+    rsa_public_key: row(pemOf(newSigningKey('RS256')), pemOf(RSA), signed(RSA)),
+    ecdsa_public_key: row(pemOf(newSigningKey('ES256')), pemOf(EC), signed(EC)),
+    jwks_public_endpoint: row(undefined, JWKS.url, signed(EC)),
+    audience: row('one', 'two', hmac({ aud: 'two' })),
+    audience_regex: row('^one$', '^two$', hmac({ aud: ['two'] })),
+    issuer: row('one', 'two', hmac({ iss: 'two' })),
+    issuer_regex: row('^one$', '^two$', hmac({ iss: 'two' })),
+    user_id_claim: row('sub', 'uid', hmac({ sub: undefined, uid: '42' }), { was: isForChannel ? '3500' : '3507' }),
+    expiry_required: row(true, false, async () => {
+      const unsigned = [
+        { alg: 'HS256', typ: 'JWT' },
+        { sub: '42', ...channel }
+      ]
+        .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+        .join('.')
+      return `${unsigned}.${createHmac('sha256', HMAC_SECRET).update(unsigned).digest('base64url')}`
+    })
+  }
+  return prefixed(section, rows)
 }
 
 const CHANNEL: Readonly<Record<string, Row>> = {
@@ -661,8 +692,9 @@ const apiStatus =
   async () =>
     (await world.api(method, request, { headers: { 'x-api-key': key } })).status
 
-const prefixed = (prefix: string, rows: Readonly<Record<string, Row>>): Record<string, Row> =>
-  Object.fromEntries(Object.entries(rows).map(([name, row]) => [`${prefix}.${name}`, row]))
+function prefixed(prefix: string, rows: Readonly<Record<string, Row>>): Record<string, Row> {
+  return Object.fromEntries(Object.entries(rows).map(([name, row]) => [`${prefix}.${name}`, row]))
+}
 
 const restart = (before: unknown, after: unknown, also: ConfigFile = {}): Listed => ({
   before,

@@ -1,5 +1,8 @@
 import type { RelayConfig } from '../config/config.js'
+import type { TokenKeys } from '../config/token-options.js'
 import type { ChannelOptions, ChannelRules, ClientOptions } from '../core/options.js'
+
+import type { ClaimRules } from '../core/tokens.js'
 
 // The part of the configuration that operators may see. Only options listed here are shown, so a new option is hidden.
 
@@ -8,9 +11,6 @@ const HIDDEN = '(hidden)'
 const SHOWN_CLIENT_OPTIONS = [
   'insecure',
   'allowAnonymousConnectWithoutToken',
-  'tokenExpiryRequired',
-  'tokenAudience',
-  'tokenIssuer',
   'pingIntervalMs',
   'pongTimeoutMs',
   'staleCloseDelayMs',
@@ -91,14 +91,30 @@ const redisView = (urls: string | null): string | null => {
   return addresses.join(',')
 }
 
+const ruleText = (rule: string | RegExp | null): string | null => (rule instanceof RegExp ? String(rule) : rule)
+
+const tokenView = (keys: TokenKeys, rules: ClaimRules) => ({
+  hmacSecret: keys.hmacSecret === null ? null : HIDDEN,
+  previousHmacSecret: keys.previousHmacSecret === null ? null : HIDDEN,
+  previousValidUntil: Number.isFinite(keys.previousValidUntilMs)
+    ? new Date(keys.previousValidUntilMs).toISOString()
+    : null,
+  rsaPublicKey: keys.rsaPublicKey !== null,
+  ecdsaPublicKey: keys.ecdsaPublicKey !== null,
+  jwksEndpoint: keys.jwksEndpoint,
+  expiryRequired: rules.expiryRequired,
+  audience: ruleText(rules.audience),
+  issuer: ruleText(rules.issuer),
+  userIdClaim: rules.userIdClaim
+})
+
 export const configView = (config: RelayConfig) => ({
   listen: { host: config.listen.host, port: config.listen.port },
   allowedOrigins: config.allowedOrigins,
   client: {
     ...pick(config.client, SHOWN_CLIENT_OPTIONS),
-    tokenHmacSecret: HIDDEN,
-    tokenHmacSecretPrevious: config.client.tokenHmacSecretPrevious === null ? null : HIDDEN,
-    subscriptionTokenHmacSecret: HIDDEN
+    token: tokenView(config.tokens.connection, config.client.token),
+    subscriptionToken: tokenView(config.tokens.subscription, config.client.subscriptionToken)
   },
   channels: channelsView(config.channels),
   api: {

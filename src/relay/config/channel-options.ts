@@ -1,6 +1,6 @@
 import { parseConflatePath } from '../core/conflation.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
-import type { ReportError } from './file.js'
+import { type ReportError, reportIn } from './file.js'
 import { durationMs, type FileChannelOptions, type RelayConfigFile } from './schema.js'
 
 const SECOND_MS = 1000
@@ -102,11 +102,6 @@ const namespaceOptions = (
   }
   return byName
 }
-
-const reportIn =
-  (path: string, report: ReportError): ReportError =>
-  (option, problem) =>
-    report(`${path}.${option}`, problem)
 
 const channelOptions = (
   file: FileChannelOptions,

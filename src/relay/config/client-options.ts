@@ -1,30 +1,25 @@
 import { isOriginPattern } from '../../shared/origin-pattern.js'
 import type { ChannelRules, ClientOptions } from '../core/options.js'
-import type { ReportError } from './file.js'
+import { type ReportError, reportIn } from './file.js'
 import { durationMs, type RelayConfigFile } from './schema.js'
-
-export type TokenSecrets = Pick<
-  ClientOptions,
-  'tokenHmacSecret' | 'tokenHmacSecretPrevious' | 'subscriptionTokenHmacSecret' | 'subscriptionTokenHmacSecretPrevious'
->
+import { claimRules } from './token-options.js'
 
 const SECOND_MS = 1000
 
 /** The client options of a configuration file, with defaults. */
 export const clientOptions = (
   { client: file = {}, websocket = {} }: RelayConfigFile,
-  secrets: TokenSecrets,
   namespaces: ChannelRules['namespaces'],
   report: ReportError
 ): ClientOptions => {
   const personal = file.subscribe_to_user_personal_channel ?? {}
+  const token = claimRules(file.token ?? {}, reportIn('client.token', report))
+  const separate = file.subscription_token ?? {}
   const options: ClientOptions = {
-    ...secrets,
     insecure: file.insecure ?? false,
     allowAnonymousConnectWithoutToken: file.allow_anonymous_connect_without_token ?? false,
-    tokenExpiryRequired: file.token?.expiry_required ?? true,
-    tokenAudience: file.token?.audience ?? null,
-    tokenIssuer: file.token?.issuer ?? null,
+    token,
+    subscriptionToken: separate.enabled ? claimRules(separate, reportIn('client.subscription_token', report)) : token,
     pingIntervalMs: durationMs(file.ping_interval ?? '25s'),
     pongTimeoutMs: durationMs(file.pong_timeout ?? '8s'),
     staleCloseDelayMs: durationMs(file.stale_close_delay ?? '10s'),

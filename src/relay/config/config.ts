@@ -1,12 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import { type Environment, isGiven, readSettings, SettingsError, type SettingValues } from '../../shared/env.js'
 import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from '../../shared/redis-urls.js'
 import type { ChannelRules, ClientOptions } from '../core/options.js'
 import { channelRules } from './channel-options.js'
-import { clientOptions, type TokenSecrets } from './client-options.js'
-import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile } from './file.js'
-import { durationMs, type RelayConfigFile } from './schema.js'
+import { clientOptions } from './client-options.js'
+import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
+import { durationMs, type FileSubscriptionToken, type RelayConfigFile } from './schema.js'
+import { chooseSecret, type SecretSource, weaknesses } from './secrets.js'
 import { relaySettings } from './settings.js'
+import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
 
 type Values = SettingValues<typeof relaySettings>
 
@@ -15,6 +16,7 @@ export interface RelayConfig {
   /** Lower case. */
   readonly allowedOrigins: readonly string[]
   readonly client: ClientOptions
+  readonly tokens: { readonly connection: TokenKeys; readonly subscription: TokenKeys }
   readonly channels: ChannelRules
   readonly api: {
     readonly key: string
@@ -80,7 +82,7 @@ class ConfigReader {
   read(): RelayConfig {
     const file = this.#file ?? {}
     const channels = channelRules(this.#file, this.#report)
-    const client = clientOptions(file, this.#tokenSecrets(file), channels.namespaces, this.#report)
+    const client = clientOptions(file, channels.namespaces, this.#report)
     const { TRUST_PROXY, METRICS_ALLOW, RELAY_WORKERS } = this.#values
     if (TRUST_PROXY.some((range) => range.endsWith('/0'))) this.#errors.push('TRUST_PROXY must not trust every address')
     if (this.#isProduction) this.#rejectInsecureOptions(file)
@@ -93,6 +95,7 @@ class ConfigReader {
         this.#choose('RELAY_ALLOWED_ORIGINS', file.client?.allowed_origins).map((origin) => origin.toLowerCase())
       ),
       client,
+      tokens: this.#tokens(file),
       channels,
       api: Object.freeze({
         key: this.#secret('REALTIME_API_KEY', 'http_api.key', file.http_api?.key, file.http_api?.insecure),
@@ -124,27 +127,59 @@ class ConfigReader {
     return this.#errors.some((error) => error.startsWith(`${name} `) || error.startsWith(`${name}_FILE `))
   }
 
-  #tokenSecrets({ client = {} }: RelayConfigFile): TokenSecrets {
-    const { enabled = false, hmac_secret_key: subscriptionKey } = client.subscription_token ?? {}
-    const key = client.token?.hmac_secret_key
-    const tokenHmacSecret = this.#secret('REALTIME_HMAC_SECRET', 'client.token.hmac_secret_key', key, client.insecure)
-    const tokenHmacSecretPrevious = this.#previousSecret('REALTIME_HMAC_SECRET_PREVIOUS')
-    const connectionSecrets = { tokenHmacSecret, tokenHmacSecretPrevious }
-    if (!enabled) {
-      return {
-        ...connectionSecrets,
-        subscriptionTokenHmacSecret: tokenHmacSecret,
-        subscriptionTokenHmacSecretPrevious: tokenHmacSecretPrevious
-      }
-    }
-    const source = { name: `${FILE_ERROR_PREFIX} client.subscription_token.hmac_secret_key`, text: subscriptionKey }
-    const subscriptionTokenHmacSecret = this.#chooseSecret([source], client.insecure, false)
-    return { ...connectionSecrets, subscriptionTokenHmacSecret, subscriptionTokenHmacSecretPrevious: null }
+  /** The keys of connection tokens and of subscription tokens. */
+  #tokens({ client = {} }: RelayConfigFile): RelayConfig['tokens'] {
+    const { token = {}, subscription_token: separate = {}, insecure = false } = client
+    const path = 'client.token'
+    const isOptional = insecure || hasPublicKey(token)
+    const fromEnvironment = this.#values.REALTIME_HMAC_SECRET
+    const isGiven = fromEnvironment !== null || token.hmac_secret_key !== undefined
+    const connection = tokenKeys(
+      token,
+      {
+        // Without a secret, public keys are the only keys.
+        secret:
+          isGiven || !hasPublicKey(token)
+            ? this.#secret('REALTIME_HMAC_SECRET', `${path}.hmac_secret_key`, token.hmac_secret_key, isOptional)
+            : null,
+        previous: this.#previousSecret(
+          'REALTIME_HMAC_SECRET_PREVIOUS',
+          `${path}.hmac_previous_secret_key`,
+          token.hmac_previous_secret_key
+        )
+      },
+      reportIn(path, this.#report)
+    )
+    return Object.freeze({ connection, subscription: this.#subscriptionTokens(separate, connection, insecure) })
   }
 
-  #previousSecret(name: 'REALTIME_HMAC_SECRET_PREVIOUS' | 'REALTIME_API_KEY_PREVIOUS'): string | null {
-    const previous = this.#values[name]
-    if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(name, previous))
+  /** Subscription tokens have the keys of connection tokens, or only their own. */
+  #subscriptionTokens(file: FileSubscriptionToken, connection: TokenKeys, insecure: boolean): TokenKeys {
+    const path = 'client.subscription_token'
+    const { enabled, ...options } = file
+    if (!enabled) {
+      if (enabled === undefined && Object.keys(options).length > 0) this.#report(path, 'needs "enabled": true')
+      return connection
+    }
+    const name = (option: string): string => `${FILE_ERROR_PREFIX} ${path}.${option}`
+    const source = { name: name('hmac_secret_key'), text: file.hmac_secret_key }
+    const isPublic = hasPublicKey(file) && file.hmac_secret_key === undefined
+    const { hmac_previous_secret_key: previous = null } = file
+    if (this.#isProduction && previous !== null)
+      this.#errors.push(...weaknesses(name('hmac_previous_secret_key'), previous))
+    const secret = isPublic ? null : this.#chooseSecret([source], insecure)
+    return tokenKeys(file, { secret, previous }, reportIn(path, this.#report))
+  }
+
+  /** The environment wins over the file. */
+  #previousSecret(
+    name: 'REALTIME_HMAC_SECRET_PREVIOUS' | 'REALTIME_API_KEY_PREVIOUS',
+    path = '',
+    fromFile: string | undefined = undefined
+  ): string | null {
+    const previous = this.#values[name] ?? fromFile ?? null
+    const source = this.#values[name] === null ? `${FILE_ERROR_PREFIX} ${path}` : name
+    if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(source, previous))
     return previous
   }
 
@@ -202,44 +237,4 @@ class ConfigReader {
     if (client?.insecure) this.#report('client.insecure', 'is not allowed in production')
     if (http_api?.insecure) this.#report('http_api.insecure', 'is not allowed in production')
   }
-}
-
-/** A possible source of a secret. */
-interface SecretSource {
-  /** As it is named in error messages. */
-  readonly name: string
-  readonly text: string | null | undefined
-}
-
-interface SecretRule {
-  readonly isProduction: boolean
-  /** The secret is not used, because the insecure option is on. */
-  readonly isOptional: boolean
-  /** A source is malformed, which has been reported already. */
-  readonly isMalformed: boolean
-}
-
-const STRONG_SECRET = /^[0-9a-f]{64}$/i
-
-/** Rejects secrets such as "0000…" and "abab…". */
-const MIN_DISTINCT_CHARACTERS = 4
-
-const RANDOM_BYTES = 32
-
-/** The first source with a value. An optional secret becomes random, so that an empty secret never matches. */
-const chooseSecret = (sources: readonly SecretSource[], rule: SecretRule, errors: string[]): string => {
-  const chosen = sources.find(({ text }) => typeof text === 'string')
-  if (typeof chosen?.text !== 'string') {
-    if (!rule.isOptional && !rule.isMalformed) errors.push(`${sources[0]?.name} is required`)
-    return randomBytes(RANDOM_BYTES).toString('hex')
-  }
-  if (rule.isProduction) errors.push(...weaknesses(chosen.name, chosen.text))
-  return chosen.text
-}
-
-/** Reasons why a secret is too weak for production. */
-const weaknesses = (name: string, secret: string): readonly string[] => {
-  if (!STRONG_SECRET.test(secret)) return [`${name} must be 64 hex characters in production`]
-  if (new Set(secret).size >= MIN_DISTINCT_CHARACTERS) return []
-  return [`${name} is too easy to guess: use at least ${MIN_DISTINCT_CHARACTERS} different characters`]
 }

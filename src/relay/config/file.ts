@@ -1,6 +1,12 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
-import { DURATION_PATTERN, NAMESPACE_PATTERN, type RelayConfigFile, RelayConfigFileSchema } from './schema.js'
+import {
+  DURATION_PATTERN,
+  NAMESPACE_PATTERN,
+  type RelayConfigFile,
+  RelayConfigFileSchema,
+  USER_ID_CLAIM_PATTERN
+} from './schema.js'
 
 /** Returns the text of a file, or throws. */
 export type ReadFile = (path: string) => string
@@ -10,6 +16,12 @@ export const FILE_ERROR_PREFIX = 'RELAY_CONFIG:'
 
 /** Reports a problem with the option at `path`, such as `client.ping_interval`. */
 export type ReportError = (path: string, problem: string) => void
+
+/** Reports problems with options of the section at `path`. */
+export const reportIn =
+  (path: string, report: ReportError): ReportError =>
+  (option, problem) =>
+    report(`${path}.${option}`, problem)
 
 /** Parses the file and checks it against the schema. Returns null after adding to `errors`. */
 export const readConfigFile = (path: string, readFile: ReadFile, errors: string[]): RelayConfigFile | null => {
@@ -75,6 +87,7 @@ const problemOf = ({ type, schema }: ValueError): string => {
 
 const PATTERN_RULES: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, 'a duration such as "300s"'],
+  [USER_ID_CLAIM_PATTERN, 'letters and "_"'],
   [NAMESPACE_PATTERN, 'two or more letters, digits, "-", "_" or "."']
 ])
 

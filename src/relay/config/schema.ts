@@ -64,6 +64,8 @@ const oneOf = <const Choice extends string>(choices: readonly Choice[], descript
 /** A namespace name without the boundary character. */
 export const NAMESPACE_PATTERN = '^[-a-zA-Z0-9_.]{2,}$'
 
+export const USER_ID_CLAIM_PATTERN = '^[a-zA-Z_]+$'
+
 const SCHEMA_NAMES = Object.keys(schemas)
 
 const channelOptions = {
@@ -126,6 +128,53 @@ const NamespaceSchema = Type.Object(
   { additionalProperties: false }
 )
 
+const MAX_UNIX_SECONDS = 99_999_999_999
+
+const tokenOptions = {
+  hmac_previous_secret_key: text('The secret that is being replaced; its tokens are still accepted.'),
+  hmac_previous_secret_key_valid_until: count(
+    'Unix time in seconds from which hmac_previous_secret_key is rejected; 0: no limit.',
+    0,
+    MAX_UNIX_SECONDS,
+    0
+  ),
+  rsa_public_key: text('PEM text. Verifies RS256, RS384 and RS512.', 16_384),
+  ecdsa_public_key: text('PEM text. Verifies ES256, ES384 or ES512, depending on its curve.', 16_384),
+  jwks_public_endpoint: text(
+    'Address of a JSON Web Key Set with RSA, EC or Ed25519 keys. A token selects its key with kid.',
+    2048
+  ),
+  audience: text('Required value in the aud claim.'),
+  audience_regex: text('Regular expression that a value of the aud claim must match; use ^ and $ for the whole value.'),
+  issuer: text('Required value of the iss claim.'),
+  issuer_regex: text('Regular expression that the iss claim must match; use ^ and $ for the whole value.'),
+  user_id_claim: Type.Optional(
+    Type.String({
+      description: 'The claim that contains the user id.',
+      pattern: USER_ID_CLAIM_PATTERN,
+      maxLength: 64,
+      default: 'sub'
+    })
+  ),
+  expiry_required: flag('Gatehouse only: tokens must have an expiry.', true)
+} as const satisfies Record<string, TSchema>
+
+const TokenSchema = Type.Object(
+  { hmac_secret_key: text('Same as REALTIME_HMAC_SECRET. Verifies HS256.'), ...tokenOptions },
+  { additionalProperties: false }
+)
+export type FileToken = Static<typeof TokenSchema>
+
+const SubscriptionTokenSchema = Type.Object(
+  {
+    enabled: flag('Use these options. By default subscription tokens have the options of connection tokens.'),
+    hmac_secret_key: text('Verifies HS256.'),
+    ...tokenOptions
+  },
+  { additionalProperties: false }
+)
+export type FileSubscriptionToken = Static<typeof SubscriptionTokenSchema>
+
 const channel = {
   without_namespace: section('Options of channels without a namespace.', channelOptions),
   namespaces: Type.Optional(
@@ -151,16 +200,8 @@ const client = {
       examples: [['https://app.example.com', 'https://*.example.com']]
     })
   ),
-  token: section('Connection tokens.', {
-    hmac_secret_key: text('Same as REALTIME_HMAC_SECRET.'),
-    audience: text('Required value in the aud claim.'),
-    issuer: text('Required value of the iss claim.'),
-    expiry_required: flag('Gatehouse only: connection tokens must have an expiry.', true)
-  }),
-  subscription_token: section('A separate key for subscription tokens.', {
-    enabled: flag('Use the separate key. By default the key of connection tokens is used.'),
-    hmac_secret_key: text('Verifies HS256 tokens.')
-  }),
+  token: section('Connection tokens.', TokenSchema.properties),
+  subscription_token: section('Separate options for subscription tokens.', SubscriptionTokenSchema.properties),
   allow_anonymous_connect_without_token: flag('Clients may connect without a token.'),
   ping_interval: duration('Interval between pings, in whole seconds.', '25s'),
   pong_timeout: duration('Maximum time for a client to respond to a ping; less than ping_interval.', '8s'),

@@ -16,7 +16,8 @@ export const relaySettings = {
   RELAY_HOST: text('text', { about: 'listen address', fallback: '127.0.0.1' }),
   RELAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 8100 }),
   REALTIME_HMAC_SECRET: secret({
-    about: 'verifies relay tokens; used as text, not hex-decoded; required, 64 hex characters in production',
+    about:
+      'verifies relay tokens; used as text, not hex-decoded; required unless the file has public keys, 64 hex characters in production',
     fallback: null
   }),
   REALTIME_API_KEY: secret({

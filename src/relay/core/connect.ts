@@ -12,17 +12,12 @@ import {
   DISCONNECT_MALFORMED,
   DISCONNECT_NOT_PERMITTED,
   Disconnect,
+  ERROR_INTERNAL,
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from './codes.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from './protocol.js'
-import {
-  type ClaimRules,
-  type ConnectionClaims,
-  connectionClaims,
-  NO_OVERRIDE,
-  type ServerSubscription
-} from './tokens.js'
+import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 import { countConnection } from './user-connections.js'
 
 /** Null: the command succeeded and its reply was written. */
@@ -36,8 +31,9 @@ export const connect = async (client: Client, request: unknown, id: number): Pro
   const { context } = client
   const parsed = parseConnect(request)
   if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
-  const claims = identify(client, parsed.token)
+  const claims = await identify(client, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
+  if (client.isClosed) return null
 
   const channels = withPersonalChannel(client, claims)
   const { channelLimit } = context.clientOptions
@@ -66,7 +62,7 @@ export const connect = async (client: Client, request: unknown, id: number): Pro
   return null
 }
 
-const identify = (client: Client, token: string): ConnectionClaims | ReplyError | Disconnect => {
+const identify = async (client: Client, token: string): Promise<ConnectionClaims | ReplyError | Disconnect> => {
   const { clientOptions, checkToken, nowMs } = client.context
   const rejected = tokenRejection(client)
   const allowsAnonymous = clientOptions.insecure || clientOptions.allowAnonymousConnectWithoutToken
@@ -75,10 +71,11 @@ const identify = (client: Client, token: string): ConnectionClaims | ReplyError 
     rejected('missing')
     return DISCONNECT_MALFORMED
   }
-  const checked = checkToken(token, nowMs(), rejected)
+  const checked = await checkToken(token, nowMs(), rejected)
+  if (checked === 'unavailable') return ERROR_INTERNAL
   if (checked === 'expired') return ERROR_TOKEN_EXPIRED
   if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
-  const claims = connectionClaims(checked, claimRules(client))
+  const claims = connectionClaims(checked, client.context.clientOptions.token)
   if (claims === null) {
     rejected('bad-claims')
     return DISCONNECT_INVALID_TOKEN
@@ -93,12 +90,6 @@ export const tokenRejection =
   ({ context, transport }: Client) =>
   (reason: string): void =>
     context.tokenRejected(reason, transport.address)
-
-export const claimRules = ({ context: { clientOptions } }: Client): ClaimRules => ({
-  expiryRequired: clientOptions.tokenExpiryRequired,
-  audience: clientOptions.tokenAudience,
-  issuer: clientOptions.tokenIssuer
-})
 
 /** The channels of a token as one text, to compare with those of a later token. */
 export const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
@@ -183,15 +174,17 @@ const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResu
 const NO_REPLIES: ReadonlyMap<string, SubscribeReply> = new Map()
 
 /** Replaces the token of a live connection. User and channels must not change. */
-export const refresh = (client: Client, request: unknown, id: number): Outcome => {
+export const refresh = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
   const { checkToken, nowMs } = client.context
   const rejected = tokenRejection(client)
-  const checked = checkToken(parsed.token, nowMs(), rejected)
+  const checked = await checkToken(parsed.token, nowMs(), rejected)
+  if (client.isClosed) return null
+  if (checked === 'unavailable') return ERROR_INTERNAL
   if (checked === 'expired') return DISCONNECT_CONNECTION_EXPIRED
   if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
-  const claims = connectionClaims(checked, claimRules(client))
+  const claims = connectionClaims(checked, client.context.clientOptions.token)
   if (claims === null || claims.user !== client.user) {
     rejected(claims === null ? 'bad-claims' : 'other-user')
     return DISCONNECT_INVALID_TOKEN

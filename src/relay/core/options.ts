@@ -1,3 +1,5 @@
+import type { ClaimRules } from './tokens.js'
+
 // Options as plain validated values. All times are in milliseconds.
 
 /** Options of a namespace. Whatever is not allowed is denied. */
@@ -58,16 +60,9 @@ export interface ClientOptions {
   /** Disables tokens and all permission checks, for test suites of client libraries. */
   readonly insecure: boolean
   readonly allowAnonymousConnectWithoutToken: boolean
-  /** Whether a connection token must have an expiry. */
-  readonly tokenExpiryRequired: boolean
-  readonly tokenHmacSecret: string
-  /** Accepted during a rotation of the secret. */
-  readonly tokenHmacSecretPrevious: string | null
-  /** Equal to `tokenHmacSecret` unless configured separately. */
-  readonly subscriptionTokenHmacSecret: string
-  readonly subscriptionTokenHmacSecretPrevious: string | null
-  readonly tokenAudience: string | null
-  readonly tokenIssuer: string | null
+  readonly token: ClaimRules
+  /** Equal to `token` unless subscription tokens are configured separately. */
+  readonly subscriptionToken: ClaimRules
   readonly pingIntervalMs: number
   readonly pongTimeoutMs: number
   readonly staleCloseDelayMs: number

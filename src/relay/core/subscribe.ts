@@ -10,13 +10,14 @@ import {
   Disconnect,
   ERROR_ALREADY_SUBSCRIBED,
   ERROR_BAD_REQUEST,
+  ERROR_INTERNAL,
   ERROR_LIMIT_EXCEEDED,
   ERROR_NOT_AVAILABLE,
   ERROR_PERMISSION_DENIED,
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from './codes.js'
-import { claimRules, type Outcome, tokenRejection } from './connect.js'
+import { type Outcome, tokenRejection } from './connect.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from './protocol.js'
 import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
 
@@ -30,8 +31,11 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
   const { channel } = parsed
   const resolved = checkRequest(client, parsed)
   if (resolved instanceof ReplyError) return resolved
-  const claims = parsed.token === '' ? null : checkSubscriptionToken(client, channel, parsed.token)
+  const claims = parsed.token === '' ? null : await checkSubscriptionToken(client, channel, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
+  if (client.isClosed) return null
+  // The API may have subscribed the client while its token was being verified.
+  if (client.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
   if (claims === null && !maySubscribeWithoutToken(client, channel, resolved)) return ERROR_PERMISSION_DENIED
 
   const outcome = await addSubscription(client, {
@@ -81,17 +85,18 @@ const maySubscribeWithoutToken = ({ context, user }: Client, channel: string, re
 }
 
 /** A valid token grants the subscription regardless of the namespace's permissions. */
-const checkSubscriptionToken = (
+const checkSubscriptionToken = async (
   client: Client,
   channel: string,
   token: string
-): SubscriptionClaims | ReplyError | Disconnect => {
+): Promise<SubscriptionClaims | ReplyError | Disconnect> => {
   const { context } = client
   const rejected = tokenRejection(client)
-  const checked = context.checkSubscriptionToken(token, context.nowMs(), rejected)
+  const checked = await context.checkSubscriptionToken(token, context.nowMs(), rejected)
+  if (checked === 'unavailable') return ERROR_INTERNAL
   if (checked === 'expired') return ERROR_TOKEN_EXPIRED
   if (checked === 'invalid') return ERROR_PERMISSION_DENIED
-  const claims = subscriptionClaims(checked, claimRules(client))
+  const claims = subscriptionClaims(checked, context.clientOptions.subscriptionToken)
   if (claims === null) {
     rejected('bad-claims')
     return ERROR_PERMISSION_DENIED
@@ -115,14 +120,17 @@ export const unsubscribe = (client: Client, request: unknown, id: number): Outco
   return null
 }
 
-export const refreshSubscription = (client: Client, request: unknown, id: number): Outcome => {
+export const refreshSubscription = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.channel === '') return DISCONNECT_MALFORMED
   const subscription = client.subscriptions.get(parsed.channel)
   if (subscription === undefined) return ERROR_PERMISSION_DENIED
   if (parsed.token === '') return ERROR_BAD_REQUEST
   if (!subscription.hasToken) return DISCONNECT_MALFORMED
-  const claims = checkSubscriptionToken(client, parsed.channel, parsed.token)
+  const claims = await checkSubscriptionToken(client, parsed.channel, parsed.token)
+  // The subscription may have ended while the token was being verified.
+  if (client.isClosed || client.subscriptions.get(parsed.channel) !== subscription) return ERROR_PERMISSION_DENIED
+  if (claims === ERROR_INTERNAL) return claims
   if (claims === ERROR_TOKEN_EXPIRED) return DISCONNECT_SUBSCRIPTION_EXPIRED
   if (claims instanceof ReplyError) return DISCONNECT_INVALID_TOKEN
   if (claims instanceof Disconnect) return claims

@@ -1,15 +1,19 @@
+import type { MaybePromise } from './engine-interfaces.js'
 import { isObject, jsonFromBytes } from './json.js'
 
 // Interpretation of token claims. The signature was verified before.
 
 export type Claims = Readonly<Record<string, unknown>>
 
+/** `unavailable`: the keys could not be loaded, so the token cannot be checked now. The client may try again. */
+export type CheckedToken = Claims | 'expired' | 'invalid' | 'unavailable'
+
 /** Verifies signature and times. `rejected` is called with a short reason if there are no claims. */
 export type TokenCheck = (
   token: string,
   nowMs: number,
   rejected: (reason: string) => void
-) => Claims | 'expired' | 'invalid'
+) => MaybePromise<CheckedToken>
 
 /** A subscription that is made by a token or the API. */
 export interface ServerSubscription {
@@ -49,8 +53,11 @@ export interface SubscriptionClaims extends ServerSubscription {
 
 export interface ClaimRules {
   readonly expiryRequired: boolean
-  readonly audience: string | null
-  readonly issuer: string | null
+  /** A value that `aud` must contain, or a pattern that one of its values must match. */
+  readonly audience: string | RegExp | null
+  readonly issuer: string | RegExp | null
+  /** The claim that contains the user id. */
+  readonly userIdClaim: string
 }
 
 const NO_SUBSCRIPTIONS: ReadonlyMap<string, ServerSubscription> = new Map()
@@ -58,9 +65,9 @@ const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRID
 
 /** Null if a claim is invalid. */
 export const connectionClaims = (claims: Claims, rules: ClaimRules): ConnectionClaims | null => {
-  const { sub, exp, channel } = claims
-  const user = sub === undefined ? '' : sub
-  if (typeof user !== 'string' || !isFor(claims, rules)) return null
+  const { exp, channel } = claims
+  const user = userOf(claims, rules)
+  if (user === null || !isFor(claims, rules)) return null
   // A subscription token is not valid for a connection.
   if (channel !== undefined && channel !== '') return null
   if (rules.expiryRequired && exp === undefined) return null
@@ -72,20 +79,32 @@ export const connectionClaims = (claims: Claims, rules: ClaimRules): ConnectionC
 }
 
 export const subscriptionClaims = (claims: Claims, rules: ClaimRules): SubscriptionClaims | null => {
-  const { sub = '', channel, client = '', exp } = claims
-  if (typeof sub !== 'string' || typeof channel !== 'string' || channel === '' || typeof client !== 'string')
-    return null
+  const { channel, client = '', exp } = claims
+  const user = userOf(claims, rules)
+  if (user === null || typeof channel !== 'string' || channel === '' || typeof client !== 'string') return null
   if (!isFor(claims, rules) || (rules.expiryRequired && exp === undefined)) return null
   const subscription = subscriptionOptions(claims)
   const expiresAt = expiry(claims)
   if (subscription === null || expiresAt === null) return null
-  return { ...subscription, user: sub, channel, client, expiresAt }
+  return { ...subscription, user, channel, client, expiresAt }
+}
+
+/** '' if the claim is missing; null if it is not a user id. */
+const userOf = (claims: Claims, { userIdClaim }: ClaimRules): string | null => {
+  const user = Object.hasOwn(claims, userIdClaim) ? claims[userIdClaim] : ''
+  if (typeof user === 'string') return user
+  // Numbers are common in claims of other systems. Above 2^53 different ids would be the same number.
+  return userIdClaim !== 'sub' && Number.isSafeInteger(user) ? String(user) : null
 }
 
 const isFor = ({ aud, iss }: Claims, { audience, issuer }: ClaimRules): boolean => {
-  if (audience !== null && aud !== audience && !(Array.isArray(aud) && aud.includes(audience))) return false
-  return issuer === null || iss === issuer
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (audience !== null && !audiences.some((each) => matches(each, audience))) return false
+  return issuer === null || matches(iss, issuer)
 }
+
+const matches = (value: unknown, rule: string | RegExp): boolean =>
+  typeof rule === 'string' ? value === rule : typeof value === 'string' && rule.test(value)
 
 /** `expire_at` overrides `exp` as the expiry of the connection. */
 const expiry = ({ exp = 0, expire_at: expireAt }: Claims): number | null => {

@@ -30,7 +30,11 @@ t.test('the configuration view shows no secrets', async (t) => {
   }
   t.match(JSON.parse(shown), {
     api: { key: '(hidden)' },
-    client: { tokenHmacSecret: '(hidden)', subscriptionTokenHmacSecret: '(hidden)', pingIntervalMs: 25_000 },
+    client: {
+      token: { hmacSecret: '(hidden)' },
+      subscriptionToken: { hmacSecret: '(hidden)' },
+      pingIntervalMs: 25_000
+    },
     adminPassword: '(hidden)',
     redisUrl: 'redis://redis.example:6379/3,rediss://other.example:6380',
     channels: { namespaces: { floor: { channelRegex: '^[0-9]+$', historySize: 5 } } }
