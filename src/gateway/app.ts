@@ -64,8 +64,8 @@ export const CHAIN: readonly FastifyPluginCallback<GatewayServices>[] = [
 
 export interface GatewayParts {
   readonly log: Logger
-  /** Replaces the configured identity provider. */
-  readonly provider?: SessionExchange
+  /** Replaces the exchange with the configured identity provider. */
+  readonly exchange?: SessionExchange
   /** The clock of provider sessions, in milliseconds since 1970. */
   readonly now?: () => number
   readonly monotonicMs?: () => number
@@ -121,7 +121,7 @@ type GatewayServices = Awaited<ReturnType<typeof openServices>>
 /** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
 const openServices = async (
   config: GatewayConfig,
-  { log, provider, now = Date.now, monotonicMs = systemMonotonicMs, redisTimeouts }: Omit<GatewayParts, 'chain'>
+  { log, exchange, now = Date.now, monotonicMs = systemMonotonicMs, redisTimeouts }: Omit<GatewayParts, 'chain'>
 ) => {
   const access = new AccessRules(config.access)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
@@ -169,13 +169,13 @@ const openServices = async (
     csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     developmentKey,
+    exchange: exchange ?? oidc?.exchange ?? null,
     headerTable: await securityHeaderTable(config.headers),
     knownPaths: new KnownPaths(declaredPaths(), access.protectedPaths),
     loginCounter,
     metrics,
     oidc,
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
-    provider: provider ?? oidc?.exchange ?? null,
     redisTimeouts,
     requestEnded,
     sendError: errorSender(countError),

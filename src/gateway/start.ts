@@ -9,7 +9,7 @@ import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGateway } from './app.js'
 import { type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
-import { connectionDrain } from './plugins/connection-errors.js'
+import { connectionDrain } from './connection-drain.js'
 
 const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): Promise<void> => {
   const log = createLogger({ name: 'gateway', level: config.logLevel })

@@ -36,7 +36,7 @@ interface Case {
   readonly of: string
   readonly ask: (gateway: TestGateway) => Promise<Answer>
   readonly env?: Record<string, string>
-  readonly provider?: NonNullable<Parameters<typeof startGateway>[1]>['provider']
+  readonly exchange?: NonNullable<Parameters<typeof startGateway>[1]>['exchange']
   /** Additional headers of this error. */
   readonly headers?: Record<string, string | RegExp>
   readonly details?: readonly { readonly path: string; readonly message: string }[]
@@ -190,7 +190,7 @@ const CASES: readonly Case[] = [
     status: 500,
     of: 'a fault of our own',
     ask: get('/api/zones'),
-    provider: {
+    exchange: {
       exchange: async () => {
         throw new TypeError('cannot read /srv/gateway/secret.js')
       }
@@ -206,9 +206,9 @@ const CASES: readonly Case[] = [
 ]
 
 t.test('error responses', async (t) => {
-  for (const { code, status, of, ask, env, provider, headers = {}, details } of CASES) {
+  for (const { code, status, of, ask, env, exchange, headers = {}, details } of CASES) {
     t.test(`the response is ${status} ${code} for ${of}`, async (t) => {
-      const gateway = await startGateway(t, { ...(env && { env }), ...(provider && { provider }) })
+      const gateway = await startGateway(t, { ...(env && { env }), ...(exchange && { exchange }) })
 
       const answer = await ask(gateway)
 
@@ -221,7 +221,7 @@ t.test('error responses', async (t) => {
     const exchange = async () => {
       throw new TypeError('what really happened')
     }
-    const { send, logs } = await startGateway(t, { provider: { exchange } })
+    const { send, logs } = await startGateway(t, { exchange: { exchange } })
 
     const answer = await send('/api/zones')
 
@@ -480,7 +480,7 @@ t.test('OVERLOADED', async (t) => {
     })
     const gateway = await startGateway(t, {
       env: { GATEWAY_MAX_IN_FLIGHT: '1' },
-      provider: {
+      exchange: {
         exchange: async (_request, { raw }) => {
           if (asked++ > 0) return null
           browser.destroy()

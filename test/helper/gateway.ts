@@ -30,7 +30,7 @@ export interface TestGatewayOptions {
   /** Settings. By default the gateway runs in production mode on loopback. */
   readonly env?: Readonly<Record<string, string>>
   readonly backend?: RecordingBackend
-  readonly provider?: NonNullable<GatewayParts['provider']>
+  readonly exchange?: NonNullable<GatewayParts['exchange']>
   readonly now?: NonNullable<GatewayParts['now']>
   readonly redisTimeouts?: NonNullable<GatewayParts['redisTimeouts']>
   /** Registers further hooks, which record properties of requests. */
@@ -64,7 +64,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
   const gateway = await buildGateway(config, {
     log,
-    ...(options.provider && { provider: options.provider }),
+    ...(options.exchange && { exchange: options.exchange }),
     ...(options.redisTimeouts && { redisTimeouts: options.redisTimeouts }),
     ...(options.now && { now: options.now, monotonicMs: options.now })
   })

@@ -96,7 +96,7 @@ const openSessionStore = async (
   const local = new MemorySessionStore(now, monotonicMs)
   if (config.redisUrl === null) return local
   const realm = JSON.stringify([config.issuer, config.clientId])
-  const { RedisSessionStore } = await import('./cluster.js')
+  const { RedisSessionStore } = await import('./session-store-redis.js')
   const shared = new RedisSessionStore({
     url: config.redisUrl,
     realm,

@@ -1,12 +1,12 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import { SERVED_METHODS } from '../access.js'
+import { afterReplies } from '../connection-drain.js'
 import { errorBody, errorHeaders, GatewayError, type GatewayErrorCode, toGatewayError } from '../errors.js'
 import type { OpenReplies } from '../open-replies.js'
 import type { HeaderTable } from '../proxy/response-headers.js'
-import { onceClosed, requestId } from '../request-context.js'
+import { requestId } from '../request-context.js'
 import { MAX_URL_LENGTH } from './canonical-path.js'
 
 // Node's HTTP server rejects some requests before Fastify sees them. Their responses look like every other error response.
@@ -46,10 +46,10 @@ export const clientErrorHandler = ({ headerTable, openReplies, countError }: Con
     const gatewayError = fromParserError(error)
     const earlier = [...openReplies.on(socket)]
     const unfinished = earlier.at(-1)?.request.raw.complete === false ? earlier.pop() : undefined
-    afterAll(earlier, () => {
+    afterReplies(earlier, () => {
       if (unfinished?.raw.headersSent) {
         // Its response has begun, so no other can take its place. A complete one is still sent.
-        if (unfinished.raw.writableEnded) afterAll([unfinished], () => socket.destroySoon())
+        if (unfinished.raw.writableEnded) afterReplies([unfinished], () => socket.destroySoon())
         else socket.destroy()
         return
       }
@@ -58,13 +58,6 @@ export const clientErrorHandler = ({ headerTable, openReplies, countError }: Con
       endWith(socket, responseText(gatewayError, headerTable, isBodiless))
     })
   }
-}
-
-/** Responses leave in the order of their requests, so the responses to complete requests must be sent first. */
-const afterAll = (replies: readonly FastifyReply[], then: () => void): void => {
-  const last = replies.at(-1)
-  if (last === undefined) then()
-  else onceClosed(last.raw, then)
 }
 
 /** Sends the response and closes the connection, unless the client or an earlier response has closed it. */
@@ -126,33 +119,8 @@ const rejectTunnels = (server: Server, { headerTable, openReplies, countError }:
     countError('METHOD_NOT_ALLOWED')
     socket.on('error', () => undefined)
     const error = new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
-    afterAll(openReplies.on(socket), () => endWith(socket, responseText(error, headerTable, false)))
+    afterReplies(openReplies.on(socket), () => endWith(socket, responseText(error, headerTable, false)))
   })
-}
-
-/**
- * For shutdown. `server.close()` closes idle connections, but neither connections that have not sent a complete request,
- * which browsers open ahead of need, nor connections that become idle later. The returned function closes all of them,
- * busy ones after their response.
- */
-export const connectionDrain = (server: Server, openReplies: OpenReplies): (() => void) => {
-  const connections = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
-  })
-  const closeAfterReplies = (socket: Socket): void => {
-    const replies = openReplies.on(socket)
-    const last = replies.at(-1)?.raw
-    if (last !== undefined && !last.headersSent) last.setHeader('connection', 'close')
-    afterAll(replies, () => {
-      if (socket.destroyed) return
-      // Another request may have arrived in the meantime.
-      if (openReplies.on(socket).length === 0) socket.destroySoon()
-      else closeAfterReplies(socket)
-    })
-  }
-  return () => connections.forEach(closeAfterReplies)
 }
 
 const errorResponse = (error: GatewayError, id: string, table: HeaderTable) => {

@@ -18,7 +18,7 @@ import { mountRoutes } from '../routes/mount.js'
 import { type SessionRouteOptions, sessionRoutes } from '../routes/session.js'
 
 export interface RoutesOptions
-  extends Omit<SessionRouteOptions, 'provider' | 'metrics' | 'config'>,
+  extends Omit<SessionRouteOptions, 'oidc' | 'metrics' | 'config'>,
     DevelopmentRoutesOptions {
   readonly config: GatewayConfig
   readonly access: AccessRules
@@ -40,7 +40,7 @@ export const routes = fp<RoutesOptions>(
       access,
       forward,
       local: new Map([
-        ...sessionRoutes({ ...options, metrics: proxyMetrics, provider: oidc }),
+        ...sessionRoutes({ ...options, metrics: proxyMetrics }),
         ...healthRoutes({ database, backend: backendReachable(backend) })
       ]),
       uploadBytes: config.limits.uploadBytes

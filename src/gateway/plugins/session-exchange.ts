@@ -5,17 +5,17 @@ import { sessionCookie } from '../session/credentials.js'
 
 export interface SessionExchangeOptions {
   /** Null if no identity provider is configured. */
-  readonly provider: SessionExchange | null
+  readonly exchange: SessionExchange | null
   readonly oidc: { addSessionHook(app: FastifyInstance): void } | null
 }
 
 /** After authentication: the request that triggers the exchange continues with the new token. */
 export const sessionExchange = fp<SessionExchangeOptions>(
-  async (app, { provider, oidc }) => {
-    if (provider !== null) {
+  async (app, { exchange, oidc }) => {
+    if (exchange !== null) {
       app.addHook('onRequest', async (request, reply) => {
         if (sessionCookie(request).kind !== 'absent') return
-        request.exchangedToken = await provider.exchange(request, reply)
+        request.exchangedToken = await exchange.exchange(request, reply)
       })
     }
     oidc?.addSessionHook(app)

@@ -16,7 +16,7 @@ import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount.js'
 
-type ProviderHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 export interface SessionRouteOptions {
   readonly config: GatewayConfig
@@ -27,7 +27,7 @@ export interface SessionRouteOptions {
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
-  readonly provider: Record<'onLogout' | 'onPasswordLogin', ProviderHook> | null
+  readonly oidc: Record<'onLogout' | 'onPasswordLogin', SessionHook> | null
 }
 
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
@@ -40,8 +40,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     rejectExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
-    if (session !== null && startSession(options, reply, session))
-      await options.provider?.onPasswordLogin(request, reply)
+    if (session !== null && startSession(options, reply, session)) await options.oidc?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
     return passOn(reply, omit ? { ...response, body: withoutToken(response) } : response)
   }
@@ -62,7 +61,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     // The browser is signed out even if the backend fails.
     options.cookies.clear(reply)
     reply.header('cache-control', 'no-store')
-    await options.provider?.onLogout(request, reply)
+    await options.oidc?.onLogout(request, reply)
     try {
       return passOn(reply, await callBackend(reply, jsonBody(request)))
     } catch (error) {
@@ -110,8 +109,8 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler =>
 }
 
 /** For login pages: whether a provider is configured and where its sign-in starts. It does not name the provider. */
-const providers = ({ provider }: SessionRouteOptions): LocalHandler => {
-  const data = provider === null ? [] : [{ name: 'oidc', loginAt: LOGIN_PATH }]
+const providers = ({ oidc }: SessionRouteOptions): LocalHandler => {
+  const data = oidc === null ? [] : [{ name: 'oidc', loginAt: LOGIN_PATH }]
   return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 

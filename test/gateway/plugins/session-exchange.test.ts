@@ -2,13 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
-/** A provider that exchanges every session for this token and records its calls. */
-const providerWith = (token: string | null) => {
-  const asked: string[] = []
+/** An exchange that returns this token for every request and records its calls. */
+const exchangeOf = (token: string | null) => {
+  const requests: string[] = []
   return {
-    asked,
+    requests,
     exchange: async ({ method, path }: FastifyRequest) => {
-      asked.push(`${method} ${path}`)
+      requests.push(`${method} ${path}`)
       return token
     }
   }
@@ -16,35 +16,35 @@ const providerWith = (token: string | null) => {
 
 t.test('the session exchange', async (t) => {
   t.test('the request that causes the exchange is forwarded with the new token', async (t) => {
-    const provider = providerWith('new.app.token')
-    const { send, backend } = await startGateway(t, { provider })
+    const exchange = exchangeOf('new.app.token')
+    const { send, backend } = await startGateway(t, { exchange })
 
     t.equal((await send('/api/things')).status, 200)
 
-    t.same(provider.asked, ['GET /api/things'])
+    t.same(exchange.requests, ['GET /api/things'])
     t.equal(backend.requests[0]?.headers.authorization, 'Bearer new.app.token')
   })
 
   t.test('a request without a provider session is forwarded without a token', async (t) => {
-    const { send, backend } = await startGateway(t, { provider: providerWith(null) })
+    const { send, backend } = await startGateway(t, { exchange: exchangeOf(null) })
     t.equal((await send('/api/things')).status, 200)
     t.equal(backend.requests[0]?.headers.authorization, undefined)
   })
 
   t.test('a page request causes an exchange', async (t) => {
-    const provider = providerWith(null)
-    const { send } = await startGateway(t, { provider })
+    const exchange = exchangeOf(null)
+    const { send } = await startGateway(t, { exchange })
     await send('/floors')
-    t.same(provider.asked, ['GET /floors'])
+    t.same(exchange.requests, ['GET /floors'])
   })
 
   t.test('a request with an app token, valid or not, causes no exchange', async (t) => {
-    const provider = providerWith('new.app.token')
-    const { send, backend } = await startGateway(t, { provider })
+    const exchange = exchangeOf('new.app.token')
+    const { send, backend } = await startGateway(t, { exchange })
     for (const token of [tokenOf('operator'), 'ex.pi.red', 'un usable']) {
       await send('/api/things', { headers: { cookie: `auth_token=${token}` } })
     }
-    t.same(provider.asked, [])
+    t.same(exchange.requests, [])
     t.same(
       backend.requests.map(({ headers }) => headers.authorization?.slice(0, 9)),
       ['Bearer ey', 'Bearer ex', undefined]
@@ -52,11 +52,11 @@ t.test('the session exchange', async (t) => {
   })
 
   t.test('a request whose token cookie is empty, null or undefined causes an exchange', async (t) => {
-    const provider = providerWith('new.app.token')
-    const { send, backend } = await startGateway(t, { provider })
+    const exchange = exchangeOf('new.app.token')
+    const { send, backend } = await startGateway(t, { exchange })
     for (const cookie of ['auth_token=', 'auth_token=null', 'auth_token=undefined', 'auth_token=null; auth_token='])
       await send('/api/things', { headers: { cookie } })
-    t.equal(provider.asked.length, 4)
+    t.equal(exchange.requests.length, 4)
     t.same(
       backend.requests.map(({ headers }) => headers.authorization),
       Array(4).fill('Bearer new.app.token')
@@ -64,19 +64,19 @@ t.test('the session exchange', async (t) => {
   })
 
   t.test('the exchange runs after authentication: a mutation without an app token is rejected', async (t) => {
-    const provider = providerWith('new.app.token')
-    const { send, backend } = await startGateway(t, { provider })
+    const exchange = exchangeOf('new.app.token')
+    const { send, backend } = await startGateway(t, { exchange })
     const answer = await send('/api/things', { method: 'POST', headers: browserHeaders(null) })
     t.equal(answer.code, 'UNAUTHENTICATED')
-    t.same(provider.asked, [])
+    t.same(exchange.requests, [])
     t.same(backend.requests, [])
   })
 
   t.test('a request that an earlier step rejected causes no exchange', async (t) => {
-    const provider = providerWith('new.app.token')
-    const { send } = await startGateway(t, { provider })
+    const exchange = exchangeOf('new.app.token')
+    const { send } = await startGateway(t, { exchange })
     for (const path of ['/api//things', '/api/admin', '/api/audit/logs']) await send(path)
     await send('/api/things', { method: 'POST' })
-    t.same(provider.asked, [])
+    t.same(exchange.requests, [])
   })
 })

@@ -14,8 +14,8 @@ import {
   type SessionStore
 } from './session-store.js'
 
-// What several gateways share through Redis. Names of keys and channels, and the values in them, are shared with gateways
-// of other versions during a rolling update.
+// The session state that several gateways share through Redis. During a rolling update, gateways of different versions use
+// the same keys, channels and values.
 
 const REVOCATION_TTL_MS = MAX_SESSION_SECONDS * 1000
 const RELOAD_RETRY_MS = 1_000
