@@ -2,6 +2,9 @@ import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
 import { compressedCopies } from '../compressed-copies.js'
 
+// The gateway compares Origin with Host, so Host must stay the address of the development server.
+const toGateway = { target: 'http://localhost:3000', changeOrigin: false }
+
 export default defineConfig({
   plugins: [vue(), compressedCopies()],
   build: {
@@ -10,5 +13,5 @@ export default defineConfig({
     target: 'es2022'
   },
   // For development with `npx vite demo/web`: other requests go to the running gateway.
-  server: { port: 5173, proxy: { '/api': 'http://localhost:3000', '/auth/oidc': 'http://localhost:3000' } }
+  server: { port: 5173, proxy: { '/api': toGateway, '/auth/oidc': toGateway } }
 })
