@@ -60,3 +60,18 @@ t.test('a separate subscription token key does not accept the previous connectio
   const subscribe = { channel: 'room:1', token: signed(PREVIOUS, { channel: 'room:1' }) }
   t.match(await raw.request({ id: 2, subscribe }), { error: { code: 103 } })
 })
+
+t.test('from hmac_previous_secret_key_valid_until on, the previous secret is rejected', async (t) => {
+  const validUntil = Math.floor(Date.now() / 1000) + 60
+  const token = { hmac_previous_secret_key: PREVIOUS, hmac_previous_secret_key_valid_until: validUntil }
+  const relay = await startRelay(t, { ...FILE, client: { token } })
+  const present = async (secret: string): Promise<unknown> => {
+    const client = await openClient(t, relay.url)
+    client.send({ id: 1, connect: { token: signJwt({ sub: '42' }, secretKey(secret), { lifetimeSeconds: 3600 }) } })
+    return Promise.race([client.next(), client.closed])
+  }
+  t.match(await present(PREVIOUS), { connect: { client: String } })
+  relay.step(61_000)
+  t.equal(await present(PREVIOUS), '3500 invalid token')
+  t.match(await present(HMAC_SECRET), { connect: { client: String } })
+})
