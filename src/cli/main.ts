@@ -86,9 +86,9 @@ const commands: Readonly<Record<string, Command>> = {
         allowPositionals: true
       })
       const [file] = onePositional(positionals, 'FILE')
-      const [{ clientApi }, { DescriptionError }] = await Promise.all([
+      const [{ clientApi }, { SettingsError }] = await Promise.all([
         import('./client-api.js'),
-        import('../gateway/routes/openapi/operations.js')
+        import('../shared/env.js')
       ])
       try {
         const text = clientApi(file)
@@ -96,7 +96,7 @@ const commands: Readonly<Record<string, Command>> = {
         else (await import('node:fs')).writeFileSync(values.output, text)
         return 0
       } catch (error) {
-        if (!(error instanceof DescriptionError)) throw error
+        if (!(error instanceof SettingsError)) throw error
         printErrors(error.errors)
         return 1
       }

@@ -10,6 +10,17 @@ export type Access =
   /** A verified token on mutations; the backend decides about reads. */
   | 'mutations'
 
+/** `public`: no token. `user`: a verified token. `admin`: the token of an admin. On every method. */
+export const ACCESS_LEVELS = ['public', 'user', 'admin'] as const
+/** The access level of a route, which takes precedence over that of its path. */
+export type AccessLevel = (typeof ACCESS_LEVELS)[number]
+
+export const ACCESS_OF_LEVEL: Readonly<Record<AccessLevel, Access>> = {
+  public: 'public',
+  user: 'strict',
+  admin: 'admin'
+}
+
 /** Path prefixes by the access that they need. Complete segments count: `/api/admin` does not contain `/api/administrators`. */
 export interface AccessPaths {
   readonly public: readonly string[]

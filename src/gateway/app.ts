@@ -40,8 +40,8 @@ import { slowClients } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
 import type { RedisTimeouts } from './redis-connection.js'
 import { requestContext, requestId } from './request-context.js'
-import { pathTemplate } from './routes/declare.js'
-import { routeTables } from './routes/index.js'
+import { BUILT_IN_ROUTES, checkedTables, type DeclaredRoutes, readRoutesFile } from './routes/custom-routes.js'
+import { pathTemplate, type RouteTable } from './routes/declare.js'
 import { SessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 
@@ -64,6 +64,8 @@ export const CHAIN: readonly FastifyPluginCallback<GatewayServices>[] = [
 
 export interface GatewayParts {
   readonly log: Logger
+  /** Replaces the configured routes. */
+  readonly routes?: readonly RouteTable[]
   /** Replaces the exchange with the configured identity provider. */
   readonly exchange?: SessionExchange
   /** The clock of provider sessions, in milliseconds since 1970. */
@@ -121,9 +123,11 @@ type GatewayServices = Awaited<ReturnType<typeof openServices>>
 /** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
 const openServices = async (
   config: GatewayConfig,
-  { log, exchange, now = Date.now, monotonicMs = systemMonotonicMs, redisTimeouts }: Omit<GatewayParts, 'chain'>
+  { log, routes, exchange, now = Date.now, monotonicMs = systemMonotonicMs, redisTimeouts }: Omit<GatewayParts, 'chain'>
 ) => {
   const access = new AccessRules(config.access)
+  const declared = await declaredRoutes(config, routes)
+  for (const { location, message } of declared.warnings) log.warn({ location }, message)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
@@ -171,7 +175,7 @@ const openServices = async (
     developmentKey,
     exchange: exchange ?? oidc?.exchange ?? null,
     headerTable: await securityHeaderTable(config.headers),
-    knownPaths: new KnownPaths(declaredPaths(), access.protectedPaths),
+    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
     loginCounter,
     metrics,
     oidc,
@@ -179,7 +183,7 @@ const openServices = async (
     redisTimeouts,
     requestEnded,
     sendError: errorSender(countError),
-    tables: routeTables,
+    declared,
     tokens
   }
 }
@@ -187,8 +191,17 @@ const openServices = async (
 const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
   new (await import('./health-database.js')).DatabaseHealth(url)
 
-const declaredPaths = (): string[] => [
-  ...routeTables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
+const declaredRoutes = async (
+  { routes: { file } }: GatewayConfig,
+  tables: readonly RouteTable[] | undefined
+): Promise<DeclaredRoutes> => {
+  if (tables !== undefined) return checkedTables(tables)
+  return file === null ? BUILT_IN_ROUTES : readRoutesFile(file)
+}
+
+const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
+  ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
+  ...(description?.paths.map(({ template }) => template) ?? []),
   '/api/dev-login',
   ...API_DOCS_PATHS,
   ...OIDC_PATHS

@@ -45,6 +45,15 @@ export const gatewaySettings = {
     fallback: 25
   }),
   BACKEND_STRIP_API_PREFIX: flag({ about: 'forward /api/x as /x', fallback: false }),
+  GATEWAY_ROUTES: text('text', {
+    about:
+      'an OpenAPI 3.0 or 3.1 document (JSON or YAML) or an ES module with route tables, which replaces the built-in routes',
+    fallback: null
+  }),
+  GATEWAY_UNKNOWN_PATHS: oneOf(['forward', 'refuse'], {
+    about: 'refuse: an /api/ path without a declared route is 404, an undeclared method of a declared path 405',
+    fallback: 'forward'
+  }),
   GATEWAY_PUBLIC_PATHS: list(
     'api-path',
     { about: 'path prefixes that need no token, in addition to /api/auth and /api/health' },
@@ -272,6 +281,7 @@ const configOf = (values: Values) => {
       allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
     },
     auth: { enforced: production },
+    routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
     access: {
       public: values.GATEWAY_PUBLIC_PATHS,
       strict: values.GATEWAY_STRICT_PATHS,

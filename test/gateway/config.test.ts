@@ -97,6 +97,7 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   CLIENT_MIN_RATE: ['0', '2MiB', '1KiB/s', '-1'],
   CLIENT_RATE_WINDOW_MS: ['999', '600001', '30s'],
   BACKEND_STRIP_API_PREFIX: ['yes', '/api'],
+  GATEWAY_UNKNOWN_PATHS: ['404', 'Refuse', 'true'],
   GATEWAY_PUBLIC_PATHS: PATH_FAULTS,
   GATEWAY_STRICT_PATHS: PATH_FAULTS,
   GATEWAY_ADMIN_PATHS: PATH_FAULTS,
@@ -115,6 +116,7 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
 // Any text is valid for these. Weak secrets are tested below.
 const FREE_TEXT = [
   'GATEWAY_HOST',
+  'GATEWAY_ROUTES',
   'API_SECRET',
   'API_SECRET_PREVIOUS',
   'AUDIT_LOG_FILE',
@@ -300,6 +302,8 @@ const EFFECTS: readonly (readonly [
   ['LOGIN_USER_FIELD', 'user', (config) => config.loginFields.user, 'user'],
   ['LOGIN_PERMISSIONS_FIELD', 'user.scopes', (config) => config.loginFields.permissions, 'user.scopes'],
   ['LOGIN_EXPIRES_IN_FIELD', 'ttl', (config) => config.loginFields.expiresIn, 'ttl'],
+  ['GATEWAY_ROUTES', 'openapi.yaml', (config) => config.routes.file, 'openapi.yaml'],
+  ['GATEWAY_UNKNOWN_PATHS', 'refuse', (config) => config.routes.unknownPaths, 'refuse'],
   ['GATEWAY_PUBLIC_PATHS', '/api/a,/api/b', (config) => config.access.public, ['/api/a', '/api/b']],
   ['GATEWAY_STRICT_PATHS', '/api', (config) => config.access.strict, ['/api']],
   ['GATEWAY_ADMIN_PATHS', '/api/x/y', (config) => config.access.admin, ['/api/x/y']],

@@ -21,6 +21,7 @@ mountRoutes(app, [zones], {
     log: { error: () => undefined }
   }),
   local: new Map(),
-  uploadBytes: config.limits.uploadBytes
+  uploadBytes: config.limits.uploadBytes,
+  unknownPaths: 'forward'
 })
 process.stdout.write(`listening at ${await app.listen(config.listen)}\n`)

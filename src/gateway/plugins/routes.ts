@@ -1,20 +1,21 @@
 import fp from 'fastify-plugin'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { AddressSet } from '../../shared/address.js'
-import type { AccessRules } from '../access.js'
+import { type AccessRules, SERVED_METHODS } from '../access.js'
 import { apiDocs } from '../api-docs.js'
 import type { GatewayConfig } from '../config.js'
+import { GatewayError } from '../errors.js'
 import { backendReachable, healthRoutes } from '../health.js'
 import type { DatabaseHealth } from '../health-database.js'
 import { backendMetrics, type GatewayMetrics } from '../metrics.js'
 import type { Oidc } from '../oidc/oidc.js'
 import { createForwarder } from '../proxy/forward.js'
 import type { HeaderTable } from '../proxy/response-headers.js'
-import { catchAll } from '../routes/catch-all.js'
-import type { RouteTable } from '../routes/declare.js'
+import { catchAll, undeclaredReads } from '../routes/catch-all.js'
+import type { DeclaredRoutes } from '../routes/custom-routes.js'
 import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/development.js'
 import { metricsRoute } from '../routes/metrics.js'
-import { mountRoutes } from '../routes/mount.js'
+import { mountRoutes, rejectedRoute } from '../routes/mount.js'
 import { type SessionRouteOptions, sessionRoutes } from '../routes/session.js'
 
 export interface RoutesOptions
@@ -22,7 +23,7 @@ export interface RoutesOptions
     DevelopmentRoutesOptions {
   readonly config: GatewayConfig
   readonly access: AccessRules
-  readonly tables: readonly RouteTable[]
+  readonly declared: DeclaredRoutes
   readonly metrics: GatewayMetrics
   readonly headerTable: HeaderTable
   readonly database: DatabaseHealth | null
@@ -32,9 +33,12 @@ export interface RoutesOptions
 /** Everything that responds to a request which passed the chain. */
 export const routes = fp<RoutesOptions>(
   async (app, options) => {
-    const { config, access, tables, metrics, headerTable, backend, database, oidc, log } = options
+    const { config, access, declared, metrics, headerTable, backend, database, oidc, log } = options
     const proxyMetrics = backendMetrics(metrics)
     const forward = createForwarder({ backend, publicHost: config.publicHost, headerTable, metrics: proxyMetrics, log })
+    const { tables, description } = declared
+    const { unknownPaths } = config.routes
+    const { uploadBytes } = config.limits
     await apiDocs(app, { tables, version: config.apiDocs ? packageFile.version : null })
     mountRoutes(app, tables, {
       access,
@@ -43,12 +47,19 @@ export const routes = fp<RoutesOptions>(
         ...sessionRoutes({ ...options, metrics: proxyMetrics }),
         ...healthRoutes({ database, backend: backendReachable(backend) })
       ]),
-      uploadBytes: config.limits.uploadBytes
+      uploadBytes,
+      unknownPaths
     })
+    const paths = description?.paths ?? []
+    if (description !== null) {
+      const { mountOperations } = await import('../routes/openapi/mount.js')
+      mountOperations(app, paths, { forward, uploadBytes, unknownPaths })
+    }
     developmentRoutes(app, options)
     oidc?.addRoutes(app)
     metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
-    catchAll(app, config, backend, forward)
+    if (unknownPaths === 'forward') catchAll(app, { uploadBytes, backend, forward, reads: undeclaredReads(paths) })
+    else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
     if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)
   },
   { name: 'routes', fastify: '5.x', dependencies: ['session-exchange'] }

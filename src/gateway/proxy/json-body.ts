@@ -1,14 +1,22 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { GatewayError } from '../errors.js'
+import { GatewayError, toGatewayError } from '../errors.js'
 
 /**
  * Makes the routes of this scope accept only JSON. The parsed value is serialised again for the backend, so that the
  * backend cannot read the original bytes differently.
  */
 export const acceptJsonOnly = (scope: FastifyInstance): void => {
-  const parseSafely = scope.getDefaultJsonParser('error', 'error')
   scope.removeAllContentTypeParsers()
+  parseJson(scope, (request, body) => {
+    if (body === null && request.routeOptions.schema?.body !== undefined) throw objectRequired()
+    return body
+  })
+}
+
+/** Adds the parser of JSON bodies to a scope. `read` returns the body of the request, or throws its error. */
+export const parseJson = (scope: FastifyInstance, read: (request: FastifyRequest, body: unknown) => unknown): void => {
+  const parseSafely = scope.getDefaultJsonParser('error', 'error')
   scope.addContentTypeParser(JSON_TYPE, { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     if (!isPlainUtf8(request)) return done(new GatewayError('UNSUPPORTED_MEDIA_TYPE'))
     // Many clients send the content type without a body.
@@ -17,10 +25,13 @@ export const acceptJsonOnly = (scope: FastifyInstance): void => {
     if (!isUtf8(bytes)) return done(new GatewayError('MALFORMED_BODY'))
     const text = bytes.toString()
     parseSafely(request, text, (error, body) => {
-      if (error) done(new GatewayError('MALFORMED_BODY', { cause: error }))
-      else if (holdsInexactNumber(text)) done(inexactNumber())
-      else if (body === null && request.routeOptions.schema?.body !== undefined) done(objectRequired())
-      else done(null, body)
+      if (error) return done(new GatewayError('MALFORMED_BODY', { cause: error }))
+      if (holdsInexactNumber(text)) return done(inexactNumber())
+      try {
+        done(null, read(request, body))
+      } catch (rejected) {
+        done(toGatewayError(rejected))
+      }
     })
   })
 }

@@ -1,7 +1,7 @@
-import { get, type RouteTable } from './declare.js'
+import { defineRoutes, get } from './declare.js'
 
-export const activity: RouteTable = {
+export const activity = defineRoutes({
   domain: 'activity',
   about: 'Activity',
   rows: [get('/api/activity', 'List recent activity')]
-}
+})

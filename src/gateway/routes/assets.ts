@@ -1,8 +1,8 @@
 import { ActionNoteSchema } from '../../../schemas/action-note.js'
 import { AssetCreateSchema, AssetUpdateSchema } from '../../../schemas/assets.js'
-import { del, get, post, put, type RouteTable } from './declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
-export const assets: RouteTable = {
+export const assets = defineRoutes({
   domain: 'assets',
   about: 'Equipment with beacons',
   rows: [
@@ -13,4 +13,4 @@ export const assets: RouteTable = {
     del('/api/assets/:id', 'Delete an asset', ActionNoteSchema),
     get('/api/assets/:id/history', 'List the past positions of an asset')
   ]
-}
+})

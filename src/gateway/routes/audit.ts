@@ -1,6 +1,6 @@
-import { download, get, type RouteTable } from './declare.js'
+import { defineRoutes, download, get } from './declare.js'
 
-export const audit: RouteTable = {
+export const audit = defineRoutes({
   domain: 'audit',
   about: 'The audit log of the backend',
   rows: [
@@ -8,4 +8,4 @@ export const audit: RouteTable = {
     get('/api/audit/summary', 'Count audit records'),
     download('/api/audit/export', 'Export audit records')
   ]
-}
+})

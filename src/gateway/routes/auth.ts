@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ActionNoteSchema } from '../../../schemas/action-note.js'
 import { LoginSchema, SessionResponseSchema } from '../../../schemas/auth.js'
-import { action, get, type LocalDocumentation, local, post, type RouteTable } from './declare.js'
+import { action, defineRoutes, get, type LocalDocumentation, local, post } from './declare.js'
 
 // A login replaces or clears these. The CSRF token stays: it belongs to the browser, not to the session.
 const LOGIN_COOKIES = [
@@ -84,7 +84,7 @@ const providers: LocalDocumentation = {
   needsBackend: false
 }
 
-export const auth: RouteTable = {
+export const auth = defineRoutes({
   domain: 'auth',
   about: 'Signing in and out',
   rows: [
@@ -95,4 +95,4 @@ export const auth: RouteTable = {
     local(get('/api/auth/csrf-token', 'Get a CSRF token, as a cookie and in the body'), csrfToken),
     local(get('/api/auth/providers', 'List the identity providers'), providers)
   ]
-}
+})

@@ -1,7 +1,7 @@
 import { BatteryThresholdsSchema } from '../../../schemas/battery.js'
-import { get, put, type RouteTable } from './declare.js'
+import { defineRoutes, get, put } from './declare.js'
 
-export const battery: RouteTable = {
+export const battery = defineRoutes({
   domain: 'battery',
   about: 'Batteries of beacons and receivers',
   rows: [
@@ -12,4 +12,4 @@ export const battery: RouteTable = {
     get('/api/battery/device/:deviceId', 'Read the battery level of a device'),
     get('/api/battery/history/:deviceId', 'Read the battery history of a device')
   ]
-}
+})

@@ -1,8 +1,8 @@
 import { ActionNoteSchema } from '../../../schemas/action-note.js'
 import { BuildingCreateSchema, BuildingOrderSchema, BuildingUpdateSchema } from '../../../schemas/buildings.js'
-import { del, get, post, put, type RouteTable } from './declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
-export const buildings: RouteTable = {
+export const buildings = defineRoutes({
   domain: 'buildings',
   about: 'Buildings',
   rows: [
@@ -14,4 +14,4 @@ export const buildings: RouteTable = {
     put('/api/buildings/order', 'Change the order of buildings', BuildingOrderSchema),
     get('/api/buildings/gateway-health', 'Read the health of the gateways in each building')
   ]
-}
+})

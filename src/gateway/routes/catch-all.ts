@@ -1,22 +1,49 @@
 import type { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { SERVED_METHODS } from '../access.js'
-import type { GatewayConfig } from '../config.js'
+import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
+import { type AccessLevel, READING_METHODS, SERVED_METHODS } from '../access.js'
 import type { Backend } from '../proxy/backend.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
+import { accessConfig } from './mount.js'
+import type { DescribedPath } from './openapi/description.js'
+
+export interface CatchAllOptions {
+  readonly backend: Backend
+  readonly forward: Forward
+  readonly uploadBytes: number
+  readonly reads: readonly UndeclaredReads[]
+}
+
+/** Reading methods that a declared path does not have. */
+export interface UndeclaredReads {
+  readonly path: string
+  readonly methods: readonly HTTPMethods[]
+  readonly access: AccessLevel | null
+}
+
+/**
+ * The reading methods that the paths of a description do not have. Without routes of their own, a path such as
+ * `/api/users/{id}` could match them, with another access level.
+ */
+export const undeclaredReads = (paths: readonly DescribedPath[]): UndeclaredReads[] =>
+  paths.map(({ path, access, operations }) => {
+    const declared: readonly string[] = operations.map(({ method }) => method)
+    const isDeclared = (method: string): boolean =>
+      declared.includes(method) || (method === 'HEAD' && declared.includes('GET'))
+    return { path, access, methods: [...READING_METHODS].filter((method) => !isDeclared(method)) }
+  })
 
 /**
  * Forwards requests to `/api/` paths without a route, with a streamed body. `@fastify/http-proxy` declares the routes, and
  * our forwarder sends the requests, so that all routes behave alike. The library itself would parse the path again,
  * retry reads after a 503, and not cancel the backend request when the browser disconnects.
  */
-export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: Backend, forward: Forward): void => {
+export const catchAll = (app: FastifyInstance, { backend, forward, uploadBytes, reads }: CatchAllOptions): void => {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', async (request: FastifyRequest, body: Readable) =>
-      limitedBody(request, body, config.limits.uploadBytes)
+      limitedBody(request, body, uploadBytes)
     )
 
     // Fastify rejects a Content-Type that it cannot parse, but here the backend decides. The forwarder uses the headers of
@@ -26,6 +53,15 @@ export const catchAll = (app: FastifyInstance, config: GatewayConfig, backend: B
       done()
     })
 
+    for (const { path, methods, access } of reads) {
+      if (methods.length === 0) continue
+      scope.route({
+        method: [...methods],
+        url: path,
+        config: accessConfig(access),
+        handler: (request, reply) => forward(request, reply, bodyOf(request))
+      })
+    }
     await scope.register(httpProxy, {
       upstream: backend.origin,
       prefix: '/api',

@@ -1,6 +1,6 @@
-import { get, type RouteTable } from './declare.js'
+import { defineRoutes, get } from './declare.js'
 
-export const dashboard: RouteTable = {
+export const dashboard = defineRoutes({
   domain: 'dashboard',
   about: 'Figures for the dashboard',
   rows: [
@@ -12,4 +12,4 @@ export const dashboard: RouteTable = {
     get('/api/dashboard/departments', 'Read the figures by department'),
     get('/api/dashboard/personnel', 'Read the figures of personnel')
   ]
-}
+})

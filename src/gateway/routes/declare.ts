@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
+import type { AccessLevel } from '../access.js'
 
 // Routes are data: each domain has a table, and `mount.ts` registers all of them. This file and the tables import nothing
 // of the server, so that the browser's client can be generated from the same declarations.
@@ -17,6 +18,8 @@ interface RouteBase {
   /** In the router's syntax: `/api/zones/:id`. */
   readonly path: `/api/${string}`
   readonly summary: string
+  /** Takes precedence over the access that the path needs. */
+  readonly access?: AccessLevel
 }
 
 type MutatingMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -77,6 +80,9 @@ export interface RouteTable {
   readonly rows: readonly RouteDeclaration[]
 }
 
+/** A table of routes. Its rows are made with the functions below. */
+export const defineRoutes = (table: RouteTable): RouteTable => table
+
 type Path = RouteBase['path']
 
 /** The path in the syntax of OpenAPI: `/api/zones/{id}`. */
@@ -111,6 +117,12 @@ export const del = mutation('DELETE', true)
 export const action = mutation('POST', true)
 
 export const withOptionalBody = (route: MutationRoute): MutationRoute => ({ ...route, bodyOptional: true })
+
+/** The route with an access level of its own. */
+export const withAccess = <Route extends RouteDeclaration>(access: AccessLevel, route: Route): Route => ({
+  ...route,
+  access
+})
 
 /** The response is a file, which may be large. */
 export const download = (path: Path, summary: string): ReadRoute => ({ ...get(path, summary), kind: 'stream' })

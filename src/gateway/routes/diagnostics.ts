@@ -1,7 +1,7 @@
-import { get, type RouteTable } from './declare.js'
+import { defineRoutes, get } from './declare.js'
 
-export const diagnostics: RouteTable = {
+export const diagnostics = defineRoutes({
   domain: 'diagnostics',
   about: 'Diagnostics',
   rows: [get('/api/diagnostics/signal-monitor', 'List the signals that receivers measure')]
-}
+})

@@ -6,9 +6,9 @@ import {
   EmergencyTriggerSchema,
   EmergencyUpdateSchema
 } from '../../../schemas/emergency.js'
-import { del, get, post, put, type RouteTable } from './declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
-export const emergency: RouteTable = {
+export const emergency = defineRoutes({
   domain: 'emergency',
   about: 'Emergencies, muster and contacts',
   rows: [
@@ -25,4 +25,4 @@ export const emergency: RouteTable = {
     put('/api/emergency/contacts/:contactId', 'Change an emergency contact', EmergencyContactUpdateSchema),
     del('/api/emergency/contacts/:contactId', 'Delete an emergency contact', ActionNoteSchema)
   ]
-}
+})

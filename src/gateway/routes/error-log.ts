@@ -1,8 +1,8 @@
 import { ErrorReportSchema } from '../../../schemas/error-report.js'
-import { post, type RouteTable } from './declare.js'
+import { defineRoutes, post } from './declare.js'
 
-export const errorLog: RouteTable = {
+export const errorLog = defineRoutes({
   domain: 'proxy',
   about: 'Error reports of pages',
   rows: [post('/api/proxy/error-log', 'Report an error of the page', ErrorReportSchema)]
-}
+})

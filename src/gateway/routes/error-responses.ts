@@ -1,5 +1,12 @@
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
-import { type AccessRules, isLoginAttempt, MUTATING_METHODS, needsCsrfToken } from '../access.js'
+import {
+  ACCESS_OF_LEVEL,
+  type Access,
+  type AccessRules,
+  isLoginAttempt,
+  MUTATING_METHODS,
+  needsCsrfToken
+} from '../access.js'
 import { errorBody, GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { RouteDeclaration } from './declare.js'
 
@@ -16,7 +23,10 @@ const isMutation = ({ method }: RouteDeclaration): boolean => MUTATING_METHODS.h
 const takesJson = ({ body }: RouteDeclaration): boolean => body !== null
 const takesBody = (row: RouteDeclaration): boolean => takesJson(row) || row.kind === 'upload'
 const hasParameter = ({ path }: RouteDeclaration): boolean => path.includes('/:')
-const isForAdmins = ({ path }: RouteDeclaration, rules: AccessRules): boolean => rules.accessOf(path) === 'admin'
+const accessOf = ({ access, path }: RouteDeclaration, rules: AccessRules): Access =>
+  access === undefined ? rules.accessOf(path) : ACCESS_OF_LEVEL[access]
+
+const isForAdmins = (row: RouteDeclaration, rules: AccessRules): boolean => accessOf(row, rules) === 'admin'
 const needsBackend = (row: RouteDeclaration): boolean => row.kind !== 'local' || row.documentation.needsBackend
 
 const countsAsLogin = ({ method, path }: RouteDeclaration): boolean => isLoginAttempt(method, path)
@@ -24,7 +34,7 @@ const countsAsLogin = ({ method, path }: RouteDeclaration): boolean => isLoginAt
 export const needsCsrfPair = ({ method, path }: RouteDeclaration): boolean => needsCsrfToken(method, path)
 
 export const needsSession = (row: RouteDeclaration, rules: AccessRules): boolean => {
-  const access = rules.accessOf(row.path)
+  const access = accessOf(row, rules)
   return access === 'mutations' ? isMutation(row) : access !== 'public'
 }
 

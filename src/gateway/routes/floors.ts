@@ -5,10 +5,10 @@ import {
   FloorCreateSchema,
   FloorUpdateSchema
 } from '../../../schemas/floors.js'
-import { del, post, put, type RouteTable, upload } from './declare.js'
+import { defineRoutes, del, post, put, upload } from './declare.js'
 import { UploadFormSchema } from './upload-form.js'
 
-export const floors: RouteTable = {
+export const floors = defineRoutes({
   domain: 'floors',
   about: 'Floors, their plans and calibration',
   rows: [
@@ -19,4 +19,4 @@ export const floors: RouteTable = {
     post('/api/floors/:floorId/calibrate', 'Calculate a calibration', FloorCalibrationSchema),
     post('/api/floors/:floorId/calibrate/accept', 'Accept a calibration', FloorCalibrationAcceptSchema)
   ]
-}
+})

@@ -1,8 +1,8 @@
 import { GatewaySyncStatusSchema } from '../../../schemas/gateways.js'
-import { post, type RouteTable } from './declare.js'
+import { defineRoutes, post } from './declare.js'
 
-export const gateways: RouteTable = {
+export const gateways = defineRoutes({
   domain: 'gateways',
   about: 'Gateways of receivers',
   rows: [post('/api/gateways/sync-status', 'Update the status of gateways', GatewaySyncStatusSchema)]
-}
+})

@@ -24,6 +24,9 @@ import { users } from './users.js'
 import { weather } from './weather.js'
 import { zones } from './zones.js'
 
+/** The routes of sessions and health, which `GATEWAY_ROUTES` does not replace. */
+export const ownTables: readonly RouteTable[] = [auth, probes]
+
 /** All declared routes. Requests to other paths go through the catch-all. */
 export const routeTables: readonly RouteTable[] = [
   auth,

@@ -12,7 +12,7 @@ import {
   ZoneTypeCreateSchema,
   ZoneTypeUpdateSchema
 } from '../../../schemas/management.js'
-import { del, get, patch, post, put, type RouteDeclaration, type RouteTable } from './declare.js'
+import { defineRoutes, del, get, patch, post, put, type RouteDeclaration } from './declare.js'
 
 /** All methods on a collection and on its items. The backend decides which of them it supports. */
 const collection = (
@@ -40,7 +40,7 @@ const settingsPage = (path: `/api/mgmt/${string}`, name: string, schema: TSchema
   del(path, `Reset ${name}`, ActionNoteSchema)
 ]
 
-export const management: RouteTable = {
+export const management = defineRoutes({
   domain: 'management',
   about: 'Beacons, departments, zone types and settings',
   rows: [
@@ -52,4 +52,4 @@ export const management: RouteTable = {
     ...settingsPage('/api/mgmt/settings/alerts', 'alert settings', AlertSettingsSchema),
     ...settingsPage('/api/mgmt/settings/general', 'general settings', GeneralSettingsSchema)
   ]
-}
+})

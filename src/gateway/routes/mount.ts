@@ -1,6 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
-import { type AccessRules, MUTATING_METHODS, READING_METHODS } from '../access.js'
+import {
+  ACCESS_OF_LEVEL,
+  type Access,
+  type AccessLevel,
+  type AccessRules,
+  READING_METHODS,
+  SERVED_METHODS
+} from '../access.js'
 import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
@@ -15,11 +22,13 @@ export const rejectedRoute = (
   scope: FastifyInstance,
   method: readonly string[],
   url: string,
-  error: () => GatewayError
+  error: () => GatewayError,
+  access: AccessLevel | null = null
 ): void => {
   scope.route({
     method: [...method],
     url,
+    config: accessConfig(access),
     schema: { hide: true },
     preParsing: async () => {
       throw error()
@@ -27,6 +36,10 @@ export const rejectedRoute = (
     handler: () => undefined
   })
 }
+
+/** The part of a route's config that the auth step reads. */
+export const accessConfig = (level: AccessLevel | null | undefined): { access?: Access } =>
+  level == null ? {} : { access: ACCESS_OF_LEVEL[level] }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -44,6 +57,7 @@ export interface MountOptions {
   /** Handlers of local routes by `METHOD path`. */
   readonly local: ReadonlyMap<string, LocalHandler>
   readonly uploadBytes: number
+  readonly unknownPaths: UnknownPaths
 }
 
 interface Mounted<Route extends RouteDeclaration> {
@@ -73,15 +87,15 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
       scope.route({
         method: row.method,
         url: row.path,
-        // A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all.
-        exposeHeadRoute: row.kind === 'local' && row.method === 'GET',
-        config: { declaration: row },
+        // A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all if there is one.
+        exposeHeadRoute: row.method === 'GET' && (row.kind === 'local' || options.unknownPaths === 'refuse'),
+        config: { declaration: row, ...accessConfig(row.access) },
         schema,
         validatorCompiler: validatorCompiler(row.bodyOptional),
         handler: jsonHandler(row, options)
       })
     }
-    rejectOtherMutations(scope, rows)
+    rejectOtherMethods(scope, rows, options.unknownPaths)
   })
 
   app.register(async (scope) => {
@@ -94,7 +108,7 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
       scope.route({
         method: row.method,
         url: row.path,
-        config: { declaration: row },
+        config: { declaration: row, ...accessConfig(row.access) },
         schema,
         validatorCompiler: validatorCompiler(false),
         handler: (request, reply) => {
@@ -120,25 +134,41 @@ const localHandler = ({ method, path }: LocalRoute, local: MountOptions['local']
   return handler
 }
 
-/**
- * A mutation that a known path does not have must not reach the catch-all, which has no schema for it. Reads may: they have
- * nothing to validate.
- */
-const rejectOtherMutations = (scope: FastifyInstance, rows: readonly RouteDeclaration[]): void => {
+/** `refuse`: there is no catch-all. */
+export type UnknownPaths = 'forward' | 'refuse'
+
+/** The methods of a declared path that are rejected, and the `Allow` header of their responses. */
+export const otherMethods = (declared: readonly string[], unknownPaths: UnknownPaths) => {
+  const isAllowed = (method: string): boolean =>
+    declared.includes(method) ||
+    (method === 'HEAD' && declared.includes('GET')) ||
+    // Reads have nothing to validate. A mutation must not reach the catch-all, which has no schema for it.
+    (unknownPaths === 'forward' && READING_METHODS.has(method))
+  const methods = [...SERVED_METHODS]
+  const allow = methods.filter(isAllowed).join(', ')
+  return {
+    methods: methods.filter((method) => !isAllowed(method)),
+    error: () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow } })
+  }
+}
+
+const rejectOtherMethods = (
+  scope: FastifyInstance,
+  rows: readonly RouteDeclaration[],
+  unknownPaths: UnknownPaths
+): void => {
   for (const path of new Set(rows.map((row) => row.path))) {
-    const methods: string[] = rows.filter((row) => row.path === path).map(({ method }) => method)
-    const allow = [...new Set([...READING_METHODS, ...methods])].toSorted().join(', ')
-    for (const method of MUTATING_METHODS) {
-      if (methods.includes(method)) continue
-      rejectedRoute(scope, [method], path, () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow } }))
-    }
+    const declared = rows.filter((row) => row.path === path).map(({ method }) => method)
+    const { methods, error } = otherMethods(declared, unknownPaths)
+    if (methods.length > 0) rejectedRoute(scope, methods, path, error)
   }
 }
 
 // RFC 2046: one to seventy of these characters.
 const BOUNDARY = /;\s*boundary=(?:"[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]"|[\w'()+,./:=?-]{1,70})\s*(?:;|$)/i
 
-const requireBoundary = (request: FastifyRequest): FastifyRequest => {
+/** Throws an error if the multipart body of the request has no valid boundary. */
+export const requireBoundary = (request: FastifyRequest): FastifyRequest => {
   if (!BOUNDARY.test(request.headers['content-type'] ?? '')) throw new GatewayError('UNSUPPORTED_MEDIA_TYPE')
   return request
 }

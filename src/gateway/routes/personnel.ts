@@ -5,10 +5,10 @@ import {
   PersonnelCreateSchema,
   PersonnelUpdateSchema
 } from '../../../schemas/personnel.js'
-import { del, download, get, post, put, type RouteTable, upload } from './declare.js'
+import { defineRoutes, del, download, get, post, put, upload } from './declare.js'
 import { UploadFormSchema } from './upload-form.js'
 
-export const personnel: RouteTable = {
+export const personnel = defineRoutes({
   domain: 'personnel',
   about: 'People and their beacons',
   rows: [
@@ -25,4 +25,4 @@ export const personnel: RouteTable = {
     post('/api/personnel/bulk-activate', 'Activate many people', PersonnelBulkSchema),
     post('/api/personnel/bulk-deactivate', 'Deactivate many people', PersonnelBulkSchema)
   ]
-}
+})

@@ -1,7 +1,7 @@
 import { EnrollmentCompletionSchema, OnboardingTokenRequestSchema } from '../../../schemas/phone-beacon.js'
-import { get, post, type RouteTable } from './declare.js'
+import { defineRoutes, get, post } from './declare.js'
 
-export const phoneBeacon: RouteTable = {
+export const phoneBeacon = defineRoutes({
   domain: 'phone beacon',
   about: 'Phones as beacons',
   rows: [
@@ -10,4 +10,4 @@ export const phoneBeacon: RouteTable = {
     post('/api/phone-beacon/complete-enrollment', 'Complete an enrolment', EnrollmentCompletionSchema),
     get('/api/phone-beacon/irk-records', 'List the identity-resolving keys of enrolled phones')
   ]
-}
+})

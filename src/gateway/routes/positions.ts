@@ -1,7 +1,7 @@
-import { get, type RouteTable } from './declare.js'
+import { defineRoutes, get } from './declare.js'
 
-export const positions: RouteTable = {
+export const positions = defineRoutes({
   domain: 'positions',
   about: 'Positions',
   rows: [get('/api/positions/history', 'List the past positions of a transmitter')]
-}
+})

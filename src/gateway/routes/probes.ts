@@ -1,5 +1,5 @@
 import { type TProperties, Type } from '@sinclair/typebox'
-import { get, type LocalDocumentation, local, type RouteTable } from './declare.js'
+import { defineRoutes, get, type LocalDocumentation, local } from './declare.js'
 
 const probe = (description: string, responses: LocalDocumentation['responses']): LocalDocumentation => ({
   description,
@@ -53,7 +53,7 @@ const database = probe('Checks the database if one is configured, at most once a
   }
 })
 
-export const probes: RouteTable = {
+export const probes = defineRoutes({
   domain: 'health',
   about: 'Health of the gateway, the backend and the database',
   rows: [
@@ -61,4 +61,4 @@ export const probes: RouteTable = {
     local(get('/api/health/ready', 'Check that the backend is available'), ready),
     local(get('/api/health/database', 'Check that the database is available'), database)
   ]
-}
+})

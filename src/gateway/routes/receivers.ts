@@ -1,8 +1,8 @@
 import { ActionNoteSchema } from '../../../schemas/action-note.js'
 import { ReceiverBulkSchema, ReceiverCreateSchema, ReceiverUpdateSchema } from '../../../schemas/receivers.js'
-import { del, get, post, put, type RouteTable } from './declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
-export const receivers: RouteTable = {
+export const receivers = defineRoutes({
   domain: 'receivers',
   about: 'Receivers of beacon signals',
   rows: [
@@ -14,4 +14,4 @@ export const receivers: RouteTable = {
     post('/api/receivers/bulk', 'Create or change many receivers', ReceiverBulkSchema),
     get('/api/receivers/discover', 'List unregistered receivers')
   ]
-}
+})

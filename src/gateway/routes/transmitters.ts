@@ -5,9 +5,9 @@ import {
   TransmitterPatchSchema,
   TransmitterUpdateSchema
 } from '../../../schemas/transmitters.js'
-import { get, patch, post, put, type RouteTable } from './declare.js'
+import { defineRoutes, get, patch, post, put } from './declare.js'
 
-export const transmitters: RouteTable = {
+export const transmitters = defineRoutes({
   domain: 'transmitters',
   about: 'Beacons that people and things carry',
   rows: [
@@ -20,4 +20,4 @@ export const transmitters: RouteTable = {
     post('/api/transmitters/bulk', 'Create or change many transmitters', TransmitterBulkSchema),
     get('/api/transmitters/unassigned', 'List unassigned transmitters')
   ]
-}
+})

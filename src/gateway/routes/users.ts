@@ -1,8 +1,8 @@
 import { ActionNoteSchema } from '../../../schemas/action-note.js'
 import { PasswordResetSchema, UserCreateSchema, UserUpdateSchema } from '../../../schemas/users.js'
-import { action, del, get, post, put, type RouteTable, withOptionalBody } from './declare.js'
+import { action, defineRoutes, del, get, post, put, withOptionalBody } from './declare.js'
 
-export const users: RouteTable = {
+export const users = defineRoutes({
   domain: 'users',
   about: 'Accounts and roles',
   rows: [
@@ -14,4 +14,4 @@ export const users: RouteTable = {
     action('/api/users/:id/unlock', 'Unlock an account', ActionNoteSchema),
     get('/api/users/roles', 'List roles')
   ]
-}
+})

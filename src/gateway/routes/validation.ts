@@ -21,7 +21,8 @@ export const validatorCompiler =
     }
   }
 
-const toValidationError = ({ path, message }: { readonly path: string; readonly message: string }) => ({
+/** An error in the form that Fastify passes to `schemaErrorFormatter`. */
+export const toValidationError = ({ path, message }: { readonly path: string; readonly message: string }) => ({
   keyword: '',
   instancePath: path,
   schemaPath: '',
@@ -39,7 +40,7 @@ export const schemaErrorFormatter = (errors: readonly FastifySchemaValidationErr
 /** Many routes share a schema. */
 const compiledSchemas = new WeakMap<TSchema, TypeCheck<TSchema>>()
 
-const compileOnce = (schema: TSchema): TypeCheck<TSchema> => {
+export const compileOnce = (schema: TSchema): TypeCheck<TSchema> => {
   const known = compiledSchemas.get(schema)
   if (known !== undefined) return known
   const compiled = TypeCompiler.Compile(schema)

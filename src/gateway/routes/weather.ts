@@ -1,8 +1,8 @@
 import { ActionNoteSchema } from '../../../schemas/action-note.js'
 import { WeatherSeveritySettingsSchema } from '../../../schemas/weather.js'
-import { action, get, put, type RouteTable } from './declare.js'
+import { action, defineRoutes, get, put } from './declare.js'
 
-export const weather: RouteTable = {
+export const weather = defineRoutes({
   domain: 'weather',
   about: 'Weather and its alerts',
   rows: [
@@ -13,4 +13,4 @@ export const weather: RouteTable = {
     put('/api/weather/settings/:severity', 'Change the actions for a severity', WeatherSeveritySettingsSchema),
     action('/api/weather/refresh', 'Refresh the weather data', ActionNoteSchema)
   ]
-}
+})

@@ -1,8 +1,8 @@
 import { ActionNoteSchema } from '../../../schemas/action-note.js'
 import { ZoneCreateSchema, ZoneUpdateSchema } from '../../../schemas/zones.js'
-import { del, get, post, put, type RouteTable } from './declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
-export const zones: RouteTable = {
+export const zones = defineRoutes({
   domain: 'zones',
   about: 'Zones on floors',
   rows: [
@@ -13,4 +13,4 @@ export const zones: RouteTable = {
     del('/api/zones/:id', 'Delete a zone', ActionNoteSchema),
     get('/api/zones/emergency', 'List emergency zones')
   ]
-}
+})

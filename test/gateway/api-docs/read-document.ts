@@ -62,7 +62,8 @@ export const documentOf = async (tables: readonly RouteTable[], version = '1.2.3
     access: new AccessRules(),
     forward: noResponse,
     local: new Map(tables.flatMap(({ rows }) => rows.map(({ method, path }) => [`${method} ${path}`, noResponse]))),
-    uploadBytes: 1
+    uploadBytes: 1,
+    unknownPaths: 'forward'
   })
   await app.ready()
   // The library's type is a union of all versions; another test validates the document.

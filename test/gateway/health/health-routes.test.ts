@@ -30,7 +30,13 @@ const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
   const app: FastifyInstance = Fastify({ loggerInstance: log as FastifyBaseLogger })
   t.teardown(() => app.close())
   const local = healthRoutes({ database: { check: nobody }, backend: nobody, ...parts })
-  mountRoutes(app, [probes], { access: new AccessRules(), forward: nobody, local, uploadBytes: 0 })
+  mountRoutes(app, [probes], {
+    access: new AccessRules(),
+    forward: nobody,
+    local,
+    uploadBytes: 0,
+    unknownPaths: 'forward'
+  })
   return { app, logs }
 }
 

@@ -17,6 +17,11 @@ export interface Located {
 /** A fault of a document that stops the start. The message names the location. */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError'
+
+  constructor(message: string) {
+    // One line, whatever names and texts the document contains.
+    super(message.replace(/[\p{Cc}\u2028\u2029]+/gu, ' '))
+  }
 }
 
 const MAX_REFERENCES_IN_A_ROW = 50
@@ -129,7 +134,7 @@ export const childOf = (parent: Located, ...names: readonly (string | number)[])
 }
 
 const memberOf = (value: unknown, name: string): unknown => {
-  if (Array.isArray(value)) return value[Number(name)]
+  if (Array.isArray(value)) return /^\d+$/.test(name) ? value[Number(name)] : undefined
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
 

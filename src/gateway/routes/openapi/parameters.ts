@@ -1,44 +1,169 @@
-import type { Parameter } from './operations.js'
-import type { FieldError } from './validators.js'
+import { childOf, type Documents, isObject, type JsonObject, type Located } from './documents.js'
+import type { PathTemplate } from './path-template.js'
+import { isJsonType, mediaTypeOf } from './request-body.js'
+import type { RequestSchemas } from './schemas.js'
+import type { FieldError, SchemaCompiler, Validate } from './validators.js'
+
+export interface Parameter {
+  readonly name: string
+  /** The name that the router gives a path parameter; null for a query parameter. */
+  readonly routerName: string | null
+  readonly isRequired: boolean
+  readonly allowsEmpty: boolean
+  /** The character between the entries of a list in one value; null if a list repeats its parameter. */
+  readonly delimiter: string | null
+  readonly isList: boolean
+  /** Whether the value is JSON text (`content` instead of `schema`). */
+  readonly isJson: boolean
+  readonly validate: Validate
+}
+
+export type MakeParameter = (compile: SchemaCompiler) => Parameter
+
+const LOCATIONS: readonly unknown[] = ['path', 'query', 'header', 'cookie']
+const DELIMITERS: Readonly<Record<string, string>> = { form: ',', simple: ',', spaceDelimited: ' ', pipeDelimited: '|' }
+
+export interface ParameterReader {
+  readonly documents: Documents
+  /** For JSON texts, and for other texts. */
+  readonly schemas: RequestSchemas
+  readonly textSchemas: RequestSchemas
+  /** Runs a step and reports the error that it throws. */
+  readonly guard: <Result>(located: Located, step: () => Result) => Result | null
+}
+
+/** The parameters of an operation that the gateway validates. Those of the operation replace those of its path. */
+export const readParameters = (
+  reader: ParameterReader,
+  operation: Located,
+  item: Located,
+  template: PathTemplate
+): MakeParameter[] => {
+  const { documents, guard } = reader
+  const found = new Map<string, Located>()
+  for (const from of [item, operation]) {
+    const list = childOf(from, 'parameters')
+    if (list.value === undefined) continue
+    const entries: readonly unknown[] | null = guard(list, () => {
+      if (!Array.isArray(list.value)) throw documents.error(list, 'must be a list')
+      return list.value
+    })
+    for (const index of entries?.keys() ?? []) {
+      guard(list, () => {
+        const parameter = documents.dereference(childOf(list, index))
+        const { name, in: where } = isObject(parameter.value) ? parameter.value : {}
+        if (typeof name !== 'string') throw documents.error(parameter, 'a parameter needs a name')
+        if (!LOCATIONS.includes(where)) {
+          throw documents.error(childOf(parameter, 'in'), `must be one of ${LOCATIONS.join(', ')}`)
+        }
+        found.set(`${where} ${name}`, parameter)
+      })
+    }
+  }
+  return [...found.values()].flatMap((located) => guard(located, () => readParameter(reader, located, template)) ?? [])
+}
+
+/** Null for a parameter that is not validated: a header, a cookie, or an object in several parameters. */
+const readParameter = (
+  { documents, schemas, textSchemas }: ParameterReader,
+  located: Located,
+  { names }: PathTemplate
+): MakeParameter | null => {
+  const { value } = located
+  if (!isObject(value) || typeof value.name !== 'string') return null
+  const { name, in: where } = value
+  if (where !== 'path' && where !== 'query') return null
+  const routerName = where === 'path' ? names.get(name) : null
+  if (routerName === undefined) throw documents.error(located, `the path has no parameter "${name}"`)
+  const schema = schemaOf(documents, located, value)
+  if (schema === null) return null
+  const types = typesOf(documents, schema.located)
+  const style = typeof value.style === 'string' ? value.style : where === 'query' ? 'form' : 'simple'
+  const delimiter = Object.hasOwn(DELIMITERS, style) ? DELIMITERS[style] : undefined
+  // The properties of an object are parameters of their own, with names that other parameters may have.
+  if (!schema.isJson && (types.has('object') || delimiter === undefined)) return null
+  const isExploded = typeof value.explode === 'boolean' ? value.explode : style === 'form'
+  const definition = (schema.isJson ? schemas : textSchemas).add(schema.located)
+  const parameter = {
+    name,
+    routerName,
+    isRequired: where === 'path' || value.required === true,
+    allowsEmpty: value.allowEmptyValue === true,
+    isList: !schema.isJson && types.has('array'),
+    delimiter: where === 'query' && isExploded ? null : (delimiter ?? null),
+    isJson: schema.isJson
+  } as const
+  return (compile) => ({
+    ...parameter,
+    validate: schema.isJson ? compile.body(definition) : compile.parameter(definition)
+  })
+}
+
+/** Null for a value in a format that the gateway does not read. */
+const schemaOf = (documents: Documents, located: Located, parameter: JsonObject) => {
+  if (parameter.content === undefined) {
+    const schema = childOf(located, 'schema')
+    if (schema.value === undefined) throw documents.error(located, 'a parameter needs a schema or content')
+    return { located: schema, isJson: false }
+  }
+  const types = isObject(parameter.content) ? Object.keys(parameter.content) : []
+  const [type] = types
+  if (type === undefined || types.length > 1)
+    throw documents.error(childOf(located, 'content'), 'must have one media type')
+  const schema = childOf(located, 'content', type, 'schema')
+  return isJsonType(mediaTypeOf(type)) && schema.value !== undefined ? { located: schema, isJson: true } : null
+}
+
+const MAX_DEPTH = 5
+
+/** The types that a schema allows, as far as it and the schemas that it combines name them. */
+const typesOf = (documents: Documents, located: Located, depth = 0): ReadonlySet<string> => {
+  const schema = documents.dereference(located)
+  if (!isObject(schema.value) || depth > MAX_DEPTH) return new Set()
+  const own = [schema.value.type].flat().filter((type) => typeof type === 'string')
+  const combined = ['allOf', 'anyOf', 'oneOf'].flatMap((keyword) => {
+    const list = childOf(schema, keyword)
+    if (!Array.isArray(list.value)) return []
+    return list.value.flatMap((_, index) => [...typesOf(documents, childOf(list, index), depth + 1)])
+  })
+  return new Set([...own, ...combined])
+}
 
 /** Parameters as the router and the query parser give them: decoded texts, and a list for a repeated name. */
 export type ParameterValues = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** The errors of the declared path and query parameters; `path` is the name of the parameter. Undeclared ones are allowed. */
-export const parameterErrors = (
-  parameters: readonly Parameter[],
-  pathValues: ParameterValues,
-  queryValues: ParameterValues
-): FieldError[] => parameters.flatMap((parameter) => errorsOf(parameter, pathValues, queryValues))
-
-const errorsOf = (parameter: Parameter, pathValues: ParameterValues, queryValues: ParameterValues): FieldError[] => {
-  const { name, routerName, isRequired, allowsEmpty } = parameter
-  const given = routerName === null ? queryValues[name] : pathValues[routerName]
-  if (given === undefined) return isRequired ? [{ path: name, message: 'is required' }] : []
-  if (given === '' && allowsEmpty) return []
-  const value = parameterValue(parameter, given)
-  if (value instanceof ParameterError) return [{ path: name, message: value.message }]
-  const [error] = parameter.validate(value)
-  return error === undefined ? [] : [{ path: name, message: error.message }]
+/** The errors of these parameters; `path` is the name of the parameter. Undeclared parameters are allowed. */
+export const parameterErrors = (parameters: readonly Parameter[], values: ParameterValues): FieldError[] => {
+  const errors: FieldError[] = []
+  for (const parameter of parameters) {
+    const message = errorOf(parameter, values[parameter.routerName ?? parameter.name])
+    if (message !== null) errors.push({ path: parameter.name, message })
+  }
+  return errors
 }
 
-class ParameterError extends Error {}
-
-/** The value before its validation, which converts texts to numbers and booleans. */
-const parameterValue = ({ isList, isJson, delimiter }: Parameter, given: string | readonly string[]): unknown => {
-  if (isList) {
-    const values = typeof given === 'string' ? [given] : given
-    // A copy, because the validation converts its entries in place.
-    return delimiter === null ? [...values] : values.flatMap((value) => value.split(delimiter))
-  }
-  if (typeof given !== 'string') return new ParameterError('must not be repeated')
-  return isJson ? parsedJson(given) : given
+const errorOf = (parameter: Parameter, given: ParameterValues[string]): string | null => {
+  if (given === undefined) return parameter.isRequired ? 'is required' : null
+  if (given === '' && parameter.allowsEmpty) return null
+  if (parameter.isList) return firstError(parameter, entriesOf(parameter, given))
+  if (typeof given !== 'string') return 'must not be repeated'
+  if (!parameter.isJson) return firstError(parameter, given)
+  const value = parsedJson(given)
+  return value === undefined ? 'must be JSON' : firstError(parameter, value)
 }
 
 const parsedJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    return new ParameterError('must be JSON')
+    return undefined
   }
+}
+
+const firstError = ({ validate }: Parameter, value: unknown): string | null => validate(value)[0]?.message ?? null
+
+/** Always a new list, because the validation converts its entries in place. */
+const entriesOf = ({ delimiter }: Parameter, given: string | readonly string[]): string[] => {
+  const values = typeof given === 'string' ? [given] : [...given]
+  return delimiter === null ? values : values.flatMap((value) => value.split(delimiter))
 }

@@ -1,3 +1,4 @@
+import { toRegExp } from './budget.js'
 import { childOf, DocumentError, type Documents, isObject, type JsonObject, type Located } from './documents.js'
 
 /** Keywords whose value is one schema. */
@@ -17,34 +18,67 @@ const SCHEMA_KEYWORDS = new Set([
 /** Keywords whose value is a list of schemas. */
 const LIST_KEYWORDS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 /** Keywords whose value is an object of schemas. */
-const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
-/** Annotations, which do not change what is valid. `default` is among them: the gateway inserts nothing into a body. */
-const ANNOTATIONS = new Set([
-  'title',
-  'description',
-  'default',
-  'example',
-  'examples',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  'externalDocs',
-  'xml',
-  '$comment',
-  '$anchor',
-  '$dynamicAnchor',
-  '$id',
-  '$schema',
-  'nullable',
-  'discriminator',
-  '$defs',
-  'definitions'
+const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas'])
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
+const isNumber = (value: unknown): boolean => Number.isFinite(value)
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every((each) => typeof each === 'string')
+
+const TYPES: readonly unknown[] = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']
+const areTypes = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length > 0 && value.every((each) => TYPES.includes(each)) : TYPES.includes(value)
+
+type Rule = readonly [isValid: (value: unknown) => boolean, rule: string]
+
+const COUNT: Rule = [isCount, 'must be a whole number that is not negative']
+const NUMBER: Rule = [isNumber, 'must be a number']
+const NUMBER_OR_FLAG: Rule = [(value) => isNumber(value) || typeof value === 'boolean', 'must be a number']
+const TEXTS: Rule = [isTexts, 'must be a list of texts']
+
+/**
+ * The other keywords that decide what is valid. All keywords that are in none of these lists are ignored, as annotations
+ * are. `default` is one of them: the gateway inserts nothing into a body.
+ */
+const VALUE_KEYWORDS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ['type', [areTypes, `type must be one of ${TYPES.join(', ')}, or a list of them`]],
+  ['enum', [Array.isArray, 'must be a list']],
+  ['const', [() => true, '']],
+  ['required', TEXTS],
+  ['pattern', [(value) => typeof value === 'string', 'must be text']],
+  ['format', [(value) => typeof value === 'string', 'must be text']],
+  ['uniqueItems', [(value) => typeof value === 'boolean', 'must be true or false']],
+  ['minLength', COUNT],
+  ['maxLength', COUNT],
+  ['minItems', COUNT],
+  ['maxItems', COUNT],
+  ['minProperties', COUNT],
+  ['maxProperties', COUNT],
+  ['minContains', COUNT],
+  ['maxContains', COUNT],
+  ['minimum', NUMBER],
+  ['maximum', NUMBER],
+  ['multipleOf', [(value) => isNumber(value) && Number(value) > 0, 'must be a number above 0']],
+  ['exclusiveMinimum', NUMBER_OR_FLAG],
+  ['exclusiveMaximum', NUMBER_OR_FLAG],
+  ['dependentRequired', [(value) => isObject(value) && Object.values(value).every(isTexts), 'must be lists of texts']]
 ])
 
 const MAX_DEPTH = 200
+/** More than any description has. Aliases of YAML can stand for any number of them. */
+const MAX_SCHEMAS = 500_000
 
 /** The definition of a schema that accepts every value. */
 export const ANY = 'any'
+
+/** A keyword of our own, in every definition with references: `validators.ts` counts their evaluations. */
+export const COUNTED = 'counted'
+
+export interface RequestSchemasOptions {
+  readonly documents: Documents
+  readonly isVersion30: boolean
+  /** Whether the values are texts, which stand for numbers, booleans and other values. */
+  readonly isText: boolean
+  readonly report: (error: DocumentError) => void
+}
 
 /**
  * Collects the schemas of requests from an OpenAPI description and rewrites them as JSON Schema 2020-12, with the
@@ -54,16 +88,20 @@ export const ANY = 'any'
 export class RequestSchemas {
   readonly #documents: Documents
   readonly #isVersion30: boolean
+  readonly #isText: boolean
   readonly #report: (error: DocumentError) => void
   readonly #names = new Map<string, string>()
+  #count = 0
+  #references = 0
   readonly definitions: Record<string, unknown> = { [ANY]: true }
   /** The location that each definition was made from, for error messages. */
   readonly locations = new Map<string, string>()
 
-  constructor(documents: Documents, isVersion30: boolean, report: (error: DocumentError) => void) {
-    this.#documents = documents
-    this.#isVersion30 = isVersion30
-    this.#report = report
+  constructor(options: RequestSchemasOptions) {
+    this.#documents = options.documents
+    this.#isVersion30 = options.isVersion30
+    this.#isText = options.isText
+    this.#report = options.report
   }
 
   /** Adds the schema at this location; returns the name of its definition. */
@@ -75,7 +113,9 @@ export class RequestSchemas {
     this.#names.set(key, name)
     this.locations.set(name, this.#documents.describe(located))
     this.definitions[name] = true
-    this.definitions[name] = this.#convert(located, 0)
+    const references = this.#references
+    const schema = this.#convert(located, 0)
+    this.definitions[name] = this.#references > references && isObject(schema) ? { ...schema, [COUNTED]: true } : schema
     return name
   }
 
@@ -88,6 +128,10 @@ export class RequestSchemas {
     const { value } = located
     if (typeof value === 'boolean') return value
     if (!isObject(value)) return this.#fail(located, 'a schema must be an object')
+    this.#count += 1
+    if (this.#count > MAX_SCHEMAS) {
+      return this.#count > MAX_SCHEMAS + 1 || this.#fail(located, `there are more than ${MAX_SCHEMAS} schemas`)
+    }
     if (depth > MAX_DEPTH) return this.#fail(located, `schemas are nested more than ${MAX_DEPTH} levels deep`)
     if ('$dynamicRef' in value || '$recursiveRef' in value) return this.#fail(located, '$dynamicRef is not supported')
     if (typeof value.$ref === 'string') return this.#reference(located, value, value.$ref, depth)
@@ -95,6 +139,7 @@ export class RequestSchemas {
   }
 
   #reference(located: Located, value: JsonObject, reference: string, depth: number): unknown {
+    this.#references += 1
     let target: Located
     try {
       target = this.#documents.resolve(located, reference)
@@ -113,13 +158,15 @@ export class RequestSchemas {
   #keywords(located: Located, schema: JsonObject, depth: number): unknown {
     const result: Record<string, unknown> = {}
     for (const [name, value] of Object.entries(schema)) {
-      if (ANNOTATIONS.has(name) || name.startsWith('x-')) continue
       const child = childOf(located, name)
+      const rule = VALUE_KEYWORDS.get(name)
       if (SCHEMA_KEYWORDS.has(name)) result[name] = this.#convert(child, depth + 1)
-      else if (LIST_KEYWORDS.has(name)) result[name] = this.#convertList(child, depth)
+      else if (LIST_KEYWORDS.has(name)) result[this.#listKeyword(name, schema)] = this.#convertList(child, depth)
       else if (MAP_KEYWORDS.has(name)) result[name] = this.#convertMap(child, depth)
+      else if (rule === undefined) continue
+      else if (!rule[0](value)) this.#fail(child, rule[1])
       else if (name === 'required') result[name] = this.#requiredInRequests(located, schema, value)
-      else result[name] = value
+      else if (name !== 'pattern' || this.#isPattern(child, String(value))) result[name] = value
     }
     if (this.#isVersion30) convertBounds(schema, result)
     const discriminated = this.#discriminated(located, schema, depth)
@@ -131,16 +178,41 @@ export class RequestSchemas {
     return this.#isVersion30 && schema.nullable === true ? nullable(result) : result
   }
 
+  /** Of a text, several alternatives of `oneOf` may be valid: "5" is an integer and a string. */
+  #listKeyword(name: string, schema: JsonObject): string {
+    return this.#isText && name === 'oneOf' && schema.anyOf === undefined ? 'anyOf' : name
+  }
+
   #convertList(located: Located, depth: number): unknown {
-    if (!Array.isArray(located.value)) return this.#fail(located, 'must be a list of schemas')
+    if (!Array.isArray(located.value) || located.value.length === 0) {
+      this.#fail(located, 'must be a list of schemas')
+      return [true]
+    }
     return located.value.map((_, index) => this.#convert(childOf(located, index), depth + 1))
   }
 
   #convertMap(located: Located, depth: number): unknown {
-    if (!isObject(located.value)) return this.#fail(located, 'must be an object of schemas')
+    if (!isObject(located.value)) {
+      this.#fail(located, 'must be an object of schemas')
+      return {}
+    }
+    const names = Object.keys(located.value)
+    const isPatterns = located.pointer.endsWith('/patternProperties')
     return Object.fromEntries(
-      Object.keys(located.value).map((name) => [name, this.#convert(childOf(located, name), depth + 1)])
+      (isPatterns ? names.filter((name) => this.#isPattern(childOf(located, name), name)) : names).map((name) => [
+        name,
+        this.#convert(childOf(located, name), depth + 1)
+      ])
     )
+  }
+
+  #isPattern(located: Located, source: string): boolean {
+    try {
+      toRegExp(source)
+      return true
+    } catch (error) {
+      return !this.#fail(located, error instanceof Error ? error.message : String(error))
+    }
   }
 
   /** `required` without the properties that only responses have. */
@@ -224,6 +296,42 @@ export class RequestSchemas {
       return null
     }
   }
+}
+
+/**
+ * The locations of schemas that refer to themselves for the same value, such as `A: { allOf: [A] }`. Their validation would
+ * not end.
+ */
+export const endlessSchemas = ({ definitions, locations }: RequestSchemas): string[] => {
+  const done = new Set<string>()
+  const open = new Set<string>()
+  const endless: string[] = []
+  const visit = (name: string): void => {
+    if (done.has(name)) return
+    if (open.has(name)) {
+      endless.push(locations.get(name) ?? name)
+      return
+    }
+    open.add(name)
+    for (const target of sameValueReferences(definitions[name])) visit(target)
+    open.delete(name)
+    done.add(name)
+  }
+  for (const name of Object.keys(definitions)) visit(name)
+  return endless
+}
+
+const SAME_VALUE_KEYWORDS = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas'] as const
+
+const sameValueReferences = (schema: unknown): string[] => {
+  if (!isObject(schema)) return []
+  const own = typeof schema.$ref === 'string' ? [nameOf(schema.$ref)] : []
+  const inner = SAME_VALUE_KEYWORDS.flatMap((keyword) => {
+    const value = schema[keyword]
+    if (Array.isArray(value)) return value
+    return keyword === 'dependentSchemas' && isObject(value) ? Object.values(value) : [value]
+  })
+  return [...own, ...inner.flatMap(sameValueReferences)]
 }
 
 const nameOf = (reference: string): string => reference.slice(reference.lastIndexOf('/') + 1)

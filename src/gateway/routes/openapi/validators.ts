@@ -1,7 +1,15 @@
-import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
+import {
+  _,
+  Ajv2020,
+  type ErrorObject,
+  type KeywordDefinition,
+  type Options,
+  type ValidateFunction
+} from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
-import { escapePointer } from './documents.js'
-import type { RequestSchemas } from './schemas.js'
+import { BudgetExceeded, ValidationBudget } from './budget.js'
+import { escapePointer, isObject } from './documents.js'
+import { COUNTED, type RequestSchemas } from './schemas.js'
 
 export interface FieldError {
   /** A JSON pointer; empty for the value itself. */
@@ -14,92 +22,162 @@ export type Validate = (value: unknown) => readonly FieldError[]
 
 const ROOT = 'gatehouse:requests'
 const MAX_ERRORS = 20
+const MAX_PATH_LENGTH = 2000
+/** Larger values get their first error only: a list of all of them could be many times as large as the value. */
+const MAX_LENGTH_FOR_ALL_ERRORS = 64 * 1024
+/** About as many as the entries of a body of 1 MiB. */
+const MAX_EVALUATIONS = 1_000_000
 
 export interface SchemaCompiler {
+  /** The validator of a body, or of a parameter that is JSON text. */
   body(definition: string): Validate
+  /** The validator of a text or a list of texts, which stand for numbers, booleans and other values. */
   parameter(definition: string): Validate
 }
 
 /** Compiles definitions once each. A schema that does not compile is reported with its location, and accepts everything. */
 export const compileSchemas = (
-  { definitions, locations }: Pick<RequestSchemas, 'definitions' | 'locations'>,
+  schemas: { readonly body: RequestSchemas; readonly parameter: RequestSchemas },
   report: (error: string) => void
 ): SchemaCompiler => {
-  const schemas = [{ $id: ROOT, $defs: definitions }]
-  const compilerWith = (options: Options) => {
-    const ajv = makeAjv({ ...options, schemas })
-    // Made for the first invalid value.
-    let thorough: Ajv2020 | null = null
-    const thoroughAjv = (): Ajv2020 => {
-      thorough ??= makeAjv({ ...options, schemas, allErrors: true })
-      return thorough
+  const bodies = new CompiledSchemas(schemas.body, report)
+  const parameters = new CompiledSchemas(schemas.parameter, report, { coerceTypes: true })
+  return {
+    body: (definition) => bodies.validator(definition),
+    parameter: (definition) => parameters.validator(definition)
+  }
+}
+
+class CompiledSchemas {
+  readonly #schemas: RequestSchemas
+  readonly #report: (error: string) => void
+  readonly #options: Options
+  readonly #budget = new ValidationBudget(MAX_EVALUATIONS)
+  readonly #ajv: Ajv2020
+  /** Collects all errors. Made for the first invalid value. */
+  #thoroughAjv: Ajv2020 | null = null
+  readonly #validators = new Map<string, Validate>()
+
+  constructor(schemas: RequestSchemas, report: (error: string) => void, options: Options = {}) {
+    this.#schemas = schemas
+    this.#report = report
+    this.#options = options
+    this.#ajv = this.#newAjv(false)
+  }
+
+  validator(definition: string): Validate {
+    // Many parameters have the same small schema.
+    const key = JSON.stringify(this.#schemas.definitions[definition])
+    const known = this.#validators.get(key)
+    if (known !== undefined) return known
+    const validate = this.#compile(definition)
+    this.#validators.set(key, validate)
+    return validate
+  }
+
+  #compile(definition: string): Validate {
+    const schema = { $ref: `${ROOT}#/$defs/${definition}` }
+    let validate: ValidateFunction
+    try {
+      validate = this.#ajv.compile(schema)
+    } catch (error) {
+      const location = this.#schemas.locations.get(definition) ?? definition
+      this.#report(`${location}: ${error instanceof Error ? error.message : String(error)}`)
+      return () => []
     }
-    const compiled = new Map<string, Validate>()
-    return (definition: string): Validate => {
-      // Many parameters have the same small schema.
-      const key = JSON.stringify(definitions[definition])
-      const known = compiled.get(key)
-      if (known !== undefined) return known
-      const validate = compile(ajv, thoroughAjv, definition, (error) =>
-        report(`${locations.get(definition) ?? definition}: ${error}`)
-      )
-      compiled.set(key, validate)
-      return validate
+    let validateAll: ValidateFunction | null = null
+    return (value) =>
+      this.#withinLimits(() => {
+        if (validate(value)) return []
+        const first = validate.errors ?? []
+        if (JSON.stringify(value).length > MAX_LENGTH_FOR_ALL_ERRORS) return fieldErrors(first)
+        this.#thoroughAjv ??= this.#newAjv(true)
+        validateAll ??= this.#thoroughAjv.compile(schema)
+        this.#budget.reset()
+        validateAll(value)
+        return fieldErrors(validateAll.errors ?? first)
+      })
+  }
+
+  #withinLimits(validate: () => readonly FieldError[]): readonly FieldError[] {
+    this.#budget.reset()
+    try {
+      return validate()
+    } catch (error) {
+      // The stack is exceeded by a value that is nested as deeply as a recursive schema allows.
+      if (error instanceof RangeError) return [{ path: '', message: 'is nested too deeply' }]
+      if (error instanceof BudgetExceeded) return [{ path: '', message: 'takes too long to validate' }]
+      throw error
     }
   }
-  return { body: compilerWith({}), parameter: compilerWith({ coerceTypes: true }) }
-}
 
-const makeAjv = (options: Options): Ajv2020 => {
-  const ajv = new Ajv2020({
-    // OpenAPI documents contain keywords and formats of their own, which are ignored.
-    strict: false,
-    logger: false,
-    validateSchema: false,
-    unicodeRegExp: false,
-    // Optimising the generated code costs a third of the start and saves nothing that can be measured.
-    code: { optimize: false },
-    ...options
-  })
-  // The default export of a CommonJS module.
-  ajvFormats.default(ajv)
-  return ajv
-}
-
-/** Larger values get their first error only: a list of all of them could be many times as large as the value. */
-const MAX_LENGTH_FOR_ALL_ERRORS = 64 * 1024
-
-const compile = (
-  ajv: Ajv2020,
-  thoroughAjv: () => Ajv2020,
-  definition: string,
-  report: (error: string) => void
-): Validate => {
-  const schema = { $ref: `${ROOT}#/$defs/${definition}` }
-  let validate: ValidateFunction
-  try {
-    validate = ajv.compile(schema)
-  } catch (error) {
-    report(error instanceof Error ? error.message : String(error))
-    return () => []
-  }
-  let validateAll: ValidateFunction | null = null
-  return (value) => {
-    if (validate(value)) return []
-    const first = validate.errors ?? []
-    if (JSON.stringify(value).length > MAX_LENGTH_FOR_ALL_ERRORS) return fieldErrors(first)
-    validateAll ??= thoroughAjv().compile(schema)
-    validateAll(value)
-    return fieldErrors(validateAll.errors ?? first)
+  #newAjv(allErrors: boolean): Ajv2020 {
+    const budget = this.#budget
+    const ajv = new Ajv2020({
+      // OpenAPI documents contain formats of their own, which are ignored.
+      strict: false,
+      logger: false,
+      // `RequestSchemas` has checked the values of all keywords.
+      validateSchema: false,
+      addUsedSchema: false,
+      ...this.#options,
+      allErrors,
+      // Optimising the generated code costs a third of the start and saves nothing that can be measured.
+      code: { optimize: false, regExp: Object.assign((source: string) => budget.pattern(source), { code: 'pattern' }) },
+      schemas: [{ $id: ROOT, $defs: this.#schemas.definitions }]
+    })
+    // The default export of a CommonJS module.
+    ajvFormats.default(ajv)
+    ajv.removeKeyword('enum').addKeyword(enumKeyword(this.#options.coerceTypes === true))
+    ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS)
+    ajv.addKeyword({ keyword: COUNTED, validate: () => budget.countEvaluation() })
+    return ajv
   }
 }
 
-/** The errors of fields, one for each; Ajv also reports the `if` and `oneOf` that contain them. */
+/** Like the keyword of Ajv, in time that does not depend on the number of values. */
+const enumKeyword = (asText: boolean): KeywordDefinition => ({
+  keyword: 'enum',
+  schemaType: 'array',
+  compile: (values: readonly unknown[]) => {
+    const keys = new Set(values.map((value) => (asText ? String(value) : keyOf(value))))
+    return (value: unknown) => keys.has(asText ? String(value) : keyOf(value))
+  },
+  error: {
+    message: 'must be one of the listed values',
+    params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}`
+  }
+})
+
+/** Like the keyword of Ajv, which compares every entry with every other one. */
+const UNIQUE_ITEMS: KeywordDefinition = {
+  keyword: 'uniqueItems',
+  type: 'array',
+  schemaType: 'boolean',
+  validate: (isUnique: boolean, items: readonly unknown[]) =>
+    !isUnique || new Set(items.map(keyOf)).size === items.length,
+  error: { message: 'must not have equal entries' }
+}
+
+/** Equal for equal JSON values. */
+const keyOf = (value: unknown): unknown => {
+  if (typeof value === 'object' && value !== null) return `{${JSON.stringify(value, sortedMembers)}`
+  return typeof value === 'string' ? `"${value}` : value
+}
+
+const sortedMembers = (_name: string, value: unknown): unknown =>
+  isObject(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    : value
+
+/** One error for each field; Ajv also reports the `if` and `oneOf` that contain it. */
 const fieldErrors = (errors: readonly ErrorObject[]): FieldError[] => {
   const fields = new Map<string, FieldError>()
-  const inner = errors.filter(({ keyword }) => keyword !== 'if')
-  for (const error of inner) {
+  for (const error of errors) {
+    if (error.keyword === 'if') continue
     const field = fieldError(error)
+    // A name in the body can be as long as the body.
+    if (field.path.length > MAX_PATH_LENGTH) return [{ path: '', message: 'has a name that is too long' }]
     if (!fields.has(field.path)) fields.set(field.path, field)
     if (fields.size === MAX_ERRORS) break
   }
@@ -111,10 +189,10 @@ const fieldError = ({ instancePath, keyword, params, message = 'is invalid' }: E
     case 'required':
       return { path: `${instancePath}/${escapePointer(String(params.missingProperty))}`, message: 'is required' }
     case 'additionalProperties':
-      return {
-        path: `${instancePath}/${escapePointer(String(params.additionalProperty))}`,
-        message: 'is not a field of this'
-      }
+    case 'unevaluatedProperties': {
+      const name = String(params.additionalProperty ?? params.unevaluatedProperty)
+      return { path: `${instancePath}/${escapePointer(name)}`, message: 'is not a field of this' }
+    }
     case 'enum':
       return { path: instancePath, message: `must be one of ${listOf(params.allowedValues)}` }
     default:
@@ -122,10 +200,10 @@ const fieldError = ({ instancePath, keyword, params, message = 'is invalid' }: E
   }
 }
 
-const listOf = (values: unknown): string =>
-  Array.isArray(values)
-    ? values
-        .map((value) => JSON.stringify(value))
-        .join(', ')
-        .slice(0, 200)
-    : 'the listed values'
+const MAX_LISTED = 10
+
+const listOf = (values: unknown): string => {
+  const list: readonly unknown[] = Array.isArray(values) ? values : []
+  const texts = list.slice(0, MAX_LISTED).map((value) => JSON.stringify(value).slice(0, 100))
+  return list.length <= MAX_LISTED ? texts.join(', ') : `${texts.join(', ')} and ${list.length - MAX_LISTED} more`
+}

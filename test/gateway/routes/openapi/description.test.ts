@@ -4,11 +4,11 @@ import { dump } from 'js-yaml'
 import t, { type Test } from 'tap'
 import {
   type Description,
-  DescriptionError,
   type Operation,
   readDescription
-} from '../../../../src/gateway/routes/openapi/operations.js'
+} from '../../../../src/gateway/routes/openapi/description.js'
 import { parameterErrors } from '../../../../src/gateway/routes/openapi/parameters.js'
+import { SettingsError } from '../../../../src/shared/env.js'
 
 type Files = Readonly<Record<string, unknown>>
 
@@ -30,7 +30,7 @@ const errorsOf = (t: Test, files: Files, main?: string): readonly string[] => {
   try {
     read(t, files, main)
   } catch (error) {
-    if (error instanceof DescriptionError) return error.errors
+    if (error instanceof SettingsError) return error.errors
     throw error
   }
   return []
@@ -43,10 +43,15 @@ const bodyErrors = (t: Test, schema: unknown, body: unknown, version = '3.1.0', 
   const files = {
     'openapi.json': document({ paths: { '/x': { post: { requestBody: json(schema) } } }, components }, version)
   }
-  return read(t, files).operations[0]?.body?.json?.(body)
+  return jsonErrors(only(read(t, files)), body)
 }
 
-const only = ({ operations: [operation] }: Description): Operation => {
+const jsonErrors = ({ body }: Operation, value: unknown, type = 'application/json') => body?.json.get(type)?.(value)
+
+const operationsOf = ({ paths }: Description): readonly Operation[] => paths.flatMap(({ operations }) => operations)
+
+const only = (description: Description): Operation => {
+  const [operation] = operationsOf(description)
   if (operation === undefined) throw new Error('the description has no operation')
   return operation
 }
@@ -70,9 +75,9 @@ t.test('path templates become routes, whatever the names of their parameters', a
   const route = (path: string): string =>
     only(read(t, { 'openapi.json': document({ paths: { [path]: { get: {} } } }) })).path
 
-  t.equal(route('/floors/{floor-id}/zones/{zone_id}'), '/api/floors/:p0/zones/:p1')
-  t.equal(route('/files/{name}.json'), '/api/files/:p0(^[^/.]+).json')
-  t.equal(route('/jobs/{id}:cancel'), '/api/jobs/:p0(^[^/:]+)::cancel')
+  t.equal(route('/floors/{floor-id}/zones/{zone_id}'), '/api/floors/:floor_id/zones/:zone_id')
+  t.equal(route('/files/{name}.json'), '/api/files/:name(^[^/]+).json')
+  t.equal(route('/jobs/{id}:cancel'), '/api/jobs/:id(^[^/]+)::cancel')
 })
 
 t.test('two operations for the same method and path are an error', async (t) => {
@@ -84,15 +89,20 @@ t.test('two operations for the same method and path are an error', async (t) => 
 })
 
 t.test('operations on paths of the gateway are ignored with a warning', async (t) => {
-  const { operations, warnings } = read(t, {
+  const description = read(t, {
     'openapi.json': document({ paths: { '/api/auth/login': { post: {} }, '/x': { get: {} } } })
   })
 
   t.same(
-    operations.map(({ path }) => path),
+    description.paths.map(({ path }) => path),
     ['/api/x']
   )
-  t.same(warnings, ['openapi.json#/paths/~1api~1auth~1login/post: ignored, the gateway serves /api/auth/login itself'])
+  t.same(description.warnings, [
+    {
+      location: 'openapi.json#/paths/~1api~1auth~1login/post',
+      message: 'operation ignored, the gateway serves this path itself'
+    }
+  ])
 })
 
 t.test('the access level comes from the operation, then from the path, then from an empty security list', async (t) => {
@@ -100,7 +110,7 @@ t.test('the access level comes from the operation, then from the path, then from
     '/a': { 'x-gatehouse-access': 'admin', get: { 'x-gatehouse-access': 'user' }, post: {}, put: { security: [] } },
     '/b': { get: { security: [] }, post: { security: [{ key: [] }] }, put: {} }
   }
-  const { operations } = read(t, { 'openapi.json': document({ paths }) })
+  const operations = operationsOf(read(t, { 'openapi.json': document({ paths }) }))
 
   t.same(
     operations.map(({ method, path, access }) => [method, path, access]),
@@ -153,10 +163,10 @@ t.test('references to relative files are resolved, also from those files', async
       Floor: { type: 'object', properties: { parent: { $ref: '#/Floor' }, level: { type: 'integer' } } }
     }
   }
-  const { body } = only(read(t, files, 'openapi.yaml'))
+  const operation = only(read(t, files, 'openapi.yaml'))
 
-  t.same(body?.json?.({ parent: { parent: { level: 3 } } }), [])
-  t.same(body?.json?.({ parent: { parent: { level: 'x' } } }), [
+  t.same(jsonErrors(operation, { parent: { parent: { level: 3 } } }), [])
+  t.same(jsonErrors(operation, { parent: { parent: { level: 'x' } } }), [
     { path: '/parent/parent/level', message: 'must be integer' }
   ])
 })
@@ -263,8 +273,8 @@ t.test('path and query parameters are validated as the numbers and lists that th
     { name: 'since', in: 'query', required: true, schema: { type: 'string', format: 'date' } }
   ]
   const operation = only(read(t, { 'openapi.json': document({ paths: { '/x/{id}': { parameters, get: {} } } }) }))
-  const errors = (p0: string, query: Record<string, string | string[]>) =>
-    parameterErrors(operation.parameters, { p0 }, { since: '2026-01-02', ...query })
+  const errors = (id: string, query: Record<string, string | string[]>) =>
+    parameterErrors(operation.parameters, { id, since: '2026-01-02', ...query })
 
   t.same(errors('7', { limit: '10', tags: ['1', '2'], ids: '1,2', filter: '{"a":1}', other: 'x' }), [])
   t.match(errors('x', {}), [{ path: 'id', message: 'must be integer' }])
@@ -281,8 +291,8 @@ t.test('a parameter of the operation replaces the same parameter of the path', a
   const paths = { '/x': { parameters: [parameter(10)], get: { parameters: [parameter(20)] } } }
   const { parameters } = only(read(t, { 'openapi.json': document({ paths }) }))
 
-  t.same(parameterErrors(parameters, {}, { limit: '15' }), [])
-  t.equal(parameterErrors(parameters, {}, { limit: '25' }).length, 1)
+  t.same(parameterErrors(parameters, { limit: '15' }), [])
+  t.equal(parameterErrors(parameters, { limit: '25' }).length, 1)
 })
 
 t.test('bodies that are not JSON are recognised by their media type', async (t) => {
@@ -290,10 +300,11 @@ t.test('bodies that are not JSON are recognised by their media type', async (t) 
     required: true,
     content: { 'multipart/form-data': {}, 'text/csv; charset=utf-8': {}, 'application/merge-patch+json': {} }
   }
-  const { body } = only(read(t, { 'openapi.json': document({ paths: { '/x': { post: { requestBody } } } }) }))
+  const operation = only(read(t, { 'openapi.json': document({ paths: { '/x': { post: { requestBody } } } }) }))
 
-  t.match(body, { isRequired: true, isMultipart: true, otherTypes: ['text/csv'] })
-  t.same(body?.json?.({ anything: true }), [])
+  t.equal(operation.body?.isRequired, true)
+  t.same([...(operation.body?.streamed ?? [])], ['multipart/form-data', 'text/csv'])
+  t.same(jsonErrors(operation, { anything: true }, 'application/merge-patch+json'), [])
 })
 
 t.test('a long list of invalid entries is not reported entry by entry', async (t) => {

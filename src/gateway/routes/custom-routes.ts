@@ -1,0 +1,54 @@
+import { extname } from 'node:path'
+import { SettingsError } from '../../shared/env.js'
+import { pathTemplate, type RouteTable } from './declare.js'
+import { ownTables, routeTables } from './index.js'
+import type { Description } from './openapi/description.js'
+import { isOwnPath, OWN_PATH_WARNING, type RouteWarning } from './own-paths.js'
+import { importTables, TableChecker } from './table-module.js'
+
+/** The declared routes of a gateway. */
+export interface DeclaredRoutes {
+  /** Always with those of sessions and health. */
+  readonly tables: readonly RouteTable[]
+  /** The OpenAPI description that `GATEWAY_ROUTES` names. */
+  readonly description: Description | null
+  readonly warnings: readonly RouteWarning[]
+}
+
+export const BUILT_IN_ROUTES: DeclaredRoutes = { tables: routeTables, description: null, warnings: [] }
+
+const DOCUMENT_ENDINGS: readonly string[] = ['.json', '.yaml', '.yml']
+const MODULE_ENDINGS: readonly string[] = ['.js', '.mjs', '.cjs', '.ts', '.mts']
+
+/** Reads the file that `GATEWAY_ROUTES` names. Throws a `SettingsError` with one line per error. */
+export const readRoutesFile = async (file: string): Promise<DeclaredRoutes> => {
+  const ending = extname(file).toLowerCase()
+  if (MODULE_ENDINGS.includes(ending)) return withOwnTables(await importTables(file))
+  if (!DOCUMENT_ENDINGS.includes(ending)) {
+    throw new SettingsError([`GATEWAY_ROUTES must end in ${[...DOCUMENT_ENDINGS, ...MODULE_ENDINGS].join(', ')}`])
+  }
+  const { readDescription } = await import('./openapi/description.js')
+  const description = readDescription(file, isOwnPath)
+  return { tables: ownTables, description, warnings: description.warnings }
+}
+
+/** Route tables that a program passes in instead of a file. */
+export const checkedTables = (tables: readonly RouteTable[]): DeclaredRoutes => {
+  const checker = new TableChecker()
+  for (const [index, table] of tables.entries()) checker.checkTable(table, `routes[${index}]`)
+  if (checker.errors.length > 0) throw new SettingsError(checker.errors)
+  return withOwnTables(tables)
+}
+
+const withOwnTables = (tables: readonly RouteTable[]): DeclaredRoutes => {
+  const warnings: RouteWarning[] = []
+  const others = tables.map((table) => ({
+    ...table,
+    rows: table.rows.filter(({ method, path }) => {
+      const isOwn = isOwnPath(pathTemplate(path))
+      if (isOwn) warnings.push({ location: `${method} ${path}`, message: OWN_PATH_WARNING })
+      return !isOwn
+    })
+  }))
+  return { tables: [...ownTables, ...others], description: null, warnings }
+}

@@ -1,0 +1,232 @@
+import { SettingsError } from '../../../shared/env.js'
+import { ACCESS_LEVELS, type AccessLevel } from '../../access.js'
+import { OWN_PATH_WARNING, type RouteWarning } from '../own-paths.js'
+import { childOf, DocumentError, Documents, isObject, type Located } from './documents.js'
+import { type MakeParameter, type Parameter, readParameters } from './parameters.js'
+import { type PathTemplate, readTemplate, serverPrefix } from './path-template.js'
+import { type OperationBody, readRequestBody } from './request-body.js'
+import { endlessSchemas, RequestSchemas } from './schemas.js'
+import { compileSchemas, type SchemaCompiler } from './validators.js'
+
+const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+export type OperationMethod = (typeof METHODS)[number]
+
+export interface Operation {
+  readonly method: OperationMethod
+  readonly template: PathTemplate['template']
+  readonly path: PathTemplate['path']
+  /** From `x-gatehouse-access` or `security: []`; null if the document has neither. */
+  readonly access: AccessLevel | null
+  readonly body: OperationBody | null
+  readonly parameters: readonly Parameter[]
+  /** The operation object, and the path item object that contains it. */
+  readonly located: Located
+  readonly item: Located
+}
+
+/** A path with its operations. */
+export interface DescribedPath {
+  readonly template: string
+  readonly path: PathTemplate['path']
+  /** `x-gatehouse-access` of the path, for methods that the document does not have. */
+  readonly access: AccessLevel | null
+  readonly operations: readonly Operation[]
+}
+
+export interface Description {
+  readonly documents: Documents
+  readonly isVersion30: boolean
+  readonly paths: readonly DescribedPath[]
+  readonly warnings: readonly RouteWarning[]
+}
+
+/**
+ * Reads an OpenAPI 3.0 or 3.1 description and compiles the validators of its requests. `isOwnPath` says which paths the
+ * gateway serves itself. Throws a `SettingsError` with one line per error.
+ */
+export const readDescription = (file: string, isOwnPath: (template: string) => boolean): Description => {
+  let documents: Documents
+  try {
+    documents = new Documents(file)
+  } catch (error) {
+    throw error instanceof DocumentError ? new SettingsError([error.message]) : error
+  }
+  return new DescriptionReader(documents, isOwnPath).read()
+}
+
+type Make<Result> = (compile: SchemaCompiler) => Result
+
+interface FoundPath extends Pick<DescribedPath, 'template' | 'path'> {
+  access: AccessLevel | null
+  readonly operations: Make<Operation>[]
+}
+
+class DescriptionReader {
+  readonly #documents: Documents
+  readonly #isOwnPath: (template: string) => boolean
+  readonly #isVersion30: boolean
+  readonly #schemas: RequestSchemas
+  readonly #textSchemas: RequestSchemas
+  readonly #errors: string[] = []
+  readonly #warnings: RouteWarning[] = []
+  /** By the shape of their template. */
+  readonly #paths = new Map<string, FoundPath>()
+  /** By method and shape. */
+  readonly #operations = new Map<string, Located>()
+
+  constructor(documents: Documents, isOwnPath: (template: string) => boolean) {
+    this.#documents = documents
+    this.#isOwnPath = isOwnPath
+    this.#isVersion30 = versionOf(documents).startsWith('3.0')
+    const options = {
+      documents,
+      isVersion30: this.#isVersion30,
+      report: (error: DocumentError) => void this.#errors.push(error.message)
+    }
+    this.#schemas = new RequestSchemas({ ...options, isText: false })
+    this.#textSchemas = new RequestSchemas({ ...options, isText: true })
+  }
+
+  read(): Description {
+    this.#readPaths()
+    for (const location of [...endlessSchemas(this.#schemas), ...endlessSchemas(this.#textSchemas)]) {
+      this.#errors.push(`${location}: the schema refers to itself for the same value`)
+    }
+    // Schemas with errors may not compile for reasons that only follow from those.
+    if (this.#errors.length > 0) throw new SettingsError([...new Set(this.#errors)])
+    const schemas = { body: this.#schemas, parameter: this.#textSchemas }
+    const compile = compileSchemas(schemas, (message) => this.#errors.push(message))
+    const paths = [...this.#paths.values()].map((path) => ({
+      ...path,
+      operations: path.operations.map((make) => make(compile))
+    }))
+    if (this.#errors.length > 0) throw new SettingsError([...new Set(this.#errors)])
+    return { documents: this.#documents, isVersion30: this.#isVersion30, paths, warnings: this.#warnings }
+  }
+
+  #readPaths(): void {
+    const { root } = this.#documents
+    const paths = childOf(root, 'paths')
+    if (paths.value === undefined) return
+    if (!isObject(paths.value)) {
+      this.#errors.push(this.#documents.error(paths, 'must be an object').message)
+      return
+    }
+    const prefix = serverPrefix(childOf(root, 'servers', 0).value)
+    for (const path of Object.keys(paths.value)) {
+      if (path.startsWith('x-')) continue
+      const located = childOf(paths, path)
+      this.#guard(located, () => {
+        if (!path.startsWith('/')) throw new Error('a path must begin with "/"')
+        this.#readPath(located, readTemplate(prefix + path))
+      })
+    }
+  }
+
+  #readPath(located: Located, template: PathTemplate): void {
+    const item = this.#documents.dereference(located)
+    if (!isObject(item.value)) throw this.#documents.error(item, 'must be an object')
+    const access = this.#guard(item, () => this.#statedAccess(item))
+    const methods = METHODS.filter((method) => childOf(item, method.toLowerCase()).value !== undefined)
+    if (methods.length === 0) return
+    if (this.#isOwnPath(template.template)) {
+      for (const method of methods) {
+        const location = this.#documents.describe(childOf(item, method.toLowerCase()))
+        this.#warnings.push({ location, message: OWN_PATH_WARNING })
+      }
+      return
+    }
+    const found: FoundPath = this.#paths.get(template.shape) ?? {
+      ...template,
+      access: null,
+      operations: []
+    }
+    found.access ??= access
+    this.#paths.set(template.shape, found)
+    for (const method of methods) {
+      const operation = childOf(item, method.toLowerCase())
+      this.#guard(operation, () => found.operations.push(this.#operation(operation, item, method, template)))
+    }
+  }
+
+  #operation(located: Located, item: Located, method: OperationMethod, template: PathTemplate): Make<Operation> {
+    const { value } = located
+    if (!isObject(value)) throw this.#documents.error(located, 'must be an object')
+    const key = `${method} ${template.shape}`
+    const other = this.#operations.get(key)
+    if (other !== undefined) throw new Error(`the same method and path as ${this.#documents.describe(other)}`)
+    this.#operations.set(key, located)
+    const access = this.#guard(located, () => this.#access(located, item))
+    const parameters: MakeParameter[] = readParameters(
+      {
+        documents: this.#documents,
+        schemas: this.#schemas,
+        textSchemas: this.#textSchemas,
+        guard: (at, step) => this.#guard(at, step)
+      },
+      located,
+      item,
+      template
+    )
+    const body = this.#body(childOf(located, 'requestBody'), method)
+    return (compile) => ({
+      method,
+      template: template.template,
+      path: template.path,
+      access,
+      body: body?.(compile) ?? null,
+      parameters: parameters.map((make) => make(compile)),
+      located,
+      item
+    })
+  }
+
+  #body(located: Located, method: OperationMethod): Make<OperationBody> | null {
+    if (located.value === undefined) return null
+    if (BODILESS_METHODS.has(method)) {
+      const message = `requestBody ignored, the gateway forwards ${method} without a body`
+      this.#warnings.push({ location: this.#documents.describe(located), message })
+      return null
+    }
+    return this.#guard(located, () => readRequestBody(this.#documents, located, this.#schemas))
+  }
+
+  #access(operation: Located, item: Located): AccessLevel | null {
+    const stated = this.#statedAccess(operation) ?? this.#statedAccess(item)
+    if (stated !== null) return stated
+    const security = childOf(operation, 'security').value ?? childOf(this.#documents.root, 'security').value
+    return Array.isArray(security) && security.length === 0 ? 'public' : null
+  }
+
+  #statedAccess(from: Located): AccessLevel | null {
+    const stated = childOf(from, 'x-gatehouse-access')
+    if (stated.value === undefined) return null
+    const level = ACCESS_LEVELS.find((each) => each === stated.value)
+    if (level === undefined) throw this.#documents.error(stated, `must be one of ${ACCESS_LEVELS.join(', ')}`)
+    return level
+  }
+
+  /** The result, or null after reporting the error that the step threw. */
+  #guard<Result>(located: Located, step: () => Result): Result | null {
+    try {
+      return step()
+    } catch (error) {
+      const { message } = error instanceof DocumentError ? error : this.#documents.error(located, messageOf(error))
+      this.#errors.push(message)
+      return null
+    }
+  }
+}
+
+/** Methods that the forwarder sends without a body. */
+const BODILESS_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+const versionOf = (documents: Documents): string => {
+  const version = isObject(documents.root.value) ? documents.root.value.openapi : undefined
+  if (typeof version === 'string' && /^3\.[01](?:\.\d+)?(?:-.*)?$/.test(version)) return version
+  const isShown = typeof version === 'string' || typeof version === 'number'
+  const found = isShown ? `"openapi" is ${version}` : 'there is no "openapi"'
+  throw new SettingsError([documents.error(documents.root, `${found}, supported are 3.0 and 3.1`).message])
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

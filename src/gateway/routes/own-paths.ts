@@ -1,0 +1,23 @@
+import { ownTables } from './index.js'
+
+/** A declaration that has no effect. */
+export interface RouteWarning {
+  readonly location: string
+  readonly message: string
+}
+
+export const OWN_PATH_WARNING = 'operation ignored, the gateway serves this path itself'
+
+/** Paths under `/api` that the gateway serves besides its tables, some of them outside production only. */
+const OTHER_OWN_PATHS = ['/api/dev-login', '/api/dev-user', '/api/ble/scan', '/api/ble/status']
+
+const OWN_PATHS: ReadonlySet<string> = new Set([
+  ...ownTables.flatMap(({ rows }) => rows.map(({ path }) => path as string)),
+  ...OTHER_OWN_PATHS
+])
+
+/** Whether the gateway itself serves a path or another spelling of it. */
+export const isOwnPath = (template: string): boolean => {
+  const path = template.toLowerCase().replace(/\/$/, '')
+  return OWN_PATHS.has(path) || /^\/api\/(?:docs|dev-login)(?:\/|$)/.test(path)
+}

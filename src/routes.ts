@@ -1,0 +1,19 @@
+// The package entry `gatehouse/routes`: the functions that route tables are made with, and the schemas of their bodies.
+
+export { FormatRegistry, type Static, type TSchema, Type } from '@sinclair/typebox'
+export type { AccessLevel } from './gateway/access.js'
+export {
+  action,
+  defineRoutes,
+  del,
+  download,
+  get,
+  patch,
+  post,
+  put,
+  type RouteDeclaration,
+  type RouteTable,
+  upload,
+  withAccess,
+  withOptionalBody
+} from './gateway/routes/declare.js'
