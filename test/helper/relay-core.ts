@@ -28,25 +28,29 @@ const plainText: Framing = { codec: jsonCodec, frame: (message) => Buffer.from(m
 export class FakeSink implements ClientTransport {
   readonly stream = this
   readonly name = 'websocket'
-  readonly framing = plainText
+  readonly framing: Framing
   readonly pingBytes = Buffer.from('{}')
   readonly address = '192.0.2.1'
   readonly hasOwnPings = false
   readonly isEmulated: boolean
   /** One entry per write. */
   readonly writes: string[] = []
+  /** The same as bytes. */
+  readonly frames: Buffer[] = []
   closedWith: Disconnect | null = null
   writableLength = 0
   isStuck = false
   isPaused = false
   readonly #waiting: (() => void)[] = []
 
-  constructor(isEmulated = false) {
+  constructor(isEmulated = false, framing = plainText) {
     this.isEmulated = isEmulated
+    this.framing = framing
   }
 
   write(bytes: Buffer): void {
     this.writes.push(bytes.toString())
+    this.frames.push(bytes)
     if (this.isStuck) this.writableLength += bytes.length
   }
 

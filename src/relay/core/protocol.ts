@@ -18,8 +18,7 @@ export const METHODS = [
 
 export type Method = (typeof METHODS)[number]
 
-// Parsers of commands, for the objects of all codecs: a field that is missing in JSON is null or undefined, in protobuf it has
-// its default. They return null for a malformed command, which closes the connection.
+// Parsers of commands, for the objects of all codecs. They return null for a malformed command, which closes the connection.
 
 const isOptionalString = (value: unknown): value is string | undefined | null =>
   value === undefined || value === null || typeof value === 'string'

@@ -19,12 +19,7 @@ import { descriptor } from './descriptor.js'
 // The messages are described in protocol.proto. protobufjs compiles an encoder and a decoder for each of them; a field with
 // its default value is not written.
 
-const { Reader, Root, Type, util, configure } = protobuf
-
-// 64-bit integers as numbers instead of objects. Offsets are below 2^53; a larger number in a command is rejected.
-// The cast is needed because the declaration does not mention null, which protobufjs itself sets where `long` is missing.
-util.Long = null as unknown as typeof util.Long
-configure()
+const { Reader, Root, Type } = protobuf
 
 const root = Root.fromJSON(descriptor)
 const CommandType = root.lookupType('Command')
@@ -164,14 +159,16 @@ const split = (frame: Buffer): readonly Buffer[] | null => {
   return messages.length === 0 ? null : messages
 }
 
-/** Null for bytes that are not such a message. */
+/** 64-bit integers as numbers. One above 2^53 loses digits, and is then rejected with the command. */
+const CONVERSION: protobuf.IConversionOptions = { longs: Number }
+
+/** Fields that are not in the message are missing. Null for bytes that are not such a message. */
 const decodeMessage = (type: protobuf.Type, bytes: Buffer): RawCommand | null => {
   try {
     const reader = Reader.create(bytes)
     reader.discardUnknown = false
     const message = type.decode(reader)
-    // A decoded message has the fields of its type; the others have their defaults.
-    return hasMistypedField(type, message) ? null : (message as unknown as RawCommand)
+    return hasMistypedField(type, message) ? null : type.toObject(message, CONVERSION)
   } catch {
     return null
   }

@@ -1,0 +1,180 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { byteStreamFraming } from '../../../src/relay/transport/framing.js'
+import { checkProperty } from '../../helper/property.js'
+import { frameOf, repliesIn } from '../../helper/protobuf.js'
+import type { Json } from '../../helper/raw-client.js'
+import { coreRelay, FakeSink, settled, type TestRelay } from '../../helper/relay-core.js'
+import { relayToken } from '../../helper/relay-rules.js'
+
+const FILE = {
+  channel: {
+    namespaces: [
+      {
+        name: 'room',
+        allow_subscribe_for_client: true,
+        allow_publish_for_client: true,
+        allow_presence_for_client: true,
+        allow_history_for_client: true,
+        presence: true,
+        join_leave: true,
+        history_size: 10,
+        history_ttl: '60s',
+        allow_recovery: true,
+        allowed_delta_types: ['fossil']
+      },
+      { name: 'closed' }
+    ]
+  }
+}
+
+const START_MS = 1_893_456_000_000
+const CONNECTION_TOKEN = relayToken({ sub: '42', info: { a: [1, 'ü'] } }, { nowMs: START_MS })
+const SUBSCRIPTION_TOKEN = relayToken({ sub: '42', channel: 'closed:1' }, { nowMs: START_MS })
+
+const channel = fc.constantFrom(
+  'room:1',
+  'room:1',
+  'room:1',
+  'room:2',
+  'closed:1',
+  'none:1',
+  '',
+  'room:é',
+  'x'.repeat(300)
+)
+const token = fc.constantFrom('', CONNECTION_TOKEN, SUBSCRIPTION_TOKEN, 'a.b.c')
+const epoch = fc.constantFrom('', 'epoch1', 'other')
+const offset = fc.constantFrom(0, 1, 2, 100, 2 ** 53 - 1, 2 ** 53, 2 ** 63)
+const json = fc.jsonValue({ maxDepth: 2 })
+
+const fields = <T extends Record<string, unknown>>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(model, { requiredKeys: [] })
+
+const subscribe = fields({
+  channel,
+  token,
+  recover: fc.boolean(),
+  epoch,
+  offset,
+  positioned: fc.boolean(),
+  recoverable: fc.boolean(),
+  join_leave: fc.boolean(),
+  delta: fc.constantFrom('', 'fossil', 'other'),
+  flag: fc.constantFrom(0, 1, 2, 3, -1),
+  type: fc.constantFrom(0, 0, 0, 1, 4, -1)
+})
+
+const request = fields({
+  connect: fields({
+    token: fc.constantFrom(CONNECTION_TOKEN, CONNECTION_TOKEN, '', 'a.b.c'),
+    name: fc.constantFrom('', 'js', 'a name that is longer than sixteen characters'),
+    version: fc.string(),
+    subs: fc.dictionary(fc.constantFrom('room:1', 'b'), subscribe)
+  }),
+  subscribe,
+  unsubscribe: fields({ channel }),
+  publish: fields({ channel, data: json }),
+  presence: fields({ channel }),
+  presence_stats: fields({ channel }),
+  history: fields({
+    channel,
+    limit: fc.constantFrom(0, 1, 5, -1, -(2 ** 31)),
+    since: fields({ offset, epoch }),
+    reverse: fc.boolean()
+  }),
+  rpc: fc.constant({}),
+  send: fc.constant({}),
+  refresh: fields({ token }),
+  sub_refresh: fields({ channel, token })
+})
+
+/** Mostly one request with an id, sometimes none or several. */
+const command = fc
+  .tuple(request, fc.constantFrom('first', 'first', 'first', 'first', 'all'), fc.constantFrom(1, 2, 3, 2 ** 32 - 1, 0))
+  .map(([all, which, id]) => {
+    const requests = which === 'all' ? all : Object.fromEntries(Object.entries(all).slice(0, 1))
+    return { ...(id === 0 ? {} : { id }), ...requests } as Json
+  })
+
+const CONNECT: Json = { id: 1, connect: { token: CONNECTION_TOKEN } }
+
+interface Outcome {
+  readonly replies: unknown
+  readonly closed: string | null
+}
+
+/** JSON writes some fields even if they have their default value; protobuf never does. */
+const withoutDefaults = (value: unknown, isPayload = false): unknown => {
+  if (isPayload || typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((each) => withoutDefaults(each))
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([name, each]) => [name, withoutDefaults(each, name === 'data' || name.endsWith('_info'))] as const)
+      .filter(([name, each]) => name === 'data' || !isDefault(name, each))
+  )
+}
+
+const isDefault = (name: string, value: unknown): boolean =>
+  value === 0 ||
+  value === '' ||
+  value === false ||
+  (Array.isArray(value) && value.length === 0) ||
+  (name === 'presence' && typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+
+const runJson = async ({ client }: TestRelay, frames: readonly (readonly Json[])[]): Promise<Outcome> => {
+  const tested = client()
+  const replies: unknown[] = []
+  for (const commands of frames) replies.push(...(await tested.send(...commands)))
+  return { replies: withoutDefaults(replies), closed: tested.closed }
+}
+
+const withBytes = (command: Json): Json => {
+  const { publish } = command
+  if (typeof publish !== 'object' || publish === null || !('data' in publish)) return command
+  return { ...command, publish: { ...publish, data: Buffer.from(JSON.stringify(publish.data)) } }
+}
+
+const runProtobuf = async (relay: TestRelay, frames: readonly (readonly Json[])[]): Promise<Outcome> => {
+  const sink = new FakeSink(false, byteStreamFraming)
+  const connection = relay.relay.connect(sink)
+  for (const commands of frames) {
+    connection.handleFrame(frameOf(...commands.map(withBytes)))
+    await settled()
+    relay.endTurn()
+  }
+  const { closedWith } = sink
+  return {
+    replies: withoutDefaults(sink.frames.flatMap(repliesIn)),
+    closed: closedWith === null ? null : `${closedWith.code} ${closedWith.reason}`
+  }
+}
+
+/** The fields of every object in alphabetical order. */
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, each]) => [name, sorted(each)])
+  )
+}
+
+t.test('JSON and protobuf clients receive the same replies and close codes for the same commands', async (t) => {
+  const seen = new Set<string>()
+  const property = fc.asyncProperty(
+    fc.boolean(),
+    fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }),
+    async (connects, commands) => {
+      const frames = connects ? [[CONNECT], ...commands] : commands
+      const inJson = await runJson(coreRelay(FILE), frames)
+      const inProtobuf = await runProtobuf(coreRelay(FILE), frames)
+      seen.add(inJson.closed ?? 'open')
+      const [expected, found] = [JSON.stringify(sorted(inJson)), JSON.stringify(sorted(inProtobuf))]
+      if (expected !== found) throw new Error(`JSON:     ${expected}\nprotobuf: ${found}`)
+    }
+  )
+  await checkProperty(t, property, { numRuns: 400 })
+  t.ok(seen.has('open') && seen.has('3501 bad request'), 'some commands are accepted and some rejected')
+})
