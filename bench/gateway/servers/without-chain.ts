@@ -14,7 +14,8 @@ await app.register(requestContext)
 mountRoutes(app, [zones], {
   access: new AccessRules(),
   forward: createForwarder({
-    backend: openBackend(config.backend),
+    // Without the chain all requests are anonymous. They must not wait for a share of the connections.
+    backend: openBackend({ ...config.backend, anonymousPercent: 100 }),
     publicHost: null,
     headerTable: {},
     metrics: { responded: () => undefined, failed: () => undefined },

@@ -13,16 +13,16 @@ export const cookieValues = (
   isAbsent: (value: string) => boolean = () => false
 ): readonly string[] => {
   if (header === undefined || !header.includes(name)) return NO_VALUES
-  const values = new Set<string>()
+  const values: string[] = []
   for (const pair of header.split(';')) {
     // The parser returns the first of several values, so each pair is parsed on its own. It trims only space and tab
     // (RFC 6265): trimming byte 0xA0 too would let a sibling host set a cookie with the prefix `__Host-`.
     const value = pair.includes(name) ? fastifyCookie.parse(pair, PARSE_OPTIONS)[name] : undefined
-    if (value === undefined || isAbsent(value)) continue
-    values.add(value)
-    if (values.size === 2) break
+    if (value === undefined || isAbsent(value) || values.includes(value)) continue
+    values.push(value)
+    if (values.length === 2) break
   }
-  return [...values]
+  return values
 }
 
 /** Removes quotes, and decodes once: hosting platforms percent-encode cookie values. */
