@@ -57,13 +57,16 @@ export class DocumentedShell {
     return output
   }
 
-  /** Starts commands that do not return. Resolves when they print that they listen. */
-  async start(commands: string): Promise<Server> {
+  /** Starts commands that do not return. Resolves when they have printed this text. */
+  async start(commands: string, ready = 'listening'): Promise<Server> {
     const shell = this.#spawn(commands)
-    const closed = once(shell, 'close')
+    let isClosed = false
+    const closed = once(shell, 'close').then(() => {
+      isClosed = true
+    })
     const stop = async (): Promise<void> => {
-      // The group, because npx starts the program as its child. It may have ended already.
-      if (shell.exitCode === null && shell.pid !== undefined) process.kill(-shell.pid, 'SIGTERM')
+      // The group, because npx starts the program as its child.
+      if (!isClosed && shell.pid !== undefined) process.kill(-shell.pid, 'SIGTERM')
       await closed
     }
     this.#t.teardown(stop)
@@ -72,13 +75,8 @@ export class DocumentedShell {
       stream.setEncoding('utf8').on('data', (part: string) => {
         output += part
       })
-    await eventually(
-      () => {
-        if (shell.exitCode !== null) output += `ended with ${shell.exitCode}`
-        return output.includes('listening')
-      },
-      { label: `"listening" in the output of ${commands}` }
-    ).catch((error) => Promise.reject(new Error(output, { cause: error })))
+    await eventually(() => isClosed || output.includes(ready), { label: `"${ready}" in the output of ${commands}` })
+    if (isClosed) throw new Error(`the program ended:\n${commands}\n${output}`)
     return { stop }
   }
 
