@@ -71,6 +71,13 @@ export const SERVED_METHODS: ReadonlySet<string> = new Set([...READING_METHODS, 
 
 export const isApiPath = (path: string): boolean => path.startsWith('/api/')
 
+// The client endpoints of the relay, which the gateway serves if `RELAY_UPSTREAM` is set.
+export const RELAY_CONNECTION_PREFIX = '/connection'
+export const RELAY_EMULATION_PATH = '/emulation'
+
+export const isRelayPath = (path: string): boolean =>
+  path.startsWith(`${RELAY_CONNECTION_PREFIX}/`) || path === RELAY_EMULATION_PATH
+
 /** A browser calls these before it can hold a CSRF token. */
 const CSRF_EXEMPT_PATHS: ReadonlySet<string> = new Set([
   '/api/auth/login',

@@ -14,6 +14,7 @@ import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { secretKey } from '../shared/jwt.js'
 import { requestLogger } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
+import { upgradeOptions } from '../shared/upgrade.js'
 import { AccessRules } from './access.js'
 import { API_DOCS_PATHS } from './api-docs.js'
 import { AuditLog } from './audit.js'
@@ -39,6 +40,7 @@ import { sessionExchange } from './plugins/session-exchange.js'
 import { slowClients } from './plugins/slow-clients.js'
 import { openBackend } from './proxy/backend.js'
 import type { RedisTimeouts } from './redis-connection.js'
+import { isRelayUpgrade } from './relay-proxy.js'
 import { requestContext, requestId } from './request-context.js'
 import { BUILT_IN_ROUTES, checkedTables, type DeclaredRoutes, readRoutesFile } from './routes/custom-routes.js'
 import { pathTemplate, type RouteTable } from './routes/declare.js'
@@ -224,6 +226,11 @@ const serverOptions = (config: GatewayConfig) => {
     requestTimeout: 300_000,
     keepAliveTimeout: 72_000,
     // The chain rejects requests without Host: an error response of Node would not have our headers.
-    http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024, requireHostHeader: false }
+    http: {
+      headersTimeout: 15_000,
+      maxHeaderSize: 16 * 1024,
+      requireHostHeader: false,
+      ...(config.relay !== null && upgradeOptions(isRelayUpgrade))
+    }
   } as const
 }

@@ -77,6 +77,22 @@ export const gatewaySettings = {
     about: 'the previous API_SECRET during a rotation; its tokens are still accepted, nothing is signed with it',
     fallback: null
   }),
+  RELAY_UPSTREAM: text('http-url', {
+    about: 'base URL of the relay; the gateway then serves /connection/* and /emulation, so that pages need one origin',
+    fallback: null
+  }),
+  RELAY_UPSTREAM_CONNECTIONS: integer(1, 1_000_000, {
+    about: 'maximum number of connections to the relay through this gateway; then 503',
+    fallback: 10_000
+  }),
+  RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS: integer(1, 1_000_000, {
+    about: 'maximum number of connections to the relay per client address; then 503',
+    fallback: 1000
+  }),
+  RELAY_UPSTREAM_IDLE_MS: integer(1000, 86_400_000, {
+    about: 'maximum silence of a connection to the relay; longer than client.ping_interval of the relay',
+    fallback: 90_000
+  }),
   TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-* headers are trusted' }),
   PUBLIC_URL: text('http-url', {
     about: 'the URL that browsers use; required with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
@@ -257,6 +273,15 @@ const configOf = (values: Values) => {
       anonymousPercent: values.BACKEND_ANONYMOUS_PERCENT,
       responseBufferBytes: values.RESPONSE_BUFFER
     },
+    relay:
+      values.RELAY_UPSTREAM === null
+        ? null
+        : {
+            url: values.RELAY_UPSTREAM,
+            connections: values.RELAY_UPSTREAM_CONNECTIONS,
+            connectionsPerAddress: values.RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS,
+            idleMs: values.RELAY_UPSTREAM_IDLE_MS
+          },
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
     headers: {
       strict: production,

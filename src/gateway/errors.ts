@@ -23,8 +23,10 @@ const ERRORS = {
   HEADERS_TOO_LARGE: [431, 'The headers of this request are too large.'],
   INTERNAL: [500, 'Something went wrong on our side.'],
   BACKEND_UNREACHABLE: [502, 'The service behind this page cannot be reached at the moment.'],
+  RELAY_UNREACHABLE: [502, 'The realtime service cannot be reached at the moment.'],
   OVERLOADED: [503, 'Too much is going on at the moment. Try again in a second.'],
-  BACKEND_TIMEOUT: [504, 'The service behind this page took too long to answer.']
+  BACKEND_TIMEOUT: [504, 'The service behind this page took too long to answer.'],
+  RELAY_TIMEOUT: [504, 'The realtime service took too long to answer.']
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
 export type GatewayErrorCode = keyof typeof ERRORS

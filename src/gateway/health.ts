@@ -54,7 +54,7 @@ export const cachedCheck = <Reason extends string>({
 export type BackendFailure = 'refused' | 'timeout' | 'error'
 export type BackendState = HealthState<BackendFailure>
 
-export interface BackendReachableOptions {
+export interface ReachableOptions {
   /** For connecting and the response together. */
   readonly timeoutMs?: number
   readonly now?: () => number
@@ -62,14 +62,19 @@ export interface BackendReachableOptions {
 
 const TIMEOUT_MS = 2_000
 
+export const backendReachable = (
+  { origin, pathOf }: Pick<Backend, 'origin' | 'pathOf'>,
+  options: ReachableOptions = {}
+): (() => Promise<BackendState>) => reachable({ origin, path: pathOf('/api/health') }, options)
+
 /**
- * A check whether the backend responds. Every status below 500 counts as up, also 401 and 404.
+ * A check whether a server responds. Every status below 500 counts as up, also 401 and 404.
  *
  * Each check uses its own connection: the pool may be exhausted, and then the check would wait behind requests.
  */
-export const backendReachable = (
-  { origin, pathOf }: Pick<Backend, 'origin' | 'pathOf'>,
-  { timeoutMs = TIMEOUT_MS, now = monotonicMs }: BackendReachableOptions = {}
+export const reachable = (
+  { origin, path }: { readonly origin: string; readonly path: string },
+  { timeoutMs = TIMEOUT_MS, now = monotonicMs }: ReachableOptions = {}
 ): (() => Promise<BackendState>) =>
   cachedCheck({
     probe: async () => {
@@ -78,7 +83,7 @@ export const backendReachable = (
       const timer = new AbortController()
       const timeout = delay(timeoutMs, undefined, timer).then(() => Promise.reject(new GatewayError('BACKEND_TIMEOUT')))
       try {
-        await Promise.race([requestHealth(client, pathOf('/api/health')), timeout])
+        await Promise.race([requestHealth(client, path), timeout])
       } finally {
         timer.abort()
         void client.destroy()
@@ -91,7 +96,7 @@ export const backendReachable = (
 const requestHealth = async (client: Client, path: string): Promise<void> => {
   const { statusCode, body } = await client.request({ method: 'GET', path })
   await body.dump({ limit: BODY_BYTES })
-  if (statusCode >= 500) throw new Error('the backend responded with a server error')
+  if (statusCode >= 500) throw new Error('the response is a server error')
 }
 
 /** A longer body is not read completely: the connection is closed instead. */

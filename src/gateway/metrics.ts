@@ -143,6 +143,18 @@ export class GatewayMetrics {
     this.#exchanges.inc({ result })
   }
 
+  /** Adds a value that is read when the metrics are scraped. */
+  addGauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect() {
+        this.set(read())
+      }
+    })
+  }
+
   get contentType(): string {
     return this.#registry.contentType
   }
@@ -182,17 +194,8 @@ export class GatewayMetrics {
         () => Number(sources.auditFallback())
       ]
     ]
+    for (const [name, help, read] of gauges) this.addGauge(name, help, read)
     const registers = [this.#registry]
-    for (const [name, help, read] of gauges) {
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read())
-        }
-      })
-    }
     new Counter({
       name: 'gateway_audit_dropped_total',
       help: 'Audit records that were lost.',

@@ -53,7 +53,7 @@ const metricsOf = (page: string): Metrics => {
 /** The metrics of a gateway with successful, rejected and failed requests. */
 const gatewayPage = async (t: Test): Promise<string> => {
   const backend = await startBackend(t)
-  const { url } = await runGateway(t, backend.url)
+  const { url } = await runGateway(t, backend.url, { RELAY_UPSTREAM: 'http://127.0.0.1:8100' })
   await send(url, '/api/zones', { headers: browserHeaders() })
   await send(url, '/api/zones', { method: 'POST' })
   backend.answer = (_request, response) => response.destroy()

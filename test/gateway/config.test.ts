@@ -53,6 +53,10 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   ],
   BACKEND_TIMEOUT_MS: ['0', '600001', '30s', '-1'],
   BACKEND_STREAM_IDLE_MS: ['0', '86400001', '5m'],
+  RELAY_UPSTREAM: ['relay:8100', 'ws://relay:8100', 'http://user@relay'],
+  RELAY_UPSTREAM_CONNECTIONS: ['0', 'many'],
+  RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS: ['0', '-1'],
+  RELAY_UPSTREAM_IDLE_MS: ['0', '999', '1m'],
   BACKEND_CONNECTIONS: ['0', '4097', 'many'],
   BACKEND_ANONYMOUS_PERCENT: ['0', '101', '25%', '0.25'],
   TRUST_PROXY: [
@@ -282,6 +286,7 @@ const EFFECTS: readonly (readonly [
   ['BACKEND_URL', 'https://backend.example.com/v1', (config) => config.backend.url, 'https://backend.example.com/v1'],
   ['BACKEND_TIMEOUT_MS', '500', (config) => config.backend.timeoutMs, 500],
   ['BACKEND_STREAM_IDLE_MS', '1000', (config) => config.backend.streamIdleMs, 1000],
+  ['RELAY_UPSTREAM', 'http://relay:8100', (config) => config.relay?.url, 'http://relay:8100'],
   ['BACKEND_CONNECTIONS', '8', (config) => config.backend.connections, 8],
   ['BACKEND_ANONYMOUS_PERCENT', '50', (config) => config.backend.anonymousPercent, 50],
   ['API_SECRET', 'a secret', (config) => config.apiSecret, 'a secret'],

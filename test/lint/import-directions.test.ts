@@ -8,7 +8,6 @@ const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/gateway/plugins/b.ts', '../../relay/config.js', false],
   ['src/gateway/c.ts', '../client/api.js', false],
   ['src/gateway/d.ts', '../../demo/backend/main.js', false],
-  ['src/gateway/e.ts', 'ws', false],
   ['src/gateway/f.ts', '../shared/env.js', true],
   ['src/gateway/g.ts', '../../schemas/zones.js', true],
   ['src/gateway/h.ts', 'fastify', true],

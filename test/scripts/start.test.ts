@@ -75,8 +75,8 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     const cookie = (login.headers['set-cookie'] ?? []).map((text) => text.split(';')[0]).join('; ')
     t.notMatch(login.headers['set-cookie']?.join(), /secure/i, 'there is no TLS here')
     const answer = await send(page, '/api/negotiate', { headers: { cookie } })
-    t.match(answer.headers['content-security-policy'], `ws://localhost:${ports.RELAY_PORT}`)
     const { url, token } = JSON.parse(answer.body).data
+    t.equal(url, `ws://localhost:${ports.GATEWAY_PORT}/connection/websocket`, 'one port for page and realtime')
 
     // The relay must accept the origin of the page.
     class PageWebSocket extends WebSocket {

@@ -48,7 +48,8 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
   const adminPassword = env.RELAY_ADMIN_PASSWORD || newPassword()
   const demoPassword = env.DEMO_PASSWORD || newPassword()
   const pageUrl = `http://localhost:${gatewayPort}`
-  const relayUrl = `ws://localhost:${relayPort}`
+  // The gateway passes the realtime connections on to the relay, so the page needs one origin.
+  const realtimeUrl = `ws://localhost:${gatewayPort}`
   const webRoot = env.WEB_ROOT || join(ROOT, 'dist/web')
   const hasPage = existsSync(join(webRoot, 'index.html'))
   const exchangeSecret = env.EXCHANGE_SECRET || newSecret()
@@ -74,6 +75,8 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
           RELAY_PORT: String(relayPort),
           RELAY_ALLOWED_ORIGINS: `${pageUrl},http://127.0.0.1:${gatewayPort}`,
           RELAY_ADMIN_PASSWORD: adminPassword,
+          // The gateway forwards the addresses of the browsers.
+          TRUST_PROXY: 'loopback',
           ...realtime
         }
       },
@@ -89,7 +92,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
           TOKEN_SECRET: tokenSecret,
           EXCHANGE_SECRET: exchangeSecret,
           REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
-          REALTIME_CLIENT_URL: `${relayUrl}/connection/websocket`,
+          REALTIME_CLIENT_URL: `${realtimeUrl}/connection/websocket`,
           ...realtime
         }
       },
@@ -108,7 +111,9 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
           PUBLIC_URL: pageUrl,
           // The browser connects to the gateway on this machine without TLS.
           COOKIE_SECURE: 'false',
-          CSP_CONNECT_HOSTS: relayUrl,
+          RELAY_UPSTREAM: `http://127.0.0.1:${relayPort}`,
+          // For a page that was opened at 127.0.0.1 instead of localhost.
+          CSP_CONNECT_HOSTS: realtimeUrl,
           CSP_INLINE: 'refuse',
           AUDIT_LOG_FILE: join(ROOT, 'logs/audit.jsonl'),
           ...(hasPage && { WEB_ROOT: webRoot }),

@@ -20,8 +20,10 @@ export type GatewayErrorCode =
   | 'HEADERS_TOO_LARGE'
   | 'INTERNAL'
   | 'BACKEND_UNREACHABLE'
+  | 'RELAY_UNREACHABLE'
   | 'OVERLOADED'
   | 'BACKEND_TIMEOUT'
+  | 'RELAY_TIMEOUT'
 
 /** Codes for a missing or unusable response. */
 export type ClientErrorCode =

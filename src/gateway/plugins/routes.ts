@@ -9,14 +9,17 @@ import { backendReachable, healthRoutes } from '../health.js'
 import type { DatabaseHealth } from '../health-database.js'
 import { backendMetrics, type GatewayMetrics } from '../metrics.js'
 import type { Oidc } from '../oidc/oidc.js'
+import type { OpenReplies } from '../open-replies.js'
 import { createForwarder } from '../proxy/forward.js'
 import type { HeaderTable } from '../proxy/response-headers.js'
+import { relayProxy } from '../relay-proxy.js'
 import { catchAll, undeclaredReads } from '../routes/catch-all.js'
 import type { DeclaredRoutes } from '../routes/custom-routes.js'
 import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/development.js'
 import { metricsRoute } from '../routes/metrics.js'
 import { mountRoutes, rejectedRoute } from '../routes/mount.js'
 import { type SessionRouteOptions, sessionRoutes } from '../routes/session.js'
+import type { RequestEnded } from './request-log.js'
 
 export interface RoutesOptions
   extends Omit<SessionRouteOptions, 'oidc' | 'metrics' | 'config'>,
@@ -28,6 +31,8 @@ export interface RoutesOptions
   readonly headerTable: HeaderTable
   readonly database: DatabaseHealth | null
   readonly oidc: Oidc | null
+  readonly openReplies: OpenReplies
+  readonly requestEnded: RequestEnded
 }
 
 /** Everything that responds to a request which passed the chain. */
@@ -60,6 +65,9 @@ export const routes = fp<RoutesOptions>(
     metricsRoute(app, metrics, new AddressSet(config.metricsAllow))
     if (unknownPaths === 'forward') catchAll(app, { uploadBytes, backend, forward, reads: undeclaredReads(paths) })
     else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
+    if (config.relay !== null) {
+      await app.register(relayProxy, { ...options, relay: config.relay, bodyBytes: config.limits.bodyBytes })
+    }
     if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)
   },
   { name: 'routes', fastify: '5.x', dependencies: ['session-exchange'] }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { isRelayPath } from '../access.js'
 import type { SessionExchange } from '../oidc/exchange.js'
 import { sessionCookie } from '../session/credentials.js'
 
@@ -14,7 +15,8 @@ export const sessionExchange = fp<SessionExchangeOptions>(
   async (app, { exchange, oidc }) => {
     if (exchange !== null) {
       app.addHook('onRequest', async (request, reply) => {
-        if (sessionCookie(request).kind !== 'absent') return
+        // The relay has its own tokens, and a WebSocket has no response that could set the cookies.
+        if (isRelayPath(request.path) || sessionCookie(request).kind !== 'absent') return
         request.exchangedToken = await exchange.exchange(request, reply)
       })
     }

@@ -62,8 +62,10 @@ const RULES: Readonly<Record<GatewayErrorCode, Rule>> = {
   HEADERS_TOO_LARGE: 'any request',
   INTERNAL: 'any request',
   BACKEND_UNREACHABLE: needsBackend,
+  RELAY_UNREACHABLE: 'other paths',
   OVERLOADED: needsBackend,
-  BACKEND_TIMEOUT: needsBackend
+  BACKEND_TIMEOUT: needsBackend,
+  RELAY_TIMEOUT: 'other paths'
 }
 
 /** One of each code, for its status and message. */

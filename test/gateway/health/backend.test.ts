@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { t } from 'tap'
-import { type BackendReachableOptions, backendReachable } from '../../../src/gateway/health.js'
+import { backendReachable, type ReachableOptions } from '../../../src/gateway/health.js'
 import { freePort } from '../../helper/free-port.js'
 import { startBackend } from '../../helper/recording-backend.js'
 import { startRawBackend } from '../../helper/scripted-backend.js'
@@ -8,7 +8,7 @@ import { startRawBackend } from '../../helper/scripted-backend.js'
 /** Long enough for a busy machine. Tests of the timeout use a shorter one. */
 const PATIENCE_MS = 60_000
 
-const checkOf = (origin: string, pathPrefix = '', options: BackendReachableOptions = {}) =>
+const checkOf = (origin: string, pathPrefix = '', options: ReachableOptions = {}) =>
   backendReachable({ origin, pathOf: (path) => `${pathPrefix}${path}` }, { timeoutMs: PATIENCE_MS, ...options })
 
 t.test('the check of the backend', async (t) => {
