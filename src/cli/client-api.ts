@@ -1,5 +1,6 @@
 import { type Operation, readDescription } from '../gateway/routes/openapi/description.js'
-import { childOf, type Documents, isObject, type Located } from '../gateway/routes/openapi/documents.js'
+import { childOf, type Documents, type Located } from '../gateway/routes/openapi/documents.js'
+import { isObject } from '../shared/is-object.js'
 import { comment, identifier, propertyName, TypeScriptTypes } from './typescript-types.js'
 
 const RESERVED = ['Api', 'ApiCaller', 'CallOptions']

@@ -1,10 +1,5 @@
-import {
-  childOf,
-  type Documents,
-  isObject,
-  type JsonObject,
-  type Located
-} from '../gateway/routes/openapi/documents.js'
+import { childOf, type Documents, type JsonObject, type Located } from '../gateway/routes/openapi/documents.js'
+import { isObject } from '../shared/is-object.js'
 
 /** Properties that only requests or only responses have are left out of the other. */
 export type Direction = 'request' | 'response'

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import sonicBoom, { type SonicBoom } from 'sonic-boom'
+import { errorCode } from '../shared/error-code.js'
 
 const FILE_MODE = 0o640
 const FOLDER_MODE = 0o750
@@ -96,7 +97,7 @@ const makeFolder = async (folder: string): Promise<void> => {
   try {
     await mkdir(folder, FOLDER_MODE)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = errorCode(error)
     if (code === 'EEXIST') return
     if (code !== 'ENOENT' || parent === folder) throw error
     await makeFolder(parent)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 
+import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
 import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
 import { ALWAYS_PUBLIC_PATHS, DEFAULT_ACCESS_PATHS, isUnder } from './access.js'
 import { oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
@@ -218,9 +219,7 @@ const accessPathErrors = (values: Values): string[] => {
 }
 
 const SECRET_LENGTH = 32
-
-/** Rejects secrets such as "aaaa…" and "1212…". */
-const DISTINCT_CHARACTERS = 4
+const SECRET_FORM: SecretForm = { pattern: /^.{32,}$/s, rule: `have at least ${SECRET_LENGTH} characters` }
 
 const productionErrors = (values: Values, known: readonly string[]): string[] => {
   const errors: string[] = []
@@ -229,16 +228,11 @@ const productionErrors = (values: Values, known: readonly string[]): string[] =>
   if (values.API_SECRET === null) {
     if (!hasError('API_SECRET', known)) errors.push('API_SECRET is required in production')
   }
-  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const)
-    errors.push(...weaknesses(name, values[name]))
+  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const) {
+    const secret = values[name]
+    if (secret !== null) errors.push(...weaknesses(name, secret, SECRET_FORM))
+  }
   return errors
-}
-
-const weaknesses = (name: string, secret: string | null): string[] => {
-  if (secret === null) return []
-  if (secret.length < SECRET_LENGTH) return [`${name} must have at least ${SECRET_LENGTH} characters in production`]
-  if (new Set(secret).size >= DISTINCT_CHARACTERS) return []
-  return [`${name} is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`]
 }
 
 /** Whether a setting has an error already: a malformed setting is not also reported as missing. */

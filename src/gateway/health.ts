@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import { Client } from 'undici'
+import { errorCode } from '../shared/error-code.js'
 import { monotonicMs } from '../shared/monotonic.js'
 import { GatewayError } from './errors.js'
 import type { DatabaseHealth } from './health-database.js'
-import { type Backend, errorCode, toBackendError } from './proxy/backend.js'
+import { type Backend, toBackendError } from './proxy/backend.js'
 import type { LocalHandler } from './routes/mount.js'
 
 /** The result of a check. The reason is one of a closed set, so that no text of the checked service is published. */

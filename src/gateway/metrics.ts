@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { errorCode } from '../shared/error-code.js'
 import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
-import { type BackendMetrics, errorCode } from './proxy/backend.js'
+import type { BackendMetrics } from './proxy/backend.js'
 
 /** How a request ended. */
 export interface Outcome {

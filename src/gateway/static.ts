@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errorCode } from '../shared/error-code.js'
 import { GatewayError } from './errors.js'
 
 const INDEX = 'index.html'
@@ -68,8 +69,7 @@ const isFile = async (path: string): Promise<boolean> => {
   try {
     return (await stat(path)).isFile()
   } catch (error) {
-    // `stat` fails with errors of the system.
-    if (NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')) return false
+    if (NO_FILE.has(errorCode(error))) return false
     throw error
   }
 }

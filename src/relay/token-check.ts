@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { compactVerify } from 'jose'
-import { checkTimes, type DecodedJwt, decodeJwt, secretKey, signedClaims } from '../shared/jwt.js'
+import { checkTimes, type DecodedJwt, decodeJwt, secretKey, signedClaims, verifyWithAnyKey } from '../shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
 import { ecdsaAlgorithm, type TokenKeys } from './config/token-options.js'
 import type { CheckedToken, Claims, TokenCheck } from './core/tokens.js'
@@ -72,17 +72,8 @@ const hmacCheck = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: Tok
 }
 
 const verifyWithAny = (token: string, keys: readonly KeyObject[]): Claims => {
-  let error = new InvalidToken(keys.length === 0 ? 'bad-algorithm' : 'bad-signature')
-  for (const key of keys) {
-    try {
-      return signedClaims(token, key)
-    } catch (reason) {
-      // Only after a wrong signature another key can be the right one.
-      if (!(reason instanceof InvalidToken) || reason.reason !== 'bad-signature') throw reason
-      error = reason
-    }
-  }
-  throw error
+  if (keys.length === 0) throw new InvalidToken('bad-algorithm')
+  return verifyWithAnyKey(keys, (key) => signedClaims(token, key))
 }
 
 interface PublicKey {

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { decodeObject, type SignOptions, signJwt, verifyJwt } from './jwt.js'
+import { decodeObject, type SignOptions, signJwt, verifyJwt, verifyWithAnyKey } from './jwt.js'
 import { createLegacyToken, verifyLegacyToken } from './legacy-token.js'
 import { ExpiredToken, InvalidToken, type TokenClaims } from './token-errors.js'
 
@@ -69,17 +69,7 @@ export class AppTokenVerifier {
 
   #check(token: string): VerifiedToken {
     const nowMs = this.#now()
-    let failure = new InvalidToken('bad-signature')
-    for (const key of this.#keys) {
-      try {
-        return verifyWith(key, token, nowMs)
-      } catch (error) {
-        // Only after a wrong signature another key can be the right one.
-        if (!(error instanceof InvalidToken) || error.reason !== 'bad-signature') throw error
-        failure = error
-      }
-    }
-    throw failure
+    return verifyWithAnyKey(this.#keys, (key) => verifyWith(key, token, nowMs))
   }
 
   // A ring of keys in insertion order: finding the oldest key of a Map takes 10 µs at 10 000 entries, because it skips

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { errorCode } from './error-code.js'
 
 /**
  * One setting of a program. Settings come from the environment and are read once at start; all errors are reported
@@ -80,7 +81,7 @@ const settingText = (name: string, environment: Environment, errors: string[]): 
     return readFileSync(file, 'utf8').trim() || undefined
   } catch (error) {
     // `readFileSync` fails with errors of the system.
-    errors.push(`${name}_FILE must name a readable file (${(error as NodeJS.ErrnoException).code})`)
+    errors.push(`${name}_FILE must name a readable file (${errorCode(error)})`)
     return undefined
   }
 }

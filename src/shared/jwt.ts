@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
+import { isObject } from './is-object.js'
 import { ExpiredToken, InvalidToken, type TokenClaims } from './token-errors.js'
 
 // jsonwebtoken signs tokens and verifies signatures. It does not check the following, which this file does:
@@ -59,6 +60,21 @@ export const signedClaims = (token: string, key: KeyObject): Record<string, unkn
   if (header.alg !== 'HS256') throw new InvalidToken('bad-algorithm')
   verifySignature(token, key)
   return claims
+}
+
+/** Verifies with one key after another until the signature matches. Throws the error of the last one if none matches. */
+export const verifyWithAnyKey = <Result>(keys: readonly KeyObject[], verify: (key: KeyObject) => Result): Result => {
+  let failure = new InvalidToken('bad-signature')
+  for (const key of keys) {
+    try {
+      return verify(key)
+    } catch (error) {
+      // Only after a wrong signature another key can be the right one.
+      if (!(error instanceof InvalidToken) || error.reason !== 'bad-signature') throw error
+      failure = error
+    }
+  }
+  throw failure
 }
 
 /** A decoded token whose signature has not been verified. */
@@ -158,9 +174,6 @@ const parseJson = (text: string): unknown => {
     throw new InvalidToken('malformed')
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Fractions are allowed (RFC 7519, 2). */
 const hasNumericExpiry = (claims: Readonly<Record<string, unknown>>): claims is TokenClaims =>

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Level, type Logger, pino, stdSerializers } from 'pino'
+import { isObject } from './is-object.js'
 import { standardOutput } from './log-output.js'
 
 // Fields with these names are redacted at the top level and one level below.
@@ -55,5 +56,3 @@ const redactedError = (error: Error): object => {
 
 const redacted = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, name in REDACTED_FIELDS ? CENSOR : value]))
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -1,6 +1,7 @@
 import { Check } from '@sinclair/typebox/value'
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
 import type { FieldError } from '../../../schemas/field-errors.js'
+import { fieldsOf } from '../fields-of.js'
 import { ApiError } from './api-error.js'
 
 /** A response of fetch or of XMLHttpRequest. */
@@ -11,8 +12,6 @@ export interface ErrorResponse {
 }
 
 const GENERAL_MESSAGE = 'The service did not accept this.'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Converts an error response to an ApiError. A backend's error may have any format; known fields are used. */
 export const responseError = ({ status, text, header }: ErrorResponse): ApiError => {
@@ -45,11 +44,6 @@ const jsonOf = (text: string): unknown => {
     return text
   }
 }
-
-const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 

@@ -1,4 +1,5 @@
 import type { AmbientBatch, AmbientEntry, PositionBatch, PositionEntry } from '../../../schemas/realtime.js'
+import { fieldsOf } from '../fields-of.js'
 
 /** A parsed publication, and the number of malformed entries that were dropped. */
 export interface ReadBatch<Batch> {
@@ -45,8 +46,3 @@ const isAmbient = (entry: unknown): entry is AmbientEntry => {
 
 /** Also used for timestamps, which are texts or numbers too. */
 const isId = (value: unknown): boolean => (typeof value === 'string' ? value !== '' : Number.isFinite(value))
-
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> => (isObject(value) ? value : {})
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null

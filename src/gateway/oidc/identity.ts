@@ -1,3 +1,5 @@
+import { isObject } from '../../shared/is-object.js'
+
 /** The claims of the provider's user that identify an account at the backend. */
 export interface Identity {
   readonly subject: string
@@ -99,8 +101,6 @@ const valueAt = (value: unknown, path: string): unknown => {
   }
   return undefined
 }
-
-const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null
 
 const fittingGroups = (groups: readonly string[], maxBytes: number): string[] => {
   let bytesLeft = maxBytes

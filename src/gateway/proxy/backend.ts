@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import { buildConnector, errors, Pool } from 'undici'
+import { errorCode } from '../../shared/error-code.js'
 import { READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { BackendCapacity } from './capacity.js'
@@ -130,6 +131,3 @@ const hadReceivedData = (error: unknown): boolean =>
   error instanceof errors.SocketError
     ? (error.socket?.bytesRead ?? 0) > 0
     : error instanceof Error && errorsAfterData.has(error)
-
-export const errorCode = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

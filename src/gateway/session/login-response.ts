@@ -1,6 +1,7 @@
 import { Value } from '@sinclair/typebox/value'
 import { type AuthUser, AuthUserSchema, MAX_DISPLAY_NAME_CHARACTERS } from '../../../schemas/session.js'
 import { decodeClaims } from '../../shared/app-token.js'
+import { isObject } from '../../shared/is-object.js'
 import type { AppSession } from './app-session.js'
 import { isUsableToken } from './credentials.js'
 
@@ -27,8 +28,6 @@ export type LoginResponse =
 
 /** The largest time value of a JavaScript `Date`. */
 const MAX_DATE_MS = 8.64e15
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Reads the session in a login response. With fields of another backend, a token is enough. */
 export const readLoginResponse = (response: unknown, now: number, fields = DEFAULT_LOGIN_FIELDS): LoginResponse => {
@@ -93,9 +92,6 @@ const valueAt = (value: unknown, path: string): unknown =>
       (parent, name) => (isObject(parent) && Object.hasOwn(parent, name) ? parent[name] : undefined),
       value
     )
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Null for an invalid field. Fields are not truncated, because a truncated id or role would be a different one. */
 const validField = <Field extends keyof AuthUser>(field: Field, value: unknown): AuthUser[Field] | null =>

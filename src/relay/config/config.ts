@@ -1,11 +1,12 @@
 import { type Environment, isGiven, readSettings, SettingsError, type SettingValues } from '../../shared/env.js'
 import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from '../../shared/redis-urls.js'
+import { weaknesses } from '../../shared/secret-strength.js'
 import type { ChannelRules, ClientOptions } from '../core/options.js'
 import { channelRules } from './channel-options.js'
 import { clientOptions } from './client-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
 import { durationMs, type FileSubscriptionToken, type RelayConfigFile } from './schema.js'
-import { chooseSecret, type SecretSource, weaknesses } from './secrets.js'
+import { chooseSecret, SECRET_FORM, type SecretSource } from './secrets.js'
 import { relaySettings } from './settings.js'
 import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
 
@@ -166,7 +167,7 @@ class ConfigReader {
     const isPublic = hasPublicKey(file) && file.hmac_secret_key === undefined
     const { hmac_previous_secret_key: previous = null } = file
     if (this.#isProduction && previous !== null)
-      this.#errors.push(...weaknesses(name('hmac_previous_secret_key'), previous))
+      this.#errors.push(...weaknesses(name('hmac_previous_secret_key'), previous, SECRET_FORM))
     const secret = isPublic ? null : this.#chooseSecret([source], insecure)
     return tokenKeys(file, { secret, previous }, reportIn(path, this.#report))
   }
@@ -179,7 +180,7 @@ class ConfigReader {
   ): string | null {
     const previous = this.#values[name] ?? fromFile ?? null
     const source = this.#values[name] === null ? `${FILE_ERROR_PREFIX} ${path}` : name
-    if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(source, previous))
+    if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(source, previous, SECRET_FORM))
     return previous
   }
 

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
+import { errorCode } from '../../shared/error-code.js'
 import {
   DURATION_PATTERN,
   NAMESPACE_PATTERN,
@@ -37,7 +38,7 @@ const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
   try {
     text = readFile(path)
   } catch (error) {
-    errors.push(`RELAY_CONFIG must name a readable file (${errorCode(error)})`)
+    errors.push(`RELAY_CONFIG must name a readable file (${errorCode(error) || 'unreadable'})`)
     return undefined
   }
   try {
@@ -48,9 +49,6 @@ const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
     return undefined
   }
 }
-
-const errorCode = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
 
 const locationOf = (error: unknown, text: string): string => {
   const position = /at position (\d+)/.exec(String(error))?.[1]

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type SecretForm, weaknesses } from '../../shared/secret-strength.js'
 
 /** A possible source of a secret. */
 export interface SecretSource {
@@ -15,10 +16,8 @@ export interface SecretRule {
   readonly isMalformed: boolean
 }
 
-const STRONG_SECRET = /^[0-9a-f]{64}$/i
-
-/** Rejects secrets such as "0000…" and "abab…". */
-const MIN_DISTINCT_CHARACTERS = 4
+/** For `weaknesses`. */
+export const SECRET_FORM: SecretForm = { pattern: /^[0-9a-f]{64}$/i, rule: 'be 64 hex characters' }
 
 const RANDOM_BYTES = 32
 
@@ -29,13 +28,6 @@ export const chooseSecret = (sources: readonly SecretSource[], rule: SecretRule,
     if (!rule.isOptional && !rule.isMalformed) errors.push(`${sources[0]?.name} is required`)
     return randomBytes(RANDOM_BYTES).toString('hex')
   }
-  if (rule.isProduction) errors.push(...weaknesses(chosen.name, chosen.text))
+  if (rule.isProduction) errors.push(...weaknesses(chosen.name, chosen.text, SECRET_FORM))
   return chosen.text
-}
-
-/** Reasons why a secret is too weak for production. */
-export const weaknesses = (name: string, secret: string): readonly string[] => {
-  if (!STRONG_SECRET.test(secret)) return [`${name} must be 64 hex characters in production`]
-  if (new Set(secret).size >= MIN_DISTINCT_CHARACTERS) return []
-  return [`${name} is too easy to guess: use at least ${MIN_DISTINCT_CHARACTERS} different characters`]
 }

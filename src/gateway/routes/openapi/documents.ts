@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { basename, dirname, extname, relative, resolve } from 'node:path'
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
+import { errorCode } from '../../../shared/error-code.js'
+import { isObject } from '../../../shared/is-object.js'
 
 export type JsonObject = { readonly [name: string]: unknown }
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value of a document, and its place: the file and the JSON pointer (RFC 6901) inside it. */
 export interface Located {
@@ -97,7 +96,9 @@ export class Documents {
     try {
       text = readFileSync(file, 'utf8')
     } catch (error) {
-      throw new DocumentError(`${this.describe({ file, pointer: '' })}: cannot be read (${codeOf(error)})`)
+      throw new DocumentError(
+        `${this.describe({ file, pointer: '' })}: cannot be read (${errorCode(error) || messageOf(error)})`
+      )
     }
     const value = extname(file).toLowerCase() === '.json' ? this.#parseJson(file, text) : this.#parseYaml(file, text)
     this.#files.set(file, value)
@@ -158,8 +159,5 @@ const findAnchor = (value: unknown, anchor: string, pointer: string): { pointer:
   }
   return null
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : messageOf(error)
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,4 +1,5 @@
-import { childOf, type Documents, isObject, type JsonObject, type Located } from './documents.js'
+import { isObject } from '../../../shared/is-object.js'
+import { childOf, type Documents, type JsonObject, type Located } from './documents.js'
 import type { PathTemplate } from './path-template.js'
 import { isJsonType, mediaTypeOf } from './request-body.js'
 import type { RequestSchemas } from './schemas.js'

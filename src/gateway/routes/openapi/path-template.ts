@@ -1,5 +1,5 @@
+import { isObject } from '../../../shared/is-object.js'
 import { toCanonicalPath } from '../../request-path.js'
-import { isObject } from './documents.js'
 
 /** A path template of a description, as the gateway serves it. */
 export interface PathTemplate {

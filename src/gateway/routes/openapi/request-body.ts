@@ -1,4 +1,5 @@
-import { childOf, type Documents, isObject, type Located } from './documents.js'
+import { isObject } from '../../../shared/is-object.js'
+import { childOf, type Documents, type Located } from './documents.js'
 import { ANY, type RequestSchemas } from './schemas.js'
 import type { SchemaCompiler, Validate } from './validators.js'
 

@@ -1,5 +1,6 @@
+import { isObject } from '../../../shared/is-object.js'
 import { toRegExp } from './budget.js'
-import { childOf, DocumentError, type Documents, isObject, type JsonObject, type Located } from './documents.js'
+import { childOf, DocumentError, type Documents, type JsonObject, type Located } from './documents.js'
 
 /** Keywords whose value is one schema. */
 const SCHEMA_KEYWORDS = new Set([

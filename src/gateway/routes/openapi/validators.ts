@@ -7,8 +7,9 @@ import {
   type ValidateFunction
 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
+import { isObject } from '../../../shared/is-object.js'
 import { BudgetExceeded, ValidationBudget } from './budget.js'
-import { escapePointer, isObject } from './documents.js'
+import { escapePointer } from './documents.js'
 import { COUNTED, type RequestSchemas } from './schemas.js'
 
 export interface FieldError {
