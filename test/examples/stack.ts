@@ -62,6 +62,8 @@ export const startExample = async (
     COOKIE_SECURE: 'false',
     CSP_CONNECT_HOSTS: `ws://localhost:${relayPort}`,
     CSP_INLINE: 'refuse',
+    GATEWAY_ROUTES: join(ROOT, 'examples/openapi.yaml'),
+    GATEWAY_UNKNOWN_PATHS: 'refuse',
     AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
     ...(webRoot !== undefined && { WEB_ROOT: webRoot })
   })

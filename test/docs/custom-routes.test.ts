@@ -1,0 +1,31 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ROOT } from '../../scripts/lib/root.js'
+import { readRoutesFile } from '../../src/gateway/routes/custom-routes.js'
+
+const page = readFileSync(join(ROOT, 'docs/how-to/custom-routes.md'), 'utf8')
+
+const block = (language: string): string => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(page)?.[1] ?? ''
+
+t.test('the gateway accepts the OpenAPI document of the guide to custom routes', async (t) => {
+  const file = join(t.testdir(), 'openapi.yaml')
+  writeFileSync(file, block('yaml'))
+  const { description, warnings } = await readRoutesFile(file)
+  t.match(description?.paths, [
+    { template: '/api/carts', operations: [{ method: 'GET', access: 'user' }, { method: 'POST' }] }
+  ])
+  t.same(warnings, [])
+})
+
+t.test('the gateway accepts the route tables of the guide to custom routes', async (t) => {
+  const file = join(t.testdir(), 'routes.mjs')
+  // The test runs the sources; the package name refers to the build.
+  writeFileSync(file, block('js').replace('gatehouse/routes', join(ROOT, 'src/routes.ts')))
+  const { tables, warnings } = await readRoutesFile(file)
+  t.match(tables.at(-1), {
+    domain: 'carts',
+    rows: [{ method: 'GET', access: 'user' }, { method: 'POST', path: '/api/carts' }, { path: '/api/carts/:id' }]
+  })
+  t.same(warnings, [])
+})
