@@ -13,7 +13,7 @@ export interface LiveStreamOptions {
 
 const EVENT_NAMES = [
   'history',
-  'frame',
+  'sample',
   'checks',
   'publication',
   'end'

@@ -5,9 +5,9 @@ import { useLive } from './useLive.js'
 
 const REFRESH_MS = 5000
 
-/** Loads a resource at once, whenever `load` is called, and regularly while the live stream delivers frames. */
+/** Loads a resource at once, whenever `load` is called, and regularly while the live stream delivers samples. */
 export const useApi = <Result>(path: string, query: () => NonNullable<GetOptions['query']> = () => ({})) => {
-  const { frame } = useLive()
+  const { sample } = useLive()
   let loadedAtMs = Date.now()
   let isAutomatic = false
   const { data, error, isLoading, load } = useLoad((signal) => {
@@ -15,7 +15,7 @@ export const useApi = <Result>(path: string, query: () => NonNullable<GetOptions
     return get<Result>(path, { query: query(), signal, isAutomatic })
   }, messageOf)
 
-  watch(frame, () => {
+  watch(sample, () => {
     if (document.hidden || isLoading.value || Date.now() - loadedAtMs < REFRESH_MS) return
     isAutomatic = true
     void load()

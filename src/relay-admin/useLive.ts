@@ -1,13 +1,13 @@
 import { computed, ref, shallowRef } from 'vue'
-import type { Check, CheckState, Frame, LivePublication } from '../relay/admin/contract.js'
+import type { Check, CheckState, FigureSample, LivePublication } from '../relay/admin/contract.js'
 import { addressOf } from './api.js'
 import { LiveStream, type StreamState } from './live-stream.js'
-import { withFrame } from './series.js'
+import { withSample } from './series.js'
 import { useSession } from './useSession.js'
 
 const { loadSession, end, keepAlive } = useSession()
 
-const frames = shallowRef<readonly Frame[]>([])
+const samples = shallowRef<readonly FigureSample[]>([])
 const checks = shallowRef<readonly Check[]>([])
 const streamState = ref<StreamState>('connecting')
 let onPublication = (_publication: LivePublication): void => undefined
@@ -16,10 +16,10 @@ const stream = new LiveStream({
   addressOf: (channel) => addressOf('live', channel === '' ? {} : { channel }),
   on: {
     history: (earlier) => {
-      frames.value = earlier
+      samples.value = earlier
     },
-    frame: (frame) => {
-      frames.value = withFrame(frames.value, frame)
+    sample: (sample) => {
+      samples.value = withSample(samples.value, sample)
       keepAlive()
     },
     checks: (current) => {
@@ -38,9 +38,9 @@ const checksIn = (wanted: CheckState): readonly Check[] => checks.value.filter((
 
 /** The data of the live stream. */
 export const useLive = () => ({
-  frames,
-  /** The latest frame. */
-  frame: computed(() => frames.value.at(-1) ?? null),
+  samples,
+  /** The latest sample. */
+  sample: computed(() => samples.value.at(-1) ?? null),
   checks,
   reds: computed(() => checksIn('red')),
   ambers: computed(() => checksIn('amber')),
@@ -51,7 +51,7 @@ export const useLive = () => ({
   },
   close: (): void => {
     stream.close()
-    frames.value = []
+    samples.value = []
     checks.value = []
   },
   /** Calls back for every publication of the channel, until the returned function is called. */

@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Figures, Frame } from '../../src/relay/admin/contract.js'
+import type { Figures, FigureSample } from '../../src/relay/admin/contract.js'
 import { FIGURE_KINDS } from '../../src/relay-admin/figures.js'
-import { columnsOf, figureOf, nodesOf, withFrame } from '../../src/relay-admin/series.js'
+import { columnsOf, figureOf, nodesOf, withSample } from '../../src/relay-admin/series.js'
 
 const NO_FIGURES: Figures = {
   connections: 0,
@@ -17,24 +17,24 @@ const NO_FIGURES: Figures = {
   memoryBytes: 0
 }
 
-const frameAt = (time: number, ...nodes: readonly Partial<Figures>[]): Frame => ({
+const sampleAt = (time: number, ...nodes: readonly Partial<Figures>[]): FigureSample => ({
   time,
   nodes: nodes.map((figures, index) => ({ ...NO_FIGURES, ...figures, node: `n${index}`, name: `relay ${index}` }))
 })
 const LINES = [{ key: 'connections', label: '' }] as const
 
 t.test('figures', async (t) => {
-  const frame = frameAt(0, { connections: 3, eventLoopDelayMs: 2 }, { connections: 4, eventLoopDelayMs: 9 })
+  const sample = sampleAt(0, { connections: 3, eventLoopDelayMs: 2 }, { connections: 4, eventLoopDelayMs: 9 })
 
   t.test('figures of all nodes are summed, except for the event-loop delay, which is the maximum', async (t) => {
-    t.equal(figureOf(frame, 'connections', null), 7)
-    t.equal(figureOf(frame, 'eventLoopDelayMs', null), 9)
+    t.equal(figureOf(sample, 'connections', null), 7)
+    t.equal(figureOf(sample, 'eventLoopDelayMs', null), 9)
   })
 
-  t.test('the figure of a node is null in a frame without that node', async (t) => {
-    t.equal(figureOf(frame, 'connections', 'n1'), 4)
-    t.equal(figureOf(frame, 'connections', 'n7'), null)
-    t.equal(figureOf(frameAt(0), 'connections', null), null)
+  t.test('the figure of a node is null in a sample without that node', async (t) => {
+    t.equal(figureOf(sample, 'connections', 'n1'), 4)
+    t.equal(figureOf(sample, 'connections', 'n7'), null)
+    t.equal(figureOf(sampleAt(0), 'connections', null), null)
   })
 
   t.test('nodes are sorted by name with numbers in numeric order', async (t) => {
@@ -55,26 +55,26 @@ t.test('figures', async (t) => {
 })
 
 t.test('a chart', async (t) => {
-  t.test('a chart has a gap where frames are missing', async (t) => {
-    const frames = [1000, 2000, 60_000, 61_000].map((time) => frameAt(time, { connections: 1 }))
-    t.same(columnsOf(frames, LINES, null), [
+  t.test('a chart has a gap where samples are missing', async (t) => {
+    const samples = [1000, 2000, 60_000, 61_000].map((time) => sampleAt(time, { connections: 1 }))
+    t.same(columnsOf(samples, LINES, null), [
       [1, 2, 3, 60, 61],
       [1, 1, null, 1, 1]
     ])
   })
 
-  t.test('a chart without frames has empty columns', async (t) => t.same(columnsOf([], LINES, null), [[], []]))
+  t.test('a chart without samples has empty columns', async (t) => t.same(columnsOf([], LINES, null), [[], []]))
 
   t.test('a chart contains the last fifteen minutes', async (t) => {
-    const kept = withFrame([frameAt(0), frameAt(1000), frameAt(2000)], frameAt(901_000))
+    const kept = withSample([sampleAt(0), sampleAt(1000), sampleAt(2000)], sampleAt(901_000))
     t.same(
       kept.map(({ time }) => time),
       [2000, 901_000]
     )
   })
 
-  t.test('a frame replaces an earlier frame of the same time', async (t) => {
-    const kept = withFrame([frameAt(1000, { connections: 1 })], frameAt(1000, { connections: 2 }))
+  t.test('a sample replaces an earlier sample of the same time', async (t) => {
+    const kept = withSample([sampleAt(1000, { connections: 1 })], sampleAt(1000, { connections: 2 }))
     t.same(columnsOf(kept, LINES, null), [[1], [2]])
   })
 })

@@ -12,7 +12,7 @@ import { type HttpHandler, respond } from '../transport/respond.js'
 import { type ChannelTotals, nodeChannels } from './channels.js'
 import { FigureCollector } from './collector.js'
 import { nodeConnections } from './connections.js'
-import type { ConnectionRow, Frame } from './contract.js'
+import type { ConnectionRow, FigureSample } from './contract.js'
 import { type Diagnostics, nodeDiagnostics } from './diagnostics.js'
 import { LoopDelay, type NodeCounts, nodeCounts } from './figures.js'
 import { AdminCall, forwardedHttps, guarded } from './guard.js'
@@ -30,7 +30,7 @@ declare module '../core/survey.js' {
       readonly params: null
       readonly result: { readonly counts: NodeCounts; readonly diagnostics: Diagnostics }
     }
-    readonly adminFrames: { readonly params: null; readonly result: readonly Frame[] }
+    readonly adminSamples: { readonly params: null; readonly result: readonly FigureSample[] }
     readonly adminChannels: { readonly params: ChunkRequest; readonly result: RowChunk<ChannelTotals> }
     readonly adminConnections: { readonly params: ChunkRequest; readonly result: RowChunk<ConnectionRow> }
     readonly adminSession: { readonly params: SessionUpdate; readonly result: null }
@@ -159,7 +159,7 @@ const addSurveyHandlers = (
     }
     return figures
   })
-  surveyHandlers.set('adminFrames', () => collector.frames())
+  surveyHandlers.set('adminSamples', () => collector.samples())
   surveyHandlers.set('adminChannels', (request) => channels.chunk(request))
   surveyHandlers.set('adminConnections', (request) => connections.chunk(request))
   surveyHandlers.set('adminSession', (update) => {

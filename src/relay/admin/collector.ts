@@ -1,35 +1,35 @@
 import type { Log } from '../../shared/log.js'
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import type { Cluster } from '../core/survey.js'
-import type { Frame, NodeFigures } from './contract.js'
+import type { FigureSample, NodeFigures } from './contract.js'
 import { runChecks } from './diagnostics.js'
 import { figuresBetween, type NodeCounts } from './figures.js'
 import { eventText } from './live.js'
 
 const HISTORY_MS = 15 * 60 * 1000
 
-/** The frames of the last 15 minutes in which a page was open. */
-export class FrameHistory {
-  #frames: Frame[] = []
+/** The samples of the last 15 minutes in which a page was open. */
+export class SampleHistory {
+  #samples: FigureSample[] = []
 
-  add(frame: Frame): void {
-    // After the system clock was set back, frames from the future are removed.
-    if ((this.#frames.at(-1)?.time ?? 0) > frame.time)
-      this.#frames = this.#frames.filter(({ time }) => time < frame.time)
-    this.#frames.push(frame)
-    const firstRecent = this.#frames.findIndex(({ time }) => frame.time - time < HISTORY_MS)
-    if (firstRecent > 0) this.#frames.splice(0, firstRecent)
+  add(sample: FigureSample): void {
+    // After the system clock was set back, samples from the future are removed.
+    if ((this.#samples.at(-1)?.time ?? 0) > sample.time)
+      this.#samples = this.#samples.filter(({ time }) => time < sample.time)
+    this.#samples.push(sample)
+    const firstRecent = this.#samples.findIndex(({ time }) => sample.time - time < HISTORY_MS)
+    if (firstRecent > 0) this.#samples.splice(0, firstRecent)
   }
 
-  /** Merges the frames of other nodes, at most one frame per second. */
-  merge(others: readonly Frame[]): void {
-    const bySecond = new Map<number, Frame>()
-    for (const frame of [...others, ...this.#frames]) bySecond.set(Math.floor(frame.time / 1000), frame)
-    this.#frames = [...bySecond.values()].sort((left, right) => left.time - right.time)
+  /** Merges the samples of other nodes, at most one sample per second. */
+  merge(others: readonly FigureSample[]): void {
+    const bySecond = new Map<number, FigureSample>()
+    for (const sample of [...others, ...this.#samples]) bySecond.set(Math.floor(sample.time / 1000), sample)
+    this.#samples = [...bySecond.values()].sort((left, right) => left.time - right.time)
   }
 
-  since(nowMs: number): readonly Frame[] {
-    return this.#frames.filter(({ time }) => nowMs - time < HISTORY_MS)
+  since(nowMs: number): readonly FigureSample[] {
+    return this.#samples.filter(({ time }) => nowMs - time < HISTORY_MS)
   }
 }
 
@@ -53,7 +53,7 @@ export class FigureCollector {
   readonly #dependencies: FigureCollectorDependencies
   /** Each observer with the checks that it received last. */
   readonly #observers = new Map<FigureObserver, string>()
-  readonly #history = new FrameHistory()
+  readonly #history = new SampleHistory()
   #timer: NodeJS.Timeout | null = null
   #previousCounts = new Map<string, NodeCounts>()
   #checks = ''
@@ -79,8 +79,8 @@ export class FigureCollector {
     }
   }
 
-  /** The frames that this node has collected. */
-  frames(): readonly Frame[] {
+  /** The samples that this node has collected. */
+  samples(): readonly FigureSample[] {
     return this.#history.since(this.#dependencies.nowMs())
   }
 
@@ -93,15 +93,15 @@ export class FigureCollector {
 
   #start(): void {
     this.#historyLoaded = this.#dependencies.cluster.size > 1 ? this.#loadHistory() : Promise.resolve()
-    // Rates need two samples, so the first frame follows the second collection.
+    // Rates need the counts of two collections, so the first sample follows the second one.
     void this.#collect()
     this.#timer = setInterval(() => void this.#collect(), PERIOD_MS)
   }
 
-  /** Loads the frames that other nodes have collected for their pages. Never rejects. */
+  /** Loads the samples that other nodes have collected for their pages. Never rejects. */
   async #loadHistory(): Promise<void> {
     try {
-      const results = await this.#dependencies.cluster.survey('adminFrames', null)
+      const results = await this.#dependencies.cluster.survey('adminSamples', null)
       this.#history.merge(results.flatMap(({ result }) => result))
     } catch (error) {
       this.#dependencies.log.error({ err: error }, 'admin figures of other nodes not available')
@@ -110,7 +110,7 @@ export class FigureCollector {
 
   #sendInitial(observer: FigureObserver): void {
     try {
-      observer.send(eventText('history', this.frames()))
+      observer.send(eventText('history', this.samples()))
       this.#sendChecks()
     } catch (error) {
       this.#dependencies.log.error({ err: error }, 'admin figures not sent')
@@ -143,16 +143,16 @@ export class FigureCollector {
       if (previous !== undefined) nodes.push(figuresBetween(node, previous, result.counts))
     }
     this.#previousCounts = counts
-    if (nodes.length > 0) this.#sendFrame({ time, nodes })
+    if (nodes.length > 0) this.#sendSample({ time, nodes })
     const diagnostics = results.map(({ result }) => result.diagnostics)
     this.#checks = eventText('checks', runChecks(diagnostics, expectedTraffic, time))
     this.#sendChecks()
   }
 
-  #sendFrame(frame: Frame): void {
-    this.#history.add(frame)
-    const event = eventText('frame', frame)
-    // A dropped frame is not sent again; the next one follows in a second.
+  #sendSample(sample: FigureSample): void {
+    this.#history.add(sample)
+    const event = eventText('sample', sample)
+    // A dropped sample is not sent again; the next one follows in a second.
     for (const observer of this.#observers.keys()) observer.send(event)
   }
 

@@ -56,7 +56,7 @@ export interface NodeFigures extends Figures {
   readonly name: string
 }
 
-export interface Frame {
+export interface FigureSample {
   /** In milliseconds since 1970. */
   readonly time: number
   /** In any order, without nodes that did not respond in time. */
@@ -86,8 +86,8 @@ export interface LivePublication {
 
 export interface LiveEvents {
   /** The first event: known figures of the last 15 minutes. */
-  readonly history: readonly Frame[]
-  readonly frame: Frame
+  readonly history: readonly FigureSample[]
+  readonly sample: FigureSample
   readonly checks: readonly Check[]
   readonly publication: LivePublication
   /** The session has ended. */

@@ -6,62 +6,6 @@ import { durationMs, type FileChannelOptions, type RelayConfigFile } from './sch
 const SECOND_MS = 1000
 const HISTORY_META_TTL_MS = 720 * 3600 * SECOND_MS
 
-/** Denies everything to clients. */
-const CLOSED: ChannelOptions = Object.freeze({
-  presence: false,
-  joinLeave: false,
-  forcePushJoinLeave: false,
-  historySize: 0,
-  historyTtlMs: 0,
-  historyMetaTtlMs: HISTORY_META_TTL_MS,
-  forceRecovery: false,
-  recoveryMode: 'stream',
-  autoCacheRecover: false,
-  forcePositioning: false,
-  allowRecovery: false,
-  allowPositioning: false,
-  allowSubscribeForClient: false,
-  allowSubscribeForAnonymous: false,
-  allowPublishForClient: false,
-  allowPublishForSubscriber: false,
-  allowPublishForAnonymous: false,
-  allowPresenceForClient: false,
-  allowPresenceForSubscriber: false,
-  allowPresenceForAnonymous: false,
-  allowHistoryForClient: false,
-  allowHistoryForSubscriber: false,
-  allowHistoryForAnonymous: false,
-  allowedDeltaTypes: [],
-  deltaPublish: false,
-  allowUserLimitedChannels: false,
-  channelRegex: null,
-  conflate: null,
-  schema: null
-})
-
-/** Clients may only subscribe. Publications that are missed during a short disconnect are recovered. */
-const SUBSCRIBE_ONLY: ChannelOptions = Object.freeze({
-  ...CLOSED,
-  allowSubscribeForClient: true,
-  historySize: 100,
-  historyTtlMs: 60 * SECOND_MS,
-  forceRecovery: true,
-  forcePositioning: true
-})
-
-/** The channels of a relay without a configuration file. */
-const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
-  withoutNamespace: CLOSED,
-  namespaces: new Map([
-    ['floor', Object.freeze({ ...SUBSCRIBE_ONLY, conflate: 'data[].transmitterId' })],
-    ['global', SUBSCRIBE_ONLY]
-  ]),
-  namespaceBoundary: ':',
-  userBoundary: '#',
-  privatePrefix: '$',
-  maxLength: 255
-})
-
 type ChannelSection = NonNullable<RelayConfigFile['channel']>
 
 /** The channel rules of a configuration file, which replaces the default namespaces completely. */
@@ -168,3 +112,31 @@ const parseRegex = (text: string | undefined, report: ReportError): RegExp | nul
     return null
   }
 }
+
+const builtIn = (file: FileChannelOptions): ChannelOptions =>
+  channelOptions(file, undefined, (option, problem) => {
+    throw new TypeError(`${option} ${problem}`)
+  })
+
+/** Clients may only subscribe. Publications that are missed during a short disconnect are recovered. */
+const SUBSCRIBE_ONLY: FileChannelOptions = {
+  allow_subscribe_for_client: true,
+  history_size: 100,
+  history_ttl: '60s',
+  force_recovery: true,
+  force_positioning: true
+}
+
+/** The channels of a relay without a configuration file. */
+const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
+  // Denies everything to clients.
+  withoutNamespace: builtIn({}),
+  namespaces: new Map([
+    ['floor', builtIn({ ...SUBSCRIBE_ONLY, conflate: 'data[].transmitterId' })],
+    ['global', builtIn(SUBSCRIBE_ONLY)]
+  ]),
+  namespaceBoundary: ':',
+  userBoundary: '#',
+  privatePrefix: '$',
+  maxLength: 255
+})

@@ -50,7 +50,7 @@ t.test('live stream', async (t) => {
     })
     t.same(await live.next('history'), [])
     const figures = (isMeant: (figures: Figures) => boolean) =>
-      live.next('frame', ({ nodes }) => nodes[0] !== undefined && isMeant(nodes[0]))
+      live.next('sample', ({ nodes }) => nodes[0] !== undefined && isMeant(nodes[0]))
     await figures(({ connections, publishesPerSecond }) => connections === 0 && publishesPerSecond === 0)
 
     const client = await connectedClient(t, relay.url)
@@ -133,12 +133,12 @@ t.test('collecting figures', async (t) => {
     const heard = await Promise.all(
       pages.map(async (page) => {
         const times: number[] = []
-        await page.next('frame', ({ time }) => times.push(time) === 3)
+        await page.next('sample', ({ time }) => times.push(time) === 3)
         return times
       })
     )
-    const frames = new Set(heard.flat()).size
-    t.ok(counter.count >= 3 && counter.count <= frames + 2, 'count once for each frame, and once before the first')
+    const samples = new Set(heard.flat()).size
+    t.ok(counter.count >= 3 && counter.count <= samples + 2, 'count once for each sample, and once before the first')
     t.ok(timers() > timersBefore)
     for (const page of pages) page.close()
   })
@@ -221,7 +221,7 @@ t.test('checks that could not be sent to a page are sent again', async (t) => {
   const done = new Promise<void>((resolve) => {
     const leave = collector.add({
       send: (event) => {
-        if (event.startsWith('event: frame') && told.length > 0) {
+        if (event.startsWith('event: sample') && told.length > 0) {
           leave()
           resolve()
         }

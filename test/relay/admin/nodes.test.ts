@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ChannelRow, ConnectionRow, Frame, Page } from '../../../src/relay/admin/contract.js'
+import type { ChannelRow, ConnectionRow, FigureSample, Page } from '../../../src/relay/admin/contract.js'
 import { ADMIN_PASSWORD, Operator, operator } from '../../helper/admin.js'
 import { eventually } from '../../helper/eventually.js'
 import { connectedClient } from '../../helper/raw-client.js'
@@ -9,7 +9,7 @@ import { startWorkers } from '../../helper/relay-workers.js'
 
 const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, TRUST_PROXY: 'loopback' }
 const BATCH = { type: 'position-batch', data: [] }
-const sum = ({ nodes }: Frame, name: 'connections' | 'subscriptions'): number =>
+const sum = ({ nodes }: FigureSample, name: 'connections' | 'subscriptions'): number =>
   nodes.reduce((total, node) => total + node[name], 0)
 
 t.test('two relays on one Redis', async (t) => {
@@ -35,7 +35,10 @@ t.test('two relays on one Redis', async (t) => {
       t.match(connections, { total: 1, rows: [{ user: 'ada', node: /^relay at / }] })
     }
     const live = await here.live(t)
-    const { nodes } = await live.next('frame', (frame) => frame.nodes.length === 2 && sum(frame, 'connections') === 1)
+    const { nodes } = await live.next(
+      'sample',
+      (sample) => sample.nodes.length === 2 && sum(sample, 'connections') === 1
+    )
     t.equal(new Set(nodes.map(({ name }) => name)).size, 2, 'each has a name of its own')
 
     const history = await (await there.live(t)).next('history')
@@ -86,7 +89,10 @@ t.test('two workers of one relay', async (t) => {
     const clients = await Promise.all(['a', 'b', 'c', 'd'].map((user) => connectedClient(t, relay.url, user)))
     for (const client of clients) await client.request({ id: 2, subscribe: { channel: 'floor:1' } })
     const live = await one.live(t)
-    const { nodes } = await live.next('frame', (frame) => frame.nodes.length === 2 && sum(frame, 'subscriptions') === 4)
+    const { nodes } = await live.next(
+      'sample',
+      (sample) => sample.nodes.length === 2 && sum(sample, 'subscriptions') === 4
+    )
     t.same(nodes.map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2'])
     // Every request uses a new connection, which the primary distributes to the workers in turn.
     for (let count = 0; count < 8; count++) {

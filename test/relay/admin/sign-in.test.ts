@@ -196,7 +196,7 @@ t.test('sessions', async (t) => {
     const one = await operator(relay)
     const live = await one.live(t)
     relay.running.configure(configOf(undefined, ON))
-    await live.next('frame')
+    await live.next('sample')
     t.equal((await one.get('session')).status, 200, 'but not with another reading of the same')
     const ended = live.next('end')
     relay.running.configure(configOf(undefined, { ...ON, RELAY_ADMIN_PASSWORD: 'another password' }))

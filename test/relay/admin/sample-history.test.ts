@@ -1,8 +1,8 @@
 import t from 'tap'
-import { FrameHistory } from '../../../src/relay/admin/collector.js'
+import { SampleHistory } from '../../../src/relay/admin/collector.js'
 
-t.test('the history of figures drops frames that are ahead after the system clock was set back', async (t) => {
-  const history = new FrameHistory()
+t.test('the history of figures drops samples that are ahead after the system clock was set back', async (t) => {
+  const history = new SampleHistory()
   for (const time of [1000, 2000, 602_000, 603_000]) history.add({ time, nodes: [] })
   history.add({ time: 3000, nodes: [] })
 
