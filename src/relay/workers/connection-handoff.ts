@@ -114,7 +114,7 @@ export class ConnectionReceiver {
 
   /** The server receives connections from now on, without listening itself. */
   serve(server: HttpServer): void {
-    // http.Server starts to check its request timeouts when it listens.
+    // http.Server checks its request timeouts from this event on. Really listening would open a second entrance to this worker.
     server.emit('listening')
     process.on('message', (message, handle) => {
       if (message !== CONNECTION_MESSAGE) return

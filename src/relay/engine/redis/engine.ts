@@ -36,6 +36,17 @@ const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 /** As many as the history arguments of a channel with history. */
 const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
 
+// When a Redis server restarts, or its connection is lost:
+//
+// 1. `Shard` reports that it is not ready. Commands and new subscriptions fail with `EngineError`, which clients and publishers
+//    receive as error 100; clients stay connected, and `/health` is 503.
+// 2. `CommandConnection` reconnects. If the server was restarted, all nodes determine with `DataLossDetector` whether it has all
+//    their writes. If not, a new generation begins, and every stream begins a new epoch with its next use (scripts.ts).
+// 3. `SubscriberConnection` subscribes to all topics again and calls `mayHaveMissed` for each channel. The core then compares the
+//    delivered positions with the history; clients that missed publications resubscribe and recover.
+// 4. `RedisPresence` and `RedisUserConnections` write their entries again. `RedisNodeCluster` announces this node and reads the
+//    commands that it missed from the log.
+
 /** Publications and history in Redis, shared by any number of relay nodes. */
 export class RedisEngine implements Broker, History {
   readonly #router: ShardRouter
