@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Figures, FigureSample } from '../../src/relay/admin/contract.js'
+import type { FigureSample, Figures } from '../../src/relay/admin/contract.js'
 import { FIGURE_KINDS } from '../../src/relay-admin/figures.js'
 import { columnsOf, figureOf, nodesOf, withSample } from '../../src/relay-admin/series.js'
 
