@@ -5,7 +5,7 @@ import ts from 'typescript'
 import { ROOT } from '../../scripts/lib/root.js'
 import { clientApi } from '../../src/cli/client-api.js'
 
-/** What the compiler says about a module that uses the generated one. */
+/** The type errors of a module that uses the generated one. */
 const typeErrors = (folder: string, generated: string, use: string): readonly string[] => {
   const [api, main] = [join(folder, 'api.ts'), join(folder, 'main.ts')]
   writeFileSync(api, generated)

@@ -35,7 +35,7 @@ t.test('a path of 4,000 segments costs about as much as another of its length', 
 })
 
 t.test(
-  'what a Connection header of thousands of names costs does not grow with the number of other headers',
+  'the cost of a Connection header with thousands of names does not grow with the number of other headers',
   async (t) => {
     const connection = Array.from({ length: 2700 }, (_, index) => `z-${100 + (index % 900)}`).join()
     const forward = (count: number) => {

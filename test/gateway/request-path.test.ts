@@ -162,7 +162,7 @@ t.test('KnownPaths', async (t) => {
     '/api/%C3%A1dmin/x',
     '/api/ad%E2%80%8Bmin'
   ]) {
-    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+    t.test(`${path} is not another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), false))
   }
 
   for (const path of [
@@ -190,45 +190,45 @@ t.test('KnownPaths', async (t) => {
     '/api/%E2%93%A9ones',
     '/api/zone%C5%BF/7'
   ]) {
-    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+    t.test(`${path} is another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), true))
   }
 })
 
 t.test('KnownPaths with capitals in a declared path', async (t) => {
   const known = new KnownPaths(['/api/zoneTypes/{id}', '/api/zoneTypes'], PROTECTED)
   for (const path of ['/api/zoneTypes', '/api/zoneTypes/Hall', '/api/zone-types'])
-    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+    t.test(`${path} is not another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), false))
   for (const path of ['/api/zonetypes', '/api/ZoneTypes/7', '/api/zoneTypes/'])
-    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+    t.test(`${path} is another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), true))
 })
 
 t.test('KnownPaths with declared paths that end in a slash', async (t) => {
   const known = new KnownPaths(['/api/floors/', '/api/zones', '/api/zones/', '/api/admin/users/'], PROTECTED)
   for (const path of ['/api/floors/', '/api/zones', '/api/zones/', '/api/admin/users/', '/api/other/'])
-    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+    t.test(`${path} is not another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), false))
   for (const path of ['/api/floors', '/api/Floors/', '/api/admin/users', '/api/admin/other/'])
-    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+    t.test(`${path} is another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), true))
 })
 
 t.test('KnownPaths with text beside a parameter', async (t) => {
   const known = new KnownPaths(['/api/files/{name}.json', '/api/jobs/job-{id}:cancel'], PROTECTED)
   for (const path of ['/api/files/Report.json', '/api/files/a.b.json', '/api/jobs/job-A7:cancel', '/api/files/Report'])
-    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+    t.test(`${path} is not another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), false))
   for (const path of [
     '/api/files/report.JSON',
     '/api/Files/report.json',
     '/api/jobs/Job-7:cancel',
     '/api/files/a.json/'
   ])
-    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+    t.test(`${path} is another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), true))
 })
 
 t.test('KnownPaths with a protected path of several segments', async (t) => {
   const known = new KnownPaths(['/api/reports/{id}'], ['/api/reports/internal'])
   for (const path of ['/api/reports/internal', '/api/reports/internal/x', '/api/reports/7'])
-    t.test(`knows no other spelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), false))
+    t.test(`${path} is not another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), false))
   for (const path of ['/api/reports/Internal', '/api/reports/internal/', '/api/Reports/internal/x'])
-    t.test(`finds the misspelling in ${path}`, async (t) => t.equal(known.isMisspelt(path), true))
+    t.test(`${path} is another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), true))
 })
 
 const segments = fc.oneof(

@@ -17,7 +17,7 @@ const NAMESPACES = {
   }
 }
 
-/** Subscribes with recovery and unsubscribes, so many times, in one message behind the connect. */
+/** One message with a connect command and `times` pairs of subscribe with recovery and unsubscribe. */
 const greedyMessage = (times: number, subscribe: Json): Json[] => [
   { id: 1, connect: { token: relayToken({ sub: '42' }) } },
   ...Array.from({ length: times }, (_, n) => [

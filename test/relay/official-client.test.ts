@@ -296,7 +296,7 @@ for (const transport of TRANSPORTS) {
       const client = await connect(t, port, transport)
       const [connection] = relay.clients
       advance(25_000)
-      // The pong has come when what the client says after it is answered.
+      // The pong has arrived when later commands of the client are answered.
       await t.rejects(client.rpc('x', {}), { code: 108 })
       await t.rejects(client.rpc('x', {}), { code: 108 })
       advance(8000)

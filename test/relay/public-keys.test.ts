@@ -221,14 +221,19 @@ t.test('an unknown key id', async (t) => {
   t.match(await connect(t, relay.url, await signToken(RSA)), CONNECTED)
   const added = newSigningKey('ES256', 'added')
 
-  t.test('during the cool-down it receives the temporary error 100, and no request is made', async (t) => {
-    jwks.serve(await publicJwk(RSA), await publicJwk(added))
-    const tokens = await Promise.all(Array.from({ length: 20 }, (_, n) => signToken({ ...added, id: `invented-${n}` })))
-    const replies = await Promise.all([added, added].map(async (key) => connect(t, relay.url, await signToken(key))))
-    for (const reply of [...replies, ...(await Promise.all(tokens.map((token) => connect(t, relay.url, token))))])
-      t.match(reply, { error: { code: 100, temporary: true } })
-    t.equal(jwks.requests, 1)
-  })
+  t.test(
+    'an unknown key id receives the temporary error 100 during the cool-down, and no request is made',
+    async (t) => {
+      jwks.serve(await publicJwk(RSA), await publicJwk(added))
+      const tokens = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => signToken({ ...added, id: `invented-${n}` }))
+      )
+      const replies = await Promise.all([added, added].map(async (key) => connect(t, relay.url, await signToken(key))))
+      for (const reply of [...replies, ...(await Promise.all(tokens.map((token) => connect(t, relay.url, token))))])
+        t.match(reply, { error: { code: 100, temporary: true } })
+      t.equal(jwks.requests, 1)
+    }
+  )
 
   t.test('after the cool-down one request is made, which finds an added key', async (t) => {
     relay.advance(31_000)

@@ -19,7 +19,7 @@ const NAMESPACES = {
   client: { recovery_max_publication_limit: 1000 }
 }
 
-// The wire where cuts are sharpest has them all; the others show that the transport makes no difference.
+// With deltas over WebSocket only, because deltas do not depend on the transport.
 for (const [transport, delta] of [...TRANSPORTS.map((name) => [name, false] as const), ['websocket', true] as const]) {
   t.test(`a ${delta ? 'delta ' : ''}client over ${transport} that is disconnected ${CUTS} times`, async (t) => {
     t.test('a reconnecting client receives every publication exactly once', async (t) => {
@@ -39,7 +39,7 @@ for (const [transport, delta] of [...TRANSPORTS.map((name) => [name, false] as c
       })()
       for (let cut = 0; cut < CUTS; cut++) {
         const back = event(subscription, 'subscribed')
-        // A client that closes by itself is cut here; the server cuts it off in the middle of what it writes.
+        // Closed by the server, possibly between two writes; a client that closes by itself would stop at a message boundary.
         for (const { transport: sink } of edge.relay.clients) sink.close({ code: 3011, reason: 'force reconnect' })
         await back
         const at = published

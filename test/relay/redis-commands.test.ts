@@ -17,7 +17,7 @@ const FILE = { channel: { namespaces: [{ name: 'chat', allow_subscribe_for_clien
 const UNCONFIRMED = { error: { code: 100 } }
 const CONFIRMED = { result: {} }
 
-/** Two relays on one Redis, of which the second reaches it through a network that can be cut. */
+/** Two relays on one Redis. The second one is connected through a proxy that can break its connections. */
 const setUp = async (t: Test) => {
   const redis = await startRedis(t)
   const proxy = await startTcpProxy(t, redis.port)
@@ -54,10 +54,10 @@ t.test('a command is applied at a node whose subscriber connection is down', asy
 
 t.test('a command that fails at a node is unconfirmed and is retried until it succeeds', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
-  const mend = proxy.block(SUBSCRIPTIONS)
+  const unblock = proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
   t.match(await call('subscribe', { channel: 'chat:1' }), UNCONFIRMED)
-  mend()
+  unblock()
   t.match(await nextPush(banned, 'subscribe'), { channel: 'chat:1' })
 })
 
@@ -72,10 +72,10 @@ t.test(
   'a node without connection to Redis leaves a command unconfirmed and applies it after reconnecting',
   async (t) => {
     const { proxy, call, banned } = await setUp(t)
-    const mend = proxy.block('gatehouse-relay-')
+    const unblock = proxy.block('gatehouse-relay-')
     t.match(await call('disconnect', {}), UNCONFIRMED)
     t.equal(banned.ws.readyState, banned.ws.OPEN)
-    mend()
+    unblock()
     t.equal(await banned.closed, '3503 force disconnect')
   }
 )
@@ -90,26 +90,26 @@ t.test('a command during a Redis outage is applied at the other nodes when Redis
 
 t.test('an unconfirmed command is appended again after the command log was lost', async (t) => {
   const { proxy, call, raw, banned } = await setUp(t)
-  const mend = proxy.block('gatehouse-relay-')
+  const unblock = proxy.block('gatehouse-relay-')
   t.match(await call('disconnect', {}), UNCONFIRMED)
   await raw.flushall()
-  mend()
+  unblock()
   t.equal(await banned.closed, '3503 force disconnect')
 })
 
 t.test('a command that arrives as a message, in the log and again is applied once', async (t) => {
   const { proxy, cut, call, banned } = await setUp(t)
-  const mend = proxy.block(SUBSCRIPTIONS)
+  const unblock = proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
   const expireAt = Math.floor(Date.now() / 1000) + 1000
   const results = await Promise.all([
     call('refresh', { expire_at: expireAt }),
     call('refresh', { expire_at: expireAt })
   ])
-  mend()
+  unblock()
   await eventually(async () => (await fetch(`${cut.url}/health`)).status === 200)
   for (const _ of results) await nextPush(banned, 'refresh')
-  // By then every command of before has been read from the log again.
+  // When this is confirmed, the earlier commands have been read from the log again.
   t.match(await call('unsubscribe', { channel: 'chat:1' }), CONFIRMED)
   await setTimeout(0)
   const later = banned.request({ id: 9, subscribe: { channel: 'chat:2' } })
@@ -119,10 +119,10 @@ t.test('a command that arrives as a message, in the log and again is applied onc
 t.test('a node that missed dropped commands closes all its connections', async (t) => {
   const { proxy, asked, call, raw, banned: bystander } = await setUp(t)
   const other = await connectedClient(t, asked.url, 'other')
-  const mend = proxy.block('gatehouse-relay-')
+  const unblock = proxy.block('gatehouse-relay-')
   for (const user of ['one', 'another']) await call('disconnect', { user })
   await raw.xtrim('gatehouse!{all}commands:stream', 'MAXLEN', 1)
-  mend()
+  unblock()
   t.equal(await bystander.closed, '3010 insufficient state')
   t.equal(other.ws.readyState, other.ws.OPEN)
 })

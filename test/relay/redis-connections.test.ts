@@ -30,10 +30,10 @@ for (const namespace of ['kept', 'plain']) {
       const first = await connectedClient(t, edge.url, 'first')
       t.match(await first.request({ id: 2, subscribe: { channel } }), { subscribe: {} })
       const second = await connectedClient(t, edge.url, 'second')
-      const mend = proxy.block(SUBSCRIPTIONS)
+      const unblock = proxy.block(SUBSCRIPTIONS)
       await eventually(async () => (await fetch(`${edge.url}/health`)).status === 503)
       t.match(await second.request({ id: 2, subscribe: { channel } }), { error: { code: 100, temporary: true } })
-      mend()
+      unblock()
       await eventually(async () => (await fetch(`${edge.url}/health`)).status === 200)
 
       t.match(await second.request({ id: 3, subscribe: { channel } }), { subscribe: {} })

@@ -14,7 +14,7 @@ const CLIENTS = 300
 const CHANNELS = 10
 const PUBLICATIONS = 2_000
 const PUBLISHERS = 4
-const AWAY_MS = 2_000
+const OUTAGE_MS = 2_000
 
 const CONFIG = {
   client: { recovery_max_publication_limit: 2_000 },
@@ -31,39 +31,40 @@ const CONFIG = {
   }
 }
 
-/** What a client heard without a break: the stream, the place it began at, and all that followed. */
-interface Stretch {
+/** The publications that a client received without a failed recovery in between. */
+interface Session {
   readonly epoch: string
+  /** The offset of the client at the start. */
   readonly from: number
-  readonly heard: (readonly [offset: number, n: number])[]
+  readonly received: (readonly [offset: number, n: number])[]
 }
 
-/** A client's life on a channel, as it was told. Being told that it cannot recover begins a new stretch. */
-class Listener {
+/** Records everything that a client receives on a channel. A failed recovery starts a new session. */
+class Subscriber {
   readonly channel: string
-  readonly stretches: Stretch[] = []
+  readonly sessions: Session[] = []
 
   constructor(channel: string) {
     this.channel = channel
   }
 
   subscribed({ streamPosition, wasRecovering, recovered }: SubscribedContext): void {
-    if (streamPosition === undefined) throw new Error('a subscription without a place')
+    if (streamPosition === undefined) throw new Error('a subscription without a position')
     if (wasRecovering && recovered) return
-    this.stretches.push({ epoch: streamPosition.epoch, from: streamPosition.offset, heard: [] })
+    this.sessions.push({ epoch: streamPosition.epoch, from: streamPosition.offset, received: [] })
   }
 
   publication({ offset = 0, data }: PublicationContext): void {
-    this.stretches.at(-1)?.heard.push([offset, data.n])
+    this.sessions.at(-1)?.received.push([offset, data.n])
   }
 
   isAt({ epoch, offset }: { readonly epoch: string; readonly offset: number }): boolean {
-    const last = this.stretches.at(-1)
-    return last?.epoch === epoch && (last.heard.at(-1)?.[0] ?? last.from) === offset
+    const last = this.sessions.at(-1)
+    return last?.epoch === epoch && (last.received.at(-1)?.[0] ?? last.from) === offset
   }
 }
 
-t.test(`three relays, ${CLIENTS} clients, ${PUBLICATIONS} publications, and everything that can go away`, async (t) => {
+t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and Redis fail`, async (t) => {
   const redis = await startRedis(t)
   const file = JSON.stringify(CONFIG)
   const config = `${t.testdir({ 'relay.json': file })}/relay.json`
@@ -90,19 +91,22 @@ t.test(`three relays, ${CLIENTS} clients, ${PUBLICATIONS} publications, and ever
     return JSON.parse(body)
   }
 
-  const listeners = Array.from({ length: CLIENTS }, (_, index) => {
-    const listener = new Listener(`seq:${index % CHANNELS}`)
+  const subscribers = Array.from({ length: CLIENTS }, (_, index) => {
+    const subscriber = new Subscriber(`seq:${index % CHANNELS}`)
     const port = ports[Math.floor(index / CHANNELS) % ports.length] as number
-    const patience = { minReconnectDelay: 50, maxReconnectDelay: 500, timeout: 30_000 }
-    const client = officialClient(t, { port }, 'websocket', patience)
-    const subscription = client.newSubscription(listener.channel, { minResubscribeDelay: 50, maxResubscribeDelay: 500 })
-    subscription.on('subscribed', (context) => listener.subscribed(context))
-    subscription.on('publication', (context) => listener.publication(context))
+    const delays = { minReconnectDelay: 50, maxReconnectDelay: 500, timeout: 30_000 }
+    const client = officialClient(t, { port }, 'websocket', delays)
+    const subscription = client.newSubscription(subscriber.channel, {
+      minResubscribeDelay: 50,
+      maxResubscribeDelay: 500
+    })
+    subscription.on('subscribed', (context) => subscriber.subscribed(context))
+    subscription.on('publication', (context) => subscriber.publication(context))
     subscription.subscribe()
     client.connect()
-    return listener
+    return subscriber
   })
-  await eventually(() => listeners.every(({ stretches }) => stretches.length > 0))
+  await eventually(() => subscribers.every(({ sessions }) => sessions.length > 0))
 
   const acknowledged: {
     readonly channel: string
@@ -111,8 +115,8 @@ t.test(`three relays, ${CLIENTS} clients, ${PUBLICATIONS} publications, and ever
     readonly offset: number
   }[] = []
   const codes = new Set<number>()
-  const errors = { refused: 0, unreachable: 0 }
-  /** Until a relay has taken it, as a publisher does that must not lose anything. The key keeps it from being made twice. */
+  const errors = { rejected: 0, unreachable: 0 }
+  /** Retries until a relay accepts the publication. The idempotency key prevents a second publication. */
   const publish = async (n: number): Promise<void> => {
     const channel = `seq:${n % CHANNELS}`
     for (let attempt = 0; ; attempt++) {
@@ -124,7 +128,7 @@ t.test(`three relays, ${CLIENTS} clients, ${PUBLICATIONS} publications, and ever
           return
         }
         codes.add((error as { code: number }).code)
-        errors.refused++
+        errors.rejected++
       } catch {
         errors.unreachable++
       }
@@ -147,68 +151,68 @@ t.test(`three relays, ${CLIENTS} clients, ${PUBLICATIONS} publications, and ever
   await published(0.4)
 
   redis.pause()
-  await setTimeout(AWAY_MS)
-  // Relays wait about as long for an answer before they give it up.
+  await setTimeout(OUTAGE_MS)
+  // About as long as the timeout of a Redis command.
   for (const port of ports) await eventually(async () => (await health(port)) === 503)
   redis.resume()
   await published(0.7)
-  const toldBefore = listeners.map(({ stretches }) => stretches.length)
+  const sessionsBefore = subscribers.map(({ sessions }) => sessions.length)
 
   await redis.kill()
   for (const port of ports) await eventually(async () => (await health(port)) === 503)
-  await setTimeout(AWAY_MS)
+  await setTimeout(OUTAGE_MS)
   await redis.restart()
   await publishers
   for (const port of ports) await eventually(async () => (await health(port)) === 200)
 
-  const tops = new Map<string, { readonly epoch: string; readonly offset: number }>()
-  for (const { channel } of listeners.slice(0, CHANNELS)) {
+  const ends = new Map<string, { readonly epoch: string; readonly offset: number }>()
+  for (const { channel } of subscribers.slice(0, CHANNELS)) {
     const { result } = await api(ports[0] as number, 'history', { channel, limit: 0 })
-    tops.set(channel, result as { epoch: string; offset: number })
+    ends.set(channel, result as { epoch: string; offset: number })
   }
   await eventually(() =>
-    listeners.every((listener) => listener.isAt(tops.get(listener.channel) ?? { epoch: '', offset: 0 }))
+    subscribers.every((subscriber) => subscriber.isAt(ends.get(subscriber.channel) ?? { epoch: '', offset: 0 }))
   )
 
   t.equal(acknowledged.length, PUBLICATIONS)
-  t.ok(errors.unreachable > 0, 'a relay was away')
-  t.ok(errors.refused > 0, 'Redis was away')
+  t.ok(errors.unreachable > 0, 'a relay was unreachable')
+  t.ok(errors.rejected > 0, 'publications were rejected while Redis was down')
   t.same([...codes], [100])
   t.ok(
-    toldBefore.every((stretches) => stretches === 1),
-    'what a relay that is killed and a Redis that stands still cost can be recovered by all'
+    sessionsBefore.every((sessions) => sessions === 1),
+    'every client recovers after a relay is killed and after Redis is suspended'
   )
   t.ok(
-    listeners.every(({ stretches }) => stretches.length === 2),
-    'an empty Redis cannot give anything back, and all are told so'
+    subscribers.every(({ sessions }) => sessions.length === 2),
+    'every client learns that it cannot recover from an empty Redis'
   )
 
-  const truth = new Map<string, number>()
-  let holes = 0
-  let contradictions = 0
-  for (const { channel, stretches } of listeners) {
-    for (const { epoch, from, heard } of stretches) {
-      for (const [index, [offset, n]] of heard.entries()) {
-        if (offset !== from + index + 1) holes++
-        const place = `${channel} ${epoch} ${offset}`
-        if ((truth.get(place) ?? n) !== n) contradictions++
-        truth.set(place, n)
+  const numbers = new Map<string, number>()
+  let wrongOffsets = 0
+  let differences = 0
+  for (const { channel, sessions } of subscribers) {
+    for (const { epoch, from, received } of sessions) {
+      for (const [index, [offset, n]] of received.entries()) {
+        if (offset !== from + index + 1) wrongOffsets++
+        const position = `${channel} ${epoch} ${offset}`
+        if ((numbers.get(position) ?? n) !== n) differences++
+        numbers.set(position, n)
       }
     }
   }
-  t.equal(holes, 0, 'nothing is missing, doubled or out of order')
-  t.equal(contradictions, 0, 'all hear the same')
+  t.equal(wrongOffsets, 0, 'no publication is missing, duplicated or out of order')
+  t.equal(differences, 0, 'all clients receive the same publications')
   for (const { channel, n, epoch, offset } of acknowledged) {
-    const place = `${channel} ${epoch} ${offset}`
-    if (truth.has(place) && truth.get(place) !== n)
-      t.fail(`${place} is another publication than the publisher was told`)
+    const position = `${channel} ${epoch} ${offset}`
+    if (numbers.has(position) && numbers.get(position) !== n)
+      t.fail(`${position} is not the publication that the publisher's reply names`)
   }
-  const perEpoch = [...truth].map(([place, n]) => `${place.split(' ')[1]} ${n}`)
-  t.equal(new Set(perEpoch).size, perEpoch.length, 'no publication was made twice')
+  const perEpoch = [...numbers].map(([position, n]) => `${position.split(' ')[1]} ${n}`)
+  t.equal(new Set(perEpoch).size, perEpoch.length, 'no publication was published twice')
 
   const { body } = await send(`http://127.0.0.1:${ports[0]}`, '/metrics')
-  // A Redis that stood still for two seconds may have answered in time.
-  t.match(body, /^relay_engine_outages_total [1-9]\d*$/m, 'what was away was counted')
+  // At least one: a Redis that is suspended for two seconds may respond in time.
+  t.match(body, /^relay_engine_outages_total [1-9]\d*$/m, 'outages are counted')
 })
 
 const health = async (port: number): Promise<number> => (await send(`http://127.0.0.1:${port}`, '/health')).status

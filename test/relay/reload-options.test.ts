@@ -176,9 +176,11 @@ const publicationsOf = async (client: RawClient, isLast: (data: unknown) => bool
 const HISTORY = { history_size: 10, history_ttl: '300s' }
 const RECOVERY = { ...HISTORY, force_recovery: true, allow_subscribe_for_client: true }
 
-/** The rows of a namespace; `place` puts its options into a file. */
-const channelRows = (channel: string, place: (options: Json) => ConfigFile): Record<string, Row> => {
-  const by = (also: Json = {}, more: ConfigFile = {}): { also: ConfigFile } => ({ also: merged(place(also), more) })
+/** The rows of a namespace; `fileWithOptions` puts its options into a file. */
+const channelRows = (channel: string, fileWithOptions: (options: Json) => ConfigFile): Record<string, Row> => {
+  const by = (also: Json = {}, more: ConfigFile = {}): { also: ConfigFile } => ({
+    also: merged(fileWithOptions(also), more)
+  })
   /** A flag that permits a command to a connected client. */
   const allows = (
     method: string,
@@ -772,7 +774,7 @@ const OPTIONS: Readonly<Record<string, Row>> = {
 
 const BASE: ConfigFile = { client: { token: { hmac_secret_key: HMAC_SECRET } }, http_api: { key: API_KEY } }
 
-/** Objects are merged, and so are the entries of lists of objects that stand at the same place. */
+/** Merges objects, and the entries of two lists of objects with the same index. */
 function merged(one: unknown, other: unknown): ConfigFile {
   const isObject = (value: unknown): value is Json =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

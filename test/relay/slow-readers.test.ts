@@ -17,7 +17,7 @@ const BATCHES = 600
 const TRANSMITTERS = 700
 const PER_BATCH = 400
 
-/** A batch of about 60 KB: every transmitter is in most of them, none in all. */
+/** A batch of about 60 KB. Every transmitter is in most batches, and none is in all of them. */
 const batch = (n: number): Json => ({
   type: 'position-batch',
   data: Array.from({ length: PER_BATCH }, (_, index) => ({
@@ -34,7 +34,7 @@ interface Pub {
 
 const pubOf = (message: Json): Pub | undefined => (message.push as { pub?: Pub } | undefined)?.pub
 
-/** Reads publications until the one with this offset has come. */
+/** Reads publications until the one with this offset has arrived. */
 const readTo = async (client: RawClient, offset: number): Promise<Pub[]> => {
   const pubs: Pub[] = []
   for (;;) {
@@ -50,7 +50,7 @@ const subscriber = async (t: Test, { url }: EdgeRelay, channel: string): Promise
   return client
 }
 
-/** What a reader knows of every transmitter when it has taken all of these. */
+/** The number in the newest entry of every transmitter. */
 const newest = (pubs: readonly Pub[]): Map<string, number> => {
   const known = new Map<string, number>()
   for (const { data } of pubs) for (const { transmitterId, n } of data.data) known.set(transmitterId, n)

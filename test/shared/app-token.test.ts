@@ -40,7 +40,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.equal(expiresAtMs, EXP_MS)
     })
 
-    t.test('uses the real clock when none is given', async (t) => {
+    t.test(`the verifier uses the system clock by default for ${format} tokens`, async (t) => {
       const verifier = new AppTokenVerifier(KEY)
       const options = { format, lifetimeSeconds: 600 }
 

@@ -47,7 +47,7 @@ t.test('verifyJwt', async (t) => {
     })
   })
 
-  t.test('uses the real clock when none is given', async (t) => {
+  t.test('verifyJwt uses the system clock by default', async (t) => {
     const soon = Math.floor(Date.now() / 1000) + 600
     const past = Math.floor(Date.now() / 1000) - 1
 
@@ -338,7 +338,7 @@ t.test('signJwt', async (t) => {
     t.throws(() => verifyJwt(token, KEY, NOW_MS + 60_000), { name: 'ExpiredToken' })
   })
 
-  t.test('uses the real clock when none is given', async (t) => {
+  t.test('signJwt uses the system clock by default', async (t) => {
     const before = Math.floor(Date.now() / 1000)
     const { exp } = verifyJwt(signJwt({}, KEY, { lifetimeSeconds: 600 }), KEY)
     const after = Math.floor(Date.now() / 1000)

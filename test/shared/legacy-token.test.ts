@@ -35,7 +35,7 @@ t.test('verifyLegacyToken', async (t) => {
     t.strictSame(verifyLegacyToken(token, KEY, NOW), { userId: 7, role: 'admin', exp: EXP })
   })
 
-  t.test('uses the real clock when none is given', async (t) => {
+  t.test('verifyLegacyToken uses the system clock by default', async (t) => {
     const soon = Date.now() + 600_000
     const past = Date.now() - 1
 
@@ -215,7 +215,7 @@ t.test('createLegacyToken', async (t) => {
     t.throws(() => verifyLegacyToken(token, KEY, NOW + 60_000), { name: 'ExpiredToken' })
   })
 
-  t.test('uses the real clock when none is given', async (t) => {
+  t.test('createLegacyToken uses the system clock by default', async (t) => {
     const before = Date.now()
     const { exp } = verifyLegacyToken(createLegacyToken({}, KEY, { lifetimeSeconds: 600 }), KEY)
     const after = Date.now()

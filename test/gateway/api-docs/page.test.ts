@@ -36,7 +36,7 @@ t.test('with API_DOCS', async (t) => {
     })
 
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      t.test(`has no ${method} ${path}, and does not forward it`, async (t) => {
+      t.test(`${method} ${path} is 405 and not forwarded`, async (t) => {
         const headers = { ...browserHeaders(), 'content-type': 'text/plain' }
         const answer = await send(path, { method, headers, body: 'text' })
         t.equal(answer.status, 405)
@@ -53,7 +53,7 @@ t.test('in production', async (t) => {
 
   for (const path of API_DOCS_PATHS) {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-      t.test(`has no ${method} ${path}, and does not forward it`, async (t) => {
+      t.test(`${method} ${path} is 404 in production and not forwarded`, async (t) => {
         const answer = await send(path, { method, headers: browserHeaders() })
         t.equal(answer.status, 404)
         t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')

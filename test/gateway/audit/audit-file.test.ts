@@ -14,7 +14,7 @@ const openFile = async (t: Test, content?: string) => {
 }
 
 t.test('the audit file', async (t) => {
-  t.test('is created with mode 0640 in a folder without access for others', async (t) => {
+  t.test('the audit file is created with mode 0640 in a folder without access for others', async (t) => {
     const path = join(t.testdir(), 'a', 'b', 'lines')
     const file = new AuditFile(path)
     await file.open()
@@ -23,14 +23,14 @@ t.test('the audit file', async (t) => {
     t.equal(statSync(join(path, '..')).mode & 0o007, 0, 'folder')
   })
 
-  t.test('keeps the existing lines', async (t) => {
+  t.test('the audit file keeps its lines when it is opened', async (t) => {
     const { file, read } = await openFile(t, 'old\n')
     t.same(await file.append(['a', 'b']), { written: 2, error: null })
     t.same(await file.append(['c']), { written: 1, error: null })
     t.equal(read(), 'old\na\nb\nc\n')
   })
 
-  t.test('is appended to after lines of another process', async (t) => {
+  t.test('lines are appended after those of another process', async (t) => {
     const { file, path, read } = await openFile(t)
     await file.append(['a'])
     appendFileSync(path, 'other\n')
@@ -38,14 +38,14 @@ t.test('the audit file', async (t) => {
     t.equal(read(), 'a\nother\nb\n')
   })
 
-  t.test('gets a line break first if its last line is torn', async (t) => {
+  t.test('a file that ends in an incomplete line gets a line break first', async (t) => {
     const { file, read } = await openFile(t, 'old\n{"half')
     await file.append(['a'])
     await file.append(['b'])
     t.equal(read(), 'old\n{"half\na\nb\n')
   })
 
-  t.test('is the one that the path names when it is opened again', async (t) => {
+  t.test('opening again switches to the file that the path names now', async (t) => {
     const { file, path, read } = await openFile(t)
     await file.append(['a'])
     renameSync(path, `${path}.1`)
@@ -56,21 +56,21 @@ t.test('the audit file', async (t) => {
     t.equal(read(), 'c\n')
   })
 
-  t.test('rejects lines while it is not open', async (t) => {
+  t.test('a closed audit file rejects lines', async (t) => {
     t.match(await new AuditFile('/dev/null').append(['a']), { written: 0, error: Error })
   })
 
   const limits: Array<[limit: number, written: number, then: string, why: string]> = [
     [0, 0, 'retry\n', 'nothing fits'],
-    [3, 0, 'aaa\nretry\n', 'the first line is torn'],
+    [3, 0, 'aaa\nretry\n', 'the first line is incomplete'],
     [4, 1, 'aaaa\nretry\n', 'only the line break of the first is missing'],
     [5, 1, 'aaaa\nretry\n', 'the first line fits exactly'],
-    [8, 1, 'aaaa\nbbb\nretry\n', 'the second line is torn'],
+    [8, 1, 'aaaa\nbbb\nretry\n', 'the second line is incomplete'],
     [10, 2, 'aaaa\nbbbb\nretry\n', 'two lines fit'],
     [14, 3, 'aaaa\nbbbb\ncccc\nretry\n', 'only the last line break is missing']
   ]
   for (const [limit, expected, then, why] of limits) {
-    t.test(`has ${expected} complete lines and an intact next line if ${why}`, async (t) => {
+    t.test(`${expected} lines are reported as written and the next line is intact if ${why}`, async (t) => {
       const { file, read } = await openFile(t)
       const { written, error } = await withFileSizeLimit(limit, () => file.append(['aaaa', 'bbbb', 'cccc']))
       t.equal(written, expected)
@@ -88,7 +88,7 @@ t.test('the audit file', async (t) => {
     [8, 'half\naaa\nretry\n', 'the break before it and a part of it were written']
   ]
   for (const [limit, then, why] of brokenRepairs) {
-    t.test(`has no complete line if ${why}`, async (t) => {
+    t.test(`no line is reported as written if ${why}`, async (t) => {
       const { file, read } = await openFile(t, 'half')
       const appended = await withFileSizeLimit(limit, () => file.append(['aaaa']))
       t.match(appended, { written: 0, error: { code: 'EFBIG' } })

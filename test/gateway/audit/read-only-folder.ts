@@ -14,9 +14,8 @@ export interface ReadOnlyFolder {
 }
 
 /**
- * A folder that really cannot be written, for whoever runs the tests. Root passes over permission bits, so it mounts a
- * read-only filesystem; where a container forbids that, it lays its rights down for the length of the test. Others
- * need the permission bits only.
+ * A folder that cannot be written. Permission bits do not apply to root, so root mounts a read-only file system, or, where
+ * a container forbids mounting, changes its effective user during the test. Other users need the permission bits only.
  */
 export const readOnlyFolder = (t: Test): ReadOnlyFolder => {
   const base = mkdtempSync(join(tmpdir(), 'gatehouse-read-only-'))

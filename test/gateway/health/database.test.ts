@@ -63,7 +63,7 @@ t.test('the check of a real database', async (t) => {
     t.match(await healthOf(t, postgres.url).check(), { status: 'up' })
   })
 
-  t.test('leaves no connection behind', async (t) => {
+  t.test('a database check leaves no connection open', async (t) => {
     const { url } = await startPostgres(t)
     await healthOf(t, url).check()
 

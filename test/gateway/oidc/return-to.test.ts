@@ -2,7 +2,7 @@ import t from 'tap'
 import { returnPath } from '../../../src/gateway/oidc/sign-in.js'
 import { APP, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
 
-const PLACES = [
+const PATHS = [
   '/',
   '/floors',
   '/floors?level=2',
@@ -56,9 +56,9 @@ const ELSEWHERE: readonly (readonly [spelling: unknown, why: string])[] = [
 ]
 
 t.test('return path', async (t) => {
-  for (const place of PLACES) {
-    t.test(`the return path ${place} is accepted`, async (t) => {
-      t.equal(returnPath(place), place)
+  for (const path of PATHS) {
+    t.test(`the return path ${path} is accepted`, async (t) => {
+      t.equal(returnPath(path), path)
     })
   }
 

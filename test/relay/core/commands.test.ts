@@ -5,7 +5,7 @@ import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, FakeSink, withNamespace } from '../../helper/relay-core.js'
 import { HMAC_SECRET } from '../../helper/relay-rules.js'
 
-/** A token without an end, which our own signer refuses to make. */
+/** A token without an expiry, which the project's own signer does not create. */
 const endlessToken = (claims: Record<string, unknown>): string => {
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`
@@ -118,7 +118,7 @@ t.test('connect', async (t) => {
   })
 
   t.test(
-    'answers 102 where the token names an unknown namespace, and 3505 where it names too many channels',
+    'connecting fails with 102 for an unknown namespace in the token, and with 3505 for too many channels',
     async (t) => {
       const { client, token } = coreRelay({ client: { channel_limit: 2 } })
       const many = client()
@@ -362,41 +362,38 @@ t.test('commands', async (t) => {
       { id: 2, error: { code: 100, message: 'internal server error', temporary: true } }
     ])
     t.equal(client.closed, null)
-    t.equal(relay.stats().subscriptions, 0, 'nothing is left of it')
+    t.equal(relay.stats().subscriptions, 0, 'no subscription is left')
   })
 
-  const away: [how: string, read: () => never | Promise<never>][] = [
+  const failures: [how: string, read: () => never | Promise<never>][] = [
     [
       'at once',
       () => {
-        throw new EngineError('away')
+        throw new EngineError('down')
       }
     ],
-    ['later', async () => Promise.reject(new EngineError('away'))]
+    ['later', async () => Promise.reject(new EngineError('down'))]
   ]
-  for (const [how, read] of away) {
-    t.test(
-      `that came along with a connect are dropped where the engine fails ${how}, as with every engine`,
-      async (t) => {
-        const { client, token, relay } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
-        const connecting = client()
-        await connecting.send(
-          { id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2'] }) } },
-          { id: 2, subscribe: { channel: 'floor:7' } },
-          { id: 3, unsubscribe: { channel: 'floor:7' } }
-        )
-        await setImmediate()
+  for (const [how, read] of failures) {
+    t.test(`commands in the frame of a connect are dropped if the engine fails ${how}`, async (t) => {
+      const { client, token, relay } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
+      const connecting = client()
+      await connecting.send(
+        { id: 1, connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2'] }) } },
+        { id: 2, subscribe: { channel: 'floor:7' } },
+        { id: 3, unsubscribe: { channel: 'floor:7' } }
+      )
+      await setImmediate()
 
-        t.match(
-          connecting.sink.writes.map((text) => JSON.parse(text)),
-          [{ id: 1, error: { code: 100, temporary: true } }]
-        )
-        t.equal(connecting.sink.writes.length, 1)
-        t.equal(connecting.closed, null, 'the client may connect again')
-        t.equal(relay.stats().subscriptions, 0)
-        await connecting.send({ id: 4, subscribe: { channel: 'floor:7' } })
-        t.equal(connecting.closed, '3501 bad request', 'on another connection')
-      }
-    )
+      t.match(
+        connecting.sink.writes.map((text) => JSON.parse(text)),
+        [{ id: 1, error: { code: 100, temporary: true } }]
+      )
+      t.equal(connecting.sink.writes.length, 1)
+      t.equal(connecting.closed, null, 'the client may connect again')
+      t.equal(relay.stats().subscriptions, 0)
+      await connecting.send({ id: 4, subscribe: { channel: 'floor:7' } })
+      t.equal(connecting.closed, '3501 bad request', 'on another connection')
+    })
   }
 })

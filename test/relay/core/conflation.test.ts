@@ -3,7 +3,7 @@ import t from 'tap'
 import { conflator } from '../../../src/relay/core/conflation.js'
 import { checkProperty } from '../../helper/property.js'
 
-/** Null where either cannot be merged. */
+/** Null if one of the publications cannot be merged. */
 const mergeBy =
   (path: string) =>
   (...publications: readonly string[]): string | null => {
@@ -178,8 +178,8 @@ interface Batch {
   [name: string]: unknown
 }
 
-/** The same in the plain way. */
-const plainly = (batches: readonly Batch[]): Batch => {
+/** Merges by parsing, as the expected result. */
+const mergedByParsing = (batches: readonly Batch[]): Batch => {
   const entries = new Map<string | number, Entry>()
   for (const { data } of batches) {
     for (const entry of data) {
@@ -216,7 +216,7 @@ t.test('any publications', async (t) => {
         for (const text of texts) if (!conflation.add(text)) return false
         const json = conflation.toJson()
         if (conflation.bytes !== Buffer.byteLength(json)) return false
-        return JSON.stringify(JSON.parse(json)) === JSON.stringify(plainly(list))
+        return JSON.stringify(JSON.parse(json)) === JSON.stringify(mergedByParsing(list))
       }),
       { numRuns: 1000 }
     )

@@ -3,7 +3,7 @@ import { DeltaPatches } from '../../../src/relay/core/delta.js'
 import type { Publication } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, withNamespace } from '../../helper/relay-core.js'
 
-/** A publication that counts how often its data is read, which making a patch does once. */
+/** A publication that counts reads of its data. Creating a patch reads it once. */
 const counted = (offset: number, reads: { count: number }): Publication => ({
   get data() {
     reads.count += 1
@@ -22,7 +22,7 @@ t.test('a patch is created once for all clients', async (t) => {
   const reads = { count: 0 }
   const [base, target] = [counted(4, { count: 0 }), counted(5, reads)]
   const first = patches.between('chat:1', 'e', base, target)
-  // Another reading of the history hands over other objects.
+  // Another read of the history returns new objects.
   const again = patches.between('chat:1', 'e', { ...base }, counted(5, reads))
 
   t.ok(first)

@@ -8,7 +8,7 @@ import { coreRelay, FakeSink, type Message } from '../../helper/relay-core.js'
 
 const CLOSED = '3004 internal server error'
 
-/** What is logged, and what is counted. */
+/** Records log lines and counted errors. */
 const recorder = () => {
   const logged: { err: Error; message: string }[] = []
   const failed: string[] = []
@@ -23,7 +23,7 @@ const recorder = () => {
   }
 }
 
-/** A sink that breaks in a way that no sink should. */
+/** A sink that throws, contrary to the contract of `ByteStream`. */
 class BrokenSink extends FakeSink {
   isBroken = false
 
@@ -186,7 +186,7 @@ t.test('a connection whose transport fails to close is removed completely', asyn
   t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
 })
 
-/** A history whose answers the test gives, one by one. */
+/** A history whose results the test provides one by one. */
 const heldHistory = () => {
   const asked: { give(page: HistoryPage): void; refuse(error: Error): void }[] = []
   const read = (): Promise<HistoryPage> =>
@@ -208,7 +208,7 @@ t.test('an unknown namespace after a valid channel in a token causes no unhandle
     { id: 1, error: { code: 102 } }
   ])
   for (const { refuse } of asked) refuse(new EngineError('gone'))
-  // A rejection that nobody observes fails the test here.
+  // An unhandled rejection would fail the test here.
   await setImmediate()
   t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createDelta } from '../../../src/relay/core/delta.js'
 import { checkProperty } from '../../helper/property.js'
 
-// The official client's decoder, through its own door for JSON: where a delta is a text, this is how it is read.
+// The decoder of the official client, through its JSON codec: it reads deltas that are valid text.
 interface Codec {
   applyDeltaIfNeeded(publication: { data: string; delta: boolean }, base: Uint8Array): { newPrevValue: Uint8Array }
 }
@@ -15,19 +15,19 @@ const appliedAsText = (base: Uint8Array, delta: Uint8Array): Buffer =>
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~'
 
-/** A decoder of our own for what is no text. It checks all that the format lets it check. */
+/** A decoder for deltas that are not valid text. It checks everything that the format allows to check. */
 const applied = (base: Uint8Array, delta: Uint8Array): Buffer => {
-  let place = 0
+  let index = 0
   const number = (): number => {
     let value = 0
     for (;;) {
-      const digit = DIGITS.indexOf(String.fromCharCode(delta[place] ?? 0))
+      const digit = DIGITS.indexOf(String.fromCharCode(delta[index] ?? 0))
       if (digit === -1) return value
       value = value * 64 + digit
-      place += 1
+      index += 1
     }
   }
-  const sign = (): string => String.fromCharCode(delta[place++] ?? 0)
+  const sign = (): string => String.fromCharCode(delta[index++] ?? 0)
 
   const parts: Uint8Array[] = []
   const length = number()
@@ -40,11 +40,11 @@ const applied = (base: Uint8Array, delta: Uint8Array): Buffer => {
       if (sign() !== ',' || from + count > base.length) throw new Error('a copy from beyond the base')
       parts.push(base.subarray(from, from + count))
     } else if (command === ':') {
-      parts.push(delta.subarray(place, place + count))
-      place += count
+      parts.push(delta.subarray(index, index + count))
+      index += count
     } else if (command === ';') {
       const result = Buffer.concat(parts)
-      if (place !== delta.length) throw new Error('something behind the end')
+      if (index !== delta.length) throw new Error('bytes after the end')
       if (result.length !== length || count !== checksum(result)) throw new Error('not what it says')
       return result
     } else throw new Error(`unknown command ${JSON.stringify(command)}`)
@@ -54,7 +54,7 @@ const applied = (base: Uint8Array, delta: Uint8Array): Buffer => {
 const checksum = (bytes: Buffer): number => {
   const words = Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)])
   let sum = 0
-  for (let place = 0; place < words.length; place += 4) sum = (sum + words.readUInt32BE(place)) % 2 ** 32
+  for (let index = 0; index < words.length; index += 4) sum = (sum + words.readUInt32BE(index)) % 2 ** 32
   return sum
 }
 
@@ -84,8 +84,8 @@ const related = <T>(piece: fc.Arbitrary<T>, join: (pieces: readonly T[]) => Buff
       )
     )
 const relatedBytes = related(fc.uint8Array({ maxLength: 40 }), (pieces) => Buffer.concat(pieces))
-// Few bytes, so that everything matches everywhere: the worst for a hash.
-const dull = related(fc.uint8Array({ maxLength: 60, max: 1 }), (pieces) => Buffer.concat(pieces))
+// Few different bytes, so that most blocks match: the worst case for the hash table.
+const repetitive = related(fc.uint8Array({ maxLength: 60, max: 1 }), (pieces) => Buffer.concat(pieces))
 const continuation = related(fc.uint8Array({ maxLength: 60, min: 0x7f, max: 0x81 }), (pieces) => Buffer.concat(pieces))
 const relatedTexts = related(fc.string({ unit: 'grapheme', maxLength: 20 }), (pieces) => Buffer.from(pieces.join('')))
 
@@ -93,7 +93,7 @@ t.test('a delta', async (t) => {
   for (const [name, pairs] of [
     ['any bytes', fc.tuple(bytes, bytes)],
     ['bytes with shared pieces', relatedBytes],
-    ['bytes that repeat themselves', dull],
+    ['bytes that repeat themselves', repetitive],
     ['bytes that are within characters', continuation],
     ['texts with shared pieces', relatedTexts]
   ] as const) {

@@ -6,8 +6,8 @@ import { coreRelay, FakeSink, type Message, settled, withNamespace } from '../..
 
 const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
 
-/** Nobody is pinged while the clock is moved. */
-const CALM = { ping_interval: '10000000s' }
+/** No pings while the clock advances. */
+const NO_PINGS = { ping_interval: '10000000s' }
 
 const refusalOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
 
@@ -126,7 +126,7 @@ t.test('subscribe', async (t) => {
 
 t.test('a subscription token', async (t) => {
   const setUp = async () => {
-    const relay = coreRelay(withNamespace({}, CALM))
+    const relay = coreRelay(withNamespace({}, NO_PINGS))
     const client = await relay.connected('42')
     const subscribe = async (claims: Message, channel = 'chat:1', lifetime = 60) =>
       client.send({ id: 2, subscribe: { channel, token: relay.token(claims, lifetime) } })
@@ -550,22 +550,19 @@ t.test('a slow history', async (t) => {
     t.equal(client.sink.isPaused, true)
   })
 
-  t.test(
-    'closes a client over HTTP, whose requests cannot be held up, when a mebibyte of commands waits',
-    async (t) => {
-      const { client, token } = await setUp()
-      const emulated = client(new FakeSink(true))
-      await emulated.send({ id: 1, connect: { token: token({ sub: '42' }) } })
-      await emulated.send({ id: 2, subscribe: { channel: 'floor:7' } })
-      const message = { id: 3, unsubscribe: { channel: 'x'.repeat(64 * 1024 - 40) } }
-      for (let count = 0; count < 15; count++) await emulated.send(message)
-      t.equal(emulated.closed, null)
-      await emulated.send(message)
-      await emulated.send(message)
+  t.test('a client of an emulated transport is closed when more than one MiB of its commands waits', async (t) => {
+    const { client, token } = await setUp()
+    const emulated = client(new FakeSink(true))
+    await emulated.send({ id: 1, connect: { token: token({ sub: '42' }) } })
+    await emulated.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    const message = { id: 3, unsubscribe: { channel: 'x'.repeat(64 * 1024 - 40) } }
+    for (let count = 0; count < 15; count++) await emulated.send(message)
+    t.equal(emulated.closed, null)
+    await emulated.send(message)
+    await emulated.send(message)
 
-      t.equal(emulated.closed, '3013 too many requests')
-    }
-  )
+    t.equal(emulated.closed, '3013 too many requests')
+  })
 
   t.test('a client that is not read from is not closed for a missing pong', async (t) => {
     const { connected, give, advance, settled } = await setUp()

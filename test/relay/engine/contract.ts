@@ -20,7 +20,7 @@ export interface EngineUnderTest {
   readonly history: History
   readonly presence: Presence
   readonly userConnections: UserConnections
-  /** Lets time go by. */
+  /** Advances the time of the engine. */
   pass(ms: number): Promise<void> | void
 }
 
@@ -33,7 +33,7 @@ export const KEPT = optionsOf({ history_size: 3, history_ttl: '60s', history_met
 export const PLAIN = optionsOf({})
 export const ALL: HistoryRange = { since: null, limit: -1, reverse: false }
 
-/** What an engine hands over, and a wait for so much of it. */
+/** Records everything that an engine delivers. `until` waits for a number of deliveries. */
 export class Delivered implements Delivery {
   readonly publications: (readonly [channel: string, publication: Publication, epoch: string])[] = []
   readonly events: (readonly [channel: string, kind: JoinOrLeave, info: string])[] = []
@@ -49,7 +49,7 @@ export class Delivered implements Delivery {
     this.#check()
   }
 
-  /** Channels on which something may not have arrived. */
+  /** Channels on which publications may have been lost. */
   readonly missed: string[] = []
 
   mayHaveMissed(channel: string): void {
@@ -71,7 +71,7 @@ export class Delivered implements Delivery {
   }
 }
 
-/** One suite for every engine: whatever is behind the interfaces, the core sees the same. */
+/** The tests that every engine passes. */
 export const engineContract = (name: string, create: (t: Test) => Promise<EngineUnderTest>): void => {
   t.test(name, async (t) => {
     const setUp = async (t: Test) => {

@@ -23,7 +23,7 @@ const memoryEngine = () => {
     pass: (ms: number) => {
       nowMs += ms
     },
-    /** Sets the system's clock while no time goes by. */
+    /** Sets the system clock; the monotonic clock does not change. */
     step: (ms: number) => {
       stepMs += ms
     }

@@ -6,9 +6,9 @@ import { recoverFromStream } from '../../../src/relay/core/recovery.js'
 import { checkProperty } from '../../helper/property.js'
 import { Delivered, type EngineUnderTest, KEPT } from './contract.js'
 
-const RESULT_KNOWN_MS = 300_000
-/** More than a publication is kept, and no fraction of what else runs out: real time goes by in between. */
-const WHILE_MS = 61_000
+const IDEMPOTENT_RESULT_MS = 300_000
+/** Longer than `history_ttl`. It divides no other TTL, because real time also passes in between. */
+const WAIT_MS = 61_000
 
 type Step =
   | { readonly kind: 'publish'; readonly atOnce: readonly Partial<NewPublication>[] }
@@ -30,7 +30,7 @@ const publishing = fc.record({
   atOnce: fc.oneof(
     { weight: 3, arbitrary: fc.tuple(anyPublication) },
     fc.array(anyPublication, { minLength: 2, maxLength: 6 }),
-    // More than an engine makes at once.
+    // More than an engine combines in one call.
     fc.array(anyPublication, { minLength: 17, maxLength: 40, size: 'max' })
   )
 })
@@ -54,10 +54,10 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 25 }
 )
 
-/** What an engine should do, in the plainest words. */
+/** The specification of an engine, for one channel. */
 class Model {
-  /** All that was ever placed, by offset. */
-  readonly placed: string[] = []
+  /** Every publication of the stream, by offset. */
+  readonly stream: string[] = []
   readonly delivered: (readonly [data: string, offset: number])[] = []
   kept: number[] = []
   #nowMs = 0
@@ -71,8 +71,8 @@ class Model {
     if (idempotencyKey !== '' && known !== undefined && this.#nowMs < known.until) return known.offset
     const isOld =
       version > 0 && version <= this.#version && (versionEpoch === '' || versionEpoch === this.#versionEpoch)
-    if (!skipHistory && isOld) return this.placed.length
-    const offset = skipHistory ? 0 : this.placed.push(data)
+    if (!skipHistory && isOld) return this.stream.length
+    const offset = skipHistory ? 0 : this.stream.push(data)
     if (!skipHistory) {
       this.#expire()
       this.kept = [...this.kept, offset].slice(-KEPT.historySize)
@@ -83,7 +83,7 @@ class Model {
       }
     }
     this.delivered.push([data, offset])
-    if (idempotencyKey !== '') this.#results.set(idempotencyKey, { offset, until: this.#nowMs + RESULT_KNOWN_MS })
+    if (idempotencyKey !== '') this.#results.set(idempotencyKey, { offset, until: this.#nowMs + IDEMPOTENT_RESULT_MS })
     return offset
   }
 
@@ -100,7 +100,7 @@ class Model {
   }
 
   wait(): void {
-    this.#nowMs += WHILE_MS
+    this.#nowMs += WAIT_MS
     this.#expire()
   }
 
@@ -109,7 +109,7 @@ class Model {
   }
 }
 
-/** Whatever is done to a channel, the engine does what the model does. */
+/** Compares an engine with the model over random sequences of operations. */
 export const engineModel = (
   name: string,
   create: (t: Test) => Promise<EngineUnderTest>,
@@ -130,20 +130,20 @@ export const engineModel = (
         const { epoch } = await history.read(channel, top, KEPT)
         const check = async (range: HistoryRange): Promise<readonly Publication[]> => {
           const page = await history.read(channel, range, KEPT)
-          equal([page.epoch, page.offset], [epoch, model.placed.length])
+          equal([page.epoch, page.offset], [epoch, model.stream.length])
           equal(
             page.publications.map(({ offset, data }) => [offset, data]),
-            model.read(range).map((offset) => [offset, model.placed[offset - 1]])
+            model.read(range).map((offset) => [offset, model.stream[offset - 1]])
           )
           return page.publications
         }
-        const placeBack = (back: number): Position => ({ epoch, offset: Math.max(0, model.placed.length - back) })
+        const positionBack = (back: number): Position => ({ epoch, offset: Math.max(0, model.stream.length - back) })
 
         for (const [index, step] of all.entries()) {
           if (step.kind === 'publish') {
-            const publications = step.atOnce.map((more, place) => ({
+            const publications = step.atOnce.map((more, position) => ({
               ...PLAIN_PUBLICATION,
-              data: `"${index}.${place} é"`,
+              data: `"${index}.${position} é"`,
               ...more
             }))
             const published = await Promise.all(publications.map((each) => broker.publish(channel, each, KEPT)))
@@ -152,24 +152,24 @@ export const engineModel = (
               publications.map((each) => model.publish(each))
             )
           } else if (step.kind === 'read') {
-            const since = step.back < 0 ? null : placeBack(step.back)
+            const since = step.back < 0 ? null : positionBack(step.back)
             await check({ since, limit: step.limit, reverse: step.reverse })
           } else if (step.kind === 'recover') {
-            const place = placeBack(step.back)
-            const publications = await check({ since: place, limit: step.limit, reverse: false })
-            const recovery = recoverFromStream(place, { epoch, offset: model.placed.length, publications })
-            const missed = model.placed.length - place.offset
+            const position = positionBack(step.back)
+            const publications = await check({ since: position, limit: step.limit, reverse: false })
+            const recovery = recoverFromStream(position, { epoch, offset: model.stream.length, publications })
+            const missed = model.stream.length - position.offset
             const isWhole =
-              missed <= step.limit && model.read({ since: place, limit: -1, reverse: false }).length === missed
+              missed <= step.limit && model.read({ since: position, limit: -1, reverse: false }).length === missed
             equal(
               recovery?.publications.map(({ data }) => data) ?? null,
-              isWhole ? model.placed.slice(place.offset) : null
+              isWhole ? model.stream.slice(position.offset) : null
             )
           } else if (step.kind === 'remove') {
             await history.remove(channel)
             model.remove()
           } else {
-            await pass(WHILE_MS)
+            await pass(WAIT_MS)
             model.wait()
           }
         }

@@ -14,7 +14,7 @@ const cluster = await startRedisCluster(t)
 
 engineContract('the Redis engine on a cluster', async (t) => redisEngine(t, cluster.url))
 
-/** One that listens and one that publishes, as two relays would. */
+/** The engines of two nodes: one subscribes, the other publishes. */
 const twoNodes = async (t: Test, channels: readonly string[]) => {
   const listening = redisEngine(t, cluster.url)
   const publishing = redisEngine(t, cluster.url, { prefix: listening.prefix })
@@ -100,7 +100,7 @@ t.test('a command over a Redis Cluster is confirmed by every node and applied on
 })
 
 t.test('a slot that moves to another server', async (t) => {
-  t.test('its subscriptions move too, and missed publications are checked', async (t) => {
+  t.test('subscriptions move with a hash slot, and missed publications are checked', async (t) => {
     const channel = channelAt(0)
     const slot = channelSlot(channel)
     const { delivered, publish, publishWithRetries } = await twoNodes(t, [channel])

@@ -302,7 +302,7 @@ t.test('presence of a relay that dies', async (t) => {
   const options = { prefix: 'ghosts', presenceTtlMs: 1_000, nodeTimings: { heartbeatMs: 100, leaseMs: 500 } }
   const [living, dying] = [await listening(t, redis.url, options), await listening(t, redis.url, options)]
 
-  t.test('its entries expire with their leases, and those of other relays stay', async (t) => {
+  t.test('presence entries of a dead relay expire with their leases, and those of other relays stay', async (t) => {
     await living.presence.add('ns:1', 'living', 'a', '{"user":"a"}')
     await dying.presence.add('ns:1', 'dying', 'b', '{"user":"b"}')
     t.same(await living.presence.count('ns:1'), { clients: 2, users: 2 })
@@ -311,7 +311,7 @@ t.test('presence of a relay that dies', async (t) => {
     t.same([...(await living.presence.read('ns:1')).keys()], ['living'])
   })
 
-  t.test('its entries are removed from Redis without a presence query', async (t) => {
+  t.test('presence entries of a dead relay are removed from Redis without a presence query', async (t) => {
     const raw = client(t, redis)
     const another = await listening(t, redis.url, options)
     await living.presence.add('ns:2', 'living', 'a', '{}')

@@ -18,7 +18,7 @@ t.test('workers on one Redis', async (t) => {
   const relay = await startWorkers(t, 2, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: redis.url })
 
   t.test('each worker is a node, and clients see one relay', async (t) => {
-    // They have heard of each other.
+    // Until each node has received the heartbeat of the other.
     await eventually(async () => (await relay.nodes()).length >= 2)
     const clients = await Promise.all(Array.from({ length: 4 }, () => connectedClient(t, relay.url)))
     for (const client of clients) await client.request({ id: 2, subscribe: { channel: 'seq:1' } })

@@ -31,7 +31,7 @@ const FILE = {
 const relay = await startWorkers(t, WORKERS, FILE)
 
 let channels = 0
-/** Tests share the relay, and no channel. */
+/** Tests share the relay, so each uses its own channel. */
 const newChannel = (namespace: string): string => `${namespace}:${++channels}`
 
 const connect = async (t: Test, user: string, transport: TransportName = 'websocket'): Promise<Centrifuge> => {
@@ -50,7 +50,7 @@ const subscribe = async (client: Centrifuge, channel: string, options = {}): Pro
   return subscription
 }
 
-/** A client of this user at every worker: the relay hands them out in turn. */
+/** A client of this user at every worker. Connections are passed to the workers in turn. */
 const oneAtEach = async (t: Test, { nodes }: RelayOfWorkers, user: string): Promise<readonly Centrifuge[]> => {
   const clients: Centrifuge[] = []
   do {
@@ -65,7 +65,7 @@ t.test('several workers', async (t) => {
   })
 
   for (const namespace of ['seq', 'plain']) {
-    t.test(`deliver on ${namespace} to everybody, in one order, whoever publishes`, async (t) => {
+    t.test(`clients of all workers receive the publications on ${namespace} in the same order`, async (t) => {
       const channel = newChannel(namespace)
       const clients = await oneAtEach(t, relay, 'ada')
       const heard = await Promise.all(clients.map(async (client) => collect(await subscribe(client, channel))))
@@ -198,7 +198,7 @@ t.test('a request to /emulation', async (t) => {
       body: JSON.stringify({ session, node, data: JSON.stringify({ id, rpc: { method: 'x' } }) })
     })
 
-  t.test('it is passed to the worker that has the session', async (t) => {
+  t.test('a request to /emulation is passed to the worker that has the session', async (t) => {
     for (let id = 2; id < 2 + 2 * WORKERS; id++) {
       t.equal((await say(connected.session, connected.node, id)).status, 204)
       t.match(await line(), { id, error: { code: 108 } })
