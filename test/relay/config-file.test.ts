@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
+import { UNSUPPORTED_OPTIONS } from '../../src/relay/config/centrifugo-options.js'
 import type { RelayConfig } from '../../src/relay/config/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { configWith, faultsOf, PRODUCTION, SECRETS } from './config-fixture.js'
@@ -261,6 +262,44 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
     'sse must be an object'
   ]
 ]
+
+t.test('options of Centrifugo that the relay does not have', async (t) => {
+  /** A file with this option; `namespace` stands for a namespace. */
+  const fileWith = (path: string, value: unknown): object => {
+    const steps = path.split('.')
+    const nested = (names: readonly string[]): object =>
+      names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
+    return steps[0] === 'namespace' ? namespace(nested(steps.slice(1))) : nested(steps)
+  }
+
+  for (const [path, alternative] of Object.entries(UNSUPPORTED_OPTIONS)) {
+    t.test(`${path} is rejected with an alternative`, async (t) => {
+      const name = path.replace('namespace.', 'channel.namespaces[0].')
+      t.same(fileFaults(fileWith(path, 'x')), [`${name} is not supported: ${alternative}`])
+    })
+  }
+
+  t.test('a feature that is switched off is accepted', async (t) => {
+    for (const path of ['grpc_api', 'broker', 'uni_grpc', 'graphite'])
+      t.same(fileFaults(fileWith(path, { enabled: false, port: 10_000 })), [], path)
+    t.same(fileFaults(fileWith('admin.insecure', false)), [])
+  })
+
+  t.test('alternatives of a namespace also apply to channels without a namespace', async (t) => {
+    t.match(fileFaults({ channel: { without_namespace: { map: {} } } }), [
+      /^channel.without_namespace.map is not supported: use force_recovery_mode/
+    ])
+  })
+
+  t.test('all errors of a file are reported at once', async (t) => {
+    const file = { grpc_api: { enabled: true }, client: { ping_interval: '0s', nonsense: 1 } }
+    t.same(fileFaults(file), [
+      'grpc_api is not supported: use http_api',
+      `client.nonsense ${UNKNOWN}`,
+      'client.ping_interval must be whole seconds, at least one'
+    ])
+  })
+})
 
 t.test('errors in the configuration file', async (t) => {
   for (const [file, ...faults] of FAULTS) {

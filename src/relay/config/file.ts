@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { errorCode } from '../../shared/error-code.js'
+import { alternativeTo } from './centrifugo-options.js'
 import {
   DURATION_PATTERN,
   NAMESPACE_PATTERN,
@@ -30,7 +31,9 @@ export const readConfigFile = (path: string, readFile: ReadFile, errors: string[
   if (value === undefined) return null
   if (Value.Check(RelayConfigFileSchema, value)) return value
   errors.push(...schemaErrors(value))
-  return null
+  // Without the options that the relay does not have, the rest can be checked too. A copy, because `Clean` changes it.
+  const rest = Value.Clean(RelayConfigFileSchema, JSON.parse(JSON.stringify(value)))
+  return Value.Check(RelayConfigFileSchema, rest) ? rest : null
 }
 
 const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
@@ -61,7 +64,7 @@ const locationOf = (error: unknown, text: string): string => {
 const schemaErrors = (value: unknown): string[] => {
   const lines = new Map<string, string>()
   for (const error of Value.Errors(RelayConfigFileSchema, value)) {
-    if (!lines.has(error.path))
+    if (!lines.has(error.path) && !isSwitchedOff(error))
       lines.set(error.path, `${FILE_ERROR_PREFIX} ${optionPath(error.path)} ${problemOf(error)}`)
   }
   return [...lines.values()]
@@ -77,8 +80,17 @@ const optionPath = (pointer: string): string =>
         .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
         .reduce((name, step) => (/^\d+$/.test(step) ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`), '')
 
-const problemOf = ({ type, schema }: ValueError): string => {
-  if (type === ValueErrorType.ObjectAdditionalProperties) return 'is not an option that the relay has'
+/** A feature that the relay does not have, and that the file does not use either. */
+const isSwitchedOff = ({ type, path, value }: ValueError): boolean =>
+  type === ValueErrorType.ObjectAdditionalProperties &&
+  alternativeTo(optionPath(path)) !== null &&
+  (value === false || Object(value).enabled === false)
+
+const problemOf = ({ type, path, schema }: ValueError): string => {
+  if (type === ValueErrorType.ObjectAdditionalProperties) {
+    const alternative = alternativeTo(optionPath(path))
+    return alternative === null ? 'is not an option that the relay has' : `is not supported: ${alternative}`
+  }
   if (type === ValueErrorType.ObjectRequiredProperty) return 'is missing'
   return `must be ${ruleOf(schema)}`
 }

@@ -1,0 +1,118 @@
+/**
+ * Options of Centrifugo 6 that the relay does not have, with what to use instead. The options of a namespace are listed
+ * under `namespace`. A path also covers everything below it.
+ */
+export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
+  'http_server.tls': 'terminate TLS at the reverse proxy',
+  'http_server.tls_autocert': 'terminate TLS at the reverse proxy',
+  'http_server.tls_external': 'terminate TLS at the reverse proxy',
+  'http_server.internal_tls': 'terminate TLS at the reverse proxy',
+  'http_server.http3': 'enable HTTP/3 at the reverse proxy',
+
+  'engine.redis.cluster_address': 'list servers of the cluster in engine.redis.address',
+  'engine.redis.sentinel_address': 'name the master in engine.redis.address',
+  'engine.redis.sentinel_master_name': 'name the master in engine.redis.address',
+  'engine.redis.sentinel_user': 'name the master in engine.redis.address',
+  'engine.redis.sentinel_password': 'name the master in engine.redis.address',
+  'engine.redis.sentinel_tls': 'name the master in engine.redis.address',
+  'engine.redis.user': 'write it into engine.redis.address: redis://user:password@host:6379/0',
+  'engine.redis.password': 'write it into engine.redis.address: redis://user:password@host:6379/0',
+  'engine.redis.db': 'write it into engine.redis.address: redis://user:password@host:6379/0',
+  'engine.redis.tls': 'write rediss:// in engine.redis.address',
+  'engine.redis.connect_timeout': 'remove it; the relay reconnects by itself',
+  'engine.redis.io_timeout': 'remove it; a command that takes more than 2 s fails',
+  'engine.redis.client_name': 'remove it',
+  'engine.redis.force_resp2': 'remove it',
+  'engine.redis.force_resp3': 'remove it',
+  'engine.redis.history_use_lists': 'remove it; history is stored in streams',
+  'engine.redis.idempotent_result_ttl': 'remove it; results are stored for five minutes',
+  'engine.redis.presence_hash_field_ttl': 'use engine.redis.presence_ttl',
+  'engine.redis.presence_user_mapping': 'remove it',
+  'engine.redis.replica_client': 'remove it; all commands go to the master',
+  broker: 'use engine',
+  presence_manager: 'use engine',
+  map_broker: 'use a namespace with force_recovery_mode "cache" for the latest value of a channel',
+  shared_poll: 'publish changes with the HTTP API',
+
+  'client.proxy': 'sign tokens in the backend (client.token)',
+  'client.user_id_http_header': 'sign tokens in the backend (client.token)',
+  'client.insecure_skip_token_signature_verify': 'use client.insecure in test environments',
+  'client.presence_update_interval': 'use engine.redis.presence_ttl',
+  'client.connect_code_to_unidirectional_disconnect': 'remove it; docs/reference/protocol.md lists the codes',
+  'client.subscribe_to_user_personal_channel.single_connection': 'use client.user_connection_limit',
+
+  'channel.proxy': 'use permissions of the namespace and subscription tokens',
+  'namespace.subscribe_proxy_enabled': 'use allow_subscribe_for_client or subscription tokens',
+  'namespace.subscribe_proxy_name': 'use allow_subscribe_for_client or subscription tokens',
+  'namespace.publish_proxy_enabled': 'use allow_publish_for_client, or publish with the HTTP API',
+  'namespace.publish_proxy_name': 'use allow_publish_for_client, or publish with the HTTP API',
+  'namespace.sub_refresh_proxy_enabled': 'use subscription tokens, which clients refresh',
+  'namespace.sub_refresh_proxy_name': 'use subscription tokens, which clients refresh',
+  'namespace.subscribe_stream_proxy_enabled': 'publish with the HTTP API',
+  'namespace.subscribe_stream_proxy_name': 'publish with the HTTP API',
+  'namespace.subscribe_stream_proxy_bidirectional': 'publish with the HTTP API',
+  'namespace.shared_position_sync': 'remove it; positions are always checked once per channel and node',
+  'namespace.subscription_type': 'remove it; every channel is a stream',
+  'namespace.subscription_types': 'remove it; every channel is a stream',
+  'namespace.map': 'use force_recovery_mode "cache" for the latest value of a channel',
+  'namespace.shared_poll': 'publish changes with the HTTP API',
+  'namespace.allow_channel_compaction': 'use allowed_delta_types to send fewer bytes',
+  'namespace.keep_latest_publication': 'use force_recovery_mode "cache"',
+  'namespace.batch_max_size': 'remove it; publications of one turn of the event loop are sent together',
+  'namespace.batch_max_delay': 'remove it; publications of one turn of the event loop are sent together',
+  'namespace.batch_flush_latest': 'use conflate',
+
+  rpc: 'let clients call the backend through the gateway',
+  proxies: 'use tokens and permissions of the namespaces',
+  grpc_api: 'use http_api',
+  consumers: 'publish with the HTTP API',
+
+  'http_api.disabled': 'do not expose /api at the reverse proxy',
+  'http_api.handler_prefix': 'use /api, or rewrite the path at the reverse proxy',
+  'websocket.disabled': 'do not expose the path at the reverse proxy',
+  'websocket.handler_prefix': 'use /connection/websocket, or rewrite the path at the reverse proxy',
+  'websocket.read_buffer_size': 'remove it; Node.js manages its buffers',
+  'websocket.write_buffer_size': 'remove it; Node.js manages its buffers',
+  'websocket.use_write_buffer_pool': 'remove it; Node.js manages its buffers',
+  'websocket.write_timeout': 'use client.queue_max_size, which limits slow clients',
+  'websocket.compression_prepared_message_cache_size': 'remove it; a message is compressed once per connection',
+  'sse.handler_prefix': 'use /connection/sse, or rewrite the path at the reverse proxy',
+  'sse.max_request_body_size': 'remove it; the limit is 64 KiB',
+  'http_stream.handler_prefix': 'use /connection/http_stream, or rewrite the path at the reverse proxy',
+  'http_stream.max_request_body_size': 'remove it; the limit is 64 KiB',
+  emulation: 'use /emulation, or rewrite the path at the reverse proxy; the limit of a body is 64 KiB',
+  uni_sse: 'use sse, with an official client',
+  uni_http_stream: 'use http_stream, with an official client',
+  uni_websocket: 'use websocket, with an official client',
+  uni_grpc: 'use websocket',
+  webtransport: 'use websocket',
+  init: 'remove it; clients connect to /connection/websocket',
+
+  'admin.secret': 'remove it; the relay generates the key of operator sessions at start',
+  'admin.insecure': 'use admin.password',
+  'admin.handler_prefix': 'use /admin, or rewrite the path at the reverse proxy',
+  'admin.web_path': 'remove it; the page is part of the relay',
+  'admin.web_proxy_address': 'remove it; the page is part of the relay',
+  'prometheus.handler_prefix': 'use /metrics',
+  'health.handler_prefix': 'use /health',
+  swagger: 'read docs/reference/protocol.md',
+  debug: 'start Node.js with --inspect or --cpu-prof',
+  dev: 'use the demo: npm start',
+  opentelemetry: 'use the metrics at /metrics',
+  graphite: 'use the metrics at /metrics',
+  usage_stats: 'remove it; the relay sends no usage statistics',
+  'node.info_metrics_aggregate_interval': 'use the metrics at /metrics',
+  'shutdown.termination_delay': 'remove the relay from the reverse proxy before you stop it',
+  pid_file: 'use the service manager, which knows the process id',
+  enable_unreleased_features: 'remove it'
+}
+
+/** What to use in place of the option at `path`; null if Centrifugo does not have it either. */
+export const alternativeTo = (path: string): string | null => {
+  const steps = path.replace(/^channel\.(?:namespaces\[\d+\]|without_namespace)\./, 'namespace.').split('.')
+  for (let length = steps.length; length > 0; length--) {
+    const name = steps.slice(0, length).join('.')
+    if (Object.hasOwn(UNSUPPORTED_OPTIONS, name)) return UNSUPPORTED_OPTIONS[name] ?? null
+  }
+  return null
+}
