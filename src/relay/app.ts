@@ -69,7 +69,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
   const {
     log,
     version,
-    name = 'relay',
+    name = initial.nodeName ?? 'relay',
     nowMs = Date.now,
     monotonicMs = systemMonotonicMs,
     adminPage = ADMIN_PAGE
@@ -141,7 +141,10 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
     totals: () => metrics.totals(),
     rejections,
     // Nodes on different machines may have the same name.
-    nodeName: config.engine === 'redis' ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}` : name,
+    nodeName:
+      config.engine === 'redis' && config.nodeName === null
+        ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}`
+        : name,
     isEngineConnected: () => (config.engine === 'redis' ? engine.isReady : null),
     unexpectedError: () => metrics.unexpectedError('admin'),
     pageFolder: adminPage,

@@ -102,7 +102,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
     const { server, configure, close, closeConnections } = await buildRelay(config, {
       log,
       version: VERSION,
-      name: `relay worker ${primary.workerNumber}`,
+      name: `${config.nodeName ?? 'relay'} worker ${primary.workerNumber}`,
       // With Redis every worker is a node of its own.
       ...(config.engine === 'memory' ? { engine: primary.engine() } : {}),
       admission: primary.admission,

@@ -214,7 +214,7 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
   ),
   [
     { channel: { private_prefix: '#' } },
-    'channel must have different characters as namespace_boundary, user_boundary and private_prefix'
+    'channel must have different characters as namespace_boundary, user_boundary, user_separator and private_prefix'
   ],
   [{ channel: { namespace_boundary: '' } }, 'channel.namespace_boundary must be one character'],
   [{ channel: { max_length: 0 } }, 'channel.max_length must be a whole number from 1 to 65535'],
@@ -417,6 +417,8 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [{ channel: { private_prefix: '!' } }, (config) => config.channels.privatePrefix, '!'],
   [{ channel: { namespace_boundary: '/' } }, (config) => config.channels.namespaceBoundary, '/'],
   [{ channel: { user_boundary: '@' } }, (config) => config.channels.userBoundary, '@'],
+  [{ channel: { user_separator: '|' } }, (config) => config.channels.userSeparator, '|'],
+  [{ node: { name: 'relay-7' } }, (config) => config.nodeName, 'relay-7'],
   [
     { channel: { without_namespace: { allow_subscribe_for_client: true } } },
     (config) => config.channels.withoutNamespace.allowSubscribeForClient,

@@ -239,6 +239,7 @@ const DEFAULTS = {
   client: {
     insecure: false,
     allowAnonymousConnectWithoutToken: false,
+    disallowAnonymousConnectionTokens: true,
     token: CLAIM_RULES,
     subscriptionToken: CLAIM_RULES,
     pingIntervalMs: 25_000,
@@ -270,6 +271,7 @@ const DEFAULTS = {
     ]),
     namespaceBoundary: ':',
     userBoundary: '#',
+    userSeparator: ',',
     privatePrefix: '$',
     maxLength: 255
   },
@@ -282,6 +284,7 @@ const DEFAULTS = {
   redisPrefix: 'gatehouse',
   presenceTtlMs: 60_000,
   workers: 1,
+  nodeName: null,
   logLevel: 'info',
   shutdownMs: 5_000
 }

@@ -409,6 +409,13 @@ const CLIENT: Readonly<Record<string, Row>> = {
     is: 'ok'
   },
   ...tokenRows('subscription_token'),
+  disallow_anonymous_connection_tokens: {
+    before: true,
+    after: false,
+    see: connecting(token({})),
+    was: '3507',
+    is: 'ok'
+  },
   allow_anonymous_connect_without_token: { before: false, after: true, see: connecting(), was: '3501', is: 'ok' },
   ping_interval: { before: '25s', after: '60s', listed: 'needsReconnect' },
   pong_timeout: {
@@ -685,6 +692,14 @@ const CHANNEL: Readonly<Record<string, Row>> = {
     was: 103,
     is: 'ok'
   },
+  user_separator: {
+    before: ',',
+    after: '|',
+    also: room({ allow_user_limited_channels: true }),
+    see: subscribing('room:1#42|7'),
+    was: 103,
+    is: 'ok'
+  },
   'namespaces[].name': { before: 'one', after: 'two', see: publishing('two:1'), was: 102, is: 'ok' }
 }
 
@@ -753,6 +768,7 @@ const OPTIONS: Readonly<Record<string, Row>> = {
     was: 401,
     is: 204
   },
+  'node.name': restart('one', 'two'),
   'shutdown.timeout': {
     before: '60s',
     after: '0s',

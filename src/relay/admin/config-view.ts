@@ -11,6 +11,7 @@ const HIDDEN = '(hidden)'
 const SHOWN_CLIENT_OPTIONS = [
   'insecure',
   'allowAnonymousConnectWithoutToken',
+  'disallowAnonymousConnectionTokens',
   'pingIntervalMs',
   'pongTimeoutMs',
   'staleCloseDelayMs',
@@ -74,6 +75,7 @@ const channelView = (options: ChannelOptions) => ({
 const channelsView = (rules: ChannelRules) => ({
   namespaceBoundary: rules.namespaceBoundary,
   userBoundary: rules.userBoundary,
+  userSeparator: rules.userSeparator,
   privatePrefix: rules.privatePrefix,
   maxLength: rules.maxLength,
   withoutNamespace: channelView(rules.withoutNamespace),
@@ -132,6 +134,7 @@ export const configView = (config: RelayConfig) => ({
   redisPrefix: config.redisPrefix,
   presenceTtlMs: config.presenceTtlMs,
   workers: config.workers,
+  nodeName: config.nodeName,
   logLevel: config.logLevel,
   shutdownMs: config.shutdownMs
 })

@@ -15,12 +15,16 @@ export const channelRules = (file: RelayConfigFile | null, report: ReportError):
   const rules = {
     namespaceBoundary: channel.namespace_boundary ?? DEFAULT_CHANNELS.namespaceBoundary,
     userBoundary: channel.user_boundary ?? DEFAULT_CHANNELS.userBoundary,
+    userSeparator: channel.user_separator ?? DEFAULT_CHANNELS.userSeparator,
     privatePrefix: channel.private_prefix ?? DEFAULT_CHANNELS.privatePrefix,
     maxLength: channel.max_length ?? DEFAULT_CHANNELS.maxLength
   }
-  const boundaries = [rules.namespaceBoundary, rules.userBoundary, rules.privatePrefix]
+  const boundaries = [rules.namespaceBoundary, rules.userBoundary, rules.userSeparator, rules.privatePrefix]
   if (new Set(boundaries).size < boundaries.length)
-    report('channel', 'must have different characters as namespace_boundary, user_boundary and private_prefix')
+    report(
+      'channel',
+      'must have different characters as namespace_boundary, user_boundary, user_separator and private_prefix'
+    )
   return Object.freeze({
     ...rules,
     withoutNamespace: channelOptions(
@@ -137,6 +141,7 @@ const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
   ]),
   namespaceBoundary: ':',
   userBoundary: '#',
+  userSeparator: ',',
   privatePrefix: '$',
   maxLength: 255
 })

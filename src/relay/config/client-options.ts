@@ -18,6 +18,8 @@ export const clientOptions = (
   const options: ClientOptions = {
     insecure: file.insecure ?? false,
     allowAnonymousConnectWithoutToken: file.allow_anonymous_connect_without_token ?? false,
+    disallowAnonymousConnectionTokens:
+      file.disallow_anonymous_connection_tokens ?? !file.allow_anonymous_connect_without_token,
     token,
     subscriptionToken: separate.enabled ? claimRules(separate, reportIn('client.subscription_token', report)) : token,
     pingIntervalMs: durationMs(file.ping_interval ?? '25s'),

@@ -39,6 +39,8 @@ export interface RelayConfig {
   /** How long the presence of a crashed relay's clients remains. */
   readonly presenceTtlMs: number
   readonly workers: number
+  /** Null: named by its role. */
+  readonly nodeName: string | null
   readonly logLevel: Values['LOG_LEVEL']
   readonly shutdownMs: number
 }
@@ -110,6 +112,7 @@ class ConfigReader {
       adminPassword: this.#adminPassword(file),
       ...this.#engine(file),
       workers: RELAY_WORKERS,
+      nodeName: file.node?.name ?? null,
       logLevel: this.#choose('LOG_LEVEL', file.log?.level),
       shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN)
     })

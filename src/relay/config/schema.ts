@@ -186,7 +186,8 @@ const channel = {
   max_length: count('Maximum length of a channel name, in bytes.', 1, 65_535, 255),
   private_prefix: text('Channels with this prefix require a subscription token.', 1, '$'),
   namespace_boundary: text('Separates the namespace from the rest of a channel name.', 1, ':'),
-  user_boundary: text('Separates a channel name from its list of users.', 1, '#')
+  user_boundary: text('Separates a channel name from its list of users.', 1, '#'),
+  user_separator: text('Separates the users in that list.', 1, ',')
 }
 
 const client = {
@@ -203,6 +204,12 @@ const client = {
   token: section('Connection tokens.', TokenSchema.properties),
   subscription_token: section('Separate options for subscription tokens.', SubscriptionTokenSchema.properties),
   allow_anonymous_connect_without_token: flag('Clients may connect without a token.'),
+  disallow_anonymous_connection_tokens: Type.Optional(
+    Type.Boolean({
+      description:
+        'Reject connection tokens without a user. Default: true, or false with allow_anonymous_connect_without_token.'
+    })
+  ),
   ping_interval: duration('Interval between pings, in whole seconds.', '25s'),
   pong_timeout: duration('Maximum time for a client to respond to a ping; less than ping_interval.', '8s'),
   stale_close_delay: duration('Maximum time between opening a connection and the connect command.', '10s'),
@@ -268,6 +275,7 @@ export const RelayConfigFileSchema = Type.Object(
       enabled: flag("Enable the operators' page."),
       password: text('Same as RELAY_ADMIN_PASSWORD.')
     }),
+    node: section('This node.', { name: text("Name on the operators' page and in the info of the publish API.", 128) }),
     shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.', '5s') }),
     sse: alwaysOn('The server-sent events transport.'),
     http_stream: alwaysOn('The HTTP streaming transport.'),

@@ -51,14 +51,14 @@ export const channelNameError = (
 const isPrintableAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
 /** Whether the channel is limited to users, as `chat:room#42,43`, and this user is one of them. */
-export const isUserListed = (channel: string, user: string, { userBoundary }: ChannelRules): boolean => {
+export const isUserListed = (channel: string, user: string, { userBoundary, userSeparator }: ChannelRules): boolean => {
   const boundary = userBoundary === '' ? -1 : channel.lastIndexOf(userBoundary)
   return (
     boundary !== -1 &&
     user !== '' &&
     channel
       .slice(boundary + userBoundary.length)
-      .split(',')
+      .split(userSeparator)
       .includes(user)
   )
 }

@@ -80,7 +80,7 @@ const identify = async (client: Client, token: string): Promise<ConnectionClaims
     rejected('bad-claims')
     return DISCONNECT_INVALID_TOKEN
   }
-  if (claims.user !== '' || allowsAnonymous) return claims
+  if (claims.user !== '' || clientOptions.insecure || !clientOptions.disallowAnonymousConnectionTokens) return claims
   rejected('no-user')
   return DISCONNECT_NOT_PERMITTED
 }

@@ -50,6 +50,8 @@ export interface ChannelRules {
   readonly namespaces: ReadonlyMap<string, ChannelOptions>
   readonly namespaceBoundary: string
   readonly userBoundary: string
+  /** Separates the users of a user-limited channel. */
+  readonly userSeparator: string
   readonly privatePrefix: string
   /** Maximum length of a channel name in bytes. */
   readonly maxLength: number
@@ -60,6 +62,8 @@ export interface ClientOptions {
   /** Disables tokens and all permission checks, for test suites of client libraries. */
   readonly insecure: boolean
   readonly allowAnonymousConnectWithoutToken: boolean
+  /** Rejects connection tokens without a user. */
+  readonly disallowAnonymousConnectionTokens: boolean
   readonly token: ClaimRules
   /** Equal to `token` unless subscription tokens are configured separately. */
   readonly subscriptionToken: ClaimRules
