@@ -9,7 +9,6 @@ const {
   REALTIME_HMAC_SECRET,
   REALTIME_API_KEY,
   REALTIME_PUBLISH_URL = 'http://127.0.0.1:8100/api',
-  REALTIME_CLIENT_URL = 'ws://localhost:8100/connection/websocket',
   PASSWORD
 } = process.env
 const missing = Object.entries({ TOKEN_SECRET, REALTIME_HMAC_SECRET, REALTIME_API_KEY, PASSWORD })
@@ -40,14 +39,13 @@ const addCart = ({ name }) => {
   return [201, carts.at(-1)]
 }
 
-const negotiate = () => [
-  200,
-  {
-    url: REALTIME_CLIENT_URL,
-    token: jwt.sign({ sub: USER.userId }, REALTIME_HMAC_SECRET, { expiresIn: HOUR }),
-    expiresIn: HOUR
-  }
-]
+/** The address of the gateway as the browser sees it: the gateway passes these connections on to the relay. */
+const negotiate = (_body, { headers }) => {
+  const scheme = headers['x-forwarded-proto'].replace('http', 'ws')
+  const url = `${scheme}://${headers['x-forwarded-host']}/connection/websocket`
+  const token = jwt.sign({ sub: USER.userId }, REALTIME_HMAC_SECRET, { expiresIn: HOUR })
+  return [200, { url, token, expiresIn: HOUR }]
+}
 
 const publicRoutes = { 'GET /api/health': () => [200, { status: 'up' }], 'POST /api/auth/login': login }
 const privateRoutes = {
@@ -77,7 +75,7 @@ createServer(async (request, response) => {
   const body = await bodyOf(request).catch(() => null)
   const isRejected = route in privateRoutes && !isSignedIn(request)
   const handler = isRejected ? () => [401] : (publicRoutes[route] ?? privateRoutes[route] ?? (() => [404]))
-  const [status, data = null] = body === null ? [400] : handler(body)
+  const [status, data = null] = body === null ? [400] : handler(body, request)
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify({ success: status < 400, data }))
 }).listen(Number(PORT), '127.0.0.1', () => console.log(`backend listening at http://127.0.0.1:${PORT}`))

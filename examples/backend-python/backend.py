@@ -1,13 +1,6 @@
 """A backend for Gatehouse: login, one resource, negotiation and live positions. It needs Python 3.9 and no package."""
 
-import base64
-import hashlib
-import hmac
-import json
-import math
-import os
-import threading
-import time
+import base64, hashlib, hmac, json, math, os, threading, time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,7 +9,6 @@ TOKEN_SECRET = os.environ["TOKEN_SECRET"]  # the gateway's API_SECRET
 HMAC_SECRET = os.environ["REALTIME_HMAC_SECRET"]
 API_KEY = os.environ["REALTIME_API_KEY"]
 PUBLISH_URL = os.environ.get("REALTIME_PUBLISH_URL", "http://127.0.0.1:8100/api")
-CLIENT_URL = os.environ.get("REALTIME_CLIENT_URL", "ws://localhost:8100/connection/websocket")
 PASSWORD = os.environ["PASSWORD"]
 
 USER = {"userId": "1", "email": "ada@example.com", "displayName": "Ada", "role": "user", "permissions": ["carts.write"]}
@@ -47,24 +39,30 @@ def is_valid(authorization):
     return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"] > time.time()
 
 
-def login(body):
+def login(body, _headers):
     expected, given = f"{USER['email']} {PASSWORD}", f"{body['email']} {body['password']}"
     if not hmac.compare_digest(expected.encode(), given.encode()):
         return 401, None
     return 200, {"token": sign({"sub": USER["userId"], "role": USER["role"]}, TOKEN_SECRET), "user": USER}
 
 
-def add_cart(body):
+def add_cart(body, _headers):
     CARTS.append({"id": len(CARTS) + 1, "name": str(body["name"]), "transmitterId": f"T{len(CARTS) + 1}"})
     return 201, CARTS[-1]
 
 
-PUBLIC = {"GET /api/health": lambda _body: (200, {"status": "up"}), "POST /api/auth/login": login}
-PRIVATE = {
-    "GET /api/carts": lambda _body: (200, CARTS),
+def negotiate(_body, headers):
+    """The gateway's address as the browser sees it: the gateway passes these connections on to the relay."""
+    url = headers["X-Forwarded-Proto"].replace("http", "ws") + f"://{headers['X-Forwarded-Host']}/connection/websocket"
+    return 200, {"url": url, "token": sign({"sub": USER["userId"]}, HMAC_SECRET)}
+
+
+ROUTES = {
+    "POST /api/auth/login": login,
+    "POST /api/auth/logout": lambda _body, _headers: (200, {}),
+    "GET /api/carts": lambda _body, _headers: (200, CARTS),
     "POST /api/carts": add_cart,
-    "GET /api/negotiate": lambda _body: (200, {"url": CLIENT_URL, "token": sign({"sub": "1"}, HMAC_SECRET)}),
-    "POST /api/auth/logout": lambda _body: (200, {}),
+    "GET /api/negotiate": negotiate,
 }
 
 
@@ -72,13 +70,14 @@ class Handler(BaseHTTPRequestHandler):
     def respond(self):
         text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         route = f"{self.command} {self.path.partition('?')[0]}"
-        handler = PUBLIC.get(route) or PRIVATE.get(route, lambda _body: (404, None))
-        if route in PRIVATE and not is_valid(self.headers.get("Authorization")):
-            handler = lambda _body: (401, None)
+        status, data = 404, None
         try:
-            status, data = handler(json.loads(text or "{}"))
+            if not route.startswith("POST /api/auth/") and not is_valid(self.headers["Authorization"]):
+                status = 401
+            elif route in ROUTES:
+                status, data = ROUTES[route](json.loads(text or "{}"), self.headers)
         except (ValueError, KeyError, TypeError, AttributeError):
-            status, data = 400, None
+            status = 400
         reply = json.dumps({"success": status < 400, "data": data}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -102,15 +101,15 @@ def publish(channel, data):
         print("publishing failed:", error, flush=True)
 
 
-def position(cart):
-    angle = time.time() / 5 + cart["id"]
-    place = {"x": 50 + 40 * math.cos(angle), "y": 50 + 40 * math.sin(angle)}
-    return {"transmitterId": cart["transmitterId"], "floorId": "f1", "position": place, "positionMethod": "demo"}
-
-
 def move_carts():
     while True:
-        publish("floor:f1", {"type": "position-batch", "data": [position(cart) for cart in CARTS]})
+        batch = []
+        for cart in CARTS:
+            angle = time.time() / 5 + cart["id"]
+            place = {"x": 50 + 40 * math.cos(angle), "y": 50 + 40 * math.sin(angle)}
+            entry = {"transmitterId": cart["transmitterId"], "floorId": "f1", "position": place}
+            batch.append({**entry, "positionMethod": "demo", "timestamp": int(time.time() * 1000)})
+        publish("floor:f1", {"type": "position-batch", "data": batch})
         time.sleep(1)
 
 

@@ -44,7 +44,7 @@ for (const backend of ['node', 'python'] as const) {
 t.test('the example page works on the development server of Vite under production rules', async (t) => {
   const port = await freePort()
   const origin = `http://localhost:${port}`
-  const { url } = await startExample(t, 'node', { pageOrigin: origin })
+  const { url } = await startExample(t, 'node')
   process.env.GATEWAY_URL = url
   const server = await createServer({ ...VITE, server: { port, strictPort: true, host: 'localhost' } })
   t.teardown(() => server.close())
@@ -56,7 +56,7 @@ t.test('the example page works on the development server of Vite under productio
 
 for (const backend of ['node', 'python'] as const) {
   t.test(`the ${backend} example rejects reads without a token, and malformed bodies`, async (t) => {
-    const { url, backendUrl } = await startExample(t, backend, {})
+    const { url, backendUrl } = await startExample(t, backend)
     const post = (path: string, body: string) => fetch(`${backendUrl}${path}`, { method: 'POST', body })
     t.equal((await fetch(`${url}/api/carts`)).status, 401)
     t.equal((await fetch(`${url}/api/carts`, { headers: { authorization: 'Bearer a.b.c' } })).status, 401)

@@ -24,11 +24,11 @@ export interface ExampleStack {
   readonly backendUrl: string
 }
 
-/** Example backend, gateway and relay with production rules. `pageOrigin` is allowed beside the gateway's own. */
+/** Example backend, gateway and relay with production rules, behind one address. */
 export const startExample = async (
   t: Teardown,
   backend: keyof typeof BACKENDS,
-  { webRoot, pageOrigin }: { readonly webRoot?: string; readonly pageOrigin?: string }
+  { webRoot }: { readonly webRoot?: string } = {}
 ): Promise<ExampleStack> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-example-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -41,7 +41,6 @@ export const startExample = async (
   const relay = await startProgram(t, 'dist/src/relay/main.js', {
     NODE_ENV: 'production',
     RELAY_PORT: `${relayPort}`,
-    RELAY_ALLOWED_ORIGINS: [url, ...(pageOrigin === undefined ? [] : [pageOrigin])].join(),
     ...shared
   })
   const [command = '', ...args] = BACKENDS[backend]()
@@ -51,7 +50,6 @@ export const startExample = async (
     TOKEN_SECRET: tokenSecret,
     PASSWORD,
     REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
-    REALTIME_CLIENT_URL: `ws://localhost:${relayPort}/connection/websocket`,
     ...shared
   })
   const gateway = await startProgram(t, 'dist/src/gateway/main.js', {
@@ -60,7 +58,7 @@ export const startExample = async (
     BACKEND_URL: backendUrl,
     API_SECRET: tokenSecret,
     COOKIE_SECURE: 'false',
-    CSP_CONNECT_HOSTS: `ws://localhost:${relayPort}`,
+    RELAY_UPSTREAM: `http://127.0.0.1:${relayPort}`,
     CSP_INLINE: 'refuse',
     GATEWAY_ROUTES: join(ROOT, 'examples/openapi.yaml'),
     GATEWAY_UNKNOWN_PATHS: 'refuse',
