@@ -18,17 +18,14 @@ export interface Closable {
 /**
  * Turns SIGTERM and SIGINT into one `close()`: the program completes pending work within the grace period
  * and exits with 0. A second signal within two seconds is the same signal; a later one ends the process at once.
- * An uncaught error closes the program too, because its state is unknown, and it exits with 1. The returned function
- * closes the program without a signal.
+ * An uncaught error closes the program in the same way, because its state is unknown, and it exits with 1. The returned
+ * function closes the program without a signal.
  */
 export const closeOnSignal = (program: Closable, log: Logger, grace: () => number = () => GRACE_MS): (() => void) => {
   let closingSince: number | null = null
+  let exitCode = 0
 
-  const shutDown = async (exitCode: number): Promise<void> => {
-    if (closingSince !== null) {
-      program.abandon?.()
-      process.exit(1)
-    }
+  const shutDown = async (): Promise<void> => {
     closingSince = monotonicMs()
     const graceMs = grace()
     setTimeout(() => {
@@ -49,19 +46,26 @@ export const closeOnSignal = (program: Closable, log: Logger, grace: () => numbe
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      if (closingSince !== null && monotonicMs() - closingSince < SAME_SIGNAL_MS) return
+      if (closingSince !== null) {
+        if (monotonicMs() - closingSince < SAME_SIGNAL_MS) return
+        log.info({ signal }, 'stopping at once')
+        program.abandon?.()
+        process.exit(1)
+      }
       log.info({ signal }, 'stopping')
-      void shutDown(0)
+      void shutDown()
     })
   }
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       log.fatal({ err: error }, event)
-      void shutDown(1)
+      exitCode = 1
+      // While it closes, other requests are still completed.
+      if (closingSince === null) void shutDown()
     })
   }
   return () => {
-    if (closingSince === null) void shutDown(0)
+    if (closingSince === null) void shutDown()
   }
 }
 

@@ -93,8 +93,8 @@ const DEFAULT_TOKEN_SECONDS = 60 * 60
 /** Keeps the logout URL below common URL length limits. */
 const MAX_ID_TOKEN_HINT_CHARACTERS = 6 * 1024
 
-export const discoverProvider = async (config: OidcConfig): Promise<RelyingParty> =>
-  new RelyingParty(config, await fetchMetadata(config))
+export const discoverProvider = async (config: OidcConfig, now: () => number): Promise<RelyingParty> =>
+  new RelyingParty(config, await fetchMetadata(config), now)
 
 type TokenResponse = client.TokenEndpointResponse & client.TokenEndpointResponseHelpers
 
@@ -102,10 +102,12 @@ type TokenResponse = client.TokenEndpointResponse & client.TokenEndpointResponse
 export class RelyingParty {
   readonly #config: OidcConfig
   readonly #metadata: client.ServerMetadata
+  readonly #now: () => number
 
-  constructor(config: OidcConfig, metadata: client.ServerMetadata) {
+  constructor(config: OidcConfig, metadata: client.ServerMetadata, now: () => number) {
     this.#config = config
     this.#metadata = metadata
+    this.#now = now
   }
 
   get jwksUrl(): URL | null {
@@ -148,7 +150,7 @@ export class RelyingParty {
     if (claims === undefined || response.id_token === undefined) throw new Error('the token response has no ID token')
     return {
       claims: await this.#withUserInfo(configuration, claims, response.access_token),
-      tokens: tokensOf(response, response.id_token, null)
+      tokens: this.#tokensOf(response, response.id_token, null)
     }
   }
 
@@ -166,7 +168,7 @@ export class RelyingParty {
     const claims: Claims = response.claims() ?? { sub: subject }
     if (claims.sub !== subject) throw new Error('the refreshed tokens belong to another subject')
     return {
-      tokens: tokensOf(response, response.id_token ?? tokens.idToken, refreshToken),
+      tokens: this.#tokensOf(response, response.id_token ?? tokens.idToken, refreshToken),
       claims: () => this.#withUserInfo(configuration, claims, response.access_token)
     }
   }
@@ -190,6 +192,14 @@ export class RelyingParty {
     return configurationOf(this.#config, this.#metadata)
   }
 
+  #tokensOf(response: TokenResponse, idToken: string, lastRefreshToken: string | null): ProviderTokens {
+    return {
+      idToken,
+      refreshToken: response.refresh_token ?? lastRefreshToken,
+      expiresAt: this.#now() + (response.expiresIn() ?? DEFAULT_TOKEN_SECONDS) * 1000
+    }
+  }
+
   /** Adds the userinfo claims where the ID token lacks some that the gateway needs. */
   async #withUserInfo(configuration: client.Configuration, claims: Claims, accessToken: string): Promise<Claims> {
     const hasUserInfo = this.#metadata.userinfo_endpoint !== undefined
@@ -199,12 +209,6 @@ export class RelyingParty {
     return { ...userInfo, ...claims }
   }
 }
-
-const tokensOf = (response: TokenResponse, idToken: string, lastRefreshToken: string | null): ProviderTokens => ({
-  idToken,
-  refreshToken: response.refresh_token ?? lastRefreshToken,
-  expiresAt: Date.now() + (response.expiresIn() ?? DEFAULT_TOKEN_SECONDS) * 1000
-})
 
 const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 30_000

@@ -53,7 +53,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
     new Sealer({ secrets: sessionSecrets, purpose, now, ...(maxCharacters !== undefined && { maxCharacters }) })
 
   const store = await openSessionStore(options, newSealer('oidc shared', MAX_SHARED_CHARACTERS))
-  const discovery = new ProviderDiscovery(() => discoverProvider(config), log)
+  const discovery = new ProviderDiscovery(() => discoverProvider(config, now), log)
   const sessions = new ProviderSessions({ sealer: newSealer('oidc session'), cookies: cookieConfig, now })
   const transactions = new LoginTransactions({ sealer: newSealer('oidc login'), cookies: cookieConfig, now })
   const exchange = new TokenExchange({

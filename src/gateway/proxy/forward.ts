@@ -179,13 +179,13 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
       this.#release()
       return
     }
-    this.#context.metrics.failed(error)
     if (this.#canRetry(error)) {
       this.#isRetry = true
       // Not before the pool has noticed other connections that the backend closed at the same time.
       setImmediate(() => this.#context.backend.pool.dispatch(this.#options, this))
       return
     }
+    this.#context.metrics.failed(error)
     this.#release()
     if (this.#response.headersSent) this.#truncate(error)
     else this.onRejected(toBackendError(error))

@@ -31,9 +31,10 @@ export const startSession = (options: StartSessionOptions, reply: FastifyReply, 
     log.error({ requestId, characters: session.token.length }, 'backend token too large for a cookie')
     return false
   }
-  if (!cookies.set(reply, session, { viaProvider })) {
+  const omitted = cookies.set(reply, session, { viaProvider })
+  if (omitted.permissions)
     log.warn({ requestId, permissions: session.permissions.length }, 'permissions too large for a cookie')
-  }
+  if (omitted.user.length > 0) log.warn({ requestId, omitted: omitted.user }, 'user details too large for a cookie')
   try {
     tokens.verify(session.token)
   } catch (error) {
@@ -62,6 +63,26 @@ const MAX_VALUE_BYTES = 3800
 /** Returns the permissions that do not fit into a cookie. */
 const PERMISSIONS_ADDRESS = '/api/auth/backend-me'
 
+interface OmittedDetails {
+  readonly permissions: boolean
+  readonly user: readonly (keyof AuthUser)[]
+}
+
+const fitsIntoCookie = (text: string): boolean => encodeURIComponent(text).length <= MAX_VALUE_BYTES
+
+/** Omitted in this order until the rest fits. Id and role always fit. */
+const OMITTABLE_FIELDS = ['displayName', 'email'] as const
+
+/** The fields of the user that do not fit into a cookie: percent-encoded, a character can take nine bytes. */
+const omittedFields = (user: AuthUser): OmittedDetails['user'] => {
+  const counts = [0, 1, 2]
+  const count = counts.find((count) => fitsIntoCookie(userText(user, OMITTABLE_FIELDS.slice(0, count))))
+  return OMITTABLE_FIELDS.slice(0, count)
+}
+
+const userText = (user: AuthUser, omitted: OmittedDetails['user']): string =>
+  JSON.stringify({ ...user, ...Object.fromEntries(omitted.map((name) => [name, null])) })
+
 /** Writes the cookies of app sessions. */
 export class SessionCookies {
   readonly #options: SerializeOptions
@@ -75,17 +96,18 @@ export class SessionCookies {
     return 'auth_token'.length + encodeURIComponent(token).length <= MAX_COOKIE_BYTES
   }
 
-  /** Sets all cookies. False if the permissions were too large and the page has to request them. */
-  set(reply: FastifyReply, session: AppSession, { viaProvider = false } = {}): boolean {
+  /** Sets all cookies, without details that do not fit. The page has to request omitted permissions. */
+  set(reply: FastifyReply, session: AppSession, { viaProvider = false } = {}): OmittedDetails {
     const { token, user, permissions, expiresAtMs, lifetimeSeconds } = session
     const readable = { ...this.#options, maxAge: lifetimeSeconds }
     const permissionText = JSON.stringify(permissions)
-    const fits = encodeURIComponent(permissionText).length <= MAX_VALUE_BYTES
+    const hasPermissions = fitsIntoCookie(permissionText)
+    const omitted = omittedFields(user)
 
     setCookie(reply, 'auth_token', token, { ...readable, httpOnly: true })
-    setCookie(reply, 'auth_user', JSON.stringify(user), readable)
+    setCookie(reply, 'auth_user', userText(user, omitted), readable)
     setCookie(reply, 'auth_token_expiry', String(expiresAtMs), readable)
-    if (fits) setCookie(reply, 'auth_permissions', permissionText, readable)
+    if (hasPermissions) setCookie(reply, 'auth_permissions', permissionText, readable)
     else {
       // The permissions of an earlier session must not remain.
       this.#clear(reply, 'auth_permissions')
@@ -94,7 +116,7 @@ export class SessionCookies {
     if (viaProvider) setCookie(reply, 'auth_via_oidc', 'true', readable)
     else this.#clear(reply, 'auth_via_oidc')
     this.#clear(reply, 'oidc_exchange_failed')
-    return fits
+    return { permissions: !hasPermissions, user: omitted }
   }
 
   /** Marks the browser's provider session as one without an account, so that the exchange is not repeated for a while. */

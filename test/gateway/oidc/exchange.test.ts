@@ -343,6 +343,20 @@ t.test('token refresh', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
+  t.test('refreshed tokens are used until they expire', async (t) => {
+    const { clock, provider, visitor } = await start(t)
+    const requests = countTokenRequests(provider)
+    clock.advance(700)
+    await visitor.request(`${APP}/api/zones`)
+    t.equal(requests.count, 1)
+
+    loseAppSession(visitor)
+    clock.advance(300)
+    await visitor.request(`${APP}/api/zones`)
+    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    t.equal(requests.count, 1)
+  })
+
   t.test('refreshed tokens are stored even if the claims cannot be fetched', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t, { thinIdTokens: true })
     const { listener } = provider

@@ -16,6 +16,13 @@ const served = ({ socket }: RawRequest): unknown => socket.write(OK)
 
 const queries = ({ requests }: RawBackend): unknown[] => requests.map(({ head }) => /\?(\w+)/.exec(head)?.[1])
 
+/** The sum of `gateway_backend_errors_total`. */
+const backendErrors = async (send: TestGateway['send']): Promise<number> => {
+  const { body } = await send('/metrics')
+  const counts = [...body.matchAll(/^gateway_backend_errors_total\{.*\} (\d+)$/gm)].map(([, count]) => Number(count))
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
 forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKind) => {
   t.test('a backend connection is reused', async (t) => {
     const { send, reached } = await start(t, served)
@@ -42,6 +49,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       t.equal(answer.status, 200)
       t.same(queries(reached), ['first', 'second', 'second'])
       t.equal(reached.connections.length, 2)
+      t.equal(await backendErrors(send), 0)
     })
 
     for (const change of [
@@ -68,6 +76,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       t.equal(answer.code, 'BACKEND_UNREACHABLE')
       t.same(queries(reached), ['first', 'second', 'second'])
       t.equal(reached.connections.length, 2, 'the second try has a new one')
+      t.equal(await backendErrors(send), 1)
     })
 
     t.test(`a read succeeds if its connection is ${how} before the request is written`, async (t) => {

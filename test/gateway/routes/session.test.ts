@@ -416,6 +416,32 @@ t.test('permissions', async (t) => {
     })
   }
 
+  const LONG_USERS: readonly (readonly [string, Record<string, string>, readonly string[]])[] = [
+    ['display name', { displayName: '語'.repeat(200), email: `${'語'.repeat(240)}@example.com` }, ['displayName']],
+    [
+      'display name and email',
+      { id: '語'.repeat(128), role: '語'.repeat(64), email: `${'語'.repeat(240)}@a` },
+      ['displayName', 'email']
+    ]
+  ]
+  for (const [what, details, omitted] of LONG_USERS) {
+    t.test(`the cookie auth_user contains no ${what} if the details are too large`, async (t) => {
+      const gateway = await startGateway(t)
+      const user = { id: '7', displayName: 'Ada', role: 'operator', email: 'ada@example.com', ...details }
+      answerWith(gateway.backend, loginBody({ user }))
+      const answer = await login(gateway)
+
+      const cookie = (answer.headers['set-cookie'] ?? []).find((text) => text.startsWith('auth_user=')) ?? ''
+      t.ok(cookie.slice(0, cookie.indexOf(';')).length <= 4096)
+      t.match(decodedCookie(answer, 'auth_user'), {
+        userId: user.id,
+        role: user.role,
+        ...Object.fromEntries(omitted.map((name) => [name, null]))
+      })
+      t.match(logged(gateway, WARN), [{ msg: 'user details too large for a cookie', omitted }])
+    })
+  }
+
   t.test('permissions are available at the address in the header', async (t) => {
     const gateway = await startGateway(t)
     answerWith(gateway.backend, loginBody({ permissions: listOf(3801) }))

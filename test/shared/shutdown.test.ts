@@ -1,0 +1,40 @@
+import { resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { type Child, startChild } from '../helper/child.js'
+import { environment } from '../helper/environment.js'
+
+const start = async (t: Test): Promise<Child> => {
+  const args = ['--import=tsx', resolve('test/shared/shutdown-program.ts')]
+  const program = await startChild(t, process.execPath, args, { PATH: environment.path })
+  await program.waitForLine('started')
+  return program
+}
+
+t.test('a program that receives SIGTERM exits with 0 after its work is complete', async (t) => {
+  const program = await start(t)
+  program.signal('SIGTERM')
+  await program.waitForLine('closing')
+  program.signal('SIGHUP')
+  t.same(await program.exited, { code: 0, signal: null })
+  t.match(program.stdout, 'stopped')
+})
+
+t.test('an unhandled rejection closes the program, which exits with 1', async (t) => {
+  const program = await start(t)
+  program.signal('SIGUSR2')
+  await program.waitForLine('closing')
+  program.signal('SIGHUP')
+  t.same(await program.exited, { code: 1, signal: null })
+  t.match(program.stdout, 'stopped')
+})
+
+t.test('a program that is closing completes its work after an unhandled rejection, and exits with 1', async (t) => {
+  const program = await start(t)
+  program.signal('SIGTERM')
+  await program.waitForLine('closing')
+  program.signal('SIGUSR2')
+  await program.waitForLine('unhandledRejection')
+  program.signal('SIGHUP')
+  t.same(await program.exited, { code: 1, signal: null })
+  t.match(program.stdout, 'stopped')
+})
