@@ -3,11 +3,12 @@ import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifySchema, HTTPMethods } from 'fastify'
 import { ErrorBodySchema } from '../../schemas/error-body.js'
 import { PagingSchema } from '../../schemas/paging.js'
-import { MUTATING_METHODS, READING_METHODS } from './access.js'
+import { type AccessRules, MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GatewayError } from './errors.js'
-import { pathTemplate, type RouteDeclaration, type RouteTable } from './routes/declare.js'
+import type { DeclaredRoutes } from './routes/custom-routes.js'
+import { pathTemplate, type RouteDeclaration } from './routes/declare.js'
 import { errorExamples, errorsOfAnyRequest } from './routes/error-responses.js'
-import { rejectedRoute } from './routes/mount.js'
+import { rejectedRoute, type UnknownPaths } from './routes/mount.js'
 import { byReference } from './routes/route-schema.js'
 
 /** Never forwarded to the backend, whether the documentation is on or off. */
@@ -16,7 +17,9 @@ export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const
 const [PAGE_PATH] = API_DOCS_PATHS
 
 export interface ApiDocsOptions {
-  readonly tables: readonly RouteTable[]
+  readonly declared: DeclaredRoutes
+  readonly access: AccessRules
+  readonly unknownPaths: UnknownPaths
   /** The version in the document; null if the documentation is off. */
   readonly version: string | null
 }
@@ -25,7 +28,9 @@ export interface ApiDocsOptions {
  * Serves the API description as a page and as an OpenAPI document, which @fastify/swagger makes from the schemas of the
  * routes that are registered after this. The libraries are loaded only if the documentation is on.
  */
-export const apiDocs = async (app: FastifyInstance, { tables, version }: ApiDocsOptions): Promise<void> => {
+export const apiDocs = async (app: FastifyInstance, options: ApiDocsOptions): Promise<void> => {
+  const { version, declared, unknownPaths } = options
+  const { tables } = declared
   if (version === null) {
     for (const path of API_DOCS_PATHS)
       rejectedRoute(app, app.supportedMethods, path, () => new GatewayError('NOT_FOUND'))
@@ -40,15 +45,15 @@ export const apiDocs = async (app: FastifyInstance, { tables, version }: ApiDocs
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Gatehouse', version, description: introduction(errorsOfAnyRequest) },
+      info: { title: 'Gatehouse', version, description: introduction(errorsOfAnyRequest, unknownPaths) },
       servers: [{ url: '/' }],
       tags: tables.map(({ domain, about }) => ({ name: domain, description: about })),
       components: { examples: { ...errorExamples() }, securitySchemes: SECURITY_SCHEMES }
     },
     convertConstToEnum: false,
     refResolver: { buildLocalReference: ({ $id }) => String($id) },
-    transform: documentedRequest,
-    transformObject: optionalBodies(rows)
+    transform: documentedRequest(declared.isBuiltIn),
+    transformObject: await completeDocument(rows, options)
   })
 
   rejectMutations(app)
@@ -78,10 +83,13 @@ const namedSchemas = (rows: readonly RouteDeclaration[]): ReadonlySet<TSchema> =
 }
 
 /** Adds the parts of a request that the gateway documents and does not validate. */
-const documentedRequest: SwaggerTransform = ({ schema, url, route }) => {
-  const row = route.config?.declaration
-  return { url, schema: row === undefined ? { hide: true } : { ...schema, ...bodyOf(row), ...queryOf(row) } }
-}
+const documentedRequest =
+  (isBuiltIn: boolean): SwaggerTransform =>
+  ({ schema, url, route }) => {
+    const row = route.config?.declaration
+    if (row === undefined) return { url, schema: { hide: true } }
+    return { url, schema: { ...schema, ...bodyOf(row), ...(isBuiltIn && queryOf(row)) } }
+  }
 
 const bodyOf = (row: RouteDeclaration): FastifySchema => {
   if (row.kind === 'upload') return { consumes: ['multipart/form-data'], body: row.form }
@@ -92,12 +100,28 @@ const bodyOf = (row: RouteDeclaration): FastifySchema => {
 const queryOf = ({ method, kind, path }: RouteDeclaration): FastifySchema =>
   method === 'GET' && kind !== 'local' && !/\/:\w+$/.test(path) ? { querystring: PagingSchema } : {}
 
-/** @fastify/swagger documents every body as required. */
-const optionalBodies =
-  (rows: readonly RouteDeclaration[]): SwaggerTransformObject =>
-  (documents) => {
+/** Adds the operations of an OpenAPI description, and corrects that @fastify/swagger documents every body as required. */
+const completeDocument = async (
+  rows: readonly RouteDeclaration[],
+  { declared: { description }, access }: ApiDocsOptions
+): Promise<SwaggerTransformObject> => {
+  const { documentedOperations } = await import('./routes/openapi/documentation.js')
+  return (documents) => {
     if (!('openapiObject' in documents)) throw new TypeError('not an OpenAPI document')
     const { openapiObject } = documents
+    if (description !== null) {
+      const { paths, components, tags } = documentedOperations(description, access, { ...openapiObject.components })
+      const sections = Object.entries(components).map(([section, added]) => [
+        section,
+        // The keys of the components object are its sections.
+        { ...openapiObject.components?.[section as keyof typeof openapiObject.components], ...added }
+      ])
+      Object.assign(openapiObject, {
+        tags: [...(openapiObject.tags ?? []), ...tags],
+        paths: { ...openapiObject.paths, ...paths },
+        components: { ...openapiObject.components, ...Object.fromEntries(sections) }
+      })
+    }
     for (const { method, path } of rows.filter(({ bodyOptional }) => bodyOptional)) {
       const item = openapiObject.paths?.[pathTemplate(path)]
       const body = item?.[LOWER_CASE[method]]?.requestBody
@@ -105,6 +129,7 @@ const optionalBodies =
     }
     return openapiObject
   }
+}
 
 const LOWER_CASE = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const
 
@@ -142,13 +167,13 @@ const SECURITY_SCHEMES = {
   }
 } as const
 
-const introduction = (errors: readonly GatewayError[]): string =>
+const introduction = (errors: readonly GatewayError[], unknownPaths: UnknownPaths): string =>
   `
 The gateway checks each request and forwards it to the same path of the backend. The response of the backend is returned
-unchanged. Requests to all other paths under \`/api/\` are forwarded without a schema.
+unchanged. ${unknownPaths === 'forward' ? 'Requests to all other paths under `/api/` are forwarded without a schema.' : 'There are no other paths under `/api/`.'}
 
 Mutations require a session and a CSRF token. The token comes from \`/api/auth/csrf-token\` and is sent in the header
-\`X-CSRF-Token\`. Reads are forwarded, and the backend decides; only the audit log requires a session in the gateway.
+\`X-CSRF-Token\`. Reads that do not list a session are forwarded, and the backend decides.
 Sessions, CSRF tokens and the login limit are enforced in production only.
 
 An error response of the gateway has the header \`X-Gateway-Error\` and the body \`ErrorBody\`; an error response of the

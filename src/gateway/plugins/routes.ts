@@ -44,7 +44,12 @@ export const routes = fp<RoutesOptions>(
     const { tables, description } = declared
     const { unknownPaths } = config.routes
     const { uploadBytes } = config.limits
-    await apiDocs(app, { tables, version: config.apiDocs ? packageFile.version : null })
+    await apiDocs(app, {
+      declared,
+      access,
+      unknownPaths,
+      version: config.apiDocs ? packageFile.version : null
+    })
     mountRoutes(app, tables, {
       access,
       forward,

@@ -23,16 +23,52 @@ export interface UndeclaredReads {
 }
 
 /**
- * The reading methods that the paths of a description do not have. Without routes of their own, a path such as
- * `/api/users/{id}` could match them, with another access level.
+ * The reading methods that the paths of a description do not have, for paths with an access level of their own, and for
+ * paths that also match another template: without a route, GET `/api/users/roles` would be GET `/api/users/{id}`.
  */
-export const undeclaredReads = (paths: readonly DescribedPath[]): UndeclaredReads[] =>
-  paths.map(({ path, access, operations }) => {
-    const declared: readonly string[] = operations.map(({ method }) => method)
-    const isDeclared = (method: string): boolean =>
-      declared.includes(method) || (method === 'HEAD' && declared.includes('GET'))
-    return { path, access, methods: [...READING_METHODS].filter((method) => !isDeclared(method)) }
-  })
+export const undeclaredReads = (paths: readonly DescribedPath[]): UndeclaredReads[] => {
+  const templates = new TemplateTree()
+  for (const { template } of paths) templates.add(template)
+  return paths
+    .filter(({ template, access }) => access !== null || templates.countMatches(template) > 1)
+    .map(({ path, access, operations }) => {
+      const declared: readonly string[] = operations.map(({ method }) => method)
+      const isDeclared = (method: string): boolean =>
+        declared.includes(method) || (method === 'HEAD' && declared.includes('GET'))
+      return { path, access, methods: [...READING_METHODS].filter((method) => !isDeclared(method)) }
+    })
+}
+
+/** Path templates by segment. */
+class TemplateTree {
+  readonly #children = new Map<string, TemplateTree>()
+  #isTemplate = false
+
+  add(template: string): void {
+    let node: TemplateTree = this
+    for (const segment of keysOf(template)) {
+      const child = node.#children.get(segment) ?? new TemplateTree()
+      node.#children.set(segment, child)
+      node = child
+    }
+    node.#isTemplate = true
+  }
+
+  /** How many templates match all paths of this template, itself among them. */
+  countMatches(template: string): number {
+    let nodes: TemplateTree[] = [this]
+    for (const segment of keysOf(template)) {
+      const keys = segment === PARAMETER ? [PARAMETER] : [segment, PARAMETER]
+      nodes = nodes.flatMap((node) => keys.flatMap((key) => node.#children.get(key) ?? []))
+    }
+    return nodes.filter((node) => node.#isTemplate).length
+  }
+}
+
+const PARAMETER = '{}'
+
+const keysOf = (template: string): string[] =>
+  template.split('/').map((segment) => (segment.includes('{') ? PARAMETER : segment))
 
 /**
  * Forwards requests to `/api/` paths without a route, with a streamed body. `@fastify/http-proxy` declares the routes, and

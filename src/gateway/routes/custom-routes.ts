@@ -8,6 +8,7 @@ import { importTables, TableChecker } from './table-module.js'
 
 /** The declared routes of a gateway. */
 export interface DeclaredRoutes {
+  readonly isBuiltIn: boolean
   /** Always with those of sessions and health. */
   readonly tables: readonly RouteTable[]
   /** The OpenAPI description that `GATEWAY_ROUTES` names. */
@@ -15,7 +16,7 @@ export interface DeclaredRoutes {
   readonly warnings: readonly RouteWarning[]
 }
 
-export const BUILT_IN_ROUTES: DeclaredRoutes = { tables: routeTables, description: null, warnings: [] }
+export const BUILT_IN_ROUTES: DeclaredRoutes = { isBuiltIn: true, tables: routeTables, description: null, warnings: [] }
 
 const DOCUMENT_ENDINGS: readonly string[] = ['.json', '.yaml', '.yml']
 const MODULE_ENDINGS: readonly string[] = ['.js', '.mjs', '.cjs', '.ts', '.mts']
@@ -29,7 +30,7 @@ export const readRoutesFile = async (file: string): Promise<DeclaredRoutes> => {
   }
   const { readDescription } = await import('./openapi/description.js')
   const description = readDescription(file, isOwnPath)
-  return { tables: ownTables, description, warnings: description.warnings }
+  return { isBuiltIn: false, tables: ownTables, description, warnings: description.warnings }
 }
 
 /** Route tables that a program passes in instead of a file. */
@@ -50,5 +51,5 @@ const withOwnTables = (tables: readonly RouteTable[]): DeclaredRoutes => {
       return !isOwn
     })
   }))
-  return { tables: [...ownTables, ...others], description: null, warnings }
+  return { isBuiltIn: false, tables: [...ownTables, ...others], description: null, warnings }
 }

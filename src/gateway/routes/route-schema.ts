@@ -79,7 +79,7 @@ const localResponse = ({ description, body, cookies }: LocalResponse): ResponseS
 type SecurityRequirement = Partial<Record<'session' | 'csrf', readonly string[]>>
 
 /** Alternatives: one of them must be met. An empty one requires nothing. */
-const securityOf = (row: RouteDeclaration, access: AccessRules): readonly SecurityRequirement[] => {
+export const securityOf = (row: RouteDeclaration, access: AccessRules): readonly SecurityRequirement[] => {
   const session = needsSession(row, access)
   const csrf = needsCsrfPair(row)
   if (session || csrf) return [{ ...(session && { session: [] }), ...(csrf && { csrf: [] }) }]

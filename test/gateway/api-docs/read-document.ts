@@ -57,7 +57,8 @@ const METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete'] as const
 export const documentOf = async (tables: readonly RouteTable[], version = '1.2.3'): Promise<OpenApiDocument> => {
   const app = Fastify()
   const noResponse: LocalHandler = () => undefined
-  await apiDocs(app, { tables, version })
+  const declared = { isBuiltIn: true, tables, description: null, warnings: [] }
+  await apiDocs(app, { declared, access: new AccessRules(), unknownPaths: 'forward', version })
   mountRoutes(app, tables, {
     access: new AccessRules(),
     forward: noResponse,

@@ -93,15 +93,12 @@ class DescriptionReader {
     for (const location of [...endlessSchemas(this.#schemas), ...endlessSchemas(this.#textSchemas)]) {
       this.#errors.push(`${location}: the schema refers to itself for the same value`)
     }
-    // Schemas with errors may not compile for reasons that only follow from those.
     if (this.#errors.length > 0) throw new SettingsError([...new Set(this.#errors)])
-    const schemas = { body: this.#schemas, parameter: this.#textSchemas }
-    const compile = compileSchemas(schemas, (message) => this.#errors.push(message))
+    const compile = compileSchemas(this.#schemas, this.#textSchemas)
     const paths = [...this.#paths.values()].map((path) => ({
       ...path,
       operations: path.operations.map((make) => make(compile))
     }))
-    if (this.#errors.length > 0) throw new SettingsError([...new Set(this.#errors)])
     return { documents: this.#documents, isVersion30: this.#isVersion30, paths, warnings: this.#warnings }
   }
 

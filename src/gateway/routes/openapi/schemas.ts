@@ -70,7 +70,13 @@ const MAX_SCHEMAS = 500_000
 /** The definition of a schema that accepts every value. */
 export const ANY = 'any'
 
-/** A keyword of our own, in every definition with references: `validators.ts` counts their evaluations. */
+/**
+ * A keyword of our own for references. Its value is the name of a definition, which is compiled when it is first used: all
+ * definitions of a large description take seconds.
+ */
+export const DEFINITION = 'definition'
+
+/** A keyword of our own beside `$ref`, whose evaluations count too. */
 export const COUNTED = 'counted'
 
 export interface RequestSchemasOptions {
@@ -93,7 +99,8 @@ export class RequestSchemas {
   readonly #report: (error: DocumentError) => void
   readonly #names = new Map<string, string>()
   #count = 0
-  #references = 0
+  #usesUnevaluated = false
+  readonly #references: Record<string, unknown>[] = []
   readonly definitions: Record<string, unknown> = { [ANY]: true }
   /** The location that each definition was made from, for error messages. */
   readonly locations = new Map<string, string>()
@@ -114,10 +121,20 @@ export class RequestSchemas {
     this.#names.set(key, name)
     this.locations.set(name, this.#documents.describe(located))
     this.definitions[name] = true
-    const references = this.#references
-    const schema = this.#convert(located, 0)
-    this.definitions[name] = this.#references > references && isObject(schema) ? { ...schema, [COUNTED]: true } : schema
+    this.definitions[name] = this.#convert(located, 0)
     return name
+  }
+
+  /**
+   * With `unevaluatedProperties` or `unevaluatedItems`, the validator must see through references: they become `$ref`. Called
+   * once, when all schemas have been added.
+   */
+  complete(): void {
+    if (!this.#usesUnevaluated) return
+    for (const reference of this.#references) {
+      Object.assign(reference, { $ref: `#/$defs/${reference[DEFINITION]}`, [COUNTED]: true })
+      delete reference[DEFINITION]
+    }
   }
 
   #fail(located: Located, message: string): boolean {
@@ -140,7 +157,6 @@ export class RequestSchemas {
   }
 
   #reference(located: Located, value: JsonObject, reference: string, depth: number): unknown {
-    this.#references += 1
     let target: Located
     try {
       target = this.#documents.resolve(located, reference)
@@ -149,11 +165,12 @@ export class RequestSchemas {
       this.#report(error)
       return true
     }
-    const $ref = `#/$defs/${this.add(target)}`
+    const definition = { [DEFINITION]: this.add(target) }
+    this.#references.push(definition)
     // OpenAPI 3.0 ignores what stands beside a $ref.
-    if (this.#isVersion30 || Object.keys(value).length === 1) return { $ref }
+    if (this.#isVersion30 || Object.keys(value).length === 1) return definition
     const { $ref: _, ...beside } = value
-    return { allOf: [{ $ref }, this.#keywords({ ...located, value: beside }, beside, depth)] }
+    return { allOf: [definition, this.#keywords({ ...located, value: beside }, beside, depth)] }
   }
 
   #keywords(located: Located, schema: JsonObject, depth: number): unknown {
@@ -161,6 +178,7 @@ export class RequestSchemas {
     for (const [name, value] of Object.entries(schema)) {
       const child = childOf(located, name)
       const rule = VALUE_KEYWORDS.get(name)
+      if (name.startsWith('unevaluated')) this.#usesUnevaluated = true
       if (SCHEMA_KEYWORDS.has(name)) result[name] = this.#convert(child, depth + 1)
       else if (LIST_KEYWORDS.has(name)) result[this.#listKeyword(name, schema)] = this.#convertList(child, depth)
       else if (MAP_KEYWORDS.has(name)) result[name] = this.#convertMap(child, depth)
@@ -326,7 +344,7 @@ const SAME_VALUE_KEYWORDS = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'el
 
 const sameValueReferences = (schema: unknown): string[] => {
   if (!isObject(schema)) return []
-  const own = typeof schema.$ref === 'string' ? [nameOf(schema.$ref)] : []
+  const own = typeof schema[DEFINITION] === 'string' ? [schema[DEFINITION]] : []
   const inner = SAME_VALUE_KEYWORDS.flatMap((keyword) => {
     const value = schema[keyword]
     if (Array.isArray(value)) return value
@@ -353,7 +371,7 @@ const convertBounds = (schema: JsonObject, result: Record<string, unknown>): voi
 }
 
 const nullable = (schema: Record<string, unknown>): unknown => {
-  const isPlain = !['enum', 'const', 'allOf', 'anyOf', 'oneOf', 'not', '$ref'].some((keyword) => keyword in schema)
+  const isPlain = !['enum', 'const', 'allOf', 'anyOf', 'oneOf', 'not', DEFINITION].some((keyword) => keyword in schema)
   if (typeof schema.type === 'string' && isPlain) return { ...schema, type: [schema.type, 'null'] }
   return { anyOf: [schema, { type: 'null' }] }
 }

@@ -2,6 +2,7 @@ import {
   _,
   Ajv2020,
   type ErrorObject,
+  type FuncKeywordDefinition,
   type KeywordDefinition,
   type Options,
   type ValidateFunction
@@ -10,7 +11,7 @@ import ajvFormats from 'ajv-formats'
 import { isObject } from '../../../shared/is-object.js'
 import { BudgetExceeded, ValidationBudget } from './budget.js'
 import { escapePointer } from './documents.js'
-import { COUNTED, type RequestSchemas } from './schemas.js'
+import { COUNTED, DEFINITION, type RequestSchemas } from './schemas.js'
 
 export interface FieldError {
   /** A JSON pointer; empty for the value itself. */
@@ -36,13 +37,12 @@ export interface SchemaCompiler {
   parameter(definition: string): Validate
 }
 
-/** Compiles definitions once each. A schema that does not compile is reported with its location, and accepts everything. */
-export const compileSchemas = (
-  schemas: { readonly body: RequestSchemas; readonly parameter: RequestSchemas },
-  report: (error: string) => void
-): SchemaCompiler => {
-  const bodies = new CompiledSchemas(schemas.body, report)
-  const parameters = new CompiledSchemas(schemas.parameter, report, { coerceTypes: true })
+type KeywordValidator = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>
+
+/** Makes validators, which compile their definitions when they are first used. */
+export const compileSchemas = (bodySchemas: RequestSchemas, parameterSchemas: RequestSchemas): SchemaCompiler => {
+  const bodies = new CompiledSchemas(bodySchemas)
+  const parameters = new CompiledSchemas(parameterSchemas, { coerceTypes: true })
   return {
     body: (definition) => bodies.validator(definition),
     parameter: (definition) => parameters.validator(definition)
@@ -51,19 +51,17 @@ export const compileSchemas = (
 
 class CompiledSchemas {
   readonly #schemas: RequestSchemas
-  readonly #report: (error: string) => void
   readonly #options: Options
   readonly #budget = new ValidationBudget(MAX_EVALUATIONS)
-  readonly #ajv: Ajv2020
-  /** Collects all errors. Made for the first invalid value. */
-  #thoroughAjv: Ajv2020 | null = null
+  readonly #ajv = new Lazy(() => this.#newAjv(false))
+  /** Collects all errors. */
+  readonly #thoroughAjv = new Lazy(() => this.#newAjv(true))
   readonly #validators = new Map<string, Validate>()
 
-  constructor(schemas: RequestSchemas, report: (error: string) => void, options: Options = {}) {
+  constructor(schemas: RequestSchemas, options: Options = {}) {
+    schemas.complete()
     this.#schemas = schemas
-    this.#report = report
     this.#options = options
-    this.#ajv = this.#newAjv(false)
   }
 
   validator(definition: string): Validate {
@@ -71,33 +69,19 @@ class CompiledSchemas {
     const key = JSON.stringify(this.#schemas.definitions[definition])
     const known = this.#validators.get(key)
     if (known !== undefined) return known
-    const validate = this.#compile(definition)
+    const fast = new Lazy(() => compiled(this.#ajv.value, definition))
+    const thorough = new Lazy(() => compiled(this.#thoroughAjv.value, definition))
+    const validate: Validate = (value) =>
+      this.#withinLimits(() => {
+        if (fast.value(value)) return []
+        const first = fast.value.errors ?? []
+        if (JSON.stringify(value).length > MAX_LENGTH_FOR_ALL_ERRORS) return fieldErrors(first)
+        this.#budget.reset()
+        thorough.value(value)
+        return fieldErrors(thorough.value.errors ?? first)
+      })
     this.#validators.set(key, validate)
     return validate
-  }
-
-  #compile(definition: string): Validate {
-    const schema = { $ref: `${ROOT}#/$defs/${definition}` }
-    let validate: ValidateFunction
-    try {
-      validate = this.#ajv.compile(schema)
-    } catch (error) {
-      const location = this.#schemas.locations.get(definition) ?? definition
-      this.#report(`${location}: ${error instanceof Error ? error.message : String(error)}`)
-      return () => []
-    }
-    let validateAll: ValidateFunction | null = null
-    return (value) =>
-      this.#withinLimits(() => {
-        if (validate(value)) return []
-        const first = validate.errors ?? []
-        if (JSON.stringify(value).length > MAX_LENGTH_FOR_ALL_ERRORS) return fieldErrors(first)
-        this.#thoroughAjv ??= this.#newAjv(true)
-        validateAll ??= this.#thoroughAjv.compile(schema)
-        this.#budget.reset()
-        validateAll(value)
-        return fieldErrors(validateAll.errors ?? first)
-      })
   }
 
   #withinLimits(validate: () => readonly FieldError[]): readonly FieldError[] {
@@ -132,7 +116,44 @@ class CompiledSchemas {
     ajv.removeKeyword('enum').addKeyword(enumKeyword(this.#options.coerceTypes === true))
     ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS)
     ajv.addKeyword({ keyword: COUNTED, validate: () => budget.countEvaluation() })
+    ajv.addKeyword({
+      keyword: DEFINITION,
+      errors: 'full',
+      modifying: true,
+      compile: (name: string) => {
+        const target = new Lazy(() => compiled(ajv, name))
+        const validate: KeywordValidator = (value, context) => {
+          budget.countEvaluation()
+          const isValid = target.value(value, context)
+          validate.errors = target.value.errors ?? []
+          return isValid
+        }
+        return validate
+      }
+    })
     return ajv
+  }
+}
+
+const compiled = (ajv: Ajv2020, definition: string): ValidateFunction => {
+  const reference = `${ROOT}#/$defs/${definition}`
+  const validate = ajv.getSchema(reference)
+  if (validate === undefined) throw new Error(`no schema ${reference}`)
+  return validate
+}
+
+/** A value that is made when it is first read. */
+class Lazy<Value> {
+  readonly #make: () => Value
+  #value: { readonly value: Value } | null = null
+
+  constructor(make: () => Value) {
+    this.#make = make
+  }
+
+  get value(): Value {
+    this.#value ??= { value: this.#make() }
+    return this.#value.value
   }
 }
 

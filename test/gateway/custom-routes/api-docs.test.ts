@@ -1,0 +1,91 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import t, { type Test } from 'tap'
+import { ROOT } from '../../../scripts/lib/root.js'
+import { startGateway } from '../../helper/gateway.js'
+
+const documentFor = async (t: Test, file: string) => {
+  const { send } = await startGateway(t, { env: { GATEWAY_ROUTES: file, API_DOCS: 'true' } })
+  return JSON.parse((await send('/api/docs/json')).body)
+}
+
+/** All references in a document. */
+const referencesIn = (value: unknown): string[] => {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === '$ref' && typeof member === 'string' ? [member] : referencesIn(member)
+  )
+}
+
+const targetOf = (document: unknown, reference: string): unknown =>
+  reference
+    .slice(2)
+    .split('/')
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], document)
+
+t.test('/api/docs describes the operations of the document with the access of the gateway', async (t) => {
+  const folder = t.testdir({
+    'models.json': JSON.stringify({
+      Node: { type: 'object', properties: { children: { type: 'array', items: { $ref: '#/Node' } } } }
+    })
+  })
+  const file = join(folder, 'openapi.json')
+  const schemas = {
+    Floor: {
+      type: 'object',
+      properties: { name: { type: 'string', nullable: true }, tree: { $ref: 'models.json#/Node' } }
+    },
+    ErrorBody: { type: 'object', description: 'The errors of the backend.' }
+  }
+  const content = (name: string) => ({ 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } })
+  const put = {
+    operationId: 'changeFloor',
+    tags: ['floors'],
+    'x-gatehouse-access': 'admin',
+    security: [{ oauth: ['write'] }],
+    requestBody: { required: true, content: content('Floor') },
+    responses: { 200: { description: 'Changed.' }, 400: { description: 'Invalid.', content: content('ErrorBody') } }
+  }
+  const parameters = [{ name: 'id', in: 'path', required: true, schema: { type: 'integer' } }]
+  writeFileSync(
+    file,
+    JSON.stringify({
+      openapi: '3.0.3',
+      info: { title: 'x', version: '1' },
+      tags: [{ name: 'floors', description: 'Floors of a building' }],
+      paths: { '/floors/{id}': { parameters, put } },
+      components: { schemas, securitySchemes: { oauth: { type: 'http', scheme: 'bearer' } } }
+    })
+  )
+  const document = await documentFor(t, file)
+  const operation = document.paths['/api/floors/{id}'].put
+
+  t.match(operation, { operationId: 'changeFloor', tags: ['floors'], security: [{ session: [], csrf: [] }] })
+  t.same(operation.parameters, parameters)
+  t.same(operation.requestBody.content, content('Floor'))
+  t.same(Object.keys(operation.responses), ['200', '400', '401', '403', '413', '415', '502', '503', '504'])
+  t.equal(operation.responses[400].description, 'Invalid.', 'a response of the document takes precedence')
+  t.same(operation.responses[400].content, content('ErrorBody_2'))
+  t.equal(document.components.schemas.ErrorBody_2.description, 'The errors of the backend.')
+  t.same(document.components.schemas.Floor.properties.name, { type: ['string', 'null'] })
+  t.same(document.components.schemas.Node.properties.children.items, { $ref: '#/components/schemas/Node' })
+  t.notOk(document.components.securitySchemes.oauth)
+  t.ok(document.tags.some(({ name }: { name: string }) => name === 'floors'))
+  t.ok(document.paths['/api/auth/login'])
+  t.notOk(document.paths['/api/zones'])
+  t.match(await new Validator().validate(document), { valid: true })
+})
+
+for (const name of ['@readme/oas-examples/3.0/json/star-trek.json', '@figma/rest-api-spec/openapi/openapi.yaml']) {
+  t.test(`every reference in the description made from ${name} has a target`, async (t) => {
+    const document = await documentFor(t, join(ROOT, 'node_modules', name))
+    const references = new Set(referencesIn(document.paths).concat(referencesIn(document.components)))
+
+    t.ok(references.size > 20)
+    t.same(
+      [...references].filter((reference) => targetOf(document, reference) === undefined),
+      []
+    )
+  })
+}
