@@ -205,6 +205,11 @@ const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
         'channel.namespaces[0].conflate must name a list and the key of its entries, such as "data[].transmitterId"'
       ] as const
   ),
+  [
+    namespace({ publication_data_format: 'binary', conflate: 'data[].id', schema: 'PositionBatch' }),
+    'channel.namespaces[0].conflate needs JSON data, not the publication_data_format "binary"',
+    'channel.namespaces[0].schema needs JSON data, not the publication_data_format "binary"'
+  ],
   ...['Positions', 'positionbatch', 'toString'].map(
     (schema) =>
       [
@@ -477,7 +482,13 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [namespace({ allow_user_limited_channels: true }), (config) => room(config)?.allowUserLimitedChannels, true],
   [namespace({ channel_regex: '^\\d+$' }), (config) => room(config)?.channelRegex?.source, '^\\d+$'],
   [namespace({ conflate: 'data[].id' }), (config) => room(config)?.conflate, 'data[].id'],
-  [namespace({ schema: 'PositionBatch' }), (config) => room(config)?.schema, 'PositionBatch']
+  [namespace({ schema: 'PositionBatch' }), (config) => room(config)?.schema, 'PositionBatch'],
+  [namespace({ publication_data_format: 'binary' }), (config) => room(config)?.publicationDataFormat, 'binary'],
+  [
+    { channel: { publication_data_format: 'json_object', namespaces: [{ name: 'room' }] } },
+    (config) => room(config)?.publicationDataFormat,
+    'json_object'
+  ]
 ]
 
 t.test('options of the configuration file', async (t) => {

@@ -210,6 +210,7 @@ const CLOSED = {
   deltaPublish: false,
   allowUserLimitedChannels: false,
   channelRegex: null,
+  publicationDataFormat: 'json',
   conflate: null,
   schema: null
 }

@@ -63,13 +63,17 @@ export class EventStream {
 const MAX_DATA_LENGTH = 4096
 
 /** A publication with truncated data. */
-export const livePublication = (channel: string, { time, offset, data }: Publication): LivePublication => ({
-  channel,
-  time,
-  offset,
-  data: data.slice(0, MAX_DATA_LENGTH),
-  isTruncated: data.length > MAX_DATA_LENGTH
-})
+export const livePublication = (channel: string, { time, offset, data }: Publication): LivePublication => {
+  // Binary data is shown in base64.
+  const text = typeof data === 'string' ? data : data.toString('base64', 0, MAX_DATA_LENGTH)
+  return {
+    channel,
+    time,
+    offset,
+    data: text.slice(0, MAX_DATA_LENGTH),
+    isTruncated: data.length > MAX_DATA_LENGTH || text.length > MAX_DATA_LENGTH
+  }
+}
 
 const MAX_STREAMS = 100
 const CHECK_INTERVAL_MS = 1000

@@ -28,7 +28,7 @@ import { type ApiRequest, InvalidField } from './request.js'
 export type ApiMethod = (relay: Relay, request: ApiRequest, budget: ApiBudget) => MaybePromise<string | ReplyError>
 
 const publicationOf = (request: ApiRequest): NewPublication => {
-  const data = request.json('data')
+  const data = request.payload('data')
   if (data === null) throw new InvalidField('data', 'is missing')
   return {
     data,

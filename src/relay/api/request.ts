@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { schemas } from '../../../schemas/registry.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from '../core/codes.js'
-import { NO_POSITION, type Position } from '../core/engine-interfaces.js'
+import { NO_POSITION, type Payload, type Position } from '../core/engine-interfaces.js'
 import { isObject, type JsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/json.js'
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
@@ -71,6 +71,12 @@ export class ApiRequest {
       throw new InvalidField(field, 'must be a list of texts')
     }
     return value
+  }
+
+  /** The JSON text of a field, or the bytes of its base64 form `b64<field>`, which wins. Null if both are missing. */
+  payload(field: string): Payload | null {
+    const encoded = this.text(`b64${field}`)
+    return encoded === '' ? this.json(field) : Buffer.from(encoded, 'base64')
   }
 
   /** The JSON text of a field, or of its base64 form `b64<field>`, which wins. Null if both are missing. */

@@ -29,7 +29,7 @@ export const channelRules = (file: RelayConfigFile | null, report: ReportError):
     ...rules,
     withoutNamespace: channelOptions(
       channel.without_namespace ?? {},
-      channel.history_meta_ttl,
+      channel,
       reportIn('channel.without_namespace', report)
     ),
     namespaces: namespaceOptions(channel, rules.namespaceBoundary, report)
@@ -37,26 +37,26 @@ export const channelRules = (file: RelayConfigFile | null, report: ReportError):
 }
 
 const namespaceOptions = (
-  { namespaces = [], history_meta_ttl }: ChannelSection,
+  channel: ChannelSection,
   boundary: string,
   report: ReportError
 ): ReadonlyMap<string, ChannelOptions> => {
   const byName = new Map<string, ChannelOptions>()
-  for (const [index, { name, ...options }] of namespaces.entries()) {
+  for (const [index, { name, ...options }] of (channel.namespaces ?? []).entries()) {
     const path = `channel.namespaces[${index}]`
     if (byName.has(name)) report(`${path}.name`, 'is the name of another namespace too')
     if (name.includes(boundary)) report(`${path}.name`, 'must not contain channel.namespace_boundary')
-    byName.set(name, channelOptions(options, history_meta_ttl, reportIn(path, report)))
+    byName.set(name, channelOptions(options, channel, reportIn(path, report)))
   }
   return byName
 }
 
 const channelOptions = (
   file: FileChannelOptions,
-  defaultMetaTtl: string | undefined,
+  defaults: Pick<ChannelSection, 'history_meta_ttl' | 'publication_data_format'>,
   report: ReportError
 ): ChannelOptions => {
-  const metaTtl = file.history_meta_ttl ?? defaultMetaTtl
+  const metaTtl = file.history_meta_ttl ?? defaults.history_meta_ttl
   const options: ChannelOptions = {
     presence: file.presence ?? false,
     joinLeave: file.join_leave ?? false,
@@ -85,6 +85,7 @@ const channelOptions = (
     deltaPublish: file.delta_publish ?? false,
     allowUserLimitedChannels: file.allow_user_limited_channels ?? false,
     channelRegex: parseRegex(file.channel_regex, report),
+    publicationDataFormat: file.publication_data_format ?? defaults.publication_data_format ?? 'json',
     conflate: file.conflate ?? null,
     schema: file.schema ?? null
   }
@@ -93,6 +94,10 @@ const channelOptions = (
     report('auto_cache_recover', 'needs force_recovery and the force_recovery_mode "cache"')
   if (options.conflate !== null && parseConflatePath(options.conflate) === null)
     report('conflate', 'must name a list and the key of its entries, such as "data[].transmitterId"')
+  if (options.publicationDataFormat === 'binary') {
+    if (options.conflate !== null) report('conflate', 'needs JSON data, not the publication_data_format "binary"')
+    if (options.schema !== null) report('schema', 'needs JSON data, not the publication_data_format "binary"')
+  }
   return Object.freeze(options)
 }
 

@@ -114,6 +114,10 @@ const channelOptions = {
     'Gatehouse only: merge queued publications by the key of the entries of a list, such as data[].transmitterId.',
     256
   ),
+  publication_data_format: oneOf(
+    ['json', 'json_object', 'binary'],
+    'Data of publications: any JSON value, a JSON object, or any bytes, which only protobuf clients receive. Default: channel.publication_data_format.'
+  ),
   schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.')
 } as const satisfies Record<string, TSchema>
 
@@ -181,6 +185,11 @@ const channel = {
     Type.Array(NamespaceSchema, {
       description: 'All namespaces. Permissions that a namespace does not grant are denied.'
     })
+  ),
+  publication_data_format: oneOf(
+    ['json', 'json_object', 'binary'],
+    'Default for namespaces without their own publication_data_format.',
+    'json'
   ),
   history_meta_ttl: duration('Default for namespaces without their own history_meta_ttl.', '720h'),
   max_length: count('Maximum length of a channel name, in bytes.', 1, 65_535, 255),

@@ -6,6 +6,7 @@ import type { SentPublication, SubscribeReply } from './codec.js'
 import {
   DISCONNECT_INSUFFICIENT_STATE,
   type Disconnect,
+  ERROR_BINARY_CHANNEL,
   ERROR_UNRECOVERABLE_POSITION,
   type ReplyError,
   UNSUBSCRIBE_INSUFFICIENT_STATE
@@ -108,7 +109,8 @@ export const addSubscription = async (
   client: Client,
   request: SubscribeRequest
 ): Promise<SubscribeResult | ReplyError | Disconnect> => {
-  const { context } = client
+  const { context, codec } = client
+  if (request.resolved.options.publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
   const caller: Caller = { user: client.user, insecure: context.clientOptions.insecure, isSubscribed: true }
   const options = resolveOptions(request, caller)
   const channel = context.hub.open(request.channel, request.resolved)

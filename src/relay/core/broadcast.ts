@@ -3,7 +3,7 @@ import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
 import { EngineError, type NewPublication, type Published } from './engine-interfaces.js'
 import type { ChannelOptions } from './options.js'
-import { cachedSchemaCheck, countPublished, publicationError, publishToChannel } from './publish.js'
+import { cachedSchemaCheck, countPublished, inDataFormat, publicationError, publishToChannel } from './publish.js'
 import type { TimeSlice } from './time-slice.js'
 
 export type PublishOutcome = Published | ReplyError
@@ -13,6 +13,8 @@ interface Target {
   readonly channel: string
   readonly resolved: ResolvedChannel
   readonly options: ChannelOptions
+  /** In the data format of the channel's namespace. */
+  readonly publication: NewPublication
   /** Index of its outcome. */
   readonly index: number
 }
@@ -28,30 +30,38 @@ export const broadcast = async (
   slice: TimeSlice
 ): Promise<readonly PublishOutcome[]> => {
   const check = cachedSchemaCheck(context, publication)
+  const formats = new Map<ChannelOptions['publicationDataFormat'], NewPublication | ReplyError>()
   const outcomes: PublishOutcome[] = []
   const targets: Target[] = []
   for (const [index, channel] of channels.entries()) {
     if (slice.isOverAfterStep) await slice.next()
     const resolved = channel === '' ? ERROR_EMPTY_CHANNEL : resolveChannel(channel, context.channelRules)
-    const error = resolved instanceof ReplyError ? resolved : publicationError(resolved.options, check)
+    if (resolved instanceof ReplyError) {
+      outcomes.push(resolved)
+      continue
+    }
+    const { options } = resolved
+    // Converted once per format, not once per channel.
+    const formatted = formats.get(options.publicationDataFormat) ?? inDataFormat(publication, options)
+    formats.set(options.publicationDataFormat, formatted)
+    const error = formatted instanceof ReplyError ? formatted : publicationError(options, check)
     outcomes.push(error ?? ERROR_INTERNAL)
-    if (!(resolved instanceof ReplyError) && error === null)
-      targets.push({ channel, resolved, options: resolved.options, index })
+    if (!(formatted instanceof ReplyError) && error === null)
+      targets.push({ channel, resolved, options, publication: formatted, index })
   }
-  if (context.broker.publishToMany === undefined) await publishEach(context, targets, publication, outcomes, slice)
-  else await publishTogether(context, targets, publication, outcomes, slice)
+  if (context.broker.publishToMany === undefined) await publishEach(context, targets, outcomes, slice)
+  else await publishTogether(context, targets, outcomes, slice)
   return outcomes
 }
 
 const publishEach = async (
   context: RelayContext,
   targets: readonly Target[],
-  publication: NewPublication,
   outcomes: PublishOutcome[],
   slice: TimeSlice
 ): Promise<void> => {
   const pending: Promise<unknown>[] = []
-  for (const { channel, resolved, index } of targets) {
+  for (const { channel, resolved, publication, index } of targets) {
     if (slice.isOverAfterStep) await slice.next()
     const outcome = publishToChannel(context, resolved, channel, publication, () => null)
     const store = (result: PublishOutcome): void => {
@@ -77,24 +87,27 @@ const storeLater = async (
   return undefined
 }
 
-/** Passes the publication to the engine once, or twice if only some of the namespaces publish deltas. */
+/** Passes the publication to the engine once for each combination of data format and `delta_publish`. */
 const publishTogether = async (
   context: RelayContext,
   targets: readonly Target[],
-  publication: NewPublication,
   outcomes: PublishOutcome[],
   slice: TimeSlice
 ): Promise<void> => {
-  for (const delta of [false, true]) {
-    const together = targets.filter(({ options }) => (publication.delta || options.deltaPublish) === delta)
-    if (together.length === 0) continue
-    const results = await context.broker.publishToMany?.(together, { ...publication, delta })
-    for (const [position, { channel, resolved, index }] of together.entries()) {
-      if (slice.isOverAfterStep) await slice.next()
-      const result = results?.[position]
-      if (result === undefined || result instanceof EngineError) continue
-      countPublished(context, resolved, channel, result)
-      outcomes[index] = result
+  for (const publication of new Set(targets.map((target) => target.publication))) {
+    for (const delta of [false, true]) {
+      const together = targets.filter(
+        (target) => target.publication === publication && (publication.delta || target.options.deltaPublish) === delta
+      )
+      if (together.length === 0) continue
+      const results = await context.broker.publishToMany?.(together, { ...publication, delta })
+      for (const [position, { channel, resolved, index }] of together.entries()) {
+        if (slice.isOverAfterStep) await slice.next()
+        const result = results?.[position]
+        if (result === undefined || result instanceof EngineError) continue
+        countPublished(context, resolved, channel, result)
+        outcomes[index] = result
+      }
     }
   }
 }

@@ -79,10 +79,20 @@ export class Channel {
   configure(options: ChannelOptions, conflator: Conflator | null): void {
     const isConflateSame = options.conflate === this.options.conflate
     this.options = options
+    if (options.publicationDataFormat === 'binary') this.#endWithoutBinary()
     if (isConflateSame) return
     this.#flushQueue.flush()
     this.#conflator = conflator
     for (const group of this.#groups) group.replaceBacklogs(this.#newBacklogs())
+  }
+
+  /** Clients that cannot receive binary data resubscribe, and are refused. */
+  #endWithoutBinary(): void {
+    for (const subscription of this.subscriptions()) {
+      const { subscriber, outbox } = subscription
+      if (!outbox.transport.framing.codec.allowsBinary)
+        subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
+    }
   }
 
   #newBacklogs(): GroupBacklogs | null {

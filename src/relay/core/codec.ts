@@ -1,5 +1,5 @@
 import type { Disconnect, ReplyError, Unsubscribe } from './codes.js'
-import type { JoinOrLeave, Position, Publication } from './engine-interfaces.js'
+import type { JoinOrLeave, Payload, Position, Publication } from './engine-interfaces.js'
 import type { Method } from './protocol.js'
 
 /** A command of a client before the values of its fields are validated. */
@@ -7,9 +7,6 @@ export type RawCommand = Readonly<Record<string, unknown>>
 
 /** The reply of a client to a ping. */
 export const PONG: RawCommand = {}
-
-/** A payload of a client or publisher: JSON text, or the bytes of a protobuf client. */
-export type Payload = string | Buffer
 
 /** A serialised message: JSON text, or protobuf bytes with their length in front. */
 export type Encoded = string | Buffer
@@ -112,7 +109,7 @@ export type PublicationEncoder = (publication: Publication, epoch: string, data:
 /** Serialises the messages of one connection. */
 export interface Codec {
   readonly name: 'json' | 'protobuf'
-  /** Whether data that is not JSON can be sent. */
+  /** Whether data of binary namespaces can be sent. */
   readonly allowsBinary: boolean
   /** The ping of the server. */
   readonly ping: Encoded

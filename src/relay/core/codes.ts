@@ -28,6 +28,8 @@ export const ERROR_LIMIT_EXCEEDED = new ReplyError(106, 'limit exceeded')
 export const ERROR_BAD_REQUEST = new ReplyError(107, 'bad request')
 export const ERROR_EMPTY_CHANNEL = ERROR_BAD_REQUEST.with('channels must not have an empty name')
 export const ERROR_NOT_AVAILABLE = new ReplyError(108, 'not available')
+/** For JSON clients on a channel whose namespace has the `publication_data_format` "binary". */
+export const ERROR_BINARY_CHANNEL = ERROR_NOT_AVAILABLE.with('the channel has binary data, which needs protobuf')
 export const ERROR_TOKEN_EXPIRED = new ReplyError(109, 'token expired')
 export const ERROR_UNRECOVERABLE_POSITION = new ReplyError(112, 'unrecoverable position')
 

@@ -15,6 +15,7 @@ import {
   DISCONNECT_MALFORMED,
   DISCONNECT_UNAVAILABLE,
   ERROR_BAD_REQUEST,
+  ERROR_BINARY_CHANNEL,
   ERROR_LIMIT_EXCEEDED,
   ERROR_NOT_AVAILABLE,
   ERROR_PERMISSION_DENIED,
@@ -22,7 +23,6 @@ import {
 } from './codes.js'
 import { connect, type Outcome, refresh } from './connect.js'
 import { after, type MaybePromise } from './engine-interfaces.js'
-import { jsonFromBytes } from './json.js'
 import { channelOf, type Method, parseHistory } from './protocol.js'
 import { PLAIN_PUBLICATION, publishToChannel } from './publish.js'
 import { fittingPublications, readHistory } from './recovery.js'
@@ -37,8 +37,7 @@ const publish: CommandHandler = (client, request, id, command) => {
   if (channel === null) return DISCONNECT_MALFORMED
   const resolved = resolve(client, channel)
   if (resolved instanceof ReplyError) return resolved
-  const payload = client.codec.publishData(command, request)
-  const data = Buffer.isBuffer(payload) ? jsonFromBytes(payload) : payload
+  const data = client.codec.publishData(command, request)
   if (data === null) return ERROR_BAD_REQUEST
   if (!mayPublish(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
 
@@ -118,10 +117,11 @@ export const COMMANDS: Readonly<Record<Method, CommandHandler>> = {
   sub_refresh: refreshSubscription
 }
 
-const resolve = ({ context }: Client, channel: string): ResolvedChannel | ReplyError => {
+const resolve = ({ context, codec }: Client, channel: string): ResolvedChannel | ReplyError => {
   const { channelRules } = context
   const resolved = resolveChannel(channel, channelRules)
   if (resolved instanceof ReplyError) return resolved
+  if (resolved.options.publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
   return isTooLong(channel, channelRules)
     ? ERROR_BAD_REQUEST
     : (channelNameError(channel, resolved, channelRules) ?? resolved)

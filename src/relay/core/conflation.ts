@@ -180,7 +180,8 @@ export class Backlog {
   add(publication: Publication): void {
     this.size++
     const last = this.#segments[this.#segments.length - 1]
-    if (last?.conflation?.add(publication.data)) {
+    const { data } = publication
+    if (typeof data === 'string' && last?.conflation?.add(data)) {
       // A publication without history has no offset; the client's position then stays at the previous one.
       last.newest = publication.offset > 0 ? publication : { ...publication, offset: last.newest.offset }
       last.end = this.size
@@ -188,7 +189,7 @@ export class Backlog {
     }
     if (last !== undefined) this.#bytesBefore += bytesOf(last)
     const conflation = this.#conflator.start()
-    const isMergeable = conflation.add(publication.data)
+    const isMergeable = typeof data === 'string' && conflation.add(data)
     this.#segments.push({ conflation: isMergeable ? conflation : null, newest: publication, end: this.size })
   }
 

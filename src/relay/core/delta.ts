@@ -1,4 +1,4 @@
-import type { Publication } from './engine-interfaces.js'
+import type { Payload, Publication } from './engine-interfaces.js'
 
 /**
  * Deltas in the format of Fossil SCM: `<length of the result>\n`, then copies `<length>@<offset in the base>,` and
@@ -246,7 +246,7 @@ export class DeltaChain {
   readonly #channel: string
   readonly #patches: DeltaPatches
   #base: Publication | null = null
-  #patch: string | null = null
+  #patch: Payload | null = null
 
   constructor(channel: string, patches: DeltaPatches) {
     this.#channel = channel
@@ -254,7 +254,7 @@ export class DeltaChain {
   }
 
   /** Patch of the last publication; null if it must be sent in full. */
-  get patch(): string | null {
+  get patch(): Payload | null {
     return this.#patch
   }
 
@@ -283,7 +283,7 @@ const MAX_LENGTH = 16 * 1024 * 1024
 const ENTRY_LENGTH = 100
 
 /** Patches of a stream by offset; null if the patch is not shorter than the publication. */
-type StreamPatches = Map<number, string | null>
+type StreamPatches = Map<number, Payload | null>
 
 /**
  * Cache of the patches between consecutive publications. Each patch is created once, for live delivery and for recovery.
@@ -305,14 +305,14 @@ export class DeltaPatches {
   }
 
   /** The patch from `base` to `target`; null if the target must be sent in full. */
-  between(channel: string, epoch: string, base: Publication, target: Publication): string | null {
+  between(channel: string, epoch: string, base: Publication, target: Publication): Payload | null {
     return this.#find(this.#use(channel, epoch), base, target)
   }
 
   /** The patches of consecutive publications, each to the previous one; null if it must be sent in full. */
-  chain(channel: string, epoch: string, publications: readonly Publication[]): readonly (string | null)[] {
+  chain(channel: string, epoch: string, publications: readonly Publication[]): readonly (Payload | null)[] {
     const stream = this.#use(channel, epoch)
-    const patches: (string | null)[] = []
+    const patches: (Payload | null)[] = []
     let base: Publication | null = null
     for (const target of publications) {
       patches.push(base === null || !target.delta ? null : this.#find(stream, base, target))
@@ -332,12 +332,12 @@ export class DeltaPatches {
     return stream
   }
 
-  #find(stream: StreamPatches, base: Publication, target: Publication): string | null {
+  #find(stream: StreamPatches, base: Publication, target: Publication): Payload | null {
     // Publications without history have no offset to cache by.
-    if (base.offset === 0 || base.offset + 1 !== target.offset) return patchText(base, target)
+    if (base.offset === 0 || base.offset + 1 !== target.offset) return createPatch(base, target)
     const cached = stream.get(target.offset)
     if (cached !== undefined) return cached
-    const patch = patchText(base, target)
+    const patch = createPatch(base, target)
     stream.set(target.offset, patch)
     this.#grow(lengthOf(patch))
     return patch
@@ -359,11 +359,13 @@ export class DeltaPatches {
   }
 }
 
-const lengthOf = (patch: string | null): number => ENTRY_LENGTH + (patch?.length ?? 0)
+const lengthOf = (patch: Payload | null): number => ENTRY_LENGTH + (patch?.length ?? 0)
 
-/** Null if the patch is not shorter than the target. */
-const patchText = (base: Publication, target: Publication): string | null => {
-  const bytes = Buffer.from(target.data)
-  const patch = createDelta(Buffer.from(base.data), bytes)
-  return patch.length < bytes.length ? Buffer.from(patch).toString() : null
+/** Null if the patch is not shorter than the target. A patch of text is text, because it never splits a character. */
+const createPatch = (base: Publication, target: Publication): Payload | null => {
+  const { data } = target
+  const bytes = Buffer.from(data)
+  const patch = Buffer.from(createDelta(Buffer.from(base.data), bytes))
+  if (patch.length >= bytes.length) return null
+  return typeof data === 'string' ? patch.toString() : patch
 }

@@ -1,9 +1,11 @@
 import type { HistoryOptions } from './options.js'
 
+/** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes of a binary namespace. */
+export type Payload = string | Buffer
+
 /** A message on a channel. */
 export interface Publication {
-  /** JSON text on one line, exactly as the publisher sent it. */
-  readonly data: string
+  readonly data: Payload
   /** Offset in the channel's stream, from 1; 0 without history. */
   readonly offset: number
   /** Client info of the publisher as JSON text; null for the API. */
@@ -33,7 +35,7 @@ export interface Published extends Position {
 export const NO_POSITION: Position = { epoch: '', offset: 0 }
 
 export interface NewPublication {
-  readonly data: string
+  readonly data: Payload
   readonly info: string | null
   readonly tags: string | null
   readonly delta: boolean

@@ -3,7 +3,6 @@ import {
   type ConnectReply,
   type Encoded,
   type HistoryReply,
-  type Payload,
   PONG,
   type PresenceReply,
   type PresenceStatsReply,
@@ -17,7 +16,7 @@ import {
   type SubscribeReply
 } from './codec.js'
 import type { ReplyError } from './codes.js'
-import type { Position, Publication } from './engine-interfaces.js'
+import type { Payload, Position, Publication } from './engine-interfaces.js'
 import { fieldText, isObject, onOneLine } from './json.js'
 
 // Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
@@ -28,11 +27,9 @@ const PING = '{}'
 
 export const quote = (text: string): string => JSON.stringify(text)
 
-/** Binary data cannot be sent as JSON; the relay refuses JSON clients on channels that carry it. */
-const jsonText = (payload: Payload): string => {
-  if (typeof payload === 'string') return payload
-  throw new TypeError('binary data in a JSON message')
-}
+/** Binary data is written in base64, for the API. JSON clients are refused on channels that carry it. */
+const dataField = (data: Payload): string =>
+  typeof data === 'string' ? `"data":${data}` : `"b64data":"${data.toString('base64')}"`
 
 export const clientInfoText = (user: string, client: string, connectionInfo: string | null, info: string | null) =>
   `{"user":${quote(user)},"client":"${client}"${connectionInfo === null ? '' : `,"conn_info":${connectionInfo}`}${
@@ -40,9 +37,9 @@ export const clientInfoText = (user: string, client: string, connectionInfo: str
   }}`
 
 /** `data` is a separate parameter because subscribers with deltas receive a patch instead. */
-export const publicationText = (publication: Publication, epoch: string, data: string, isDelta: boolean): string => {
+export const publicationText = (publication: Publication, epoch: string, data: Payload, isDelta: boolean): string => {
   const { info, tags, offset, version } = publication
-  let text = `{"data":${data}`
+  let text = `{${dataField(data)}`
   if (info !== null) text += `,"info":${info}`
   if (offset > 0) text += `,"offset":${offset}`
   if (tags !== null) text += `,"tags":${tags}`
@@ -54,7 +51,7 @@ export const publicationText = (publication: Publication, epoch: string, data: s
 }
 
 const sentPublicationText = ({ publication, epoch, data, isDelta }: SentPublication): string =>
-  publicationText(publication, epoch, jsonText(data), isDelta)
+  publicationText(publication, epoch, data, isDelta)
 
 // Fields of a result, each with a leading comma. Empty fields are omitted, as clients expect.
 
@@ -98,9 +95,7 @@ const subscribeText = (reply: SubscribeReply): string => {
 }
 
 export const historyText = ({ publications, epoch, offset }: HistoryReply): string => {
-  const texts = publications.map((publication) =>
-    publicationText(publication, epoch, jsonText(publication.data), false)
-  )
+  const texts = publications.map((publication) => publicationText(publication, epoch, publication.data, false))
   return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
 }
 
@@ -197,10 +192,9 @@ export const jsonCodec: Codec = {
   push: pushText,
   publicationEncoder: (channel) => {
     const prefix = `{"push":{"channel":${quote(channel)},"pub":`
-    return (publication, epoch, data, isDelta) =>
-      `${prefix}${publicationText(publication, epoch, jsonText(data), isDelta)}}}`
+    return (publication, epoch, data, isDelta) => `${prefix}${publicationText(publication, epoch, data, isDelta)}}}`
   },
   // The protocol sends all data of a subscriber with deltas as JSON strings, full publications included.
-  deltaData: (data) => quote(jsonText(data)),
+  deltaData: (data) => (typeof data === 'string' ? quote(data) : data),
   join: (messages: readonly Encoded[]) => messages.join('\n')
 }

@@ -36,6 +36,8 @@ export interface ChannelOptions {
   readonly allowUserLimitedChannels: boolean
   /** Pattern for the name after the namespace; without one, names must be printable ASCII. */
   readonly channelRegex: RegExp | null
+  /** `json`: any JSON value; `json_object`: a JSON object; `binary`: any bytes, for protobuf clients only. */
+  readonly publicationDataFormat: 'json' | 'json_object' | 'binary'
   /** Path to the list in a publication and the key of its entries, such as `data[].id`. */
   readonly conflate: string | null
   /** Name of the schema that publications must match. */

@@ -1,8 +1,8 @@
 import type { ResolvedChannel } from './channels.js'
-import { ERROR_BAD_REQUEST, type ReplyError } from './codes.js'
+import { ERROR_BAD_REQUEST, ReplyError } from './codes.js'
 import type { RelayContext } from './context.js'
-import { after, type MaybePromise, type NewPublication, type Published } from './engine-interfaces.js'
-import { hasTooManyContainers, MAX_CONTAINERS } from './json.js'
+import { after, type MaybePromise, type NewPublication, type Payload, type Published } from './engine-interfaces.js'
+import { hasTooManyContainers, jsonFromBytes, MAX_CONTAINERS } from './json.js'
 import type { ChannelOptions } from './options.js'
 
 export const PLAIN_PUBLICATION: NewPublication = {
@@ -21,10 +21,15 @@ export type SchemaCheck = (schema: string) => string | null
 
 const schemaCheck =
   ({ schemaError }: RelayContext, { data }: NewPublication): SchemaCheck =>
-  (schema) =>
-    hasTooManyContainers(data)
+  (schema) => {
+    const text = jsonTextOf(data)
+    if (text === null) return `data must be JSON to fit ${schema}`
+    return hasTooManyContainers(text)
       ? `data holds more than ${MAX_CONTAINERS} objects and lists, too many to check against ${schema}`
-      : schemaError(schema, JSON.parse(data))
+      : schemaError(schema, JSON.parse(text))
+  }
+
+const jsonTextOf = (data: Payload): string | null => (typeof data === 'string' ? data : jsonFromBytes(data))
 
 /** For one publication to many channels: each schema is checked once instead of once per channel. */
 export const cachedSchemaCheck = (context: RelayContext, publication: NewPublication): SchemaCheck => {
@@ -44,12 +49,31 @@ export const publishToChannel = (
   check: SchemaCheck = schemaCheck(context, publication)
 ): MaybePromise<Published | ReplyError> => {
   const { options } = resolved
+  const formatted = inDataFormat(publication, options)
+  if (formatted instanceof ReplyError) return formatted
   const error = publicationError(options, check)
   if (error !== null) return error
-  return after(context.broker.publish(channel, withDelta(publication, options), options), (result) => {
+  return after(context.broker.publish(channel, withDelta(formatted, options), options), (result) => {
     countPublished(context, resolved, channel, result)
     return result
   })
+}
+
+const ERROR_DATA_NOT_JSON = ERROR_BAD_REQUEST.with('data must be JSON')
+const ERROR_DATA_NOT_OBJECT = ERROR_BAD_REQUEST.with('data must be a JSON object')
+
+/** The publication with its data in the format of the namespace; error 107 if the data does not have it. */
+export const inDataFormat = (
+  publication: NewPublication,
+  { publicationDataFormat }: ChannelOptions
+): NewPublication | ReplyError => {
+  const { data } = publication
+  if (publicationDataFormat === 'binary')
+    return typeof data === 'string' ? { ...publication, data: Buffer.from(data) } : publication
+  const text = jsonTextOf(data)
+  if (text === null) return ERROR_DATA_NOT_JSON
+  if (publicationDataFormat === 'json_object' && !text.trimStart().startsWith('{')) return ERROR_DATA_NOT_OBJECT
+  return text === data ? publication : { ...publication, data: text }
 }
 
 /** Error 107 if the data does not match the schema of the namespace, else null. */

@@ -3,7 +3,6 @@ import {
   type Codec,
   type ConnectReply,
   type Encoded,
-  type Payload,
   PONG,
   type Push,
   type RawCommand,
@@ -12,7 +11,7 @@ import {
   type SentPublication,
   type SubscribeReply
 } from '../core/codec.js'
-import type { Publication } from '../core/engine-interfaces.js'
+import type { Payload, Publication } from '../core/engine-interfaces.js'
 import { isObject, JsonObject } from '../core/json.js'
 import { descriptor } from './descriptor.js'
 

@@ -54,6 +54,16 @@ export class FrameWriter {
     return value === null ? this.byte(0) : this.byte(1).text(value)
   }
 
+  /** Text or bytes. */
+  payload(value: string | Buffer): this {
+    if (typeof value === 'string') return this.byte(0).text(value)
+    this.byte(1).#reserve(LENGTH_BYTES + value.length)
+    this.#bytes.writeUInt32LE(value.length, this.#end)
+    value.copy(this.#bytes, this.#end + LENGTH_BYTES)
+    this.#end += LENGTH_BYTES + value.length
+    return this
+  }
+
   /** Appends a complete frame of another writer. */
   append(frame: Buffer): void {
     this.#reserve(frame.length)
@@ -111,6 +121,14 @@ export class FrameReader {
 
   textOrNull(): string | null {
     return this.byte() === 0 ? null : this.text()
+  }
+
+  payload(): string | Buffer {
+    if (this.byte() === 0) return this.text()
+    const length = this.uint32()
+    const start = this.#advance(length)
+    // Copied, because the buffer contains other frames too.
+    return Buffer.from(this.#bytes.subarray(start, start + length))
   }
 
   #advance(length: number): number {

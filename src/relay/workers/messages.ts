@@ -22,7 +22,7 @@ export const readPosition = (fields: FrameReader): Position => ({ epoch: fields.
 export const writePublication = (out: FrameWriter, publication: Publication): void => {
   const { data, offset, info, tags, time, delta, version } = publication
   out
-    .text(data)
+    .payload(data)
     .number(offset)
     .textOrNull(info)
     .textOrNull(tags)
@@ -32,7 +32,7 @@ export const writePublication = (out: FrameWriter, publication: Publication): vo
 }
 
 export const readPublication = (fields: FrameReader): Publication => ({
-  data: fields.text(),
+  data: fields.payload(),
   offset: fields.number(),
   info: fields.textOrNull(),
   tags: fields.textOrNull(),
@@ -44,7 +44,7 @@ export const readPublication = (fields: FrameReader): Publication => ({
 export const writeNewPublication = (out: FrameWriter, publication: NewPublication): void => {
   const { data, info, tags, delta, skipHistory, idempotencyKey, version, versionEpoch } = publication
   out
-    .text(data)
+    .payload(data)
     .textOrNull(info)
     .textOrNull(tags)
     .byte(delta ? 1 : 0)
@@ -55,7 +55,7 @@ export const writeNewPublication = (out: FrameWriter, publication: NewPublicatio
 }
 
 export const readNewPublication = (fields: FrameReader): NewPublication => ({
-  data: fields.text(),
+  data: fields.payload(),
   info: fields.textOrNull(),
   tags: fields.textOrNull(),
   delta: fields.byte() === 1,

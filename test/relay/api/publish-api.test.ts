@@ -76,7 +76,7 @@ t.test('API calls', async (t) => {
     [
       'publish',
       { channel: 'kept:1', b64data: 'e30x' },
-      { error: { code: 107, message: 'bad request: b64data must be JSON in base64' } }
+      { error: { code: 107, message: 'bad request: data must be JSON' } }
     ],
     ['publish', { channel: 'nope:1', data: 1 }, { error: { code: 102, message: 'unknown channel' } }],
     ['publish', { channel: 'kept:1', data: 1, tags: [] }, { error: { code: 107 } }],

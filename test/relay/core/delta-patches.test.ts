@@ -1,6 +1,6 @@
 import t from 'tap'
 import { DeltaPatches } from '../../../src/relay/core/delta.js'
-import type { Publication } from '../../../src/relay/core/engine-interfaces.js'
+import type { Payload, Publication } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, withNamespace } from '../../helper/relay-core.js'
 
 /** A publication that counts reads of its data. Creating a patch reads it once. */
@@ -51,7 +51,7 @@ t.test('patches of other channels, other epochs and publications without offset 
 t.test('the patch cache is bounded, and evicts the least recently used channel', async (t) => {
   const patches = new DeltaPatches(10_000)
   const reads = { count: 0 }
-  const ask = (channel: string, offset: number, counter = { count: 0 }): string | null =>
+  const ask = (channel: string, offset: number, counter = { count: 0 }): Payload | null =>
     patches.between(channel, 'e', counted(offset - 1, { count: 0 }), counted(offset, counter))
   for (let n = 0; n < 500; n++) {
     ask(`chat:${n}`, 2)

@@ -6,6 +6,7 @@ import type {
   HistoryRange,
   JoinOrLeave,
   NewPublication,
+  Payload,
   Position,
   Presence,
   Publication
@@ -79,7 +80,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       const delivered = new Delivered()
       await engine.broker.start(delivered)
       await engine.broker.subscribe('ns:1')
-      const publish = (data: string, more: Partial<NewPublication> = {}, options = KEPT, channel = 'ns:1') =>
+      const publish = (data: Payload, more: Partial<NewPublication> = {}, options = KEPT, channel = 'ns:1') =>
         engine.broker.publish(channel, { ...PLAIN_PUBLICATION, data, ...more }, options)
       const read = (range: Partial<HistoryRange> = {}) => engine.history.read('ns:1', { ...ALL, ...range }, KEPT)
       return { ...engine, delivered, publish, read }
@@ -107,6 +108,26 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
           ['ns:1', '1', 1, null, null, false, first.epoch],
           ['ns:1', '2', 2, null, null, false, first.epoch],
           ['ns:1', '"é\\n"', 3, '{"user":"u"}', '{"a":"b"}', true, first.epoch]
+        ]
+      )
+    })
+
+    t.test('binary data is delivered and stored unchanged', async (t) => {
+      const { delivered, publish, read } = await setUp(t)
+      const everyByte = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+      await publish(everyByte, { tags: '{"a":"b"}', info: '{"user":"u"}' })
+      await publish('"text"')
+      await publish(Buffer.from([0]), { skipHistory: true, version: 3 })
+      await delivered.until(3)
+
+      const data = delivered.publications.map(([, publication]) => publication.data)
+      t.same(data, [everyByte, '"text"', Buffer.from([0])])
+      t.ok(Buffer.isBuffer(data[0]))
+      t.same(
+        (await read()).publications.map((publication) => [publication.data, publication.tags]),
+        [
+          [everyByte, '{"a":"b"}'],
+          ['"text"', null]
         ]
       )
     })

@@ -1,6 +1,12 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { HistoryRange, NewPublication, Position, Publication } from '../../../src/relay/core/engine-interfaces.js'
+import type {
+  HistoryRange,
+  NewPublication,
+  Payload,
+  Position,
+  Publication
+} from '../../../src/relay/core/engine-interfaces.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { recoverFromStream } from '../../../src/relay/core/recovery.js'
 import { checkProperty } from '../../helper/property.js'
@@ -57,8 +63,8 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 /** The specification of an engine, for one channel. */
 class Model {
   /** Every publication of the stream, by offset. */
-  readonly stream: string[] = []
-  readonly delivered: (readonly [data: string, offset: number])[] = []
+  readonly stream: Payload[] = []
+  readonly delivered: (readonly [data: Payload, offset: number])[] = []
   kept: number[] = []
   #nowMs = 0
   #keptUntil = 0

@@ -27,6 +27,19 @@ t.test('the codec of messages and stream entries', async (t) => {
     )
   })
 
+  t.test('binary data is decoded as it was encoded', async (t) => {
+    await checkProperty(
+      t,
+      fc.property(fc.uint8Array({ minLength: 1 }), fc.option(text), fc.nat(), (bytes, tags, version) => {
+        const data = Buffer.from(bytes)
+        const body = encodeBody({ ...PLAIN_PUBLICATION, data, tags, version }, 5)
+        const decoded = { data, info: null, tags, delta: false, time: 5, version, offset: 7 }
+        assert.deepEqual(decodeBody(body, 7), decoded)
+      }),
+      { numRuns: 50 }
+    )
+  })
+
   t.test('a message with several publications is decoded in order', async (t) => {
     const bodies = ['"é"', '"\u{1f6aa}"', '1'].map((data, index) =>
       encodeBody({ ...PLAIN_PUBLICATION, data, info: index === 1 ? '{"ü":1}' : null }, 5)

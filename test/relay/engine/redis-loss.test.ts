@@ -222,7 +222,7 @@ t.test('a Redis server with foreign data', async (t) => {
     await delivered.until(published + 1)
     for (const [index, other] of others.entries()) {
       await other.delivered.until(3)
-      t.ok(other.delivered.publications.every(([, { data }]) => data.startsWith(`of ${index}`)))
+      t.ok(other.delivered.publications.every(([, { data }]) => data.toString().startsWith(`of ${index}`)))
     }
     t.equal(delivered.publications.length, published + 1)
   })

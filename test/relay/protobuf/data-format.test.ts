@@ -1,0 +1,165 @@
+import type { Centrifuge, PublicationContext, Subscription } from 'centrifuge'
+import t from 'tap'
+import { collect, event, officialClient, officialProtobufClient, startRelay } from '../../helper/relay.js'
+import { configOf, relayToken } from '../../helper/relay-rules.js'
+
+const OPEN = {
+  allow_subscribe_for_client: true,
+  allow_publish_for_client: true,
+  allow_history_for_client: true,
+  allow_presence_for_client: true,
+  presence: true,
+  history_size: 10,
+  history_ttl: '60s',
+  force_recovery: true,
+  allowed_delta_types: ['fossil'],
+  delta_publish: true
+}
+
+const FILE = {
+  channel: {
+    namespaces: [
+      { name: 'bytes', ...OPEN, publication_data_format: 'binary' },
+      { name: 'json', ...OPEN },
+      { name: 'object', ...OPEN, publication_data_format: 'json_object' }
+    ]
+  }
+}
+
+const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+const NOT_AVAILABLE = { code: 108, message: 'not available: the channel has binary data, which needs protobuf' }
+
+const connected = async (client: Centrifuge): Promise<Centrifuge> => {
+  const connecting = event(client, 'connected')
+  client.connect()
+  await connecting
+  return client
+}
+
+const subscribed = async (client: Centrifuge, channel: string, options = {}): Promise<Subscription> => {
+  const subscription = client.newSubscription(channel, options)
+  const subscribing = event(subscription, 'subscribed')
+  subscription.subscribe()
+  await subscribing
+  return subscription
+}
+
+const bytesOf = (publications: readonly PublicationContext[]): Buffer[] =>
+  publications.map(({ data }) => Buffer.from(data))
+
+/** A sequence of similar bytes, which are sent as deltas. */
+const similar = (n: number): Buffer => Buffer.concat([EVERY_BYTE, Buffer.from([n, 0xff, n])])
+
+t.test('a binary namespace carries any bytes, from clients and the API, in history too', async (t) => {
+  const { port, api } = await startRelay(t, FILE)
+  const client = await connected(officialProtobufClient(t, { port }, 'websocket'))
+  const plain = await subscribed(client, 'bytes:1')
+  const heard = collect(plain)
+  await plain.publish(EVERY_BYTE)
+  await api('publish', { channel: 'bytes:1', b64data: EVERY_BYTE.toString('base64') })
+  await api('publish', { channel: 'bytes:1', data: { a: 'é' } })
+  await api('broadcast', { channels: ['bytes:1', 'json:1'], b64data: Buffer.from('{\n"a":1}').toString('base64') })
+  await heard.until(({ length }) => length === 4)
+  const expected = [EVERY_BYTE, EVERY_BYTE, Buffer.from('{"a":"é"}'), Buffer.from('{\n"a":1}')]
+  t.same(bytesOf(heard.publications), expected)
+  t.same(bytesOf((await plain.history({ limit: 10 })).publications), expected)
+  const { body } = await api('history', { channel: 'bytes:1', limit: 10 })
+  t.same(
+    JSON.parse(body).result.publications.map(({ b64data }: { b64data: string }) => Buffer.from(b64data, 'base64')),
+    expected
+  )
+  t.match(JSON.parse((await api('history', { channel: 'json:1', limit: 10 })).body).result.publications, [
+    { data: { a: 1 } }
+  ])
+})
+
+t.test('a binary namespace sends deltas of any bytes and recovers them', async (t) => {
+  const { port, api } = await startRelay(t, FILE)
+  const client = await connected(officialProtobufClient(t, { port }, 'websocket'))
+  const subscription = await subscribed(client, 'bytes:1', { delta: 'fossil' })
+  const heard = collect(subscription)
+  const publish = (n: number) => api('publish', { channel: 'bytes:1', b64data: similar(n).toString('base64') })
+  for (const n of [1, 2, 3]) await publish(n)
+  await heard.until(({ length }) => length === 3)
+  client.disconnect()
+  for (const n of [4, 5]) await publish(n)
+  const back = event(subscription, 'subscribed')
+  client.connect()
+  t.match(await back, { recovered: true })
+  await publish(6)
+  await heard.until(({ length }) => length === 6)
+
+  t.same(bytesOf(heard.publications), [1, 2, 3, 4, 5, 6].map(similar))
+})
+
+t.test('a JSON client receives error 108 for every command on a binary namespace', async (t) => {
+  const { port } = await startRelay(t, FILE)
+  const client = await connected(officialClient(t, { port }, 'websocket'))
+  const subscription = client.newSubscription('bytes:1')
+  const refused = event(subscription, 'unsubscribed')
+  subscription.subscribe()
+
+  t.match(await refused, { code: 108, reason: NOT_AVAILABLE.message })
+  await t.rejects(client.publish('bytes:1', {}), NOT_AVAILABLE)
+  await t.rejects(client.history('bytes:1', { limit: 1 }), NOT_AVAILABLE)
+  await t.rejects(client.presence('bytes:1'), NOT_AVAILABLE)
+})
+
+t.test('a JSON client whose token has a binary channel receives error 108 to its connect', async (t) => {
+  const { port } = await startRelay(t, FILE)
+  const client = officialClient(t, { port }, 'websocket', {
+    getToken: async () => relayToken({ sub: '42', channels: ['bytes:1'] })
+  })
+  const refused = event(client, 'disconnected')
+  client.connect()
+
+  t.match(await refused, { code: 108 })
+})
+
+t.test('a namespace that becomes binary with a reload refuses its JSON subscribers', async (t) => {
+  const { port, relay } = await startRelay(t, FILE)
+  const json = await subscribed(await connected(officialClient(t, { port }, 'websocket')), 'json:1')
+  const protobuf = await subscribed(await connected(officialProtobufClient(t, { port }, 'websocket')), 'json:1')
+  const heard = collect(protobuf)
+  const refused = event(json, 'unsubscribed')
+  const namespaces = FILE.channel.namespaces.map((each) => ({ ...each, publication_data_format: 'binary' }))
+  relay.configure(configOf({ channel: { namespaces } }))
+
+  t.match(await refused, { code: 108 })
+  await protobuf.publish(EVERY_BYTE)
+  await heard.until(({ length }) => length === 1)
+  t.same(bytesOf(heard.publications), [EVERY_BYTE])
+})
+
+t.test('data that does not have the format of its namespace receives error 107', async (t) => {
+  const { port, api } = await startRelay(t, FILE)
+  const client = await connected(officialProtobufClient(t, { port }, 'websocket'))
+  const cases: [channel: string, data: Buffer, code: number | null][] = [
+    ['json:1', Buffer.from('[1]'), null],
+    ['json:1', EVERY_BYTE, 107],
+    ['object:1', Buffer.from(' {"a":1}'), null],
+    ['object:1', Buffer.from('[1]'), 107],
+    ['object:1', Buffer.from('"{"'), 107],
+    ['object:1', EVERY_BYTE, 107],
+    ['bytes:1', EVERY_BYTE, null]
+  ]
+  for (const [channel, data, code] of cases) {
+    const published = client.publish(channel, data)
+    await (code === null ? t.resolves(published) : t.rejects(published, { code }))
+    const { body } = await api('publish', { channel, b64data: data.toString('base64') })
+    t.equal(JSON.parse(body).error?.code ?? null, code)
+  }
+})
+
+t.test('a broadcast reports the channels whose format the data does not have', async (t) => {
+  const { api } = await startRelay(t, FILE)
+  const channels = ['bytes:1', 'json:1', 'object:1']
+  const many = Array.from({ length: 40 }, () => channels).flat()
+  for (const list of [channels, many]) {
+    const { body } = await api('broadcast', { channels: list, b64data: EVERY_BYTE.toString('base64') })
+    t.same(
+      JSON.parse(body).result.responses.map(({ error }: { error?: { code: number } }) => error?.code ?? null),
+      list.map((channel) => (channel === 'bytes:1' ? null : 107))
+    )
+  }
+})
