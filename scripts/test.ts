@@ -5,10 +5,11 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
+import { prepareJavaSdk } from './lib/java-sdk.js'
 import { installNode } from './lib/node-version.js'
 import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
 import { ROOT } from './lib/root.js'
-import { prepareServices, services, thisMachine } from './lib/services.js'
+import { java, maven, missingServices, prepareServices, services, thisMachine } from './lib/services.js'
 import { readTap, type TestTotals } from './lib/tap-results.js'
 import { testReport } from './lib/test-report.js'
 
@@ -55,6 +56,7 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   await prepareServices(services, machine, print)
   for (const version of PYTHON_SDK_VERSIONS)
     print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
+  if (missingServices([java, maven], machine).length === 0) print(`Java SDK: ${prepareJavaSdk(machine)}`)
 
   print('== tests')
   if (values.coverage) return runTap([...COVERAGE_ARGUMENTS, ...files], env)

@@ -15,6 +15,8 @@ export interface Service {
   /** Debian's folder for programs outside of the PATH: it contains one folder per version, each with a `bin`. */
   readonly versionsIn?: string
   readonly aptPackage: string
+  /** Its tests are skipped where it cannot be installed, except in continuous integration (`CI=true`). */
+  readonly isOptional?: boolean
 }
 
 // The Debian package creates an empty database cluster, which the installation below does not start. Preventing its
@@ -34,11 +36,17 @@ export const chromium: Service = {
   aptPackage: 'chromium'
 }
 
+/** `java` alone is in the packages without a compiler too, which the test of the Java SDK needs. */
+export const java: Service = { name: 'Java', programs: ['javac'], aptPackage: 'default-jdk-headless', isOptional: true }
+export const maven: Service = { name: 'Maven', programs: ['mvn'], aptPackage: 'maven', isOptional: true }
+
 export const services: readonly Service[] = [
   { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' },
   postgresql,
   chromium,
   { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv' },
+  java,
+  maven,
   // The following check the files in deploy/.
   { name: 'nginx', programs: ['nginx'], aptPackage: 'nginx' },
   { name: 'Caddy', programs: ['caddy'], aptPackage: 'caddy' },
@@ -103,11 +111,17 @@ export const prepareServices = async (
   machine: Machine,
   print: (line: string) => void
 ): Promise<void> => {
-  const missing = required.filter((service) => source(service, machine) === undefined)
+  const isSkippable = ({ isOptional }: Service): boolean =>
+    isOptional === true && machine.env.CI !== 'true' && !machine.canInstall()
+  const missing = missingServices(required, machine).filter((service) => !isSkippable(service))
   if (missing.length > 0) await installMissing(missing, machine, print)
 
-  for (const service of required) print(`${service.name}: ${source(service, machine)}`)
+  for (const service of required) print(`${service.name}: ${source(service, machine) ?? 'missing, tests are skipped'}`)
 }
+
+/** The services that are neither running nor installed. */
+export const missingServices = (required: readonly Service[], machine: Pick<Machine, 'env' | 'find'>): Service[] =>
+  required.filter((service) => source(service, machine) === undefined)
 
 /**
  * Installs Debian packages as root. Announces them first and leaves time to stop the run, except in continuous
@@ -126,7 +140,7 @@ export const installPackages = async (
   machine.install(packages)
 }
 
-const source = (service: Service, machine: Machine): string | undefined => {
+const source = (service: Service, machine: Pick<Machine, 'env' | 'find'>): string | undefined => {
   // The address may contain a password, so only the variable is printed.
   if (service.variable !== undefined && machine.env[service.variable]) return `from ${service.variable}`
   return programOf(service, machine)

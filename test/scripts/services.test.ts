@@ -113,6 +113,16 @@ t.test('prepareServices', async (t) => {
     t.same(await prepare(machine(['nginx']), [nginx]), ['nginx: /bin/nginx'])
   })
 
+  t.test('prepareServices skips a missing optional service that it cannot install, except with CI=true', async (t) => {
+    const optional: Service = { name: 'Java', programs: ['javac'], aptPackage: 'jdk', isOptional: true }
+    const has: string[] = []
+
+    t.same(await prepare(machine([]), [optional]), ['Java: missing, tests are skipped'])
+    await t.rejects(prepare(machine([], { env: { CI: 'true' } }), [optional]), { message: /^Java is missing/ })
+    await prepare(machine(has, { canInstall: () => true, install: () => void has.push('javac') }), [optional])
+    t.same(has, ['javac'], 'it is installed where that is possible')
+  })
+
   t.test("prepareServices finds a program in Debian's folder of versions", async (t) => {
     const find = (program: string, versionsIn?: string): string => `${versionsIn}/15/bin/${program}`
 

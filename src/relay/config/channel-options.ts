@@ -123,7 +123,7 @@ const parseRegex = (text: string | undefined, report: ReportError): RegExp | nul
 }
 
 const builtIn = (file: FileChannelOptions): ChannelOptions =>
-  channelOptions(file, undefined, (option, problem) => {
+  channelOptions(file, {}, (option, problem) => {
     throw new TypeError(`${option} ${problem}`)
   })
 
