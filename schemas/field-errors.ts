@@ -64,6 +64,7 @@ const messageOf = ({ type, schema, message }: ValueError): string => {
 
 /** "string, integer or null". */
 const typesOf = ({ anyOf = [] }: TSchema): string => {
+  // `TSchema` declares `anyOf` as any. TypeBox puts the schemas of a union there.
   const types = [
     ...new Set((anyOf as TSchema[]).map((member) => String(member.const ?? member.type ?? 'something else')))
   ]

@@ -113,8 +113,8 @@ const queryType = (
 }
 
 /** The type of the first successful response with JSON. */
-const responseType = (place: Located, documents: Documents, types: TypeScriptTypes): string => {
-  const responses = childOf(place, 'responses')
+const responseType = (operation: Located, documents: Documents, types: TypeScriptTypes): string => {
+  const responses = childOf(operation, 'responses')
   const statuses = isObject(responses.value) ? Object.keys(responses.value) : []
   const status =
     statuses.toSorted().find((each) => /^2(?:\d\d|XX)$/i.test(each)) ?? statuses.find((each) => each === 'default')

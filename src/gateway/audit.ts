@@ -179,7 +179,7 @@ export class AuditLog {
     this.#logger.warn({ err: error, file: this.#path }, 'audit file not writable, records go to stderr')
   }
 
-  /** Called after a write. Opening is no proof: a file on a full disk can be opened. */
+  /** Called after a write, not after opening: a file on a full disk can be opened. */
   #endOutage(): void {
     if (!this.#isOutage) return
     this.#isOutage = false

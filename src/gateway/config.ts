@@ -13,7 +13,7 @@ const MIB = 1024 * KIB
 const loginField = (name: keyof typeof DEFAULT_LOGIN_FIELDS, about: string) =>
   text('field-path', { about: `where the backend's login response has ${about}`, fallback: DEFAULT_LOGIN_FIELDS[name] })
 
-/** Every setting of the gateway. The table in the documentation is checked against it. */
+/** Every setting of the gateway. `npm run docs` writes the tables of docs/reference/configuration.md from this list. */
 export const gatewaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
     about: 'production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',

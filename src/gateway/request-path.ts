@@ -1,5 +1,4 @@
-// Rules, router, forwarder and backend parse the path separately, so a path that two parsers could read differently is
-// rejected. It is never normalised, because a normalised path would be a second string that some code forgets to use.
+// The syntax of canonical paths. `plugins/canonical-path.ts` rejects all other paths and explains why.
 
 // No empty segment, no `;`, no backslash, and no character that a URL parser would encode or drop.
 const UNENCODED_PATH = /^(?:\/[A-Za-z0-9\-._~!$&'()*+,=:@]+)*\/?$/

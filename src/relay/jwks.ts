@@ -128,7 +128,7 @@ interface UsableKey extends JWK {
 
 const KEY_TYPES: ReadonlySet<unknown> = new Set(['RSA', 'EC', 'OKP'])
 
-/** A public signature key that a token can name. Secret keys (`oct`) do not belong into a public set. */
+/** A public signature key that a token can name. Secret keys (`oct`) do not belong in a public set. */
 const isUsable = (key: unknown): key is UsableKey => {
   const { kid, kty, use }: Readonly<Record<string, unknown>> = Object(key)
   return typeof kid === 'string' && kid !== '' && use === 'sig' && KEY_TYPES.has(kty)

@@ -5,7 +5,7 @@ import { errorCode } from './error-code.js'
 
 /**
  * One setting of a program. Settings come from the environment and are read once at start; all errors are reported
- * together. The tables in the documentation are checked against the settings of each program.
+ * together.
  */
 export interface Setting<S extends TSchema = TSchema, Fallback = unknown> {
   readonly about: string

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { monotonicMs } from './monotonic.js'
 
 const GRACE_MS = 10_000
-const CUT_OFF_MS = 2_000
+const CLOSE_CONNECTIONS_MS = 2_000
 /** One Ctrl-C on `npm run …` arrives twice: from the terminal, which signals the process group, and from npm. */
 const SAME_SIGNAL_MS = 2_000
 
@@ -29,9 +29,9 @@ export const closeOnSignal = (program: Closable, log: Logger, grace: () => numbe
     closingSince = monotonicMs()
     const graceMs = grace()
     setTimeout(() => {
-      log.warn({ graceMs }, 'cutting off what is still in flight')
+      log.warn({ graceMs }, 'shutdown deadline exceeded, closing connections')
       program.closeConnections()
-      setTimeout(() => process.exit(exitCode), CUT_OFF_MS)
+      setTimeout(() => process.exit(exitCode), CLOSE_CONNECTIONS_MS)
     }, graceMs)
     try {
       await program.close()

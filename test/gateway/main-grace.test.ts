@@ -29,7 +29,7 @@ t.test('pending requests are cut off after the grace period, and the gateway exi
 
   program.signal('SIGTERM')
 
-  await program.waitForLine('cutting off what is still in flight', LONGER_THAN_GRACE_MS)
+  await program.waitForLine('shutdown deadline exceeded', LONGER_THAN_GRACE_MS)
   await Promise.all(cutOff)
   t.same(await program.exited, { code: 0, signal: null })
   t.equal(program.stdout.match(/"status":499,.*"cutShort":true/g)?.length, 2, 'it says what became of them')

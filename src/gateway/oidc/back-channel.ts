@@ -71,7 +71,7 @@ class InvalidLogoutToken extends Error {}
 const MAX_AGE_SECONDS = 5 * 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-// Public-key algorithms only: with a symmetric one, anybody with the client secret could end sessions.
+// Public-key algorithms only: with a symmetric one, everyone with the client secret could end sessions.
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
 // Codes of jose for keys that could not be fetched.

@@ -43,7 +43,7 @@ export const csrf = fp<CsrfOptions>(
     const hasTokenPair = ({ headers }: FastifyRequest): boolean => {
       const [cookie, another] = cookieValues(headers.cookie, 'csrf_token')
       const header = headers['x-csrf-token']
-      // An empty cookie and an empty header are equal, but no token.
+      // An empty cookie and an empty header are equal, but they are not a token.
       if (!cookie || another !== undefined || typeof header !== 'string' || !sameSecret(cookie, header)) return false
       return !config.signed || csrfTokens.isValid(cookie)
     }

@@ -6,7 +6,7 @@ export interface ErrorHandlingOptions {
   readonly sendError: SendError
 }
 
-/** Responds to every error with the gateway's error body. The first step, so that it handles the errors of all others. */
+/** Responds to every error with the gateway's error body. Registered before the steps that reject requests. */
 export const errorHandling = fp<ErrorHandlingOptions>(
   async (app, { sendError }) => {
     app.setErrorHandler((error: FastifyError, _request, reply) => sendError(error, reply))

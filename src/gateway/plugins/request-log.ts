@@ -5,7 +5,7 @@ import { routeLabel } from '../metrics.js'
 import type { OpenReplies } from '../open-replies.js'
 import { clientAddress } from '../request-context.js'
 
-// An onboarding token is part of the path. It must not be logged, however the path is spelt.
+// An onboarding token is part of the path and must not be logged. Other spellings of the path are covered, too.
 const PHONE_BEACON = /(phone-beacon\b)(?!\/(?:onboarding-token|complete-enrollment|irk-records)$).+$/i
 
 /** A path without the secret that it may contain. */

@@ -34,8 +34,8 @@ const HELMET_HEADERS = [
 ]
 
 /**
- * The security headers of every response. Helmet is asked once, at start, because the headers never change: as a plugin it
- * would build them for every response.
+ * The security headers of every response. Helmet generates them once, at start, because they never change: as a plugin it
+ * would generate them for every response.
  */
 export const securityHeaderTable = async (config: GatewayConfig['headers']): Promise<HeaderTable> => {
   const app = Fastify()

@@ -113,7 +113,7 @@ export const put = mutation('PUT', false)
 export const patch = mutation('PATCH', false)
 export const del = mutation('DELETE', true)
 
-/** An action whose path says everything. A body is optional, and validated if there is one. */
+/** An action that needs no body, such as `POST /api/users/:id/unlock`. A body is validated if there is one. */
 export const action = mutation('POST', true)
 
 export const withOptionalBody = (route: MutationRoute): MutationRoute => ({ ...route, bodyOptional: true })

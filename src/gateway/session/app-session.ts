@@ -23,7 +23,7 @@ export interface StartSessionOptions {
   readonly viaProvider?: boolean
 }
 
-/** Sets the session's cookies and logs what is wrong with it. False if the token does not fit into a cookie. */
+/** Sets the session's cookies and logs its problems. False if the token does not fit into a cookie. */
 export const startSession = (options: StartSessionOptions, reply: FastifyReply, session: AppSession): boolean => {
   const { cookies, tokens, log, viaProvider = false } = options
   const requestId = reply.request.id

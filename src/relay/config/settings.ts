@@ -7,7 +7,7 @@ const workers = integer(1, MAX_WORKERS, {
   fallback: 1
 })
 
-/** All settings of the relay. The table in the documentation is generated from this list. */
+/** Every setting of the relay. `npm run docs` writes the tables of docs/reference/configuration.md from this list. */
 export const relaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
     about: 'production requires strong secrets and rejects the insecure options of the configuration file',

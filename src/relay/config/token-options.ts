@@ -37,7 +37,7 @@ export const tokenKeys = (
     report('hmac_previous_secret_key_valid_until', 'needs hmac_previous_secret_key')
   if (previous !== null && secret === null) report('hmac_previous_secret_key', 'needs hmac_secret_key')
   for (const text of [secret, previous]) {
-    // Anybody who has the public key could sign such tokens.
+    // Otherwise everyone with the public key could sign tokens.
     if (text?.includes('-----BEGIN'))
       report('hmac_secret_key', 'must not be a PEM key; use rsa_public_key or ecdsa_public_key for public keys')
   }
@@ -80,7 +80,7 @@ const publicKey = (
   report: ReportError
 ): KeyObject | null => {
   if (pem === undefined) return null
-  // Node.js would derive the public key. A private key does not belong into this file.
+  // Node.js would derive the public key. A private key does not belong in this file.
   if (pem.includes('PRIVATE KEY')) {
     report(option, 'must be a public key, not a private key')
     return null
@@ -111,7 +111,7 @@ const endpoint = (address: string | undefined, report: ReportError): string | nu
   return null
 }
 
-/** What the claims of a token must contain. */
+/** The rules for the claims of a token. */
 export const claimRules = (file: FileTokenOptions, report: ReportError): ClaimRules =>
   Object.freeze({
     expiryRequired: file.expiry_required ?? true,

@@ -17,7 +17,7 @@ export interface Moment {
 
 export const readClocks = (clocks: Clocks): Moment => ({ wallMs: clocks.nowMs(), monotonicMs: clocks.monotonicMs() })
 
-/** What the system's clock, as it is set now, would have shown then. */
+/** Converts a monotonic time to wall-clock time, by the present setting of the system clock. */
 export const wallTimeOf = (monotonicMs: number, clocks: Clocks): number =>
   Math.round(clocks.nowMs() - (clocks.monotonicMs() - monotonicMs))
 

@@ -2,7 +2,7 @@ import type { ClaimRules } from './tokens.js'
 
 // Options as plain validated values. All times are in milliseconds.
 
-/** Options of a namespace. Whatever is not allowed is denied. */
+/** Options of a namespace. Everything that is not allowed is denied. */
 export interface ChannelOptions {
   readonly presence: boolean
   readonly joinLeave: boolean

@@ -14,8 +14,8 @@ import type { Position } from './engine-interfaces.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
 
-// A cluster is a set of relay nodes that share an engine. A node knows only its own connections, so whatever concerns
-// connections is sent to all nodes as a survey.
+// A cluster is a set of relay nodes that share an engine. A node knows only its own connections, so operations on
+// connections are sent to all nodes as surveys.
 
 /** Parameters and result of each survey, by name. Both are JSON, because they are sent between processes. */
 export interface Surveys {

@@ -12,7 +12,7 @@ const counter = (registry: Registry, name: string, help: string): Counter =>
 
 /**
  * Every metric that the relay counts: name, help text and labels. Names that Centrifugo has too are the same; the relay's own
- * begin with `relay_`.
+ * begin with `relay_`. `metrics.ts` counts them; an event of the core is also a method of `CoreMetrics`.
  */
 export const defineMetrics = (registry: Registry) => ({
   messagesSent: new Values(

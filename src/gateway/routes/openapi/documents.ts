@@ -6,19 +6,19 @@ import { isObject } from '../../../shared/is-object.js'
 
 export type JsonObject = { readonly [name: string]: unknown }
 
-/** A value of a document, and its place: the file and the JSON pointer (RFC 6901) inside it. */
+/** A value of a document, and its location: the file and the JSON pointer (RFC 6901) inside it. */
 export interface Located {
   readonly file: string
   readonly pointer: string
   readonly value: unknown
 }
 
-/** A fault of a document that stops the start. The message names the location. */
+/** An error in a document. The gateway does not start, and the message names the location. */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError'
 
   constructor(message: string) {
-    // One line, whatever names and texts the document contains.
+    // One line, even if names and texts of the document contain line breaks.
     super(message.replace(/[\p{Cc}\u2028\u2029]+/gu, ' '))
   }
 }

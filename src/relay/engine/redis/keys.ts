@@ -23,7 +23,7 @@ export const CONTROL = {
   heartbeatTopic: (node: string): string => `pulse:${node}`
 } as const
 
-/** What follows the topic of a channel in the names of its keys. */
+/** Suffixes of the keys of a channel. The prefix is the topic of the channel. */
 export const KEY_SUFFIX = {
   /** Hash: offset and epoch, and the last version. */
   position: 'place',
