@@ -1,4 +1,4 @@
-import { ApiError, createCaller, createClient } from 'gatehouse-client'
+import { ApiError, createCaller, Realtime, Session } from 'gatehouse-client'
 
 interface Cart {
   readonly id: number
@@ -9,8 +9,9 @@ interface Cart {
 const FLOOR = 'f1'
 const SVG = 'http://www.w3.org/2000/svg'
 
-const { api, session, realtime, signOut } = createClient()
 const call = createCaller()
+const session = new Session({ fetchUser: () => call('GET', '/api/auth/backend-me') })
+const realtime = new Realtime({ negotiate: () => call('GET', '/api/negotiate') })
 
 const find = <E extends Element = HTMLElement>(selector: string): E => {
   const element = document.querySelector<E>(selector)
@@ -18,14 +19,14 @@ const find = <E extends Element = HTMLElement>(selector: string): E => {
   return element
 }
 
-/** Shows the message of a failed call, and calls `task` when the form is submitted. */
-const onSubmit = (selector: string, task: (fields: FormData) => Promise<unknown>): void => {
+/** Calls `task` when the form is submitted, and shows the message of a failed call. */
+const onSubmit = (selector: string, task: (fields: Record<string, unknown>) => Promise<unknown>): void => {
   const form = find<HTMLFormElement>(selector)
   form.addEventListener('submit', async (event) => {
     event.preventDefault()
     find('#error').textContent = ''
     try {
-      await task(new FormData(form))
+      await task(Object.fromEntries(new FormData(form)))
       form.reset()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
@@ -69,14 +70,18 @@ const showSession = (): void => {
   } else realtime.stop()
 }
 
-onSubmit('#login', (fields) =>
-  api.auth.login({ email: String(fields.get('email')), password: String(fields.get('password')) })
-)
-onSubmit('#add', async (fields) => {
-  await call('POST', '/api/carts', { body: { name: fields.get('name') } })
+onSubmit('#login', async (credentials) => {
+  await call('POST', '/api/auth/login', { body: credentials })
+  session.begin()
+})
+onSubmit('#logout', async () => {
+  await call('POST', '/api/auth/logout')
+  session.refresh()
+})
+onSubmit('#add', async (cart) => {
+  await call('POST', '/api/carts', { body: cart })
   await showCarts()
 })
-find('#logout').addEventListener('click', () => void signOut())
 realtime.on('position-batch', draw)
 realtime.on('state', (state) => {
   find('#state').textContent = state
