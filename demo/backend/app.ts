@@ -45,7 +45,7 @@ export const buildDemoBackend = async (
     const known = httpErrorOf(error)
     if (known === null) log.error({ err: error, requestId: request.id }, 'request failed')
     const { status, code, message, details } =
-      known ?? new HttpError(500, 'INTERNAL', 'Something went wrong here. Try again.')
+      known ?? new HttpError(500, 'INTERNAL', 'An internal error occurred. Try again.')
     return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }) } })
   }
   const app = fastify({

@@ -79,7 +79,7 @@ export const changeMany =
   (call) => {
     const { ids: _ids, ...changes } = call.body
     if (idsIn(call.body).length === 0)
-      throw new HttpError(400, 'IDS_REQUIRED', 'Say which ones are meant: { "ids": [ … ] }.')
+      throw new HttpError(400, 'IDS_REQUIRED', 'The field ids is required: { "ids": [ … ] }.')
     return changeAll(call, resource, action, action === 'update' ? changes : {})
   }
 

@@ -21,7 +21,7 @@ export const invalid = (errors: readonly FieldError[]): HttpError =>
   new HttpError(400, 'VALIDATION_FAILED', 'The request is not valid.', errors)
 
 export const unknownReference = (): HttpError =>
-  new HttpError(409, 'UNKNOWN_REFERENCE', 'Something that this names does not exist.')
+  new HttpError(409, 'UNKNOWN_REFERENCE', 'A referenced record does not exist.')
 
 const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
   400: 'MALFORMED_BODY',
@@ -37,13 +37,13 @@ export const httpErrorOf = (error: unknown): HttpError | null => {
   if (error instanceof HttpError) return error
   const { code, statusCode = 500, message = '' } = error as { code?: unknown; statusCode?: number; message?: string }
   if (code === '23503') return unknownReference()
-  if (code === '23505') return new HttpError(409, 'ALREADY_EXISTS', 'There is one like this already.')
+  if (code === '23505') return new HttpError(409, 'ALREADY_EXISTS', 'A record with these values exists already.')
   // Class 40: transaction rollback, for example after a deadlock.
   if (/^40[0-9A-Z]{3}$/.test(String(code)))
-    return new HttpError(409, 'CONFLICT', 'Somebody else is changing the same. Try again.')
+    return new HttpError(409, 'CONFLICT', 'The record is being changed by another request. Try again.')
   // Class 22: data exception, a value that does not fit its column.
   if (/^22[0-9A-Z]{3}$/.test(String(code)))
-    return invalid([{ path: '', message: 'holds a value that cannot be stored' }])
+    return invalid([{ path: '', message: 'contains a value that cannot be stored' }])
   // Fastify: malformed or too large body, unsupported media type, rate limit.
   return statusCode < 500 ? new HttpError(statusCode, FRAMEWORK_CODES[statusCode] ?? 'BAD_REQUEST', message) : null
 }

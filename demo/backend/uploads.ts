@@ -21,7 +21,7 @@ const fileIn = async ({ request }: Call): Promise<File> => {
   const headers = { 'content-type': request.headers['content-type'] ?? '' }
   const form = await new Response(request.body as Buffer, { headers }).formData().catch(() => new FormData())
   const file = [...form.values()].find((value) => typeof value !== 'string')
-  if (file === undefined) throw new HttpError(400, 'NO_FILE', 'The form holds no file.')
+  if (file === undefined) throw new HttpError(400, 'NO_FILE', 'The form contains no file.')
   return file
 }
 

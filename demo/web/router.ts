@@ -1,6 +1,6 @@
 import { nextTick, shallowRef } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
-import { DEFAULT_PLACES, type Layout, type PageMeta } from '../../src/client/guards/visit.js'
+import { DEFAULT_GUARD_OPTIONS, type Layout, type PageMeta } from '../../src/client/guards/visit.js'
 import { installGuards } from '../../src/client/vue-router.js'
 import type { IconName } from '../../src/ui/icons.js'
 import PageHead from '../../src/ui/PageHead.vue'
@@ -67,7 +67,7 @@ const onLayout = (decided: Layout): void => {
   layout.value = decided
 }
 installGuards(router, { session, onLayout })
-matchMedia(`(width < ${DEFAULT_PLACES.mobileBelow}px)`).onchange = ({ matches }) =>
+matchMedia(`(width < ${DEFAULT_GUARD_OPTIONS.mobileBelow}px)`).onchange = ({ matches }) =>
   onLayout(matches ? 'mobile' : 'default')
 
 router.afterEach(async (to, from) => {

@@ -16,14 +16,14 @@ export { type Clock, systemClock } from './clock.js'
 export { authGuard, deviceGuard, guardVisit, permissionsGuard } from './guards/guards.js'
 export { safeReturnPath } from './guards/return-path.js'
 export {
-  DEFAULT_PLACES,
+  DEFAULT_GUARD_OPTIONS,
   type Decision,
   type Guard,
+  type GuardOptions,
   type Layout,
   LOGIN_PAGE,
   OIDC_LOGIN_PATH,
   type PageMeta,
-  type Places,
   type Viewport,
   type Visit
 } from './guards/visit.js'

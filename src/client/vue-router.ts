@@ -2,7 +2,7 @@ import type { Router } from 'vue-router'
 import { navigateTo, windowSize } from './browser.js'
 import { guardVisit } from './guards/guards.js'
 import { isGatewayPath } from './guards/return-path.js'
-import { DEFAULT_PLACES, type Layout, type PageMeta, type Places, type Viewport } from './guards/visit.js'
+import { DEFAULT_GUARD_OPTIONS, type GuardOptions, type Layout, type PageMeta, type Viewport } from './guards/visit.js'
 import type { Session } from './session/session.js'
 
 declare module 'vue-router' {
@@ -12,7 +12,7 @@ declare module 'vue-router' {
 
 export interface RouterGuardOptions {
   readonly session: Session
-  readonly places?: Partial<Places>
+  readonly guardOptions?: Partial<GuardOptions>
   readonly viewport?: () => Viewport
   /** Called on every navigation before the page is shown. */
   readonly onLayout?: (layout: Layout) => void
@@ -23,13 +23,19 @@ export interface RouterGuardOptions {
 /** Runs the guards before every navigation. Returns a function that removes them. */
 export const installGuards = (
   router: Pick<Router, 'beforeEach'>,
-  { session, places: given, viewport = windowSize, onLayout = () => undefined, leave = navigateTo }: RouterGuardOptions
+  {
+    session,
+    guardOptions: given,
+    viewport = windowSize,
+    onLayout = () => undefined,
+    leave = navigateTo
+  }: RouterGuardOptions
 ): (() => void) => {
-  const places = { ...DEFAULT_PLACES, ...given }
+  const options = { ...DEFAULT_GUARD_OPTIONS, ...given }
   return router.beforeEach(async ({ fullPath, meta }) => {
     // Only pages that require permissions wait for them.
     const state = requiresPermissions(meta) ? await session.complete() : session.refresh()
-    const visit = { page: { path: fullPath, meta }, session: state, viewport: viewport(), places }
+    const visit = { page: { path: fullPath, meta }, session: state, viewport: viewport(), options }
     const { layout, decision } = guardVisit(visit)
     onLayout(layout)
     if (decision.outcome === 'pass') return true

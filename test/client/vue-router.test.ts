@@ -98,7 +98,7 @@ t.test('a router with guards', async (t) => {
   })
 
   t.test('the router leaves the app for the login of the identity provider', async (t) => {
-    const page = open({ places: { login: '/auth/oidc/login' } })
+    const page = open({ guardOptions: { login: '/auth/oidc/login' } })
     t.equal(await goTo(page, '/plan'), '/')
     t.same(page.left, ['/auth/oidc/login?returnTo=%2Fplan'])
   })

@@ -65,7 +65,7 @@ export const callerBy = async (world: World, claims: Fields): Promise<Caller | n
 export const mustBeNew = async (world: World, userId: string, password: string): Promise<void> => {
   const row = await find(world, 'u.id = $1', userId)
   if (row?.passwordHash && (await compare(password, row.passwordHash)))
-    throw new HttpError(400, 'PASSWORD_UNCHANGED', 'Choose another password than the one that you have.')
+    throw new HttpError(400, 'PASSWORD_UNCHANGED', 'The new password must differ from the current one.')
 }
 
 export const setPassword = async ({ database, bcryptRounds }: World, userId: string, password: string) => {
@@ -97,7 +97,7 @@ const count = async ({ database, now }: World, userId: string, matches: boolean)
 }
 
 const signedIn = async ({ database, now }: World, row: AccountRow, mustChangePassword: boolean): Promise<Account> => {
-  if (!row.isActive) throw new HttpError(403, 'ACCOUNT_INACTIVE', 'This account is not in use.')
+  if (!row.isActive) throw new HttpError(403, 'ACCOUNT_INACTIVE', 'This account is inactive.')
   await database.rows('UPDATE users SET last_login_at = $2 WHERE id = $1', [row.userId, now()])
   return { ...callerOf(row, mustChangePassword), generation: row.generation }
 }

@@ -26,7 +26,7 @@ const isFromGateway = ({ exchangeSecret, request: { headers, socket } }: Call): 
 const accountOf = async (call: Call): Promise<Account> => {
   const { email, username, password, okta } = call.body
   if (okta === true) {
-    if (!isFromGateway(call)) throw new HttpError(403, 'FORBIDDEN', 'Not from here.')
+    if (!isFromGateway(call)) throw new HttpError(403, 'FORBIDDEN', 'Only the gateway may send this field.')
     return exchange(call, String(email))
   }
   const login = email ?? username
@@ -84,11 +84,12 @@ export const accountRoutes: Handlers = {
       const { password } = call.body
       const { role, isActive } = await getRecord(call, users, id)
       if (id === callerOf(call).userId && (role !== callerOf(call).role || isActive === false))
-        throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot take away your own rights.')
+        throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot remove your own permissions.')
       if (typeof password === 'string') await setPassword(call, id, password)
     },
     removed: async (call, ids) => {
-      if (ids.includes(callerOf(call).userId)) throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot delete yourself.')
+      if (ids.includes(callerOf(call).userId))
+        throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot delete your own account.')
     }
   }),
   'POST /api/users/:id/reset-password': handler('admin.users', resetPassword, { orChangingPassword: true }),

@@ -22,7 +22,7 @@ const accept: Run = async (call) => {
   const { calibration } = await getRecord(call, floors, idOf(call))
   const { pixelsPerMetre, rotation = 0, origin = null }: Fields = { ...(calibration as Fields | null), ...call.body }
   if (typeof pixelsPerMetre !== 'number')
-    throw new HttpError(409, 'NO_CALIBRATION', 'Work out a calibration first, or send its scale along.')
+    throw new HttpError(409, 'NO_CALIBRATION', 'Calculate a calibration first, or send its scale.')
   return updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null })
 }
 

@@ -1,7 +1,7 @@
 import { box, type Point, type Rect, type Wall } from './geometry.js'
 
 // The buildings of the demo. Plans, zones, receivers and the simulator's paths are all derived from this layout, so that
-// nobody walks through a wall. Lengths are in metres.
+// simulated people do not walk through walls. Lengths are in metres.
 
 export type ZoneKind = 'corridor' | 'stairs' | 'office' | 'laboratory' | 'meeting' | 'common' | 'restricted' | 'muster'
 

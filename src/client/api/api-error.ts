@@ -8,7 +8,7 @@ export interface ApiErrorFields {
   readonly details?: readonly FieldError[]
   readonly requestId?: string | null
   readonly retryAfterSeconds?: number | null
-  readonly answer?: unknown
+  readonly body?: unknown
   readonly cause?: unknown
 }
 
@@ -25,7 +25,7 @@ export class ApiError extends Error {
   /** From the `Retry-After` header. */
   readonly retryAfterSeconds: number | null
   /** The response body, for errors in the backend's own format. */
-  readonly answer: unknown
+  readonly body: unknown
 
   constructor(fields: ApiErrorFields) {
     super(fields.message, { cause: fields.cause })
@@ -34,7 +34,7 @@ export class ApiError extends Error {
     this.details = fields.details ?? []
     this.requestId = fields.requestId ?? null
     this.retryAfterSeconds = fields.retryAfterSeconds ?? null
-    this.answer = fields.answer ?? null
+    this.body = fields.body ?? null
   }
 
   /** The message for a form field: `error.fieldError('name')`. */

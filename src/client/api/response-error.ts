@@ -15,25 +15,25 @@ const GENERAL_MESSAGE = 'The service did not accept this.'
 
 /** Converts an error response to an ApiError. A backend's error may have any format; known fields are used. */
 export const responseError = ({ status, text, header }: ErrorResponse): ApiError => {
-  const answer = jsonOf(text)
+  const body = jsonOf(text)
   const fields = {
     status,
-    answer,
+    body,
     requestId: header('x-request-id'),
     retryAfterSeconds: secondsIn(header('retry-after'))
   }
-  if (Check(ErrorBodySchema, answer)) {
-    const { error, requestId } = answer
+  if (Check(ErrorBodySchema, body)) {
+    const { error, requestId } = body
     return new ApiError({ ...fields, ...error, requestId })
   }
 
-  const { error, message, code } = fieldsOf(answer)
+  const { error, message, code } = fieldsOf(body)
   const inner = fieldsOf(error)
   return new ApiError({
     ...fields,
     code: textOf(inner.code) ?? textOf(code) ?? 'BACKEND_REFUSED',
     message: textOf(inner.message) ?? textOf(message) ?? textOf(error) ?? GENERAL_MESSAGE,
-    details: fieldErrorsOf(inner.details ?? fieldsOf(answer).details)
+    details: fieldErrorsOf(inner.details ?? fieldsOf(body).details)
   })
 }
 

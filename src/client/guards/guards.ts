@@ -4,27 +4,27 @@ import type { Decision, Guard, Layout, Visit } from './visit.js'
 const PASS: Decision = { outcome: 'pass' }
 
 /** Redirects users who are not signed in to the login page, with the path to return to. */
-export const authGuard: Guard = ({ page, session, places }) =>
-  page.meta.auth !== true || session.isSignedIn || isAt(page.path, places.login)
+export const authGuard: Guard = ({ page, session, options }) =>
+  page.meta.auth !== true || session.isSignedIn || isAt(page.path, options.login)
     ? PASS
-    : toLogin(page.path, places.login)
+    : toLogin(page.path, options.login)
 
 /** `permissions` requires all of them, `permissionsAny` one. It decides what is shown; the backend enforces permissions. */
-export const permissionsGuard: Guard = ({ page, session, places }) => {
+export const permissionsGuard: Guard = ({ page, session, options }) => {
   const { permissions: all = [], permissionsAny: any = [] } = page.meta
   if (all.length === 0 && any.length === 0) return PASS
-  if (isAt(page.path, places.login) || isAt(page.path, places.forbidden)) return PASS
-  if (!session.isSignedIn) return toLogin(page.path, places.login)
+  if (isAt(page.path, options.login) || isAt(page.path, options.forbidden)) return PASS
+  if (!session.isSignedIn) return toLogin(page.path, options.login)
 
   const held = new Set(session.permissions)
   const isAllowed = all.every((name) => held.has(name)) && (any.length === 0 || any.some((name) => held.has(name)))
-  return isAllowed ? PASS : { outcome: 'redirect', to: places.forbidden }
+  return isAllowed ? PASS : { outcome: 'redirect', to: options.forbidden }
 }
 
 /** Always passes, and chooses the layout. */
-export const deviceGuard: Guard = ({ viewport, places }) => ({
+export const deviceGuard: Guard = ({ viewport, options }) => ({
   outcome: 'pass',
-  layout: layoutOf(viewport.width, places.mobileBelow)
+  layout: layoutOf(viewport.width, options.mobileBelow)
 })
 
 const layoutOf = (width: number, mobileBelow: number): Layout =>

@@ -18,7 +18,7 @@ export interface Viewport {
 export type Layout = 'default' | 'mobile'
 
 /** The targets of redirects, and the width of the mobile layout. */
-export interface Places {
+export interface GuardOptions {
   /** A page of the app, or a gateway path such as `/auth/oidc/login`. */
   readonly login: string
   readonly forbidden: string
@@ -29,14 +29,14 @@ export interface Places {
 export const LOGIN_PAGE = '/login'
 export const OIDC_LOGIN_PATH = '/auth/oidc/login'
 
-export const DEFAULT_PLACES: Places = { login: LOGIN_PAGE, forbidden: '/forbidden', mobileBelow: 768 }
+export const DEFAULT_GUARD_OPTIONS: GuardOptions = { login: LOGIN_PAGE, forbidden: '/forbidden', mobileBelow: 768 }
 
 /** A navigation, as guards see it. */
 export interface Visit {
   readonly page: { readonly path: string; readonly meta: PageMeta }
   readonly session: SessionState
   readonly viewport: Viewport
-  readonly places: Places
+  readonly options: GuardOptions
 }
 
 export type Decision =

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { authGuard, deviceGuard, guardVisit, permissionsGuard } from '../../../src/client/guards/guards.js'
-import { DEFAULT_PLACES, OIDC_LOGIN_PATH, type PageMeta, type Visit } from '../../../src/client/guards/visit.js'
+import { DEFAULT_GUARD_OPTIONS, OIDC_LOGIN_PATH, type PageMeta, type Visit } from '../../../src/client/guards/visit.js'
 import { SIGNED_OUT } from '../../../src/client/session/session-state.js'
 import { checkProperty } from '../../helper/property.js'
 
@@ -17,7 +17,7 @@ const visit = (meta: PageMeta, session: Visit['session'], more: Partial<Visit> &
   page: { path: more.path ?? '/zones?floor=2', meta },
   session,
   viewport: { width: 1280, height: 800 },
-  places: DEFAULT_PLACES,
+  options: DEFAULT_GUARD_OPTIONS,
   ...more
 })
 
@@ -40,8 +40,8 @@ t.test('the auth guard', async (t) => {
   })
 
   t.test('the auth guard redirects to the identity provider if it is the login', async (t) => {
-    const places = { ...DEFAULT_PLACES, login: OIDC_LOGIN_PATH }
-    t.same(authGuard(visit({ auth: true }, SIGNED_OUT, { places })), {
+    const options = { ...DEFAULT_GUARD_OPTIONS, login: OIDC_LOGIN_PATH }
+    t.same(authGuard(visit({ auth: true }, SIGNED_OUT, { options })), {
       outcome: 'redirect',
       to: '/auth/oidc/login?returnTo=%2Fzones%3Ffloor%3D2'
     })
@@ -118,8 +118,8 @@ t.test('the device guard', async (t) => {
   }
 
   t.test('the device guard uses the configured width', async (t) => {
-    const places = { ...DEFAULT_PLACES, mobileBelow: 1400 }
-    t.match(deviceGuard(visit({}, SIGNED_OUT, { places })), { layout: 'mobile' })
+    const options = { ...DEFAULT_GUARD_OPTIONS, mobileBelow: 1400 }
+    t.match(deviceGuard(visit({}, SIGNED_OUT, { options })), { layout: 'mobile' })
   })
 })
 

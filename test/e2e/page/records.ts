@@ -150,7 +150,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
 
       await page.getByRole('button', { name: 'Delete admin@example.com' }).click()
       await dialog.getByRole('button', { name: 'Delete' }).click()
-      await dialog.getByRole('alert').getByText('You cannot delete yourself.').waitFor()
+      await dialog.getByRole('alert').getByText('You cannot delete your own account.').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await page.getByRole('button', { name: 'Delete new@example.com' }).click()
       await dialog.getByRole('button', { name: 'Delete' }).click()
