@@ -22,6 +22,7 @@ import { delayPushAfterReply } from './delay-push-after-reply.js'
 import type { Engine, EngineDependencies } from './engine/engine.js'
 import { memoryEngine } from './engine/memory.js'
 import { buildRedisEngine } from './engine/redis/build.js'
+import { measuredCluster } from './metrics/measured-cluster.js'
 import { RelayMetrics } from './metrics/metrics.js'
 import { TokenChecks } from './token-check.js'
 import { ClientAdmission, type ConnectionCounter, LocalConnectionCounter } from './transport/admission.js'
@@ -81,10 +82,13 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
     version,
     stats: () => relay.stats(),
     nodes: () => engine.cluster.size,
-    isEngineReady: () => engine.isReady
+    isEngineReady: () => engine.isReady,
+    hasRedis: initial.engine === 'redis'
   })
   const engine: Engine = dependencies.engine ?? buildEngine(initial, { nowMs, monotonicMs, log, metrics })
-  const { broker, history, presence, cluster, userConnections } = engine
+  metrics.configure(initial.metrics)
+  const { broker, history, presence, userConnections } = engine
+  const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
 
   const rejections = new Rejections(metrics, new RateLimitedLog(log), { nowMs, monotonicMs })
   const tokenChecks = new TokenChecks({ monotonicMs, log })
@@ -157,6 +161,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
   const { server, drain } = buildServer({
     relay,
     errors: new RequestErrors(log, metrics),
+    responded: (path, method, status) => metrics.httpResponded(path, method, status),
     admission,
     rejections,
     routes: {
@@ -179,6 +184,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
       configTimes.reloadedAt = nowMs()
       relay.configure(next)
       admission.configure(next)
+      metrics.configure(next.metrics)
       metricsReaders = new AddressSet(next.metricsAllow)
     },
     close: async () => {

@@ -279,6 +279,7 @@ const DEFAULTS = {
   api: { key: 'a key', previousKey: null, maxBodyBytes: 1_048_576, insecure: false, errorMode: 'default' },
   trustedProxies: [],
   metricsAllow: ['loopback'],
+  metrics: { recoveredPublications: false, httpRequests: false },
   adminPassword: null,
   engine: 'memory',
   redisUrl: null,

@@ -785,6 +785,31 @@ const OPTIONS: Readonly<Record<string, Row>> = {
   'sse.enabled': 'one value',
   'http_stream.enabled': 'one value',
   'prometheus.enabled': 'one value',
+  'prometheus.recovered_publications_histogram': {
+    before: false,
+    after: true,
+    also: room(RECOVERY),
+    see: async (world) => {
+      const existing = await connected(world)
+      const { epoch } = await world.publish('room:1', 1)
+      return async () => {
+        await run(existing, 'subscribe', { channel: 'room:1', recover: true, offset: 0, epoch })
+        return (await send(world.url, '/metrics')).body.includes('centrifugo_client_recovered_publications_count{')
+      }
+    },
+    was: false,
+    is: true
+  },
+  'prometheus.instrument_http_handlers': {
+    before: false,
+    after: true,
+    see: async (world) => async () => {
+      await send(world.url, '/health')
+      return (await send(world.url, '/metrics')).body.includes('centrifugo_node_incoming_http_requests_total{')
+    },
+    was: false,
+    is: true
+  },
   'health.enabled': 'one value'
 }
 

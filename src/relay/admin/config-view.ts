@@ -128,6 +128,7 @@ export const configView = (config: RelayConfig) => ({
   },
   trustedProxies: config.trustedProxies,
   metricsAllow: config.metricsAllow,
+  metrics: config.metrics,
   adminPassword: HIDDEN,
   engine: config.engine,
   redisUrl: redisView(config.redisUrl),

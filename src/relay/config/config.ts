@@ -29,6 +29,8 @@ export interface RelayConfig {
   }
   readonly trustedProxies: readonly string[]
   readonly metricsAllow: readonly string[]
+  /** Metrics that are exported only if they are enabled. */
+  readonly metrics: { readonly recoveredPublications: boolean; readonly httpRequests: boolean }
   /** Null disables the operators' page. */
   readonly adminPassword: string | null
   readonly engine: 'memory' | 'redis'
@@ -109,6 +111,10 @@ class ConfigReader {
       }),
       trustedProxies: Object.freeze(TRUST_PROXY),
       metricsAllow: Object.freeze(['loopback', ...METRICS_ALLOW]),
+      metrics: Object.freeze({
+        recoveredPublications: file.prometheus?.recovered_publications_histogram ?? false,
+        httpRequests: file.prometheus?.instrument_http_handlers ?? false
+      }),
       adminPassword: this.#adminPassword(file),
       ...this.#engine(file),
       workers: RELAY_WORKERS,

@@ -290,7 +290,11 @@ export const RelayConfigFileSchema = Type.Object(
     shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.', '5s') }),
     sse: alwaysOn('The server-sent events transport.'),
     http_stream: alwaysOn('The HTTP streaming transport.'),
-    prometheus: alwaysOn('Prometheus metrics at /metrics.'),
+    prometheus: section('Prometheus metrics at /metrics.', {
+      enabled: Type.Optional(Type.Literal(true, { description: 'Cannot be switched off.' })),
+      recovered_publications_histogram: flag('Export centrifugo_client_recovered_publications.'),
+      instrument_http_handlers: flag('Export centrifugo_node_incoming_http_requests_total.')
+    }),
     health: alwaysOn('Health check at /health.')
   },
   {

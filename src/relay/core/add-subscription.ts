@@ -171,7 +171,11 @@ const finish = (
   const hasPublications = recovered !== null && recovered.publications.length > 0
   const undo = (): void => client.removeSubscription(subscription)
   if (options.recoverable && request.recover !== null) {
-    client.context.metrics.recovered(subscription.channel.namespace, recovered !== null, hasPublications)
+    client.context.metrics.recovered(
+      subscription.channel.namespace,
+      recovered !== null,
+      recovered?.publications.length ?? 0
+    )
     if (recovered === null && request.failsUnrecovered) {
       undo()
       return ERROR_UNRECOVERABLE_POSITION

@@ -50,7 +50,7 @@ export interface CoreMetrics {
   command(method: Method | 'pong', namespace: string, bytes: number, transport: string): void
   replied(method: Method, namespace: string, seconds: number): void
   replyError(method: Method, namespace: string, code: number): void
-  recovered(namespace: string, isRecovered: boolean, hasPublications: boolean): void
+  recovered(namespace: string, isRecovered: boolean, publications: number): void
   pongReceived(transport: string, seconds: number): void
   published(namespace: string): void
   suppressed(namespace: string, reason: 'idempotency' | 'version'): void

@@ -4,6 +4,7 @@ import { Durations, Traffic, Values } from './series.js'
 /** From 100 µs to 10 s. */
 const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BROADCAST_BOUNDS = [1e-6, 1e-5, 5e-5, ...BOUNDS]
+const RECOVERED_BOUNDS = [0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
 const LAG_BOUNDS = BOUNDS.filter((bound) => bound >= 1e-3)
 
 /** A counter without labels. It is exported from the start with 0. */
@@ -46,6 +47,20 @@ export const defineMetrics = (registry: Registry) => ({
     'Time from publish to delivery.',
     ['channel_namespace'],
     LAG_BOUNDS
+  ),
+  surveyDurations: new Durations(
+    registry,
+    'centrifugo_node_survey_duration_seconds_histogram',
+    'Time until all nodes have responded to a survey or command.',
+    ['op'],
+    BOUNDS
+  ),
+  httpRequests: new Values(
+    registry,
+    'counter',
+    'centrifugo_node_incoming_http_requests_total',
+    'HTTP requests by route.',
+    ['path', 'method', 'status']
   ),
   connectionLimit: counter(
     registry,
@@ -115,6 +130,13 @@ export const defineMetrics = (registry: Registry) => ({
     'Recoveries requested by clients, by result.',
     ['recovered', 'channel_namespace', 'has_recovered_publications']
   ),
+  recoveredPublications: new Durations(
+    registry,
+    'centrifugo_client_recovered_publications',
+    'Publications in a successful recovery.',
+    ['channel_namespace'],
+    RECOVERED_BOUNDS
+  ),
   pingPongs: new Durations(
     registry,
     'centrifugo_client_ping_pong_duration_seconds',
@@ -159,6 +181,27 @@ export const defineMetrics = (registry: Registry) => ({
     'centrifugo_broker_publish_suppressed_count',
     'Publications suppressed by an idempotency key or a version.',
     ['reason', 'channel_namespace']
+  ),
+  pubSubErrors: new Values(
+    registry,
+    'counter',
+    'centrifugo_broker_redis_pub_sub_errors',
+    'Errors of the connections to Redis.',
+    ['broker_name', 'error']
+  ),
+  pubSubDropped: new Values(
+    registry,
+    'counter',
+    'centrifugo_broker_redis_pub_sub_dropped_messages',
+    'Messages of Redis that were not processed.',
+    ['broker_name', 'channel_type']
+  ),
+  pubSubBuffered: new Values(
+    registry,
+    'gauge',
+    'centrifugo_broker_redis_pub_sub_buffered_messages',
+    'Messages of Redis that wait to be processed. The relay processes them at once: always 0.',
+    ['broker_name', 'channel_type']
   ),
   conflated: new Values(
     registry,

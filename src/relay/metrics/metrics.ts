@@ -1,9 +1,12 @@
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
+import type { RelayConfig } from '../config/config.js'
 import type { Action, CoreMetrics, Traffic as FrameTraffic, MessageType } from '../core/metrics.js'
 import type { RelayStats } from '../core/relay.js'
 import type { RejectionKind } from '../transport/rejections.js'
 import { defineMetrics } from './definitions.js'
+import { type MetricJson, parseMetrics } from './metric-json.js'
+import { withSummaries } from './summaries.js'
 
 /** Values that other parts maintain, read when the metrics are scraped. */
 export interface MetricSources {
@@ -12,6 +15,7 @@ export interface MetricSources {
   /** Number of nodes in the cluster. */
   readonly nodes: () => number
   readonly isEngineReady: () => boolean
+  readonly hasRedis: boolean
 }
 
 export interface Totals {
@@ -42,11 +46,22 @@ const ERROR_SOURCES = ['api', 'http', 'admin', 'connection', 'delivery', 'backgr
 
 const REFUSED_REASONS = ['origin', 'limit', 'rate', 'address'] as const
 
+/** The text format of Prometheus. */
+export const metricsText = (metrics: readonly MetricJson[]): Promise<string> =>
+  AggregatorRegistry.aggregate([withSummaries(metrics).map((metric) => ({ ...metric, aggregator: 'first' }))]).metrics()
+
+/** Methods that have a label value of their own. */
+const HTTP_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** The only Redis connection of a relay; Centrifugo can have several brokers. */
+const BROKER_NAME = 'default'
+
 /** Counts the events of one relay process, and exports them. */
 export class RelayMetrics implements CoreMetrics {
   readonly #registry = new Registry()
   readonly #metrics = defineMetrics(this.#registry)
   #published = 0
+  #optional: RelayConfig['metrics'] = { recoveredPublications: false, httpRequests: false }
 
   constructor(sources: MetricSources) {
     this.#readAtScrape(sources)
@@ -55,6 +70,11 @@ export class RelayMetrics implements CoreMetrics {
     for (const [kind, reasons] of Object.entries(REJECTIONS))
       for (const reason of reasons) this.#metrics.rejections.of(kind, reason)
     for (const source of ERROR_SOURCES) this.#metrics.unexpectedErrors.of(source)
+    if (sources.hasRedis) {
+      this.#metrics.pubSubErrors.of(BROKER_NAME, 'connection_lost')
+      this.#metrics.pubSubDropped.of(BROKER_NAME, 'malformed')
+      this.#metrics.pubSubBuffered.of(BROKER_NAME, 'client')
+    }
     collectProcessMetrics(this.#registry)
   }
 
@@ -107,8 +127,24 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.replyErrors.of(method, String(code), namespace).value += 1
   }
 
-  recovered(namespace: string, isRecovered: boolean, hasPublications: boolean): void {
-    this.#metrics.recoveries.of(isRecovered ? 'yes' : 'no', namespace, hasPublications ? 'yes' : 'no').value += 1
+  configure(optional: RelayConfig['metrics']): void {
+    this.#optional = optional
+  }
+
+  recovered(namespace: string, isRecovered: boolean, publications: number): void {
+    this.#metrics.recoveries.of(isRecovered ? 'yes' : 'no', namespace, publications > 0 ? 'yes' : 'no').value += 1
+    if (isRecovered && this.#optional.recoveredPublications)
+      this.#metrics.recoveredPublications.add(publications, namespace)
+  }
+
+  surveyed(op: string, seconds: number): void {
+    this.#metrics.surveyDurations.add(seconds, op)
+  }
+
+  /** `path` is the pattern of a route, never text of the request. */
+  httpResponded(path: string, method: string, status: number): void {
+    if (!this.#optional.httpRequests) return
+    this.#metrics.httpRequests.of(path, HTTP_METHODS.has(method) ? method : 'other', String(status)).value += 1
   }
 
   published(namespace: string): void {
@@ -183,6 +219,7 @@ export class RelayMetrics implements CoreMetrics {
 
   engineLost(): void {
     this.#metrics.engineOutages.inc()
+    this.#metrics.pubSubErrors.of(BROKER_NAME, 'connection_lost').value += 1
   }
 
   engineError(): void {
@@ -191,6 +228,7 @@ export class RelayMetrics implements CoreMetrics {
 
   engineMalformedMessage(): void {
     this.#metrics.engineMalformed.inc()
+    this.#metrics.pubSubDropped.of(BROKER_NAME, 'malformed').value += 1
   }
 
   get contentType(): string {
@@ -199,8 +237,7 @@ export class RelayMetrics implements CoreMetrics {
 
   /** In the text format of Prometheus. Made from JSON, because the text of a registry ignores `get` of `Durations`. */
   async text(): Promise<string> {
-    const metrics = await this.#registry.getMetricsAsJSON()
-    return AggregatorRegistry.aggregate([metrics.map((metric) => ({ ...metric, aggregator: 'first' }))]).metrics()
+    return metricsText(parseMetrics(await this.json()))
   }
 
   /** JSON for `AggregatorRegistry.aggregate`. */

@@ -21,6 +21,8 @@ export interface ServerDependencies {
   readonly admission: ClientAdmission
   readonly rejections: Rejections
   readonly errors: RequestErrors
+  /** Called after each HTTP response with the pattern of its route. Upgrades are not included. */
+  readonly responded: (path: string, method: string, status: number) => void
   /** Handlers beside the client transports, by path. `/api/*` stands for all paths below `/api/`. */
   readonly routes: Readonly<Record<string, HttpHandler>>
 }
@@ -35,7 +37,14 @@ export interface RelayServer {
 const REQUEST_TIMEOUT_MS = 60_000
 
 /** The HTTP server with the client transports and the given routes, not listening yet. */
-export const buildServer = ({ relay, admission, rejections, errors, routes }: ServerDependencies): RelayServer => {
+export const buildServer = ({
+  relay,
+  admission,
+  rejections,
+  errors,
+  responded,
+  routes
+}: ServerDependencies): RelayServer => {
   const handlers = new Map(
     Object.entries<HttpHandler>({
       ...routes,
@@ -56,8 +65,10 @@ export const buildServer = ({ relay, admission, rejections, errors, routes }: Se
       respond(response, 431, '', ['Connection', 'close'])
       return
     }
-    const firstSegment = path.slice(0, path.indexOf('/', 1) + 1)
-    const handler = handlers.get(path) ?? handlers.get(`${firstSegment}*`) ?? notFound
+    const prefix = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
+    const pattern = handlers.has(path) ? path : handlers.has(prefix) ? prefix : UNKNOWN_PATH
+    response.once('close', () => responded(pattern, request.method ?? '', response.statusCode))
+    const handler = handlers.get(pattern) ?? notFound
     handler(request, response, path)
   }
 
@@ -95,6 +106,8 @@ export const buildServer = ({ relay, admission, rejections, errors, routes }: Se
   })
   return { server, drain: () => connections.drain() }
 }
+
+const UNKNOWN_PATH = 'other'
 
 const notFound: HttpHandler = (request, response) => {
   request.resume()

@@ -1,20 +1,9 @@
 import { AggregatorRegistry, Counter, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
+import { type MetricJson, parseMetrics } from '../metrics/metric-json.js'
+import { metricsText } from '../metrics/metrics.js'
 import { EMPTY_REPLY, type IpcChannel } from './ipc.js'
 import { withTimeout } from './survey.js'
-
-/** A metric as `getMetricsAsJSON` of prom-client returns it. */
-export interface MetricJson {
-  readonly name: string
-  readonly help: string
-  readonly type: string
-  readonly aggregator: string
-  readonly values: readonly {
-    readonly value: number
-    readonly labels: Readonly<Record<string, string | number>>
-    readonly metricName?: string
-  }[]
-}
 
 /** Aggregators of prom-client's process metrics that differ from its defaults. */
 const AGGREGATORS: Readonly<Record<string, string>> = {
@@ -47,7 +36,7 @@ export class AggregatedMetrics {
     for (const [process, metrics] of byProcess) if (metrics !== null) this.#latest.set(process, metrics)
     const present = [...byProcess.keys()].map((process) => [process, this.#latest.get(process) ?? []] as const)
     const all = [...present.map(([, metrics]) => metrics), this.#exited, perProcess(present)]
-    return aggregate(all).metrics()
+    return metricsText(await metricsOf(aggregate(all)))
   }
 
   /** Keeps the counts that the process reported last. */
@@ -134,9 +123,5 @@ export class PrimaryMetrics {
   }
 }
 
-// The types of prom-client declare the metric type as a number, but it is a string.
 const metricsOf = async (registry: Registry): Promise<readonly MetricJson[]> =>
   parseMetrics(JSON.stringify(await registry.getMetricsAsJSON()))
-
-/** The text was written by prom-client in a process of this relay. */
-const parseMetrics = (text: string): readonly MetricJson[] => JSON.parse(text)

@@ -11,10 +11,11 @@ import type { Teardown } from '../../helper/child.js'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
+import type { ConfigFile } from '../../helper/relay-rules.js'
 
 const STATS = { clients: 3, users: 2, channels: 5, subscriptions: 7 }
 const create = () =>
-  new RelayMetrics({ version: '1.2.3', stats: () => STATS, nodes: () => 1, isEngineReady: () => true })
+  new RelayMetrics({ version: '1.2.3', stats: () => STATS, nodes: () => 1, isEngineReady: () => true, hasRedis: true })
 
 const samplesOf = async (metrics: RelayMetrics): Promise<Map<string, number>> => {
   const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -53,7 +54,16 @@ const NAMES = [
   'transport_outgoing_close_count counter',
   'api_command_duration_seconds_histogram histogram',
   'api_command_errors_total counter',
-  'broker_publish_suppressed_count counter'
+  'broker_publish_suppressed_count counter',
+  'client_command_duration_seconds summary',
+  'api_command_duration_seconds summary',
+  'node_survey_duration_seconds summary',
+  'node_survey_duration_seconds_histogram histogram',
+  'client_recovered_publications histogram',
+  'node_incoming_http_requests_total counter',
+  'broker_redis_pub_sub_errors counter',
+  'broker_redis_pub_sub_dropped_messages counter',
+  'broker_redis_pub_sub_buffered_messages gauge'
 ]
 
 t.test('metric names of Centrifugo', async (t) => {
@@ -179,9 +189,9 @@ const COUNTS: readonly (readonly [what: string, record: RecordEvent, samples: Re
   [
     'recoveries',
     (metrics) => {
-      metrics.recovered('floor', true, true)
-      metrics.recovered('floor', true, false)
-      metrics.recovered('floor', false, false)
+      metrics.recovered('floor', true, 3)
+      metrics.recovered('floor', true, 0)
+      metrics.recovered('floor', false, 0)
     },
     {
       'centrifugo_client_recover{recovered="yes",channel_namespace="floor",has_recovered_publications="yes"}': 1,
@@ -347,6 +357,7 @@ t.test('the /metrics route', async (t) => {
       version: '1',
       nodes: () => 1,
       isEngineReady: () => true,
+      hasRedis: false,
       stats: () => {
         throw new Error('broken')
       }
@@ -413,4 +424,59 @@ t.test('rejection counters start at zero', async (t) => {
   for (const reason of ['origin', 'limit', 'rate', 'address']) {
     t.match(text, `relay_connections_refused_total{reason="${reason}"} 0\n`)
   }
+})
+
+t.test('a summary has the quantiles of its histogram', async (t) => {
+  const metrics = create()
+  for (let n = 0; n < 90; n++) metrics.apiReplied('publish', 0.0008)
+  for (let n = 0; n < 10; n++) metrics.apiReplied('publish', 0.3)
+  const samples = await samplesOf(metrics)
+  const sample = (quantile: string): number | undefined =>
+    samples.get(`centrifugo_api_command_duration_seconds{protocol="http",method="publish",quantile="${quantile}"}`)
+
+  // Half of the observations are in the first 50 of 90 of the bucket from 0.5 ms to 1 ms.
+  t.ok(Math.abs((sample('0.5') ?? 0) - (0.0005 + (0.0005 * 50) / 90)) < 1e-9)
+  t.ok(Math.abs((sample('0.99') ?? 0) - (0.25 + 0.25 * 0.9)) < 1e-9)
+  t.equal(samples.get('centrifugo_api_command_duration_seconds_count{protocol="http",method="publish"}'), 100)
+})
+
+t.test('optional metrics', async (t) => {
+  const request = async (file: ConfigFile): Promise<string> => {
+    const relay = await startRelay(t, file)
+    await send(relay.url, '/health')
+    await send(relay.url, '/nowhere/else')
+    await relay.api('publish', { channel: 'unknown:1', data: 1 })
+    await relay.api('info', {})
+    return (await send(relay.url, '/metrics')).body
+  }
+
+  t.test('with instrument_http_handlers, requests are counted by route, method and status', async (t) => {
+    const page = await request({ prometheus: { instrument_http_handlers: true } })
+    for (const labels of [
+      'path="/health",method="GET",status="200"',
+      'path="other",method="GET",status="404"',
+      'path="/api/*",method="POST",status="200"'
+    ])
+      t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}}`)
+    t.notMatch(page, 'nowhere')
+  })
+
+  t.test('without it, requests are not counted', async (t) => {
+    t.notMatch(await request({}), 'centrifugo_node_incoming_http_requests_total{')
+  })
+
+  t.test('surveys are measured by operation', async (t) => {
+    t.match(await request({}), 'centrifugo_node_survey_duration_seconds_count{op="info"} 1\n')
+  })
+
+  t.test('with recovered_publications_histogram, the publications of each recovery are counted', async (t) => {
+    const metrics = create()
+    metrics.recovered('floor', true, 3)
+    metrics.configure({ recoveredPublications: true, httpRequests: false })
+    metrics.recovered('floor', true, 7)
+    metrics.recovered('floor', false, 0)
+    const samples = await samplesOf(metrics)
+    t.equal(samples.get('centrifugo_client_recovered_publications_count{channel_namespace="floor"}'), 1)
+    t.equal(samples.get('centrifugo_client_recovered_publications_sum{channel_namespace="floor"}'), 7)
+  })
 })

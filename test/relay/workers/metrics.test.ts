@@ -1,5 +1,6 @@
 import t from 'tap'
-import { AggregatedMetrics, type MetricJson } from '../../../src/relay/workers/metrics.js'
+import type { MetricJson } from '../../../src/relay/metrics/metric-json.js'
+import { AggregatedMetrics } from '../../../src/relay/workers/metrics.js'
 
 type Values = MetricJson['values']
 
