@@ -28,7 +28,7 @@ const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/shared/b.ts', '../relay/config.js', false],
   ['src/shared/c.ts', 'fastify', false],
   ['src/shared/d.ts', 'pino', true],
-  ['src/client/a.ts', '../gateway/routes/zones.js', false],
+  ['src/client/a.ts', '../gateway/routes/tables/zones.js', false],
   ['src/client/api/b.ts', '../../gateway/errors.js', false],
   ['src/client/realtime/c.ts', '../../relay/core/protocol.js', false],
   ['src/client/d.ts', '../shared/jwt.js', false],

@@ -5,7 +5,7 @@ import { openBackend } from '../../../src/gateway/proxy/backend.js'
 import { createForwarder } from '../../../src/gateway/proxy/forward.js'
 import { requestContext } from '../../../src/gateway/request-context.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount.js'
-import { zones } from '../../../src/gateway/routes/zones.js'
+import { zones } from '../../../src/gateway/routes/tables/zones.js'
 
 // The same server and forwarder without hooks. The difference to the gateway is the cost of the chain.
 const config = gatewayConfig(process.env)

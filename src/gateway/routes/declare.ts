@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { AccessLevel } from '../access.js'
 
-// Routes are data: each domain has a table, and `mount.ts` registers all of them. This file and the tables import nothing
-// of the server, so that the browser's client can be generated from the same declarations.
+// Routes are data: each domain has a table in `tables/`, and `mount.ts` registers all of them. This file and the tables import
+// nothing of the server, so that the browser's client can be generated from the same declarations.
 //
 // A new route needs:
 // 1. the schema of its body in `schemas/`, with an `$id`, and its row in `schemas/registry.ts`;

@@ -1,12 +1,12 @@
-import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import {
   PersonnelBatchDeleteSchema,
   PersonnelBulkSchema,
   PersonnelCreateSchema,
   PersonnelUpdateSchema
-} from '../../../schemas/personnel.js'
-import { defineRoutes, del, download, get, post, put, upload } from './declare.js'
-import { UploadFormSchema } from './upload-form.js'
+} from '../../../../schemas/personnel.js'
+import { defineRoutes, del, download, get, post, put, upload } from '../declare.js'
+import { UploadFormSchema } from '../upload-form.js'
 
 export const personnel = defineRoutes({
   domain: 'personnel',

@@ -4,8 +4,8 @@ import {
   TransmitterCreateSchema,
   TransmitterPatchSchema,
   TransmitterUpdateSchema
-} from '../../../schemas/transmitters.js'
-import { defineRoutes, get, patch, post, put } from './declare.js'
+} from '../../../../schemas/transmitters.js'
+import { defineRoutes, get, patch, post, put } from '../declare.js'
 
 export const transmitters = defineRoutes({
   domain: 'transmitters',

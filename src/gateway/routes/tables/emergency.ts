@@ -1,12 +1,12 @@
-import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import {
   EmergencyContactCreateSchema,
   EmergencyContactUpdateSchema,
   EmergencyCreateSchema,
   EmergencyTriggerSchema,
   EmergencyUpdateSchema
-} from '../../../schemas/emergency.js'
-import { defineRoutes, del, get, post, put } from './declare.js'
+} from '../../../../schemas/emergency.js'
+import { defineRoutes, del, get, post, put } from '../declare.js'
 
 export const emergency = defineRoutes({
   domain: 'emergency',

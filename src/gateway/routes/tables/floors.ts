@@ -1,12 +1,12 @@
-import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import {
   FloorCalibrationAcceptSchema,
   FloorCalibrationSchema,
   FloorCreateSchema,
   FloorUpdateSchema
-} from '../../../schemas/floors.js'
-import { defineRoutes, del, post, put, upload } from './declare.js'
-import { UploadFormSchema } from './upload-form.js'
+} from '../../../../schemas/floors.js'
+import { defineRoutes, del, post, put, upload } from '../declare.js'
+import { UploadFormSchema } from '../upload-form.js'
 
 export const floors = defineRoutes({
   domain: 'floors',

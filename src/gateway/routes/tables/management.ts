@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { ActionNoteSchema } from '../../../schemas/action-note.js'
+import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import {
   AlertSettingsSchema,
   BeaconCreateSchema,
@@ -11,8 +11,8 @@ import {
   SettingsSchema,
   ZoneTypeCreateSchema,
   ZoneTypeUpdateSchema
-} from '../../../schemas/management.js'
-import { defineRoutes, del, get, patch, post, put, type RouteDeclaration } from './declare.js'
+} from '../../../../schemas/management.js'
+import { defineRoutes, del, get, patch, post, put, type RouteDeclaration } from '../declare.js'
 
 /** All methods on a collection and on its items. The backend decides which of them it supports. */
 const collection = (
