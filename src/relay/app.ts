@@ -17,6 +17,7 @@ import { cachedPerConfig } from './config/reload.js'
 import type { Clocks } from './core/clocks.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
 import { conflator } from './core/conflation.js'
+import { CLOSES_PER_SECOND } from './core/paced-close.js'
 import { Relay } from './core/relay.js'
 import { delayPushAfterReply } from './delay-push-after-reply.js'
 import type { Engine, EngineDependencies } from './engine/engine.js'
@@ -218,8 +219,6 @@ const buildEngine = (
     ? buildRedisEngine({ url: redisUrl, prefix: redisPrefix, presenceTtlMs }, dependencies)
     : memoryEngine({ nowMs: dependencies.nowMs, monotonicMs: dependencies.monotonicMs, newEpoch })
 
-/** Limits the rate at which closed clients reconnect to other nodes. */
-const CLOSES_PER_SECOND = 500
 const CLOSE_STEP_MS = 20
 
 /** Paced by elapsed time rather than by steps, so that a busy event loop does not leave clients without a close frame. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
 import packageFile from '../../package.json' with { type: 'json' }
+import { stackOf } from '../../scripts/lib/demo/stack.js'
 import { gatewaySettings } from '../../src/gateway/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import { type Change, changed, shipped, shippedEnvironment } from './shipped.js'
@@ -45,12 +46,14 @@ t.test('systemd units', async (t) => {
         t.equal(await runTool(t, 'systemd-analyze', ['verify', '--man=no', file]), '')
       })
 
-      t.test(`${name} has the same command line as the start script and the image`, async (t) => {
+      t.test(`${name} has the same command line as the image and both start scripts`, async (t) => {
         const script = packageFile.scripts[`start:${program}`]
         const [, image = ''] = /^ENTRYPOINT (.*)$/m.exec(shipped(`Dockerfile.${program}`)) ?? []
 
         t.same(values(unit, 'ExecStart'), [script.replace('exec node', '/usr/bin/node')])
         t.equal(JSON.parse(image).join(' '), script.replace('exec ', ''))
+        const { nodeFlags = [], entry = '' } = stackOf({}).programs.find(({ name }) => name === program) ?? {}
+        t.equal(['node', ...nodeFlags, entry].join(' '), script.replace('exec ', ''), 'npm start')
       })
 
       t.test(`${name} has an exposure level below 1.5`, async (t) => {

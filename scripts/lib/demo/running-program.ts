@@ -20,7 +20,7 @@ export class RunningProgram {
 
   constructor(program: Program, env: NodeJS.ProcessEnv, print: (line: string) => void) {
     this.program = program
-    this.#child = spawn(process.execPath, [program.entry], {
+    this.#child = spawn(process.execPath, [...program.nodeFlags, program.entry], {
       cwd: ROOT,
       env: { ...env, ...program.env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -9,6 +9,8 @@ type Env = Readonly<Record<string, string | undefined>>
 export interface Program {
   readonly name: 'provider' | 'relay' | 'backend' | 'gateway'
   readonly entry: string
+  /** The V8 flags of the container image and the systemd unit. */
+  readonly nodeFlags: readonly string[]
   readonly port: number
   /** The setting that changes the port. */
   readonly portVariable: string
@@ -67,6 +69,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
       {
         name: 'relay',
         entry: 'dist/src/relay/main.js',
+        nodeFlags: ['--gc-memory-reducer-start-delay-ms=600000'],
         port: relayPort,
         portVariable: 'RELAY_PORT',
         healthPath: '/health',
@@ -83,6 +86,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
       {
         name: 'backend',
         entry: 'dist/demo/backend/main.js',
+        nodeFlags: [],
         port: backendPort,
         portVariable: 'DEMO_BACKEND_PORT',
         healthPath: '/api/health',
@@ -99,6 +103,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
       {
         name: 'gateway',
         entry: 'dist/src/gateway/main.js',
+        nodeFlags: ['--no-allocation-site-pretenuring'],
         port: gatewayPort,
         portVariable: 'GATEWAY_PORT',
         healthPath: '/api/health',
@@ -130,6 +135,7 @@ const providerOf = (port: number, pageUrl: string) => {
   const program: Program = {
     name: 'provider',
     entry: 'dist/demo/oidc/provider.js',
+    nodeFlags: [],
     port,
     portVariable: 'DEMO_OIDC_PORT',
     healthPath: '/.well-known/openid-configuration',

@@ -17,6 +17,7 @@ import {
 import { Hub } from './hub.js'
 import { type Action, PublishActivity } from './metrics.js'
 import type { ChannelRules, ClientOptions } from './options.js'
+import { PacedClose } from './paced-close.js'
 import type { HistoryCommand } from './protocol.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish.js'
 import { readHistory } from './recovery.js'
@@ -70,6 +71,8 @@ export interface ChannelContent {
 /** A relay node. Transports, API and operators' page use its methods; everything behind it is private to the core. */
 export class Relay {
   readonly #context: RelayContext
+  /** Clients that have to reconnect, because this node missed commands. */
+  readonly #reconnecting = new PacedClose(DISCONNECT_INSUFFICIENT_STATE)
   /** Handlers for surveys of other nodes. The operators' page adds its own. */
   readonly surveyHandlers: SurveyHandlers
 
@@ -93,7 +96,7 @@ export class Relay {
   async start(): Promise<void> {
     const { broker, hub, cluster, node } = this.#context
     // It is unknown which clients the missed commands were for, so all clients reconnect and their tokens are checked again.
-    const missedCommands = (): void => void this.closeClients(Number.POSITIVE_INFINITY, DISCONNECT_INSUFFICIENT_STATE)
+    const missedCommands = (): void => this.#reconnecting.start(this.clients, this.#context.monotonicMs())
     await broker.start(hub)
     await cluster.start(node, this.surveyHandlers, missedCommands)
   }
@@ -321,6 +324,7 @@ export class Relay {
       const client = all[index]
       if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
     }
+    this.#reconnecting.tick(now.monotonicMs)
     this.#checkPositions(now.monotonicMs)
   }
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
+import { type RawData, type ServerOptions, WebSocket, WebSocketServer } from 'ws'
 import type { Client } from '../core/client.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
 import type { Relay } from '../core/relay.js'
@@ -67,6 +67,17 @@ class WebSocketTransport implements ClientTransport {
   }
 }
 
+/** No data frame may follow a close frame. `ws` calls `close` also to respond to the close frame of the client. */
+class ClosingWebSocket extends WebSocket {
+  /** Set as soon as the connection is accepted. */
+  client: Client | null = null
+
+  override close(code?: number, reason?: string | Buffer): void {
+    this.client?.outbox.close()
+    super.close(code, reason)
+  }
+}
+
 /** Time for a client to complete the close handshake. */
 const CLOSE_TIMEOUT_MS = 5000
 
@@ -112,14 +123,15 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, error
 const PROTOBUF_SUBPROTOCOL = 'centrifuge-protobuf'
 const SUBPROTOCOLS: ReadonlySet<string> = new Set(['centrifuge-json', PROTOBUF_SUBPROTOCOL])
 
-interface UpgradeServer extends Pick<WebSocketServer, 'handleUpgrade'> {
+interface UpgradeServer extends Pick<InstanceType<typeof WebSocketServer<typeof ClosingWebSocket>>, 'handleUpgrade'> {
   readonly maxPayload: number
 }
 
 const createServer = (maxPayload: number): UpgradeServer => {
   // @types/ws does not have `closeTimeout` yet.
-  const options: ServerOptions & { closeTimeout: number } = {
+  const options: ServerOptions<typeof ClosingWebSocket> & { closeTimeout: number } = {
     noServer: true,
+    WebSocket: ClosingWebSocket,
     clientTracking: false,
     perMessageDeflate: false,
     autoPong: false,
@@ -134,7 +146,8 @@ const createServer = (maxPayload: number): UpgradeServer => {
 
 const ignore = (): void => undefined
 
-const listen = (ws: WebSocket, client: Client): void => {
+const listen = (ws: ClosingWebSocket, client: Client): void => {
+  ws.client = client
   if (client.codec.name === 'protobuf') {
     // By default `ws` passes a `Buffer`.
     ws.on('message', (data: Buffer) => client.handleFrame(data))

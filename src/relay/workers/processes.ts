@@ -118,9 +118,15 @@ export class WorkerProcesses {
   #fork(number: number, ready: () => void): void {
     const { log, output, configFile, serve } = this.#dependencies
     const worker = cluster.fork()
+    worker.on('error', (error) => {
+      log.error({ err: error, worker: number }, 'worker process error')
+      // The process could not be started; there is no event 'exit' then.
+      if (worker.process.pid === undefined) this.#exited(number, error.message)
+    })
+    // Without file descriptors or memory for a new process there are no streams either.
+    const stream = worker.process.stdio?.[IPC_FD]
+    if (!(stream instanceof Duplex)) return
     forwardLines(worker.process.stdout, output)
-    const stream = worker.process.stdio[IPC_FD]
-    if (!(stream instanceof Duplex)) throw new TypeError('the worker has no IPC channel')
     const ipc = new IpcChannel(stream, (error) =>
       log.error({ err: error, worker: number }, 'malformed IPC frame from worker')
     )

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
@@ -165,6 +166,19 @@ const closeCode = async (socket: Socket): Promise<number> => {
   return at === -1 ? 0 : bytes.readUInt16BE(at + 2)
 }
 
+/** The first byte of each complete frame of the relay. */
+const opcodes = (bytes: Buffer): readonly number[] => {
+  const found: number[] = []
+  for (let at = 0; at < bytes.length; ) {
+    found.push(bytes.readUInt8(at))
+    const short = bytes.readUInt8(at + 1)
+    if (short < 126) at += 2 + short
+    else if (short === 126) at += 4 + bytes.readUInt16BE(at + 2)
+    else at += 10 + Number(bytes.readBigUInt64BE(at + 2))
+  }
+  return found
+}
+
 t.test('WebSocket protocol violations', async (t) => {
   const edge = await startRelay(t)
 
@@ -209,6 +223,31 @@ t.test('WebSocket protocol violations', async (t) => {
     await eventually(() => edge.relay.stats().clients === 0)
 
     t.same(edge.relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
+  })
+
+  t.test('no data frame follows the close frame, also if data was queued for the client', async (t) => {
+    const edge = await startRelay(t, {
+      client: { queue_max_size: 50_000_000 },
+      channel: { namespaces: [{ name: 'big', allow_subscribe_for_client: true }] }
+    })
+    const socket = await handshake(t, edge.port)
+    socket.write(masked(0x81, Buffer.from(CONNECT)))
+    await once(socket, 'data')
+    socket.write(masked(0x81, Buffer.from('{"id":2,"subscribe":{"channel":"big:1"}}')))
+    await once(socket, 'data')
+    socket.pause()
+    for (let count = 0; count < 200; count++) await edge.publish('big:1', 'x'.repeat(100_000))
+    t.ok((edge.relay.clients[0]?.waitingBytes ?? 0) > 2_000_000, 'data is queued in the relay')
+    socket.write(masked(0x88, Buffer.from([0x03, 0xe8])))
+    // The relay runs in this process and has read the close frame by then.
+    for (let turn = 0; turn < 50; turn++) await setImmediate()
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk) => chunks.push(chunk))
+    socket.resume()
+    await once(socket, 'close')
+
+    const frames = opcodes(Buffer.concat(chunks))
+    t.equal(frames.indexOf(0x88), frames.length - 1)
   })
 
   t.test('a WebSocket ping receives a pong', async (t) => {

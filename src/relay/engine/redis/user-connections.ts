@@ -19,7 +19,7 @@ interface OwnConnection {
 /** Counts the connections of each user at all nodes that share a Redis. */
 export class RedisUserConnections implements UserConnections {
   readonly #router: ShardRouter
-  /** The connections of this node by client, least recently renewed first. */
+  /** The connections of this node by client. */
   readonly #own = new Map<string, OwnConnection>()
   readonly #renewTimer: NodeJS.Timeout
 
@@ -59,11 +59,11 @@ export class RedisUserConnections implements UserConnections {
     if (!this.#router.isReady) return
     const now = performance.now()
     let renewals = 0
-    for (const [client, { connection, renewedAt }] of this.#own) {
-      if (renewedAt > now - RENEW_AFTER_MS || ++renewals > MAX_RENEWALS_PER_INTERVAL) return
-      this.#own.delete(client)
-      this.#own.set(client, { connection, renewedAt: now })
-      this.#add(connection, Number.POSITIVE_INFINITY).catch((error) => {
+    for (const own of this.#own.values()) {
+      if (own.renewedAt > now - RENEW_AFTER_MS) continue
+      if (++renewals > MAX_RENEWALS_PER_INTERVAL) return
+      own.renewedAt = now
+      this.#add(own.connection, Number.POSITIVE_INFINITY).catch((error) => {
         if (!(error instanceof EngineError)) throw error
       })
     }
