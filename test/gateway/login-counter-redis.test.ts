@@ -1,49 +1,28 @@
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { MemoryLoginCounter } from '../../src/gateway/login-counter.js'
 import { RedisLoginCounter } from '../../src/gateway/login-counter-redis.js'
-import { startRedis } from '../helper/redis.js'
-import { advanceRedis, PATIENT_TIMEOUTS } from '../helper/redis-time.js'
+import { startContractRedis } from '../helper/redis-time.js'
 import { type CounterUnderTest, testLoginCounter, WINDOW_MS } from './login-counter-contract.js'
 
-const LOG = { info: () => undefined, warn: () => undefined }
-
-const redis = await startRedis(t)
-const client = new Redis(redis.url)
-t.teardown(() => client.disconnect())
-
-t.beforeEach(() => client.flushall())
+const { client, connection, startClock } = await startContractRedis(t)
 
 interface RedisCounterUnderTest extends CounterUnderTest {
   readonly counter: RedisLoginCounter
 }
 
 const open = async (t: Test): Promise<RedisCounterUnderTest> => {
-  let time = 1_000
-  const local = new MemoryLoginCounter({ windowMs: WINDOW_MS, now: () => time })
-  const counter = new RedisLoginCounter({
-    url: redis.url,
-    windowMs: WINDOW_MS,
-    local,
-    log: LOG,
-    timeouts: PATIENT_TIMEOUTS
-  })
+  const { now, advance } = startClock(1_000)
+  const local = new MemoryLoginCounter({ windowMs: WINDOW_MS, now })
+  const counter = new RedisLoginCounter({ ...connection, windowMs: WINDOW_MS, local })
   t.teardown(() => {
     counter.close()
     local.close()
   })
   await counter.ready()
-  return {
-    counter,
-    async advance(ms) {
-      time += ms
-      await advanceRedis(client, ms)
-    }
-  }
+  return { counter, advance }
 }
 
 t.test('RedisLoginCounter', async (t) => {
-  t.beforeEach(() => client.flushall())
   testLoginCounter(t, open)
 
   t.test('two counters share one count under concurrency', async (t) => {

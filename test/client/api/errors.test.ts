@@ -76,8 +76,8 @@ t.test('an error of the backend', async (t) => {
       { code: 'BACKEND_REFUSED', message: 'No such floor' }
     ],
     ['with a message', 400, '{"message":"No","code":"E7"}', { code: 'E7', message: 'No' }],
-    ['with an HTML page', 500, '<h1>Oh</h1>', { code: 'BACKEND_REFUSED', answer: '<h1>Oh</h1>' }],
-    ['with a list', 400, '[1]', { code: 'BACKEND_REFUSED', answer: [1] }],
+    ['with an HTML page', 500, '<h1>Oh</h1>', { code: 'BACKEND_REFUSED', body: '<h1>Oh</h1>' }],
+    ['with a list', 400, '[1]', { code: 'BACKEND_REFUSED', body: [1] }],
     ['with null', 400, 'null', { code: 'BACKEND_REFUSED' }],
     ['with an empty body', 404, '', { code: 'BACKEND_REFUSED', message: 'The service did not accept this.' }],
     ['with an invalid code', 400, '{"error":{"code":7,"message":{}}}', { code: 'BACKEND_REFUSED' }]

@@ -1,44 +1,28 @@
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { Sealer } from '../../../src/gateway/oidc/sealer.js'
 import { MemorySessionStore } from '../../../src/gateway/oidc/session-store.js'
 import { RedisSessionStore } from '../../../src/gateway/oidc/session-store-redis.js'
 import { eventually } from '../../helper/eventually.js'
-import { startRedis } from '../../helper/redis.js'
-import { advanceRedis, PATIENT_TIMEOUTS } from '../../helper/redis-time.js'
+import { startContractRedis } from '../../helper/redis-time.js'
 import { START_MS, type StoreUnderTest, sessionAt, TOKENS, testSessionStore } from './session-store-contract.js'
 
-const LOG = { info: () => undefined, warn: () => undefined }
-
-const redis = await startRedis(t)
-const client = new Redis(redis.url)
-t.teardown(() => client.disconnect())
+const { client, connection, startClock } = await startContractRedis(t)
 
 const open = async (t: Test): Promise<StoreUnderTest> => {
-  let time = START_MS
-  const now = () => time
+  const { now, advance } = startClock(START_MS)
   const store = new RedisSessionStore({
-    url: redis.url,
+    ...connection,
     realm: 'test',
     local: new MemorySessionStore(now, now),
     sealer: new Sealer({ secrets: ['a-secret-for-tests'], purpose: 'test', now, maxCharacters: 10_000 }),
-    log: LOG,
-    now,
-    timeouts: PATIENT_TIMEOUTS
+    now
   })
   t.teardown(() => store.close())
   await store.ready()
-  return {
-    store,
-    async advance(ms) {
-      time += ms
-      await advanceRedis(client, ms)
-    }
-  }
+  return { store, advance }
 }
 
 t.test('RedisSessionStore', async (t) => {
-  t.beforeEach(() => client.flushall())
   testSessionStore(t, open)
 
   t.test('two stores share one run of the work', async (t) => {
