@@ -239,6 +239,15 @@ const productionErrors = (values: Values, known: readonly string[]): string[] =>
 const hasError = (name: string, errors: readonly string[]): boolean =>
   errors.some((error) => error.startsWith(`${name} `) || error.startsWith(`${name}_FILE `))
 
+/** Also listed in `docs/reference/configuration.md`. */
+export const CHECKS_OFF_IN_DEVELOPMENT: readonly string[] = [
+  'API authentication',
+  'CSRF',
+  'login limit',
+  'HSTS',
+  'strict CSP'
+]
+
 const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const configOf = (values: Values) => {

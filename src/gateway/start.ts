@@ -8,7 +8,7 @@ import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGateway } from './app.js'
-import { type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
+import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
 import { connectionDrain } from './connection-drain.js'
 
 const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): Promise<void> => {
@@ -24,9 +24,6 @@ const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): P
 
   await listen(app, host, config.listen.port)
 }
-
-/** Also listed in `docs/reference/configuration.md`. */
-const CHECKS_OFF_IN_DEVELOPMENT = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
 
 const LISTEN_SETTINGS = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }
 

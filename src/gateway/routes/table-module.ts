@@ -74,7 +74,7 @@ export class TableChecker {
 
   #checkPath(path: string, location: string): void {
     const isTemplate =
-      path.startsWith('/api/') && path.split('/').every((segment) => !/^:(?!\w+$)|.:|[*(){}]/.test(segment))
+      path.startsWith('/api/') && path.split('/').every((segment) => !/^:(?!\w+$)|.:|[*(){}?#]/.test(segment))
     if (!isTemplate) this.#report(location, 'the path must be like /api/zones/:id')
     else if (toCanonicalPath(path) === null) this.#report(location, 'requests with this path would be rejected')
   }

@@ -37,7 +37,8 @@ export const readTemplate = (pathOfDocument: string): PathTemplate => {
     throw new Error('two parameters follow each other without a character between them')
   }
   const names = routerNames(template)
-  if (toCanonicalPath(template.replace(PARAMETER, 'x')) === null || !template.startsWith('/api/')) {
+  const example = template.replace(PARAMETER, 'x')
+  if (/[?#]/.test(example) || toCanonicalPath(example) === null || !template.startsWith('/api/')) {
     throw new Error(
       'requests with this path would be rejected: it has a query, a fragment, an empty segment or the like'
     )

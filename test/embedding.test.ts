@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { Centrifuge } from 'centrifuge'
+import jwt from 'jsonwebtoken'
+import t from 'tap'
+import WebSocket from 'ws'
+import { buildGateway, buildRelay } from '../src/index.js'
+import { defineRoutes, get, post, Type } from '../src/routes.js'
+import { createLogger } from '../src/shared/logger.js'
+import { send } from './helper/http.js'
+import { startBackend } from './helper/recording-backend.js'
+
+const logger = createLogger({ name: 'test', level: 'silent' })
+
+const orders = defineRoutes({
+  domain: 'orders',
+  about: 'Orders',
+  rows: [
+    get('/api/orders', 'List orders'),
+    post('/api/orders', 'Create an order', Type.Object({ item: Type.String() }))
+  ]
+})
+
+t.test('a program embeds a gateway with route tables and settings by name', async (t) => {
+  const backend = await startBackend(t)
+  const config = {
+    BACKEND_URL: backend.url,
+    BACKEND_TIMEOUT_MS: 1000,
+    GATEWAY_STRICT_PATHS: ['/api/reports', '/api/audit'],
+    AUDIT_LOG_FILE: join(t.testdir({}), 'audit.jsonl')
+  }
+  const gateway = await buildGateway({ config, routes: [orders], logger })
+  t.teardown(() => gateway.close())
+  const url = await gateway.listen({ host: '127.0.0.1', port: 0 })
+  const create = (body: string) =>
+    send(url, '/api/orders', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+
+  t.equal((await create('{"item":"chair"}')).status, 200)
+  t.equal((await create('{}')).status, 400)
+  t.equal(backend.requests.length, 1)
+})
+
+t.test('an embedded gateway reads the routes of a file', async (t) => {
+  const folder = t.testdir({ 'openapi.json': JSON.stringify({ openapi: '3.1.0', paths: { '/orders': { get: {} } } }) })
+  const config = { AUDIT_LOG_FILE: join(folder, 'audit.jsonl'), GATEWAY_UNKNOWN_PATHS: 'refuse' }
+  const gateway = await buildGateway({ config, routes: join(folder, 'openapi.json'), logger })
+  t.teardown(() => gateway.close())
+  const url = await gateway.listen({ host: '127.0.0.1', port: 0 })
+
+  t.equal((await send(url, '/api/zones')).status, 404)
+  t.equal((await send(url, '/api/orders', { method: 'OPTIONS' })).status, 405)
+})
+
+t.test('an embedded gateway rejects invalid settings and tables with one line per error', async (t) => {
+  await t.rejects(buildGateway({ config: { BODY_LIMIT: 'much', LOG_LEVEL: 'loud' }, logger }), {
+    errors: [/^BODY_LIMIT must be/, /^LOG_LEVEL must be/]
+  })
+  const misspelled: object = { BACKEND_URI: 'http://127.0.0.1:1' }
+  await t.rejects(buildGateway({ config: misspelled, logger }), { errors: ['BACKEND_URI is not a setting'] })
+  await t.rejects(buildGateway({ config: {}, routes: [orders, orders], logger }), {
+    errors: [/^routes\[1\]: the domain "orders" exists already$/, /row 1/, /row 2/]
+  })
+  await t.rejects(buildGateway({ config: { GATEWAY_ROUTES: 'a.json' }, routes: [orders], logger }), {
+    errors: ['GATEWAY_ROUTES and routes must not both be set']
+  })
+})
+
+t.test('a program embeds a relay, which delivers publications to the official client', async (t) => {
+  const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' }
+  const relay = await buildRelay({ config, logger })
+  relay.server.listen(0, '127.0.0.1')
+  await once(relay.server, 'listening')
+  const { port } = relay.server.address() as AddressInfo
+  const token = jwt.sign({ sub: 'u1' }, config.REALTIME_HMAC_SECRET, { expiresIn: 60 })
+  const client = new Centrifuge(`ws://127.0.0.1:${port}/connection/websocket`, { token, websocket: WebSocket })
+  const subscription = client.newSubscription('floor:f1')
+  const received = new Promise((resolve) => subscription.on('publication', resolve))
+  const subscribed = new Promise((resolve) => subscription.on('subscribed', resolve))
+  subscription.subscribe()
+  client.connect()
+  await subscribed
+  await send(`http://127.0.0.1:${port}`, '/api/publish', {
+    method: 'POST',
+    headers: { 'x-api-key': config.REALTIME_API_KEY, 'content-type': 'application/json' },
+    body: JSON.stringify({ channel: 'floor:f1', data: { hello: 'world' } })
+  })
+
+  t.match(await received, { data: { hello: 'world' } })
+  client.disconnect()
+  await relay.close()
+  t.notOk(relay.server.listening)
+})
+
+t.test('an embedded relay rejects invalid settings and workers', async (t) => {
+  await t.rejects(buildRelay({ config: {}, logger }), { errors: [/REALTIME_HMAC_SECRET/, /REALTIME_API_KEY/] })
+  const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key', RELAY_WORKERS: 2 }
+  await t.rejects(buildRelay({ config, logger }), { errors: [/^RELAY_WORKERS must be 1/] })
+})

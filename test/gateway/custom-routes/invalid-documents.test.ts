@@ -1,0 +1,103 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { API_SECRET } from '../../helper/gateway.js'
+import { startProgram } from '../../helper/program.js'
+
+const PROGRAM = 'dist/src/gateway/main.js'
+
+/** Runs the gateway with a file of routes that it rejects. */
+const rejected = async (t: Test, name: string, content: string | object | null) => {
+  const file = join(t.testdir({}), name)
+  if (content !== null) writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+  const program = await startProgram(t, PROGRAM, {
+    NODE_ENV: 'production',
+    GATEWAY_PORT: '0',
+    BACKEND_URL: 'http://127.0.0.1:9',
+    API_SECRET,
+    AUDIT_LOG_FILE: '/dev/null',
+    GATEWAY_ROUTES: file
+  })
+  const { code } = await program.exited
+  return { code, lines: program.stderr.split('\n').filter((line) => line !== '') }
+}
+
+const json = (schema: unknown) => ({ requestBody: { content: { 'application/json': { schema } } } })
+
+const DOCUMENT = {
+  openapi: '3.1.0',
+  paths: {
+    '/a/{id}': { get: { 'x-gatehouse-access': 'root', parameters: [{ name: 'x', in: 'query' }] } },
+    '/a/{name}': { get: {} },
+    '/b': { post: json({ type: 'text', pattern: '(', minLength: -1 }) },
+    '/c': { post: json({ $ref: '#/components/schemas/Missing' }) },
+    '/d': { post: json({ $ref: 'https://example.com/schema.json' }) },
+    '/e?x=1': { get: {} },
+    '/f{': { get: {} },
+    '/g': { post: { requestBody: {} }, get: { parameters: [{ in: 'path' }, { name: 'y', in: 'body' }] } },
+    '/h': { post: json({ $ref: '#/components/schemas/Endless' }) },
+    '/i': { post: json({ anyOf: 'x', properties: [], required: 'name', enum: 1, format: 2 }) },
+    '/j/{k}': { get: { parameters: [{ name: 'other', in: 'path', schema: {} }] } }
+  },
+  components: { schemas: { Endless: { allOf: [{ $ref: '#/components/schemas/Endless' }] } } }
+}
+
+t.test('all errors of a document are printed, one line each with its location, and the exit code is 1', async (t) => {
+  const { code, lines } = await rejected(t, 'openapi.json', DOCUMENT)
+  const at = (location: string, message: string) => `gateway: openapi.json#/paths/${location}: ${message}`
+
+  t.equal(code, 1)
+  t.match(lines.toSorted(), [
+    'gateway: openapi.json#/components/schemas/Endless: the schema refers to itself for the same value',
+    at('~1a~1{id}/get/parameters/0', 'a parameter needs a schema or content'),
+    at('~1a~1{id}/get/x-gatehouse-access', 'must be one of public, user, admin'),
+    at('~1a~1{name}/get', 'the same method and path as openapi.json#/paths/~1a~1{id}/get'),
+    at(
+      '~1b/post/requestBody/content/application~1json/schema/minLength',
+      'must be a whole number that is not negative'
+    ),
+    at('~1b/post/requestBody/content/application~1json/schema/pattern', 'Invalid regular expression'),
+    at('~1b/post/requestBody/content/application~1json/schema/type', 'type must be one of null, boolean'),
+    at('~1c/post/requestBody/content/application~1json/schema', '$ref #/components/schemas/Missing has no target'),
+    at('~1d/post/requestBody/content/application~1json/schema', '$ref to a URL is not supported'),
+    at('~1e?x=1', 'requests with this path would be rejected'),
+    at('~1f{', 'the braces of the path do not match'),
+    at('~1g/get/parameters/0', 'a parameter needs a name'),
+    at('~1g/get/parameters/1/in', 'must be one of path, query, header, cookie'),
+    at('~1g/post/requestBody/content', 'must be an object of media types'),
+    at('~1i/post/requestBody/content/application~1json/schema/anyOf', 'must be a list of schemas'),
+    at('~1i/post/requestBody/content/application~1json/schema/enum', 'must be a list'),
+    at('~1i/post/requestBody/content/application~1json/schema/format', 'must be text'),
+    at('~1i/post/requestBody/content/application~1json/schema/properties', 'must be an object of schemas'),
+    at('~1i/post/requestBody/content/application~1json/schema/required', 'must be a list of texts'),
+    at('~1j~1{k}/get/parameters/0', 'the path has no parameter "other"')
+  ])
+})
+
+const UNREADABLE: readonly (readonly [string, string, string | object | null, RegExp])[] = [
+  ['is missing', 'missing.yaml', null, /missing\.yaml: cannot be read \(ENOENT\)$/],
+  ['is not JSON', 'openapi.json', '{"openapi": ', /openapi\.json: .*JSON/],
+  ['is not YAML', 'openapi.yaml', 'openapi: 3.1.0\npaths: [', /openapi\.yaml:2:\d+: /],
+  [
+    'has a path twice',
+    'openapi.yaml',
+    'openapi: 3.1.0\npaths:\n  /a: {}\n  /a: {}\n',
+    /openapi\.yaml:4:\d+: .*duplicate/i
+  ],
+  ['is Swagger 2', 'openapi.json', { swagger: '2.0' }, /there is no "openapi", supported are 3\.0 and 3\.1$/],
+  ['is OpenAPI 4', 'openapi.json', { openapi: '4.0.0' }, /"openapi" is 4\.0\.0, supported are 3\.0 and 3\.1$/],
+  ['is a list', 'openapi.json', [], /there is no "openapi"/],
+  ['is a module with a syntax error', 'routes.mjs', 'export default {', /routes\.mjs: /],
+  ['is a module without tables', 'routes.mjs', 'export const x = 1', /routes\.mjs: x: is not a route table/],
+  ['is of another kind', 'routes.txt', '', /GATEWAY_ROUTES must end in /]
+]
+
+for (const [what, name, content, line] of UNREADABLE) {
+  t.test(`the gateway prints one line and exits with 1 if the file of routes ${what}`, async (t) => {
+    const { code, lines } = await rejected(t, name, content)
+
+    t.equal(code, 1)
+    t.match(lines, [line])
+    t.equal(lines.length, 1)
+  })
+}
