@@ -194,11 +194,11 @@ const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
   new (await import('./health-database.js')).DatabaseHealth(url)
 
 const declaredRoutes = async (
-  { routes: { file } }: GatewayConfig,
+  { routes: { file }, limits }: GatewayConfig,
   tables: readonly RouteTable[] | undefined
 ): Promise<DeclaredRoutes> => {
   if (tables !== undefined) return checkedTables(tables)
-  return file === null ? BUILT_IN_ROUTES : readRoutesFile(file)
+  return file === null ? BUILT_IN_ROUTES : readRoutesFile(file, limits.bodyBytes)
 }
 
 const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [

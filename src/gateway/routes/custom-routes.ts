@@ -22,14 +22,14 @@ const DOCUMENT_ENDINGS: readonly string[] = ['.json', '.yaml', '.yml']
 const MODULE_ENDINGS: readonly string[] = ['.js', '.mjs', '.cjs', '.ts', '.mts']
 
 /** Reads the file that `GATEWAY_ROUTES` names. Throws a `SettingsError` with one line per error. */
-export const readRoutesFile = async (file: string): Promise<DeclaredRoutes> => {
+export const readRoutesFile = async (file: string, maxBodyBytes?: number): Promise<DeclaredRoutes> => {
   const ending = extname(file).toLowerCase()
   if (MODULE_ENDINGS.includes(ending)) return withOwnTables(await importTables(file))
   if (!DOCUMENT_ENDINGS.includes(ending)) {
     throw new SettingsError([`GATEWAY_ROUTES must end in ${[...DOCUMENT_ENDINGS, ...MODULE_ENDINGS].join(', ')}`])
   }
   const { readDescription } = await import('./openapi/description.js')
-  const description = readDescription(file, isOwnPath)
+  const description = readDescription(file, isOwnPath, maxBodyBytes)
   return { isBuiltIn: false, tables: ownTables, description, warnings: description.warnings }
 }
 

@@ -43,17 +43,24 @@ export interface Description {
 
 /**
  * Reads an OpenAPI 3.0 or 3.1 description and compiles the validators of its requests. `isOwnPath` says which paths the
- * gateway serves itself. Throws a `SettingsError` with one line per error.
+ * gateway serves itself, and `maxBodyBytes` how much validating a body may cost. Throws a `SettingsError` with one line per error.
  */
-export const readDescription = (file: string, isOwnPath: (template: string) => boolean): Description => {
+export const readDescription = (
+  file: string,
+  isOwnPath: (template: string) => boolean,
+  maxBodyBytes = 1024 * 1024
+): Description => {
   let documents: Documents
   try {
     documents = new Documents(file)
   } catch (error) {
     throw error instanceof DocumentError ? new SettingsError([error.message]) : error
   }
-  return new DescriptionReader(documents, isOwnPath).read()
+  return new DescriptionReader(documents, isOwnPath).read(maxBodyBytes / BYTES_PER_EVALUATION)
 }
+
+/** A body with more references to schemas than one in so many bytes is rejected. */
+const BYTES_PER_EVALUATION = 5
 
 type Make<Result> = (compile: SchemaCompiler) => Result
 
@@ -88,13 +95,13 @@ class DescriptionReader {
     this.#textSchemas = new RequestSchemas({ ...options, isText: true })
   }
 
-  read(): Description {
+  read(maxEvaluations: number): Description {
     this.#readPaths()
     for (const location of [...endlessSchemas(this.#schemas), ...endlessSchemas(this.#textSchemas)]) {
       this.#errors.push(`${location}: the schema refers to itself for the same value`)
     }
     if (this.#errors.length > 0) throw new SettingsError([...new Set(this.#errors)])
-    const compile = compileSchemas(this.#schemas, this.#textSchemas)
+    const compile = compileSchemas(this.#schemas, this.#textSchemas, maxEvaluations)
     const paths = [...this.#paths.values()].map((path) => ({
       ...path,
       operations: path.operations.map((make) => make(compile))

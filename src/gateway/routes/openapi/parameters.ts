@@ -137,7 +137,8 @@ export type ParameterValues = Readonly<Record<string, string | readonly string[]
 export const parameterErrors = (parameters: readonly Parameter[], values: ParameterValues): FieldError[] => {
   const errors: FieldError[] = []
   for (const parameter of parameters) {
-    const message = errorOf(parameter, values[parameter.routerName ?? parameter.name])
+    const key = parameter.routerName ?? parameter.name
+    const message = errorOf(parameter, Object.hasOwn(values, key) ? values[key] : undefined)
     if (message !== null) errors.push({ path: parameter.name, message })
   }
   return errors

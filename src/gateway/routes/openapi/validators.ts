@@ -27,9 +27,6 @@ const MAX_ERRORS = 20
 const MAX_PATH_LENGTH = 2000
 /** Larger values get their first error only: a list of all of them could be many times as large as the value. */
 const MAX_LENGTH_FOR_ALL_ERRORS = 64 * 1024
-/** About as many as the entries of a body of 1 MiB. */
-const MAX_EVALUATIONS = 1_000_000
-
 export interface SchemaCompiler {
   /** The validator of a body, or of a parameter that is JSON text. */
   body(definition: string): Validate
@@ -40,9 +37,13 @@ export interface SchemaCompiler {
 type KeywordValidator = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>
 
 /** Makes validators, which compile their definitions when they are first used. */
-export const compileSchemas = (bodySchemas: RequestSchemas, parameterSchemas: RequestSchemas): SchemaCompiler => {
-  const bodies = new CompiledSchemas(bodySchemas)
-  const parameters = new CompiledSchemas(parameterSchemas, { coerceTypes: true })
+export const compileSchemas = (
+  bodySchemas: RequestSchemas,
+  parameterSchemas: RequestSchemas,
+  maxEvaluations: number
+): SchemaCompiler => {
+  const bodies = new CompiledSchemas(bodySchemas, maxEvaluations)
+  const parameters = new CompiledSchemas(parameterSchemas, maxEvaluations, { coerceTypes: true })
   return {
     body: (definition) => bodies.validator(definition),
     parameter: (definition) => parameters.validator(definition)
@@ -52,14 +53,15 @@ export const compileSchemas = (bodySchemas: RequestSchemas, parameterSchemas: Re
 class CompiledSchemas {
   readonly #schemas: RequestSchemas
   readonly #options: Options
-  readonly #budget = new ValidationBudget(MAX_EVALUATIONS)
+  readonly #budget: ValidationBudget
   readonly #ajv = new Lazy(() => this.#newAjv(false))
   /** Collects all errors. */
   readonly #thoroughAjv = new Lazy(() => this.#newAjv(true))
   readonly #validators = new Map<string, Validate>()
 
-  constructor(schemas: RequestSchemas, options: Options = {}) {
+  constructor(schemas: RequestSchemas, maxEvaluations: number, options: Options = {}) {
     schemas.complete()
+    this.#budget = new ValidationBudget(maxEvaluations)
     this.#schemas = schemas
     this.#options = options
   }
@@ -105,6 +107,8 @@ class CompiledSchemas {
       // `RequestSchemas` has checked the values of all keywords.
       validateSchema: false,
       addUsedSchema: false,
+      // A property such as `constructor` is missing unless the value itself has it.
+      ownProperties: true,
       ...this.#options,
       allErrors,
       // Optimising the generated code costs a third of the start and saves nothing that can be measured.
