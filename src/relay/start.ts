@@ -3,13 +3,16 @@ import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import packageFile from '../../package.json' with { type: 'json' }
 import { type Environment, SettingsError } from '../shared/env.js'
+import { errorCode } from '../shared/error-code.js'
 import { onHangup } from '../shared/hangup.js'
+import { openLogFile, reopenLogFile } from '../shared/log-output.js'
 import { createLogger } from '../shared/logger.js'
 import { monotonicMs } from '../shared/monotonic.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildRelay, newEpoch } from './app.js'
 import { type RelayConfig, relayConfig } from './config/config.js'
+import { FILE_ERROR_PREFIX } from './config/file.js'
 import { logReload, reloadConfigFile } from './config/reload.js'
 import { relaySettings } from './config/settings.js'
 import { listen } from './transport/server.js'
@@ -43,7 +46,7 @@ const startFirst = async (
 ): Promise<void> => {
   const file = new ConfigFileReader()
   const config = relayConfig(environment, file.read)
-  const log = createLogger({ name: 'relay', level: config.logLevel })
+  const log = openLog(config)
   for (const setting of unknown) log.warn(setting, 'unknown setting')
   if (config.workers > 1) await startPrimary(environment, config, file.text, log, timings)
   else await startSingle(environment, config, log)
@@ -54,6 +57,7 @@ const startSingle = async (environment: Environment, initial: RelayConfig, log: 
   const { server, configure, close, closeConnections } = await buildRelay(config, { log, version: VERSION })
   closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () => closeTimeoutMs(config))
   const reloadConfig = (): void => {
+    reopenLog(log)
     const reload = reloadConfigFile(config, environment, new ConfigFileReader().read)
     if (!reload.ok) {
       log.error({ faults: reload.faults }, 'config reload rejected')
@@ -86,6 +90,7 @@ const startPrimary = async (
     monotonicMs,
     newEpoch,
     reload: (current) => {
+      reopenLog(log)
       const next = new ConfigFileReader()
       return { outcome: reloadConfigFile(current, environment, next.read), file: next.text }
     }
@@ -98,7 +103,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
   const primary = await PrimaryConnection.open()
   try {
     let config = relayConfig(environment, () => primary.configFile)
-    const log = createLogger({ name: 'relay', level: config.logLevel }).child({ worker: primary.workerNumber })
+    const log = openLog(config).child({ worker: primary.workerNumber })
     const { server, configure, close, closeConnections } = await buildRelay(config, {
       log,
       version: VERSION,
@@ -112,6 +117,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
     // Closes the clients with 3001, so that they reconnect at once.
     primary.onLost = closeConnections
     primary.onConfigFile = () => {
+      reopenLog(log)
       const reload = reloadConfigFile(config, environment, () => primary.configFile)
       if (!reload.ok) throw new Error(reload.faults.join('; '))
       config = reload.config
@@ -132,6 +138,23 @@ const startWorker = async (environment: Environment): Promise<void> => {
     primary.reportReady()
   } catch (error) {
     primary.reportFailure(error)
+  }
+}
+
+const openLog = ({ logLevel, logFile }: RelayConfig): Logger => {
+  try {
+    if (logFile !== null) openLogFile(logFile)
+  } catch (error) {
+    throw new SettingsError([`${FILE_ERROR_PREFIX} log.file cannot be opened (${errorCode(error)})`])
+  }
+  return createLogger({ name: 'relay', level: logLevel })
+}
+
+const reopenLog = (log: Logger): void => {
+  try {
+    reopenLogFile()
+  } catch (error) {
+    log.error({ cause: errorCode(error) }, 'log file not reopened')
   }
 }
 

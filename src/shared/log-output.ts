@@ -1,4 +1,4 @@
-import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 
@@ -139,10 +139,17 @@ const countLines = (text: string): number => text.split('\n').length - 1
 /** Files and devices, through the file system. */
 class FileSink implements LogSink {
   readonly isClosed = false
-  readonly #fd: number
+  #fd: number
 
   constructor(fd: number) {
     this.#fd = fd
+  }
+
+  /** Continues in another file. The old one is closed after a write in progress, which uses its descriptor. */
+  replace(fd: number): void {
+    const old = this.#fd
+    this.#fd = fd
+    setTimeout(() => closeSync(old), CLOSE_AFTER_MS).unref()
   }
 
   write(bytes: Buffer, done: Written): void {
@@ -190,6 +197,9 @@ class StreamSink implements LogSink {
   }
 }
 
+/** More time than a write needs. */
+const CLOSE_AFTER_MS = 10_000
+
 const STANDARD_OUTPUT = 1
 
 /**
@@ -222,11 +232,27 @@ const ownDescriptor = (): number | null => {
 
 let shared: LogOutput | null = null
 
-/** The log output of this process. */
-export const standardOutput = (): LogOutput => {
-  if (shared !== null) return shared
-  const output = new LogOutput(standardOutputSink())
+/** The log output of this process: standard output, or the file of `openLogFile`. */
+export const logOutput = (): LogOutput => shared ?? share(standardOutputSink())
+
+const share = (sink: LogSink): LogOutput => {
+  const output = new LogOutput(sink)
   shared = output
   process.once('exit', () => output.writeNow())
   return output
+}
+
+let logFile: { readonly path: string; readonly sink: FileSink } | null = null
+
+/** Writes the log to the end of a file. Must be called before the first logger is created. Throws if it cannot be opened. */
+export const openLogFile = (path: string): void => {
+  if (shared !== null) throw new Error('the log output is in use')
+  const sink = new FileSink(openSync(path, 'a'))
+  logFile = { path, sink }
+  share(sink)
+}
+
+/** Opens the log file again, because log rotation has renamed it. Throws and continues with the old one if that fails. */
+export const reopenLogFile = (): void => {
+  if (logFile !== null) logFile.sink.replace(openSync(logFile.path, 'a'))
 }

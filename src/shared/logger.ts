@@ -1,6 +1,6 @@
 import { type DestinationStream, type Level, type Logger, pino, stdSerializers } from 'pino'
 import { isObject } from './is-object.js'
-import { standardOutput } from './log-output.js'
+import { logOutput } from './log-output.js'
 
 // Fields with these names are redacted at the top level and one level below.
 const SECRET_FIELDS = [
@@ -32,7 +32,7 @@ export interface LoggerOptions {
 export const createLogger = ({ name, level, stream }: LoggerOptions): Logger => {
   const options = { name, level, redact: { paths: REDACTED_PATHS, censor: CENSOR } }
   if (stream !== undefined) return pino(options, stream)
-  const output = standardOutput()
+  const output = logOutput()
   const log = pino(options, output)
   output.recovered = (dropped) => log.warn({ dropped }, 'log lines dropped')
   return log

@@ -423,6 +423,7 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [{ channel: { namespace_boundary: '/' } }, (config) => config.channels.namespaceBoundary, '/'],
   [{ channel: { user_boundary: '@' } }, (config) => config.channels.userBoundary, '@'],
   [{ channel: { user_separator: '|' } }, (config) => config.channels.userSeparator, '|'],
+  [{ log: { file: '/var/log/relay.log' } }, (config) => config.logFile, '/var/log/relay.log'],
   [{ node: { name: 'relay-7' } }, (config) => config.nodeName, 'relay-7'],
   [
     { channel: { without_namespace: { allow_subscribe_for_client: true } } },

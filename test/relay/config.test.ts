@@ -288,6 +288,7 @@ const DEFAULTS = {
   workers: 1,
   nodeName: null,
   logLevel: 'info',
+  logFile: null,
   shutdownMs: 5_000
 }
 

@@ -290,3 +290,39 @@ t.test('a relay in production', async (t) => {
     t.notMatch(program.stdout, /"level":(50|60)/)
   })
 })
+
+t.test('log.file', async (t) => {
+  const folder = t.testdir()
+  const logFile = join(folder, 'relay.log')
+  const configFile = join(folder, 'relay.json')
+  const env = {
+    NODE_ENV: 'production',
+    RELAY_PORT: '0',
+    REALTIME_HMAC_SECRET: SECRET,
+    REALTIME_API_KEY: KEY,
+    RELAY_CONFIG: configFile
+  }
+  const read = (): string => readFileSync(logFile, 'utf8')
+
+  for (const workers of ['1', '2']) {
+    t.test(`with ${workers} worker(s) the log is appended to the file, which SIGHUP opens again`, async (t) => {
+      writeFileSync(logFile, 'an older line\n')
+      writeFileSync(configFile, JSON.stringify({ log: { file: logFile } }))
+      const program = await startProgram(t, PROGRAM, { ...env, RELAY_WORKERS: workers })
+      await eventually(() => read().includes('listening at'))
+      t.match(read(), /^an older line\n\{/)
+
+      renameSync(logFile, `${logFile}.1`)
+      program.signal('SIGHUP')
+      await eventually(() => read().includes('config reloaded'))
+      t.notMatch(readFileSync(`${logFile}.1`, 'utf8'), 'config reloaded')
+    })
+  }
+
+  t.test('a log file that cannot be opened stops the start', async (t) => {
+    writeFileSync(configFile, JSON.stringify({ log: { file: folder } }))
+    const program = await startProgram(t, PROGRAM, env)
+    t.same(await program.exited, { code: 1, signal: null })
+    t.equal(program.stderr, 'relay: RELAY_CONFIG: log.file cannot be opened (EISDIR)\n')
+  })
+})

@@ -345,6 +345,14 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       was: 'all',
       is: 'merged'
     },
+    publication_data_format: {
+      before: 'json',
+      after: 'json_object',
+      ...by(),
+      see: publishing(channel, 1),
+      was: 'ok',
+      is: 107
+    },
     schema: {
       before: undefined,
       after: 'PositionBatch',
@@ -666,6 +674,14 @@ function tokenRows(section: TokenSection): Record<string, Row> {
 
 const CHANNEL: Readonly<Record<string, Row>> = {
   history_meta_ttl: metaTtl('room:1', { also: room({ history_size: 5, history_ttl: '1s' }) }),
+  publication_data_format: {
+    before: 'json',
+    after: 'json_object',
+    also: room({}),
+    see: publishing('room:1', 1),
+    was: 'ok',
+    is: 107
+  },
   max_length: {
     before: 10,
     after: 255,
@@ -725,6 +741,7 @@ const OPTIONS: Readonly<Record<string, Row>> = {
   $schema: 'one value',
   'http_server.address': restart('127.0.0.1', '127.0.0.2'),
   'http_server.port': restart(8101, 8102),
+  'log.file': restart('/dev/null', '/dev/zero'),
   'log.level': { before: 'info', after: 'debug', listed: 'process' },
   ...prefixed('client', CLIENT),
   ...prefixed('channel', CHANNEL),
@@ -960,7 +977,10 @@ for (const workers of [1, 2]) {
     `SIGHUP to a relay with ${workers} worker(s) logs the options that need a restart or reconnect, and changes the log level`,
     async (t) => {
       const rows = Object.entries(OPTIONS).flatMap(([path, row]) =>
-        typeof row === 'object' && 'listed' in row && !path.startsWith('channel.without_namespace')
+        typeof row === 'object' &&
+        'listed' in row &&
+        !path.startsWith('channel.without_namespace') &&
+        path !== 'log.file'
           ? [{ path, row }]
           : []
       )

@@ -137,5 +137,6 @@ export const configView = (config: RelayConfig) => ({
   workers: config.workers,
   nodeName: config.nodeName,
   logLevel: config.logLevel,
+  logFile: config.logFile,
   shutdownMs: config.shutdownMs
 })

@@ -44,6 +44,8 @@ export interface RelayConfig {
   /** Null: named by its role. */
   readonly nodeName: string | null
   readonly logLevel: Values['LOG_LEVEL']
+  /** Null: standard output. */
+  readonly logFile: string | null
   readonly shutdownMs: number
 }
 
@@ -120,6 +122,7 @@ class ConfigReader {
       workers: RELAY_WORKERS,
       nodeName: file.node?.name ?? null,
       logLevel: this.#choose('LOG_LEVEL', file.log?.level),
+      logFile: file.log?.file ?? null,
       shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN)
     })
   }

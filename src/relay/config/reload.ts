@@ -29,6 +29,7 @@ const NEEDS_RESTART: OptionReaders = {
   'engine.redis.address': ({ redisUrl }) => redisUrl,
   'engine.redis.prefix': ({ redisPrefix }) => redisPrefix,
   'engine.redis.presence_ttl': ({ presenceTtlMs }) => presenceTtlMs,
+  'log.file': ({ logFile }) => logFile,
   'node.name': ({ nodeName }) => nodeName,
   RELAY_WORKERS: ({ workers }) => workers
 }
@@ -64,10 +65,20 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
     if (!(error instanceof SettingsError)) throw error
     return { ok: false, faults: error.errors }
   }
-  const { listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName } = current
+  const { listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName, logFile } = current
   return {
     ok: true,
-    config: Object.freeze({ ...next, listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName }),
+    config: Object.freeze({
+      ...next,
+      listen,
+      engine,
+      redisUrl,
+      redisPrefix,
+      presenceTtlMs,
+      workers,
+      nodeName,
+      logFile
+    }),
     needsRestart: changed(NEEDS_RESTART, current, next),
     needsReconnect: [...changed(NEEDS_RECONNECT, current, next), ...changedInChannels(current, next)]
   }

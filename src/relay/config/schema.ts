@@ -261,6 +261,10 @@ export const RelayConfigFileSchema = Type.Object(
       port: count('Same as RELAY_PORT.', 0, 65_535)
     }),
     log: section('Logging.', {
+      file: text(
+        'Append the log to this file instead of standard output. SIGHUP opens it again, for log rotation.',
+        4096
+      ),
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'Same as LOG_LEVEL.')
     }),
     client: section('Client connections.', client),

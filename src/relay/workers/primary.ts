@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { onHangup } from '../../shared/hangup.js'
-import { standardOutput } from '../../shared/log-output.js'
+import { logOutput } from '../../shared/log-output.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config/config.js'
 import { logReload, type Reload } from '../config/reload.js'
@@ -51,7 +51,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
     listen: config.listen,
     hungMs: timings.hungMs,
     log,
-    output: (lines) => standardOutput().write(lines),
+    output: (lines) => logOutput().write(lines),
     configFile: () => file,
     serve: (ipc, number) => {
       engine.serve(ipc)
