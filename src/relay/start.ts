@@ -60,7 +60,7 @@ const startSingle = async (environment: Environment, initial: RelayConfig, log: 
     reopenLog(log)
     const reload = reloadConfigFile(config, environment, new ConfigFileReader().read)
     if (!reload.ok) {
-      log.error({ faults: reload.faults }, 'config reload rejected')
+      log.error({ errors: reload.errors }, 'config reload rejected')
       return
     }
     config = reload.config
@@ -119,7 +119,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
     primary.onConfigFile = () => {
       reopenLog(log)
       const reload = reloadConfigFile(config, environment, () => primary.configFile)
-      if (!reload.ok) throw new Error(reload.faults.join('; '))
+      if (!reload.ok) throw new Error(reload.errors.join('; '))
       config = reload.config
       log.level = config.logLevel
       configure(config)

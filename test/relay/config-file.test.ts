@@ -3,53 +3,53 @@ import t from 'tap'
 import { UNSUPPORTED_OPTIONS } from '../../src/relay/config/centrifugo-options.js'
 import type { RelayConfig } from '../../src/relay/config/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
-import { configWith, faultsOf, PRODUCTION, SECRETS } from './config-fixture.js'
+import { configWith, errorsOf, PRODUCTION, SECRETS } from './config-fixture.js'
 
-const fileFaults = (file: unknown, environment = {}) =>
-  faultsOf(() => configWith(file, { ...SECRETS, ...environment })).map((fault) => fault.replace('RELAY_CONFIG: ', ''))
+const fileErrors = (file: unknown, environment = {}) =>
+  errorsOf(() => configWith(file, { ...SECRETS, ...environment })).map((error) => error.replace('RELAY_CONFIG: ', ''))
 
 const namespace = (options: object) => ({ channel: { namespaces: [{ name: 'room', ...options }] } })
 
 t.test('an unreadable configuration file', async (t) => {
-  const NOT_READ: readonly (readonly [error: object, fault: string])[] = [
+  const NOT_READ: readonly (readonly [properties: object, message: string])[] = [
     [{ code: 'ENOENT' }, 'RELAY_CONFIG must name a readable file (ENOENT)'],
     [{ code: 'EISDIR' }, 'RELAY_CONFIG must name a readable file (EISDIR)'],
     [{}, 'RELAY_CONFIG must name a readable file (unreadable)']
   ]
-  for (const [properties, fault] of NOT_READ) {
-    t.test(`an unreadable file is reported as: ${fault}`, async (t) => {
+  for (const [properties, message] of NOT_READ) {
+    t.test(`an unreadable file is reported as: ${message}`, async (t) => {
       const readFile = (): string => {
         throw Object.assign(new Error('no'), properties)
       }
       t.same(
-        faultsOf(() => relayConfig({ ...SECRETS, RELAY_CONFIG: 'x' }, readFile)),
-        [fault]
+        errorsOf(() => relayConfig({ ...SECRETS, RELAY_CONFIG: 'x' }, readFile)),
+        [message]
       )
     })
   }
 
   for (const text of ['', '{', '{"client":{"token":{"hmac_secret_key":"hunter2"}', '{"a":1,}', 'hunter2', '{} {}']) {
     t.test(`invalid JSON is reported without quoting it: ${JSON.stringify(text)}`, async (t) => {
-      const faults = faultsOf(() => configWith(text))
+      const errors = errorsOf(() => configWith(text))
 
-      t.equal(faults.length, 1)
-      t.match(faults[0], /^RELAY_CONFIG: the file is not JSON(: look at line \d+, column \d+)?$/)
+      t.equal(errors.length, 1)
+      t.match(errors[0], /^RELAY_CONFIG: the file is not JSON(: look at line \d+, column \d+)?$/)
     })
   }
 
   t.test('a JSON error is reported with line and column', async (t) => {
-    t.same(fileFaults('{\n  "client": {},\n  "a": 1,\n}'), ['the file is not JSON: look at line 4, column 1'])
+    t.same(fileErrors('{\n  "client": {},\n  "a": 1,\n}'), ['the file is not JSON: look at line 4, column 1'])
   })
 
   for (const value of [[], null, 1, 'text', true]) {
     t.test(`the file ${JSON.stringify(value)} is rejected because it is not an object`, async (t) => {
-      t.same(fileFaults(JSON.stringify(value)), ['the file must be an object'])
+      t.same(fileErrors(JSON.stringify(value)), ['the file must be an object'])
     })
   }
 
   t.test('errors of the file are reported together with errors of the environment', async (t) => {
     t.same(
-      faultsOf(() => configWith('{', { ...SECRETS, RELAY_PORT: 'http' })).map((fault) => fault.split(' ', 1).join()),
+      errorsOf(() => configWith('{', { ...SECRETS, RELAY_PORT: 'http' })).map((error) => error.split(' ', 1).join()),
       ['RELAY_PORT', 'RELAY_CONFIG:']
     )
   })
@@ -71,7 +71,7 @@ const RSA_RULE = 'must be the PEM text of an RSA public key of at least 2048 bit
 
 const UNKNOWN = 'is not an option that the relay has'
 
-const FAULTS: readonly (readonly [file: object, ...faults: string[]])[] = [
+const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] = [
   [{ clients: {} }, `clients ${UNKNOWN}`],
   [{ token_hmac_secret_key: 'x' }, `token_hmac_secret_key ${UNKNOWN}`],
   [{ client: { allowed_origin: [] } }, `client.allowed_origin ${UNKNOWN}`],
@@ -280,25 +280,25 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
   for (const [path, alternative] of Object.entries(UNSUPPORTED_OPTIONS)) {
     t.test(`${path} is rejected with an alternative`, async (t) => {
       const name = path.replace('namespace.', 'channel.namespaces[0].')
-      t.same(fileFaults(fileWith(path, 'x')), [`${name} is not supported: ${alternative}`])
+      t.same(fileErrors(fileWith(path, 'x')), [`${name} is not supported: ${alternative}`])
     })
   }
 
   t.test('a feature that is switched off is accepted', async (t) => {
     for (const path of ['grpc_api', 'broker', 'uni_grpc', 'graphite'])
-      t.same(fileFaults(fileWith(path, { enabled: false, port: 10_000 })), [], path)
-    t.same(fileFaults(fileWith('admin.insecure', false)), [])
+      t.same(fileErrors(fileWith(path, { enabled: false, port: 10_000 })), [], path)
+    t.same(fileErrors(fileWith('admin.insecure', false)), [])
   })
 
   t.test('alternatives of a namespace also apply to channels without a namespace', async (t) => {
-    t.match(fileFaults({ channel: { without_namespace: { map: {} } } }), [
+    t.match(fileErrors({ channel: { without_namespace: { map: {} } } }), [
       /^channel.without_namespace.map is not supported: use force_recovery_mode/
     ])
   })
 
   t.test('all errors of a file are reported at once', async (t) => {
     const file = { grpc_api: { enabled: true }, client: { ping_interval: '0s', nonsense: 1 } }
-    t.same(fileFaults(file), [
+    t.same(fileErrors(file), [
       'grpc_api is not supported: use http_api',
       `client.nonsense ${UNKNOWN}`,
       'client.ping_interval must be whole seconds, at least one'
@@ -307,9 +307,9 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
 })
 
 t.test('errors in the configuration file', async (t) => {
-  for (const [file, ...faults] of FAULTS) {
+  for (const [file, ...errors] of INVALID_FILES) {
     t.test(`errors name the path of the option: ${JSON.stringify(file)}`, async (t) => {
-      t.same(fileFaults(file).toSorted(), faults.toSorted())
+      t.same(fileErrors(file).toSorted(), errors.toSorted())
     })
   }
 })
@@ -318,11 +318,11 @@ t.test('the configuration file in production', async (t) => {
   t.test('insecure options are rejected in production', async (t) => {
     const file = { client: { insecure: true }, http_api: { insecure: true } }
 
-    t.same(fileFaults(file, PRODUCTION), [
+    t.same(fileErrors(file, PRODUCTION), [
       'client.insecure is not allowed in production',
       'http_api.insecure is not allowed in production'
     ])
-    t.same(fileFaults(file), [], 'nobody else does')
+    t.same(fileErrors(file), [], 'nobody else does')
   })
 
   t.test('weak secrets in the file are rejected in production', async (t) => {
@@ -332,7 +332,7 @@ t.test('the configuration file in production', async (t) => {
     }
 
     t.same(
-      faultsOf(() => configWith(file, { NODE_ENV: 'production' })),
+      errorsOf(() => configWith(file, { NODE_ENV: 'production' })),
       [
         'RELAY_CONFIG: client.token.hmac_secret_key must be 64 hex characters in production',
         'RELAY_CONFIG: client.subscription_token.hmac_secret_key must be 64 hex characters in production',

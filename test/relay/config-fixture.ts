@@ -10,7 +10,7 @@ export const PRODUCTION = {
 }
 
 const noFile = (): string => {
-  throw new Error('nobody asked for a file')
+  throw new Error('no file is configured')
 }
 
 export const configOf = (environment: Environment): RelayConfig => relayConfig(environment, noFile)
@@ -21,7 +21,7 @@ export const configWith = (file: unknown, environment: Environment = SECRETS): R
     typeof file === 'string' ? file : JSON.stringify(file)
   )
 
-export const faultsOf = (read: () => RelayConfig): readonly string[] => {
+export const errorsOf = (read: () => RelayConfig): readonly string[] => {
   try {
     read()
     return []

@@ -27,12 +27,12 @@ t.test('reloading the configuration file', async (t) => {
     })
   })
 
-  for (const [file, fault] of [
+  for (const [file, error] of [
     ['{', 'RELAY_CONFIG: the file is not JSON: look at line 1, column 2'],
     [{ client: { channel_limit: 'x' } }, 'RELAY_CONFIG: client.channel_limit must be a whole number from 1 to 1000000']
   ] as const) {
-    t.test(`a reload of an invalid file is rejected with: ${fault}`, async (t) => {
-      t.same(reload({}, file), { ok: false, faults: [fault] })
+    t.test(`a reload of an invalid file is rejected with: ${error}`, async (t) => {
+      t.same(reload({}, file), { ok: false, errors: [error] })
     })
   }
 
@@ -43,7 +43,7 @@ t.test('reloading the configuration file', async (t) => {
 
     t.same(reloadConfigFile(configWith({}), environment, readFile), {
       ok: false,
-      faults: ['RELAY_CONFIG must name a readable file (ENOENT)']
+      errors: ['RELAY_CONFIG must name a readable file (ENOENT)']
     })
   })
 })

@@ -4,12 +4,12 @@ import t from 'tap'
 import type { RelayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import type { Environment } from '../../src/shared/env.js'
-import { configOf, configWith, faultsOf, PRODUCTION, SECRETS } from './config-fixture.js'
+import { configOf, configWith, errorsOf, PRODUCTION, SECRETS } from './config-fixture.js'
 
-const namesIn = (faults: readonly string[]): string[] => faults.map((fault) => fault.split(' ', 1).join())
-const environmentFaults = (environment: Environment) => faultsOf(() => configOf(environment))
+const namesIn = (errors: readonly string[]): string[] => errors.map((error) => error.split(' ', 1).join())
+const environmentErrors = (environment: Environment) => errorsOf(() => configOf(environment))
 
-const FAULTS: Readonly<Record<string, readonly string[]>> = {
+const INVALID_FILES: Readonly<Record<string, readonly string[]>> = {
   NODE_ENV: ['prod', 'Production', 'staging'],
   RELAY_PORT: ['http', '-1', '65536', '8100.5'],
   RELAY_ALLOWED_ORIGINS: [
@@ -55,34 +55,34 @@ const FREE_TEXT = [
 
 t.test('malformed settings', async (t) => {
   t.test('every setting has test cases for malformed values', async (t) => {
-    t.same([...Object.keys(FAULTS), ...FREE_TEXT].sort(), Object.keys(relaySettings).sort())
+    t.same([...Object.keys(INVALID_FILES), ...FREE_TEXT].sort(), Object.keys(relaySettings).sort())
   })
 
-  for (const [name, texts] of Object.entries(FAULTS)) {
+  for (const [name, texts] of Object.entries(INVALID_FILES)) {
     for (const text of texts) {
       t.test(`the error names ${name} if it is ${JSON.stringify(text)}`, async (t) => {
-        t.same(namesIn(environmentFaults({ ...SECRETS, [name]: text })), [name], 'in development')
-        t.same(namesIn(environmentFaults({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
-        t.notMatch(environmentFaults({ ...SECRETS, [name]: text }).join(), 'hunter2', 'no password is shown')
+        t.same(namesIn(environmentErrors({ ...SECRETS, [name]: text })), [name], 'in development')
+        t.same(namesIn(environmentErrors({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
+        t.notMatch(environmentErrors({ ...SECRETS, [name]: text }).join(), 'hunter2', 'no password is shown')
       })
     }
 
     t.test(`an empty ${name} counts as unset`, async (t) => {
-      t.same(environmentFaults({ ...SECRETS, [name]: '' }), [])
+      t.same(environmentErrors({ ...SECRETS, [name]: '' }), [])
     })
   }
 
   t.test('all malformed settings are reported together', async (t) => {
-    const environment = Object.fromEntries(Object.entries(FAULTS).map(([name, [text]]) => [name, text]))
+    const environment = Object.fromEntries(Object.entries(INVALID_FILES).map(([name, [text]]) => [name, text]))
 
-    t.same(namesIn(environmentFaults({ ...SECRETS, ...environment })).sort(), Object.keys(FAULTS).sort())
+    t.same(namesIn(environmentErrors({ ...SECRETS, ...environment })).sort(), Object.keys(INVALID_FILES).sort())
   })
 })
 
 t.test('secrets of the relay', async (t) => {
   for (const NODE_ENV of [undefined, 'development', 'test', 'production']) {
     t.test(`secrets are required if NODE_ENV is ${NODE_ENV ?? 'not set'}`, async (t) => {
-      t.same(environmentFaults({ NODE_ENV }), ['REALTIME_HMAC_SECRET is required', 'REALTIME_API_KEY is required'])
+      t.same(environmentErrors({ NODE_ENV }), ['REALTIME_HMAC_SECRET is required', 'REALTIME_API_KEY is required'])
     })
   }
 
@@ -111,22 +111,22 @@ t.test('secrets of the relay', async (t) => {
       'REALTIME_API_KEY_PREVIOUS'
     ]) {
       t.test(`${name}: production ${complaint === null ? 'accepts' : 'rejects'} ${secret.slice(0, 20)}…`, async (t) => {
-        const faults = environmentFaults({ ...PRODUCTION, [name]: secret })
+        const errors = environmentErrors({ ...PRODUCTION, [name]: secret })
 
-        t.same(faults, complaint === null ? [] : [`${name} ${complaint}`])
+        t.same(errors, complaint === null ? [] : [`${name} ${complaint}`])
       })
     }
   }
 
   t.test('an admin password of fewer than 12 characters is rejected in production, from any source', async (t) => {
-    const fault = 'must have at least 12 characters in production'
-    t.same(environmentFaults({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'elevenchars' }), [`RELAY_ADMIN_PASSWORD ${fault}`])
-    t.same(environmentFaults({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'twelve chars' }), [])
-    t.same(environmentFaults({ ...SECRETS, RELAY_ADMIN_PASSWORD: 'x' }), [])
+    const error = 'must have at least 12 characters in production'
+    t.same(environmentErrors({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'elevenchars' }), [`RELAY_ADMIN_PASSWORD ${error}`])
+    t.same(environmentErrors({ ...PRODUCTION, RELAY_ADMIN_PASSWORD: 'twelve chars' }), [])
+    t.same(environmentErrors({ ...SECRETS, RELAY_ADMIN_PASSWORD: 'x' }), [])
     const file = { admin: { enabled: true, password: 'elevenchars' } }
     t.same(
-      faultsOf(() => configWith(file, PRODUCTION)),
-      [`RELAY_CONFIG: admin.password ${fault}`]
+      errorsOf(() => configWith(file, PRODUCTION)),
+      [`RELAY_CONFIG: admin.password ${error}`]
     )
   })
 
@@ -146,7 +146,7 @@ t.test('secrets of the relay', async (t) => {
     const { REALTIME_API_KEY } = SECRETS
     const REALTIME_HMAC_SECRET_FILE = join(t.testdir(), 'missing')
 
-    t.same(environmentFaults({ REALTIME_API_KEY, REALTIME_HMAC_SECRET_FILE }), [
+    t.same(environmentErrors({ REALTIME_API_KEY, REALTIME_HMAC_SECRET_FILE }), [
       'REALTIME_HMAC_SECRET_FILE must name a readable file (ENOENT)'
     ])
   })
@@ -154,7 +154,7 @@ t.test('secrets of the relay', async (t) => {
   t.test('an empty secret file is reported as a missing secret', async (t) => {
     const empty = join(t.testdir({ empty: '\n' }), 'empty')
 
-    t.same(environmentFaults({ REALTIME_API_KEY_FILE: empty, REALTIME_HMAC_SECRET_FILE: empty }).toSorted(), [
+    t.same(environmentErrors({ REALTIME_API_KEY_FILE: empty, REALTIME_HMAC_SECRET_FILE: empty }).toSorted(), [
       'REALTIME_API_KEY is required',
       'REALTIME_HMAC_SECRET is required'
     ])
@@ -175,7 +175,7 @@ t.test('any setting can be read from a file', async (t) => {
 })
 
 t.test('the redis engine requires REDIS_URL', async (t) => {
-  t.same(environmentFaults({ ...SECRETS, RELAY_ENGINE: 'redis' }), ['REDIS_URL is required with RELAY_ENGINE=redis'])
+  t.same(environmentErrors({ ...SECRETS, RELAY_ENGINE: 'redis' }), ['REDIS_URL is required with RELAY_ENGINE=redis'])
   t.match(configOf({ ...SECRETS, RELAY_ENGINE: 'redis', REDIS_URL: 'redis://cache' }), {
     engine: 'redis',
     redisUrl: 'redis://cache'

@@ -14,7 +14,7 @@ export interface Reloaded {
   readonly needsReconnect: readonly string[]
 }
 
-export type Reload = Reloaded | { readonly ok: false; readonly faults: readonly string[] }
+export type Reload = Reloaded | { readonly ok: false; readonly errors: readonly string[] }
 
 type OptionReaders = Readonly<Record<string, (config: RelayConfig) => unknown>>
 
@@ -63,7 +63,7 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
     next = relayConfig(environment, readFile)
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error
-    return { ok: false, faults: error.errors }
+    return { ok: false, errors: error.errors }
   }
   const { listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName, logFile } = current
   return {

@@ -88,7 +88,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
   const reload = async (): Promise<void> => {
     const reloaded = dependencies.reload(config)
     if (!reloaded.outcome.ok) {
-      log.error({ faults: reloaded.outcome.faults }, 'config reload rejected')
+      log.error({ errors: reloaded.outcome.errors }, 'config reload rejected')
       return
     }
     config = reloaded.outcome.config

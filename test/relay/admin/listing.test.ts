@@ -185,9 +185,9 @@ t.test('test publications', async (t) => {
   ]
   for (const [name, body, status] of REFUSED) {
     t.test(`a test publication rejects ${name}`, async (t) => {
-      const answer = await one.post('publish', body)
-      t.equal(answer.status, status)
-      t.type(JSON.parse(answer.body).error.message, 'string')
+      const response = await one.post('publish', body)
+      t.equal(response.status, status)
+      t.type(JSON.parse(response.body).error.message, 'string')
     })
   }
 

@@ -72,10 +72,10 @@ t.test('sign-in', async (t) => {
   ]
   for (const [name, body, headers, status] of REFUSED) {
     t.test(`sign-in rejects ${name}`, async (t) => {
-      const answer = await new Operator(relay).post('sign-in', body, { headers })
-      t.equal(answer.status, status)
-      t.notOk(answer.headers['set-cookie'])
-      t.notMatch(answer.body, ADMIN_PASSWORD)
+      const response = await new Operator(relay).post('sign-in', body, { headers })
+      t.equal(response.status, status)
+      t.notOk(response.headers['set-cookie'])
+      t.notMatch(response.body, ADMIN_PASSWORD)
     })
   }
 
@@ -123,12 +123,12 @@ t.test('sessions', async (t) => {
 
   t.test('every route requires a session', async (t) => {
     for (const [method, path] of API) {
-      const answer = await send(relay.url, `/admin/api/${path}`, {
+      const response = await send(relay.url, `/admin/api/${path}`, {
         method,
         body: method === 'POST' ? '{}' : '',
         headers: { 'content-type': 'application/json' }
       })
-      t.match({ status: answer.status, code: problem(answer.body) }, { status: 401, code: 'NOT_SIGNED_IN' }, path)
+      t.match({ status: response.status, code: problem(response.body) }, { status: 401, code: 'NOT_SIGNED_IN' }, path)
     }
   })
 
@@ -227,8 +227,8 @@ t.test('POST requests require the CSRF token of the session', async (t) => {
           ([, value]) => value !== undefined
         )
       ) as Record<string, string>
-      const answer = await send(relay.url, `/admin/api/${path}`, { method: 'POST', body: '{}', headers: sent })
-      t.equal(answer.status, 403, `${path} with ${name}`)
+      const response = await send(relay.url, `/admin/api/${path}`, { method: 'POST', body: '{}', headers: sent })
+      t.equal(response.status, 403, `${path} with ${name}`)
     }
   }
   t.equal((await one.post('sign-out', {}, { headers: { origin: relay.url } })).status, 204)
@@ -339,9 +339,9 @@ t.test("paths of the operators' page", async (t) => {
   t.test('other methods receive 405 with Allow', async (t) => {
     for (const [method, path] of [...API, ['POST', 'sign-in'] as const]) {
       for (const other of ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'].filter((each) => each !== method)) {
-        const answer = await send(relay.url, `/admin/api/${path}`, { method: other, headers: one.headers })
+        const response = await send(relay.url, `/admin/api/${path}`, { method: other, headers: one.headers })
         t.match(
-          { status: answer.status, allow: answer.headers.allow },
+          { status: response.status, allow: response.headers.allow },
           { status: 405, allow: method },
           `${other} ${path}`
         )

@@ -136,9 +136,9 @@ t.test('data with more than 50,000 objects and lists is not parsed for a schema'
 })
 
 t.test('a schema error truncates long field names', (t) => {
-  const fault = schemaError('PositionBatch', { type: 'position-batch', data: [], [`x${'y'.repeat(100_000)}`]: 1 })
+  const error = schemaError('PositionBatch', { type: 'position-batch', data: [], [`x${'y'.repeat(100_000)}`]: 1 })
 
-  t.ok((fault ?? '').length < 400)
+  t.ok((error ?? '').length < 400)
   t.end()
 })
 

@@ -130,7 +130,7 @@ t.test('a connection', async (t) => {
 
     t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
     t.same(await relay.presenceStats('chat:1'), { clients: 0, users: 0 })
-    t.equal(client.closed, null, 'nothing is said to who has gone')
+    t.equal(client.closed, null, 'no close frame is sent to a closed connection')
   })
 
   t.test('a connection receives its pending data before it is closed', async (t) => {

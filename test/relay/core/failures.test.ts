@@ -44,10 +44,10 @@ const errors: [how: string, read: () => never | Promise<never>][] = [
   [
     'at once',
     () => {
-      throw new Error('a fault of ours')
+      throw new Error('an internal error')
     }
   ],
-  ['later', async () => Promise.reject(new Error('a fault of ours'))]
+  ['later', async () => Promise.reject(new Error('an internal error'))]
 ]
 for (const [how, read] of errors) {
   t.test(
@@ -60,7 +60,7 @@ for (const [how, read] of errors) {
       await setImmediate()
 
       t.equal(client.closed, CLOSED)
-      t.match(logged, [{ err: { message: 'a fault of ours' }, message: 'internal error in a connection' }])
+      t.match(logged, [{ err: { message: 'an internal error' }, message: 'internal error in a connection' }])
       t.same(failed, ['connection'])
       t.match(await other.send({ id: 2, unsubscribe: { channel: 'x' } }), [{ id: 2 }])
       t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
