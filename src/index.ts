@@ -6,7 +6,7 @@ import packageFile from '../package.json' with { type: 'json' }
 import { buildGateway as buildGatewayApp } from './gateway/app.js'
 import { CHECKS_OFF_IN_DEVELOPMENT, gatewayConfig, gatewaySettings } from './gateway/config.js'
 import { connectionDrain } from './gateway/connection-drain.js'
-import type { RouteTable } from './gateway/routes/declare.js'
+import type { RouteTable } from './gateway/routes/tables/declare.js'
 import { buildRelay as buildRelayApp } from './relay/app.js'
 import { relayConfig } from './relay/config/config.js'
 import { relaySettings } from './relay/config/settings.js'

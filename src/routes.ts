@@ -16,4 +16,4 @@ export {
   upload,
   withAccess,
   withOptionalBody
-} from './gateway/routes/declare.js'
+} from './gateway/routes/tables/declare.js'

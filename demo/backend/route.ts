@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import type { Method } from '../../src/gateway/routes/declare.js'
+import type { Method } from '../../src/gateway/routes/tables/declare.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
 import type { Database, Fields, World } from './world.js'

@@ -6,10 +6,10 @@ import { PagingSchema } from '../../schemas/paging.js'
 import { type AccessRules, MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GatewayError } from './errors.js'
 import type { DeclaredRoutes } from './routes/custom-routes.js'
-import { pathTemplate, type RouteDeclaration } from './routes/declare.js'
 import { errorExamples, errorsOfAnyRequest } from './routes/error-responses.js'
 import { rejectedRoute, type UnknownPaths } from './routes/mount.js'
 import { byReference } from './routes/route-schema.js'
+import { pathTemplate, type RouteDeclaration } from './routes/tables/declare.js'
 
 /** Never forwarded to the backend, whether the documentation is on or off. */
 export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const

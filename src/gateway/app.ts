@@ -43,7 +43,7 @@ import type { RedisTimeouts } from './redis-connection.js'
 import { isRelayUpgrade } from './relay-proxy.js'
 import { requestContext, requestId } from './request-context.js'
 import { BUILT_IN_ROUTES, checkedTables, type DeclaredRoutes, readRoutesFile } from './routes/custom-routes.js'
-import { pathTemplate, type RouteTable } from './routes/declare.js'
+import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { SessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import type { RouteDeclaration } from '../../src/gateway/routes/declare.js'
 import { routeTables } from '../../src/gateway/routes/index.js'
+import type { RouteDeclaration } from '../../src/gateway/routes/tables/declare.js'
 import { browserHeaders, startGateway } from '../helper/gateway.js'
 import type { Message } from '../helper/http.js'
 import { form, PNG, type Reply, reply, startTestBackend } from './demo-backend.js'

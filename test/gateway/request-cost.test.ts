@@ -3,8 +3,8 @@ import t from 'tap'
 import { KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
 import { backendRequestHeaders } from '../../src/gateway/proxy/request-headers.js'
 import { toCanonicalPath } from '../../src/gateway/request-path.js'
-import { pathTemplate } from '../../src/gateway/routes/declare.js'
 import { routeTables } from '../../src/gateway/routes/index.js'
+import { pathTemplate } from '../../src/gateway/routes/tables/declare.js'
 
 // With quadratic cost the factor would be in the hundreds.
 const FACTOR = 20

@@ -1,10 +1,10 @@
 import { extname } from 'node:path'
 import { SettingsError } from '../../shared/env.js'
-import { pathTemplate, type RouteTable } from './declare.js'
 import { ownTables, routeTables } from './index.js'
 import type { Description } from './openapi/description.js'
 import { isOwnPath, OWN_PATH_WARNING, type RouteWarning } from './own-paths.js'
 import { importTables, TableChecker } from './table-module.js'
+import { pathTemplate, type RouteTable } from './tables/declare.js'
 
 /** The declared routes of a gateway. */
 export interface DeclaredRoutes {

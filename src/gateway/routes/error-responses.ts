@@ -8,7 +8,7 @@ import {
   needsCsrfToken
 } from '../access.js'
 import { errorBody, GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../errors.js'
-import type { RouteDeclaration } from './declare.js'
+import type { RouteDeclaration } from './tables/declare.js'
 
 /** A response in the form that Fastify and @fastify/swagger read. `null` is a response whose body is not documented. */
 export interface ResponseSchema {

@@ -12,9 +12,9 @@ import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
 import { acceptJsonOnly, jsonBody } from '../proxy/json-body.js'
-import type { LocalRoute, RouteDeclaration, RouteTable, UploadRoute } from './declare.js'
 import { operationIds } from './operation-ids.js'
 import { routeSchema } from './route-schema.js'
+import type { LocalRoute, RouteDeclaration, RouteTable, UploadRoute } from './tables/declare.js'
 import { schemaErrorFormatter, validatorCompiler } from './validation.js'
 
 /** A route that rejects every request before its body is read. */

@@ -1,4 +1,4 @@
-import type { Method, RouteDeclaration } from './declare.js'
+import type { Method, RouteDeclaration } from './tables/declare.js'
 
 /** Verbs for one item of a collection: `/api/zones/:id`. */
 const ITEM_VERBS: Readonly<Record<Method, string>> = {

@@ -3,8 +3,8 @@ import type {} from '@fastify/swagger'
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
 import type { AccessRules } from '../access.js'
-import type { LocalResponse, LocalRoute, RouteDeclaration } from './declare.js'
 import { errorResponses, needsCsrfPair, needsSession, type ResponseSchema } from './error-responses.js'
+import type { LocalResponse, LocalRoute, RouteDeclaration } from './tables/declare.js'
 
 interface RouteSchemaOptions {
   readonly domain: string

@@ -4,7 +4,7 @@ import { FormatRegistry, KindGuard, type TSchema } from '@sinclair/typebox'
 import { SettingsError } from '../../shared/env.js'
 import { ACCESS_LEVELS } from '../access.js'
 import { toCanonicalPath } from '../request-path.js'
-import { pathTemplate, type RouteDeclaration, type RouteTable } from './declare.js'
+import { pathTemplate, type RouteDeclaration, type RouteTable } from './tables/declare.js'
 import { compileOnce } from './validation.js'
 
 /**

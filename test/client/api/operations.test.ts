@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-api.js'
-import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { operationIds } from '../../../src/gateway/routes/operation-ids.js'
-import { UploadFormSchema } from '../../../src/gateway/routes/upload-form.js'
+import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/tables/declare.js'
+import { UploadFormSchema } from '../../../src/gateway/routes/tables/upload-form.js'
 import { openPage } from '../../helper/client-page.js'
 
 const rows = routeTables.flatMap((table) => table.rows)

@@ -6,8 +6,8 @@ import t from 'tap'
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
 import { PagingSchema } from '../../../schemas/paging.js'
 import { schemas } from '../../../schemas/registry.js'
-import { get, local, post, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
+import { get, local, post, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/tables/declare.js'
 import { documentOf, operationsOf, type PlacedOperation, type Response, resolve } from './read-document.js'
 
 const rows = routeTables.flatMap((table) => table.rows)

@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
 import { AccessRules } from '../../../src/gateway/access.js'
 import { apiDocs } from '../../../src/gateway/api-docs.js'
-import type { RouteTable } from '../../../src/gateway/routes/declare.js'
 import { type LocalHandler, mountRoutes } from '../../../src/gateway/routes/mount.js'
+import type { RouteTable } from '../../../src/gateway/routes/tables/declare.js'
 
 // The parts of OpenAPI 3.1 that the tests read.
 

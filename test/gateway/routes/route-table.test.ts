@@ -1,6 +1,6 @@
 import t from 'tap'
-import { post, type RouteDeclaration, upload } from '../../../src/gateway/routes/declare.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
+import { post, type RouteDeclaration, upload } from '../../../src/gateway/routes/tables/declare.js'
 import { specifiedDomains, specifiedUploads, specifiedWithoutMethods } from './specified-routes.js'
 
 // Declared routes that are not in the specification, and why.

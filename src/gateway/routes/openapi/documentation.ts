@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { isObject } from '../../../shared/is-object.js'
 import { type AccessRules, MUTATING_METHODS } from '../../access.js'
-import { get, post, type RouteDeclaration } from '../declare.js'
 import { errorResponses } from '../error-responses.js'
 import { securityOf } from '../route-schema.js'
+import { get, post, type RouteDeclaration } from '../tables/declare.js'
 import type { Description, Operation } from './description.js'
 import { childOf, DocumentError, type Documents, type JsonObject, type Located } from './documents.js'
 

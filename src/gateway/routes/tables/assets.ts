@@ -1,6 +1,6 @@
 import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import { AssetCreateSchema, AssetUpdateSchema } from '../../../../schemas/assets.js'
-import { defineRoutes, del, get, post, put } from '../declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
 export const assets = defineRoutes({
   domain: 'assets',

@@ -1,4 +1,4 @@
-import { defineRoutes, download, get } from '../declare.js'
+import { defineRoutes, download, get } from './declare.js'
 
 export const audit = defineRoutes({
   domain: 'audit',

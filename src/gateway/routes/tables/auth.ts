@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import { LoginSchema, SessionResponseSchema } from '../../../../schemas/auth.js'
-import { action, defineRoutes, get, type LocalDocumentation, local, post } from '../declare.js'
+import { action, defineRoutes, get, type LocalDocumentation, local, post } from './declare.js'
 
 // A login replaces or clears these. The CSRF token stays: it belongs to the browser, not to the session.
 const LOGIN_COOKIES = [

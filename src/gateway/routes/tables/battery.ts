@@ -1,5 +1,5 @@
 import { BatteryThresholdsSchema } from '../../../../schemas/battery.js'
-import { defineRoutes, get, put } from '../declare.js'
+import { defineRoutes, get, put } from './declare.js'
 
 export const battery = defineRoutes({
   domain: 'battery',

@@ -1,6 +1,6 @@
 import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import { BuildingCreateSchema, BuildingOrderSchema, BuildingUpdateSchema } from '../../../../schemas/buildings.js'
-import { defineRoutes, del, get, post, put } from '../declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
 export const buildings = defineRoutes({
   domain: 'buildings',

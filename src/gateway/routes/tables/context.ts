@@ -1,4 +1,4 @@
-import { defineRoutes, get } from '../declare.js'
+import { defineRoutes, get } from './declare.js'
 
 export const context = defineRoutes({
   domain: 'context',

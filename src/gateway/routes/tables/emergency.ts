@@ -6,7 +6,7 @@ import {
   EmergencyTriggerSchema,
   EmergencyUpdateSchema
 } from '../../../../schemas/emergency.js'
-import { defineRoutes, del, get, post, put } from '../declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
 export const emergency = defineRoutes({
   domain: 'emergency',

@@ -1,5 +1,5 @@
 import { ErrorReportSchema } from '../../../../schemas/error-report.js'
-import { defineRoutes, post } from '../declare.js'
+import { defineRoutes, post } from './declare.js'
 
 export const errorLog = defineRoutes({
   domain: 'proxy',

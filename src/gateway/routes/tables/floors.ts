@@ -5,8 +5,8 @@ import {
   FloorCreateSchema,
   FloorUpdateSchema
 } from '../../../../schemas/floors.js'
-import { defineRoutes, del, post, put, upload } from '../declare.js'
-import { UploadFormSchema } from '../upload-form.js'
+import { defineRoutes, del, post, put, upload } from './declare.js'
+import { UploadFormSchema } from './upload-form.js'
 
 export const floors = defineRoutes({
   domain: 'floors',

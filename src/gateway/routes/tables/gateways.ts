@@ -1,5 +1,5 @@
 import { GatewaySyncStatusSchema } from '../../../../schemas/gateways.js'
-import { defineRoutes, post } from '../declare.js'
+import { defineRoutes, post } from './declare.js'
 
 export const gateways = defineRoutes({
   domain: 'gateways',

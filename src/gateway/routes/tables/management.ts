@@ -12,7 +12,7 @@ import {
   ZoneTypeCreateSchema,
   ZoneTypeUpdateSchema
 } from '../../../../schemas/management.js'
-import { defineRoutes, del, get, patch, post, put, type RouteDeclaration } from '../declare.js'
+import { defineRoutes, del, get, patch, post, put, type RouteDeclaration } from './declare.js'
 
 /** All methods on a collection and on its items. The backend decides which of them it supports. */
 const collection = (

@@ -5,8 +5,8 @@ import {
   PersonnelCreateSchema,
   PersonnelUpdateSchema
 } from '../../../../schemas/personnel.js'
-import { defineRoutes, del, download, get, post, put, upload } from '../declare.js'
-import { UploadFormSchema } from '../upload-form.js'
+import { defineRoutes, del, download, get, post, put, upload } from './declare.js'
+import { UploadFormSchema } from './upload-form.js'
 
 export const personnel = defineRoutes({
   domain: 'personnel',

@@ -1,5 +1,5 @@
 import { EnrollmentCompletionSchema, OnboardingTokenRequestSchema } from '../../../../schemas/phone-beacon.js'
-import { defineRoutes, get, post } from '../declare.js'
+import { defineRoutes, get, post } from './declare.js'
 
 export const phoneBeacon = defineRoutes({
   domain: 'phone beacon',

@@ -1,4 +1,4 @@
-import { defineRoutes, get } from '../declare.js'
+import { defineRoutes, get } from './declare.js'
 
 export const positions = defineRoutes({
   domain: 'positions',

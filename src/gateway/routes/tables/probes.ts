@@ -1,5 +1,5 @@
 import { type TProperties, Type } from '@sinclair/typebox'
-import { defineRoutes, get, type LocalDocumentation, local } from '../declare.js'
+import { defineRoutes, get, type LocalDocumentation, local } from './declare.js'
 
 const probe = (description: string, responses: LocalDocumentation['responses']): LocalDocumentation => ({
   description,

@@ -1,5 +1,5 @@
 import { NegotiateRequestSchema } from '../../../../schemas/realtime.js'
-import { defineRoutes, get, post, withOptionalBody } from '../declare.js'
+import { defineRoutes, get, post, withOptionalBody } from './declare.js'
 
 export const realtime = defineRoutes({
   domain: 'realtime',

@@ -1,6 +1,6 @@
 import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import { ReceiverBulkSchema, ReceiverCreateSchema, ReceiverUpdateSchema } from '../../../../schemas/receivers.js'
-import { defineRoutes, del, get, post, put } from '../declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
 export const receivers = defineRoutes({
   domain: 'receivers',

@@ -5,7 +5,7 @@ import {
   TransmitterPatchSchema,
   TransmitterUpdateSchema
 } from '../../../../schemas/transmitters.js'
-import { defineRoutes, get, patch, post, put } from '../declare.js'
+import { defineRoutes, get, patch, post, put } from './declare.js'
 
 export const transmitters = defineRoutes({
   domain: 'transmitters',

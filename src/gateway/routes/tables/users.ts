@@ -1,6 +1,6 @@
 import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import { PasswordResetSchema, UserCreateSchema, UserUpdateSchema } from '../../../../schemas/users.js'
-import { action, defineRoutes, del, get, post, put, withOptionalBody } from '../declare.js'
+import { action, defineRoutes, del, get, post, put, withOptionalBody } from './declare.js'
 
 export const users = defineRoutes({
   domain: 'users',

@@ -1,6 +1,6 @@
 import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import { WeatherSeveritySettingsSchema } from '../../../../schemas/weather.js'
-import { action, defineRoutes, get, put } from '../declare.js'
+import { action, defineRoutes, get, put } from './declare.js'
 
 export const weather = defineRoutes({
   domain: 'weather',

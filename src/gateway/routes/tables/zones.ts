@@ -1,6 +1,6 @@
 import { ActionNoteSchema } from '../../../../schemas/action-note.js'
 import { ZoneCreateSchema, ZoneUpdateSchema } from '../../../../schemas/zones.js'
-import { defineRoutes, del, get, post, put } from '../declare.js'
+import { defineRoutes, del, get, post, put } from './declare.js'
 
 export const zones = defineRoutes({
   domain: 'zones',
