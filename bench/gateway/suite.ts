@@ -1,4 +1,8 @@
 import { createSecretKey } from 'node:crypto'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ZoneCreateSchema } from '../../schemas/zones.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { type BenchProcess, flagsOf, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
@@ -14,11 +18,14 @@ const POST = 'validated POST 0.9 KB'
 
 const SERVERS = {
   'gatehouse, whole chain': 'gatehouse',
+  'gatehouse, routes of an OpenAPI document': 'gatehouse',
   'gatehouse, no chain': 'without-chain',
   'bare @fastify/http-proxy': 'fastify-http-proxy',
   'node:http + undici dispatch': 'node-undici-dispatch',
   'express + http-proxy-middleware': 'express-http-proxy-middleware'
 } as const
+
+const OPENAPI = 'gatehouse, routes of an OpenAPI document'
 
 type ServerName = keyof typeof SERVERS
 
@@ -71,13 +78,33 @@ interface RunningServer {
 const startServers = async (backendUrl: string): Promise<Map<ServerName, RunningServer>> => {
   const servers = new Map<ServerName, RunningServer>()
   for (const [name, file] of Object.entries(SERVERS) as [ServerName, string][]) {
-    const env = { BACKEND_URL: backendUrl, API_SECRET, GATEWAY_PORT: '0', AUDIT_LOG_FILE: '/dev/null' }
+    const env = {
+      BACKEND_URL: backendUrl,
+      API_SECRET,
+      GATEWAY_PORT: '0',
+      AUDIT_LOG_FILE: '/dev/null',
+      ...(name === OPENAPI && { GATEWAY_ROUTES: openApiFile() })
+    }
     const flags = file === 'gatehouse' ? flagsOf('gateway') : []
     const process = startProcess(SERVER_CORE, new URL(`./servers/${file}.js`, import.meta.url), env, flags)
     const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
     servers.set(name, { process, port: Number(port) })
   }
   return servers
+}
+
+/** The two requests of the benchmark as an OpenAPI document, with the fields of the built-in routes. */
+const openApiFile = (): string => {
+  const id = { name: 'id', in: 'path', required: true, schema: { type: 'string', minLength: 1 } }
+  const expand = { name: 'expand', in: 'query', schema: { type: 'string', maxLength: 100 } }
+  const schema = JSON.parse(JSON.stringify(ZoneCreateSchema))
+  const paths = {
+    '/api/zones/{id}': { get: { parameters: [id, expand] } },
+    '/api/zones': { post: { requestBody: { required: true, content: { 'application/json': { schema } } } } }
+  }
+  const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-bench-')), 'openapi.json')
+  writeFileSync(file, JSON.stringify({ openapi: '3.1.0', paths }))
+  return file
 }
 
 const measure = async (
@@ -171,6 +198,18 @@ const report = (
       what: 'POST, CPU of express + http-proxy-middleware',
       measured: ratio(POST, 'express + http-proxy-middleware'),
       atMost: 0.45,
+      unit: ''
+    },
+    {
+      what: 'GET of an OpenAPI document, CPU of a built-in route',
+      measured: medianRatio(cpu(GET, OPENAPI), cpu(GET, ours)),
+      atMost: 1.15,
+      unit: ''
+    },
+    {
+      what: 'POST of an OpenAPI document, CPU of a built-in route',
+      measured: medianRatio(cpu(POST, OPENAPI), cpu(POST, ours)),
+      atMost: 1.15,
       unit: ''
     },
     {
