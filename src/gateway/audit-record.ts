@@ -10,7 +10,7 @@ export interface Denial {
   readonly status: number
   /** A short identifier such as `token-expired`. */
   readonly reason: string
-  /** From a verified token only. Claims of an invalid token identify nobody. */
+  /** From a verified token only. Claims of an invalid token do not identify a user. */
   readonly user: UserDetails | null
   readonly requestId: string
   readonly userAgent: string | null | undefined

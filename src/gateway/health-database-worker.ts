@@ -46,3 +46,5 @@ parentPort?.on('message', (url: string) => {
     (error) => parentPort?.postMessage(toCheckError(error))
   )
 })
+
+parentPort?.postMessage('ready')

@@ -27,7 +27,7 @@ export class DatabaseHealth {
   readonly check: () => Promise<DatabaseState>
   readonly #url: string
   readonly #timeoutMs: number
-  #worker: Worker | null = null
+  #thread: Thread | null = null
   #closed = false
 
   constructor(url: string, { timeoutMs = TIMEOUT_MS, now = monotonicMs }: DatabaseHealthOptions = {}) {
@@ -35,54 +35,65 @@ export class DatabaseHealth {
     this.#timeoutMs = timeoutMs
     this.check = cachedCheck({ probe: () => this.#probe(), reasonOf, now })
     // Not at the first check, whose latency would include the start.
-    this.#worker = this.#startWorker()
+    this.#thread = this.#startThread()
   }
 
   /** Aborts a running check. Later checks fail without connecting. */
   async close(): Promise<void> {
     this.#closed = true
-    await this.#worker?.terminate()
+    await this.#thread?.worker.terminate()
     // Waits for the running check, or for one that fails at once.
     await this.check()
   }
 
   async #probe(): Promise<void> {
     if (this.#closed) throw new Error('closed')
-    this.#worker ??= this.#startWorker()
-    const error = await this.#errorOfCheck(this.#worker)
+    this.#thread ??= this.#startThread()
+    const error = await this.#errorOfCheck(this.#thread)
     if (error !== null) throw Object.assign(new Error(error.message), error)
   }
 
   /** Ends the thread if the check has no result: its connection may still be open. The next check starts another. */
-  async #errorOfCheck(worker: Worker): Promise<CheckError | null> {
-    const ended = new AbortController()
-    const deadline = setTimeout(() => ended.abort(new DeadlinePassed()), this.#timeoutMs)
-    const onExit = (): void => ended.abort(new Error('closed'))
-    worker.once('exit', onExit)
+  async #errorOfCheck({ worker, ready, exited }: Thread): Promise<CheckError | null> {
+    // The start of the thread does not count: it says nothing about the database.
+    await ready
+    const late = new AbortController()
+    const deadline = setTimeout(() => late.abort(new DeadlinePassed()), this.#timeoutMs)
+    const signal = AbortSignal.any([exited, late.signal])
     worker.postMessage(this.#url)
     try {
-      const [error] = await once(worker, 'message', { signal: ended.signal })
+      const [error] = await once(worker, 'message', { signal })
       return error
     } catch (error) {
       await worker.terminate()
-      throw ended.signal.aborted ? ended.signal.reason : error
+      throw signal.aborted ? signal.reason : error
     } finally {
-      worker.off('exit', onExit)
       clearTimeout(deadline)
     }
   }
 
-  #startWorker(): Worker {
+  #startThread(): Thread {
     const worker = new Worker(new URL('./health-database-worker.js', import.meta.url))
     // An idle thread must not keep the process running.
     worker.unref()
     // A check that waits for the thread fails with its error. Without a listener it would be uncaught.
     worker.on('error', () => undefined)
+    const exited = new AbortController()
     worker.once('exit', () => {
-      if (this.#worker === worker) this.#worker = null
+      exited.abort(new Error('closed'))
+      if (this.#thread?.worker === worker) this.#thread = null
     })
-    return worker
+    // Its first message.
+    const ready = once(worker, 'message', { signal: exited.signal })
+    ready.catch(() => undefined)
+    return { worker, ready, exited: exited.signal }
   }
+}
+
+interface Thread {
+  readonly worker: Worker
+  readonly ready: Promise<unknown>
+  readonly exited: AbortSignal
 }
 
 class DeadlinePassed extends Error {

@@ -153,7 +153,7 @@ t.test('a gateway that cannot start', async (t) => {
   const ADDRESSES: readonly (readonly [of: string, host: string, fault: string])[] = [
     ['a port that is taken', '127.0.0.1', 'GATEWAY_PORT must be free .*EADDRINUSE'],
     ['an address that is not of this machine', '192.0.2.1', 'GATEWAY_HOST must be .*EADDRNOTAVAIL'],
-    ['a name that nobody knows', 'nowhere.invalid', 'GATEWAY_HOST must be .*nowhere.invalid']
+    ['an unknown host name', 'nowhere.invalid', 'GATEWAY_HOST must be .*nowhere.invalid']
   ]
   for (const [of, host, fault] of ADDRESSES) {
     t.test(`the gateway prints one line for ${of}`, async (t) => {

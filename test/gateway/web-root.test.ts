@@ -290,7 +290,7 @@ const ACCEPTED: readonly (readonly [accept: string | undefined, html: boolean])[
 
 const NAVIGATIONS: readonly (readonly [how: string, headers: Record<string, string>])[] = [
   ['a browser', { 'sec-fetch-mode': 'navigate', accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }],
-  ['a browser that says nothing of types', { 'sec-fetch-mode': 'navigate', accept: '*/*' }],
+  ['a browser that accepts any type', { 'sec-fetch-mode': 'navigate', accept: '*/*' }],
   ['an older browser', { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }]
 ]
 

@@ -115,7 +115,7 @@ const providers = ({ oidc }: SessionRouteOptions): LocalHandler => {
 }
 
 const passOn = (reply: FastifyReply, { status, headers, body }: BackendResponse): FastifyReply => {
-  // Session responses are private, whatever caching headers the backend sends.
+  // Session responses are private. Caching headers of the backend are ignored.
   reply.header('cache-control', 'no-store')
   for (const [name, value] of Object.entries(headersObject(headers))) {
     // Headers set by the gateway take precedence.

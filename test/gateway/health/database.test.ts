@@ -19,7 +19,7 @@ const healthOf = (t: Test, url: string, options: DatabaseHealthOptions = {}): Da
 }
 
 /** The clock advances by a second per call, so that no result is cached. */
-const restless = (): (() => number) => {
+const alwaysLater = (): (() => number) => {
   let now = 0
   return () => {
     now += 1_000
@@ -36,14 +36,14 @@ t.test('the check of a real database', async (t) => {
   })
 
   t.test('the database check measures the latency with the given clock', async (t) => {
-    const health = healthOf(t, await databaseUrl(t), { now: restless() })
+    const health = healthOf(t, await databaseUrl(t), { now: alwaysLater() })
 
     t.same(await health.check(), { status: 'up', latencyMs: 1_000 })
   })
 
   t.test('a killed database is down, and up again after a restart', async (t) => {
     const postgres = await startPostgres(t)
-    const health = healthOf(t, postgres.url, { now: restless() })
+    const health = healthOf(t, postgres.url, { now: alwaysLater() })
     t.match(await health.check(), { status: 'up' })
 
     await postgres.kill()
@@ -84,19 +84,19 @@ t.test('the check of a real database', async (t) => {
     }
     const closedPort = await freePort()
 
-    const faults: readonly (readonly [what: string, url: string, reason: string])[] = [
+    const failures: readonly (readonly [what: string, url: string, reason: string])[] = [
       ['a wrong password', changed((url) => (url.password = 'wrong')), 'authentication'],
-      ['a password that is not given', changed((url) => (url.password = '')), 'authentication'],
+      ['a missing password', changed((url) => (url.password = '')), 'authentication'],
       ['an unknown user', changed((url) => (url.username = 'nobody')), 'authentication'],
       ['an unknown database', changed((url) => (url.pathname = '/nonexistent')), 'unknown database'],
       ['an unknown host name', changed((url) => (url.hostname = 'nonexistent.invalid')), 'unreachable'],
-      ['a socket file that is not there', 'postgres://%2Fnonexistent/postgres', 'unreachable'],
-      ['a port where nothing listens', changed((url) => (url.port = `${closedPort}`)), 'refused'],
-      ['a server without TLS where TLS is wanted', changed((url) => (url.search = '?sslmode=verify-full')), 'error'],
-      ['a certificate that is not there', changed((url) => (url.search = '?sslrootcert=/nonexistent')), 'error'],
-      ['an address that cannot be read', 'postgres://127.0.0.1:99999/postgres', 'error']
+      ['a missing socket file', 'postgres://%2Fnonexistent/postgres', 'unreachable'],
+      ['a closed port', changed((url) => (url.port = `${closedPort}`)), 'refused'],
+      ['a server without TLS where TLS is required', changed((url) => (url.search = '?sslmode=verify-full')), 'error'],
+      ['a missing certificate', changed((url) => (url.search = '?sslrootcert=/nonexistent')), 'error'],
+      ['a malformed address', 'postgres://127.0.0.1:99999/postgres', 'error']
     ]
-    for (const [what, url, reason] of faults) {
+    for (const [what, url, reason] of failures) {
       t.test(`${what} is "${reason}"`, async (t) => {
         t.same(await healthOf(t, url).check(), { status: 'down', reason })
       })
@@ -114,18 +114,18 @@ t.test('the check of a real database', async (t) => {
 })
 
 // Messages of the PostgreSQL protocol.
-const said = (type: string, body: string | Buffer): Buffer => {
+const message = (type: string, body: string | Buffer): Buffer => {
   const bytes = Buffer.from(body)
   const head = Buffer.alloc(5)
   head.write(type)
   head.writeInt32BE(4 + bytes.length, 1)
   return Buffer.concat([head, bytes])
 }
-const READY = said('Z', 'I')
-const WELCOME = Buffer.concat([said('R', Buffer.alloc(4)), READY])
-const ANSWER = Buffer.concat([said('C', 'SELECT 1\0'), READY])
-const KERBEROS = said('R', Buffer.from([0, 0, 0, 7]))
-const FAREWELL = said('E', 'SFATAL\0C57P01\0Mgood bye, test_owner:secret@db.internal\0\0')
+const READY = message('Z', 'I')
+const AUTHENTICATED = Buffer.concat([message('R', Buffer.alloc(4)), READY])
+const RESULT = Buffer.concat([message('C', 'SELECT 1\0'), READY])
+const KERBEROS = message('R', Buffer.from([0, 0, 0, 7]))
+const TERMINATED = message('E', 'SFATAL\0C57P01\0Mterminated test_owner:secret@db.internal\0\0')
 
 /** The response to an SSLRequest. */
 const TLS = Symbol('TLS')
@@ -137,19 +137,19 @@ interface FakeDatabase {
   /** All connections. */
   readonly connections: Socket[]
   /** Messages of clients in order of arrival. */
-  readonly heard: string[]
+  readonly received: string[]
   /** Resolves with the next connection. */
   readonly connected: Promise<Socket>
 }
 
 /** A server that responds to each message with the next of these; `null` closes the connection. */
 const startFake = async (t: Test, ...script: readonly Reaction[]): Promise<FakeDatabase> => {
-  const heard: string[] = []
+  const received: string[] = []
   const connections: Socket[] = []
   const follow = (socket: Socket, [reaction, ...rest]: readonly Reaction[]): void => {
     socket.on('error', () => {})
     socket.once('data', (data) => {
-      heard.push(data.toString('latin1'))
+      received.push(data.toString('latin1'))
       if (reaction === null) socket.destroy()
       else if (reaction === TLS) {
         socket.write('S')
@@ -171,7 +171,7 @@ const startFake = async (t: Test, ...script: readonly Reaction[]): Promise<FakeD
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { url: `postgres://test_owner:secret@127.0.0.1:${port}/app`, connections, heard, connected }
+  return { url: `postgres://test_owner:secret@127.0.0.1:${port}/app`, connections, received, connected }
 }
 
 /** A minimal self-signed certificate. */
@@ -212,15 +212,15 @@ const interceptTimers = (t: Test, length: number): (() => void)[] => {
 
 t.test('the check', async (t) => {
   t.test('the database check sends SELECT 1 and closes the connection', async (t) => {
-    const { url, heard } = await startFake(t, WELCOME, ANSWER, null)
+    const { url, received } = await startFake(t, AUTHENTICATED, RESULT, null)
 
     t.match(await healthOf(t, url).check(), { status: 'up' })
-    t.match(heard, [/test_owner/, /^Q....SELECT 1\0$/s, /^X/])
-    t.equal(heard.length, 3)
+    t.match(received, [/test_owner/, /^Q....SELECT 1\0$/s, /^X/])
+    t.equal(received.length, 3)
   })
 
   t.test('concurrent callers share one database check', async (t) => {
-    const { url, connections } = await startFake(t, WELCOME, ANSWER, null)
+    const { url, connections } = await startFake(t, AUTHENTICATED, RESULT, null)
     const health = healthOf(t, url)
 
     const states = await Promise.all([health.check(), health.check(), health.check()])
@@ -230,7 +230,7 @@ t.test('the check', async (t) => {
   })
 
   for (const [how, script] of [
-    ['up', [WELCOME, ANSWER, null]],
+    ['up', [AUTHENTICATED, RESULT, null]],
     ['down', [null]]
   ] as const) {
     t.test(`the result "${how}" is cached for a second`, async (t) => {
@@ -249,16 +249,16 @@ t.test('the check', async (t) => {
     })
   }
 
-  const DEATHS: readonly (readonly [how: string, script: readonly Reaction[]])[] = [
+  const FAILURES: readonly (readonly [how: string, script: readonly Reaction[]])[] = [
     ['breaks the connection before the login', [null]],
-    ['breaks the connection before the answer', [WELCOME, null]],
-    ['refuses the login with a message full of secrets', [FAREWELL]],
-    ['ends between the login and the question', [Buffer.concat([WELCOME, FAREWELL]), null]],
-    ['ends instead of an answer', [WELCOME, FAREWELL]],
-    ['wants a Kerberos ticket', [KERBEROS]],
-    ['cuts a message short', [said('R', '')]]
+    ['breaks the connection before the response', [AUTHENTICATED, null]],
+    ['rejects the login with a message that contains secrets', [TERMINATED]],
+    ['ends between the login and the query', [Buffer.concat([AUTHENTICATED, TERMINATED]), null]],
+    ['ends instead of a response', [AUTHENTICATED, TERMINATED]],
+    ['requests Kerberos authentication', [KERBEROS]],
+    ['truncates a message', [message('R', '')]]
   ]
-  for (const [how, script] of DEATHS) {
+  for (const [how, script] of FAILURES) {
     t.test(`the result is an error if the database ${how}`, async (t) => {
       const { url } = await startFake(t, ...script)
 
@@ -267,14 +267,14 @@ t.test('the check', async (t) => {
   }
 
   t.test('a database that closes right after its response is up', async (t) => {
-    const { url } = await startFake(t, WELCOME, Buffer.concat([ANSWER, FAREWELL]), null)
+    const { url } = await startFake(t, AUTHENTICATED, Buffer.concat([RESULT, TERMINATED]), null)
 
     t.match(await healthOf(t, url).check(), { status: 'up' })
   })
 
   for (const [when, script] of [
     ['before the login', []],
-    ['before the answer', [WELCOME]]
+    ['before the response', [AUTHENTICATED]]
   ] as const) {
     t.test(`the database check times out after two seconds if the database is silent ${when}`, async (t) => {
       const fake = await startFake(t, ...script)
@@ -282,7 +282,7 @@ t.test('the check', async (t) => {
 
       const state = new DatabaseHealth(fake.url).check()
       const socket = await fake.connected
-      while (fake.heard.length <= script.length) await once(socket, 'data')
+      while (fake.received.length <= script.length) await once(socket, 'data')
       t.equal(twoSeconds.length, 1, 'one limit for all of it')
       for (const pass of twoSeconds) pass()
 
@@ -291,10 +291,10 @@ t.test('the check', async (t) => {
   }
 
   t.test('an unsupported message over TLS does not end the process', async (t) => {
-    const { url, heard } = await startFake(t, TLS, KERBEROS)
+    const { url, received } = await startFake(t, TLS, KERBEROS)
 
     t.same(await healthOf(t, `${url}?sslmode=no-verify`).check(), { status: 'down', reason: 'error' })
-    t.match(heard[1], /test_owner/, 'the login went through')
+    t.match(received[1], /test_owner/, 'the login went through')
   })
 
   t.test('close ends a running database check', async (t) => {
@@ -310,8 +310,8 @@ t.test('the check', async (t) => {
   })
 
   t.test('a closed database check opens no connection', async (t) => {
-    const { url, connections } = await startFake(t, WELCOME, ANSWER, null)
-    const health = healthOf(t, url, { now: restless() })
+    const { url, connections } = await startFake(t, AUTHENTICATED, RESULT, null)
+    const health = healthOf(t, url, { now: alwaysLater() })
 
     await health.close()
 

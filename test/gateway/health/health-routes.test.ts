@@ -20,8 +20,8 @@ interface HealthApp {
 }
 
 /** A dependency that must not be called. */
-const nobody = (): never => {
-  throw new Error('this was not to be asked')
+const notCalled = (): never => {
+  throw new Error('this dependency must not be called')
 }
 
 const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
@@ -29,10 +29,10 @@ const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
   const log = createLogger({ name: 'test', level: 'trace', stream: { write: (line) => void logs.push(line) } })
   const app: FastifyInstance = Fastify({ loggerInstance: log as FastifyBaseLogger })
   t.teardown(() => app.close())
-  const local = healthRoutes({ database: { check: nobody }, backend: nobody, ...parts })
+  const local = healthRoutes({ database: { check: notCalled }, backend: notCalled, ...parts })
   mountRoutes(app, [probes], {
     access: new AccessRules(),
-    forward: nobody,
+    forward: notCalled,
     local,
     uploadBytes: 0,
     unknownPaths: 'forward'
@@ -136,7 +136,7 @@ t.test('/api/health/database with a real database', async (t) => {
     const places = {
       'a login that is refused': `127.0.0.1:${port}`,
       'a port where nothing listens': `127.0.0.1:${await freePort()}`,
-      'a host that nobody knows': 'nonexistent.invalid'
+      'an unknown host': 'nonexistent.invalid'
     }
     const warnings: string[] = []
     const warned = (warning: Error): void => void warnings.push(String(warning.stack))

@@ -193,7 +193,7 @@ t.test('CSRF_MODE=signed', async (t) => {
   const tomorrow = new CsrfTokens(API_SECRET, () => Date.now() + 3600_000).issue()
   const foreign = new CsrfTokens(`${API_SECRET}!`).issue()
   const refused: readonly (readonly [string, string])[] = [
-    ['an equal pair that nobody issued', 'abc'],
+    ['an equal pair that the gateway did not issue', 'abc'],
     ['a token signed with another secret', foreign],
     ['a token that is too old', yesterday],
     ['a token from the future', tomorrow],

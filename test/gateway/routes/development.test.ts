@@ -35,7 +35,7 @@ for (const prefix of PREFIXES) {
         t.equal(success, true)
         t.strictSame(data.user, { ...STUB, email })
         t.match(decodeClaims(data.token)?.claims, { ...STUB, email })
-        t.strictSame(backend.requests, [], 'the backend is not asked')
+        t.strictSame(backend.requests, [], 'no request reaches the backend')
       })
     }
 
@@ -80,18 +80,18 @@ for (const prefix of PREFIXES) {
   t.test(`GET ${prefix}/dev-user outside production`, async (t) => {
     const { send, backend } = await startGateway(t, DEVELOPMENT)
 
-    const strangers: readonly (readonly [string, Record<string, string>])[] = [
-      ['nobody is signed in', {}],
-      ['the token is not ours', { cookie: 'auth_token=e30.e30.c2ln' }],
-      ['the token is none', { cookie: 'auth_token=null' }],
+    const UNAUTHENTICATED: readonly (readonly [string, Record<string, string>])[] = [
+      ['no user is signed in', {}],
+      ['the token has a wrong signature', { cookie: 'auth_token=e30.e30.c2ln' }],
+      ['the token is the text null', { cookie: 'auth_token=null' }],
       ['the token is in a header', { authorization: `Bearer ${tokenOf('operator')}` }]
     ]
-    for (const [why, headers] of strangers) {
+    for (const [why, headers] of UNAUTHENTICATED) {
       t.test(`GET ${prefix}/dev-user returns the stub user where ${why}`, async (t) => {
         const answer = await send(`${prefix}/dev-user`, { headers })
         t.equal(answer.status, 200)
         t.strictSame(JSON.parse(answer.body), { success: true, data: STUB })
-        t.strictSame(backend.requests, [], 'the backend is not asked')
+        t.strictSame(backend.requests, [], 'no request reaches the backend')
       })
     }
 

@@ -6,15 +6,15 @@ import { specifiedDomains, specifiedUploads, specifiedWithoutMethods } from './s
 // Declared routes that are not in the specification, and why.
 const EXTRA: readonly (readonly [why: string, domain: string, routes: readonly string[]])[] = [
   [
-    'settings have the methods that the backend supports, which may be any',
+    'settings accept every method, and the backend decides',
     'management',
     ['/api/mgmt/settings', '/api/mgmt/settings/ble', '/api/mgmt/settings/alerts', '/api/mgmt/settings/general'].flatMap(
       (path) => ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)
     )
   ],
   ['a check of the database only reads', 'health', ['GET /api/health/database']],
-  ['a login page asks what else there is', 'auth', ['GET /api/auth/providers']],
-  ['two probes more, of our own', 'health', ['GET /api/health', 'GET /api/health/ready']]
+  ['a login page lists the identity providers', 'auth', ['GET /api/auth/providers']],
+  ['liveness and readiness of the gateway', 'health', ['GET /api/health', 'GET /api/health/ready']]
 ]
 
 const rows: readonly RouteDeclaration[] = routeTables.flatMap((table) => table.rows)
