@@ -1,6 +1,11 @@
-/** How a client of a server's protocol subscribes. */
+import protobuf from 'protobufjs/light.js'
+import { descriptor } from '../../src/relay/protobuf/descriptor.js'
+
+/** How a client of a server's protocol subscribes. Messages are strings with one character per byte. */
 export interface Dialect {
   readonly path: string
+  /** Whether messages are binary frames. */
+  readonly isBinary: boolean
   /** The first message of the client; null if the server sends the first one. */
   readonly greeting: (token: string, channel: string) => string | null
   /** The response to a message until the client is subscribed; `true` when it is; null for no response. */
@@ -12,6 +17,7 @@ export interface Dialect {
 
 const centrifugo: Dialect = {
   path: '/connection/websocket',
+  isBinary: false,
   greeting: (token, channel) =>
     `{"connect":{"token":"${token}","name":"js"},"id":1}\n{"subscribe":{"channel":"${channel}","flag":1},"id":2}`,
   reply: (message) => {
@@ -22,8 +28,29 @@ const centrifugo: Dialect = {
   pong: '{}'
 }
 
+const Command = protobuf.Root.fromJSON(descriptor).lookupType('Command')
+
+/** A command with its length in front. */
+const commandText = (command: object): string =>
+  Buffer.from(Command.encodeDelimited(command).finish()).toString('latin1')
+
+const centrifugoProtobuf: Dialect = {
+  path: '/connection/websocket?format=protobuf',
+  isBinary: true,
+  greeting: (token, channel) =>
+    commandText({ id: 1, connect: { token, name: 'js' } }) + commandText({ id: 2, subscribe: { channel, flag: 1 } }),
+  reply: (message) => {
+    // Field 1 is the id, field 2 an error, field 6 the result of subscribe.
+    if (message.includes('\x08\x01\x12') || message.includes('\x08\x02\x12')) throw new Error(`rejected: ${message}`)
+    return message.includes('\x08\x02\x32') ? true : null
+  },
+  ping: '\0',
+  pong: '\0'
+}
+
 const socketIo: Dialect = {
   path: '/socket.io/?EIO=4&transport=websocket',
+  isBinary: false,
   greeting: () => null,
   reply: (message, token, channel) => {
     if (message.startsWith('0{')) return `40{"token":"${token}"}`
@@ -35,5 +62,5 @@ const socketIo: Dialect = {
   pong: '3'
 }
 
-export const DIALECTS = { centrifugo, socketIo } as const
+export const DIALECTS = { centrifugo, centrifugoProtobuf, socketIo } as const
 export type DialectName = keyof typeof DIALECTS

@@ -1,12 +1,12 @@
-/** A client's text frame. The mask is zero, so that the payload stays as it is. */
-export const clientFrame = (text: string): Buffer => {
-  const length = Buffer.byteLength(text)
+/** A client's frame, with one byte per character. The mask is zero, so that the payload stays as it is. */
+export const clientFrame = (text: string, isBinary: boolean): Buffer => {
+  const { length } = text
   const head = length < 126 ? 2 : 4
   const frame = Buffer.alloc(head + 4 + length)
-  frame[0] = 0x81
+  frame[0] = isBinary ? 0x82 : 0x81
   frame[1] = 0x80 | (head === 2 ? length : 126)
   if (head === 4) frame.writeUInt16BE(length, 2)
-  frame.write(text, head + 4)
+  frame.write(text, head + 4, 'latin1')
   return frame
 }
 

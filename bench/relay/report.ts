@@ -10,7 +10,7 @@ import {
   MEMORY,
   UNITS
 } from './scenarios.js'
-import { COALESCING, RELAY, SEND_LOOP, SERVER_NAMES, type ServerName } from './servers.js'
+import { COALESCING, RELAY, RELAY_PROTOBUF, SEND_LOOP, SERVER_NAMES, type ServerName } from './servers.js'
 
 export interface Reading {
   /** CPU time or memory for one unit of work. */
@@ -46,8 +46,8 @@ export class Readings {
     }
   }
 
-  ratio(scenario: string, peer: ServerName): number {
-    return medianRatio(this.#values(scenario, RELAY), this.#values(scenario, peer))
+  ratio(scenario: string, peer: ServerName, server: ServerName = RELAY): number {
+    return medianRatio(this.#values(scenario, server), this.#values(scenario, peer))
   }
 
   #values(scenario: string, server: ServerName): readonly number[] {
@@ -132,7 +132,14 @@ const goals = (readings: Readings): Goal[] => {
     atMost,
     unit: ''
   })
+  const protobufGoal = (scenario: string): Goal => ({
+    what: `${scenario}: protobuf of JSON`,
+    measured: readings.ratio(scenario, RELAY, RELAY_PROTOBUF),
+    atMost: 1.1,
+    unit: ''
+  })
   return [
+    ...[FAN_OUT_SATURATED, FAN_OUT_FIXED, MANY_CHANNELS_SATURATED, CONNECT, MEMORY].map(protobufGoal),
     goal(FAN_OUT_SATURATED, SEND_LOOP, 0.15),
     goal(FAN_OUT_SATURATED, COALESCING, 1.2),
     goal(FAN_OUT_FIXED, SEND_LOOP, 0.6),

@@ -8,6 +8,7 @@ export const SECRET = '0123456789abcdef'.repeat(4)
 export const KEY = 'fedcba9876543210'.repeat(4)
 
 export const RELAY = 'relay'
+export const RELAY_PROTOBUF = 'relay, protobuf'
 export const SEND_LOOP = 'ws.send loop'
 export const COALESCING = 'ws, coalescing, no features'
 export const NET_LOOP = 'plain net writes'
@@ -15,6 +16,7 @@ export const SOCKET_IO = 'socket.io'
 
 const ENTRIES = {
   [RELAY]: ['../../src/relay/main.js', 'centrifugo'],
+  [RELAY_PROTOBUF]: ['../../src/relay/main.js', 'centrifugoProtobuf'],
   [SEND_LOOP]: ['../peers/ws-send-loop.js', 'centrifugo'],
   [COALESCING]: ['../peers/ws-coalescing.js', 'centrifugo'],
   [NET_LOOP]: ['../peers/net-loop.js', 'centrifugo'],
@@ -71,7 +73,7 @@ export const startServer = async (
     RELAY_CONFIG: config,
     ...env
   }
-  const flags = name === RELAY ? flagsOf('relay') : []
+  const flags = name === RELAY || name === RELAY_PROTOBUF ? flagsOf('relay') : []
   const process = startProcess(core, new URL(entry, import.meta.url), settings, flags)
   const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
   return {

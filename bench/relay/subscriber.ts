@@ -81,7 +81,7 @@ export class Subscriber {
         onPublication()
         return
       }
-      const message = payload.toString()
+      const message = payload.toString('latin1')
       if (message === ping) this.#send(pong)
       if (message === ping || this.#subscribed === null) return
       const response = reply(message, token, channel)
@@ -96,6 +96,6 @@ export class Subscriber {
   }
 
   #send(text: string): void {
-    this.#socket.write(clientFrame(text))
+    this.#socket.write(clientFrame(text, this.#dialect.isBinary))
   }
 }
