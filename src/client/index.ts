@@ -1,4 +1,4 @@
-// The public API of `gatehouse/client`. Everything else may change without notice.
+// The public API of `gatehouse-client`. Everything else may change without notice.
 
 export type { FieldError } from '../../schemas/field-errors.js'
 export type { AmbientBatch, AmbientEntry, PositionBatch, PositionEntry } from '../../schemas/realtime.js'

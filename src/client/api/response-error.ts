@@ -1,5 +1,3 @@
-import { Check } from '@sinclair/typebox/value'
-import { ErrorBodySchema } from '../../../schemas/error-body.js'
 import type { FieldError } from '../../../schemas/field-errors.js'
 import { fieldsOf } from '../fields-of.js'
 import { ApiError } from './api-error.js'
@@ -13,24 +11,19 @@ export interface ErrorResponse {
 
 const GENERAL_MESSAGE = 'The service did not accept this.'
 
-/** Converts an error response to an ApiError. A backend's error may have any format; known fields are used. */
+/**
+ * Converts an error response to an ApiError. The gateway's errors have a schema, a backend's may have any format; known
+ * fields are used. Not checked with TypeBox, because every page would have to load it.
+ */
 export const responseError = ({ status, text, header }: ErrorResponse): ApiError => {
   const body = jsonOf(text)
-  const fields = {
-    status,
-    body,
-    requestId: header('x-request-id'),
-    retryAfterSeconds: secondsIn(header('retry-after'))
-  }
-  if (Check(ErrorBodySchema, body)) {
-    const { error, requestId } = body
-    return new ApiError({ ...fields, ...error, requestId })
-  }
-
-  const { error, message, code } = fieldsOf(body)
+  const { error, message, code, requestId } = fieldsOf(body)
   const inner = fieldsOf(error)
   return new ApiError({
-    ...fields,
+    status,
+    body,
+    requestId: textOf(requestId) ?? header('x-request-id'),
+    retryAfterSeconds: secondsIn(header('retry-after')),
     code: textOf(inner.code) ?? textOf(code) ?? 'BACKEND_REFUSED',
     message: textOf(inner.message) ?? textOf(message) ?? textOf(error) ?? GENERAL_MESSAGE,
     details: fieldErrorsOf(inner.details ?? fieldsOf(body).details)

@@ -1,6 +1,4 @@
-import type { TSchema } from '@sinclair/typebox'
-import { Check } from '@sinclair/typebox/value'
-import { type AuthUser, AuthUserSchema, TokenExpirySchema } from '../../../schemas/session.js'
+import type { AuthUser } from '../../../schemas/session.js'
 import { cookieValue } from '../cookie-value.js'
 
 /** The session as the readable cookies describe it. The token itself is in an HttpOnly cookie. */
@@ -18,20 +16,38 @@ export const SIGNED_OUT: SessionState = { isSignedIn: false, user: null, permiss
 
 /** Reads the session from the cookies. Invalid values are ignored. Without an expiry, or after it, there is no session. */
 export const sessionState = (cookies: string, nowMs: number): SessionState => {
-  const expiresAtMs = jsonCookie<number>(cookies, 'auth_token_expiry', TokenExpirySchema)
+  const expiresAtMs = jsonCookie(cookies, 'auth_token_expiry', isWholeNumber)
   if (expiresAtMs === null || expiresAtMs <= nowMs) return SIGNED_OUT
   return {
     isSignedIn: true,
-    user: jsonCookie<AuthUser>(cookies, 'auth_user', AuthUserSchema),
+    user: jsonCookie(cookies, 'auth_user', isAuthUser),
     permissions: permissionsIn(cookies),
     expiresAtMs
   }
 }
 
-const jsonCookie = <Content>(cookies: string, name: string, schema: TSchema): Content | null => {
+const jsonCookie = <Content>(
+  cookies: string,
+  name: string,
+  isContent: (value: unknown) => value is Content
+): Content | null => {
   const value = parsed(cookieValue(cookies, name))
-  // The schema has checked the value; the caller names its type.
-  return Check(schema, value) ? (value as Content) : null
+  return isContent(value) ? value : null
+}
+
+// The same rules as `AuthUserSchema` and `TokenExpirySchema`, which a test compares. Not checked with TypeBox, because every
+// page would have to load it.
+
+const isWholeNumber = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+
+const isNullOrText = (value: unknown, maxLength: number): boolean =>
+  value === null || (typeof value === 'string' && value.length <= maxLength)
+
+const isAuthUser = (value: unknown): value is AuthUser => {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length !== 4) return false
+  const { userId, email, displayName, role } = value as Readonly<Record<string, unknown>> // every field is checked below
+  const isUserId = isWholeNumber(userId) || (userId !== '' && isNullOrText(userId, 128))
+  return isUserId && isNullOrText(email, 254) && isNullOrText(displayName, 200) && isNullOrText(role, 64)
 }
 
 /** Not validated by its schema: one malformed permission must not hide the others. */

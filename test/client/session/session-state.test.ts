@@ -1,5 +1,7 @@
+import { Check } from '@sinclair/typebox/value'
 import fc from 'fast-check'
 import t from 'tap'
+import { AuthUserSchema, TokenExpirySchema } from '../../../schemas/session.js'
 import { backendPermissions } from '../../../src/client/session/backend-permissions.js'
 import { SIGNED_OUT, sessionState } from '../../../src/client/session/session-state.js'
 import { checkProperty } from '../../helper/property.js'
@@ -106,4 +108,29 @@ t.test("the backend's permissions", async (t) => {
       t.same(backendPermissions(answer), expected)
     })
   }
+})
+
+t.test('the session state accepts exactly the users and expiries that the schemas accept', async (t) => {
+  const detail = fc.oneof(
+    fc.constant(null),
+    fc.constant(''),
+    fc.string({ maxLength: 300 }),
+    fc.integer(),
+    fc.constant(undefined)
+  )
+  const id = fc.oneof(detail, fc.constantFrom(0, -1, 1.5, 2 ** 53, 'x'.repeat(128), 'x'.repeat(129)))
+  const user = fc.record(
+    { userId: id, email: detail, displayName: detail, role: detail, extra: detail },
+    { requiredKeys: [] }
+  )
+  const property = fc.property(fc.oneof(user, fc.jsonValue()), (value) => {
+    const content = JSON.parse(JSON.stringify(value ?? null))
+    if (typeof content === 'string') return // `cookies` sends text without quotes
+    const state = sessionState(cookies({ auth_user: content, auth_token_expiry: LATER }), NOW)
+    if ((state.user !== null) !== Check(AuthUserSchema, content)) throw new Error('the schema decides differently')
+    const isLater = typeof content === 'number' && content > NOW
+    const expiry = sessionState(cookies({ auth_token_expiry: content }), NOW).isSignedIn
+    if (expiry !== (Check(TokenExpirySchema, content) && isLater)) throw new Error('the expiry is decided differently')
+  })
+  await checkProperty(t, property)
 })
