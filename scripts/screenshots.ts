@@ -6,9 +6,9 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Browser, type BrowserContextOptions, type Cookie, chromium, type Page } from 'playwright-core'
+import { RunningProgram } from '../demo/run/running-program.js'
+import { stackOf } from '../demo/run/stack.js'
 import { print, runCommand, UserError } from './lib/command.js'
-import { RunningProgram } from './lib/demo/running-program.js'
-import { stackOf } from './lib/demo/stack.js'
 import { ROOT } from './lib/root.js'
 import { programOf, chromium as service, thisMachine } from './lib/services.js'
 
@@ -106,7 +106,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
   const executablePath = env.CHROMIUM_PATH || programOf(service, thisMachine(env))
   if (executablePath === undefined) throw new UserError('No Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
-  const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stackOf(env)
+  const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stackOf(env, { root: ROOT })
   const running = programs.map((program) => new RunningProgram(program, env, () => undefined))
   try {
     await Promise.all(running.map((program) => program.ready()))

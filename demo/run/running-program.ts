@@ -2,10 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { UserError } from '../command.js'
-import { ROOT } from '../root.js'
 import { readableLine } from './readable-line.js'
 import type { Program } from './stack.js'
+
+/** A failure that the user can fix, such as a port in use. */
+export class DemoError extends Error {}
 
 const POLL_MS = 100
 /** Longer than the programs' own shutdown deadline. */
@@ -21,7 +22,6 @@ export class RunningProgram {
   constructor(program: Program, env: NodeJS.ProcessEnv, print: (line: string) => void) {
     this.program = program
     this.#child = spawn(process.execPath, [...program.nodeFlags, program.entry], {
-      cwd: ROOT,
       env: { ...env, ...program.env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // The terminal's Ctrl-C does not reach it: a second signal would abort the shutdown that `stop` starts.
@@ -48,7 +48,7 @@ export class RunningProgram {
       if (isUp) return
       await delay(POLL_MS)
     }
-    throw new UserError(`The ${name} ${end}.`)
+    throw new DemoError(`The ${name} ${end}.`)
   }
 
   async stop(): Promise<void> {

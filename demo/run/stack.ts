@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from '../root.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 
 /** One of the programs that make up the demo. */
 export interface Program {
   readonly name: 'provider' | 'relay' | 'backend' | 'gateway'
+  /** The file to run. */
   readonly entry: string
   /** The V8 flags of the container image and the systemd unit. */
   readonly nodeFlags: readonly string[]
@@ -30,12 +30,14 @@ export interface Stack {
 }
 
 export interface StackOptions {
+  /** The folder that contains `dist`. */
+  readonly root: string
   /** Adds an identity provider on this machine. */
   readonly oidc?: boolean
 }
 
 /** The programs of the demo with their environment. Secrets that are not set are generated for each start. */
-export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack => {
+export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack => {
   const port = (name: string, fallback: number): number => Number(env[name] || fallback)
   const [gatewayPort, relayPort, backendPort] = [
     port('GATEWAY_PORT', 3000),
@@ -52,10 +54,10 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
   const pageUrl = `http://localhost:${gatewayPort}`
   // The gateway passes the realtime connections on to the relay, so the page needs one origin.
   const realtimeUrl = `ws://localhost:${gatewayPort}`
-  const webRoot = env.WEB_ROOT || join(ROOT, 'dist/web')
+  const webRoot = env.WEB_ROOT || join(root, 'dist/web')
   const hasPage = existsSync(join(webRoot, 'index.html'))
   const exchangeSecret = env.EXCHANGE_SECRET || newSecret()
-  const provider = oidc ? providerOf(port('DEMO_OIDC_PORT', 9100), pageUrl) : null
+  const provider = oidc ? providerOf(root, port('DEMO_OIDC_PORT', 9100), pageUrl) : null
 
   return {
     pageUrl,
@@ -68,7 +70,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
       ...(provider === null ? [] : [provider.program]),
       {
         name: 'relay',
-        entry: 'dist/src/relay/main.js',
+        entry: join(root, 'dist/src/relay/main.js'),
         nodeFlags: ['--gc-memory-reducer-start-delay-ms=600000'],
         port: relayPort,
         portVariable: 'RELAY_PORT',
@@ -85,7 +87,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
       },
       {
         name: 'backend',
-        entry: 'dist/demo/backend/main.js',
+        entry: join(root, 'dist/demo/backend/main.js'),
         nodeFlags: [],
         port: backendPort,
         portVariable: 'DEMO_BACKEND_PORT',
@@ -102,7 +104,7 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
       },
       {
         name: 'gateway',
-        entry: 'dist/src/gateway/main.js',
+        entry: join(root, 'dist/src/gateway/main.js'),
         nodeFlags: ['--no-allocation-site-pretenuring'],
         port: gatewayPort,
         portVariable: 'GATEWAY_PORT',
@@ -120,7 +122,6 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
           // For a page that was opened at 127.0.0.1 instead of localhost.
           CSP_CONNECT_HOSTS: realtimeUrl,
           CSP_INLINE: 'refuse',
-          AUDIT_LOG_FILE: join(ROOT, 'logs/audit.jsonl'),
           ...(hasPage && { WEB_ROOT: webRoot }),
           ...provider?.gatewayEnv
         }
@@ -130,11 +131,11 @@ export const stackOf = (env: Env, { oidc = false }: StackOptions = {}): Stack =>
 }
 
 /** The identity provider's program, and the gateway's settings for it. */
-const providerOf = (port: number, pageUrl: string) => {
+const providerOf = (root: string, port: number, pageUrl: string) => {
   const client = { id: 'gatehouse', secret: newSecret() }
   const program: Program = {
     name: 'provider',
-    entry: 'dist/demo/oidc/provider.js',
+    entry: join(root, 'dist/demo/oidc/provider.js'),
     nodeFlags: [],
     port,
     portVariable: 'DEMO_OIDC_PORT',

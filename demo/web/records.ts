@@ -1,4 +1,4 @@
-import type { CallOptions } from '../../src/client/api/calls.js'
+import type { CallOptions } from 'gatehouse-client'
 import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'

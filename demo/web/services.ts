@@ -1,5 +1,5 @@
+import { createClient } from 'gatehouse-client'
 import { shallowRef } from 'vue'
-import { createClient } from '../../src/client/client.js'
 
 /** How the last session ended; `left` after a sign-out in this tab. */
 export const sessionEnd = shallowRef<'none' | 'soon' | 'over' | 'left'>('none')

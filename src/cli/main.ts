@@ -2,6 +2,7 @@
 /**
  * The `gatehouse` command. Exit codes: 0 success, 1 the input is wrong or the program failed, 2 wrong arguments.
  */
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 interface Command {
@@ -35,6 +36,11 @@ const program = (name: string, summary: string, load: () => Promise<unknown>): C
 const commands: Readonly<Record<string, Command>> = {
   gateway: program('gateway', 'run the gateway, configured by the environment', () => import('../gateway/main.js')),
   relay: program('relay', 'run the relay, configured by the environment', () => import('../relay/main.js')),
+  demo: program('demo', 'run gateway, relay and a demo backend with a page on this machine', async () => {
+    const { runDemo } = await import('../../demo/run/demo.js')
+    // The folder of the package: this file is dist/src/cli/main.js.
+    await runDemo({ env: process.env, print, root: fileURLToPath(new URL('../../..', import.meta.url)) })
+  }),
   'check-config': {
     summary: 'validate a configuration file of the relay',
     usage: 'gatehouse check-config FILE',
@@ -77,7 +83,7 @@ const commands: Readonly<Record<string, Command>> = {
     }
   },
   'client-api': {
-    summary: 'generate typed calls for gatehouse/client from an OpenAPI description',
+    summary: 'generate typed calls for gatehouse-client from an OpenAPI description',
     usage: 'gatehouse client-api FILE [-o FILE]',
     run: async (args) => {
       const { values, positionals } = parseArgs({

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { Pool } from 'undici'
 import { type Environment, readSettings, SettingsError } from './env.js'
 import { secret, text } from './setting-kinds.js'
@@ -24,11 +23,16 @@ export interface PublisherCounts {
   readonly dropped: number
 }
 
+export interface PublisherLog {
+  warn(fields: object, message: string): void
+}
+
 export interface PublisherOptions {
   /** The relay's `/api`. */
   readonly url: string
   readonly apiKey: string
-  readonly log: Logger
+  /** Receives failures, at most one line in 10 s. A pino logger fits. */
+  readonly log?: PublisherLog
   readonly timeoutMs?: number
   readonly maxInFlight?: number
 }
@@ -42,7 +46,7 @@ export const publisherSettings = {
 }
 
 /** Throws `SettingsError` with all errors at start, not at the first publication. */
-export const publisherFromEnv = (environment: Environment, log: Logger): Publisher => {
+export const publisherFromEnv = (environment: Environment, log: PublisherLog): Publisher => {
   const errors: string[] = []
   const { REALTIME_PUBLISH_URL: url, REALTIME_API_KEY: apiKey } = readSettings(publisherSettings, environment, errors)
   if (url === null && errors.length === 0) errors.push('REALTIME_PUBLISH_URL is required')
@@ -52,6 +56,7 @@ export const publisherFromEnv = (environment: Environment, log: Logger): Publish
   return createPublisher({ url, apiKey, log })
 }
 
+const NO_LOG: PublisherLog = { warn: () => undefined }
 const TIMEOUT_MS = 3_000
 const MAX_IN_FLIGHT = 256
 const CONNECTIONS = 8
@@ -74,7 +79,7 @@ class HttpPublisher implements Publisher {
   #failed = 0
   #dropped = 0
 
-  constructor({ url, apiKey, log, timeoutMs = TIMEOUT_MS, maxInFlight = MAX_IN_FLIGHT }: PublisherOptions) {
+  constructor({ url, apiKey, log = NO_LOG, timeoutMs = TIMEOUT_MS, maxInFlight = MAX_IN_FLIGHT }: PublisherOptions) {
     const { origin, pathname } = new URL(url)
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,
@@ -190,11 +195,11 @@ const LOG_EVERY_MS = 10_000
 
 /** Limits the log during an outage: the first failure is logged at once, later ones are summed up. */
 class FailureLog {
-  readonly #log: Logger
+  readonly #log: PublisherLog
   #unlogged = 0
   #loggedAt = Number.NEGATIVE_INFINITY
 
-  constructor(log: Logger) {
+  constructor(log: PublisherLog) {
     this.#log = log
   }
 

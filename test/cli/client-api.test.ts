@@ -20,7 +20,7 @@ const typeErrors = (folder: string, generated: string, use: string): readonly st
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
     lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
     types: [],
-    paths: { 'gatehouse/client': [join(ROOT, 'src/client/index.ts')] }
+    paths: { 'gatehouse-client': [join(ROOT, 'src/client/index.ts')] }
   })
   return ts
     .getPreEmitDiagnostics(program)
@@ -81,7 +81,7 @@ const DESCRIPTION = {
 }
 
 const START =
-  "import { createCaller } from 'gatehouse/client'\nimport { createApi } from './api.js'\nconst api = createApi(createCaller())\n"
+  "import { createCaller } from 'gatehouse-client'\nimport { createApi } from './api.js'\nconst api = createApi(createCaller())\n"
 
 t.test('generated calls have the types of parameters, bodies and responses', async (t) => {
   const folder = t.testdir({ 'openapi.json': JSON.stringify(DESCRIPTION), 'package.json': '{"type":"module"}' })

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
+import { stackOf } from '../../demo/run/stack.js'
 import packageFile from '../../package.json' with { type: 'json' }
-import { stackOf } from '../../scripts/lib/demo/stack.js'
 import { gatewaySettings } from '../../src/gateway/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import { type Change, changed, shipped, shippedEnvironment } from './shipped.js'
@@ -52,7 +52,8 @@ t.test('systemd units', async (t) => {
 
         t.same(values(unit, 'ExecStart'), [script.replace('exec node', '/usr/bin/node')])
         t.equal(JSON.parse(image).join(' '), script.replace('exec ', ''))
-        const { nodeFlags = [], entry = '' } = stackOf({}).programs.find(({ name }) => name === program) ?? {}
+        const { nodeFlags = [], entry = '' } =
+          stackOf({}, { root: '' }).programs.find(({ name }) => name === program) ?? {}
         t.equal(['node', ...nodeFlags, entry].join(' '), script.replace('exec ', ''), 'npm start')
       })
 

@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Program, type StackOptions, stackOf } from '../../scripts/lib/demo/stack.js'
+import { type Program, type StackOptions, stackOf } from '../../demo/run/stack.js'
+import { ROOT } from '../../scripts/lib/root.js'
 import type { Child, Teardown } from './child.js'
 import { freePort } from './free-port.js'
 import { startProgram } from './program.js'
@@ -24,7 +25,7 @@ const READY_WITHIN_MS = 60_000
 export const startDemoStack = async (
   t: Teardown,
   env: Readonly<Record<string, string>> = {},
-  options: StackOptions = {}
+  options: Partial<StackOptions> = {}
 ): Promise<DemoStack> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-demo-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -34,7 +35,7 @@ export const startDemoStack = async (
     DEMO_BACKEND_PORT: `${await freePort()}`,
     DEMO_OIDC_PORT: `${await freePort()}`
   }
-  const { programs, pageUrl, hasPage } = stackOf({ ...ports, DEMO_PASSWORD }, options)
+  const { programs, pageUrl, hasPage } = stackOf({ ...ports, DEMO_PASSWORD }, { root: ROOT, ...options })
   if (!hasPage) throw new Error('the page is not built: npm run build')
 
   const start = async ({ entry, env: own }: Program): Promise<Child> => {

@@ -3,9 +3,10 @@ import { createServer } from 'node:net'
 import { Centrifuge } from 'centrifuge'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { unavailablePorts } from '../../scripts/lib/demo/ports.js'
-import { readableLine } from '../../scripts/lib/demo/readable-line.js'
-import { stackOf } from '../../scripts/lib/demo/stack.js'
+import { unavailablePorts } from '../../demo/run/ports.js'
+import { readableLine } from '../../demo/run/readable-line.js'
+import { stackOf } from '../../demo/run/stack.js'
+import { ROOT } from '../../scripts/lib/root.js'
 import { Operator } from '../helper/admin.js'
 import { startBrowser } from '../helper/browser.js'
 import { type Child, startChild } from '../helper/child.js'
@@ -158,8 +159,9 @@ t.test('unavailablePorts does not list free ports', async (t) => {
 
 t.test('secrets of npm start', async (t) => {
   const secretsOf = (env: Readonly<Record<string, string>>): string[] =>
-    stackOf(env).programs.flatMap(({ env: { API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET } }) =>
-      [API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET].filter((secret) => secret !== undefined)
+    stackOf(env, { root: ROOT }).programs.flatMap(
+      ({ env: { API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET } }) =>
+        [API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET].filter((secret) => secret !== undefined)
     )
 
   t.test('npm start generates three long secrets, which differ at each start', async (t) => {
@@ -171,7 +173,7 @@ t.test('secrets of npm start', async (t) => {
   t.test('npm start uses the secrets that are set', async (t) => {
     const env = { TOKEN_SECRET: 'a', REALTIME_API_KEY: 'b', REALTIME_HMAC_SECRET: 'c', DEMO_PASSWORD: 'd' }
     t.same([...new Set(secretsOf(env))].toSorted(), ['a', 'b', 'c'])
-    t.equal(stackOf(env).demoPassword, 'd')
+    t.equal(stackOf(env, { root: ROOT }).demoPassword, 'd')
   })
 })
 

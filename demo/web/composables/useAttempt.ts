@@ -1,5 +1,5 @@
+import { ApiError } from 'gatehouse-client'
 import { ref, shallowRef } from 'vue'
-import { ApiError } from '../../../src/client/api/api-error.js'
 
 /** A user action that may be rejected: whether it is running, and its error. */
 export const useAttempt = () => {

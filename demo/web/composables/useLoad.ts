@@ -1,5 +1,5 @@
+import { ApiError } from 'gatehouse-client'
 import { onScopeDispose } from 'vue'
-import { ApiError } from '../../../src/client/api/api-error.js'
 import { useLoad as useLoadWith } from '../../../src/ui/useLoad.js'
 import type { DataResponse } from '../types.js'
 

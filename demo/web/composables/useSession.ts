@@ -1,5 +1,5 @@
+import type { PageMeta } from 'gatehouse-client'
 import { computed, shallowRef } from 'vue'
-import type { PageMeta } from '../../../src/client/guards/visit.js'
 import { useToasts } from '../../../src/ui/useToasts.js'
 import { router } from '../router.js'
 import { api, session, sessionEnd, signOut } from '../services.js'

@@ -1,0 +1,123 @@
+/**
+ * `npm run packages`: creates the tarballs of the packages `gatehouse` (servers and command) and `gatehouse-client`
+ * (browser library) in dist/packages, from the build.
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { print, runCommand, UserError } from './lib/command.js'
+import { ROOT } from './lib/root.js'
+
+const OUTPUT = join(ROOT, 'dist/packages')
+
+interface Manifest {
+  readonly version: string
+  readonly license: string
+  readonly description: string
+  readonly engines: Readonly<Record<string, string>>
+  readonly bin: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+interface Package {
+  readonly name: 'gatehouse' | 'gatehouse-client'
+  /** Files and folders of `dist`, with their places in the package. */
+  readonly content: (project: Manifest) => Readonly<Record<string, string>>
+  readonly manifest: (project: Manifest) => object
+}
+
+/** The browser library is a package of its own. */
+const CLIENT_DEPENDENCIES = ['centrifuge', '@sinclair/typebox']
+const CLIENT_ONLY = 'centrifuge'
+
+/** Of the demo backend. `npm install --omit=optional` leaves them out. */
+const DEMO_DEPENDENCIES = ['@electric-sql/pglite', 'bcryptjs']
+
+const pick = (versions: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    names.map((name) => {
+      const version = versions[name]
+      if (version === undefined) throw new Error(`package.json has no dependency ${name}`)
+      return [name, version]
+    })
+  )
+
+/** The files of the entries, which are beside the folders. */
+const entryFiles = (exports: Manifest['exports']): Record<string, string> =>
+  Object.fromEntries(
+    Object.values(exports)
+      .flatMap(({ types, default: code }) => [types, code])
+      .map((path) => [path.replace('./dist/', ''), path])
+  )
+
+const entry = (path: string) => ({ types: `./${path}.d.ts`, default: `./${path}.js` })
+
+const PACKAGES: readonly Package[] = [
+  {
+    name: 'gatehouse',
+    content: ({ exports }) => ({
+      ...entryFiles(exports),
+      'src/cli': 'dist/src/cli',
+      'src/gateway': 'dist/src/gateway',
+      'src/relay': 'dist/src/relay',
+      'src/shared': 'dist/src/shared',
+      schemas: 'dist/schemas',
+      'demo/backend': 'dist/demo/backend',
+      'demo/run': 'dist/demo/run',
+      'relay-admin': 'dist/relay-admin',
+      web: 'dist/web',
+      'package.json': 'dist/package.json'
+    }),
+    manifest: ({ engines, bin, exports, dependencies, devDependencies }) => ({
+      engines,
+      bin,
+      exports,
+      dependencies: Object.fromEntries(Object.entries(dependencies).filter(([name]) => name !== CLIENT_ONLY)),
+      optionalDependencies: pick(devDependencies, DEMO_DEPENDENCIES)
+    })
+  },
+  {
+    name: 'gatehouse-client',
+    content: () => ({ 'src/client': 'src/client', schemas: 'schemas' }),
+    manifest: ({ dependencies, devDependencies }) => ({
+      sideEffects: false,
+      exports: {
+        '.': entry('src/client/index'),
+        './vue-router': entry('src/client/vue-router'),
+        './schemas/*': entry('schemas/*')
+      },
+      dependencies: pick(dependencies, CLIENT_DEPENDENCIES),
+      peerDependencies: { 'vue-router': `>=${Number.parseInt(devDependencies['vue-router'] ?? '', 10) - 1}` },
+      peerDependenciesMeta: { 'vue-router': { optional: true } }
+    })
+  }
+]
+
+const pack = ({ name, content, manifest }: Package, project: Manifest): string => {
+  const folder = join(OUTPUT, name)
+  for (const [from, to] of Object.entries(content(project))) {
+    const source = join(ROOT, 'dist', from)
+    if (!existsSync(source)) throw new UserError(`dist/${from} does not exist. Run \`npm run build\` first.`)
+    // The sources that maps refer to are not in the package.
+    cpSync(source, join(folder, to), { recursive: true, filter: (file) => !file.endsWith('.map') })
+  }
+  cpSync(join(ROOT, 'packages', name), folder, { recursive: true })
+  cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+  const { version, license, description } = project
+  const common = { name, version, description, license, type: 'module' }
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ ...common, ...manifest(project) }, null, 2)}\n`)
+  const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', OUTPUT], { cwd: folder })
+  return join(OUTPUT, output.toString().trim())
+}
+
+await runCommand('Usage: npm run packages', (args) => {
+  parseArgs({ args: [...args], options: {} })
+  rmSync(OUTPUT, { recursive: true, force: true })
+  mkdirSync(OUTPUT, { recursive: true })
+  const project: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  for (const each of PACKAGES) print(pack(each, project))
+  return 0
+})

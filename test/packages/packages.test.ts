@@ -1,0 +1,207 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { build } from 'vite'
+import { ROOT } from '../../scripts/lib/root.js'
+import { startBrowser } from '../helper/browser.js'
+import { startChild } from '../helper/child.js'
+import { environment } from '../helper/environment.js'
+import { freePort } from '../helper/free-port.js'
+import { API_SECRET } from '../helper/gateway.js'
+
+const PATIENCE_MS = 120_000
+const MAX_PAGE_BYTES = 35 * 1024
+
+const run = (cwd: string, command: string, ...args: readonly string[]): string =>
+  execFileSync(command, [...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+
+/** An empty folder with both packages installed from their tarballs, as a team would install them. */
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-packages-'))
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+run(ROOT, 'npx', 'tsx', 'scripts/packages.ts')
+const tarballs = readdirSync(join(ROOT, 'dist/packages'))
+  .filter((name) => name.endsWith('.tgz'))
+  .map((name) => join(ROOT, 'dist/packages', name))
+writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
+run(folder, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', ...tarballs)
+
+const bin = join(folder, 'node_modules/.bin/gatehouse')
+const environmentOf = (env: Readonly<Record<string, string>>) => ({ PATH: environment.path, ...env })
+
+t.test('the packages contain no sources, tests or maps', async (t) => {
+  t.equal(tarballs.length, 2)
+  for (const tarball of tarballs) {
+    const files = run(folder, 'tar', '-tzf', tarball).trim().split('\n')
+    t.same(
+      files.filter((file) => /\.(?:map|test\.js|vue)$|(?<!\.d)\.ts$|\/test\//.test(file)),
+      []
+    )
+    for (const file of ['package.json', 'README.md', 'LICENSE']) t.ok(files.includes(`package/${file}`), file)
+  }
+})
+
+t.test('gatehouse-client depends on centrifuge and TypeBox only', async (t) => {
+  const manifest = JSON.parse(readFileSync(join(folder, 'node_modules/gatehouse-client/package.json'), 'utf8'))
+  t.same(Object.keys(manifest.dependencies).toSorted(), ['@sinclair/typebox', 'centrifuge'])
+})
+
+const PAGE = `import { ApiError, createCaller, Realtime, Session } from 'gatehouse-client'
+
+const call = createCaller()
+const session = new Session({ fetchUser: () => call('GET', '/api/auth/backend-me') })
+const realtime = new Realtime({ negotiate: () => call('GET', '/api/negotiate') })
+const show = (id: string, text: string): void => {
+  const element = document.getElementById(id)
+  if (element !== null) element.textContent = text
+}
+realtime.on('position-batch', ({ floorId, data }) => show('positions', \`\${floorId} \${data.length}\`))
+realtime.on('state', (state) => show('state', state))
+document.querySelector('form')?.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  const { email, password } = Object.fromEntries(new FormData(event.target as HTMLFormElement))
+  try {
+    await call('POST', '/api/auth/login', { body: { email, password } })
+    session.begin()
+    show('user', session.state.user?.email ?? '')
+    realtime.watchFloor('f-1')
+    realtime.start()
+  } catch (error) {
+    show('user', error instanceof ApiError ? error.code : String(error))
+  }
+})
+`
+const HTML = `<!doctype html><title>Page</title><form><input name="email"><input name="password"><button>Sign in</button></form>
+<p id="user"></p><p id="state"></p><p id="positions"></p><script type="module" src="./main.ts"></script>`
+
+const pageFolder = join(folder, 'page')
+mkdirSync(pageFolder)
+writeFileSync(join(pageFolder, 'index.html'), HTML)
+writeFileSync(join(pageFolder, 'main.ts'), PAGE)
+const TYPESCRIPT = join(ROOT, 'node_modules/typescript/bin/tsc')
+
+t.test('a page and a backend type-check against the packages', async (t) => {
+  const compilerOptions = { target: 'es2022', strict: true, noEmit: true, types: [] as string[] }
+  writeFileSync(
+    join(pageFolder, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        ...compilerOptions,
+        module: 'esnext',
+        moduleResolution: 'bundler',
+        lib: ['es2022', 'dom', 'dom.iterable']
+      },
+      include: ['main.ts']
+    })
+  )
+  t.equal(run(pageFolder, process.execPath, TYPESCRIPT, '-p', '.'), '')
+
+  const backend = join(folder, 'backend')
+  mkdirSync(backend)
+  writeFileSync(
+    join(backend, 'backend.ts'),
+    `import { createPublisher, negotiate } from 'gatehouse/backend'
+import { defineRoutes, get, Type } from 'gatehouse/routes'
+const publisher = createPublisher({ url: 'http://127.0.0.1:8100/api', apiKey: 'k' })
+publisher.publish('floor:1', { type: 'position-batch', data: [] })
+export const token: string = negotiate({ user: 'u1', url: 'wss://a', secret: 's' }).data.token
+export const routes = [defineRoutes, get, Type]
+`
+  )
+  writeFileSync(
+    join(backend, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        ...compilerOptions,
+        module: 'nodenext',
+        typeRoots: [join(ROOT, 'node_modules/@types')],
+        types: ['node']
+      },
+      include: ['backend.ts']
+    })
+  )
+  t.equal(run(backend, process.execPath, TYPESCRIPT, '-p', '.'), '')
+})
+
+t.test('a page with session and realtime is at most 35 KB gzipped, and runs against gatehouse demo', async (t) => {
+  const outDir = join(folder, 'web')
+  await build({ root: pageFolder, configFile: false, logLevel: 'warn', build: { outDir, emptyOutDir: true } })
+  const scripts = readdirSync(join(outDir, 'assets')).filter((name) => name.endsWith('.js'))
+  const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(outDir, 'assets', name))).length, 0)
+  t.comment(`${bytes} bytes gzipped`)
+  t.ok(bytes <= MAX_PAGE_BYTES, `${bytes} bytes gzipped`)
+
+  const port = await freePort()
+  const demo = await startChild(t, bin, ['demo'], {
+    ...environmentOf({ WEB_ROOT: outDir, DEMO_PASSWORD: 'a-password-for-tests' }),
+    GATEWAY_PORT: String(port),
+    RELAY_PORT: String(await freePort()),
+    DEMO_BACKEND_PORT: String(await freePort()),
+    AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
+  })
+  await demo.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
+  const page = await (await startBrowser(t)).newPage()
+  const errors: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' && /Content Security Policy/.test(message.text())) errors.push(message.text())
+  })
+  await page.goto(`http://localhost:${port}/`)
+  await page.fill('[name=email]', 'viewer@example.com')
+  await page.fill('[name=password]', 'a-password-for-tests')
+  await page.click('button')
+  await page.getByText('viewer@example.com').waitFor({ timeout: PATIENCE_MS })
+  await page.getByText(/^f-1 [1-9]/).waitFor({ timeout: PATIENCE_MS })
+  t.equal(await page.textContent('#state'), 'online')
+  t.same(errors, [])
+  demo.signal('SIGINT')
+  t.same(await demo.exited, { code: 0, signal: null })
+})
+
+t.test('both servers start from the package and stop with 0', async (t) => {
+  const secret = 'b1c2d3e4'.repeat(8)
+  for (const [name, env] of [
+    [
+      'gateway',
+      {
+        NODE_ENV: 'production',
+        GATEWAY_PORT: '0',
+        BACKEND_URL: 'http://127.0.0.1:1',
+        API_SECRET,
+        AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
+      }
+    ],
+    ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret }],
+    ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret, RELAY_WORKERS: '2' }]
+  ] as const) {
+    const program = await startChild(t, bin, [name], environmentOf(env))
+    await program.waitForLine(/listening/, PATIENCE_MS)
+    program.signal('SIGTERM')
+    t.same(await program.exited, { code: 0, signal: null }, `${name} ${JSON.stringify(env)}`)
+  }
+})
+
+t.test(
+  'every command of the package has help, and rejects unknown arguments with its usage and exit code 2',
+  async (t) => {
+    for (const command of ['gateway', 'relay', 'demo', 'check-config', 'token', 'client-api']) {
+      t.match(run(folder, bin, command, '--help'), `Usage: gatehouse ${command}`)
+      const program = await startChild(t, bin, [command, '--wrong'], environmentOf({}))
+      t.match(await program.exited, { code: 2 }, command)
+      t.match(program.stderr, /^gatehouse [\w-]+: [^\n]+\nUsage: gatehouse [^\n]+\n$/, command)
+    }
+  }
+)
+
+t.test('gatehouse client-api generates calls that type-check with gatehouse-client', async (t) => {
+  cpSync(join(ROOT, 'examples/openapi.yaml'), join(folder, 'openapi.yaml'))
+  run(folder, bin, 'client-api', 'openapi.yaml', '-o', 'page/api.ts')
+  writeFileSync(
+    join(pageFolder, 'use-api.ts'),
+    "import { createCaller } from 'gatehouse-client'\nimport { createApi } from './api.js'\nexport const api = createApi(createCaller())\n"
+  )
+  const config = JSON.parse(readFileSync(join(pageFolder, 'tsconfig.json'), 'utf8'))
+  writeFileSync(join(pageFolder, 'tsconfig.json'), JSON.stringify({ ...config, include: ['main.ts', 'use-api.ts'] }))
+  t.equal(run(pageFolder, process.execPath, TYPESCRIPT, '-p', '.'), '')
+})
