@@ -256,6 +256,7 @@ const DEFAULTS = {
     connectionRateLimit: 0,
     commandsPerSecond: 0,
     positionCheckDelayMs: 40_000,
+    positionMaxTimeLagMs: 0,
     historyMaxPublicationLimit: 300,
     recoveryMaxPublicationLimit: 300,
     messageSizeLimit: 65_536,

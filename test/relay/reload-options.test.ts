@@ -36,6 +36,8 @@ interface World extends EdgeRelay {
   readonly t: Test
   /** Number of reads of the history, also for position checks. */
   readonly reads: { count: number }
+  /** How late publications arrive from the engine. */
+  readonly engineLag: { ms: number }
 }
 
 /** An option that takes effect at once. */
@@ -555,6 +557,23 @@ const CLIENT: Readonly<Record<string, Row>> = {
     was: 1,
     is: 0
   },
+  channel_position_max_time_lag: {
+    before: '0',
+    after: '5s',
+    also: room({ ...HISTORY, allow_subscribe_for_client: true, force_positioning: true }),
+    see: async (world) => {
+      const existing = await connected(world)
+      await run(existing, 'subscribe', { channel: 'room:1' })
+      await received(world, existing, 'room:1')
+      return async () => {
+        world.engineLag.ms = 10_000
+        await world.publish('room:1', 1)
+        return Object.keys((await existing.next()).push as Json)
+      }
+    },
+    was: ['channel', 'pub'],
+    is: ['channel', 'unsubscribe']
+  },
   history_max_publication_limit: {
     before: 1,
     after: 3,
@@ -876,7 +895,8 @@ const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
   let shiftMs = 0
   const clocks = { nowMs: () => startedAt.wallMs + shiftMs, monotonicMs: () => startedAt.monotonicMs + shiftMs }
   const reads = { count: 0 }
-  const engine = memoryEngine({ ...clocks, newEpoch })
+  const engineLag = { ms: 0 }
+  const engine = memoryEngine({ ...clocks, nowMs: () => clocks.nowMs() - engineLag.ms, newEpoch })
   const history: History = {
     read: (...args) => {
       reads.count += 1
@@ -889,6 +909,7 @@ const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
     ...relay,
     t,
     reads,
+    engineLag,
     advance: (ms) => {
       shiftMs += ms
       relay.relay.tick()

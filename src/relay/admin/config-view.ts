@@ -25,6 +25,7 @@ const SHOWN_CLIENT_OPTIONS = [
   'connectionRateLimit',
   'commandsPerSecond',
   'positionCheckDelayMs',
+  'positionMaxTimeLagMs',
   'historyMaxPublicationLimit',
   'recoveryMaxPublicationLimit',
   'messageSizeLimit',

@@ -35,6 +35,7 @@ export const clientOptions = (
     connectionRateLimit: file.connection_rate_limit ?? 0,
     commandsPerSecond: file.commands_per_second ?? 0,
     positionCheckDelayMs: durationMs(file.channel_position_check_delay ?? '40s'),
+    positionMaxTimeLagMs: durationMs(file.channel_position_max_time_lag ?? '0'),
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
     recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,
     messageSizeLimit: websocket.message_size_limit ?? 65_536,

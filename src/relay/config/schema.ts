@@ -243,6 +243,10 @@ const client = {
     'Interval at which the positions of channels are compared with the history.',
     '40s'
   ),
+  channel_position_max_time_lag: duration(
+    'Maximum time from publish to delivery. After a longer one, subscribers with a position resubscribe and recover; 0 means no limit.',
+    '0'
+  ),
   history_max_publication_limit: count('Maximum publications in one history reply.', 1, 1_000_000, 300),
   recovery_max_publication_limit: count('Maximum publications that a client can recover.', 1, 1_000_000, 300),
   connect_include_server_time: flag("Send the server's time in the connect reply."),

@@ -270,7 +270,7 @@ export class Channel {
     this.#suspectOffset = UNKNOWN
     this.#offset = end.offset
     this.#epoch = end.epoch
-    this.#endPositioned()
+    this.endPositioned()
   }
 
   /** Returns false for a publication that was already delivered. */
@@ -279,12 +279,12 @@ export class Channel {
     if (!isNext && epoch === this.#epoch && offset <= this.#offset) return false
     this.#offset = offset
     this.#epoch = epoch
-    if (!isNext) this.#endPositioned()
+    if (!isNext) this.endPositioned()
     return true
   }
 
-  /** After a gap: clients with a position resubscribe and recover; the others continue without what they missed. */
-  #endPositioned(): void {
+  /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
+  endPositioned(): void {
     for (const subscription of this.subscriptions()) {
       if (subscription.isPositioned && subscription.buffered === null) {
         const { subscriber } = subscription

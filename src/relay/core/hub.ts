@@ -17,6 +17,8 @@ export class Hub implements Delivery, FlushQueue {
   readonly #channels = new Map<string, Channel>()
   readonly #dependencies: HubDependencies
   readonly #patches: DeltaPatches
+  /** Positioned subscribers of a channel resubscribe if a publication took longer to arrive; 0 for no limit. */
+  maxLagMs = 0
   #openedCount = 0
   /** Groups with frames that were not sent yet. */
   #pendingGroups: Group[] = []
@@ -65,6 +67,7 @@ export class Hub implements Delivery, FlushQueue {
     const open = this.#channels.get(channel)
     if (open === undefined) return
     try {
+      if (this.maxLagMs > 0 && this.#dependencies.nowMs() - publication.time > this.maxLagMs) open.endPositioned()
       open.deliver(publication, epoch)
     } catch (error) {
       this.#failDelivery(open, error)

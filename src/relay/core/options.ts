@@ -83,6 +83,8 @@ export interface ClientOptions {
   readonly connectionRateLimit: number
   readonly commandsPerSecond: number
   readonly positionCheckDelayMs: number
+  /** Maximum time from publish to delivery for subscribers with a position. */
+  readonly positionMaxTimeLagMs: number
   readonly historyMaxPublicationLimit: number
   readonly recoveryMaxPublicationLimit: number
   /** Maximum size of a message from a client in bytes. */

@@ -90,6 +90,7 @@ export class Relay {
       node: dependencies.newId()
     }
     this.#context = context
+    context.hub.maxLagMs = client.positionMaxTimeLagMs
     this.surveyHandlers = nodeSurveyHandlers(context, () => this.stats())
   }
 
@@ -306,6 +307,7 @@ export class Relay {
     const context = this.#context
     const isLimitNew = context.clientOptions.userConnectionLimit <= 0 && client.userConnectionLimit > 0
     context.clientOptions = client
+    context.hub.maxLagMs = client.positionMaxTimeLagMs
     context.channelRules = channels
     if (isLimitNew) countEarlierConnections(context)
     for (const connection of context.clients.all) connection.configure()
