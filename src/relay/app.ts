@@ -165,6 +165,7 @@ export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDep
     responded: (path, method, status) => metrics.httpResponded(path, method, status),
     admission,
     rejections,
+    unidirectional: () => config.unidirectional,
     routes: {
       '/api': api,
       '/api/*': api,

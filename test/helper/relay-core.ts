@@ -32,6 +32,7 @@ export class FakeSink implements ClientTransport {
   readonly pingBytes = Buffer.from('{}')
   readonly address = '192.0.2.1'
   readonly hasOwnPings = false
+  readonly isUnidirectional = false
   readonly isEmulated: boolean
   /** One entry per write. */
   readonly writes: string[] = []

@@ -278,6 +278,11 @@ const DEFAULTS = {
     maxLength: 255
   },
   api: { key: 'a key', previousKey: null, maxBodyBytes: 1_048_576, insecure: false, errorMode: 'default' },
+  unidirectional: {
+    sse: { enabled: false, maxBodyBytes: 65_536 },
+    httpStream: { enabled: false, maxBodyBytes: 65_536 },
+    webSocket: { enabled: false, maxMessageBytes: 65_536 }
+  },
   trustedProxies: [],
   metricsAllow: ['loopback'],
   metrics: { recoveredPublications: false, httpRequests: false },

@@ -119,6 +119,13 @@ const connecting =
   async () =>
     outcome(await openClient(world.t, world.url), 'connect', text === '' ? {} : { token: text })
 
+/** The status of a connect request of 20 bytes. Without a token, the stream ends at once. */
+const uniStatus =
+  (path: string): Effect['see'] =>
+  async ({ url }) =>
+  async () =>
+    (await send(url, path, { method: 'POST', body: '{"name":"a display"}' })).status
+
 const apiOutcome = async (world: World, method: string, request: object): Promise<number | string> => {
   const { body } = await world.api(method, request)
   return JSON.parse(body).error?.code ?? 'ok'
@@ -784,6 +791,38 @@ const OPTIONS: Readonly<Record<string, Row>> = {
     is: 200
   },
   'websocket.message_size_limit': { before: 65_536, after: 131_072, listed: 'needsReconnect' },
+  'uni_sse.enabled': { before: false, after: true, see: uniStatus('/connection/uni_sse'), was: 404, is: 200 },
+  'uni_sse.max_request_body_size': {
+    before: 10,
+    after: 100,
+    also: { uni_sse: { enabled: true } },
+    see: uniStatus('/connection/uni_sse'),
+    was: 413,
+    is: 200
+  },
+  'uni_http_stream.enabled': {
+    before: false,
+    after: true,
+    see: uniStatus('/connection/uni_http_stream'),
+    was: 404,
+    is: 200
+  },
+  'uni_http_stream.max_request_body_size': {
+    before: 10,
+    after: 100,
+    also: { uni_http_stream: { enabled: true } },
+    see: uniStatus('/connection/uni_http_stream'),
+    was: 413,
+    is: 200
+  },
+  'uni_websocket.enabled': {
+    before: false,
+    after: true,
+    see: uniStatus('/connection/uni_websocket'),
+    was: 404,
+    is: 426
+  },
+  'uni_websocket.message_size_limit': { before: 65_536, after: 131_072, listed: 'needsReconnect' },
   'engine.type': restart('memory', 'redis', { engine: { redis: { address: 'redis://127.0.0.1:1' } } }),
   'engine.redis.address': restart('redis://127.0.0.1:1', 'redis://127.0.0.1:2'),
   'engine.redis.prefix': restart('one', 'two'),

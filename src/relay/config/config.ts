@@ -27,6 +27,12 @@ export interface RelayConfig {
     readonly insecure: boolean
     readonly errorMode: 'default' | 'transport'
   }
+  /** Transports of clients that only receive. */
+  readonly unidirectional: {
+    readonly sse: { readonly enabled: boolean; readonly maxBodyBytes: number }
+    readonly httpStream: { readonly enabled: boolean; readonly maxBodyBytes: number }
+    readonly webSocket: { readonly enabled: boolean; readonly maxMessageBytes: number }
+  }
   readonly trustedProxies: readonly string[]
   readonly metricsAllow: readonly string[]
   /** Metrics that are exported only if they are enabled. */
@@ -70,6 +76,28 @@ const MIN_PASSWORD_LENGTH = 12
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
 
+const DEFAULT_CONNECT_REQUEST_BYTES = 64 * 1024
+
+const unidirectionalOptions = ({
+  uni_sse: sse = {},
+  uni_http_stream: httpStream = {},
+  uni_websocket: webSocket = {}
+}: RelayConfigFile): RelayConfig['unidirectional'] =>
+  Object.freeze({
+    sse: {
+      enabled: sse.enabled ?? false,
+      maxBodyBytes: sse.max_request_body_size ?? DEFAULT_CONNECT_REQUEST_BYTES
+    },
+    httpStream: {
+      enabled: httpStream.enabled ?? false,
+      maxBodyBytes: httpStream.max_request_body_size ?? DEFAULT_CONNECT_REQUEST_BYTES
+    },
+    webSocket: {
+      enabled: webSocket.enabled ?? false,
+      maxMessageBytes: webSocket.message_size_limit ?? DEFAULT_CONNECT_REQUEST_BYTES
+    }
+  })
+
 /** Combines the sources: the environment wins over the file, the file over the default. */
 class ConfigReader {
   readonly #environment: Environment
@@ -111,6 +139,7 @@ class ConfigReader {
         insecure: file.http_api?.insecure ?? false,
         errorMode: file.http_api?.error_mode ?? 'default'
       }),
+      unidirectional: unidirectionalOptions(file),
       trustedProxies: Object.freeze(TRUST_PROXY),
       metricsAllow: Object.freeze(['loopback', ...METRICS_ALLOW]),
       metrics: Object.freeze({

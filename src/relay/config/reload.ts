@@ -41,7 +41,8 @@ const NEEDS_RECONNECT: OptionReaders = {
   'client.subscribe_to_user_personal_channel.enabled': ({ client }) => client.userSubscribeToPersonal,
   'client.subscribe_to_user_personal_channel.personal_channel_namespace': ({ client }) =>
     client.personalChannelNamespace,
-  'websocket.message_size_limit': ({ client }) => client.messageSizeLimit
+  'websocket.message_size_limit': ({ client }) => client.messageSizeLimit,
+  'uni_websocket.message_size_limit': ({ unidirectional }) => unidirectional.webSocket.maxMessageBytes
 }
 
 /** Fixed when a client subscribes; in every namespace. */

@@ -296,6 +296,18 @@ export const RelayConfigFileSchema = Type.Object(
     }),
     node: section('This node.', { name: text("Name on the operators' page and in the info of the publish API.", 128) }),
     shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.', '5s') }),
+    uni_sse: section('Server-sent events without commands, at /connection/uni_sse.', {
+      enabled: flag('Enable the transport.'),
+      max_request_body_size: count('Maximum size of a connect request, in bytes.', 1, 64 * 1024 * 1024, 65_536)
+    }),
+    uni_http_stream: section('HTTP streaming without commands, at /connection/uni_http_stream.', {
+      enabled: flag('Enable the transport.'),
+      max_request_body_size: count('Maximum size of a connect request, in bytes.', 1, 64 * 1024 * 1024, 65_536)
+    }),
+    uni_websocket: section('WebSocket without commands, at /connection/uni_websocket.', {
+      enabled: flag('Enable the transport.'),
+      message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, 64 * 1024 * 1024, 65_536)
+    }),
     sse: alwaysOn('The server-sent events transport.'),
     http_stream: alwaysOn('The HTTP streaming transport.'),
     prometheus: section('Prometheus metrics at /metrics.', {

@@ -118,7 +118,7 @@ export class ClientDeadlines {
     const { clientOptions, metrics } = context
     this.#pingAt = nowMs + this.#pingIntervalMs
     // A pending timeout continues: it may be longer than the interval and would otherwise restart with every ping.
-    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME)
+    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME && !transport.isUnidirectional)
       this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
     this.#drainCountAtPing = outbox.drainCount
     count(metrics.sent(transport.name, 'server_ping', ''), transport.pingBytes.length)

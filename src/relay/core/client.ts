@@ -50,7 +50,7 @@ export class Client implements Subscriber, OutboxOwner {
   /** Milliseconds since 1970. */
   readonly connectedAt: number
   registryIndex = -1
-  /** Session id of an emulated transport, else null. */
+  /** Session id of an emulated or unidirectional transport, else null. */
   session: string | null = null
   /** Metrics of the command that is being processed; its reply is counted there. */
   replyTraffic: Traffic | null = null
@@ -323,9 +323,9 @@ export class Client implements Subscriber, OutboxOwner {
 
   #closeTransport(reason: Disconnect): void {
     const { metrics } = this.context
-    const { name: transport, isEmulated } = this.transport
+    const { name: transport, isEmulated, isUnidirectional } = this.transport
     metrics.disconnected(transport, reason.code)
-    if (isEmulated) {
+    if (isEmulated || isUnidirectional) {
       const message = this.codec.push({ kind: 'disconnect', disconnect: reason })
       count(metrics.sent(transport, 'push_disconnect', ''), payloadBytes(message))
     }

@@ -31,7 +31,7 @@ export interface ConnectReply {
   /** Seconds between pings; 0 for none. */
   readonly ping: number
   readonly pong: boolean
-  /** Session and node of an emulated transport; '' for others. */
+  /** Session of an emulated or unidirectional transport, and node of an emulated one; '' for others. */
   readonly session: string
   readonly node: string
   /** Milliseconds since 1970; 0 if the option is off. */

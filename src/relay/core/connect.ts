@@ -153,20 +153,19 @@ const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResu
   const { clientOptions } = context
   const nowMs = context.nowMs()
   const hasPings = clientOptions.pingIntervalMs > 0 && !transport.hasOwnPings
-  if (transport.isEmulated) {
-    client.session = context.newId()
-    context.sessions.set(client.session, client)
-  }
+  if (transport.isEmulated || transport.isUnidirectional) client.session = context.newId()
   const { session } = client
+  // A client that only receives has a session for the API, but cannot send commands with it.
+  if (transport.isEmulated && session !== null) context.sessions.set(session, client)
   return {
     client: client.id,
     version: context.version,
     ttl: Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0,
     subs: results.size === 0 ? NO_REPLIES : new Map([...results].map(([channel, { reply }]) => [channel, reply])),
     ping: hasPings ? Math.max(1, Math.round(clientOptions.pingIntervalMs / 1000)) : 0,
-    pong: hasPings && clientOptions.pongTimeoutMs > 0,
+    pong: hasPings && clientOptions.pongTimeoutMs > 0 && !transport.isUnidirectional,
     session: session ?? '',
-    node: session === null ? '' : context.node,
+    node: transport.isEmulated ? context.node : '',
     time: clientOptions.includeConnectionTime ? nowMs : 0
   }
 }

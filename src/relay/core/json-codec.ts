@@ -6,6 +6,7 @@ import {
   PONG,
   type PresenceReply,
   type PresenceStatsReply,
+  type PublicationEncoder,
   type Push,
   type RawCommand,
   type RefreshReply,
@@ -137,11 +138,12 @@ const errorText = ({ code, message, temporary }: ReplyError): string =>
   `{"code":${code},"message":${quote(message)}${temporary ? ',"temporary":true' : ''}}`
 
 const channelPushText = (channel: string, kind: Push['kind'], body: string): string =>
-  `{"push":{"channel":${quote(channel)},"${kind}":${body}}}`
+  `{"channel":${quote(channel)},"${kind}":${body}}`
 
 const closeText = ({ code, reason }: { readonly code: number; readonly reason: string }): string =>
   `{"code":${code},"reason":${quote(reason)}}`
 
+/** A push without the object that marks it as one. */
 const pushText = (push: Push): string => {
   switch (push.kind) {
     case 'pub':
@@ -154,9 +156,9 @@ const pushText = (push: Push): string => {
     case 'subscribe':
       return channelPushText(push.channel, push.kind, subscribeText(push.subscribe))
     case 'refresh':
-      return `{"push":{"refresh":${refreshText(push.refresh)}}}`
+      return `{"refresh":${refreshText(push.refresh)}}`
     case 'disconnect':
-      return `{"push":{"disconnect":${closeText(push.disconnect)}}}`
+      return `{"disconnect":${closeText(push.disconnect)}}`
   }
 }
 
@@ -169,6 +171,11 @@ const parse = (line: string): RawCommand | null => {
     return null
   }
 }
+
+const publicationEncoder =
+  (prefix: string, suffix: string): PublicationEncoder =>
+  (publication, epoch, data, isDelta) =>
+    `${prefix}${publicationText(publication, epoch, data, isDelta)}${suffix}`
 
 /** One command, reply or push per line. */
 export const jsonCodec: Codec = {
@@ -189,12 +196,17 @@ export const jsonCodec: Codec = {
   },
   reply: (id, method, result) => `{"id":${id},"${method}":${RESULT_TEXTS[method](result)}}`,
   errorReply: (id, error) => `{"id":${id},"error":${errorText(error)}}`,
-  push: pushText,
-  publicationEncoder: (channel) => {
-    const prefix = `{"push":{"channel":${quote(channel)},"pub":`
-    return (publication, epoch, data, isDelta) => `${prefix}${publicationText(publication, epoch, data, isDelta)}}}`
-  },
+  push: (push) => `{"push":${pushText(push)}}`,
+  publicationEncoder: (channel) => publicationEncoder(`{"push":{"channel":${quote(channel)},"pub":`, '}}'),
   // The protocol sends all data of a subscriber with deltas as JSON strings, full publications included.
   deltaData: (data) => (typeof data === 'string' ? quote(data) : data),
   join: (messages: readonly Encoded[]) => messages.join('\n')
+}
+
+/** For clients that only receive: everything is a push, also the result of connecting, and nothing marks it as one. */
+export const unidirectionalJsonCodec: Codec = {
+  ...jsonCodec,
+  reply: (_id, method, result) => `{"${method}":${RESULT_TEXTS[method](result)}}`,
+  push: pushText,
+  publicationEncoder: (channel) => publicationEncoder(`{"channel":${quote(channel)},"pub":`, '}')
 }

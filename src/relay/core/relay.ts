@@ -39,6 +39,7 @@ import {
 } from './survey.js'
 import { forEachInSlices, type TimeSlice, TurnQueue } from './time-slice.js'
 import type { ClientTransport } from './transport.js'
+import { UnidirectionalConnect } from './unidirectional-connect.js'
 import { countEarlierConnections } from './user-connections.js'
 
 export interface RelayRules {
@@ -144,6 +145,14 @@ export class Relay {
   /** Adds a client that has just opened a transport. */
   connect(transport: ClientTransport): Client {
     return new Client(this.#context, transport, (client) => new CommandQueue(client))
+  }
+
+  /**
+   * Adds a client that only receives. Its first frame is the connect request; later frames are ignored. `bearerToken` is used
+   * if the request contains no token.
+   */
+  connectUnidirectional(transport: ClientTransport, bearerToken: string): Client {
+    return new Client(this.#context, transport, (client) => new UnidirectionalConnect(client, bearerToken))
   }
 
   /** Processes a frame of an emulated transport at the node that holds the session. Returns false if there is no such session. */

@@ -18,10 +18,13 @@ export interface ByteStream {
   readonly writableLength: number
 }
 
+export type TransportName = 'websocket' | 'http_stream' | 'sse' | UnidirectionalName
+export type UnidirectionalName = 'uni_websocket' | 'uni_http_stream' | 'uni_sse'
+
 /** The outgoing side of a connection, as the outbox sees it. */
 export interface Transport {
   readonly framing: Framing
-  readonly name: 'websocket' | 'http_stream' | 'sse'
+  readonly name: TransportName
   readonly stream: ByteStream
   /** Calls back once, after everything written so far was accepted by the network. */
   onceDrained(callback: () => void): void
@@ -37,6 +40,8 @@ export interface ClientTransport extends Transport {
   readonly hasOwnPings: boolean
   /** The client cannot send over this transport; its commands arrive in separate requests that name a session. */
   readonly isEmulated: boolean
+  /** The client only receives: it sends a connect request and no commands. */
+  readonly isUnidirectional: boolean
   /** Stops reading from the client until `resume`, if the transport supports it. */
   pause(): void
   resume(): void

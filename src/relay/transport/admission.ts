@@ -200,6 +200,17 @@ export class LocalConnectionCounter implements ConnectionCounter {
   }
 }
 
+const BEARER = /^bearer +(\S+)$/i
+
+/** The token of an `Authorization: Bearer` header; '' without one. */
+export const bearerToken = ({ headers }: IncomingMessage): string => BEARER.exec(headers.authorization ?? '')?.[1] ?? ''
+
+/** The connect command or request in the query; '' without one. */
+export const connectInQuery = ({ url = '' }: IncomingMessage): string => {
+  const query = url.indexOf('?')
+  return query === -1 ? '' : (new URLSearchParams(url.slice(query + 1)).get('cf_connect') ?? '')
+}
+
 /** Whether a URL requests the protobuf form of the protocol. */
 export const requestsProtobuf = (url: string): boolean => /[?&](?:format|cf_protocol)=protobuf(?:&|$)/.test(url)
 

@@ -1,5 +1,5 @@
 import { type Codec, payloadBytes } from '../core/codec.js'
-import { jsonCodec } from '../core/json-codec.js'
+import { jsonCodec, unidirectionalJsonCodec } from '../core/json-codec.js'
 import type { Framing } from '../core/transport.js'
 import { protobufCodec } from '../protobuf/codec.js'
 
@@ -35,13 +35,21 @@ const webSocketFraming = (codec: Codec, firstByte: number): Framing => ({
 export const webSocketTextFraming = webSocketFraming(jsonCodec, TEXT_FRAME)
 export const webSocketBinaryFraming = webSocketFraming(protobufCodec, BINARY_FRAME)
 
+export const unidirectionalWebSocketFraming = webSocketFraming(unidirectionalJsonCodec, TEXT_FRAME)
+
 /** One line per message, for HTTP streaming. */
-export const lineFraming: Framing = { codec: jsonCodec, frame: (message) => Buffer.from(`${message}\n`) }
+const lines = (codec: Codec): Framing => ({ codec, frame: (message) => Buffer.from(`${message}\n`) })
+
+export const lineFraming = lines(jsonCodec)
+export const unidirectionalLineFraming = lines(unidirectionalJsonCodec)
 
 /** Messages follow each other: each has its length in front. */
 export const byteStreamFraming: Framing = { codec: protobufCodec, frame: (message) => Buffer.from(message) }
 
-export const serverSentEventFraming: Framing = {
-  codec: jsonCodec,
+const serverSentEvents = (codec: Codec): Framing => ({
+  codec,
   frame: (message) => Buffer.from(`data: ${message.toString().replaceAll('\n', '\ndata: ')}\n\n`)
-}
+})
+
+export const serverSentEventFraming = serverSentEvents(jsonCodec)
+export const unidirectionalEventFraming = serverSentEvents(unidirectionalJsonCodec)

@@ -2,10 +2,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Disconnect } from '../core/codes.js'
 import { isObject } from '../core/json.js'
 import type { Relay } from '../core/relay.js'
-import type { ByteStream, ClientTransport, Framing } from '../core/transport.js'
+import type { ByteStream, ClientTransport, Framing, TransportName } from '../core/transport.js'
+import { parseConnectRequest } from '../core/unidirectional-connect.js'
 import { decodeEmulation } from '../protobuf/codec.js'
-import { type Admitted, type ClientAdmission, hasProtobufBody, requestsProtobuf } from './admission.js'
-import { byteStreamFraming, lineFraming, serverSentEventFraming } from './framing.js'
+import {
+  type Admitted,
+  bearerToken,
+  type ClientAdmission,
+  connectInQuery,
+  hasProtobufBody,
+  requestsProtobuf
+} from './admission.js'
+import {
+  byteStreamFraming,
+  lineFraming,
+  serverSentEventFraming,
+  unidirectionalEventFraming,
+  unidirectionalLineFraming
+} from './framing.js'
 import {
   BODY_TIMEOUT_MS,
   corsHeaders,
@@ -23,19 +37,22 @@ import {
 /** Sends to a client through an HTTP response that stays open. Counts the unsent bytes, which `ServerResponse` does not report. */
 class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly stream = this
-  readonly name: 'http_stream' | 'sse'
+  readonly name: TransportName
   readonly framing: Framing
   readonly address: string
-  readonly isEmulated = true
+  readonly isEmulated: boolean
+  readonly isUnidirectional: boolean
   readonly hasOwnPings = false
   readonly pingBytes: Buffer
   readonly #response: ServerResponse
   #unsentBytes = 0
   #drainCallbacks: (() => void)[] = []
 
-  constructor(transport: 'http_stream' | 'sse', framing: Framing, response: ServerResponse, address: string) {
+  constructor({ transport, framing, isUnidirectional }: StreamKind, response: ServerResponse, address: string) {
     this.name = transport
     this.framing = framing
+    this.isUnidirectional = isUnidirectional
+    this.isEmulated = !isUnidirectional
     this.address = address
     this.pingBytes = framing.frame(framing.codec.ping)
     this.#response = response
@@ -79,8 +96,10 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
 const CLOSE_TIMEOUT_MS = 5000
 
 interface StreamKind {
-  readonly transport: 'http_stream' | 'sse'
+  readonly transport: TransportName
   readonly framing: Framing
+  /** The body or query is a connect request, not a connect command. */
+  readonly isUnidirectional: boolean
   readonly headers: Headers
   readonly prelude: string
 }
@@ -88,6 +107,7 @@ interface StreamKind {
 const LINE_STREAM: StreamKind = {
   transport: 'http_stream',
   framing: lineFraming,
+  isUnidirectional: false,
   headers: ['Content-Type', 'text/plain; charset=utf-8'],
   prelude: ''
 }
@@ -95,6 +115,7 @@ const LINE_STREAM: StreamKind = {
 const BYTE_STREAM: StreamKind = {
   transport: 'http_stream',
   framing: byteStreamFraming,
+  isUnidirectional: false,
   headers: ['Content-Type', 'application/octet-stream'],
   prelude: ''
 }
@@ -102,9 +123,24 @@ const BYTE_STREAM: StreamKind = {
 const EVENT_STREAM: StreamKind = {
   transport: 'sse',
   framing: serverSentEventFraming,
+  isUnidirectional: false,
   headers: ['Content-Type', 'text/event-stream'],
   // Browsers report the connection as open after the first bytes.
   prelude: '\r\n'
+}
+
+const UNIDIRECTIONAL_LINE_STREAM: StreamKind = {
+  ...LINE_STREAM,
+  transport: 'uni_http_stream',
+  framing: unidirectionalLineFraming,
+  isUnidirectional: true
+}
+
+const UNIDIRECTIONAL_EVENT_STREAM: StreamKind = {
+  ...EVENT_STREAM,
+  transport: 'uni_sse',
+  framing: unidirectionalEventFraming,
+  isUnidirectional: true
 }
 
 /**
@@ -112,28 +148,58 @@ const EVENT_STREAM: StreamKind = {
  * line, or in protobuf if the body is.
  */
 export const httpStream = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
-  stream(relay, admission, errors, ['POST'], LINE_STREAM, BYTE_STREAM)
+  stream(relay, admission, errors, {
+    methods: ['POST'],
+    kinds: [LINE_STREAM, BYTE_STREAM],
+    maxBodyBytes: () => relay.clientOptions.messageSizeLimit
+  })
 
 /** `/connection/sse`: server-sent events. A GET request has the connect command in the query. */
 export const serverSentEvents = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
-  stream(relay, admission, errors, ['GET', 'POST'], EVENT_STREAM, null)
+  stream(relay, admission, errors, {
+    methods: ['GET', 'POST'],
+    kinds: [EVENT_STREAM, null],
+    maxBodyBytes: () => relay.clientOptions.messageSizeLimit
+  })
 
-/** `protobufKind` is null if the transport has text only. */
+/** `POST /connection/uni_http_stream`: the body is a connect request; the response consists of pushes, one per line. */
+export const unidirectionalHttpStream = (
+  relay: Relay,
+  admission: ClientAdmission,
+  errors: RequestErrors,
+  maxBodyBytes: () => number
+): HttpHandler =>
+  stream(relay, admission, errors, { methods: ['POST'], kinds: [UNIDIRECTIONAL_LINE_STREAM, null], maxBodyBytes })
+
+/** `/connection/uni_sse`: pushes as server-sent events. The connect request is in the query of a GET request, or in the body. */
+export const unidirectionalEvents = (
+  relay: Relay,
+  admission: ClientAdmission,
+  errors: RequestErrors,
+  maxBodyBytes: () => number
+): HttpHandler =>
+  stream(relay, admission, errors, {
+    methods: ['GET', 'POST'],
+    kinds: [UNIDIRECTIONAL_EVENT_STREAM, null],
+    maxBodyBytes
+  })
+
+interface StreamOptions {
+  readonly methods: readonly string[]
+  /** The second is null if the transport has text only. */
+  readonly kinds: readonly [json: StreamKind, protobuf: StreamKind | null]
+  readonly maxBodyBytes: () => number
+}
+
 const stream =
-  (
-    relay: Relay,
-    admission: ClientAdmission,
-    errors: RequestErrors,
-    methods: readonly string[],
-    jsonKind: StreamKind,
-    protobufKind: StreamKind | null
-  ): HttpHandler =>
+  (relay: Relay, admission: ClientAdmission, errors: RequestErrors, options: StreamOptions): HttpHandler =>
   (request, response) => {
-    if (!passesChecks(admission, request, response, methods)) return
+    if (!passesChecks(admission, request, response, options.methods)) return
+    const [jsonKind, protobufKind] = options.kinds
     const kind = hasProtobufBody(request) || requestsProtobuf(request.url ?? '') ? protobufKind : jsonKind
     if (kind === null) {
       const headers = [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close']
-      respond(response, 400, 'server-sent events are JSON only\n', headers)
+      respond(response, 400, 'this transport is JSON only\n', headers)
       return
     }
     // Admitted before the body is read, so that incomplete requests count against the connection limits.
@@ -142,7 +208,7 @@ const stream =
       if (typeof admitted === 'number') {
         respond(response, admitted, '', [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close'])
       } else if (request.socket.destroyed) admitted.release()
-      else openStream(relay, errors, kind, request, response, admitted)
+      else openStream(relay, errors, kind, request, response, admitted, options.maxBodyBytes())
     })
   }
 
@@ -167,27 +233,24 @@ const openStream = (
   kind: StreamKind,
   request: IncomingMessage,
   response: ServerResponse,
-  { address, release }: Admitted
+  { address, release }: Admitted,
+  maxBodyBytes: number
 ): void => {
-  const { clientOptions: client } = relay
   response.once('close', release)
   if (request.method === 'GET') {
     startStream(relay, kind, request, response, address, connectInQuery(request))
     return
   }
   const cors = corsHeaders(request)
-  limitBodyTime(request, response, Math.min(client.staleCloseDelayMs, BODY_TIMEOUT_MS), cors)
+  limitBodyTime(request, response, Math.min(relay.clientOptions.staleCloseDelayMs, BODY_TIMEOUT_MS), cors)
   const connect = (body: Buffer): void =>
     void errors.handle(response, async () => startStream(relay, kind, request, response, address, body))
-  readBody(request, response, client.messageSizeLimit, connect, cors)
+  readBody(request, response, maxBodyBytes, connect, cors)
 }
-
-const connectInQuery = ({ url = '' }: IncomingMessage): string =>
-  new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('cf_connect') ?? ''
 
 const startStream = (
   relay: Relay,
-  { transport, framing, headers, prelude }: StreamKind,
+  kind: StreamKind,
   request: IncomingMessage,
   response: ServerResponse,
   address: string,
@@ -195,13 +258,22 @@ const startStream = (
 ): void => {
   // The request has timed out with 408 already.
   if (response.headersSent) return
+  const { isUnidirectional, headers, prelude } = kind
+  if (isUnidirectional && parseConnectRequest(commands.toString()) === null) {
+    const errorHeaders = [...corsHeaders(request), ...TEXT_TYPE, 'Connection', 'close']
+    respond(response, 400, 'malformed connect request\n', errorHeaders)
+    return
+  }
   response.on('error', () => undefined)
   response.writeHead(200, [...headers, ...STREAM_HEADERS, ...corsHeaders(request)])
   response.flushHeaders()
   request.socket.setNoDelay(true)
   request.socket.setTimeout(0)
   if (prelude !== '') response.write(prelude)
-  const client = relay.connect(new HttpStreamTransport(transport, framing, response, address))
+  const transport = new HttpStreamTransport(kind, response, address)
+  const client = isUnidirectional
+    ? relay.connectUnidirectional(transport, bearerToken(request))
+    : relay.connect(transport)
   response.once('close', () => client.connectionLost())
   client.handleFrame(commands)
 }

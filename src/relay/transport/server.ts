@@ -10,11 +10,17 @@ import type { RelayConfig } from '../config/config.js'
 import type { Relay } from '../core/relay.js'
 import type { ClientAdmission } from './admission.js'
 import { ConnectionDrain } from './connection-drain.js'
-import { emulation, httpStream, serverSentEvents } from './http-stream.js'
+import {
+  emulation,
+  httpStream,
+  serverSentEvents,
+  unidirectionalEvents,
+  unidirectionalHttpStream
+} from './http-stream.js'
 import type { Rejections } from './rejections.js'
 import { type HttpHandler, JSON_TYPE, type RequestErrors, respond } from './respond.js'
-import { onUpgrade, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './upgrade.js'
-import { emptyResponse, rejectUpgrade, webSocketUpgrade } from './websocket.js'
+import { onUpgrade, UNIDIRECTIONAL_WEBSOCKET_PATH, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './upgrade.js'
+import { emptyResponse, rejectUpgrade, unidirectionalWebSocketUpgrade, webSocketUpgrade } from './websocket.js'
 
 export interface ServerDependencies {
   readonly relay: Relay
@@ -23,6 +29,8 @@ export interface ServerDependencies {
   readonly errors: RequestErrors
   /** Called after each HTTP response with the pattern of its route. Upgrades are not included. */
   readonly responded: (path: string, method: string, status: number) => void
+  /** The current options of the unidirectional transports. */
+  readonly unidirectional: () => RelayConfig['unidirectional']
   /** Handlers beside the client transports, by path. `/api/*` stands for all paths below `/api/`. */
   readonly routes: Readonly<Record<string, HttpHandler>>
 }
@@ -43,19 +51,32 @@ export const buildServer = ({
   rejections,
   errors,
   responded,
+  unidirectional,
   routes
 }: ServerDependencies): RelayServer => {
+  const upgradeRequired: HttpHandler = (request, response) => {
+    request.resume()
+    rejections.missingUpgrade(admission.addressOf(request))
+    respond(response, 426, '', ['Upgrade', 'websocket'])
+  }
+  const eventBodyBytes = (): number => unidirectional().sse.maxBodyBytes
+  const streamBodyBytes = (): number => unidirectional().httpStream.maxBodyBytes
   const handlers = new Map(
     Object.entries<HttpHandler>({
       ...routes,
       '/connection/http_stream': httpStream(relay, admission, errors),
       '/connection/sse': serverSentEvents(relay, admission, errors),
       '/emulation': emulation(relay, admission, errors),
-      [WEBSOCKET_PATH]: (request, response) => {
-        request.resume()
-        rejections.missingUpgrade(admission.addressOf(request))
-        respond(response, 426, '', ['Upgrade', 'websocket'])
-      }
+      [WEBSOCKET_PATH]: upgradeRequired,
+      '/connection/uni_sse': ifEnabled(
+        () => unidirectional().sse.enabled,
+        unidirectionalEvents(relay, admission, errors, eventBodyBytes)
+      ),
+      '/connection/uni_http_stream': ifEnabled(
+        () => unidirectional().httpStream.enabled,
+        unidirectionalHttpStream(relay, admission, errors, streamBodyBytes)
+      ),
+      [UNIDIRECTIONAL_WEBSOCKET_PATH]: ifEnabled(() => unidirectional().webSocket.enabled, upgradeRequired)
     })
   )
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -85,11 +106,15 @@ export const buildServer = ({
   keepAllHeaderLines(server)
   const connections = new ConnectionDrain(server)
   const upgrade = webSocketUpgrade(relay, admission, errors)
+  const messageBytes = (): number => unidirectional().webSocket.maxMessageBytes
+  const unidirectionalUpgrade = unidirectionalWebSocketUpgrade(relay, admission, errors, messageBytes)
   onUpgrade(server, (request, socket, head) => {
     try {
       connections.release(request.socket)
       if (hasTooManyHeaderLines(request)) rejectUpgrade(socket, 431)
-      else upgrade(request, socket, head)
+      else if (pathOf(request) === WEBSOCKET_PATH) upgrade(request, socket, head)
+      else if (unidirectional().webSocket.enabled) unidirectionalUpgrade(request, socket, head)
+      else rejectUpgrade(socket, 404)
     } catch (error) {
       errors.report(error)
       socket.destroy()
@@ -108,6 +133,12 @@ export const buildServer = ({
 }
 
 const UNKNOWN_PATH = 'other'
+
+/** 404 while the feature is disabled. */
+const ifEnabled =
+  (isEnabled: () => boolean, handler: HttpHandler): HttpHandler =>
+  (request, response, path) =>
+    (isEnabled() ? handler : notFound)(request, response, path)
 
 const notFound: HttpHandler = (request, response) => {
   request.resume()

@@ -3,9 +3,12 @@ import type { Duplex } from 'node:stream'
 import { isWebSocketHandshake, pathOf, returnToHttp, upgradeOptions } from '../../shared/upgrade.js'
 
 export const WEBSOCKET_PATH = '/connection/websocket'
+export const UNIDIRECTIONAL_WEBSOCKET_PATH = '/connection/uni_websocket'
+
+const WEBSOCKET_PATHS: ReadonlySet<string> = new Set([WEBSOCKET_PATH, UNIDIRECTIONAL_WEBSOCKET_PATH])
 
 const isUpgrade = (request: IncomingMessage): boolean =>
-  isWebSocketHandshake(request) && pathOf(request) === WEBSOCKET_PATH
+  isWebSocketHandshake(request) && WEBSOCKET_PATHS.has(pathOf(request))
 
 export const UPGRADE_OPTIONS = upgradeOptions(isUpgrade)
 

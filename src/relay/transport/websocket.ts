@@ -6,15 +6,19 @@ import type { Client } from '../core/client.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
 import type { Relay } from '../core/relay.js'
 import type { ClientTransport, Framing } from '../core/transport.js'
-import { type Admitted, type ClientAdmission, requestsProtobuf } from './admission.js'
-import { webSocketBinaryFraming, webSocketTextFraming } from './framing.js'
+import { parseConnectRequest } from '../core/unidirectional-connect.js'
+import { type Admitted, bearerToken, type ClientAdmission, connectInQuery, requestsProtobuf } from './admission.js'
+import { unidirectionalWebSocketFraming, webSocketBinaryFraming, webSocketTextFraming } from './framing.js'
 import type { RequestErrors } from './respond.js'
 import type { Upgrade } from './upgrade.js'
 
 const EMPTY = Buffer.alloc(0)
 /** Created once: all connections share them. */
 const PROTOCOL_PINGS: ReadonlyMap<Framing, Buffer> = new Map(
-  [webSocketTextFraming, webSocketBinaryFraming].map((framing) => [framing, framing.frame(framing.codec.ping)])
+  [webSocketTextFraming, webSocketBinaryFraming, unidirectionalWebSocketFraming].map((framing) => [
+    framing,
+    framing.frame(framing.codec.ping)
+  ])
 )
 /** A WebSocket ping frame: FIN and the opcode, no payload. */
 const PING_FRAME = Buffer.from([0x89, 0])
@@ -26,8 +30,8 @@ const PING_FRAME = Buffer.from([0x89, 0])
  */
 class WebSocketTransport implements ClientTransport {
   readonly framing: Framing
-  readonly name = 'websocket'
   readonly isEmulated = false
+  readonly isUnidirectional: boolean
   readonly address: string
   readonly hasOwnPings: boolean
   readonly stream: Duplex
@@ -39,6 +43,11 @@ class WebSocketTransport implements ClientTransport {
     this.stream = socket
     this.address = address
     this.hasOwnPings = hasOwnPings
+    this.isUnidirectional = framing === unidirectionalWebSocketFraming
+  }
+
+  get name(): 'websocket' | 'uni_websocket' {
+    return this.isUnidirectional ? 'uni_websocket' : 'websocket'
   }
 
   get pingBytes(): Buffer {
@@ -60,10 +69,13 @@ class WebSocketTransport implements ClientTransport {
     this.#ws.resume()
   }
 
-  close({ code, reason }: Disconnect): void {
+  close(disconnect: Disconnect): void {
     // The client's close frame arrives after its unread messages.
     this.#ws.resume()
-    this.#ws.close(code, reason)
+    // Some libraries for clients that only receive do not report the code of the close frame.
+    if (this.isUnidirectional)
+      this.stream.write(this.framing.frame(this.framing.codec.push({ kind: 'disconnect', disconnect })))
+    this.#ws.close(disconnect.code, disconnect.reason)
   }
 }
 
@@ -81,24 +93,61 @@ class ClosingWebSocket extends WebSocket {
 /** Time for a client to complete the close handshake. */
 const CLOSE_TIMEOUT_MS = 5000
 
-/** Handles WebSocket handshakes: admits clients and connects them to the relay. */
-export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): Upgrade => {
-  let server = createServer(relay.clientOptions.messageSizeLimit)
+/** Connects an upgraded WebSocket to the relay. */
+type Accept = (ws: WebSocket, request: IncomingMessage, socket: Duplex, address: string) => void
+
+/** Handles the handshakes of `/connection/websocket`. */
+export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): Upgrade =>
+  upgradeWith(
+    admission,
+    errors,
+    () => relay.clientOptions.messageSizeLimit,
+    (ws, { url = '' }, socket, address) => {
+      const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
+      const isProtobuf = ws.protocol === PROTOBUF_SUBPROTOCOL || requestsProtobuf(url)
+      const framing = isProtobuf ? webSocketBinaryFraming : webSocketTextFraming
+      listen(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
+    }
+  )
+
+/** Handles the handshakes of `/connection/uni_websocket`. The connect request is in the query, or it is the first message. */
+export const unidirectionalWebSocketUpgrade = (
+  relay: Relay,
+  admission: ClientAdmission,
+  errors: RequestErrors,
+  maxMessageBytes: () => number
+): Upgrade => {
+  const upgrade = upgradeWith(admission, errors, maxMessageBytes, (ws, request, socket, address) => {
+    const transport = new WebSocketTransport(ws, unidirectionalWebSocketFraming, socket, address, false)
+    const client = relay.connectUnidirectional(transport, bearerToken(request))
+    listen(ws, client)
+    const connect = connectInQuery(request)
+    if (connect !== '') client.handleFrame(connect)
+  })
+  return (request, socket, head) => {
+    if (parseConnectRequest(connectInQuery(request)) === null) rejectUpgrade(socket, 400)
+    else upgrade(request, socket, head)
+  }
+}
+
+/** Admits clients and completes their handshakes. */
+const upgradeWith = (
+  admission: ClientAdmission,
+  errors: RequestErrors,
+  maxMessageBytes: () => number,
+  connect: Accept
+): Upgrade => {
+  let server = createServer(maxMessageBytes())
 
   const accept = (request: IncomingMessage, socket: Duplex, head: Buffer, { address, release }: Admitted): void => {
     socket.once('close', release)
     // The option may have changed with a reload. Existing connections keep their limit.
-    const { messageSizeLimit } = relay.clientOptions
-    if (messageSizeLimit !== server.maxPayload) server = createServer(messageSizeLimit)
-    const { url = '', headers } = request
+    const limit = maxMessageBytes()
+    if (limit !== server.maxPayload) server = createServer(limit)
+    const { headers } = request
     // The Python SDK up to 0.6.0 sends this header with an empty value, which `ws` would reject with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
-    const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
-    server.handleUpgrade(request, socket, head, (ws) => {
-      const isProtobuf = ws.protocol === PROTOBUF_SUBPROTOCOL || requestsProtobuf(url)
-      const framing = isProtobuf ? webSocketBinaryFraming : webSocketTextFraming
-      listen(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
-    })
+    server.handleUpgrade(request, socket, head, (ws) => connect(ws, request, socket, address))
   }
 
   const admit = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {

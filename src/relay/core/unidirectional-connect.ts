@@ -1,0 +1,70 @@
+import type { Client, FrameHandler } from './client.js'
+import {
+  DISCONNECT_CONNECTION_EXPIRED,
+  DISCONNECT_INTERNAL_ERROR,
+  DISCONNECT_MALFORMED,
+  DISCONNECT_NOT_PERMITTED,
+  Disconnect,
+  ERROR_PERMISSION_DENIED,
+  ERROR_TOKEN_EXPIRED,
+  type ReplyError
+} from './codes.js'
+import { connect } from './connect.js'
+import { EngineError } from './engine-interfaces.js'
+import { isObject } from './json.js'
+import { parseConnect } from './protocol.js'
+
+/** A connect request as JSON text; null if it is malformed. Empty text is a request without parameters. */
+export const parseConnectRequest = (text: string): Readonly<Record<string, unknown>> | null => {
+  if (text.trim() === '') return {}
+  try {
+    const request: unknown = JSON.parse(text)
+    return isObject(request) && parseConnect(request) !== null ? request : null
+  } catch {
+    return null
+  }
+}
+
+/** Connects a client that only receives with its first frame. Errors close the client, because it has no replies. */
+export class UnidirectionalConnect implements FrameHandler {
+  readonly #client: Client
+  readonly #bearerToken: string
+  #hasBegun = false
+
+  constructor(client: Client, bearerToken: string) {
+    this.#client = client
+    this.#bearerToken = bearerToken
+  }
+
+  handle(frame: string | Buffer): void {
+    if (this.#hasBegun || this.#client.isClosed) return
+    this.#hasBegun = true
+    void this.#connect(frame.toString())
+  }
+
+  async #connect(text: string): Promise<void> {
+    const client = this.#client
+    const request = parseConnectRequest(text)
+    if (request === null) {
+      client.close(DISCONNECT_MALFORMED)
+      return
+    }
+    const { token } = request
+    const hasToken = typeof token === 'string' && token !== ''
+    try {
+      const outcome = await connect(client, hasToken ? request : { ...request, token: this.#bearerToken }, NO_ID)
+      if (outcome !== null) client.close(outcome instanceof Disconnect ? outcome : disconnectFor(outcome))
+    } catch (error) {
+      if (error instanceof EngineError) client.close(DISCONNECT_INTERNAL_ERROR)
+      else client.fail(error, 'connect')
+    }
+  }
+}
+
+/** A push has no id. */
+const NO_ID = 0
+
+const disconnectFor = ({ code }: ReplyError): Disconnect => {
+  if (code === ERROR_TOKEN_EXPIRED.code) return DISCONNECT_CONNECTION_EXPIRED
+  return code === ERROR_PERMISSION_DENIED.code ? DISCONNECT_NOT_PERMITTED : DISCONNECT_INTERNAL_ERROR
+}

@@ -1,0 +1,278 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { eventually } from '../../helper/eventually.js'
+import { send } from '../../helper/http.js'
+import { type EdgeRelay, startRelay } from '../../helper/relay.js'
+import { type ConfigFile, relayToken } from '../../helper/relay-rules.js'
+
+const NAMESPACES = [{ name: 'floor', history_size: 10, history_ttl: '60s', force_recovery: true }, { name: 'plain' }]
+const CONFIG: ConfigFile = {
+  channel: { namespaces: NAMESPACES },
+  uni_sse: { enabled: true },
+  uni_http_stream: { enabled: true },
+  uni_websocket: { enabled: true }
+}
+
+const withChannels = (...channels: string[]): string => relayToken({ sub: '42', channels })
+
+/** The messages that a client has received. */
+interface Receiver {
+  readonly messages: Record<string, unknown>[]
+  readonly ended: Promise<unknown>
+  close(): void
+}
+
+type Connect = (t: Test, url: string, request: unknown, headers?: Record<string, string>) => Promise<Receiver>
+
+const json = (text: string): Record<string, unknown> => JSON.parse(text)
+
+const receive = (t: Test, response: IncomingMessage, messageOf: (block: string) => string | null, end: string) => {
+  const messages: Record<string, unknown>[] = []
+  let rest = ''
+  response.setEncoding('utf8')
+  response.on('data', (chunk: string) => {
+    const blocks = (rest + chunk).replaceAll('\r\n', '\n').split(end)
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const message = messageOf(block.trim())
+      if (message !== null) messages.push(json(message))
+    }
+  })
+  response.on('error', () => undefined)
+  const close = (): void => void response.destroy()
+  t.teardown(close)
+  return { messages, ended: new Promise((resolve) => response.once('close', resolve)), close }
+}
+
+const open = async (t: Test, url: string, path: string, method: string, body: string, headers = {}) => {
+  const request = httpRequest(`${url}${path}`, { method, headers })
+  request.on('error', () => undefined)
+  t.teardown(() => request.destroy())
+  request.end(body)
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return response
+}
+
+const eventData = (block: string): string | null => (block.startsWith('data: ') ? block.slice('data: '.length) : null)
+
+const uniSseGet: Connect = async (t, url, request, headers) => {
+  const path = `/connection/uni_sse?cf_connect=${encodeURIComponent(JSON.stringify(request))}`
+  return receive(t, await open(t, url, path, 'GET', '', headers), eventData, '\n\n')
+}
+
+const uniSsePost: Connect = async (t, url, request, headers) =>
+  receive(t, await open(t, url, '/connection/uni_sse', 'POST', JSON.stringify(request), headers), eventData, '\n\n')
+
+const uniHttpStream: Connect = async (t, url, request, headers) =>
+  receive(
+    t,
+    await open(t, url, '/connection/uni_http_stream', 'POST', JSON.stringify(request), headers),
+    (line) => (line === '' ? null : line),
+    '\n'
+  )
+
+const webSocket = (t: Test, url: string, query: string, headers?: Record<string, string>): [WebSocket, Receiver] => {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/connection/uni_websocket${query}`, { headers })
+  const messages: Record<string, unknown>[] = []
+  socket.on('message', (data) => messages.push(json(data.toString())))
+  socket.on('error', () => undefined)
+  t.teardown(() => socket.terminate())
+  const ended = new Promise((resolve) => socket.once('close', (code, reason) => resolve([code, reason.toString()])))
+  return [socket, { messages, ended, close: () => socket.terminate() }]
+}
+
+const uniWebSocketQuery: Connect = async (t, url, request, headers) =>
+  webSocket(t, url, `?cf_connect=${encodeURIComponent(JSON.stringify(request))}`, headers)[1]
+
+const uniWebSocketMessage: Connect = async (t, url, request, headers) => {
+  const [socket, receiver] = webSocket(t, url, '', headers)
+  socket.once('open', () => socket.send(JSON.stringify(request)))
+  return receiver
+}
+
+const KINDS: Readonly<Record<string, Connect>> = {
+  'uni_sse with GET': uniSseGet,
+  'uni_sse with POST': uniSsePost,
+  uni_http_stream: uniHttpStream,
+  'uni_websocket with a query': uniWebSocketQuery,
+  'uni_websocket with a first message': uniWebSocketMessage
+}
+
+const firstMessage = async ({ messages }: Receiver): Promise<Record<string, unknown>> => {
+  await eventually(() => messages.length > 0)
+  return messages[0] ?? {}
+}
+
+const pubs = ({ messages }: Receiver): unknown[] =>
+  messages.flatMap((message) => ('pub' in message ? [[message.channel, (message.pub as { data: unknown }).data]] : []))
+
+for (const [kind, connect] of Object.entries(KINDS)) {
+  t.test(kind, async (t) => {
+    t.test(`${kind} receives the channels of its token`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const receiver = await connect(t, relay.url, { token: withChannels('floor:1', 'plain:a') })
+
+      const { connect: connected } = (await firstMessage(receiver)) as { connect: Record<string, unknown> }
+      t.match(connected, { client: String, version: 'test', ping: 25, session: String, subs: { 'floor:1': {} } })
+      t.notOk('node' in connected)
+      t.notOk('pong' in connected)
+      await relay.publish('floor:1', { x: 1 })
+      await relay.publish('plain:a', { y: 'ü' })
+
+      await eventually(() => pubs(receiver).length === 2)
+      t.same(pubs(receiver), [
+        ['floor:1', { x: 1 }],
+        ['plain:a', { y: 'ü' }]
+      ])
+    })
+
+    t.test(`${kind} accepts the token as Authorization: Bearer`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const receiver = await connect(t, relay.url, {}, { authorization: `Bearer ${withChannels('plain:a')}` })
+
+      t.hasProp(await firstMessage(receiver), 'connect')
+    })
+
+    t.test(`${kind} recovers the publications after a position`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const { epoch } = await relay.publish('floor:1', 'a')
+      await relay.publish('floor:1', 'b')
+      const token = withChannels('floor:1')
+      const receiver = await connect(t, relay.url, { token, subs: { 'floor:1': { recover: true, epoch, offset: 1 } } })
+
+      t.match(await firstMessage(receiver), {
+        connect: { subs: { 'floor:1': { recovered: true, publications: [{ data: 'b', offset: 2 }] } } }
+      })
+      await relay.publish('floor:1', 'c')
+      await eventually(() => pubs(receiver).length === 1)
+      t.same(pubs(receiver), [['floor:1', 'c']])
+    })
+
+    t.test(`${kind} receives pings and needs no pongs`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const receiver = await connect(t, relay.url, { token: withChannels('plain:a') })
+      await firstMessage(receiver)
+      relay.advance(26_000)
+      await eventually(() => receiver.messages.some((message) => Object.keys(message).length === 0))
+      relay.advance(9_000)
+      relay.advance(9_000)
+
+      await relay.publish('plain:a', 1)
+      await eventually(() => pubs(receiver).length === 1)
+      t.equal(relay.relay.clients.length, 1)
+    })
+
+    for (const [what, request, code, config] of [
+      ['a malformed token', { token: 'no token' }, 3500, CONFIG],
+      ['an expired token', { token: relayToken({ sub: '42' }, { nowMs: Date.now() - 7_200_000 }) }, 3005, CONFIG],
+      ['no token', {}, 3501, CONFIG],
+      ['an unknown namespace', { token: withChannels('nowhere:1') }, 3004, CONFIG]
+    ] as const) {
+      t.test(`${kind} with ${what} receives disconnect ${code} and the end`, async (t) => {
+        const { url, relay } = await startRelay(t, config)
+        const receiver = await connect(t, url, request)
+
+        t.match(await firstMessage(receiver), { disconnect: { code, reason: String } })
+        await receiver.ended
+        t.equal(receiver.messages.length, 1)
+        await eventually(() => relay.clients.length === 0)
+      })
+    }
+
+    t.test(`${kind} above user_connection_limit receives disconnect 3504`, async (t) => {
+      const { url } = await startRelay(t, { ...CONFIG, client: { user_connection_limit: 1 } })
+      await firstMessage(await connect(t, url, { token: withChannels() }))
+      const second = await connect(t, url, { token: withChannels() })
+
+      t.match(await firstMessage(second), { disconnect: { code: 3504 } })
+    })
+
+    t.test(`${kind} receives a disconnect of the API, by its session`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const receiver = await connect(t, relay.url, { token: withChannels() })
+      const { connect: connected } = (await firstMessage(receiver)) as { connect: { session: string } }
+      await relay.api('disconnect', { user: '42', session: connected.session })
+
+      await eventually(() => receiver.messages.length === 2)
+      t.match(receiver.messages[1], { disconnect: { code: 3503 } })
+      await receiver.ended
+    })
+
+    t.test(`${kind} cannot send commands with its session`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const receiver = await connect(t, relay.url, { token: withChannels('plain:a') })
+      const { connect: connected } = (await firstMessage(receiver)) as { connect: { session: string } }
+      const data = JSON.stringify({ id: 1, subscribe: { channel: 'floor:1' } })
+      const body = JSON.stringify({ session: connected.session, node: relay.relay.node, data })
+
+      t.equal((await send(relay.url, '/emulation', { method: 'POST', body })).status, 404)
+    })
+  })
+}
+
+t.test('unidirectional transports that are not enabled respond with 404', async (t) => {
+  const { url } = await startRelay(t, { channel: { namespaces: NAMESPACES } })
+  for (const path of ['/connection/uni_sse', '/connection/uni_http_stream', '/connection/uni_websocket']) {
+    t.equal((await send(url, path, { method: 'POST', body: '{}' })).status, 404)
+  }
+  const [socket] = webSocket(t, url, '')
+  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+  t.equal(response.statusCode, 404)
+})
+
+t.test('requests that unidirectional transports reject', async (t) => {
+  const { url } = await startRelay(t, { ...CONFIG, client: { connection_limit: 1, allowed_origins: [] } })
+  const status = async (path: string, method: string, body = '', headers = {}): Promise<number> =>
+    (await send(url, path, { method, body, headers })).status
+
+  t.equal(await status('/connection/uni_http_stream', 'GET'), 405)
+  t.equal(await status('/connection/uni_sse', 'PUT'), 405)
+  for (const body of ['{', '[]', '"x"', '{"token":1}', '{"subs":{"a":1}}']) {
+    t.equal(await status('/connection/uni_http_stream', 'POST', body), 400, body)
+    t.equal(await status('/connection/uni_sse', 'POST', body), 400, body)
+    t.equal(await status(`/connection/uni_sse?cf_connect=${encodeURIComponent(body)}`, 'GET'), 400, body)
+  }
+  t.equal(await status('/connection/uni_http_stream', 'POST', ' '.repeat(65_537)), 413)
+  t.equal(await status('/connection/uni_sse', 'POST', ' '.repeat(65_537)), 413)
+  const foreign = { origin: 'https://other.example' }
+  const rejected = await send(url, '/connection/uni_sse', { method: 'GET', headers: foreign })
+  t.equal(rejected.status, 403)
+  t.equal(rejected.headers['access-control-allow-origin'], undefined)
+
+  const [malformed] = webSocket(t, url, '?cf_connect=%7B')
+  t.equal(((await once(malformed, 'unexpected-response')) as [unknown, IncomingMessage])[1].statusCode, 400)
+  const [foreignSocket] = webSocket(t, url, '', foreign)
+  t.equal(((await once(foreignSocket, 'unexpected-response')) as [unknown, IncomingMessage])[1].statusCode, 403)
+
+  await firstMessage(await uniHttpStream(t, url, { token: withChannels() }))
+  t.equal(await status('/connection/uni_http_stream', 'POST', '{}'), 503)
+  const [full] = webSocket(t, url, '')
+  t.equal(((await once(full, 'unexpected-response')) as [unknown, IncomingMessage])[1].statusCode, 503)
+})
+
+t.test('a malformed first message closes uni_websocket with 3501, and later messages are ignored', async (t) => {
+  const relay: EdgeRelay = await startRelay(t, CONFIG)
+  const [bad, badReceiver] = webSocket(t, relay.url, '')
+  bad.once('open', () => bad.send('{"id":1,"connect":'))
+  t.same(await badReceiver.ended, [3501, 'bad request'])
+
+  const [good, receiver] = webSocket(t, relay.url, '')
+  good.once('open', () => good.send(JSON.stringify({ token: withChannels('plain:a') })))
+  await firstMessage(receiver)
+  good.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:1' } }))
+  good.send('}')
+  await relay.publish('plain:a', 1)
+  await eventually(() => pubs(receiver).length === 1)
+  t.equal(receiver.messages.length, 2)
+})
+
+t.test('a uni_websocket without a connect request is closed as stale', async (t) => {
+  const relay = await startRelay(t, CONFIG)
+  const [socket, { ended }] = webSocket(t, relay.url, '')
+  await once(socket, 'open')
+  await eventually(() => relay.relay.clients.length === 1)
+  relay.advance(11_000)
+  t.same(await ended, [3502, 'stale'])
+})
