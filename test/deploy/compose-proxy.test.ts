@@ -49,7 +49,13 @@ const startProxy = async () => {
 
 const { send } = await startProxy()
 
-const TO_RELAY = ['/connection/websocket', '/connection/http_stream', '/connection/sse', '/emulation']
+const TO_RELAY = [
+  '/connection/websocket',
+  '/connection/http_stream',
+  '/connection/sse',
+  '/connection/uni_sse',
+  '/emulation'
+]
 
 const ROUTES: readonly (readonly [Host, string, 'gateway' | 'relay' | 'ingest' | null])[] = [
   ...['/', '/live', '/api', '/api/zones?floor=2', '/admin', '/health', '/connection'].map(

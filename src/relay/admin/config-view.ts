@@ -127,6 +127,7 @@ export const configView = (config: RelayConfig) => ({
     insecure: config.api.insecure,
     errorMode: config.api.errorMode
   },
+  unidirectional: config.unidirectional,
   trustedProxies: config.trustedProxies,
   metricsAllow: config.metricsAllow,
   metrics: config.metrics,
