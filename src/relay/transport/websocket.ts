@@ -94,7 +94,7 @@ class ClosingWebSocket extends WebSocket {
 const CLOSE_TIMEOUT_MS = 5000
 
 /** Connects an upgraded WebSocket to the relay. */
-type Accept = (ws: WebSocket, request: IncomingMessage, socket: Duplex, address: string) => void
+type Accept = (ws: ClosingWebSocket, request: IncomingMessage, socket: Duplex, address: string) => void
 
 /** Handles the handshakes of `/connection/websocket`. */
 export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): Upgrade =>
