@@ -369,14 +369,6 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       see: publishing(channel, { not: 'a batch' }),
       was: 'ok',
       is: 107
-    },
-    publication_data_format: {
-      before: 'json',
-      after: 'json_object',
-      ...by(),
-      see: publishing(channel, 'no object'),
-      was: 'ok',
-      is: 107
     }
   }
 }
@@ -779,14 +771,6 @@ const OPTIONS: Readonly<Record<string, Row>> = {
   'log.level': { before: 'info', after: 'debug', listed: 'process' },
   ...prefixed('client', CLIENT),
   ...prefixed('channel', CHANNEL),
-  'channel.publication_data_format': {
-    before: 'json',
-    after: 'json_object',
-    also: room({}),
-    see: publishing('room:1', 'no object'),
-    was: 'ok',
-    is: 107
-  },
   ...prefixed('channel.without_namespace', channelRows('plain', unnamed)),
   ...prefixed('channel.namespaces[]', channelRows('room:1', room)),
   'http_api.key': { before: 'the key before that one', after: API_KEY, see: apiStatus('info', {}), was: 401, is: 200 },
