@@ -16,6 +16,9 @@ export interface ClientConnection {
 
 const NO_REPLIES: readonly FastifyReply[] = []
 
+/** `cutShort`: the connection closed, or the backend failed, before the response was complete. */
+export type RequestEnded = (reply: FastifyReply, cutShort: boolean) => void
+
 /**
  * The replies that are not sent yet. Each refers to its connection, because a request loses its socket when its body has
  * been read, and a pipelined response has none before its turn.

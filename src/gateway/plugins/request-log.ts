@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayMetrics, Outcome } from '../metrics.js'
 import { routeLabel } from '../metrics.js'
-import type { OpenReplies } from '../open-replies.js'
+import type { OpenReplies, RequestEnded } from '../open-replies.js'
 import { clientAddress } from '../request-context.js'
 
 // An onboarding token is part of the path and must not be logged. Other spellings of the path are covered, too.
@@ -41,9 +41,6 @@ export const trackRejected = (reply: FastifyReply, { openReplies, requestEnded }
     if (openReplies.remove(reply)) requestEnded(reply, false)
   })
 }
-
-/** `cutShort`: the connection closed, or the backend failed, before the response was complete. */
-export type RequestEnded = (reply: FastifyReply, cutShort: boolean) => void
 
 // The status that other servers log for a client that disconnected before the response.
 const CLIENT_CLOSED_REQUEST = 499

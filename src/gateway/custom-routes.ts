@@ -1,10 +1,10 @@
 import { extname } from 'node:path'
-import { SettingsError } from '../../shared/env.js'
-import { ownTables, routeTables } from './index.js'
-import type { Description } from './openapi/description.js'
-import { isOwnPath, OWN_PATH_WARNING, type RouteWarning } from './own-paths.js'
-import { importTables, TableChecker } from './table-module.js'
-import { pathTemplate, type RouteTable } from './tables/declare.js'
+import { SettingsError } from '../shared/env.js'
+import { ownTables, routeTables } from './routes/index.js'
+import type { Description } from './routes/openapi/description.js'
+import { isOwnPath, OWN_PATH_WARNING, type RouteWarning } from './routes/own-paths.js'
+import { importTables, TableChecker } from './routes/table-module.js'
+import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 
 /** The declared routes of a gateway. */
 export interface DeclaredRoutes {
@@ -28,7 +28,7 @@ export const readRoutesFile = async (file: string, maxBodyBytes?: number): Promi
   if (!DOCUMENT_ENDINGS.includes(ending)) {
     throw new SettingsError([`GATEWAY_ROUTES must end in ${[...DOCUMENT_ENDINGS, ...MODULE_ENDINGS].join(', ')}`])
   }
-  const { readDescription } = await import('./openapi/description.js')
+  const { readDescription } = await import('./routes/openapi/description.js')
   const description = readDescription(file, isOwnPath, maxBodyBytes)
   return { isBuiltIn: false, tables: ownTables, description, warnings: description.warnings }
 }
