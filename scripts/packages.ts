@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { print, runCommand, UserError } from './lib/command.js'
 import { ROOT } from './lib/root.js'
 
-const OUTPUT = join(ROOT, 'dist/packages')
+const DEFAULT_OUTPUT = join(ROOT, 'dist/packages')
 
 interface Manifest {
   readonly version: string
@@ -96,8 +96,8 @@ const PACKAGES: readonly Package[] = [
   }
 ]
 
-const pack = ({ name, content, manifest }: Package, project: Manifest): string => {
-  const folder = join(OUTPUT, name)
+const pack = ({ name, content, manifest }: Package, project: Manifest, outputFolder: string): string => {
+  const folder = join(outputFolder, name)
   for (const [from, to] of Object.entries(content(project))) {
     const source = join(ROOT, 'dist', from)
     if (!existsSync(source)) throw new UserError(`dist/${from} does not exist. Run \`npm run build\` first.`)
@@ -109,15 +109,18 @@ const pack = ({ name, content, manifest }: Package, project: Manifest): string =
   const { version, license, description } = project
   const common = { name, version, description, license, type: 'module' }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ ...common, ...manifest(project) }, null, 2)}\n`)
-  const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', OUTPUT], { cwd: folder })
-  return join(OUTPUT, output.toString().trim())
+  const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', outputFolder], { cwd: folder })
+  return join(outputFolder, output.toString().trim())
 }
 
-await runCommand('Usage: npm run packages', (args) => {
-  parseArgs({ args: [...args], options: {} })
-  rmSync(OUTPUT, { recursive: true, force: true })
-  mkdirSync(OUTPUT, { recursive: true })
+await runCommand('Usage: npm run packages [-- --output FOLDER]', (args) => {
+  const { output } = parseArgs({
+    args: [...args],
+    options: { output: { type: 'string', default: DEFAULT_OUTPUT } }
+  }).values
+  rmSync(output, { recursive: true, force: true })
+  mkdirSync(output, { recursive: true })
   const project: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  for (const each of PACKAGES) print(pack(each, project))
+  for (const each of PACKAGES) print(pack(each, project, output))
   return 0
 })

@@ -78,7 +78,8 @@ export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack =
         env: {
           NODE_ENV: 'production',
           RELAY_PORT: String(relayPort),
-          RELAY_ALLOWED_ORIGINS: `${pageUrl},http://127.0.0.1:${gatewayPort}`,
+          // 5173 is the development server of `npx vite demo/web`.
+          RELAY_ALLOWED_ORIGINS: `${pageUrl},http://127.0.0.1:${gatewayPort},http://localhost:5173`,
           RELAY_ADMIN_PASSWORD: adminPassword,
           // The gateway forwards the addresses of the browsers.
           TRUST_PROXY: 'loopback',

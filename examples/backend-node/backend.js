@@ -1,6 +1,7 @@
 // A backend for Gatehouse: login, one resource, negotiation and live positions.
 import { timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
+import { createPublisher, negotiate } from 'gatehouse/backend'
 import jwt from 'jsonwebtoken'
 
 const {
@@ -39,19 +40,18 @@ const addCart = ({ name }) => {
   return [201, carts.at(-1)]
 }
 
-/** The address of the gateway as the browser sees it: the gateway passes these connections on to the relay. */
-const negotiate = (_body, { headers }) => {
+/** The gateway's address as the browser sees it: the gateway passes these connections on to the relay. */
+const connection = (_body, { headers }) => {
   const scheme = headers['x-forwarded-proto'].replace('http', 'ws')
   const url = `${scheme}://${headers['x-forwarded-host']}/connection/websocket`
-  const token = jwt.sign({ sub: USER.userId }, REALTIME_HMAC_SECRET, { expiresIn: HOUR })
-  return [200, { url, token, expiresIn: HOUR }]
+  return [200, negotiate({ user: USER.userId, url, secret: REALTIME_HMAC_SECRET }).data]
 }
 
 const publicRoutes = { 'GET /api/health': () => [200, { status: 'up' }], 'POST /api/auth/login': login }
 const privateRoutes = {
   'GET /api/carts': () => [200, carts],
   'POST /api/carts': addCart,
-  'GET /api/negotiate': negotiate,
+  'GET /api/negotiate': connection,
   'POST /api/auth/logout': () => [200, {}]
 }
 
@@ -80,21 +80,7 @@ createServer(async (request, response) => {
   response.end(JSON.stringify({ success: status < 400, data }))
 }).listen(Number(PORT), '127.0.0.1', () => console.log(`backend listening at http://127.0.0.1:${PORT}`))
 
-/** Sends one publication to the relay. Never rejects: a failed publication must not fail a request. */
-const publish = async (channel, data) => {
-  try {
-    const response = await fetch(`${REALTIME_PUBLISH_URL}/publish`, {
-      method: 'POST',
-      headers: { 'X-API-Key': REALTIME_API_KEY },
-      body: JSON.stringify({ channel, data }),
-      signal: AbortSignal.timeout(3000)
-    })
-    const { error } = await response.json()
-    if (error) console.error('publishing failed:', error)
-  } catch (error) {
-    console.error('publishing failed:', error.message)
-  }
-}
+const publisher = createPublisher({ url: REALTIME_PUBLISH_URL, apiKey: REALTIME_API_KEY, log: console })
 
 setInterval(() => {
   const entries = carts.map(({ id, transmitterId }) => {
@@ -102,5 +88,5 @@ setInterval(() => {
     const position = { x: 50 + 40 * Math.cos(angle), y: 50 + 40 * Math.sin(angle) }
     return { transmitterId, floorId: FLOOR, position, positionMethod: 'demo', timestamp: Date.now() }
   })
-  void publish(`floor:${FLOOR}`, { type: 'position-batch', data: entries })
+  publisher.publish(`floor:${FLOOR}`, { type: 'position-batch', data: entries })
 }, 1000)
