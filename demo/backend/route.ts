@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import type { Method } from '../../src/gateway/routes/tables/declare.js'
+import type { HttpMethod } from '../../src/gateway/routes/tables/declare.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
 import type { Database, Fields, World } from './world.js'
@@ -43,7 +43,7 @@ export interface Handler {
   readonly options?: Pick<RouteShorthandOptions, 'bodyLimit' | 'config'>
 }
 
-export type RouteKey = `${Method} /api/${string}`
+export type RouteKey = `${HttpMethod} /api/${string}`
 
 /** By method and path, as declared by the gateway. */
 export type Handlers = Readonly<Record<RouteKey, Handler>>

@@ -7,7 +7,7 @@ import { type AccessRules, MUTATING_METHODS, READING_METHODS } from './access.js
 import type { DeclaredRoutes } from './custom-routes.js'
 import { GatewayError } from './errors.js'
 import { errorExamples, errorsOfAnyRequest } from './routes/error-responses.js'
-import { rejectedRoute, type UnknownPaths } from './routes/mount.js'
+import { rejectedRoute, type UnknownPaths } from './routes/mount-routes.js'
 import { byReference } from './routes/route-schema.js'
 import { pathTemplate, type RouteDeclaration } from './routes/tables/declare.js'
 

@@ -5,8 +5,8 @@ import { errorCode } from '../shared/error-code.js'
 import { monotonicMs } from '../shared/monotonic.js'
 import { GatewayError } from './errors.js'
 import type { DatabaseHealth } from './health-database.js'
-import { type Backend, toBackendError } from './proxy/backend.js'
-import type { LocalHandler } from './routes/mount.js'
+import { type Backend, toBackendError } from './proxy/backend-pool.js'
+import type { LocalHandler } from './routes/mount-routes.js'
 
 /** The result of a check. The reason is one of a closed set, so that no text of the checked service is published. */
 export type HealthState<Reason extends string> =

@@ -5,10 +5,10 @@ import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
-import type { BackendMetrics } from './proxy/backend.js'
+import type { BackendMetrics } from './proxy/backend-pool.js'
 
 /** How a request ended. */
-export interface Outcome {
+export interface RequestOutcome {
   readonly status: number
   /** By the client, which disconnected, or by the backend, which failed in the middle of its response. */
   readonly cutShort: boolean
@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 /** Values that other parts maintain, read when the metrics are scraped. */
-export interface MetricSources {
+export interface GatewayMetricSources {
   readonly loginKeys: () => number
   readonly inFlight: () => number
   readonly auditFallback: () => boolean
@@ -71,7 +71,7 @@ export class GatewayMetrics {
   readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
   readonly #backendByRoute = new Map<string, Histogram.Internal<'route'>>()
 
-  constructor(sources: MetricSources) {
+  constructor(sources: GatewayMetricSources) {
     const registers = [this.#registry]
     this.#requests = new Counter({
       name: 'gateway_http_requests_total',
@@ -119,7 +119,7 @@ export class GatewayMetrics {
   }
 
   /** `route` is the template of a route, never a requested path. */
-  requestEnded(route: string, method: string, { status, cutShort, ms }: Outcome): void {
+  requestEnded(route: string, method: string, { status, cutShort, ms }: RequestOutcome): void {
     const { duration, counts } = this.#series(route, METHODS.has(method) ? method : OTHER_METHOD)
     duration.observe(ms / 1000)
     counts[cutShort ? CUT : outcomeIndex(status)]?.inc()
@@ -185,7 +185,7 @@ export class GatewayMetrics {
     return series
   }
 
-  #readAtScrape(sources: MetricSources): void {
+  #readAtScrape(sources: GatewayMetricSources): void {
     const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
       ['gateway_login_limit_keys', 'Addresses that the login limit counts at present.', sources.loginKeys],
       ['gateway_in_flight', 'Requests that wait for the backend.', sources.inFlight],

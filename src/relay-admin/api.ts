@@ -1,7 +1,7 @@
-import type { Problem, Session } from '../relay/admin/contract.js'
+import type { AdminSession, Problem } from '../relay/admin/contract.js'
 
 /** An error response of the relay, or no response. */
-export class ApiError extends Error {
+export class RequestError extends Error {
   readonly status: number
   readonly code: string
   readonly retryAfterSeconds: number | null
@@ -15,7 +15,7 @@ export class ApiError extends Error {
 }
 
 export const messageOf = (cause: unknown): string => {
-  if (cause instanceof ApiError) return cause.message
+  if (cause instanceof RequestError) return cause.message
   throw cause
 }
 
@@ -54,9 +54,9 @@ export const post = async (path: string, body: unknown = {}): Promise<Response> 
   try {
     return await postOnce(path, body)
   } catch (cause) {
-    if (!(cause instanceof ApiError) || cause.code !== 'CSRF_MISMATCH') throw cause
+    if (!(cause instanceof RequestError) || cause.code !== 'CSRF_MISMATCH') throw cause
     // A new sign-in in another tab has replaced the session cookie.
-    setCsrfToken((await get<Session>('session')).csrf)
+    setCsrfToken((await get<AdminSession>('session')).csrf)
     return postOnce(path, body)
   }
 }
@@ -76,10 +76,14 @@ export const addressOf = (path: string, query: GetOptions['query'] = {}): string
 const request = async (address: string, init: RequestInit): Promise<Response> => {
   const response = await fetch(address, init).catch((cause: unknown) => {
     if (init.signal?.aborted) throw cause
-    throw new ApiError(0, { code: 'UNREACHABLE', message: 'The relay does not respond.' })
+    throw new RequestError(0, { code: 'UNREACHABLE', message: 'The relay does not respond.' })
   })
   if (response.ok) return response
-  const error = new ApiError(response.status, await problemOf(response), secondsOf(response.headers.get('retry-after')))
+  const error = new RequestError(
+    response.status,
+    await problemOf(response),
+    secondsOf(response.headers.get('retry-after'))
+  )
   if (response.status === 401) signedOut()
   throw error
 }

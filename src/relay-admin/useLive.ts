@@ -2,7 +2,7 @@ import { computed, ref, shallowRef } from 'vue'
 import type { Check, CheckState, FigureSample, LivePublication } from '../relay/admin/contract.js'
 import { addressOf } from './api.js'
 import { LiveStream, type StreamState } from './live-stream.js'
-import { withSample } from './series.js'
+import { withSample } from './samples.js'
 import { useSession } from './useSession.js'
 
 const { loadSession, end, keepAlive } = useSession()

@@ -1,10 +1,10 @@
 import { shallowRef } from 'vue'
-import type { Session } from '../relay/admin/contract.js'
-import { ApiError, get, lastRequestAtMs, onSignedOut, post, setCsrfToken } from './api.js'
+import type { AdminSession } from '../relay/admin/contract.js'
+import { get, lastRequestAtMs, onSignedOut, post, RequestError, setCsrfToken } from './api.js'
 
 export type SignedIn =
   | { readonly state: 'loading' }
-  | { readonly state: 'in'; readonly session: Session }
+  | { readonly state: 'in'; readonly session: AdminSession }
   /** `hasEnded`: the session expired or was ended elsewhere. */
   | { readonly state: 'out'; readonly hasEnded: boolean }
   | { readonly state: 'unreachable' }
@@ -27,11 +27,11 @@ onSignedOut(end)
 /** Loads the session. If the relay does not respond, the state is unchanged. */
 const loadSession = async (isAutomatic = false): Promise<void> => {
   try {
-    const session = await get<Session>('session', { isAutomatic })
+    const session = await get<AdminSession>('session', { isAutomatic })
     setCsrfToken(session.csrf)
     signedIn.value = { state: 'in', session }
   } catch (cause) {
-    if (!(cause instanceof ApiError)) throw cause
+    if (!(cause instanceof RequestError)) throw cause
     if (signedIn.value.state === 'loading') signedIn.value = { state: 'unreachable' }
   }
 }

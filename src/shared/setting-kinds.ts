@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { FormatRegistry, Type } from '@sinclair/typebox'
-import { isAddressRange } from './address.js'
+import { isAddressRange } from './ip-address.js'
 import { isOriginPattern } from './origin-pattern.js'
 import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from './redis-urls.js'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import type { LiveEvents, Session } from '../../src/relay/admin/contract.js'
+import type { AdminSession, LiveEvents } from '../../src/relay/admin/contract.js'
 import type { Teardown } from './child.js'
 import { type Answer, type Message, send } from './http.js'
 
@@ -40,7 +40,7 @@ export class Operator {
 
   async signIn(password = ADMIN_PASSWORD, message: Message = {}): Promise<Answer> {
     const response = await this.post('sign-in', { password }, message)
-    if (response.status === 204) this.csrf = (JSON.parse((await this.get('session')).body) as Session).csrf
+    if (response.status === 204) this.csrf = (JSON.parse((await this.get('session')).body) as AdminSession).csrf
     return response
   }
 

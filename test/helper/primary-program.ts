@@ -2,8 +2,8 @@ import { Socket } from 'node:net'
 import { MemoryUserConnections } from '../../src/relay/engine/memory.js'
 import { IpcChannel } from '../../src/relay/workers/ipc.js'
 import { PrimaryEngine } from '../../src/relay/workers/primary-engine.js'
-import { PrimarySurvey } from '../../src/relay/workers/survey.js'
-import { serveUserConnections } from '../../src/relay/workers/user-connections.js'
+import { PrimarySurvey } from '../../src/relay/workers/worker-cluster.js'
+import { serveUserConnections } from '../../src/relay/workers/worker-user-connections.js'
 import { IPC_FDS, type PrimaryCommand } from './primary-process.js'
 
 // The primary's engine, survey and user connections, with a clock that the test advances.

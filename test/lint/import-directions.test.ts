@@ -19,6 +19,7 @@ const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/relay/core/f.ts', '../transport/server.js', false],
   ['src/relay/core/g.ts', '../../shared/jwt.js', false],
   ['src/relay/core/log.ts', '../../shared/log.js', true],
+  ['src/relay/core/is-object.ts', '../../shared/is-object.js', true],
   ['src/relay/core/h.ts', 'node:fs', false],
   ['src/relay/core/i.ts', 'ws', false],
   ['src/relay/core/j.ts', './hub.js', true],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FigureSample, Figures } from '../../src/relay/admin/contract.js'
 import { FIGURE_KINDS } from '../../src/relay-admin/figures.js'
-import { columnsOf, figureOf, nodesOf, withSample } from '../../src/relay-admin/series.js'
+import { columnsOf, figureOf, nodesOf, withSample } from '../../src/relay-admin/samples.js'
 
 const NO_FIGURES: Figures = {
   connections: 0,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { AddressSet, isAddressRange, normalAddress } from '../../src/shared/address.js'
+import { AddressSet, isAddressRange, normalAddress } from '../../src/shared/ip-address.js'
 
 t.test('normalAddress', async (t) => {
   const found: [text: string, address: string, why: string][] = [

@@ -1,5 +1,5 @@
-import { type Backend, toBackendError } from '../proxy/backend.js'
 import { readBody } from '../proxy/backend-call.js'
+import { type Backend, toBackendError } from '../proxy/backend-pool.js'
 import { acquireSlot } from '../proxy/capacity.js'
 import { EXCHANGE_SECRET_HEADER } from '../proxy/request-headers.js'
 import type { AppSession } from '../session/app-session.js'

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.js'
-import { CLOCK_TOLERANCE_SECONDS, type ProviderDiscovery, providerFetch, type RelyingParty } from './client.js'
 import { BACK_CHANNEL_PATH, type OidcConfig } from './config.js'
+import { CLOCK_TOLERANCE_SECONDS, type ProviderDiscovery, providerFetch, type RelyingParty } from './provider-client.js'
 import type { SessionSelector, SessionStore } from './session-store.js'
 
 // OpenID Connect Back-Channel Logout 1.0: the provider posts a signed logout token when a user signs out there.

@@ -5,10 +5,10 @@ import { sameSecret } from '../../shared/same-secret.js'
 import { type SessionCookies, type StartSessionOptions, startSession } from '../session/app-session.js'
 import { cookieValues } from '../session/cookies.js'
 import type { AccountLogin, AccountLoginCaller, AccountLoginResult } from './account-login.js'
-import type { ProviderDiscovery, ProviderTokens } from './client.js'
 import { type Identity, identityOf } from './identity.js'
+import type { ProviderDiscovery, ProviderTokens } from './provider-client.js'
 import { providerErrorFields, providerErrorKind } from './provider-error.js'
-import type { ProviderSession, ProviderSessions } from './session.js'
+import type { ProviderSession, ProviderSessions } from './provider-session.js'
 import type { SessionStore } from './session-store.js'
 
 /** Exchanges a provider session for an app session at the backend. */

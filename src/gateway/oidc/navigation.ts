@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** An HTML page that explains an outcome and offers links. It has no script and loads nothing. */
-export interface Page {
+export interface HtmlPage {
   readonly status: number
   readonly title: string
   readonly text: readonly string[]
@@ -18,7 +18,7 @@ a { display: inline-block; margin-right: 1.25rem; padding: .5rem 0 }
 small { opacity: .7 }
 `
 
-export const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
+export const sendPage = (reply: FastifyReply, page: HtmlPage): FastifyReply =>
   reply
     .code(page.status)
     .headers(page.headers ?? {})
@@ -26,7 +26,7 @@ export const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
     .header('content-type', 'text/html; charset=utf-8')
     .send(htmlOf(page, reply.request.id))
 
-const htmlOf = ({ title, text, links }: Page, requestId: string): string => `<!doctype html>
+const htmlOf = ({ title, text, links }: HtmlPage, requestId: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

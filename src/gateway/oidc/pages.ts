@@ -1,6 +1,6 @@
 import { HOME_PATH, LOGIN_PATH, LOGOUT_PATH } from './config.js'
 import type { IdentityError } from './identity.js'
-import type { Page } from './navigation.js'
+import type { HtmlPage } from './navigation.js'
 import type { ProviderErrorKind } from './provider-error.js'
 
 // All pages of the sign-in and sign-out flows. The only foreign text on them is the user's email address and the path to
@@ -11,7 +11,7 @@ const RETRY_SECONDS = '10'
 const loginAddress = (returnTo: string): string =>
   returnTo === HOME_PATH ? LOGIN_PATH : `${LOGIN_PATH}?returnTo=${encodeURIComponent(returnTo)}`
 
-const PROVIDER_ERROR_PAGES: Readonly<Record<ProviderErrorKind, Omit<Page, 'links'>>> = {
+const PROVIDER_ERROR_PAGES: Readonly<Record<ProviderErrorKind, Omit<HtmlPage, 'links'>>> = {
   denied: {
     status: 403,
     title: 'You were not signed in',
@@ -40,13 +40,13 @@ const PROVIDER_ERROR_PAGES: Readonly<Record<ProviderErrorKind, Omit<Page, 'links
   }
 }
 
-export const providerErrorPage = (kind: ProviderErrorKind, returnTo: string): Page => ({
+export const providerErrorPage = (kind: ProviderErrorKind, returnTo: string): HtmlPage => ({
   ...PROVIDER_ERROR_PAGES[kind],
   links: [['Sign in again', loginAddress(returnTo)]]
 })
 
 /** For a callback that matches no sign-in started by this browser. */
-export const strayCallbackPage = (): Page => ({
+export const strayCallbackPage = (): HtmlPage => ({
   status: 400,
   title: 'This sign-in was not started here',
   text: [
@@ -62,7 +62,7 @@ const IDENTITY_ERRORS: Readonly<Record<IdentityError, string>> = {
   'unconfirmed-email': 'Your email address is not confirmed at the identity provider. Confirm it there first.'
 }
 
-export const identityErrorPage = (error: IdentityError): Page => ({
+export const identityErrorPage = (error: IdentityError): HtmlPage => ({
   status: 403,
   title: 'You cannot be signed in',
   text: [IDENTITY_ERRORS[error], 'If that does not help, ask the administrators of your identity provider.'],
@@ -72,7 +72,7 @@ export const identityErrorPage = (error: IdentityError): Page => ({
   ]
 })
 
-export const noAccountPage = (email: string): Page => ({
+export const noAccountPage = (email: string): HtmlPage => ({
   status: 403,
   title: 'You do not have an account here',
   text: [
@@ -85,7 +85,7 @@ export const noAccountPage = (email: string): Page => ({
   ]
 })
 
-export const backendUnavailablePage = (returnTo: string): Page => ({
+export const backendUnavailablePage = (returnTo: string): HtmlPage => ({
   status: 503,
   title: 'The service is not available right now',
   text: ['You are signed in at your identity provider, but the service behind this page cannot be reached right now.'],
@@ -94,7 +94,7 @@ export const backendUnavailablePage = (returnTo: string): Page => ({
 })
 
 /** For a logout link on another site. */
-export const confirmLogoutPage = (): Page => ({
+export const confirmLogoutPage = (): HtmlPage => ({
   status: 200,
   title: 'Sign out?',
   text: ['Another site sent you here. You are still signed in.'],
@@ -104,7 +104,7 @@ export const confirmLogoutPage = (): Page => ({
   ]
 })
 
-export const signedOutPage = (isProviderAvailable: boolean): Page => ({
+export const signedOutPage = (isProviderAvailable: boolean): HtmlPage => ({
   status: 200,
   title: 'You are signed out here',
   text: [

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
-import type { ProviderTokens } from './client.js'
+import type { ProviderTokens } from './provider-client.js'
+import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session.js'
 import type { Sealer } from './sealer.js'
-import { MAX_SESSION_SECONDS, type ProviderSession } from './session.js'
 import {
   type MemorySessionStore,
   RESULT_REUSE_MS,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { ProviderTokens } from './client.js'
-import { MAX_SESSION_SECONDS, type ProviderSession } from './session.js'
+import type { ProviderTokens } from './provider-client.js'
+import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session.js'
 
 /** Server-side state of provider sessions: tokens, revocations and single-flight work. */
 export interface SessionStore {

@@ -4,11 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { toCanonicalPath } from '../request-path.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
-import type { LoginTransaction, ProviderDiscovery, ProviderGrant } from './client.js'
 import { HOME_PATH } from './config.js'
 import type { TokenExchange } from './exchange.js'
 import { identityOf } from './identity.js'
-import { type Page, queryOf, redirect, sendPage } from './navigation.js'
+import { type HtmlPage, queryOf, redirect, sendPage } from './navigation.js'
 import {
   backendUnavailablePage,
   identityErrorPage,
@@ -16,9 +15,10 @@ import {
   providerErrorPage,
   strayCallbackPage
 } from './pages.js'
+import type { LoginTransaction, ProviderDiscovery, ProviderGrant } from './provider-client.js'
 import { providerErrorFields, providerErrorKind } from './provider-error.js'
+import type { ProviderSessions } from './provider-session.js'
 import type { Sealer } from './sealer.js'
-import type { ProviderSessions } from './session.js'
 import type { SessionStore } from './session-store.js'
 
 /** The path is stored in a cookie. */
@@ -111,7 +111,7 @@ const startSessions = async (
   reply: FastifyReply,
   { claims, tokens }: ProviderGrant,
   returnTo: string
-): Promise<Page | null> => {
+): Promise<HtmlPage | null> => {
   const requestId = request.id
   const { identity, error, droppedGroups } = identityOf(claims, groupsClaim)
   if (identity === null) {

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { SessionCookies } from '../session/app-session.js'
-import type { ProviderDiscovery } from './client.js'
 import { LOGOUT_PATH } from './config.js'
 import { queryOf, redirect, sendPage } from './navigation.js'
 import { confirmLogoutPage, signedOutPage } from './pages.js'
+import type { ProviderDiscovery } from './provider-client.js'
+import { isFromProvider, type ProviderSessions } from './provider-session.js'
 import type { Sealer } from './sealer.js'
-import { isFromProvider, type ProviderSessions } from './session.js'
 import type { SessionStore } from './session-store.js'
 
 export interface SignOutOptions {

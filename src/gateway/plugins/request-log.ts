@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { GatewayMetrics, Outcome } from '../metrics.js'
+import type { GatewayMetrics, RequestOutcome } from '../metrics.js'
 import { routeLabel } from '../metrics.js'
 import type { OpenReplies, RequestEnded } from '../open-replies.js'
 import { clientAddress } from '../request-context.js'
@@ -50,13 +50,13 @@ export const recordRequests =
   (reply, cutShort) => {
     const { request, raw } = reply
     const status = cutShort && !raw.headersSent ? CLIENT_CLOSED_REQUEST : raw.statusCode
-    const outcome: Outcome = { status, cutShort, ms: reply.elapsedTime }
+    const outcome: RequestOutcome = { status, cutShort, ms: reply.elapsedTime }
     metrics.requestEnded(routeLabel(request), request.method, outcome)
     logRequest(request, outcome)
   }
 
 /** One line per request. Without query and headers, which contain secrets. */
-const logRequest = (request: FastifyRequest, { status, cutShort, ms }: Outcome): void => {
+const logRequest = (request: FastifyRequest, { status, cutShort, ms }: RequestOutcome): void => {
   const { method, clientAddress: ip, errorCode } = request
   const path = loggablePath(request)
   const line = { method, path, route: routeLabel(request), status, ms: Math.round(ms * 10) / 10, ip }

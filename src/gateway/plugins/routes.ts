@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import packageFile from '../../../package.json' with { type: 'json' }
-import { AddressSet } from '../../shared/address.js'
+import { AddressSet } from '../../shared/ip-address.js'
 import { type AccessRules, SERVED_METHODS } from '../access.js'
 import { apiDocs } from '../api-docs.js'
 import type { GatewayConfig } from '../config.js'
@@ -16,9 +16,9 @@ import type { HeaderTable } from '../proxy/response-headers.js'
 import { relayProxy } from '../relay-proxy.js'
 import { catchAll, undeclaredReads } from '../routes/catch-all.js'
 import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/development.js'
-import { metricsRoute } from '../routes/metrics.js'
-import { mountRoutes, rejectedRoute } from '../routes/mount.js'
-import { type SessionRouteOptions, sessionRoutes } from '../routes/session.js'
+import { metricsRoute } from '../routes/metrics-route.js'
+import { mountRoutes, rejectedRoute } from '../routes/mount-routes.js'
+import { type SessionRouteOptions, sessionRoutes } from '../routes/session-routes.js'
 
 export interface RoutesOptions
   extends Omit<SessionRouteOptions, 'oidc' | 'metrics' | 'config'>,
@@ -61,7 +61,7 @@ export const routes = fp<RoutesOptions>(
     })
     const paths = description?.paths ?? []
     if (description !== null) {
-      const { mountOperations } = await import('../routes/openapi/mount.js')
+      const { mountOperations } = await import('../routes/openapi/mount-operations.js')
       mountOperations(app, paths, { forward, uploadBytes, unknownPaths })
     }
     developmentRoutes(app, options)

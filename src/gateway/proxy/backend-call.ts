@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { onceClosed } from '../request-context.js'
-import { type Backend, type BackendMetrics, toBackendError } from './backend.js'
+import { type Backend, type BackendMetrics, toBackendError } from './backend-pool.js'
 import { acquireSlot } from './capacity.js'
 import { MAX_STATUS } from './forward.js'
 import { backendRequestHeaders } from './request-headers.js'

@@ -6,7 +6,7 @@ import { type Dispatcher, errors } from 'undici'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { onceClosed } from '../request-context.js'
-import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend.js'
+import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend-pool.js'
 import type { CapacityRequest } from './capacity.js'
 import { backendRequestHeaders, type OutgoingBody } from './request-headers.js'
 import {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Backend } from './backend.js'
+import type { Backend } from './backend-pool.js'
 import { connectionHeaderNames, HOP_BY_HOP } from './request-headers.js'
 
 const NOT_TO_BROWSER: ReadonlySet<string> = new Set([

@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
 import { type AccessLevel, READING_METHODS, SERVED_METHODS } from '../access.js'
-import type { Backend } from '../proxy/backend.js'
+import type { Backend } from '../proxy/backend-pool.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
-import { accessConfig } from './mount.js'
+import { accessConfig } from './mount-routes.js'
 
 export interface CatchAllOptions {
   readonly backend: Backend

@@ -6,7 +6,7 @@ import { acceptJsonOnly } from '../proxy/json-body.js'
 import type { SessionCookies } from '../session/app-session.js'
 import { sessionCookie } from '../session/credentials.js'
 import { readLoginResponse } from '../session/login-response.js'
-import { rejectedRoute } from './mount.js'
+import { rejectedRoute } from './mount-routes.js'
 
 const LIFETIME_SECONDS = 8 * 60 * 60
 

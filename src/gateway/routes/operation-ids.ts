@@ -1,7 +1,7 @@
-import type { Method, RouteDeclaration } from './tables/declare.js'
+import type { HttpMethod, RouteDeclaration } from './tables/declare.js'
 
 /** Verbs for one item of a collection: `/api/zones/:id`. */
-const ITEM_VERBS: Readonly<Record<Method, string>> = {
+const ITEM_VERBS: Readonly<Record<HttpMethod, string>> = {
   GET: 'read',
   POST: 'act',
   PUT: 'update',
@@ -10,7 +10,7 @@ const ITEM_VERBS: Readonly<Record<Method, string>> = {
 }
 
 /** Verbs for a collection: `/api/zones`. */
-const COLLECTION_VERBS: Readonly<Record<Method, string>> = {
+const COLLECTION_VERBS: Readonly<Record<HttpMethod, string>> = {
   GET: 'list',
   POST: 'create',
   PUT: 'updateMany',
@@ -19,7 +19,7 @@ const COLLECTION_VERBS: Readonly<Record<Method, string>> = {
 }
 
 /** Verbs for a single resource: `/api/battery/thresholds`. */
-const SINGLE_VERBS: Readonly<Record<Method, string>> = { ...ITEM_VERBS, POST: 'post' }
+const SINGLE_VERBS: Readonly<Record<HttpMethod, string>> = { ...ITEM_VERBS, POST: 'post' }
 
 /**
  * An id for each operation, made from its path and method: `zones.create`, `users.resetPassword`. Generated clients use

@@ -3,8 +3,8 @@ import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import type { Cluster } from '../core/survey.js'
 import type { FigureSample, NodeFigures } from './contract.js'
 import { runChecks } from './diagnostics.js'
-import { figuresBetween, type NodeCounts } from './figures.js'
 import { eventText } from './live.js'
+import { figuresBetween, type NodeCounts } from './node-figures.js'
 
 const HISTORY_MS = 15 * 60 * 1000
 

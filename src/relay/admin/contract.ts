@@ -23,7 +23,7 @@ export interface SignIn {
   readonly password: string
 }
 
-export interface Session {
+export interface AdminSession {
   readonly csrf: string
   readonly version: string
   /** Idle time after which the session ends; the live stream does not count as activity. */

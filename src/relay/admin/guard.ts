@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { AddressSet } from '../../shared/address.js'
+import { AddressSet } from '../../shared/ip-address.js'
 import { sameSecret } from '../../shared/same-secret.js'
 import { originCheck } from '../transport/admission.js'
 import { type Headers, JSON_TYPE, readBody, respond } from '../transport/respond.js'
 import type { Problem } from './contract.js'
-import type { RouteTable } from './routes.js'
+import type { AdminRoutes } from './routes.js'
 import type { SessionKeys, Sessions } from './sessions.js'
 
 const COOKIE_NAME = 'relay_admin'
@@ -51,7 +51,7 @@ export interface GuardDependencies {
 
 /** The checks of every API request, in this order: path, method, origin, session, CSRF token. */
 export const guarded =
-  (table: RouteTable, { sessions, keys }: GuardDependencies) =>
+  (table: AdminRoutes, { sessions, keys }: GuardDependencies) =>
   (call: AdminCall, path: string): void | Promise<void> => {
     const { request } = call
     const route = Object.hasOwn(table, path) ? table[path] : undefined

@@ -5,10 +5,10 @@ import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import { fieldText } from '../core/json.js'
 import type { Cluster } from '../core/survey.js'
 import type { AdminDependencies } from './admin.js'
-import { allChannels, CHANNEL_SORTS, channelDetail, channelOrder } from './channels.js'
+import { allChannels, CHANNEL_SORTS, channelDetail, channelOrder } from './channel-list.js'
 import { configView } from './config-view.js'
-import { allConnections, CONNECTION_SORTS, connectionOrder } from './connections.js'
-import type { ActiveConfig, Session, TestPublished } from './contract.js'
+import { allConnections, CONNECTION_SORTS, connectionOrder } from './connection-list.js'
+import type { ActiveConfig, AdminSession, TestPublished } from './contract.js'
 import { type AdminCall, CLEAR_SESSION_COOKIE } from './guard.js'
 import { Listing, parsePageQuery } from './listing.js'
 import type { LiveStreams } from './live.js'
@@ -78,7 +78,7 @@ export interface RouteDependencies extends AdminDependencies {
 }
 
 /** The complete API of the page. */
-export const adminRoutes = (dependencies: RouteDependencies): RouteTable => {
+export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
   const { relay, config, configTimes, dispatcher, keys, sessions, streams, log } = dependencies
   const { cluster } = relay
   const { monotonicMs } = relay.clocks
@@ -104,7 +104,7 @@ export const adminRoutes = (dependencies: RouteDependencies): RouteTable => {
       method: 'GET',
       access: 'session',
       handle: (call, { id }) => {
-        const session: Session = { csrf: keys().csrfToken(id), version: relay.version, idleMs: IDLE_MS }
+        const session: AdminSession = { csrf: keys().csrfToken(id), version: relay.version, idleMs: IDLE_MS }
         call.json(session)
       }
     },
@@ -165,4 +165,4 @@ interface SessionRoute {
 }
 
 /** Routes by path. Every path has one method. */
-export type RouteTable = Readonly<Record<string, PublicRoute | SessionRoute>>
+export type AdminRoutes = Readonly<Record<string, PublicRoute | SessionRoute>>

@@ -1,7 +1,7 @@
 import type { Log } from '../../shared/log.js'
 import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
 import { after, EngineError, type MaybePromise } from '../core/engine-interfaces.js'
-import { forEachElement, INVALID, isListAt, JsonObject, skipValue, skipWhitespace } from '../core/json.js'
+import { forEachElement, INVALID, isListAt, LazyJsonObject, skipValue, skipWhitespace } from '../core/json.js'
 import type { Relay } from '../core/relay.js'
 import { TextParts } from '../transport/respond.js'
 import { API_METHODS, type ApiMethodName, NUMBERED_METHODS } from './methods.js'
@@ -18,7 +18,7 @@ export interface ApiMetrics {
 export type ApiReply = string | TextParts | ReplyError | null
 
 /** Returns null for a value that is not an object. Throws `InvalidField`. */
-type RequestReader = () => JsonObject | null
+type RequestReader = () => LazyJsonObject | null
 
 /** Without this limit a body of empty commands would hold half a million of them and block the event loop for seconds. */
 const MAX_COMMANDS = 10_000
@@ -80,12 +80,12 @@ export class ApiDispatcher {
   }
 
   /** Several commands in one request: for small channels the HTTP request is half of the cost of a publication. */
-  async #batch(request: JsonObject | null, body: Buffer): Promise<ApiReply> {
+  async #batch(request: LazyJsonObject | null, body: Buffer): Promise<ApiReply> {
     const list = request?.span('commands') ?? null
     if (list === null && request?.has('commands')) return duplicateField('commands').reply
     if (list === null || !isListAt(body, list.start)) return new InvalidField('commands', 'must be a list').reply
-    const commands: (JsonObject | null)[] = []
-    forEachElement(body, list.start, (start) => commands.push(JsonObject.at(body, start)) <= MAX_COMMANDS)
+    const commands: (LazyJsonObject | null)[] = []
+    forEachElement(body, list.start, (start) => commands.push(LazyJsonObject.at(body, start)) <= MAX_COMMANDS)
     if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
     const methods = commands.map((command) => command?.names[0] ?? '')
     const results = await this.#callAll(commands, (command, index) => {
@@ -171,7 +171,7 @@ const addResult = (texts: string[], before: string, result: string): void => {
 const isMethod = (name: string): name is ApiMethodName => Object.hasOwn(API_METHODS, name)
 
 /** A method is given by name, in any letter case, or by number; the default is number 0. */
-const methodOf = (command: JsonObject): string => {
+const methodOf = (command: LazyJsonObject): string => {
   if (!command.has('method')) return NUMBERED_METHODS[0]
   const method = command.shortValue('method', MAX_METHOD_BYTES)
   if (typeof method === 'string') return method.toLowerCase()
@@ -179,24 +179,24 @@ const methodOf = (command: JsonObject): string => {
   return typeof number === 'number' ? (NUMBERED_METHODS[number] ?? '') : ''
 }
 
-const idText = (command: JsonObject): string => {
+const idText = (command: LazyJsonObject): string => {
   const id = command.shortValue('id', MAX_ID_BYTES)
   return Number.isSafeInteger(id) && id !== 0 ? `"id":${id},` : ''
 }
 
 /** The request in a body: null for JSON that is not an object, undefined for a body that is not JSON. */
-const requestIn = (body: Buffer): JsonObject | null | undefined => {
+const requestIn = (body: Buffer): LazyJsonObject | null | undefined => {
   const start = skipWhitespace(body, 0)
-  const object = JsonObject.at(body, start)
+  const object = LazyJsonObject.at(body, start)
   const end = object?.end ?? skipValue(body, start)
   return end !== INVALID && skipWhitespace(body, end) === body.length ? object : undefined
 }
 
 /** Reads objects that are separated by whitespace only; null for any other body. */
-const commandsIn = (body: Buffer): JsonObject[] | null => {
-  const commands: JsonObject[] = []
+const commandsIn = (body: Buffer): LazyJsonObject[] | null => {
+  const commands: LazyJsonObject[] = []
   for (let next = skipWhitespace(body, 0); next < body.length && commands.length <= MAX_COMMANDS; ) {
-    const command = JsonObject.at(body, next)
+    const command = LazyJsonObject.at(body, next)
     if (command === null) return null
     commands.push(command)
     next = skipWhitespace(body, command.end)
@@ -204,18 +204,18 @@ const commandsIn = (body: Buffer): JsonObject[] | null => {
   return commands
 }
 
-const NO_PARAMS = JsonObject.at(Buffer.from('{}'), 0)
+const NO_PARAMS = LazyJsonObject.at(Buffer.from('{}'), 0)
 
-const paramsOf = (command: JsonObject, body: Buffer): JsonObject | null => {
+const paramsOf = (command: LazyJsonObject, body: Buffer): LazyJsonObject | null => {
   if (!command.has('params')) return NO_PARAMS
   return objectIn(command, 'params', body) ?? (command.text('params') === 'null' ? NO_PARAMS : null)
 }
 
 /** The member `name`, or null if its value is not an object. */
-const objectIn = (object: JsonObject, name: string, body: Buffer): JsonObject | null => {
+const objectIn = (object: LazyJsonObject, name: string, body: Buffer): LazyJsonObject | null => {
   const span = object.span(name)
   if (span === null) throw duplicateField(name)
-  return JsonObject.at(body, span.start)
+  return LazyJsonObject.at(body, span.start)
 }
 
 const duplicateField = (name: string): InvalidField => new InvalidField(name, 'must be there once')

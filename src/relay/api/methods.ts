@@ -1,3 +1,4 @@
+import { isObject } from '../../shared/is-object.js'
 import {
   DISCONNECT_FORCED,
   Disconnect,
@@ -8,7 +9,6 @@ import {
 } from '../core/codes.js'
 import type { NewPublication, Position } from '../core/engine-interfaces.js'
 import { after, EngineError, type MaybePromise } from '../core/engine-interfaces.js'
-import { isObject } from '../core/json.js'
 import {
   historyLength,
   historyText,

@@ -1,9 +1,10 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { schemas } from '../../../schemas/registry.js'
+import { isObject } from '../../shared/is-object.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from '../core/codes.js'
 import { NO_POSITION, type Payload, type Position } from '../core/engine-interfaces.js'
-import { isObject, type JsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/json.js'
+import { type LazyJsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/json.js'
 import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
 
 /**
@@ -20,10 +21,10 @@ export class InvalidField {
 
 /** The fields of one request. */
 export class ApiRequest {
-  readonly #fields: JsonObject
+  readonly #fields: LazyJsonObject
 
   /** `fields` is null if the request is not an object. */
-  constructor(fields: JsonObject | null) {
+  constructor(fields: LazyJsonObject | null) {
     if (fields === null) throw new InvalidField('the request', 'must be an object')
     this.#fields = fields
   }

@@ -1,7 +1,7 @@
 import type { Client } from './client.js'
 import { hasExpired, type Moment, NEVER } from './clocks.js'
 import { DISCONNECT_CONNECTION_EXPIRED, DISCONNECT_NO_PONG, DISCONNECT_STALE, UNSUBSCRIBE_EXPIRED } from './codes.js'
-import { count } from './metrics.js'
+import { count } from './core-metrics.js'
 
 const NO_TIME = Number.POSITIVE_INFINITY
 

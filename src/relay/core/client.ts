@@ -13,13 +13,13 @@ import {
   type Unsubscribe
 } from './codes.js'
 import type { RelayContext } from './context.js'
+import { count, type FrameType, type Traffic } from './core-metrics.js'
 import { clientInfoText } from './json-codec.js'
-import { count, type FrameType, type Traffic } from './metrics.js'
 import { Outbox, type OutboxOwner } from './outbox.js'
 import type { Method } from './protocol.js'
 import { removeSubscription, type Subscriber, type Subscription } from './subscription.js'
 import type { ClientTransport } from './transport.js'
-import { uncountConnection } from './user-connections.js'
+import { uncountConnection } from './user-connection-limit.js'
 
 /** `rejected`: the connect command failed, and nothing else is processed until the connection is closed as stale. */
 export type ClientState = 'new' | 'connecting' | 'live' | 'rejected' | 'closed'

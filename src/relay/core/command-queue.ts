@@ -1,3 +1,4 @@
+import { isObject } from '../../shared/is-object.js'
 import { knownNamespace } from './channels.js'
 import type { Client, FrameHandler } from './client.js'
 import { type Encoded, PONG, payloadBytes } from './codec.js'
@@ -5,7 +6,6 @@ import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_I
 import { COMMANDS } from './commands.js'
 import type { Outcome } from './connect.js'
 import { EngineError, type MaybePromise } from './engine-interfaces.js'
-import { isObject } from './json.js'
 import { METHODS, type Method } from './protocol.js'
 
 /** Commands with potentially large replies. They wait until the network has accepted everything written before. */

@@ -31,7 +31,7 @@ import { refreshSubscription, subscribe, unsubscribe } from './subscribe.js'
 /** `command` is the command as it arrived. A handler that returns null has written its reply. */
 export type CommandHandler = (client: Client, request: unknown, id: number, command: Encoded) => MaybePromise<Outcome>
 
-/** Synchronous if the engine is, as everything from publish to delivery. */
+/** Not an async function: with the memory engine the reply is written without waiting for a promise. */
 const publish: CommandHandler = (client, request, id, command) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED

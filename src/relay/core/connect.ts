@@ -18,7 +18,7 @@ import {
 } from './codes.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from './protocol.js'
 import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
-import { countConnection } from './user-connections.js'
+import { countConnection } from './user-connection-limit.js'
 
 /** Null: the command succeeded and its reply was written. */
 export type Outcome = null | ReplyError | Disconnect

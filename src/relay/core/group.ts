@@ -1,8 +1,8 @@
 import type { PublicationEncoder } from './codec.js'
 import type { GroupBacklogs } from './conflation.js'
+import type { Traffic } from './core-metrics.js'
 import type { DeltaChain } from './delta.js'
 import type { Payload, Publication } from './engine-interfaces.js'
-import type { Traffic } from './metrics.js'
 import type { Outbox } from './outbox.js'
 import type { Subscription } from './subscription.js'
 import type { Framing } from './transport.js'
@@ -52,7 +52,7 @@ interface Batch {
 }
 
 /** Passes bytes to a subscriber, either directly or collected over several groups. */
-export type Send = (outbox: Outbox, bytes: Buffer) => void
+export type SendBytes = (outbox: Outbox, bytes: Buffer) => void
 
 /**
  * The subscribers of a channel that receive identical bytes: same codec and framing, and deltas or not. A publication is
@@ -122,7 +122,7 @@ export class Group {
   }
 
   /** Sends the publications since the last flush to every subscriber. */
-  flush(send: Send): void {
+  flush(send: SendBytes): void {
     const frames = this.#frames
     const publications = this.#publications
     this.#frames = []
@@ -222,7 +222,7 @@ export const flushGroups = (groups: readonly Group[], failed: (error: unknown) =
 }
 
 /** If a group fails before its first write, all its subscribers are closed, and the other groups continue. */
-const flushGroup = (group: Group, send: Send, failed: (error: unknown) => void): void => {
+const flushGroup = (group: Group, send: SendBytes, failed: (error: unknown) => void): void => {
   try {
     group.flush(send)
   } catch (error) {

@@ -1,3 +1,4 @@
+import { isObject } from '../../shared/is-object.js'
 import {
   type Codec,
   type ConnectReply,
@@ -18,7 +19,7 @@ import {
 } from './codec.js'
 import type { ReplyError } from './codes.js'
 import type { Payload, Position, Publication } from './engine-interfaces.js'
-import { fieldText, isObject, onOneLine } from './json.js'
+import { fieldText, onOneLine } from './json.js'
 
 // Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
 // text that the publisher sent.

@@ -11,9 +11,6 @@ const [MINUS, PLUS, POINT, ZERO, SMALL_E, CAPITAL_E, SMALL_U] = [0x2d, 0x2b, 0x2
 /** Returned instead of an index if the bytes are not JSON. */
 export const INVALID = -1
 
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const isWhitespace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
@@ -251,7 +248,7 @@ export const hasTooManyContainers = (json: string): boolean => {
 export class TooManyContainers {}
 
 /** A validated object whose members are parsed only on access. */
-export class JsonObject {
+export class LazyJsonObject {
   /** Index after the object. */
   readonly end: number
   readonly #json: Buffer
@@ -264,18 +261,18 @@ export class JsonObject {
   }
 
   /** Validates the object at `index`; null if there is no valid object. */
-  static at(json: Buffer, index: number): JsonObject | null {
+  static at(json: Buffer, index: number): LazyJsonObject | null {
     if (json[index] !== OPEN_OBJECT) return null
     const members: Member[] = []
     let next = skipWhitespace(json, index + 1)
-    if (json[next] === CLOSE_OBJECT) return new JsonObject(json, members, next + 1)
+    if (json[next] === CLOSE_OBJECT) return new LazyJsonObject(json, members, next + 1)
     for (;;) {
       const start = skipName(json, next)
       const end = start === INVALID ? INVALID : skipValue(json, start)
       if (end === INVALID) return null
       members.push({ name: stringAt(json, next), start, end })
       next = skipWhitespace(json, end)
-      if (json[next] === CLOSE_OBJECT) return new JsonObject(json, members, next + 1)
+      if (json[next] === CLOSE_OBJECT) return new LazyJsonObject(json, members, next + 1)
       if (json[next] !== COMMA) return null
       next = skipWhitespace(json, next + 1)
     }

@@ -6,6 +6,7 @@ import { type Clocks, readClocks } from './clocks.js'
 import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ERROR_NOT_AVAILABLE, ReplyError } from './codes.js'
 import { CommandQueue } from './command-queue.js'
 import { type RelayContext, type RelayDependencies, runInBackground } from './context.js'
+import type { Action } from './core-metrics.js'
 import { DeltaPatches } from './delta.js'
 import {
   EngineError,
@@ -15,11 +16,11 @@ import {
   type Published
 } from './engine-interfaces.js'
 import { Hub } from './hub.js'
-import { type Action, PublishActivity } from './metrics.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import { PacedClose } from './paced-close.js'
 import type { HistoryCommand } from './protocol.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish.js'
+import { PublishActivity } from './publish-activity.js'
 import { readHistory } from './recovery.js'
 import { ConnectionRegistry } from './registry.js'
 import { removeIfUnused } from './subscription.js'
@@ -40,7 +41,7 @@ import {
 import { forEachInSlices, type TimeSlice, TurnQueue } from './time-slice.js'
 import type { ClientTransport } from './transport.js'
 import { UnidirectionalConnect } from './unidirectional-connect.js'
-import { countEarlierConnections } from './user-connections.js'
+import { countEarlierConnections } from './user-connection-limit.js'
 
 export interface RelayRules {
   readonly client: ClientOptions

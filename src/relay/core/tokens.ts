@@ -1,5 +1,6 @@
+import { isObject } from '../../shared/is-object.js'
 import type { MaybePromise } from './engine-interfaces.js'
-import { isObject, jsonFromBytes } from './json.js'
+import { jsonFromBytes } from './json.js'
 
 // Interpretation of token claims. The signature was verified before.
 

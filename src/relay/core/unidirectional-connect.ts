@@ -1,3 +1,4 @@
+import { isObject } from '../../shared/is-object.js'
 import type { Client, FrameHandler } from './client.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
@@ -11,7 +12,6 @@ import {
 } from './codes.js'
 import { connect } from './connect.js'
 import { EngineError } from './engine-interfaces.js'
-import { isObject } from './json.js'
 import { parseConnect } from './protocol.js'
 
 /** A connect request as JSON text; null if it is malformed. Empty text is a request without parameters. */

@@ -25,7 +25,7 @@ import type {
   SurveyParams,
   SurveyResult
 } from '../core/survey.js'
-import type { UserConnection, UserConnections } from '../core/user-connections.js'
+import type { UserConnection, UserConnections } from '../core/user-connection-limit.js'
 import type { Engine } from './engine.js'
 
 /** TTL of a position without publications, so that requests for invented channels do not fill the memory. */

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
-import { Durations, Traffic, Values } from './series.js'
+import { Durations, TrafficCounters, Values } from './series.js'
 
 /** From 100 µs to 10 s. */
 const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -13,7 +13,7 @@ const counter = (registry: Registry, name: string, help: string): Counter =>
 
 /**
  * Every metric that the relay counts: name, help text and labels. Names that Centrifugo has too are the same; the relay's own
- * begin with `relay_`. `metrics.ts` counts them; an event of the core is also a method of `CoreMetrics`.
+ * begin with `relay_`. `relay-metrics.ts` counts them; an event of the core is also a method of `CoreMetrics`.
  */
 export const defineMetrics = (registry: Registry) => ({
   messagesSent: new Values(
@@ -144,12 +144,12 @@ export const defineMetrics = (registry: Registry) => ({
     ['transport'],
     BOUNDS
   ),
-  sent: new Traffic(registry, 'centrifugo_transport_messages_sent', 'to clients.', [
+  sent: new TrafficCounters(registry, 'centrifugo_transport_messages_sent', 'to clients.', [
     'transport',
     'frame_type',
     'channel_namespace'
   ]),
-  received: new Traffic(registry, 'centrifugo_transport_messages_received', 'from clients.', [
+  received: new TrafficCounters(registry, 'centrifugo_transport_messages_received', 'from clients.', [
     'transport',
     'frame_type',
     'channel_namespace'

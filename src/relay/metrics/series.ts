@@ -92,7 +92,7 @@ export class Values {
 }
 
 /** Messages and bytes with the same labels. */
-export class Traffic {
+export class TrafficCounters {
   readonly #messages: Values
   readonly #bytes: Values
   readonly #series: SeriesMap<{ readonly messages: Value; readonly bytes: Value }>

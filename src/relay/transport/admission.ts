@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { AddressSet, normalAddress } from '../../shared/address.js'
+import { AddressSet, normalAddress } from '../../shared/ip-address.js'
 import type { RelayConfig } from '../config/config.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Rejections } from './rejections.js'

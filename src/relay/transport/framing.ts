@@ -1,7 +1,7 @@
 import { type Codec, payloadBytes } from '../core/codec.js'
 import { jsonCodec, unidirectionalJsonCodec } from '../core/json-codec.js'
 import type { Framing } from '../core/transport.js'
-import { protobufCodec } from '../protobuf/codec.js'
+import { protobufCodec } from '../protobuf/protobuf-codec.js'
 
 /** First byte of an unfragmented frame. */
 const TEXT_FRAME = 0x81

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isObject } from '../../shared/is-object.js'
 import type { Disconnect } from '../core/codes.js'
-import { isObject } from '../core/json.js'
 import type { Relay } from '../core/relay.js'
 import type { ByteStream, ClientTransport, Framing, TransportName } from '../core/transport.js'
 import { parseConnectRequest } from '../core/unidirectional-connect.js'
-import { decodeEmulation } from '../protobuf/codec.js'
+import { decodeEmulation } from '../protobuf/protobuf-codec.js'
 import {
   type Admitted,
   bearerToken,

@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
-import type { AddressSet } from '../../shared/address.js'
 import { hasTooManyHeaderLines, keepAllHeaderLines } from '../../shared/header-lines.js'
+import { pathOf } from '../../shared/http-upgrade.js'
+import type { AddressSet } from '../../shared/ip-address.js'
 import { listenError } from '../../shared/listen-error.js'
 import { mayReadMetrics } from '../../shared/metrics-access.js'
-import { pathOf } from '../../shared/upgrade.js'
 import type { RelayConfig } from '../config/config.js'
 import type { Relay } from '../core/relay.js'
 import type { ClientAdmission } from './admission.js'
-import { ConnectionDrain } from './connection-drain.js'
+import { HttpDrain } from './http-drain.js'
 import {
   emulation,
   httpStream,
@@ -19,8 +19,8 @@ import {
 } from './http-stream.js'
 import type { Rejections } from './rejections.js'
 import { type HttpHandler, JSON_TYPE, type RequestErrors, respond } from './respond.js'
-import { onUpgrade, UNIDIRECTIONAL_WEBSOCKET_PATH, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './upgrade.js'
 import { emptyResponse, rejectUpgrade, unidirectionalWebSocketUpgrade, webSocketUpgrade } from './websocket.js'
+import { onUpgrade, UNIDIRECTIONAL_WEBSOCKET_PATH, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './websocket-upgrade.js'
 
 export interface ServerDependencies {
   readonly relay: Relay
@@ -104,7 +104,7 @@ export const buildServer = ({
     }
   )
   keepAllHeaderLines(server)
-  const connections = new ConnectionDrain(server)
+  const connections = new HttpDrain(server)
   const upgrade = webSocketUpgrade(relay, admission, errors)
   const messageBytes = (): number => unidirectional().webSocket.maxMessageBytes
   const unidirectionalUpgrade = unidirectionalWebSocketUpgrade(relay, admission, errors, messageBytes)

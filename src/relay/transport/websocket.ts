@@ -10,7 +10,7 @@ import { parseConnectRequest } from '../core/unidirectional-connect.js'
 import { type Admitted, bearerToken, type ClientAdmission, connectInQuery, requestsProtobuf } from './admission.js'
 import { unidirectionalWebSocketFraming, webSocketBinaryFraming, webSocketTextFraming } from './framing.js'
 import type { RequestErrors } from './respond.js'
-import type { Upgrade } from './upgrade.js'
+import type { Upgrade } from './websocket-upgrade.js'
 
 const EMPTY = Buffer.alloc(0)
 /** Created once: all connections share them. */

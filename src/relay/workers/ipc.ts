@@ -64,7 +64,7 @@ export type MessageHandler = (fields: FrameReader) => void
 export type RequestHandler = (fields: FrameReader) => MaybePromise<Write>
 
 /** A reply without fields. */
-export const EMPTY_REPLY: Write = () => undefined
+export const NO_FIELDS: Write = () => undefined
 
 interface PendingRequest {
   readonly resolve: (fields: FrameReader) => void
@@ -133,7 +133,7 @@ export class IpcChannel {
   }
 
   /** Sends a message without a reply. */
-  send(kind: MessageKind, write: Write = EMPTY_REPLY): void {
+  send(kind: MessageKind, write: Write = NO_FIELDS): void {
     this.#write(kind, NO_REPLY, write)
   }
 

@@ -10,7 +10,7 @@ import type {
 import { TimeSlice } from '../core/time-slice.js'
 import { MemoryEngine, type MemoryEngineDependencies, MemoryPresence } from '../engine/memory.js'
 import { FrameWriter } from './frames.js'
-import { EMPTY_REPLY, type IpcChannel, kindNumber, type MessageKind, NO_REPLY, type Write } from './ipc.js'
+import { type IpcChannel, kindNumber, type MessageKind, NO_FIELDS, NO_REPLY, type Write } from './ipc.js'
 import {
   readHistoryOptions,
   readHistoryRange,
@@ -133,7 +133,7 @@ export class PrimaryEngine implements Delivery {
         const channel = fields.text()
         subscribed.add(channel)
         this.#subscribe(channel, ipc)
-        return EMPTY_REPLY
+        return NO_FIELDS
       },
       publish: (fields) => {
         const published = this.#engine.publish(fields.text(), readNewPublication(fields), readHistoryOptions(fields))
@@ -149,7 +149,7 @@ export class PrimaryEngine implements Delivery {
       },
       removeHistory: (fields) => {
         void this.#engine.remove(fields.text())
-        return EMPTY_REPLY
+        return NO_FIELDS
       }
     })
   }

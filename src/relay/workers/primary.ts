@@ -5,13 +5,13 @@ import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config/config.js'
 import { logReload, type Reload } from '../config/reload.js'
 import { type MemoryEngineDependencies, MemoryUserConnections } from '../engine/memory.js'
-import { PrimaryAdmission } from './admission.js'
+import { PrimaryMetrics } from './aggregated-metrics.js'
+import { PrimaryAdmission } from './connection-limits.js'
 import { IpcClosed } from './ipc.js'
-import { PrimaryMetrics } from './metrics.js'
 import { PrimaryEngine } from './primary-engine.js'
 import { type Address, type RunningWorker, WorkerProcesses } from './processes.js'
-import { PrimarySurvey, withTimeout } from './survey.js'
-import { serveUserConnections } from './user-connections.js'
+import { PrimarySurvey, withTimeout } from './worker-cluster.js'
+import { serveUserConnections } from './worker-user-connections.js'
 
 const SWEEP_MS = 10_000
 

@@ -4,7 +4,7 @@ import { Duplex, type Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { monotonicMs } from '../../shared/monotonic.js'
 import { ConnectionDispatcher } from './connection-handoff.js'
-import { EMPTY_REPLY, IpcChannel } from './ipc.js'
+import { IpcChannel, NO_FIELDS } from './ipc.js'
 
 const FIRST_RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 30_000
@@ -165,7 +165,7 @@ export class WorkerProcesses {
       }
       unanswered++
       // A ping fails only if the IPC channel closes, which ends the worker.
-      ipc.request('ping', EMPTY_REPLY, answered).catch(() => undefined)
+      ipc.request('ping', NO_FIELDS, answered).catch(() => undefined)
     }, hungMs / MAX_UNANSWERED_PINGS).unref()
     void ipc.closed.then(() => clearInterval(timer))
   }

@@ -1,12 +1,12 @@
 import { Socket } from 'node:net'
 import type { Engine } from '../engine/engine.js'
-import { WorkerAdmission } from './admission.js'
 import { ConnectionReceiver } from './connection-handoff.js'
-import { EMPTY_REPLY, IpcChannel } from './ipc.js'
+import { WorkerAdmission } from './connection-limits.js'
+import { IpcChannel, NO_FIELDS } from './ipc.js'
 import { IPC_FD } from './processes.js'
-import { WorkerCluster } from './survey.js'
-import { WorkerUserConnections } from './user-connections.js'
+import { WorkerCluster } from './worker-cluster.js'
 import { WorkerEngine, WorkerPresence } from './worker-engine.js'
+import { WorkerUserConnections } from './worker-user-connections.js'
 
 /** A worker's connection to the primary process, which holds the state that all workers share. */
 export class PrimaryConnection {
@@ -32,7 +32,7 @@ export class PrimaryConnection {
       configure: async (fields) => {
         this.#configFile = fields.textOrNull() ?? ''
         this.onConfigFile()
-        return EMPTY_REPLY
+        return NO_FIELDS
       }
     })
   }
@@ -53,7 +53,7 @@ export class PrimaryConnection {
     process.prependOnceListener('disconnect', exit)
     // The primary may stop a worker that has not started yet.
     ipc.onMessage({ stop: () => process.exit(0) })
-    ipc.onRequest({ ping: () => EMPTY_REPLY })
+    ipc.onRequest({ ping: () => NO_FIELDS })
     return new Promise((resolve) => {
       ipc.onMessage({
         start: (fields) => {
@@ -93,7 +93,7 @@ export class PrimaryConnection {
         return (out) => out.text(text)
       }
     })
-    return () => this.#ipc.request('readMetrics', EMPTY_REPLY, (fields) => fields.text())
+    return () => this.#ipc.request('readMetrics', NO_FIELDS, (fields) => fields.text())
   }
 
   /** Lets the primary pass connections to this worker. */

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import { AccessRules } from '../../../src/gateway/access.js'
 import { apiDocs } from '../../../src/gateway/api-docs.js'
-import { type LocalHandler, mountRoutes } from '../../../src/gateway/routes/mount.js'
+import { type LocalHandler, mountRoutes } from '../../../src/gateway/routes/mount-routes.js'
 import type { RouteTable } from '../../../src/gateway/routes/tables/declare.js'
 
 // The parts of OpenAPI 3.1 that the tests read.

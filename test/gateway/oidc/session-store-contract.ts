@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { ProviderSession } from '../../../src/gateway/oidc/session.js'
+import type { ProviderSession } from '../../../src/gateway/oidc/provider-session.js'
 import type { SessionStore } from '../../../src/gateway/oidc/session-store.js'
 
 export const DAY_MS = 24 * 3600 * 1000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { INVALID, JsonObject, skipValue, skipWhitespace } from '../../../src/relay/core/json.js'
+import { INVALID, LazyJsonObject, skipValue, skipWhitespace } from '../../../src/relay/core/json.js'
 import { checkProperty } from '../../helper/property.js'
 
 const isValid = (json: Buffer): boolean => {
@@ -129,7 +129,7 @@ t.test('JSON validation', async (t) => {
 })
 
 t.test('JsonObject', async (t) => {
-  const read = (text: string): JsonObject | null => JsonObject.at(Buffer.from(text), 0)
+  const read = (text: string): LazyJsonObject | null => LazyJsonObject.at(Buffer.from(text), 0)
 
   t.test('JsonObject returns the values of JSON.parse', async (t) => {
     await checkProperty(

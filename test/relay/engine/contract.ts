@@ -13,7 +13,7 @@ import type {
 } from '../../../src/relay/core/engine-interfaces.js'
 import type { ChannelOptions } from '../../../src/relay/core/options.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import type { UserConnection, UserConnections } from '../../../src/relay/core/user-connections.js'
+import type { UserConnection, UserConnections } from '../../../src/relay/core/user-connection-limit.js'
 import { configOf } from '../../helper/relay-rules.js'
 
 export interface EngineUnderTest {

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { redisAddresses } from '../../../src/relay/engine/redis/address.js'
 import { WriteBatcher } from '../../../src/relay/engine/redis/batching.js'
 import { openConnection } from '../../../src/relay/engine/redis/connection.js'
+import { redisAddresses } from '../../../src/relay/engine/redis/redis-address.js'
 import { startRedis } from '../../helper/redis.js'
 
 t.test('the commands of one event loop turn leave in one write', async (t) => {

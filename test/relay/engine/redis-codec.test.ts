@@ -8,7 +8,7 @@ import {
   encodeBody,
   encodeJoinOrLeave,
   encodeWithoutPosition
-} from '../../../src/relay/engine/redis/codec.js'
+} from '../../../src/relay/engine/redis/channel-messages.js'
 import { checkProperty } from '../../helper/property.js'
 
 t.test('the codec of messages and stream entries', async (t) => {

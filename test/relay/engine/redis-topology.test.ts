@@ -1,6 +1,6 @@
 import t from 'tap'
-import { addressName, redisAddresses } from '../../../src/relay/engine/redis/address.js'
 import { RedisKeys } from '../../../src/relay/engine/redis/keys.js'
+import { addressName, redisAddresses } from '../../../src/relay/engine/redis/redis-address.js'
 import { HashRing } from '../../../src/relay/engine/redis/topology.js'
 
 t.test('the hash ring', async (t) => {

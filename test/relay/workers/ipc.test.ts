@@ -5,7 +5,7 @@ import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { SurveyHandlers } from '../../../src/relay/core/survey.js'
 import { type FrameReader, FrameSplitter, FrameWriter } from '../../../src/relay/workers/frames.js'
 import { type IpcChannel, IpcClosed } from '../../../src/relay/workers/ipc.js'
-import { WorkerCluster } from '../../../src/relay/workers/survey.js'
+import { WorkerCluster } from '../../../src/relay/workers/worker-cluster.js'
 import { WorkerEngine } from '../../../src/relay/workers/worker-engine.js'
 import { startPrimary } from '../../helper/primary-process.js'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { MetricJson } from '../../../src/relay/metrics/metric-json.js'
-import { AggregatedMetrics } from '../../../src/relay/workers/metrics.js'
+import { AggregatedMetrics } from '../../../src/relay/workers/aggregated-metrics.js'
 
 type Values = MetricJson['values']
 

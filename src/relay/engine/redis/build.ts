@@ -1,9 +1,9 @@
 import type { Engine, EngineDependencies } from '../engine.js'
-import { redisAddresses } from './address.js'
-import { RedisEngine } from './engine.js'
 import { RedisKeys } from './keys.js'
 import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
+import { redisAddresses } from './redis-address.js'
+import { RedisEngine } from './redis-engine.js'
 import { ShardRouter } from './shard-router.js'
 import { RedisUserConnections } from './user-connections.js'
 

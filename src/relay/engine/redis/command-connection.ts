@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
 import { EngineError } from '../../core/engine-interfaces.js'
-import type { RedisAddress } from './address.js'
 import { PublishBatcher, type StoredPublication, WriteBatcher } from './batching.js'
 import {
   disconnectedError,
@@ -12,6 +11,7 @@ import {
   stringListReply
 } from './connection.js'
 import type { DataLossDetector, RunScript } from './data-loss-detector.js'
+import type { RedisAddress } from './redis-address.js'
 import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY, SCRIPTS, type Script } from './scripts.js'
 
 export interface CommandConnectionDependencies {

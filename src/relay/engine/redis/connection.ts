@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { Command, Redis } from 'ioredis'
 import { EngineError } from '../../core/engine-interfaces.js'
-import { addressName, type RedisAddress } from './address.js'
+import { addressName, type RedisAddress } from './redis-address.js'
 
 /** A server that has not replied for this long counts as down: its pending commands fail and the connection is opened again. */
 const REPLY_TIMEOUT_MS = 2_000

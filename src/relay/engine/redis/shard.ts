@@ -1,8 +1,8 @@
 import type { Log } from '../../../shared/log.js'
 import type { EngineMetrics } from '../engine.js'
-import { addressName, type RedisAddress, topicSuffix } from './address.js'
 import { CommandConnection } from './command-connection.js'
 import type { DataLossDetector } from './data-loss-detector.js'
+import { addressName, type RedisAddress, topicSuffix } from './redis-address.js'
 import { SubscriberConnection, type SubscriberConnectionDependencies } from './subscriber-connection.js'
 
 const HEARTBEAT_MS = 1_000

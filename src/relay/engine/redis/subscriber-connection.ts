@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import { EngineError } from '../../core/engine-interfaces.js'
-import { type RedisAddress, topicSuffix } from './address.js'
 import { chunks, WriteBatcher } from './batching.js'
 import { disconnectedError, errorText, openConnection, sendCommand } from './connection.js'
+import { type RedisAddress, topicSuffix } from './redis-address.js'
 
 /** A client that reconnects at once, as after a page reload, finds its channel still subscribed. */
 const UNSUBSCRIBE_DELAY_MS = 1_000

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { EngineError } from '../../core/engine-interfaces.js'
-import { addressName, type RedisAddress } from './address.js'
 import { errorText, listReply, openConnection, parseServerInfo, sendCommand } from './connection.js'
 import { CONTROL_TAG, channelSlot, HASH_SLOTS, tagSlot } from './keys.js'
+import { addressName, type RedisAddress } from './redis-address.js'
 import type { Shard } from './shard.js'
 
 /** Assigns channels to Redis servers. */

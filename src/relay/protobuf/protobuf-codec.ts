@@ -1,4 +1,5 @@
 import protobuf from 'protobufjs/light.js'
+import { isObject } from '../../shared/is-object.js'
 import {
   type Codec,
   type ConnectReply,
@@ -12,7 +13,7 @@ import {
   type SubscribeReply
 } from '../core/codec.js'
 import type { Payload, Publication } from '../core/engine-interfaces.js'
-import { isObject, JsonObject } from '../core/json.js'
+import { LazyJsonObject } from '../core/json.js'
 import { descriptor } from './descriptor.js'
 
 // The messages are described in protocol.proto. protobufjs compiles an encoder and a decoder for each of them; a field with
@@ -40,7 +41,7 @@ const bytesOf = (payload: Payload): Buffer => (typeof payload === 'string' ? Buf
 /** Client info is stored as JSON text. Its two payloads are copied as they are. */
 const clientInfoFields = (text: string): Fields => {
   const json = Buffer.from(text)
-  const info = JsonObject.at(json, 0)
+  const info = LazyJsonObject.at(json, 0)
   const payload = (name: string): Buffer | null => {
     const span = info?.span(name) ?? null
     return span === null ? null : json.subarray(span.start, span.end)

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { AddressSet } from '../../shared/address.js'
+import type { AddressSet } from '../../shared/ip-address.js'
 import { mayReadMetrics } from '../../shared/metrics-access.js'
 import { GatewayError } from '../errors.js'
 import type { GatewayMetrics } from '../metrics.js'

@@ -7,7 +7,7 @@ import { respond } from './respond.js'
  * time; it would wait for connections without any request, for incomplete requests, and for connections that become idle
  * later.
  */
-export class ConnectionDrain {
+export class HttpDrain {
   /** The last request of each connection, or null before the first. */
   readonly #connections = new Map<Socket, readonly [IncomingMessage, ServerResponse] | null>()
   readonly #remove: (this: Socket) => void

@@ -1,7 +1,7 @@
+import { isObject } from '../../shared/is-object.js'
 import { hasHistory, type ResolvedChannel, resolveChannel } from '../core/channels.js'
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
-import { isObject } from '../core/json.js'
 import type { ChannelRules } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'

@@ -4,8 +4,8 @@ import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { LOGIN_PATH } from '../oidc/config.js'
-import type { Backend, BackendMetrics } from '../proxy/backend.js'
 import { type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
+import type { Backend, BackendMetrics } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
 import { headersObject } from '../proxy/response-headers.js'
@@ -14,7 +14,7 @@ import { type AppSession, type SessionCookies, startSession } from '../session/a
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
-import type { LocalHandler } from './mount.js'
+import type { LocalHandler } from './mount-routes.js'
 
 type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 

@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayConfig } from '../config/config.js'
-import type { Action, CoreMetrics, Traffic as FrameTraffic, MessageType } from '../core/metrics.js'
+import type { Action, CoreMetrics, Traffic as FrameTraffic, MessageType } from '../core/core-metrics.js'
 import type { RelayStats } from '../core/relay.js'
 import type { RejectionKind } from '../transport/rejections.js'
 import { defineMetrics } from './definitions.js'
@@ -9,7 +9,7 @@ import { type MetricJson, parseMetrics } from './metric-json.js'
 import { withSummaries } from './summaries.js'
 
 /** Values that other parts maintain, read when the metrics are scraped. */
-export interface MetricSources {
+export interface RelayMetricSources {
   readonly version: string
   readonly stats: () => RelayStats
   /** Number of nodes in the cluster. */
@@ -63,7 +63,7 @@ export class RelayMetrics implements CoreMetrics {
   #published = 0
   #optional: RelayConfig['metrics'] = { recoveredPublications: false, httpRequests: false }
 
-  constructor(sources: MetricSources) {
+  constructor(sources: RelayMetricSources) {
     this.#readAtScrape(sources)
     // Exported from the start: `increase` misses the first value of a new series.
     for (const reason of REFUSED_REASONS) this.#metrics.refused.of(reason)
@@ -245,7 +245,7 @@ export class RelayMetrics implements CoreMetrics {
     return JSON.stringify(await this.#registry.getMetricsAsJSON())
   }
 
-  #readAtScrape({ version, stats, nodes, isEngineReady }: MetricSources): void {
+  #readAtScrape({ version, stats, nodes, isEngineReady }: RelayMetricSources): void {
     const gauges: readonly [name: string, help: string, read: () => number, aggregator?: 'max' | 'min'][] = [
       ['centrifugo_node_num_clients', 'Connected clients.', () => stats().clients],
       ['centrifugo_node_num_users', 'Connected users.', () => stats().users],

@@ -2,7 +2,7 @@ import type { Client } from '../core/client.js'
 import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
-import { byText, searchTest } from './channels.js'
+import { byText, searchTest } from './channel-list.js'
 import type { ConnectionRow, ConnectionSort } from './contract.js'
 import { rowsOfAllNodes } from './listing.js'
 

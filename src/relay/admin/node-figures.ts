@@ -1,6 +1,6 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Relay } from '../core/relay.js'
-import type { Totals } from '../metrics/metrics.js'
+import type { Totals } from '../metrics/relay-metrics.js'
 import type { Figures, NodeFigures } from './contract.js'
 
 /** Counters since the start of a node, and current values. Rates are computed by the collector of each page. */

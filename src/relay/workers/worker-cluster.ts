@@ -9,7 +9,7 @@ import type {
   SurveyResult
 } from '../core/survey.js'
 import type { FrameReader, FrameWriter } from './frames.js'
-import { EMPTY_REPLY, type IpcChannel, IpcClosed } from './ipc.js'
+import { type IpcChannel, IpcClosed, NO_FIELDS } from './ipc.js'
 import { readList, writeList } from './messages.js'
 
 /** A worker on the same machine that takes longer is suspended or overloaded. */
@@ -37,7 +37,7 @@ export class PrimarySurvey {
           this.#workers.delete(node)
           this.#sendSize()
         })
-        return EMPTY_REPLY
+        return NO_FIELDS
       },
       survey: async (fields) => {
         const [survey, params] = [fields.text(), fields.text()]

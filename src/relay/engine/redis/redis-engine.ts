@@ -24,7 +24,7 @@ import {
   encodeJoinOrLeave,
   encodeWithoutPosition,
   parsePublished
-} from './codec.js'
+} from './channel-messages.js'
 import { listReply, SlotMovedError } from './connection.js'
 import { channelKey } from './keys.js'
 import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, READ_HISTORY } from './scripts.js'

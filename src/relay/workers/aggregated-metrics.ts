@@ -1,9 +1,9 @@
 import { AggregatorRegistry, Counter, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import { type MetricJson, parseMetrics } from '../metrics/metric-json.js'
-import { metricsText } from '../metrics/metrics.js'
-import { EMPTY_REPLY, type IpcChannel } from './ipc.js'
-import { withTimeout } from './survey.js'
+import { metricsText } from '../metrics/relay-metrics.js'
+import { type IpcChannel, NO_FIELDS } from './ipc.js'
+import { withTimeout } from './worker-cluster.js'
 
 /** Aggregators of prom-client's process metrics that differ from its defaults. */
 const AGGREGATORS: Readonly<Record<string, string>> = {
@@ -111,7 +111,7 @@ export class PrimaryMetrics {
     const replies = [...this.#workers].map(async ([process, ipc]) => {
       const metrics = await withTimeout(
         READ_TIMEOUT_MS,
-        ipc.request('readWorkerMetrics', EMPTY_REPLY, (fields) => parseMetrics(fields.text()))
+        ipc.request('readWorkerMetrics', NO_FIELDS, (fields) => parseMetrics(fields.text()))
       )
       return [process, metrics] as const
     })

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { isWebSocketHandshake, pathOf, returnToHttp, upgradeOptions } from '../../shared/upgrade.js'
+import { isWebSocketHandshake, pathOf, returnToHttp, upgradeOptions } from '../../shared/http-upgrade.js'
 
 export const WEBSOCKET_PATH = '/connection/websocket'
 export const UNIDIRECTIONAL_WEBSOCKET_PATH = '/connection/uni_websocket'
