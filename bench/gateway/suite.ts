@@ -77,6 +77,7 @@ interface RunningServer {
 
 const startServers = async (backendUrl: string): Promise<Map<ServerName, RunningServer>> => {
   const servers = new Map<ServerName, RunningServer>()
+  // `Object.entries` widens the keys to string.
   for (const [name, file] of Object.entries(SERVERS) as [ServerName, string][]) {
     const env = {
       BACKEND_URL: backendUrl,

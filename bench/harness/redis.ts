@@ -26,7 +26,8 @@ export const startBenchRedis = async (): Promise<BenchRedis | null> => {
     }
     rmSync(folder, { recursive: true, force: true })
   }
-  if (await isServing(redis)) return { url: `redis://127.0.0.1:${port}`, pid: redis.pid as number, stop }
+  const { pid } = redis
+  if ((await isServing(redis)) && pid !== undefined) return { url: `redis://127.0.0.1:${port}`, pid, stop }
   await stop()
   return null
 }
@@ -45,6 +46,7 @@ const isServing = (redis: ChildProcess): Promise<boolean> =>
 const freePort = async (): Promise<number> => {
   const server = createServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
+  // The server listens on a TCP port, so its address is not a path.
   const { port } = server.address() as AddressInfo
   await once(server.close(), 'close')
   return port

@@ -20,6 +20,7 @@ const HEAD_BYTES = 4
 const MASK_BYTES = 4
 
 server.on('upgrade', (request, stream) => {
+  // The server has plain TCP connections; the type also allows other streams.
   const socket = stream as Socket
   socket.setNoDelay(true)
   const mine: Set<Socket>[] = []
@@ -28,7 +29,7 @@ server.on('upgrade', (request, stream) => {
   )
   socket.on('data', (bytes) => {
     // The client sends its commands in one frame of 126 to 65 535 bytes, masked with zeros.
-    if (bytes[0] !== TEXT_FRAME || (bytes[1] as number) !== 0xfe) return
+    if (bytes[0] !== TEXT_FRAME || bytes[1] !== 0xfe) return
     handleCommands(
       {
         send: (text) => socket.write(frameOf(text)),

@@ -35,6 +35,7 @@ const RESPONSE_HEADERS = ['Content-Type', 'application/json', 'Content-Length', 
 export const listen = (server: Server): void => {
   server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1', 4096, () => {
+    // The server listens on a TCP port, so its address is not a path.
     process.stdout.write(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
   })
   process.on('SIGTERM', () => process.exit(0))

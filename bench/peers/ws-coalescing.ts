@@ -22,7 +22,8 @@ const channelOf = (name: string): Channel => {
 const flush = (channel: Channel): void => {
   const { frames, sockets } = channel
   channel.frames = []
-  const bytes = frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames)
+  const [first] = frames
+  const bytes = first !== undefined && frames.length === 1 ? first : Buffer.concat(frames)
   for (const socket of sockets) socket.write(bytes)
 }
 

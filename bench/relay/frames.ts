@@ -44,18 +44,18 @@ export class FrameReader {
         if (this.#left === 0) this.#done()
         continue
       }
-      this.#head[this.#headBytes] = bytes[index] as number
+      this.#head[this.#headBytes] = bytes.readUInt8(index)
       this.#headBytes += 1
       index += 1
-      if (this.#headBytes >= 2 && this.#headBytes === headLength(this.#head[1] as number)) this.#begin()
+      if (this.#headBytes >= 2 && this.#headBytes === headLength(this.#head.readUInt8(1))) this.#begin()
     }
   }
 
   #begin(): void {
     const head = this.#head
     const length =
-      this.#headBytes === 2 ? (head[1] as number) : this.#headBytes === 4 ? head.readUInt16BE(2) : head.readUInt32BE(6)
-    if ((head[0] as number) === CLOSE_FRAME) throw new Error('a server closed a connection')
+      this.#headBytes === 2 ? head.readUInt8(1) : this.#headBytes === 4 ? head.readUInt16BE(2) : head.readUInt32BE(6)
+    if (head[0] === CLOSE_FRAME) throw new Error('a server closed a connection')
     this.#length = length
     this.#left = length
     this.#headBytes = 0

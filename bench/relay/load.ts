@@ -49,7 +49,7 @@ const channelName = (index: number): string => `floor:${index}`
 
 let subscribers: Subscriber[] = []
 let onPublication: (client: number) => void = () => undefined
-let fail: (error: Error) => void = () => undefined
+let fail: (error: unknown) => void = () => undefined
 
 /** Measures the duration and the CPU utilisation of this process. */
 const timed = async (work: () => Promise<Omit<LoadResult, 'seconds' | 'share'>>): Promise<LoadResult> => {
@@ -76,6 +76,7 @@ const open = ({ ports, dialect, secret, clients, channels }: OpenOrder): Promise
         const next = (): void => {
           const index = subscribers.length
           if (index >= clients) return
+          // Both indexes are in range: there is at least one port, and one token per client.
           const port = ports[index % ports.length] as number
           subscribers.push(
             new Subscriber(port, DIALECTS[dialect], tokens[index] as string, channelName(index % channels), {
@@ -139,7 +140,8 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
   }
   onPublication = (client) => {
     deliveries += 1
-    // The channels are published to in turn, so a channel receives one publication per round.
+    // The channels are published to in turn, so a channel receives one publication per round. The casts hold because each
+    // subscriber has a counter, and a delivered publication has been sent.
     const round = received[client] as number
     received[client] = round + 1
     if (deliveries % sampleEvery === 0)

@@ -35,6 +35,7 @@ export class Publishing {
 
   /** Publishes to the next channel over the next connection. */
   send(): void {
+    // There is at least one channel, so the index is in range.
     const request = this.#requests[this.#sent % this.#requests.length] as Buffer
     for (const ofPort of this.#sockets) ofPort[this.#sent % ofPort.length]?.write(request)
     this.#sent += 1

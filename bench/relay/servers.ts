@@ -24,6 +24,7 @@ const ENTRIES = {
 } as const satisfies Record<string, readonly [entry: string, dialect: DialectName]>
 
 export type ServerName = keyof typeof ENTRIES
+// `Object.keys` widens the keys to string.
 export const SERVER_NAMES = Object.keys(ENTRIES) as ServerName[]
 
 // All features that cost CPU time, except conflation, because the benchmark counts deliveries.
@@ -88,10 +89,10 @@ export const startServer = async (
 }
 
 /** Independent servers, each with a part of the clients. */
-export const sideBySide = (servers: readonly RunningServer[]): RunningServer => ({
+export const sideBySide = (servers: readonly [RunningServer, ...RunningServer[]]): RunningServer => ({
   pids: servers.flatMap(({ pids }) => pids),
   ports: servers.flatMap(({ ports }) => ports),
-  dialect: (servers[0] as RunningServer).dialect,
+  dialect: servers[0].dialect,
   async stop() {
     await Promise.all(servers.map((server) => server.stop()))
   }

@@ -22,7 +22,7 @@ export class Subscriber {
     dialect: Dialect,
     token: string,
     channel: string,
-    done: { subscribed: () => void; publication: () => void; failed: (error: Error) => void }
+    done: { subscribed: () => void; publication: () => void; failed: (error: unknown) => void }
   ) {
     this.#dialect = dialect
     this.#subscribed = done.subscribed
@@ -32,11 +32,11 @@ export class Subscriber {
       noDelay: true,
       onread: {
         buffer: BUFFER,
-        callback: (count, buffer) => {
+        callback: (count) => {
           try {
-            this.#read(buffer as Buffer, count, token, channel, done.publication)
+            this.#read(BUFFER, count, token, channel, done.publication)
           } catch (error) {
-            done.failed(error as Error)
+            done.failed(error)
           }
           return true
         }

@@ -12,5 +12,6 @@ app.use(
   })
 )
 const server = app.listen(0, '127.0.0.1', () => {
+  // The server listens on a TCP port, so its address is not a path.
   process.stdout.write(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
 })

@@ -11,6 +11,7 @@ const server = createServer((request, response) => {
   pool.dispatch(
     {
       path: request.url ?? '/',
+      // The load generator sends only GET and POST.
       method: request.method as Dispatcher.HttpMethod,
       headers,
       body: hasBody ? request : null
@@ -20,6 +21,7 @@ const server = createServer((request, response) => {
       onResponseStart: (controller, status) => {
         response.writeHead(
           status,
+          // undici's HTTP/1.1 parser provides an array of Buffers.
           (controller.rawHeaders as Buffer[]).map((part) => part.toString('latin1'))
         )
       },
@@ -36,5 +38,6 @@ const server = createServer((request, response) => {
   )
 })
 server.listen(0, '127.0.0.1', () => {
+  // The server listens on a TCP port, so its address is not a path.
   process.stdout.write(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
 })
