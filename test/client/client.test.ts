@@ -18,7 +18,7 @@ const openClient = async (
   const gateway = await startGateway(t, { env })
   const { backend } = gateway
   const user = { userId: 7, email: 'ada@example.com', displayName: 'Ada', role: 'admin', permissions }
-  backend.answer = ({ url }, response) => {
+  backend.respond = ({ url }, response) => {
     response.setHeader('content-type', 'application/json')
     const data = url.endsWith('login') ? { token: tokenOf('admin'), user, expiresIn: 3600 } : { user }
     response.end(JSON.stringify({ success: true, data }))
@@ -48,9 +48,9 @@ t.test('a client', async (t) => {
     const { client, backend } = await openClient(t, { leave: (url) => left.push(url) })
     for (const status of [200, 500]) {
       await client.api.auth.login(CREDENTIALS)
-      const { answer } = backend
-      backend.answer = (request, response) =>
-        request.url.endsWith('logout') ? response.writeHead(status).end('{}') : answer(request, response)
+      const { respond } = backend
+      backend.respond = (request, response) =>
+        request.url.endsWith('logout') ? response.writeHead(status).end('{}') : respond(request, response)
       t.equal(await client.signOut(), false)
       t.equal(client.session.state.isSignedIn, false)
     }
@@ -89,9 +89,9 @@ t.test('a client', async (t) => {
       '/live',
       'javascript:alert(1)'
     ]) {
-      const answer = new Response('{"success":true,"csrfToken":"t"}', { headers: { 'x-logout-at': place } })
+      const response = new Response('{"success":true,"csrfToken":"t"}', { headers: { 'x-logout-at': place } })
       const client = createClient({
-        fetch: async () => answer.clone(),
+        fetch: async () => response.clone(),
         leave: (to) => left.push(to),
         cookies: () => ''
       })
@@ -171,7 +171,7 @@ t.test('a client', async (t) => {
       }
     })
     await client.api.auth.login(CREDENTIALS)
-    backend.answer = (_request, response) => response.writeHead(401).end('{"error":{"code":"WRONG_PASSWORD"}}')
+    backend.respond = (_request, response) => response.writeHead(401).end('{"error":{"code":"WRONG_PASSWORD"}}')
     await t.rejects(client.api.auth.login(CREDENTIALS), { code: 'WRONG_PASSWORD', status: 401 })
 
     t.equal(expired, 0)
@@ -179,11 +179,11 @@ t.test('a client', async (t) => {
 
   t.test('a client negotiates the realtime address through the gateway', async (t) => {
     const { client, backend } = await openClient(t, { clock: new FakeClock() })
-    const asked = new Promise((resolve) =>
+    const requested = new Promise((resolve) =>
       client.realtime.on('state', (state) => state === 'offline' && resolve(state))
     )
     client.realtime.start()
-    await asked
+    await requested
 
     t.match(backend.requests, [{ method: 'GET', url: '/api/negotiate' }])
   })

@@ -7,8 +7,8 @@ const PROGRAM = `
 import { createClient } from './dist/src/client/index.js'
 let canEvaluate = true
 try { new Function('return 1')() } catch { canEvaluate = false }
-const answer = () => new Response('{"csrfToken":"t"}', { headers: { 'content-type': 'application/json' } })
-const { api } = createClient({ fetch: async () => answer(), cookies: () => 'auth_token_expiry=%5B' })
+const csrfResponse = () => new Response('{"csrfToken":"t"}', { headers: { 'content-type': 'application/json' } })
+const { api } = createClient({ fetch: async () => csrfResponse(), cookies: () => 'auth_token_expiry=%5B' })
 const refused = await api.zones.create({ name: '', polygon: 7 }).catch((error) => error.details.length)
 const taken = await api.zones.create({ name: 'Lobby' })
 console.log('result', JSON.stringify({ canEvaluate, refused, taken }))

@@ -41,13 +41,13 @@ t.test('a login', async (t) => {
 
     t.test(`a login at ${path} through the gateway creates a session`, async (t) => {
       const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url } })
-      const answer = await gateway.send(path, {
+      const response = await gateway.send(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ email: 'operator@example.com', password: PASSWORD })
       })
-      t.equal(answer.status, 200)
-      const cookies = (answer.headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '')
+      t.equal(response.status, 200)
+      const cookies = (response.headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '')
       const permissions = cookies.find((cookie) => cookie.startsWith('auth_permissions=')) ?? ''
       t.match(decodeURIComponent(permissions), 'emergency.trigger')
 
@@ -138,8 +138,8 @@ t.test('an account that must change its password', async (t) => {
   ]) {
     t.test(`an account that must change its password cannot call ${route}`, async (t) => {
       const [method = '', path = ''] = route.split(' ')
-      const answer = await backend.request(method, path, token, method === 'POST' ? { name: 'Test' } : undefined)
-      t.match([answer.status, answer.json()], [403, { error: { code: 'PASSWORD_CHANGE_REQUIRED' } }])
+      const response = await backend.request(method, path, token, method === 'POST' ? { name: 'Test' } : undefined)
+      t.match([response.status, response.json()], [403, { error: { code: 'PASSWORD_CHANGE_REQUIRED' } }])
     })
   }
 
@@ -193,8 +193,8 @@ t.test('the exchange', async (t) => {
   })
 
   t.test('the exchange does not create accounts', async (t) => {
-    const answer = await exchange('stranger@example.com')
-    t.match(answer.json(), { success: false, error: { code: 'NO_ACCOUNT' } })
+    const response = await exchange('stranger@example.com')
+    t.match(response.json(), { success: false, error: { code: 'NO_ACCOUNT' } })
   })
 })
 
@@ -209,8 +209,8 @@ t.test('the exchange with EXCHANGE_SECRET', async (t) => {
     })
 
   t.test('the exchange opens a session for a request with the secret', async (t) => {
-    const answer = await exchange({ 'x-exchange-secret': EXCHANGE_SECRET })
-    t.match(answer.json(), { success: true, data: { user: { role: 'viewer' } } })
+    const response = await exchange({ 'x-exchange-secret': EXCHANGE_SECRET })
+    t.match(response.json(), { success: true, data: { user: { role: 'viewer' } } })
   })
 
   const REJECTED: readonly (readonly [what: string, headers: Record<string, string>])[] = [
@@ -221,9 +221,9 @@ t.test('the exchange with EXCHANGE_SECRET', async (t) => {
   ]
   for (const [what, headers] of REJECTED) {
     t.test(`the exchange rejects ${what}, even from this machine`, async (t) => {
-      const answer = await exchange(headers)
-      t.equal(answer.status, 403)
-      t.match(answer.json(), { success: false, error: { code: 'FORBIDDEN' } })
+      const response = await exchange(headers)
+      t.equal(response.status, 403)
+      t.match(response.json(), { success: false, error: { code: 'FORBIDDEN' } })
     })
   }
 
@@ -314,8 +314,8 @@ t.test('an account', async (t) => {
   })
 
   t.test('e-mail addresses are unique regardless of case', async (t) => {
-    const answer = await backend.request('POST', '/api/users', admin, { email: 'LOCK@example.com' })
-    t.match([answer.status, answer.json()], [409, { error: { code: 'ALREADY_EXISTS' } }])
+    const response = await backend.request('POST', '/api/users', admin, { email: 'LOCK@example.com' })
+    t.match([response.status, response.json()], [409, { error: { code: 'ALREADY_EXISTS' } }])
   })
 })
 

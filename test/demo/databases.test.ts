@@ -58,10 +58,10 @@ const WRITES: readonly (readonly [string, string, unknown])[] = [
 const conversation = async (backend: TestBackend): Promise<Map<string, unknown>> => {
   const token = await backend.signIn('admin')
   for (let second = 0; second < 3; second += 1) await backend.backend.simulator.tick()
-  const answers = new Map<string, unknown>()
+  const responses = new Map<string, unknown>()
   const note = async (method: string, path: string, body?: unknown): Promise<void> => {
-    const answer = await backend.request(method, path, token, body)
-    answers.set(`${answers.size} ${method} ${path}`, [answer.status, answer.body])
+    const response = await backend.request(method, path, token, body)
+    responses.set(`${responses.size} ${method} ${path}`, [response.status, response.body])
   }
   for (const path of READS) await note('GET', path)
   for (const [method, path, body] of WRITES) await note(method, path, body)
@@ -73,7 +73,7 @@ const conversation = async (backend: TestBackend): Promise<Map<string, unknown>>
   })
   await note('GET', '/api/personnel/5/photo')
   for (const path of READS) await note('GET', path)
-  return answers
+  return responses
 }
 
 t.test('PostgreSQL and the embedded database give the same responses', async (t) => {
@@ -82,7 +82,7 @@ t.test('PostgreSQL and the embedded database give the same responses', async (t)
   const real = await conversation(await startTestBackend(t, { nowMs: NOON, env: { DATABASE_URL: postgres.url } }))
 
   t.same([...real.keys()], [...embedded.keys()])
-  for (const [question, answer] of real) t.same(embedded.get(question), answer, question)
+  for (const [question, response] of real) t.same(embedded.get(question), response, question)
 
   t.test('data in PostgreSQL survives a restart, and the demo password is updated', async (t) => {
     const env = { DATABASE_URL: postgres.url, DEMO_PASSWORD: 'another-password' }

@@ -5,7 +5,7 @@ import { type DemoBackend, startDemoBackend } from '../../demo/backend/start.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { API_SECRET } from '../helper/gateway.js'
-import { type Answer, type Message, send } from '../helper/http.js'
+import { type HttpResponse, type Message, send } from '../helper/http.js'
 import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 
 export const PASSWORD = 'a-password-for-tests'
@@ -19,7 +19,12 @@ export interface Publication {
 }
 
 /** A response; tests check the fields of its body themselves. */
-export const reply = ({ status, headers, body }: Answer) => ({ status, headers, body, json: () => JSON.parse(body) })
+export const reply = ({ status, headers, body }: HttpResponse) => ({
+  status,
+  headers,
+  body,
+  json: () => JSON.parse(body)
+})
 export type Reply = ReturnType<typeof reply>
 
 export interface TestBackend {
@@ -95,8 +100,8 @@ export const startTestBackend = async (
     send: sendIt,
     request,
     signIn: async (role, path = '/api/auth/login') => {
-      const answer = await request('POST', path, null, { email: `${role}@example.com`, password: PASSWORD })
-      return answer.json().data.token
+      const response = await request('POST', path, null, { email: `${role}@example.com`, password: PASSWORD })
+      return response.json().data.token
     }
   }
 }

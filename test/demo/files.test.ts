@@ -114,16 +114,16 @@ t.test('the exports and uploads of the backend', async (t) => {
   ]
   for (const [what, file, status, code] of BAD) {
     t.test(`a photo upload rejects ${what}`, async (t) => {
-      const answer = await upload('/api/personnel/8/photo', file)
-      t.same([answer.status, answer.json().error.code], [status, code])
+      const response = await upload('/api/personnel/8/photo', file)
+      t.same([response.status, response.json().error.code], [status, code])
     })
   }
 
   t.test('a form without a file or with a truncated one is rejected', async (t) => {
     const headers = { authorization: `Bearer ${admin}`, 'content-type': 'multipart/form-data; boundary=edge' }
     for (const body of ['', '--edge--\r\n', '--edge\r\nContent-Disposition: form-data; filename="a"\r\n\r\nhalf']) {
-      const answer = await backend.send('/api/personnel/8/photo', { method: 'POST', headers, body })
-      t.equal(answer.json().error.code, 'NO_FILE')
+      const response = await backend.send('/api/personnel/8/photo', { method: 'POST', headers, body })
+      t.equal(response.json().error.code, 'NO_FILE')
     }
   })
 })

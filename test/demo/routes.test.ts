@@ -43,7 +43,7 @@ const MAY_BE_EMPTY: ReadonlySet<string> = new Set([
 
 const keyOf = ({ method, path }: RouteDeclaration): string => `${method} ${path}`
 const pathOf = ({ path }: RouteDeclaration): string =>
-  path.replace(/:\w+/, IDS.find(([beginning]) => path.startsWith(beginning))?.[1] ?? '')
+  path.replace(/:\w+/, IDS.find(([prefix]) => path.startsWith(prefix))?.[1] ?? '')
 
 const rows = routeTables.flatMap((table) => table.rows).filter(({ path }) => !GATEWAYS_OWN.test(path))
 const isRemoval = ({ method, path }: RouteDeclaration): boolean => method === 'DELETE' || path.endsWith('batch-delete')
@@ -74,24 +74,24 @@ const call = async (row: RouteDeclaration): Promise<Reply> => {
   )
 }
 
-const isRefused = (t: Test, row: RouteDeclaration, answer: Reply): boolean => {
+const isRefused = (t: Test, row: RouteDeclaration, response: Reply): boolean => {
   const code = EXPECTED_ERRORS[keyOf(row)]
-  if (code !== undefined) t.equal(answer.json().error.code, code)
+  if (code !== undefined) t.equal(response.json().error.code, code)
   return code !== undefined
 }
 
 t.test('every read', async (t) => {
   for (const row of reads) {
     t.test(`${keyOf(row)} returns data`, async (t) => {
-      const answer = await call(row)
-      if (isRefused(t, row, answer)) return
+      const response = await call(row)
+      if (isRefused(t, row, response)) return
 
-      t.equal(answer.status, 200)
+      t.equal(response.status, 200)
       if (row.kind === 'stream') {
-        t.ok(answer.body.length > 100)
+        t.ok(response.body.length > 100)
         return
       }
-      const { success, data } = answer.json()
+      const { success, data } = response.json()
       t.equal(success, true)
       if (!MAY_BE_EMPTY.has(keyOf(row))) t.ok(Array.isArray(data) ? data.length > 0 : Object.keys(data).length > 0)
     })
@@ -102,11 +102,11 @@ for (const [kind, group] of Object.entries({ change: changes, removal: removals 
   t.test(`every ${kind}`, async (t) => {
     for (const row of group) {
       t.test(`${keyOf(row)} accepts the example of its schema`, async (t) => {
-        const answer = await call(row)
-        if (isRefused(t, row, answer)) return
+        const response = await call(row)
+        if (isRefused(t, row, response)) return
 
-        t.match(String(answer.status), /^20[01]$/, answer.body)
-        t.equal(answer.json().success, true)
+        t.match(String(response.status), /^20[01]$/, response.body)
+        t.equal(response.json().success, true)
       })
     }
   })
@@ -166,8 +166,8 @@ t.test('a list', async (t) => {
 
 t.test('a transmitter can be assigned to an unknown entity type', async (t) => {
   const body = { transmitterId: 'AC233F000011', entity_type: 'constructor', entityId: 1 }
-  const answer = await backend.request('POST', '/api/transmitters/assign', await backend.signIn('operator'), body)
-  t.equal(answer.json().data.entity_type, 'constructor')
+  const response = await backend.request('POST', '/api/transmitters/assign', await backend.signIn('operator'), body)
+  t.equal(response.json().data.entity_type, 'constructor')
 })
 
 t.test('a malformed URL gets the usual error response', async (t) => {
@@ -177,11 +177,11 @@ t.test('a malformed URL gets the usual error response', async (t) => {
 
 t.test('the backend rejects an invalid body with field errors', async (t) => {
   const token = await backend.signIn('operator')
-  const answer = await backend.request('POST', '/api/zones', token, { floorId: 'f-5', capacity: 'many' })
+  const response = await backend.request('POST', '/api/zones', token, { floorId: 'f-5', capacity: 'many' })
 
-  t.equal(answer.status, 400)
+  t.equal(response.status, 400)
   t.same(
-    answer
+    response
       .json()
       .error.details.map(({ path }: { path: string }) => path)
       .filter((path: string) => path !== ''),

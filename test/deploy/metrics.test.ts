@@ -56,7 +56,7 @@ const gatewayPage = async (t: Test): Promise<string> => {
   const { url } = await runGateway(t, backend.url, { RELAY_UPSTREAM: 'http://127.0.0.1:8100' })
   await send(url, '/api/zones', { headers: browserHeaders() })
   await send(url, '/api/zones', { method: 'POST' })
-  backend.answer = (_request, response) => response.destroy()
+  backend.respond = (_request, response) => response.destroy()
   await send(url, '/api/zones', { headers: browserHeaders() })
   return (await send(url, '/metrics')).body
 }

@@ -215,7 +215,7 @@ export const proxySuite = async (
   t.test('a reload of the proxy completes requests in flight and loses no publication', async (t) => {
     const { received, sockets } = await subscribe(t, external, 'websocket', 'floor:9')
     const arrived = new Promise<ServerResponse>((resolve) => {
-      backend.answer = (_request, response) => resolve(response)
+      backend.respond = (_request, response) => resolve(response)
     })
     const inFlight = external.send(APP, '/api/floors/slow')
     const response = await arrived

@@ -46,10 +46,10 @@ t.test("the operators' page", async (t) => {
   t.test('the page rejects a wrong password and locks out an address after five attempts', async (t) => {
     const { page, complaints } = await openWindow(t, browser, relay.url, { expected: CLIENT_ERROR })
     const attempt = async (password: string): Promise<void> => {
-      const answered = page.waitForResponse('**/sign-in')
+      const responded = page.waitForResponse('**/sign-in')
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await answered
+      await responded
     }
     await page.goto('/admin#/channels')
     await attempt('a guess')

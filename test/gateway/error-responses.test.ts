@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { apiKey, borrowGateway, browserHeaders, startGateway, type TestGateway, tokenOf } from '../helper/gateway.js'
-import { type Answer, sendRaw } from '../helper/http.js'
+import { type HttpResponse, sendRaw } from '../helper/http.js'
 import type { RecordingBackend } from '../helper/recording-backend.js'
 
 // Implementation details that no response may contain: stack traces, file names, error codes of libraries.
@@ -12,29 +12,35 @@ const INSIDES =
   /\bat \S+ \(|[\\/](?:src|dist|work|node_modules)[\\/]|\.[cm]?[jt]s\b|Error|\b(?:FST|HPE|UND|ERR)_|\bE[A-Z]{4,}\b/
 
 /** Every error response has this shape and these headers. */
-const isRefusal = (t: Test, answer: Answer, status: number, code: string, details: readonly object[] = []): void => {
-  t.equal(answer.status, status)
-  t.match(answer.headers, {
+const isRefusal = (
+  t: Test,
+  response: HttpResponse,
+  status: number,
+  code: string,
+  details: readonly object[] = []
+): void => {
+  t.equal(response.status, status)
+  t.match(response.headers, {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
     'x-gateway-error': code
   })
-  const body = answer.json()
+  const body = response.json()
   t.same(body, {
     success: false,
     error: { code, message: body.error.message, details },
-    requestId: answer.headers['x-request-id']
+    requestId: response.headers['x-request-id']
   })
   t.match(body.error.message, /^[A-Z][^\n]+\.$/, 'a sentence for a person')
   t.match(body.requestId, /^[A-Za-z0-9._-]{1,64}$/)
-  t.notMatch(answer.body.replace(code, ''), INSIDES)
+  t.notMatch(response.body.replace(code, ''), INSIDES)
 }
 
 interface Case {
   readonly code: string
   readonly status: number
   readonly of: string
-  readonly ask: (gateway: TestGateway) => Promise<Answer>
+  readonly request: (gateway: TestGateway) => Promise<HttpResponse>
   readonly env?: Record<string, string>
   readonly exchange?: NonNullable<Parameters<typeof startGateway>[1]>['exchange']
   /** Additional headers of this error. */
@@ -44,17 +50,17 @@ interface Case {
 
 const get =
   (path: string, headers: Record<string, string> = {}) =>
-  ({ send }: TestGateway): Promise<Answer> =>
+  ({ send }: TestGateway): Promise<HttpResponse> =>
     send(path, { headers })
 
 const post =
   (path: string, headers: Record<string, string> = {}, body = '{}') =>
-  ({ send }: TestGateway): Promise<Answer> =>
+  ({ send }: TestGateway): Promise<HttpResponse> =>
     send(path, { method: 'POST', headers, body })
 
 const raw =
   (bytes: string) =>
-  ({ url }: TestGateway): Promise<Answer> =>
+  ({ url }: TestGateway): Promise<HttpResponse> =>
     sendRaw(url, bytes)
 
 const expiredToken = (): string =>
@@ -64,28 +70,28 @@ const json = { 'content-type': 'application/json' }
 const bearerWanted = { 'www-authenticate': /^Bearer/ }
 
 const CASES: readonly Case[] = [
-  { code: 'MALFORMED_REQUEST', status: 400, of: 'bytes that are not HTTP', ask: raw('hello there\r\n\r\n') },
+  { code: 'MALFORMED_REQUEST', status: 400, of: 'bytes that are not HTTP', request: raw('hello there\r\n\r\n') },
   {
     code: 'MALFORMED_REQUEST',
     status: 400,
     of: 'no Host header',
-    ask: raw('GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
+    request: raw('GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
   },
   {
     code: 'MALFORMED_REQUEST',
     status: 400,
     of: 'two Host headers',
-    ask: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
+    request: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
   },
-  { code: 'AMBIGUOUS_PATH', status: 400, of: 'a double slash', ask: get('/api//zones') },
-  { code: 'AMBIGUOUS_PATH', status: 400, of: 'broken encoding', ask: get('/api/%zz') },
-  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is none', ask: post('/nowhere', json, '{"a":') },
-  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is empty', ask: post('/nowhere', json, '') },
+  { code: 'AMBIGUOUS_PATH', status: 400, of: 'a double slash', request: get('/api//zones') },
+  { code: 'AMBIGUOUS_PATH', status: 400, of: 'broken encoding', request: get('/api/%zz') },
+  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is none', request: post('/nowhere', json, '{"a":') },
+  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is empty', request: post('/nowhere', json, '') },
   {
     code: 'VALIDATION_FAILED',
     status: 400,
     of: 'a body that does not fit its schema',
-    ask: post('/api/zones', { ...browserHeaders(), ...json }, '{"name":7,"color":{}}'),
+    request: post('/api/zones', { ...browserHeaders(), ...json }, '{"name":7,"color":{}}'),
     details: [
       { path: '/name', message: 'must be string' },
       { path: '/color', message: 'must be string or null' }
@@ -95,42 +101,42 @@ const CASES: readonly Case[] = [
     code: 'UNAUTHENTICATED',
     status: 401,
     of: 'a strict path without a token',
-    ask: get('/api/audit/logs'),
+    request: get('/api/audit/logs'),
     headers: bearerWanted
   },
   {
     code: 'UNAUTHENTICATED',
     status: 401,
     of: 'a mutation with a forged token',
-    ask: post('/api/zones', browserHeaders('not.a.token')),
+    request: post('/api/zones', browserHeaders('not.a.token')),
     headers: bearerWanted
   },
   {
     code: 'TOKEN_EXPIRED',
     status: 401,
     of: 'a token past its expiry',
-    ask: post('/api/zones', browserHeaders(expiredToken())),
+    request: post('/api/zones', browserHeaders(expiredToken())),
     headers: bearerWanted
   },
   {
     code: 'FORBIDDEN',
     status: 403,
     of: 'somebody who is no admin',
-    ask: get('/api/admin/users', browserHeaders(tokenOf('operator')))
+    request: get('/api/admin/users', browserHeaders(tokenOf('operator')))
   },
-  { code: 'CSRF_MISMATCH', status: 403, of: 'a mutation without the token pair', ask: post('/api/zones') },
+  { code: 'CSRF_MISMATCH', status: 403, of: 'a mutation without the token pair', request: post('/api/zones') },
   {
     code: 'ORIGIN_REFUSED',
     status: 403,
     of: 'a mutation from a foreign page',
-    ask: post('/api/zones', { ...browserHeaders(), origin: 'https://evil.example' })
+    request: post('/api/zones', { ...browserHeaders(), origin: 'https://evil.example' })
   },
-  { code: 'NOT_FOUND', status: 404, of: 'an unknown page', ask: get('/nowhere') },
+  { code: 'NOT_FOUND', status: 404, of: 'an unknown page', request: get('/nowhere') },
   {
     code: 'METHOD_NOT_ALLOWED',
     status: 405,
     of: 'a method that is not forwarded',
-    ask: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
+    request: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
     headers: { allow: 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT' }
   },
   {
@@ -138,37 +144,37 @@ const CASES: readonly Case[] = [
     status: 408,
     of: 'headers that do not end in time',
     // The error of Node's connection check, without waiting for its interval.
-    ask: ({ url, gateway: { app } }) => {
+    request: ({ url, gateway: { app } }) => {
       const timeout = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
       app.server.once('connection', (socket) => app.server.emit('clientError', timeout, socket))
       return sendRaw(url, 'GET /api/zones HTTP/1.1\r\n')
     },
     headers: { connection: 'close' }
   },
-  { code: 'URI_TOO_LONG', status: 414, of: 'an address that is too long', ask: get(`/api/${'a'.repeat(9000)}`) },
+  { code: 'URI_TOO_LONG', status: 414, of: 'an address that is too long', request: get(`/api/${'a'.repeat(9000)}`) },
   {
     code: 'URI_TOO_LONG',
     status: 414,
     of: 'a request line that the parser gives up on',
-    ask: raw(`GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    request: raw(`GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
   },
   {
     code: 'UNSUPPORTED_MEDIA_TYPE',
     status: 415,
     of: 'a content type that is none',
-    ask: post('/api/zones', { ...browserHeaders(), 'content-type': 'garbage;;' })
+    request: post('/api/zones', { ...browserHeaders(), 'content-type': 'garbage;;' })
   },
   {
     code: 'EXPECTATION_FAILED',
     status: 417,
     of: 'an expectation that cannot be met',
-    ask: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
+    request: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
   },
   {
     code: 'RATE_LIMITED',
     status: 429,
     of: 'a sixth login attempt',
-    ask: async (gateway) => {
+    request: async (gateway) => {
       for (let attempt = 1; attempt <= 5; attempt++) await post('/api/auth/login')(gateway)
       return post('/api/auth/login')(gateway)
     },
@@ -183,13 +189,13 @@ const CASES: readonly Case[] = [
     code: 'HEADERS_TOO_LARGE',
     status: 431,
     of: 'headers that are too large',
-    ask: raw(`GET /api/zones HTTP/1.1\r\nHost: a\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
+    request: raw(`GET /api/zones HTTP/1.1\r\nHost: a\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
   },
   {
     code: 'INTERNAL',
     status: 500,
     of: 'a fault of our own',
-    ask: get('/api/zones'),
+    request: get('/api/zones'),
     exchange: {
       exchange: async () => {
         throw new TypeError('cannot read /srv/gateway/secret.js')
@@ -200,20 +206,20 @@ const CASES: readonly Case[] = [
     code: 'BACKEND_UNREACHABLE',
     status: 502,
     of: 'a backend that is gone',
-    ask: get('/api/zones'),
+    request: get('/api/zones'),
     env: { BACKEND_URL: 'http://127.0.0.1:1' }
   }
 ]
 
 t.test('error responses', async (t) => {
-  for (const { code, status, of, ask, env, exchange, headers = {}, details } of CASES) {
+  for (const { code, status, of, request, env, exchange, headers = {}, details } of CASES) {
     t.test(`the response is ${status} ${code} for ${of}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }), ...(exchange && { exchange }) })
 
-      const answer = await ask(gateway)
+      const response = await request(gateway)
 
-      isRefusal(t, answer, status, code, details)
-      t.match(answer.headers, headers)
+      isRefusal(t, response, status, code, details)
+      t.match(response.headers, headers)
     })
   }
 
@@ -223,7 +229,7 @@ t.test('error responses', async (t) => {
     }
     const { send, logs } = await startGateway(t, { exchange: { exchange } })
 
-    const answer = await send('/api/zones')
+    const response = await send('/api/zones')
 
     t.match(
       logs.filter(({ msg }) => msg === 'request failed'),
@@ -232,7 +238,7 @@ t.test('error responses', async (t) => {
           level: 50,
           code: 'INTERNAL',
           err: { message: 'what really happened', stack: String },
-          requestId: answer.json().requestId
+          requestId: response.json().requestId
         }
       ]
     )
@@ -257,23 +263,23 @@ const startRawBackend = async (t: Test, onConnection: (socket: Socket) => void):
 }
 
 const onRequest = (act: (socket: Socket) => void) => (socket: Socket) => void socket.once('data', () => act(socket))
-const answerAndEnd = (bytes: string) => onRequest((socket) => socket.end(bytes))
+const respondAndEnd = (bytes: string) => onRequest((socket) => socket.end(bytes))
 
 const BROKEN_BACKENDS: readonly (readonly [of: string, onConnection: (socket: Socket) => void])[] = [
   ['resets the connection at once', (socket) => socket.resetAndDestroy()],
   ['resets the connection when it has the request', onRequest((socket) => socket.resetAndDestroy())],
   ['closes the connection at once', (socket) => socket.end()],
-  ['closes the connection without an answer', answerAndEnd('')],
-  ['closes in the middle of the status line', answerAndEnd('HTTP/1.1 20')],
-  ['closes in the middle of the headers', answerAndEnd('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
-  ['does not speak HTTP', answerAndEnd('220 mail.example.com ESMTP ready\r\n')],
-  ['answers a page without a head', answerAndEnd('<html>at main (/srv/backend/index.js:1)</html>')],
-  ['answers with a status that is none', answerAndEnd('HTTP/1.1 abc OK\r\n\r\n')],
-  ['answers with a header that is none', answerAndEnd('HTTP/1.1 200 OK\r\nNo Header\r\n\r\n{}')],
-  ['answers with two lengths', answerAndEnd('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with headers without end', answerAndEnd(`HTTP/1.1 200 OK\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n{}`)],
-  ['tells us to go on, unasked', answerAndEnd('HTTP/1.1 100 Continue\r\n\r\n')],
-  ['switches protocols unasked', answerAndEnd('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')]
+  ['closes the connection without an answer', respondAndEnd('')],
+  ['closes in the middle of the status line', respondAndEnd('HTTP/1.1 20')],
+  ['closes in the middle of the headers', respondAndEnd('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
+  ['does not speak HTTP', respondAndEnd('220 mail.example.com ESMTP ready\r\n')],
+  ['answers a page without a head', respondAndEnd('<html>at main (/srv/backend/index.js:1)</html>')],
+  ['answers with a status that is none', respondAndEnd('HTTP/1.1 abc OK\r\n\r\n')],
+  ['answers with a header that is none', respondAndEnd('HTTP/1.1 200 OK\r\nNo Header\r\n\r\n{}')],
+  ['answers with two lengths', respondAndEnd('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with headers without end', respondAndEnd(`HTTP/1.1 200 OK\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n{}`)],
+  ['tells us to go on, unasked', respondAndEnd('HTTP/1.1 100 Continue\r\n\r\n')],
+  ['switches protocols unasked', respondAndEnd('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')]
 ]
 
 t.test('BACKEND_UNREACHABLE', async (t) => {
@@ -281,12 +287,12 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
     t.test(`BACKEND_UNREACHABLE is the response if the backend ${of}`, async (t) => {
       const { send, logs } = await startGateway(t, { env: { BACKEND_URL: await startRawBackend(t, onConnection) } })
 
-      const answer = await send('/api/zones')
+      const response = await send('/api/zones')
 
-      isRefusal(t, answer, 502, 'BACKEND_UNREACHABLE')
+      isRefusal(t, response, 502, 'BACKEND_UNREACHABLE')
       t.match(
         logs.filter(({ msg }) => msg === 'request failed'),
-        [{ level: 50, code: 'BACKEND_UNREACHABLE', requestId: answer.json().requestId, err: { message: /./ } }],
+        [{ level: 50, code: 'BACKEND_UNREACHABLE', requestId: response.json().requestId, err: { message: /./ } }],
         'the cause is in the log'
       )
     })
@@ -299,20 +305,20 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
       })
       const { send } = await startGateway(t, { env: { BACKEND_URL: url } })
 
-      const answer = await send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{"a":1}' })
+      const response = await send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{"a":1}' })
 
-      isRefusal(t, answer, 502, 'BACKEND_UNREACHABLE')
+      isRefusal(t, response, 502, 'BACKEND_UNREACHABLE')
       t.equal(connections, 1)
     })
   }
 
   t.test('requests succeed again after BACKEND_UNREACHABLE', async (t) => {
     const { send, backend } = await startGateway(t)
-    const wellAnswer = backend.answer
-    backend.answer = (_request, { socket }) => socket?.destroy()
+    const respondWell = backend.respond
+    backend.respond = (_request, { socket }) => socket?.destroy()
     t.equal((await send('/api/zones')).status, 502)
 
-    backend.answer = wellAnswer
+    backend.respond = respondWell
 
     t.equal((await send('/api/zones')).status, 200)
   })
@@ -333,12 +339,12 @@ t.test('BACKEND_TIMEOUT', async (t) => {
       })
       const { send, logs } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '500' } })
 
-      const answer = await send('/api/zones')
+      const response = await send('/api/zones')
 
-      isRefusal(t, answer, 504, 'BACKEND_TIMEOUT')
+      isRefusal(t, response, 504, 'BACKEND_TIMEOUT')
       t.match(
         logs.filter(({ msg }) => msg === 'request failed'),
-        [{ level: 50, code: 'BACKEND_TIMEOUT', requestId: answer.json().requestId }]
+        [{ level: 50, code: 'BACKEND_TIMEOUT', requestId: response.json().requestId }]
       )
       t.equal((await Promise.all(gone)).length, 1, 'one connection, which is closed')
     })
@@ -360,7 +366,7 @@ t.test('BACKEND_TIMEOUT', async (t) => {
 const holdRequests = (backend: RecordingBackend) => {
   const held: ServerResponse[] = []
   const waiting: (() => void)[] = []
-  backend.answer = (_request, response) => {
+  backend.respond = (_request, response) => {
     held.push(response)
     for (const wake of waiting.splice(0)) wake()
   }
@@ -378,10 +384,10 @@ const browse = ({ url }: TestGateway, path: string): ClientRequest =>
     .end()
 
 /** A slot is free when the gateway has closed the response, which the client cannot observe. */
-const untilServed = async ({ send }: TestGateway, path: string): Promise<Answer> => {
+const untilServed = async ({ send }: TestGateway, path: string): Promise<HttpResponse> => {
   for (;;) {
-    const answer = await send(path)
-    if (answer.status !== 503) return answer
+    const response = await send(path)
+    if (response.status !== 503) return response
   }
 }
 
@@ -394,10 +400,10 @@ t.test('OVERLOADED', async (t) => {
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
     await held(2)
 
-    const answer = await gateway.send('/api/zones/3')
+    const reply = await gateway.send('/api/zones/3')
 
-    isRefusal(t, answer, 503, 'OVERLOADED')
-    t.equal(answer.headers['retry-after'], '1')
+    isRefusal(t, reply, 503, 'OVERLOADED')
+    t.equal(reply.headers['retry-after'], '1')
     t.equal(gateway.backend.requests.length, 2, 'the backend is left alone')
     t.match((await gateway.send('/metrics')).body, 'gateway_refusals_total{code="OVERLOADED"} 1', 'it is counted')
     t.same(
@@ -419,7 +425,7 @@ t.test('OVERLOADED', async (t) => {
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
     const [first] = await held(2)
 
-    gateway.backend.answer = (_request, response) => response.end('{}')
+    gateway.backend.respond = (_request, response) => response.end('{}')
     first?.end('{}')
     await Promise.race(earlier)
 
@@ -433,7 +439,7 @@ t.test('OVERLOADED', async (t) => {
 
     for (const { socket } of await held(2)) socket?.destroy()
     for (const { status } of await Promise.all(earlier)) t.equal(status, 502)
-    gateway.backend.answer = (_request, response) => response.end('{}')
+    gateway.backend.respond = (_request, response) => response.end('{}')
 
     t.equal((await untilServed(gateway, '/api/zones/3')).status, 200)
   })
@@ -446,11 +452,11 @@ t.test('OVERLOADED', async (t) => {
 
     for (const browser of browsers) browser.destroy()
     await Promise.all(gone)
-    gateway.backend.answer = (_request, response) => response.end('{}')
+    gateway.backend.respond = (_request, response) => response.end('{}')
 
-    const answers = await Promise.all([gateway.send('/api/zones/3'), gateway.send('/api/zones/4')])
+    const responses = await Promise.all([gateway.send('/api/zones/3'), gateway.send('/api/zones/4')])
     t.same(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       [200, 200]
     )
   })
@@ -467,13 +473,13 @@ t.test('OVERLOADED', async (t) => {
     const gone = response && once(response, 'close')
     browser.destroy()
     await gone
-    gateway.backend.answer = (_request, response) => response.end('{}')
+    gateway.backend.respond = (_request, response) => response.end('{}')
 
     t.equal((await gateway.send('/api/zones/2')).status, 200)
   })
 
   t.test('a browser that disconnects before admission does not occupy a slot', async (t) => {
-    let asked = 0
+    let requestCount = 0
     let gone = (): void => undefined
     const hasGone = new Promise<void>((resolve) => {
       gone = resolve
@@ -482,7 +488,7 @@ t.test('OVERLOADED', async (t) => {
       env: { GATEWAY_MAX_IN_FLIGHT: '1' },
       exchange: {
         exchange: async (_request, { raw }) => {
-          if (asked++ > 0) return null
+          if (requestCount++ > 0) return null
           browser.destroy()
           await once(raw, 'close')
           // Runs after the following hooks.
@@ -525,7 +531,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
   const upload = ({ url }: TestGateway, headers: Record<string, string>): ClientRequest =>
     httpRequest(`${url}/api/unknown`, { method: 'POST', headers: { ...browserHeaders(), ...headers }, agent })
 
-  const answerTo = async (request: ClientRequest): Promise<Answer> => {
+  const responseOf = async (request: ClientRequest): Promise<HttpResponse> => {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     let body = ''
     for await (const chunk of response) body += chunk
@@ -538,10 +544,10 @@ t.test('BODY_TOO_LARGE', async (t) => {
     const request = upload(gateway, { 'content-length': '1025' })
     request.flushHeaders()
 
-    const answer = await answerTo(request)
+    const response = await responseOf(request)
 
-    isRefusal(t, answer, 413, 'BODY_TOO_LARGE')
-    t.equal(answer.headers.connection, 'close')
+    isRefusal(t, response, 413, 'BODY_TOO_LARGE')
+    t.equal(response.headers.connection, 'close')
     t.same(gateway.backend.requests, [])
     request.destroy()
   })
@@ -556,10 +562,10 @@ t.test('BODY_TOO_LARGE', async (t) => {
     request.write('a'.repeat(1000))
     request.write('a'.repeat(25))
 
-    const answer = await answerTo(request)
+    const response = await responseOf(request)
 
-    isRefusal(t, answer, 413, 'BODY_TOO_LARGE')
-    t.equal(answer.headers.connection, 'close')
+    isRefusal(t, response, 413, 'BODY_TOO_LARGE')
+    t.equal(response.headers.connection, 'close')
     await toldBackend
     request.destroy()
   })
@@ -574,9 +580,9 @@ t.test('BODY_TOO_LARGE', async (t) => {
       request.write('a'.repeat(1000))
       request.end('b'.repeat(24))
 
-      const answer = await answerTo(request)
-      t.equal(answer.status, 200)
-      t.equal(answer.headers.connection, 'keep-alive')
+      const response = await responseOf(request)
+      t.equal(response.status, 200)
+      t.equal(response.headers.connection, 'keep-alive')
       t.equal(gateway.backend.requests[0]?.body, 'a'.repeat(1000) + 'b'.repeat(24))
     })
   }
@@ -584,9 +590,9 @@ t.test('BODY_TOO_LARGE', async (t) => {
   t.test('BODY_TOO_LARGE is the response to JSON over BODY_LIMIT on a local route', async (t) => {
     const { send } = await startGateway(t, { env: { BODY_LIMIT: '10' } })
 
-    const answer = await send('/nowhere', { method: 'POST', headers: json, body: '"0123456789"' })
+    const response = await send('/nowhere', { method: 'POST', headers: json, body: '"0123456789"' })
 
-    isRefusal(t, answer, 413, 'BODY_TOO_LARGE')
+    isRefusal(t, response, 413, 'BODY_TOO_LARGE')
   })
 })
 
@@ -601,17 +607,17 @@ t.test('an error of the backend', async (t) => {
     for (const [of, contentType, bytes] of BODIES) {
       t.test(`an error response of the backend is forwarded unchanged: ${status} with ${of}`, async (t) => {
         const { url, backend } = await borrowGateway(t)
-        backend.answer = (_request, response) =>
+        backend.respond = (_request, response) =>
           response.writeHead(status, { 'content-type': contentType, 'retry-after': '7', 'x-mine': 'yes' }).end(bytes)
 
-        const answer = await fetch(`${url}/api/zones`)
+        const reply = await fetch(`${url}/api/zones`)
 
-        t.equal(answer.status, status)
-        t.equal(answer.headers.get('content-type'), contentType)
-        t.equal(answer.headers.get('retry-after'), '7')
-        t.equal(answer.headers.get('x-mine'), 'yes')
-        t.equal(answer.headers.get('x-gateway-error'), null, 'nobody takes it for ours')
-        t.same(Buffer.from(await answer.arrayBuffer()), bytes)
+        t.equal(reply.status, status)
+        t.equal(reply.headers.get('content-type'), contentType)
+        t.equal(reply.headers.get('retry-after'), '7')
+        t.equal(reply.headers.get('x-mine'), 'yes')
+        t.equal(reply.headers.get('x-gateway-error'), null, 'nobody takes it for ours')
+        t.same(Buffer.from(await reply.arrayBuffer()), bytes)
         t.equal(backend.requests.length, 1, 'and it is asked once')
       })
     }
@@ -620,12 +626,12 @@ t.test('an error of the backend', async (t) => {
   t.test('an error response of the backend that imitates the gateway is forwarded unchanged', async (t) => {
     const { send, backend } = await startGateway(t)
     const body = '{"success":false,"error":{"code":"CSRF_MISMATCH"}}'
-    backend.answer = (_request, response) => response.writeHead(403, json).end(body)
+    backend.respond = (_request, response) => response.writeHead(403, json).end(body)
 
-    const answer = await send('/api/zones')
+    const reply = await send('/api/zones')
 
-    t.equal(answer.body, body)
-    t.equal(answer.headers['x-gateway-error'], undefined)
+    t.equal(reply.body, body)
+    t.equal(reply.headers['x-gateway-error'], undefined)
   })
 })
 

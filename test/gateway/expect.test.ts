@@ -127,13 +127,13 @@ t.test('a chunked body after 100 Continue arrives complete', async (t) => {
 
 t.test('no 100 Continue is sent while no backend connection is free', async (t) => {
   const { url, backend, send } = await startGateway(t, { env: { BACKEND_CONNECTIONS: '1' } })
-  const answer = backend.answer
+  const respond = backend.respond
   const held = new Promise<ServerResponse>((resolve) => {
-    backend.answer = (_request, response) => resolve(response)
+    backend.respond = (_request, response) => resolve(response)
   })
   const first = send('/api/zones/1')
   const response = await held
-  backend.answer = answer
+  backend.respond = respond
   const talk = await talkTo(t, url)
 
   talk.socket.write(head('POST', '/api/unknown', json()))

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { startGateway, type TestGateway } from '../helper/gateway.js'
-import { type Answer, sendRaw } from '../helper/http.js'
+import { type HttpResponse, sendRaw } from '../helper/http.js'
 
 const LIMIT = 100
 
@@ -11,10 +11,10 @@ const rawRequest = (requestLine: string, lines: number, last: readonly string[] 
   return [requestLine, ...own, ...padding, ...last, '', ''].join('\r\n')
 }
 
-const isTooLarge = (t: Test, answer: Answer): void => {
-  t.equal(answer.status, 431)
-  t.equal(answer.json().error.code, 'HEADERS_TOO_LARGE')
-  t.match(answer.headers, {
+const isTooLarge = (t: Test, response: HttpResponse): void => {
+  t.equal(response.status, 431)
+  t.equal(response.json().error.code, 'HEADERS_TOO_LARGE')
+  t.match(response.headers, {
     'x-gateway-error': 'HEADERS_TOO_LARGE',
     'x-content-type-options': 'nosniff',
     'content-security-policy': /default-src 'self'/,
@@ -26,9 +26,9 @@ const isTooLarge = (t: Test, answer: Answer): void => {
 t.test('a request with 100 header lines is served', async (t) => {
   const { url, backend } = await startGateway(t)
 
-  const answer = await sendRaw(url, rawRequest('GET /api/zones HTTP/1.1', LIMIT))
+  const response = await sendRaw(url, rawRequest('GET /api/zones HTTP/1.1', LIMIT))
 
-  t.equal(answer.status, 200)
+  t.equal(response.status, 200)
   t.equal(backend.requests.length, 1)
 })
 

@@ -114,16 +114,16 @@ const SECRET_HEADERS = {
 
 const signedIn = { ...SECRET_HEADERS, cookie: `auth_token=${tokenOf('operator')}; csrf_token=${SECRET}` }
 
-interface Asking {
+interface RequestCase {
   readonly of: string
   readonly env?: Record<string, string>
-  readonly ask: (gateway: TestGateway) => Promise<unknown>
+  readonly request: (gateway: TestGateway) => Promise<unknown>
 }
 
 const withBackend =
-  (answer: TestGateway['backend']['answer']) =>
+  (respond: TestGateway['backend']['respond']) =>
   ({ backend, send }: TestGateway): Promise<unknown> => {
-    backend.answer = answer
+    backend.respond = respond
     return send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS })
   }
 
@@ -135,11 +135,11 @@ const raw =
       `${requestLine}\r\nHost: gateway\r\nConnection: close\r\nCookie: auth_token=${SECRET}\r\n${headerLines}\r\n`
     )
 
-const SECRET_KEEPERS: readonly Asking[] = [
-  { of: 'a read', ask: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+const SECRET_KEEPERS: readonly RequestCase[] = [
+  { of: 'a read', request: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
   {
     of: 'a change',
-    ask: ({ send }) =>
+    request: ({ send }) =>
       send(`/api/unknown${SECRET_QUERY}`, {
         method: 'POST',
         headers: { ...signedIn, 'content-type': 'application/json' },
@@ -148,67 +148,73 @@ const SECRET_KEEPERS: readonly Asking[] = [
   },
   {
     of: 'a login',
-    ask: ({ send }) =>
+    request: ({ send }) =>
       send('/api/auth/login', { method: 'POST', headers: SECRET_HEADERS, body: JSON.stringify({ password: SECRET }) })
   },
   {
     of: 'a change with a token that is not one',
-    ask: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { method: 'DELETE', headers: SECRET_HEADERS })
+    request: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { method: 'DELETE', headers: SECRET_HEADERS })
   },
-  { of: 'a denied read', ask: ({ send }) => send(`/api/admin/users${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  { of: 'a denied read', request: ({ send }) => send(`/api/admin/users${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
   {
     of: 'a change without a CSRF token',
-    ask: ({ send }) =>
+    request: ({ send }) =>
       send(`/api/zones${SECRET_QUERY}`, { method: 'POST', headers: { ...SECRET_HEADERS, 'x-csrf-token': 'other' } })
   },
-  { of: 'an unknown page', ask: ({ send }) => send(`/nowhere${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
-  { of: 'an ambiguous path', ask: ({ send }) => send(`/api//zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
-  { of: 'a path that cannot be decoded', ask: ({ send }) => send(`/api/%zz${SECRET_QUERY}`) },
-  { of: 'an address that is too long', ask: ({ send }) => send(`/api/zones?token=${SECRET.repeat(2000)}`) },
-  { of: 'headers that are too large', ask: raw('GET /api/zones HTTP/1.1', `X-Api-Key: ${SECRET.repeat(5000)}\r\n`) },
-  { of: 'bytes that are not HTTP', ask: raw(`GET /api/zones${SECRET_QUERY}`) },
-  { of: 'an expectation', ask: raw(`GET /api/zones${SECRET_QUERY} HTTP/1.1`, `Expect: ${SECRET}\r\n`) },
-  { of: 'a request id that is not sane', ask: raw('GET /api/zones HTTP/1.1', `X-Request-Id: ${SECRET} x\r\n`) },
+  { of: 'an unknown page', request: ({ send }) => send(`/nowhere${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  { of: 'an ambiguous path', request: ({ send }) => send(`/api//zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  { of: 'a path that cannot be decoded', request: ({ send }) => send(`/api/%zz${SECRET_QUERY}`) },
+  { of: 'an address that is too long', request: ({ send }) => send(`/api/zones?token=${SECRET.repeat(2000)}`) },
+  {
+    of: 'headers that are too large',
+    request: raw('GET /api/zones HTTP/1.1', `X-Api-Key: ${SECRET.repeat(5000)}\r\n`)
+  },
+  { of: 'bytes that are not HTTP', request: raw(`GET /api/zones${SECRET_QUERY}`) },
+  { of: 'an expectation', request: raw(`GET /api/zones${SECRET_QUERY} HTTP/1.1`, `Expect: ${SECRET}\r\n`) },
+  { of: 'a request id that is not sane', request: raw('GET /api/zones HTTP/1.1', `X-Request-Id: ${SECRET} x\r\n`) },
   {
     of: 'a backend that sets cookies',
-    ask: withBackend((_request, response) =>
+    request: withBackend((_request, response) =>
       response.setHeader('set-cookie', `session=${SECRET}`).end(JSON.stringify({ token: SECRET }))
     )
   },
   {
     of: 'a backend error',
-    ask: withBackend((_request, response) => response.writeHead(500, { 'x-token': SECRET }).end(SECRET))
+    request: withBackend((_request, response) => response.writeHead(500, { 'x-token': SECRET }).end(SECRET))
   },
   {
     of: 'a backend that answers nonsense',
-    ask: withBackend((_request, { socket }) =>
+    request: withBackend((_request, { socket }) =>
       socket?.end(`HTTP/1.1 200 OK\r\nNo Header\r\nSet-Cookie: ${SECRET}\r\n\r\n`)
     )
   },
-  { of: 'a backend that resets the connection', ask: withBackend((_request, { socket }) => socket?.resetAndDestroy()) },
-  { of: 'a backend that is too slow', env: { BACKEND_TIMEOUT_MS: '50' }, ask: withBackend(() => undefined) },
+  {
+    of: 'a backend that resets the connection',
+    request: withBackend((_request, { socket }) => socket?.resetAndDestroy())
+  },
+  { of: 'a backend that is too slow', env: { BACKEND_TIMEOUT_MS: '50' }, request: withBackend(() => undefined) },
   {
     of: 'a backend that is gone',
     env: { BACKEND_URL: 'http://127.0.0.1:1' },
-    ask: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS })
+    request: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS })
   },
   {
     of: 'a body that is too large',
     env: { UPLOAD_LIMIT: '1' },
-    ask: ({ send }) => send(`/api/unknown${SECRET_QUERY}`, { method: 'POST', headers: signedIn, body: SECRET })
+    request: ({ send }) => send(`/api/unknown${SECRET_QUERY}`, { method: 'POST', headers: signedIn, body: SECRET })
   },
   {
     of: 'a browser that leaves',
-    ask: async (gateway) => {
-      await leaveBeforeAnswer(gateway, `/api/zones${SECRET_QUERY}`)
+    request: async (gateway) => {
+      await abortBeforeResponse(gateway, `/api/zones${SECRET_QUERY}`)
     }
   }
 ]
 
 /** Disconnects when the backend has the request. Resolves when the gateway has cancelled it at the backend. */
-const leaveBeforeAnswer = async ({ url, backend }: TestGateway, path: string): Promise<void> => {
+const abortBeforeResponse = async ({ url, backend }: TestGateway, path: string): Promise<void> => {
   const atBackend = new Promise<ServerResponse>((resolve) => {
-    backend.answer = (_request, response) => resolve(response)
+    backend.respond = (_request, response) => resolve(response)
   })
   const request = httpRequest(`${url}${path}`, { headers: SECRET_HEADERS, agent: false }).end()
   // Expected: there is no response.
@@ -219,11 +225,11 @@ const leaveBeforeAnswer = async ({ url, backend }: TestGateway, path: string): P
 }
 
 t.test('the log of the gateway', async (t) => {
-  for (const { of, env, ask } of SECRET_KEEPERS) {
+  for (const { of, env, request } of SECRET_KEEPERS) {
     t.test(`the log does not contain the secrets of ${of}`, async (t) => {
       const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace', ...env } })
 
-      await ask(gateway)
+      await request(gateway)
 
       // Not every case is logged. This line shows that the test sees the log.
       await gateway.send('/api/health')
@@ -298,62 +304,62 @@ interface Line {
 
 const get = (path: string, status: number): Line => ({ method: 'GET', path, status })
 
-const REQUESTS: readonly (Asking & { readonly line: Line })[] = [
-  { of: 'a read', ask: ({ send }) => send('/api/zones?page=2'), line: get('/api/zones', 200) },
-  { of: 'an id that is encoded', ask: ({ send }) => send('/api/zones/a%20b'), line: get('/api/zones/a%20b', 200) },
+const REQUESTS: readonly (RequestCase & { readonly line: Line })[] = [
+  { of: 'a read', request: ({ send }) => send('/api/zones?page=2'), line: get('/api/zones', 200) },
+  { of: 'an id that is encoded', request: ({ send }) => send('/api/zones/a%20b'), line: get('/api/zones/a%20b', 200) },
   {
     of: 'a HEAD',
-    ask: ({ send }) => send('/api/zones', { method: 'HEAD' }),
+    request: ({ send }) => send('/api/zones', { method: 'HEAD' }),
     line: { method: 'HEAD', path: '/api/zones', status: 200 }
   },
   {
     of: 'a change with a body',
-    ask: ({ send }) => send('/api/unknown', { method: 'PUT', headers: browserHeaders(), body: '{"a":1}' }),
+    request: ({ send }) => send('/api/unknown', { method: 'PUT', headers: browserHeaders(), body: '{"a":1}' }),
     line: { method: 'PUT', path: '/api/unknown', status: 200 }
   },
   {
     of: 'a change without a body',
-    ask: ({ send }) => send('/api/unknown/7', { method: 'DELETE', headers: browserHeaders() }),
+    request: ({ send }) => send('/api/unknown/7', { method: 'DELETE', headers: browserHeaders() }),
     line: { method: 'DELETE', path: '/api/unknown/7', status: 200 }
   },
-  { of: 'a health probe', ask: ({ send }) => send('/api/health'), line: get('/api/health', 200) },
-  { of: 'an answer without content', ask: answering(204), line: get('/api/zones', 204) },
-  { of: 'an error of the backend', ask: answering(503), line: get('/api/zones', 503) },
-  { of: 'an unknown page', ask: ({ send }) => send('/nowhere?a=b'), line: get('/nowhere', 404) },
-  { of: 'a denied read', ask: ({ send }) => send('/api/audit/logs?a=b'), line: get('/api/audit/logs', 401) },
+  { of: 'a health probe', request: ({ send }) => send('/api/health'), line: get('/api/health', 200) },
+  { of: 'an answer without content', request: respondWith(204), line: get('/api/zones', 204) },
+  { of: 'an error of the backend', request: respondWith(503), line: get('/api/zones', 503) },
+  { of: 'an unknown page', request: ({ send }) => send('/nowhere?a=b'), line: get('/nowhere', 404) },
+  { of: 'a denied read', request: ({ send }) => send('/api/audit/logs?a=b'), line: get('/api/audit/logs', 401) },
   {
     of: 'a change without a CSRF token',
-    ask: ({ send }) => send('/api/zones', { method: 'POST' }),
+    request: ({ send }) => send('/api/zones', { method: 'POST' }),
     line: { method: 'POST', path: '/api/zones', status: 403 }
   },
-  { of: 'an ambiguous path', ask: ({ send }) => send('/api//zones?a=b'), line: get('/api//zones', 400) },
+  { of: 'an ambiguous path', request: ({ send }) => send('/api//zones?a=b'), line: get('/api//zones', 400) },
   {
     of: 'a method that is not forwarded',
-    ask: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
+    request: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
     line: { method: 'PROPFIND', path: '/api/zones', status: 405 }
   },
   {
     of: 'a path beyond measure',
-    ask: ({ send }) => send(`/api/${'a'.repeat(1000)}`),
+    request: ({ send }) => send(`/api/${'a'.repeat(1000)}`),
     line: get(`/api/${'a'.repeat(251)}`, 200)
   },
   {
     of: 'a body that is too large',
     env: { UPLOAD_LIMIT: '1' },
-    ask: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: 'too much' }),
+    request: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: 'too much' }),
     line: { method: 'POST', path: '/api/unknown', status: 413 }
   },
   {
     of: 'a backend that is gone',
     env: { BACKEND_URL: 'http://127.0.0.1:1' },
-    ask: ({ send }) => send('/api/zones'),
+    request: ({ send }) => send('/api/zones'),
     line: get('/api/zones', 502)
   }
 ]
 
-function answering(status: number) {
+function respondWith(status: number) {
   return ({ backend, send }: TestGateway): Promise<unknown> => {
-    backend.answer = (_request, response) => response.writeHead(status).end()
+    backend.respond = (_request, response) => response.writeHead(status).end()
     return send('/api/zones')
   }
 }
@@ -375,17 +381,19 @@ const LINE_FIELDS = [
 ]
 
 t.test('the line of a request', async (t) => {
-  for (const { of, env, ask, line } of REQUESTS) {
+  for (const { of, env, request, line } of REQUESTS) {
     t.test(`the request line is written once, with the outcome: ${of}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }) })
 
-      const answer = (await ask(gateway)) as { headers: Record<string, string> }
+      const response = (await request(gateway)) as { headers: Record<string, string> }
 
       const lines = await requestLines(gateway)
       t.equal(lines.length, 1)
-      t.match(lines, [{ level: INFO, ...line, ip: '127.0.0.1', ms: Number, requestId: answer.headers['x-request-id'] }])
+      t.match(lines, [
+        { level: INFO, ...line, ip: '127.0.0.1', ms: Number, requestId: response.headers['x-request-id'] }
+      ])
       const { code, ...fields } = lines[0] ?? {}
-      t.equal(code, answer.headers['x-gateway-error'], 'the error code of a refusal')
+      t.equal(code, response.headers['x-gateway-error'], 'the error code of a refusal')
       t.same(Object.keys(fields).sort(), LINE_FIELDS, 'and nothing else')
     })
   }
@@ -443,7 +451,7 @@ t.test('an aborted request', async (t) => {
   t.test('a request is logged if the browser disconnects before the response', async (t) => {
     const gateway = await startGateway(t)
 
-    await leaveBeforeAnswer(gateway, '/api/zones')
+    await abortBeforeResponse(gateway, '/api/zones')
 
     const lines = await requestLines(gateway)
     t.equal(lines.length, 1)
@@ -456,7 +464,7 @@ t.test('an aborted request', async (t) => {
 
   t.test('a request is logged if the browser disconnects during the response', async (t) => {
     const gateway = await startGateway(t)
-    const { request, held } = await askForHalf(gateway)
+    const { request, held } = await requestHalf(gateway)
 
     request.destroy()
     await once(held, 'close')
@@ -472,7 +480,7 @@ t.test('an aborted request', async (t) => {
 
   t.test('a request is logged if the backend fails during the response', async (t) => {
     const gateway = await startGateway(t)
-    const { response, held } = await askForHalf(gateway)
+    const { response, held } = await requestHalf(gateway)
 
     held.destroy()
     await new Promise((resolve) => response.once('close', resolve))
@@ -484,9 +492,9 @@ t.test('an aborted request', async (t) => {
 })
 
 /** A response of which half has arrived. */
-const askForHalf = async ({ url, backend }: TestGateway) => {
+const requestHalf = async ({ url, backend }: TestGateway) => {
   const atBackend = new Promise<ServerResponse>((resolve) => {
-    backend.answer = (_request, response) => {
+    backend.respond = (_request, response) => {
       response.writeHead(200, { 'content-length': 8 }).write('half')
       resolve(response)
     }

@@ -35,12 +35,12 @@ t.test('the login fields map the response of another backend to the session cook
     expires_in: 60,
     profile: { id: 7, name: 'Ada', email: 'ada@example.com', role: 'viewer', scopes: ['zones.read'] }
   }
-  backend.answer = (_request, response) => void response.end(JSON.stringify(body))
-  const answer = await send('/api/auth/login', CREDENTIALS)
-  const cookies = cookiesOf(answer.headers)
+  backend.respond = (_request, response) => void response.end(JSON.stringify(body))
+  const reply = await send('/api/auth/login', CREDENTIALS)
+  const cookies = cookiesOf(reply.headers)
 
-  t.equal(answer.status, 200)
-  t.same(JSON.parse(answer.body), body)
+  t.equal(reply.status, 200)
+  t.same(JSON.parse(reply.body), body)
   t.equal(cookies.auth_token, token)
   t.same(JSON.parse(cookies.auth_user ?? ''), {
     userId: 7,
@@ -53,7 +53,7 @@ t.test('the login fields map the response of another backend to the session cook
 
 t.test('with login fields, a login that the backend rejects with success: false sets no cookies', async (t) => {
   const { send, backend } = await startGateway(t, { env: FIELDS })
-  backend.answer = (_request, response) =>
+  backend.respond = (_request, response) =>
     void response.end(JSON.stringify({ success: false, access_token: tokenOf('viewer') }))
 
   t.same(cookiesOf((await send('/api/auth/login', CREDENTIALS)).headers), {})
@@ -61,7 +61,7 @@ t.test('with login fields, a login that the backend rejects with success: false 
 
 t.test('a response without a token at its field sets no cookies, and the log names the field', async (t) => {
   const { send, backend, logs } = await startGateway(t, { env: FIELDS })
-  backend.answer = (_request, response) =>
+  backend.respond = (_request, response) =>
     void response.end(JSON.stringify({ success: true, data: { token: tokenOf('viewer') } }))
 
   t.same(cookiesOf((await send('/api/auth/login', CREDENTIALS)).headers), {})
@@ -75,7 +75,7 @@ t.test('a name that objects inherit is not a login field', async (t) => {
   const { send, backend } = await startGateway(t, {
     env: { ...FIELDS, LOGIN_TOKEN_FIELD: '__proto__.constructor.name' }
   })
-  backend.answer = (_request, response) => void response.end(JSON.stringify({ expires_in: 60 }))
+  backend.respond = (_request, response) => void response.end(JSON.stringify({ expires_in: 60 }))
 
   t.same(cookiesOf((await send('/api/auth/login', CREDENTIALS)).headers), {})
 })
@@ -84,11 +84,11 @@ t.test('LOGIN_BODY_TOKEN=omit removes the token from its field and nothing else'
   const env = { LOGIN_TOKEN_FIELD: 'result.auth.token', LOGIN_BODY_TOKEN: 'omit' }
   const { send, backend } = await startGateway(t, { env })
   const token = createAppToken({ permissions: ['a'] }, apiKey, { format: 'jwt', lifetimeSeconds: 60 })
-  backend.answer = (_request, response) =>
+  backend.respond = (_request, response) =>
     void response.end(JSON.stringify({ result: { auth: { token, kind: 'x' }, more: [1] } }))
-  const answer = await send('/api/auth/login', CREDENTIALS)
+  const reply = await send('/api/auth/login', CREDENTIALS)
 
-  t.same(JSON.parse(answer.body), { result: { auth: { kind: 'x' }, more: [1] } })
-  t.equal(cookiesOf(answer.headers).auth_token, token)
-  t.same(JSON.parse(cookiesOf(answer.headers).auth_permissions ?? ''), ['a'], 'from the claims of the token')
+  t.same(JSON.parse(reply.body), { result: { auth: { kind: 'x' }, more: [1] } })
+  t.equal(cookiesOf(reply.headers).auth_token, token)
+  t.same(JSON.parse(cookiesOf(reply.headers).auth_permissions ?? ''), ['a'], 'from the claims of the token')
 })

@@ -12,7 +12,7 @@ const LONGER_THAN_GRACE_MS = 30_000
 t.test('pending requests are cut off after the grace period, and the gateway exits with 0', async (t) => {
   const backend = await startBackend(t)
   // The backend receives the request and never responds.
-  backend.answer = () => backend.server.emit('reached')
+  backend.respond = () => backend.server.emit('reached')
   const program = await startProgram(t, 'dist/src/gateway/main.js', {
     NODE_ENV: 'production',
     GATEWAY_PORT: '0',

@@ -12,7 +12,7 @@ import t, { type Test } from 'tap'
 import { type Child, startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { API_SECRET, browserHeaders } from '../helper/gateway.js'
-import { type Answer, send } from '../helper/http.js'
+import { type HttpResponse, send } from '../helper/http.js'
 import { startProgram } from '../helper/program.js'
 import { type RecordingBackend, startBackend } from '../helper/recording-backend.js'
 
@@ -45,7 +45,7 @@ const runGateway = async (t: Test, env: Readonly<Record<string, string>> = {}): 
 const heldAtBackend = (backend: RecordingBackend, count = 1): Promise<ServerResponse[]> =>
   new Promise((resolve) => {
     const held: ServerResponse[] = []
-    backend.answer = (_request, response) => {
+    backend.respond = (_request, response) => {
       if (held.push(response) === count) resolve(held)
     }
   })
@@ -82,7 +82,7 @@ const DEADLINE_EXCEEDED = 'shutdown deadline exceeded'
 const SAME_SIGNAL_MS = 2_100
 
 /** Causes a denial whose audit record has this id. */
-const beDenied = (url: string, requestId: string): Promise<Answer> =>
+const beDenied = (url: string, requestId: string): Promise<HttpResponse> =>
   send(url, '/api/audit/logs', { headers: { 'x-request-id': requestId } })
 
 const requestIdsIn = (lines: string): string[] =>
@@ -222,7 +222,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     async (t) => {
       const { program, backend, url } = await runGateway(t)
       const atBackend = heldAtBackend(backend, 100)
-      const answers = Promise.all(
+      const responses = Promise.all(
         Array.from({ length: 100 }, () => send(url, '/api/zones', { headers: browserHeaders() }))
       )
       const held = await atBackend
@@ -231,7 +231,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       await refusesConnections(url)
       for (const response of held) response.end('late, but whole')
 
-      t.ok((await answers).every(({ status, body }) => status === 200 && body === 'late, but whole'))
+      t.ok((await responses).every(({ status, body }) => status === 200 && body === 'late, but whole'))
       t.same(await program.exited, { code: 0, signal: null })
       t.match(
         logged(program).filter(({ msg }) => msg !== 'request'),
@@ -264,11 +264,11 @@ t.test('a gateway that stops', async (t) => {
     const { program, url, auditFile } = await runGateway(t)
     const ids = Array.from({ length: 100 }, (_, index) => `denied-${index}`)
 
-    const answers = await Promise.all(ids.map((id) => beDenied(url, id)))
+    const responses = await Promise.all(ids.map((id) => beDenied(url, id)))
     program.signal('SIGTERM')
 
     t.same(await program.exited, { code: 0, signal: null })
-    t.ok(answers.every(({ status }) => status === 401))
+    t.ok(responses.every(({ status }) => status === 401))
     t.same(requestIdsIn(readFileSync(auditFile, 'utf8')).sort(), [...ids].sort())
     t.equal(program.stderr, '')
   })
@@ -305,7 +305,7 @@ t.test('a second signal', async (t) => {
       async (t) => {
         const { program, backend, url } = await runGateway(t)
         const atBackend = heldAtBackend(backend)
-        const answer = send(url, '/api/zones')
+        const response = send(url, '/api/zones')
         const [held] = await atBackend
 
         program.signal(first)
@@ -313,7 +313,7 @@ t.test('a second signal', async (t) => {
         await refusesConnections(url)
         held?.end('late, but whole')
 
-        t.match(await answer, { status: 200, body: 'late, but whole' })
+        t.match(await response, { status: 200, body: 'late, but whole' })
         t.same(await program.exited, { code: 0, signal: null })
         t.equal(program.stdout.split('"stopping"').length, 2, 'one signal is logged')
       }
@@ -324,7 +324,7 @@ t.test('a second signal', async (t) => {
       async (t) => {
         const { program, backend, url } = await runGateway(t)
         const atBackend = heldAtBackend(backend)
-        const answer = send(url, '/api/zones')
+        const response = send(url, '/api/zones')
         await atBackend
 
         program.signal(first)
@@ -332,7 +332,7 @@ t.test('a second signal', async (t) => {
         await setTimeout(SAME_SIGNAL_MS)
         program.signal(second)
 
-        await t.rejects(answer, { code: 'ECONNRESET' })
+        await t.rejects(response, { code: 'ECONNRESET' })
         t.same(await program.exited, { code: 1, signal: null })
         t.notMatch(program.stdout, DEADLINE_EXCEEDED)
       }
@@ -465,12 +465,12 @@ t.test('a gateway whose audit file cannot be written', async (t) => {
         AUDIT_LOG_FILE: join(fileURLToPath(import.meta.url), 'audit.jsonl')
       })
 
-      const answers = [await beDenied(url, 'a'), await send(url, '/api/zones'), await beDenied(url, 'b')]
+      const responses = [await beDenied(url, 'a'), await send(url, '/api/zones'), await beDenied(url, 'b')]
       program.signal('SIGTERM')
 
       t.same(await program.exited, { code: 0, signal: null })
       t.same(
-        answers.map(({ status }) => status),
+        responses.map(({ status }) => status),
         [401, 200, 401]
       )
       const marked = program.stderr.split('\n').filter(Boolean)

@@ -21,9 +21,9 @@ t.test('every method that Node parses and the gateway does not serve is rejected
     for (const [of, headers] of BODIES) {
       const rest = `HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${headers}\r\n${headers && '{}'}`
       for (const path of ['/api/zones', '/api/unknown', '/api/audit']) {
-        const answer = await sendRaw(url, `${method} ${path} ${rest}`)
-        t.equal(answer.status, 405, `${method} ${path} ${of}`)
-        t.match(answer.headers, { allow: SERVED.join(', '), 'x-gateway-error': 'METHOD_NOT_ALLOWED' })
+        const response = await sendRaw(url, `${method} ${path} ${rest}`)
+        t.equal(response.status, 405, `${method} ${path} ${of}`)
+        t.match(response.headers, { allow: SERVED.join(', '), 'x-gateway-error': 'METHOD_NOT_ALLOWED' })
       }
       const elsewhere = await sendRaw(url, `${method} /nowhere ${rest}`)
       t.equal(elsewhere.code, 'NOT_FOUND', `${method} /nowhere ${of}`)
@@ -61,10 +61,10 @@ t.test('a framework error below 500 keeps its status in our error format and log
   })
 
   for (const [thrown, status, code] of EXPECTED) {
-    const answer = await send(`/fails/${thrown}`)
-    t.equal(answer.status, status)
-    t.equal(answer.code, code)
-    t.notMatch(answer.body, 'inside')
+    const response = await send(`/fails/${thrown}`)
+    t.equal(response.status, status)
+    t.equal(response.code, code)
+    t.notMatch(response.body, 'inside')
   }
 
   t.equal(logs.filter(({ msg }) => msg === 'request failed').length, 2, 'only the two internal errors are logged')

@@ -358,14 +358,14 @@ const startApp = async (
   }
 }
 
-interface Asking {
+interface RequestCase {
   readonly of: string
   readonly path: string
   readonly message?: Message
   readonly counted: readonly [route: string, method: string, status: string]
 }
 
-const ASKINGS: readonly Asking[] = [
+const REQUEST_CASES: readonly RequestCase[] = [
   { of: 'a read', path: '/api/zones/7', counted: ['/api/zones/:id', 'GET', '2xx'] },
   { of: 'a query', path: '/api/zones/7?a=b', counted: ['/api/zones/:id', 'GET', '2xx'] },
   { of: 'a HEAD', path: '/api/zones/7', message: { method: 'HEAD' }, counted: ['/api/zones/:id', 'HEAD', '2xx'] },
@@ -405,7 +405,7 @@ const sample = (route: string, method: string, status: string): string =>
   `{route="${route}",method="${method}",status="${status}"}`
 
 t.test('request counts', async (t) => {
-  for (const { of, path, message, counted } of ASKINGS) {
+  for (const { of, path, message, counted } of REQUEST_CASES) {
     t.test(`a request is counted once, under its route: ${of}`, async (t) => {
       const { url, counts } = await startApp(t)
 
@@ -536,19 +536,19 @@ t.test('/metrics', async (t) => {
     t.test(`/metrics is ${may ? 'served to' : '404 for'} ${who}`, async (t) => {
       const { url } = await startApp(t, allowed)
 
-      const answer = await send(url, '/metrics', { headers })
+      const response = await send(url, '/metrics', { headers })
 
       if (may) {
-        t.equal(answer.status, 200)
-        t.equal(answer.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
-        t.equal(answer.headers['cache-control'], 'no-store')
-        t.match(answer.body, '\ngateway_in_flight 0\n')
+        t.equal(response.status, 200)
+        t.equal(response.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+        t.equal(response.headers['cache-control'], 'no-store')
+        t.match(response.body, '\ngateway_in_flight 0\n')
         return
       }
       const unknown = await send(url, '/metricz', { headers })
-      t.equal(answer.status, 404)
-      t.equal(answer.code, 'NOT_FOUND')
-      t.same(withoutIdentity(answer), withoutIdentity(unknown), 'as any unknown page')
+      t.equal(response.status, 404)
+      t.equal(response.code, 'NOT_FOUND')
+      t.same(withoutIdentity(response), withoutIdentity(unknown), 'as any unknown page')
     })
   }
 
@@ -570,9 +570,9 @@ t.test('/metrics', async (t) => {
     const { url, metrics } = await startApp(t)
     metrics.requestEnded('/api/*', 'GET', { status: 200, cutShort: false, ms: 1 })
 
-    const answer = await send(url, '/metrics')
+    const response = await send(url, '/metrics')
 
-    t.match(answer.body, `${REQUESTS}${sample('/api/*', 'GET', '2xx')} 1\n`)
+    t.match(response.body, `${REQUESTS}${sample('/api/*', 'GET', '2xx')} 1\n`)
   })
 })
 
@@ -594,17 +594,17 @@ const readUntil = async ({ send }: TestGateway, samples: readonly string[]): Pro
   return missing
 }
 
-interface GatewayAsking {
+interface GatewayRequestCase {
   readonly of: string
   readonly env?: Record<string, string>
-  readonly ask: (gateway: TestGateway) => Promise<unknown>
+  readonly request: (gateway: TestGateway) => Promise<unknown>
   readonly samples: readonly string[]
 }
 
-const GATEWAY_ASKINGS: readonly GatewayAsking[] = [
+const GATEWAY_REQUESTS: readonly GatewayRequestCase[] = [
   {
     of: 'a typed route',
-    ask: ({ send }) => send('/api/zones/7?a=b'),
+    request: ({ send }) => send('/api/zones/7?a=b'),
     samples: [
       `${REQUESTS}${sample('/api/zones/:id', 'GET', '2xx')} 1`,
       `${DURATION}_count{route="/api/zones/:id",method="GET"} 1`,
@@ -613,7 +613,7 @@ const GATEWAY_ASKINGS: readonly GatewayAsking[] = [
   },
   {
     of: 'the catch-all',
-    ask: ({ send }) => send('/api/unknown/7'),
+    request: ({ send }) => send('/api/unknown/7'),
     samples: [
       `${REQUESTS}${sample('/api/*', 'GET', '2xx')} 1`,
       'gateway_backend_duration_seconds_count{route="/api/*"} 1'
@@ -621,48 +621,48 @@ const GATEWAY_ASKINGS: readonly GatewayAsking[] = [
   },
   {
     of: 'a page of our own',
-    ask: ({ send }) => send('/api/health'),
+    request: ({ send }) => send('/api/health'),
     samples: [`${REQUESTS}${sample('/api/health', 'GET', '2xx')} 1`]
   },
   {
     of: 'an unknown page',
-    ask: ({ send }) => send('/nowhere'),
+    request: ({ send }) => send('/nowhere'),
     samples: [`${REQUESTS}${sample('none', 'GET', '4xx')} 1`, 'gateway_refusals_total{code="NOT_FOUND"} 1']
   },
   {
     of: 'a change without a CSRF token',
-    ask: ({ send }) => send('/api/zones', { method: 'POST' }),
+    request: ({ send }) => send('/api/zones', { method: 'POST' }),
     samples: [`${REQUESTS}${sample('/api/zones', 'POST', '4xx')} 1`, 'gateway_refusals_total{code="CSRF_MISMATCH"} 1']
   },
   {
     of: 'a read without a token',
-    ask: ({ send }) => send('/api/admin/users'),
+    request: ({ send }) => send('/api/admin/users'),
     samples: ['gateway_refusals_total{code="UNAUTHENTICATED"} 1']
   },
   {
     of: 'an ambiguous path',
-    ask: ({ send }) => send('/api//zones'),
+    request: ({ send }) => send('/api//zones'),
     samples: ['gateway_refusals_total{code="AMBIGUOUS_PATH"} 1']
   },
   {
     of: 'a path that cannot be decoded',
-    ask: ({ send }) => send('/api/%zz'),
+    request: ({ send }) => send('/api/%zz'),
     samples: ['gateway_refusals_total{code="AMBIGUOUS_PATH"} 1']
   },
   {
     of: 'bytes that are not HTTP',
-    ask: ({ url }) => sendRaw(url, 'hello there\r\n\r\n'),
+    request: ({ url }) => sendRaw(url, 'hello there\r\n\r\n'),
     samples: ['gateway_refusals_total{code="MALFORMED_REQUEST"} 1']
   },
   {
     of: 'an expectation that cannot be met',
-    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'),
+    request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'),
     samples: ['gateway_refusals_total{code="EXPECTATION_FAILED"} 1']
   },
   {
     of: 'a backend that is gone',
     env: { BACKEND_URL: 'http://127.0.0.1:1' },
-    ask: ({ send }) => send('/api/zones'),
+    request: ({ send }) => send('/api/zones'),
     samples: [
       `${REQUESTS}${sample('/api/zones', 'GET', '5xx')} 1`,
       'gateway_refusals_total{code="BACKEND_UNREACHABLE"} 1',
@@ -671,23 +671,23 @@ const GATEWAY_ASKINGS: readonly GatewayAsking[] = [
   },
   {
     of: 'an attempt to sign in',
-    ask: ({ send }) => send('/api/auth/login', { method: 'POST' }),
+    request: ({ send }) => send('/api/auth/login', { method: 'POST' }),
     samples: ['gateway_login_limit_keys 1']
   },
   {
     of: 'an audit file that cannot be written',
     env: { AUDIT_LOG_FILE: '/dev/null/audit.jsonl' },
-    ask: async () => undefined,
+    request: async () => undefined,
     samples: ['gateway_audit_fallback 1', 'gateway_audit_dropped_total 0']
   }
 ]
 
 t.test('/metrics of a running gateway', async (t) => {
-  for (const { of, env, ask, samples } of GATEWAY_ASKINGS) {
+  for (const { of, env, request, samples } of GATEWAY_REQUESTS) {
     t.test(`/metrics counts ${of}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }) })
 
-      await ask(gateway)
+      await request(gateway)
 
       t.same(await readUntil(gateway, samples), [])
     })
@@ -714,7 +714,7 @@ t.test('/metrics of a running gateway', async (t) => {
 const hold = async ({ url, backend }: TestGateway, count: number) => {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const allThere = new Promise<void>((resolve) => {
-    backend.answer = () => backend.requests.length === count && resolve()
+    backend.respond = () => backend.requests.length === count && resolve()
   })
   socket.write('GET /api/zones HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count))
   await allThere

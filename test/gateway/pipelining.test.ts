@@ -19,14 +19,14 @@ const startSlowBackend = async (
   const arrived = new Promise<void>((resolve) => {
     arrive = resolve
   })
-  backend.answer = ({ url }, response) => {
+  backend.respond = ({ url }, response) => {
     held.push(() => response.end(JSON.stringify({ url })))
     arrive()
   }
   return Object.assign(backend, {
     arrived,
     release: () => {
-      for (const answer of held.splice(0)) answer()
+      for (const respond of held.splice(0)) respond()
     }
   })
 }
@@ -126,7 +126,7 @@ t.test('a request with a body gets its response before invalid bytes that follow
 
 t.test('several requests get their responses before invalid bytes that follow them are rejected', async (t) => {
   const backend = await startBackend(t)
-  backend.answer = ({ url }, response) => response.end(JSON.stringify({ url }))
+  backend.respond = ({ url }, response) => response.end(JSON.stringify({ url }))
   const { url } = await startGateway(t, { backend })
   const socket = await openSocket(url)
   const all = received(socket)
@@ -140,7 +140,7 @@ t.test('several requests get their responses before invalid bytes that follow th
 t.test('a response that has begun is not cut off by invalid bytes that follow its request', async (t) => {
   const backend = await startBackend(t)
   let finish = (): void => undefined
-  backend.answer = (_request, response) => {
+  backend.respond = (_request, response) => {
     response.write('{"first":"half",')
     finish = () => response.end('"second":"half"}')
   }
@@ -179,6 +179,6 @@ t.test('invalid bytes of a client that has disconnected affect no other connecti
   socket.resetAndDestroy()
   backend.release()
 
-  backend.answer = (_request, response) => response.end('{}')
+  backend.respond = (_request, response) => response.end('{}')
   t.equal((await send('/api/zones')).status, 200)
 })

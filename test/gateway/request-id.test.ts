@@ -1,11 +1,11 @@
 import t from 'tap'
 import { borrowGateway, startGateway, type TestGateway } from '../helper/gateway.js'
-import { type Answer, sendRaw } from '../helper/http.js'
+import { type HttpResponse, sendRaw } from '../helper/http.js'
 
 const GENERATED_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** A request with these header lines, as they stand. Bytes above 127 are written as they are in the text. */
-const ask = ({ url }: TestGateway, path: string, headerLines: string): Promise<Answer> =>
+const sendHeaders = ({ url }: TestGateway, path: string, headerLines: string): Promise<HttpResponse> =>
   sendRaw(url, `GET ${path} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n${headerLines}\r\n`)
 
 /** The ids in the request lines. All of them are written when the gateway has closed. */
@@ -21,10 +21,10 @@ t.test('a valid X-Request-Id', async (t) => {
     t.test(`a valid X-Request-Id is used in response, log and backend request: ${id}`, async (t) => {
       const gateway = await startGateway(t)
 
-      const answer = await ask(gateway, '/api/zones', `X-Request-Id: ${id}\r\n`)
+      const response = await sendHeaders(gateway, '/api/zones', `X-Request-Id: ${id}\r\n`)
 
-      t.equal(answer.status, 200)
-      t.equal(answer.headers['x-request-id'], id, 'in the answer')
+      t.equal(response.status, 200)
+      t.equal(response.headers['x-request-id'], id, 'in the answer')
       t.equal(gateway.backend.requests[0]?.headers['x-request-id'], id, 'at the backend')
       t.same(await loggedIds(gateway), [id], 'in the log')
     })
@@ -40,18 +40,18 @@ t.test('a valid X-Request-Id', async (t) => {
   ]
   for (const [of, status, path, headerLines] of REFUSED) {
     t.test(`the error response to ${of} has the X-Request-Id of the request`, async (t) => {
-      const answer = await ask(await borrowGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
+      const response = await sendHeaders(await borrowGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
 
-      t.equal(answer.status, status)
-      t.equal(answer.headers['x-request-id'], 'req-42')
-      t.equal(answer.json().requestId, 'req-42')
+      t.equal(response.status, status)
+      t.equal(response.headers['x-request-id'], 'req-42')
+      t.equal(response.json().requestId, 'req-42')
     })
   }
 
   t.test('the audit record of a denial has the X-Request-Id', async (t) => {
     const gateway = await startGateway(t)
 
-    await ask(gateway, '/api/audit/logs', 'X-Request-Id: req-42\r\n')
+    await sendHeaders(gateway, '/api/audit/logs', 'X-Request-Id: req-42\r\n')
 
     t.match(await gateway.auditRecords(), [{ requestId: 'req-42' }])
   })
@@ -59,9 +59,9 @@ t.test('a valid X-Request-Id', async (t) => {
   t.test('the log line of a failure has the X-Request-Id', async (t) => {
     const gateway = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
 
-    const answer = await ask(gateway, '/api/zones', 'X-Request-Id: req-42\r\n')
+    const response = await sendHeaders(gateway, '/api/zones', 'X-Request-Id: req-42\r\n')
 
-    t.equal(answer.status, 502)
+    t.equal(response.status, 502)
     t.match(
       gateway.logs.filter(({ msg }) => msg === 'request failed'),
       [{ requestId: 'req-42', code: 'BACKEND_UNREACHABLE' }]
@@ -70,11 +70,11 @@ t.test('a valid X-Request-Id', async (t) => {
 
   t.test('an X-Request-Id of the backend does not replace that of the request', async (t) => {
     const gateway = await startGateway(t)
-    gateway.backend.answer = (_request, response) => response.setHeader('x-request-id', 'from-the-backend').end('{}')
+    gateway.backend.respond = (_request, response) => response.setHeader('x-request-id', 'from-the-backend').end('{}')
 
-    const answer = await ask(gateway, '/api/zones', 'X-Request-Id: req-42\r\n')
+    const reply = await sendHeaders(gateway, '/api/zones', 'X-Request-Id: req-42\r\n')
 
-    t.equal(answer.headers['x-request-id'], 'req-42')
+    t.equal(reply.headers['x-request-id'], 'req-42')
   })
 })
 
@@ -105,40 +105,40 @@ t.test('generated request ids', async (t) => {
     t.test(`a request id is generated where ${of}`, async (t) => {
       const gateway = await startGateway(t)
 
-      const answer = await ask(gateway, '/api/zones', headerLines)
+      const response = await sendHeaders(gateway, '/api/zones', headerLines)
 
-      const id = answer.headers['x-request-id']
-      t.equal(answer.status, 200)
+      const id = response.headers['x-request-id']
+      t.equal(response.status, 200)
       t.match(id, GENERATED_ID)
       t.equal(gateway.backend.requests[0]?.headers['x-request-id'], id, 'the same at the backend')
       t.same(await loggedIds(gateway), [id], 'and in the log')
     })
 
     t.test(`a request id is generated for an error response where ${of}`, async (t) => {
-      const answer = await ask(await borrowGateway(t), '/nowhere', headerLines)
+      const response = await sendHeaders(await borrowGateway(t), '/nowhere', headerLines)
 
-      t.equal(answer.status, 404)
-      t.match(answer.headers['x-request-id'], GENERATED_ID)
-      t.equal(answer.json().requestId, answer.headers['x-request-id'])
+      t.equal(response.status, 404)
+      t.match(response.headers['x-request-id'], GENERATED_ID)
+      t.equal(response.json().requestId, response.headers['x-request-id'])
     })
   }
 
   t.test('every request gets a different generated id', async (t) => {
     const { send } = await startGateway(t)
 
-    const answers = await Promise.all(Array.from({ length: 20 }, () => send('/api/health')))
+    const responses = await Promise.all(Array.from({ length: 20 }, () => send('/api/health')))
 
-    t.equal(new Set(answers.map(({ headers }) => headers['x-request-id'])).size, 20)
+    t.equal(new Set(responses.map(({ headers }) => headers['x-request-id'])).size, 20)
   })
 
   t.test('a request id is generated for bytes that are not HTTP', async (t) => {
     const { url } = await startGateway(t)
 
-    const answer = await sendRaw(url, 'hello there\r\n\r\n')
+    const response = await sendRaw(url, 'hello there\r\n\r\n')
 
-    t.equal(answer.status, 400)
-    t.match(answer.headers['x-request-id'], GENERATED_ID)
-    t.equal(answer.json().requestId, answer.headers['x-request-id'])
+    t.equal(response.status, 400)
+    t.match(response.headers['x-request-id'], GENERATED_ID)
+    t.equal(response.json().requestId, response.headers['x-request-id'])
   })
 })
 
@@ -151,10 +151,10 @@ t.test('an X-Request-Id cannot add a line break to a response', async (t) => {
     t.test(of, async (t) => {
       const gateway = await startGateway(t)
 
-      const answer = await ask(gateway, '/api/zones', `X-Request-Id: a${lineBreak}X-Injected: yes\r\n`)
+      const response = await sendHeaders(gateway, '/api/zones', `X-Request-Id: a${lineBreak}X-Injected: yes\r\n`)
 
-      t.equal(answer.headers['x-injected'], undefined)
-      t.match(answer.headers['x-request-id'], /^[A-Za-z0-9._-]{1,64}$/)
+      t.equal(response.headers['x-injected'], undefined)
+      t.match(response.headers['x-request-id'], /^[A-Za-z0-9._-]{1,64}$/)
     })
   }
 })

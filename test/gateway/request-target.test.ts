@@ -13,9 +13,9 @@ for (const [target, forwarded] of [
   t.test(`an absolute target for the request's own host is served: ${target}`, async (t) => {
     const { url, backend } = await borrowGateway(t)
 
-    const answer = await sendRaw(url, rawRequest(target))
+    const response = await sendRaw(url, rawRequest(target))
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.equal(backend.requests[0]?.url, forwarded)
   })
 }
@@ -34,10 +34,10 @@ for (const target of [
   t.test(`an absolute target for another host or scheme is rejected: ${target}`, async (t) => {
     const { url, backend } = await borrowGateway(t)
 
-    const answer = await sendRaw(url, rawRequest(target))
+    const response = await sendRaw(url, rawRequest(target))
 
-    t.equal(answer.status, 400)
-    t.match(answer.code, /^(?:AMBIGUOUS_PATH|MALFORMED_REQUEST)$/)
+    t.equal(response.status, 400)
+    t.match(response.code, /^(?:AMBIGUOUS_PATH|MALFORMED_REQUEST)$/)
     t.same(backend.requests, [])
   })
 }
@@ -59,9 +59,9 @@ t.test('the catch-all forwards an empty or malformed Content-Type unchanged', as
   for (const type of ['', 'garbage;;', 'text', '/', 'a/b, c/d', 'a/b; c', 'undefined', 'caf\xe9', 'APPLICATION/Json']) {
     backend.requests.length = 0
     const lines = [...headers, `Content-Type: ${type}`, 'Content-Length: 3']
-    const answer = await sendRaw(url, `${rawRequest('/api/unknown', 'a', 'POST', ...lines)}a=b`)
+    const response = await sendRaw(url, `${rawRequest('/api/unknown', 'a', 'POST', ...lines)}a=b`)
 
-    t.equal(answer.status, 200, type)
+    t.equal(response.status, 200, type)
     t.equal(backend.requests[0]?.headers['content-type'], type)
     t.equal(backend.requests[0]?.body, 'a=b')
   }

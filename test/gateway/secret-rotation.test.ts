@@ -69,7 +69,7 @@ t.test('a rotation of API_SECRET under load ends no session', async (t) => {
   const NEW = 'the-secret-after-that-one-0123456789-ab'
   const backend = await startBackend(t)
   let tokenSecret = API_SECRET
-  backend.answer = ({ url }, response) => {
+  backend.respond = ({ url }, response) => {
     response.setHeader('content-type', 'application/json')
     const token = tokenSignedWith(tokenSecret, 'jwt')
     const user = { userId: 'u1', email: 'ada@example.com', displayName: 'Ada', role: 'admin' }

@@ -12,7 +12,7 @@ const ROUND = 3
 for (const mode of ['plain', 'signed']) {
   t.test(`two independent gateways with ${mode} CSRF tokens`, async (t) => {
     const backend = await startBackend(t)
-    backend.answer = ({ url }, response) => {
+    backend.respond = ({ url }, response) => {
       const data = url === '/api/auth/login' ? { token: tokenOf('operator'), user: USER, expiresIn: 60 } : {}
       response.writeHead(200, JSON_TYPE).end(JSON.stringify({ success: true, data }))
     }
@@ -23,7 +23,7 @@ for (const mode of ['plain', 'signed']) {
       for (const first of gateways.keys()) {
         const jar = cookieJar()
         let turn = first
-        const ask = async (method: string, path: string, body?: unknown): Promise<number> => {
+        const sendRequest = async (method: string, path: string, body?: unknown): Promise<number> => {
           const { url } = gateways[turn++ % gateways.length] as (typeof gateways)[number]
           const csrf = /csrf_token=([^;]*)/.exec(jar.header)?.[1]
           const headers = { ...JSON_TYPE, ...(csrf === undefined ? {} : { 'x-csrf-token': decodeURIComponent(csrf) }) }
@@ -33,19 +33,19 @@ for (const mode of ['plain', 'signed']) {
           return response.status
         }
 
-        t.equal(await ask('POST', '/api/somewhere', {}), 403, 'no CSRF token yet')
-        t.equal(await ask('GET', '/api/auth/csrf-token'), 200)
-        t.equal(await ask('POST', '/api/somewhere', {}), 401, 'nobody is signed in yet')
-        t.equal(await ask('POST', '/api/auth/login', { email: USER.email, password: 'x' }), 200)
+        t.equal(await sendRequest('POST', '/api/somewhere', {}), 403, 'no CSRF token yet')
+        t.equal(await sendRequest('GET', '/api/auth/csrf-token'), 200)
+        t.equal(await sendRequest('POST', '/api/somewhere', {}), 401, 'nobody is signed in yet')
+        t.equal(await sendRequest('POST', '/api/auth/login', { email: USER.email, password: 'x' }), 200)
         for (let time = 0; time < ROUND; time++) {
-          t.equal(await ask('POST', '/api/somewhere', { time }), 200)
+          t.equal(await sendRequest('POST', '/api/somewhere', { time }), 200)
           t.match(backend.requests.at(-1)?.headers, { authorization: /^Bearer ./ })
-          t.equal(await ask('GET', '/api/audit/entries'), 200)
+          t.equal(await sendRequest('GET', '/api/audit/entries'), 200)
         }
-        t.equal(await ask('GET', '/api/auth/csrf-token'), 200, 'a new one, from the other')
-        t.equal(await ask('POST', '/api/somewhere', {}), 200)
-        t.equal(await ask('POST', '/api/auth/logout'), 200)
-        t.equal(await ask('GET', '/api/audit/entries'), 401, 'signed out at both')
+        t.equal(await sendRequest('GET', '/api/auth/csrf-token'), 200, 'a new one, from the other')
+        t.equal(await sendRequest('POST', '/api/somewhere', {}), 200)
+        t.equal(await sendRequest('POST', '/api/auth/logout'), 200)
+        t.equal(await sendRequest('GET', '/api/audit/entries'), 401, 'signed out at both')
       }
     })
   })

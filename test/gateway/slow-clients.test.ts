@@ -57,11 +57,11 @@ for (const [of, requestLine, type, framing] of [
     socket.write(head(requestLine, { ...browserHeaders(), 'content-type': type, ...framing }))
     trickle(socket, framing === WITH_LENGTH ? '     ' : '5\r\n     \r\n', WINDOW_MS / 20)
 
-    const answer = await text(socket)
+    const response = await text(socket)
 
-    t.match(answer, /^HTTP\/1\.1 408 /)
-    t.match(answer, /^x-gateway-error: REQUEST_TIMEOUT\r$/im)
-    t.match(answer, /^connection: close\r$/im)
+    t.match(response, /^HTTP\/1\.1 408 /)
+    t.match(response, /^x-gateway-error: REQUEST_TIMEOUT\r$/im)
+    t.match(response, /^connection: close\r$/im)
     await eventually(async () => (await inFlight(gateway)) === 0)
     t.match(
       gateway.logs.filter(({ path }) => path !== '/metrics'),
@@ -82,8 +82,8 @@ t.test('a body above the minimum rate may take longer than the window', async (t
     socket.write(part)
   }
 
-  const [answer] = await once(socket, 'data')
-  t.match(String(answer), /^HTTP\/1\.1 200 /)
+  const [response] = await once(socket, 'data')
+  t.match(String(response), /^HTTP\/1\.1 200 /)
   socket.destroy()
 })
 
@@ -99,8 +99,8 @@ t.test('a client is not disconnected while the backend does not read its body', 
   await new Promise((resolve) => setTimeout(resolve, 3 * WINDOW_MS))
   take()
 
-  const [answer] = await once(socket, 'data')
-  t.match(String(answer), /^HTTP\/1\.1 200 /)
+  const [reply] = await once(socket, 'data')
+  t.match(String(reply), /^HTTP\/1\.1 200 /)
   socket.destroy()
 })
 

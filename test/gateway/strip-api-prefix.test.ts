@@ -38,7 +38,7 @@ t.test('with BACKEND_STRIP_API_PREFIX, a Location of the backend leads back belo
     ['https://other.example/zones', 'https://other.example/zones']
   ]
   for (const [from, to] of LOCATIONS) {
-    backend.answer = (_request, response) => void response.writeHead(302, { location: from }).end()
+    backend.respond = (_request, response) => void response.writeHead(302, { location: from }).end()
     t.equal((await send('/api/zones')).headers.location, to, from)
   }
 })

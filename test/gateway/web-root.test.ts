@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Teardown } from '../helper/child.js'
 import { startGateway, type TestGateway } from '../helper/gateway.js'
-import type { Answer, Message } from '../helper/http.js'
+import type { HttpResponse, Message } from '../helper/http.js'
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const SECRET = 's3cr3t'
@@ -66,17 +66,17 @@ const serve = async (t: Teardown, folder: string): Promise<Pages> => {
   return { ...(await startGateway(t, { env: { WEB_ROOT: folder }, extend })), folder }
 }
 
-const isRefusal = (t: Test, answer: Answer, code = 'NOT_FOUND'): void => {
-  t.equal(answer.code, code)
-  t.equal(answer.headers['cache-control'], 'no-store')
-  t.notMatch(answer.body, SECRET)
+const isRefusal = (t: Test, response: HttpResponse, code = 'NOT_FOUND'): void => {
+  t.equal(response.code, code)
+  t.equal(response.headers['cache-control'], 'no-store')
+  t.notMatch(response.body, SECRET)
 }
 
-const isIndex = (t: Test, answer: Answer): void => {
-  t.equal(answer.status, 200)
-  t.equal(answer.body, APP['index.html'])
-  t.equal(answer.headers['content-type'], 'text/html; charset=utf-8')
-  t.equal(answer.headers['cache-control'], 'no-cache')
+const isIndex = (t: Test, response: HttpResponse): void => {
+  t.equal(response.status, 200)
+  t.equal(response.body, APP['index.html'])
+  t.equal(response.headers['content-type'], 'text/html; charset=utf-8')
+  t.equal(response.headers['cache-control'], 'no-cache')
 }
 
 const TYPES: readonly (readonly [file: string, type: string])[] = [
@@ -137,21 +137,21 @@ t.test('a file', async (t) => {
 
   for (const [file, type] of TYPES) {
     t.test(`${file} has the content type ${type}`, async (t) => {
-      const answer = await send(`/${file}`)
+      const response = await send(`/${file}`)
 
-      t.equal(answer.status, 200)
-      t.equal(answer.body, 'content')
-      t.equal(answer.headers['content-type'], type)
-      t.equal(answer.headers['content-length'], '7')
+      t.equal(response.status, 200)
+      t.equal(response.body, 'content')
+      t.equal(response.headers['content-type'], type)
+      t.equal(response.headers['content-length'], '7')
     })
   }
 
   for (const [file, cacheControl] of CACHING) {
     t.test(`${file} has Cache-Control: ${cacheControl}`, async (t) => {
-      const answer = await send(`/${file}?v=1`)
+      const response = await send(`/${file}?v=1`)
 
-      t.equal(answer.status, 200)
-      t.equal(answer.headers['cache-control'], cacheControl)
+      t.equal(response.status, 200)
+      t.equal(response.headers['cache-control'], cacheControl)
     })
   }
 
@@ -162,12 +162,12 @@ t.test('a file', async (t) => {
   }
 
   t.test('the response to HEAD has no body', async (t) => {
-    const answer = await send('/robots.txt', { method: 'HEAD' })
+    const response = await send('/robots.txt', { method: 'HEAD' })
 
-    t.equal(answer.status, 200)
-    t.equal(answer.body, '')
-    t.equal(answer.headers['content-length'], '7')
-    t.equal(answer.headers['content-type'], 'text/plain; charset=utf-8')
+    t.equal(response.status, 200)
+    t.equal(response.body, '')
+    t.equal(response.headers['content-length'], '7')
+    t.equal(response.headers['content-type'], 'text/plain; charset=utf-8')
   })
 
   t.test('a large file arrives complete', async (t) => {
@@ -180,10 +180,10 @@ t.test('a file', async (t) => {
   t.test('an empty file is served', async (t) => {
     const { send } = await startPages(t, { 'index.html': '', 'empty.txt': '' })
 
-    const answer = await send('/empty.txt')
+    const response = await send('/empty.txt')
 
-    t.equal(answer.status, 200)
-    t.equal(answer.headers['content-length'], '0')
+    t.equal(response.status, 200)
+    t.equal(response.headers['content-length'], '0')
   })
 })
 
@@ -218,15 +218,15 @@ t.test('the encoding', async (t) => {
     t.test(
       `the encoding of ${path} is ${encoding ?? 'none'} with Accept-Encoding: ${accepted ?? '(none)'}`,
       async (t) => {
-        const answer = await send(path, { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } })
+        const response = await send(path, { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } })
 
-        t.equal(answer.status, 200)
-        t.equal(answer.headers['content-encoding'], encoding)
-        t.equal(answer.body, body)
-        t.equal(answer.headers['content-length'], String(body.length))
-        t.equal(answer.headers.vary, 'accept-encoding')
-        t.match(answer.headers['content-type'], /^(?:text\/html|text\/plain|application\/javascript); charset=utf-8$/)
-        t.equal(answer.headers['cache-control'], path.startsWith('/assets/') ? IMMUTABLE : 'no-cache')
+        t.equal(response.status, 200)
+        t.equal(response.headers['content-encoding'], encoding)
+        t.equal(response.body, body)
+        t.equal(response.headers['content-length'], String(body.length))
+        t.equal(response.headers.vary, 'accept-encoding')
+        t.match(response.headers['content-type'], /^(?:text\/html|text\/plain|application\/javascript); charset=utf-8$/)
+        t.equal(response.headers['cache-control'], path.startsWith('/assets/') ? IMMUTABLE : 'no-cache')
       }
     )
   }
@@ -308,19 +308,19 @@ t.test('the index', async (t) => {
   }
 
   t.test('the index is served for HEAD', async (t) => {
-    const answer = await send('/zones/7', { method: 'HEAD' })
+    const response = await send('/zones/7', { method: 'HEAD' })
 
-    t.equal(answer.status, 200)
-    t.equal(answer.body, '')
-    t.equal(answer.headers['content-length'], String(APP['index.html']?.length))
+    t.equal(response.status, 200)
+    t.equal(response.body, '')
+    t.equal(response.headers['content-length'], String(APP['index.html']?.length))
   })
 
   for (const [accept, html] of ACCEPTED) {
     t.test(`the index is ${html ? '' : 'not '}served with Accept: ${accept ?? '(none)'}`, async (t) => {
-      const answer = await send('/zones/7', { headers: accept === undefined ? {} : { accept } })
+      const response = await send('/zones/7', { headers: accept === undefined ? {} : { accept } })
 
-      if (html) isIndex(t, answer)
-      else isRefusal(t, answer)
+      if (html) isIndex(t, response)
+      else isRefusal(t, response)
     })
   }
 
@@ -388,30 +388,30 @@ t.test('not found', async (t) => {
   for (const [path, why] of MISSING_FILES) {
     for (const [of, headers] of FILE_REQUESTS) {
       t.test(`${path} requested as ${of} is 404: ${why}`, async (t) => {
-        const answer = await send(path, { headers })
+        const response = await send(path, { headers })
 
-        t.equal(answer.status, 404)
-        isRefusal(t, answer)
+        t.equal(response.status, 404)
+        isRefusal(t, response)
       })
     }
   }
 
   for (const [path, why] of MISSING) {
     t.test(`${path} is 404: ${why}`, async (t) => {
-      const answer = await send(path, { headers: { accept: 'text/html', 'accept-encoding': 'br, gzip' } })
+      const response = await send(path, { headers: { accept: 'text/html', 'accept-encoding': 'br, gzip' } })
 
-      t.equal(answer.status, 404)
-      isRefusal(t, answer)
+      t.equal(response.status, 404)
+      isRefusal(t, response)
     })
   }
 
   for (const method of METHODS) {
     for (const path of ['/', '/index.html', '/zones/7', '/assets/index-DiwrgTda.js']) {
       t.test(`${method} ${path} is 404`, async (t) => {
-        const answer = await send(path, { method })
+        const response = await send(path, { method })
 
-        t.equal(answer.status, 404)
-        isRefusal(t, answer)
+        t.equal(response.status, 404)
+        isRefusal(t, response)
       })
     }
   }
@@ -422,9 +422,9 @@ t.test('a route of the gateway', async (t) => {
 
   for (const path of ['/api/zones', '/api/index.html', '/api/', '/api/unknown.js']) {
     t.test(`a route of the gateway has precedence over files: ${path}`, async (t) => {
-      const answer = await send(path)
+      const response = await send(path)
 
-      t.equal(answer.body, '{"success":true}')
+      t.equal(response.body, '{"success":true}')
       t.equal(backend.requests.at(-1)?.url, path)
     })
   }
@@ -483,10 +483,10 @@ t.test('an ambiguous path', async (t) => {
 
   for (const path of TRICKS) {
     t.test(`an ambiguous path is rejected: ${path}`, async (t) => {
-      const answer = await send(path, { headers: { accept: 'text/html' } })
+      const response = await send(path, { headers: { accept: 'text/html' } })
 
-      t.equal(answer.status, 400)
-      isRefusal(t, answer, 'AMBIGUOUS_PATH')
+      t.equal(response.status, 400)
+      isRefusal(t, response, 'AMBIGUOUS_PATH')
       t.same(backend.requests, [])
     })
   }
@@ -540,15 +540,15 @@ t.test('a request with conditions', async (t) => {
 
   for (const { headers, status, body, contentRange } of CONDITIONS) {
     t.test(`a conditional request gets ${status} for ${JSON.stringify(headers)}`, async (t) => {
-      const answer = await send('/robots.txt', { headers })
+      const response = await send('/robots.txt', { headers })
 
-      t.equal(answer.status, status)
-      t.equal(answer.body, body)
-      t.equal(answer.headers['content-range'], contentRange)
+      t.equal(response.status, status)
+      t.equal(response.body, body)
+      t.equal(response.headers['content-range'], contentRange)
       const refused = status >= 400
-      t.equal(answer.headers['cache-control'], refused ? 'no-store' : 'no-cache')
-      t.equal(answer.headers.etag, refused ? undefined : ETAG)
-      t.equal(answer.headers['last-modified'], refused ? undefined : THEN.toUTCString())
+      t.equal(response.headers['cache-control'], refused ? 'no-store' : 'no-cache')
+      t.equal(response.headers.etag, refused ? undefined : ETAG)
+      t.equal(response.headers['last-modified'], refused ? undefined : THEN.toUTCString())
       t.same(
         logs.filter(({ level }) => Number(level) > 30),
         [],
@@ -560,18 +560,18 @@ t.test('a request with conditions', async (t) => {
   t.test('the index at a page path is 304 if unchanged', async (t) => {
     const { etag } = (await send('/zones/7')).headers
 
-    const answer = await send('/floors/2', { headers: { 'if-none-match': etag } })
+    const response = await send('/floors/2', { headers: { 'if-none-match': etag } })
 
-    t.equal(answer.status, 304)
-    t.equal(answer.headers.etag, etag)
+    t.equal(response.status, 304)
+    t.equal(response.headers.etag, etag)
   })
 
   t.test('a range request gets a part of the compressed file', async (t) => {
-    const answer = await send('/', { headers: { range: 'bytes=0-1', 'accept-encoding': 'br' } })
+    const response = await send('/', { headers: { range: 'bytes=0-1', 'accept-encoding': 'br' } })
 
-    t.equal(answer.status, 206)
-    t.equal(answer.body, 'br')
-    t.equal(answer.headers['content-encoding'], 'br')
+    t.equal(response.status, 206)
+    t.equal(response.body, 'br')
+    t.equal(response.headers['content-encoding'], 'br')
   })
 })
 
@@ -585,7 +585,7 @@ const SECURITY_HEADERS = {
   'x-request-id': String
 }
 
-const ANSWERS: readonly (readonly [
+const RESPONSES: readonly (readonly [
   of: string,
   path: string,
   headers: NonNullable<Message['headers']>,
@@ -605,12 +605,12 @@ const ANSWERS: readonly (readonly [
 t.test('security headers', async (t) => {
   const { send } = await startPages(t)
 
-  for (const [of, path, headers, status] of ANSWERS) {
+  for (const [of, path, headers, status] of RESPONSES) {
     t.test(`the response with ${of} has the security headers`, async (t) => {
-      const answer = await send(path, { headers })
+      const response = await send(path, { headers })
 
-      t.equal(answer.status, status)
-      t.match(answer.headers, SECURITY_HEADERS)
+      t.equal(response.status, status)
+      t.match(response.headers, SECURITY_HEADERS)
     })
   }
 })
@@ -651,9 +651,9 @@ t.test('a deploy', async (t) => {
     for (const name of ['index.html', 'index.html.br', 'index.html.gz']) await rm(join(folder, name))
 
     for (const path of ['/', '/zones/7']) {
-      const answer = await send(path, { headers: { 'accept-encoding': 'br, gzip' } })
-      t.equal(answer.status, 404)
-      isRefusal(t, answer)
+      const response = await send(path, { headers: { 'accept-encoding': 'br, gzip' } })
+      t.equal(response.status, 404)
+      isRefusal(t, response)
     }
     t.equal((await send('/robots.txt')).status, 200)
   })
@@ -702,13 +702,13 @@ t.test('an unreadable file is an internal error without the headers of the file'
   const server = createServer().listen(join(folder, 'robots.txt.br'))
   t.teardown(() => server.close())
 
-  const answer = await send('/robots.txt', { headers: { 'accept-encoding': 'br' } })
+  const response = await send('/robots.txt', { headers: { 'accept-encoding': 'br' } })
 
-  t.equal(answer.status, 500)
-  isRefusal(t, answer, 'INTERNAL')
-  t.equal(answer.headers['content-encoding'], undefined)
-  t.equal(answer.headers.etag, undefined)
-  t.equal(answer.headers['content-length'], String(answer.body.length))
+  t.equal(response.status, 500)
+  isRefusal(t, response, 'INTERNAL')
+  t.equal(response.headers['content-encoding'], undefined)
+  t.equal(response.headers.etag, undefined)
+  t.equal(response.headers['content-length'], String(response.body.length))
   t.match(
     logs.filter(({ level }) => Number(level) === 50),
     [{ code: 'INTERNAL' }]

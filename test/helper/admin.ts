@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AdminSession, LiveEvents } from '../../src/relay/admin/contract.js'
 import type { Teardown } from './child.js'
-import { type Answer, type Message, send } from './http.js'
+import { type HttpResponse, type Message, send } from './http.js'
 
 export const ADMIN_PASSWORD = 'a password for operators'
 
@@ -24,13 +24,13 @@ export class Operator {
     return { cookie: this.cookie, 'x-admin-csrf': this.csrf }
   }
 
-  async get(path: string, message: Message = {}): Promise<Answer> {
+  async get(path: string, message: Message = {}): Promise<HttpResponse> {
     return this.#storeCookie(
       await send(this.url, `/admin/api/${path}`, { ...message, headers: { cookie: this.cookie, ...message.headers } })
     )
   }
 
-  async post(path: string, body: unknown = {}, message: Message = {}): Promise<Answer> {
+  async post(path: string, body: unknown = {}, message: Message = {}): Promise<HttpResponse> {
     const headers = { 'content-type': 'application/json', ...this.headers, ...message.headers }
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     return this.#storeCookie(
@@ -38,7 +38,7 @@ export class Operator {
     )
   }
 
-  async signIn(password = ADMIN_PASSWORD, message: Message = {}): Promise<Answer> {
+  async signIn(password = ADMIN_PASSWORD, message: Message = {}): Promise<HttpResponse> {
     const response = await this.post('sign-in', { password }, message)
     if (response.status === 204) this.csrf = (JSON.parse((await this.get('session')).body) as AdminSession).csrf
     return response
@@ -63,7 +63,7 @@ export class Operator {
     return new LiveReader(response)
   }
 
-  #storeCookie(response: Answer): Answer {
+  #storeCookie(response: HttpResponse): HttpResponse {
     const [cookie] = response.headers['set-cookie'] ?? []
     if (cookie !== undefined) this.cookie = cookie.slice(0, cookie.indexOf(';'))
     return response

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Message } from './http.js'
 
 /** A response with its raw header lines and body. */
-export interface ExactAnswer {
+export interface ExactResponse {
   readonly status: number
   /** The values of all header lines of this name, as latin-1. */
   header(name: string): string[]
@@ -14,8 +14,8 @@ export interface ExactAnswer {
 }
 
 /** One request on a new connection. Rejects if the response is incomplete. */
-export const ask = async (base: string, path: string, message: Message = {}): Promise<ExactAnswer> =>
-  wholeAnswer(await beginning(browse(base, path, message).end(message.body)))
+export const sendExact = async (base: string, path: string, message: Message = {}): Promise<ExactResponse> =>
+  readResponse(await responseOf(browse(base, path, message).end(message.body)))
 
 /** Starts a request that the caller completes or aborts. Errors are reported by waiting for the response. */
 export const browse = (base: string, path: string, { method = 'GET', headers = {} }: Message = {}): ClientRequest => {
@@ -24,12 +24,12 @@ export const browse = (base: string, path: string, { method = 'GET', headers = {
 }
 
 /** The response as soon as its head has arrived. */
-export const beginning = async (request: ClientRequest): Promise<IncomingMessage> => {
+export const responseOf = async (request: ClientRequest): Promise<IncomingMessage> => {
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response.on('error', () => undefined)
 }
 
-export const wholeAnswer = async (response: IncomingMessage): Promise<ExactAnswer> => {
+export const readResponse = async (response: IncomingMessage): Promise<ExactResponse> => {
   const { statusCode = 0, rawHeaders } = response
   const body = await buffer(response)
   const names = rawHeaders.filter((_part, index) => index % 2 === 0).map((name) => name.toLowerCase())

@@ -9,7 +9,7 @@ import { gatewayConfig } from '../../src/gateway/config.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { createLogger } from '../../src/shared/logger.js'
 import type { Teardown } from './child.js'
-import { type Answer, type Message, send } from './http.js'
+import { type HttpResponse, type Message, send } from './http.js'
 import { type RecordingBackend, startBackend } from './recording-backend.js'
 
 export const API_SECRET = 'a-secret-for-tests-0123456789-abcdef'
@@ -21,7 +21,7 @@ export interface TestGateway {
   readonly backend: RecordingBackend
   /** The log so far, one object per line. */
   readonly logs: Record<string, unknown>[]
-  send(path: string, message?: Message): Promise<Answer>
+  send(path: string, message?: Message): Promise<HttpResponse>
   /** The records of the audit file, after pending writes. */
   auditRecords(): Promise<Record<string, unknown>[]>
 }
@@ -111,10 +111,10 @@ export const borrowGateway = async (t: Teardown, env: Settings = {}): Promise<Te
   idleGateways.set(key, idle)
   const gateway = idle.pop() ?? (await startGateway(root, { env }))
   const { backend, logs } = gateway
-  const { answer } = backend
+  const { respond } = backend
   const before = (await gateway.auditRecords()).length
   t.teardown(() => {
-    backend.answer = answer
+    backend.respond = respond
     backend.requests.length = 0
     logs.length = 0
     idle.push(gateway)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 import { connect } from 'node:net'
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
@@ -25,7 +25,7 @@ export const send = async (
   base: string,
   path: string,
   { method = 'GET', headers = {}, body, agent }: Message = {}
-): Promise<Answer> => {
+): Promise<HttpResponse> => {
   const { hostname, port } = new URL(base)
   const announced = { ...lengthOf(body, headers), ...headers }
   const request = httpRequest({ hostname, port, path, method, headers: announced, agent: agent ?? false })
@@ -33,14 +33,14 @@ export const send = async (
   const [response] = await once(request, 'response')
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk)
-  return answer(response.statusCode, response.headers, Buffer.concat(chunks).toString())
+  return httpResponse(response.statusCode, response.headers, Buffer.concat(chunks).toString())
 }
 
 /** Node's client sends the body of a DELETE without Content-Length: the server would parse it as the next request. */
 const lengthOf = (body: Message['body'], headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
   body === undefined || 'transfer-encoding' in headers ? {} : { 'content-length': Buffer.byteLength(body) }
 
-const answer = (status: number, headers: IncomingHttpHeaders, body: string): Answer => ({
+const httpResponse = (status: number, headers: IncomingHttpHeaders, body: string): HttpResponse => ({
   status,
   headers,
   body,
@@ -51,7 +51,7 @@ const answer = (status: number, headers: IncomingHttpHeaders, body: string): Ans
 })
 
 /** Sends arbitrary bytes. Resolves with everything received until the server closes the connection. */
-export const sendRaw = async (base: string, bytes: string | readonly string[]): Promise<Answer> => {
+export const sendRaw = async (base: string, bytes: string | readonly string[]): Promise<HttpResponse> => {
   const { hostname, port } = new URL(base)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')
@@ -64,14 +64,14 @@ export const sendRaw = async (base: string, bytes: string | readonly string[]): 
     if (!socket.destroyed) socket.write(part, 'latin1')
   }
   await closed
-  return parseAnswer(Buffer.concat(chunks).toString('latin1'))
+  return parseResponse(Buffer.concat(chunks).toString('latin1'))
 }
 
-const parseAnswer = (text: string): Answer => {
+const parseResponse = (text: string): HttpResponse => {
   const end = text.indexOf('\r\n\r\n')
   const [statusLine = '', ...lines] = text.slice(0, Math.max(end, 0)).split('\r\n')
   const headers = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()])
   )
-  return answer(Number(statusLine.split(' ')[1] ?? 0), headers, text.slice(end + 4))
+  return httpResponse(Number(statusLine.split(' ')[1] ?? 0), headers, text.slice(end + 4))
 }

@@ -7,10 +7,10 @@ import type { Teardown } from './child.js'
 export interface NegotiateServer {
   readonly url: string
   /** The number of requests. */
-  readonly asked: number
+  readonly requestCount: number
   /** Settles after this number of requests. */
-  askedTimes(times: number): Promise<void>
-  answer: (times: number, response: ServerResponse) => void
+  untilRequests(times: number): Promise<void>
+  respond: (times: number, response: ServerResponse) => void
 }
 
 export const negotiation = (url: string, token: string): string =>
@@ -18,16 +18,16 @@ export const negotiation = (url: string, token: string): string =>
 
 export const startNegotiateServer = async (
   t: Teardown,
-  answer: NegotiateServer['answer']
+  respond: NegotiateServer['respond']
 ): Promise<NegotiateServer> => {
-  let asked = 0
-  let waiting: { readonly times: number; readonly done: () => void }[] = []
+  let requestCount = 0
+  let waiters: { readonly times: number; readonly done: () => void }[] = []
   const server = createServer((_request, response) => {
-    asked += 1
+    requestCount += 1
     response.setHeader('content-type', 'application/json')
-    result.answer(asked, response)
-    for (const { times, done } of waiting) if (asked >= times) done()
-    waiting = waiting.filter(({ times }) => asked < times)
+    result.respond(requestCount, response)
+    for (const { times, done } of waiters) if (requestCount >= times) done()
+    waiters = waiters.filter(({ times }) => requestCount < times)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => {
@@ -37,15 +37,15 @@ export const startNegotiateServer = async (
 
   const result: NegotiateServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    get asked() {
-      return asked
+    get requestCount() {
+      return requestCount
     },
-    askedTimes: (times) =>
+    untilRequests: (times) =>
       new Promise((done) => {
-        if (asked >= times) done()
-        else waiting.push({ times, done })
+        if (requestCount >= times) done()
+        else waiters.push({ times, done })
       }),
-    answer
+    respond
   }
   return result
 }

@@ -17,12 +17,12 @@ export interface RecordedRequest {
   readonly body: string
 }
 
-/** A server that records its requests. A test may replace `answer` at any time. */
+/** A server that records its requests. A test may replace `respond` at any time. */
 export interface RecordingBackend {
   readonly url: string
   readonly server: Server
   readonly requests: RecordedRequest[]
-  answer: (request: RecordedRequest, response: ServerResponse) => void
+  respond: (request: RecordedRequest, response: ServerResponse) => void
 }
 
 export const startBackend = async (t: Teardown): Promise<RecordingBackend> => {
@@ -30,7 +30,7 @@ export const startBackend = async (t: Teardown): Promise<RecordingBackend> => {
   const server = createServer(async (incoming, response) => {
     const request = await record(incoming)
     requests.push(request)
-    backend.answer(request, response)
+    backend.respond(request, response)
   })
   // Never closes idle connections: a request could otherwise meet a connection that is just being closed.
   server.keepAliveTimeout = 0
@@ -45,7 +45,7 @@ export const startBackend = async (t: Teardown): Promise<RecordingBackend> => {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
     requests,
-    answer: (_request, response) => {
+    respond: (_request, response) => {
       response.setHeader('content-type', 'application/json')
       response.end('{"success":true}')
     }

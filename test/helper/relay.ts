@@ -10,7 +10,7 @@ import { buildRelay, type RelayAppDependencies, type RunningRelay } from '../../
 import type { Relay } from '../../src/relay/core/relay.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { EventSource } from './event-source.js'
-import { type Answer, type Message, send } from './http.js'
+import { type HttpResponse, type Message, send } from './http.js'
 import { API_KEY, type ConfigFile, configOf, relayToken } from './relay-rules.js'
 
 export interface EdgeRelay {
@@ -23,7 +23,7 @@ export interface EdgeRelay {
   /** Sets the system clock forward or back; the monotonic clock does not change. */
   step(ms: number): void
   /** A publish API call with the valid key. */
-  api(method: string, request: unknown, message?: Message): Promise<Answer>
+  api(method: string, request: unknown, message?: Message): Promise<HttpResponse>
   publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
 }
 
@@ -54,7 +54,7 @@ export const startRelay = async (
   })
   const { port } = server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`
-  const api = (method: string, request: unknown, message: Message = {}): Promise<Answer> =>
+  const api = (method: string, request: unknown, message: Message = {}): Promise<HttpResponse> =>
     send(url, method === '' ? '/api' : `/api/${method}`, {
       method: 'POST',
       body: typeof request === 'string' ? request : JSON.stringify(request),

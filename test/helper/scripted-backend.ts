@@ -18,13 +18,13 @@ export interface RawBackend {
   readonly requests: readonly RawRequest[]
   readonly connections: readonly Socket[]
   /** Handles the following requests. */
-  answer: (request: RawRequest) => unknown
+  respond: (request: RawRequest) => unknown
 }
 
 const LOOPBACK = '127.0.0.1'
 
 /** A backend that responds with arbitrary bytes. */
-export const startRawBackend = async (t: Teardown, answer: RawBackend['answer']): Promise<RawBackend> => {
+export const startRawBackend = async (t: Teardown, respond: RawBackend['respond']): Promise<RawBackend> => {
   const requests: RawRequest[] = []
   const connections: Socket[] = []
   const server = createServer((socket) => {
@@ -39,7 +39,7 @@ export const startRawBackend = async (t: Teardown, answer: RawBackend['answer'])
         unread = unread.slice(request.head.length + request.body.length)
         const arrived = { ...request, socket, index: requests.length, indexOnConnection: indexOnConnection++ }
         requests.push(arrived)
-        backend.answer(arrived)
+        backend.respond(arrived)
       }
     })
   })
@@ -48,7 +48,7 @@ export const startRawBackend = async (t: Teardown, answer: RawBackend['answer'])
     for (const socket of connections) socket.destroy()
     server.close()
   })
-  const backend: RawBackend = { url: urlOf(server), requests, connections, answer }
+  const backend: RawBackend = { url: urlOf(server), requests, connections, respond }
   return backend
 }
 

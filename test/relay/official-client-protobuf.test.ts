@@ -194,11 +194,11 @@ for (const transport of ['websocket', 'http_stream'] as const) {
     t.test('the protobuf client refreshes an expired connection token and a subscription token', async (t) => {
       const { port } = await startRelay(t, NAMESPACES)
       const EXPIRED = { nowMs: Date.now() - 10_000, lifetimeSeconds: 1 }
-      let asked = 0
+      let requestCount = 0
       const client = await connect(t, port, {
-        getToken: async () => relayToken({ sub: '42' }, ++asked === 1 ? EXPIRED : {})
+        getToken: async () => relayToken({ sub: '42' }, ++requestCount === 1 ? EXPIRED : {})
       })
-      t.equal(asked, 2)
+      t.equal(requestCount, 2)
       let channelTokens = 0
       await subscribe(client, 'closed:1', {
         minResubscribeDelay: 1,
@@ -211,15 +211,15 @@ for (const transport of ['websocket', 'http_stream'] as const) {
 
     t.test('the protobuf client refreshes its connection before it expires', async (t) => {
       const { port } = await startRelay(t, NAMESPACES)
-      let asked = 0
+      let requestCount = 0
       let refreshed = (): void => undefined
       const twice = new Promise<void>((resolve) => {
         refreshed = resolve
       })
       const client = await connect(t, port, {
         getToken: async () => {
-          if (++asked === 3) refreshed()
-          return relayToken({ sub: '42' }, { lifetimeSeconds: asked === 3 ? 3600 : 1 })
+          if (++requestCount === 3) refreshed()
+          return relayToken({ sub: '42' }, { lifetimeSeconds: requestCount === 3 ? 3600 : 1 })
         }
       })
       await twice

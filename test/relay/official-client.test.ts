@@ -279,16 +279,16 @@ for (const transport of TRANSPORTS) {
 
     t.test('the official client refreshes an expired connection token', async (t) => {
       const { port } = await startRelay(t, NAMESPACES)
-      let asked = 0
+      let requestCount = 0
       const client = officialClient(t, { port }, transport, {
         getToken: async () =>
-          relayToken({ sub: '42' }, ++asked === 1 ? { nowMs: Date.now() - 10_000, lifetimeSeconds: 1 } : {})
+          relayToken({ sub: '42' }, ++requestCount === 1 ? { nowMs: Date.now() - 10_000, lifetimeSeconds: 1 } : {})
       })
       const connected = event(client, 'connected')
       client.connect()
       await connected
 
-      t.equal(asked, 2)
+      t.equal(requestCount, 2)
     })
 
     t.test('the official client answers pings', async (t) => {

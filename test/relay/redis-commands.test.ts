@@ -23,13 +23,21 @@ const setUp = async (t: Test) => {
   const proxy = await startTcpProxy(t, redis.port)
   const start = (port: number): Promise<EdgeRelay> =>
     startRelay(t, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: `redis://127.0.0.1:${port}` })
-  const [asked, cut] = [await start(redis.port), await start(proxy.port)]
+  const [caller, proxied] = [await start(redis.port), await start(proxy.port)]
   const call = async (method: string, request: object): Promise<Json> =>
-    JSON.parse((await asked.api(method, { user: 'banned', ...request })).body)
+    JSON.parse((await caller.api(method, { user: 'banned', ...request })).body)
   const raw = new Redis(redis.url)
   raw.on('error', () => undefined)
   t.teardown(() => raw.disconnect())
-  return { redis, proxy, asked, cut, call, raw, banned: await connectedClient(t, cut.url, 'banned') }
+  return {
+    redis,
+    proxy,
+    caller,
+    cut: proxied,
+    call,
+    raw,
+    banned: await connectedClient(t, proxied.url, 'banned')
+  }
 }
 
 const nextPush = async (client: RawClient, kind: string): Promise<Json> => {
@@ -40,10 +48,10 @@ const nextPush = async (client: RawClient, kind: string): Promise<Json> => {
 }
 
 t.test('a command is applied at a node whose subscriber connection is down', async (t) => {
-  const { proxy, cut, call, banned } = await setUp(t)
+  const { proxy, cut: proxied, call, banned } = await setUp(t)
   await banned.request({ id: 2, subscribe: { channel: 'chat:1' } })
   proxy.block(SUBSCRIPTIONS)
-  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
+  await eventually(async () => (await fetch(`${proxied.url}/health`)).status === 503)
   await call('unsubscribe', { channel: 'chat:1' })
   t.match(await nextPush(banned, 'unsubscribe'), { channel: 'chat:1' })
   await call('refresh', { expire_at: Math.floor(Date.now() / 1000) + 1000 })
@@ -53,9 +61,9 @@ t.test('a command is applied at a node whose subscriber connection is down', asy
 })
 
 t.test('a command that fails at a node is unconfirmed and is retried until it succeeds', async (t) => {
-  const { proxy, cut, call, banned } = await setUp(t)
+  const { proxy, cut: proxied, call, banned } = await setUp(t)
   const unblock = proxy.block(SUBSCRIPTIONS)
-  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
+  await eventually(async () => (await fetch(`${proxied.url}/health`)).status === 503)
   t.match(await call('subscribe', { channel: 'chat:1' }), UNCONFIRMED)
   unblock()
   t.match(await nextPush(banned, 'subscribe'), { channel: 'chat:1' })
@@ -98,16 +106,16 @@ t.test('an unconfirmed command is appended again after the command log was lost'
 })
 
 t.test('a command that arrives as a message, in the log and again is applied once', async (t) => {
-  const { proxy, cut, call, banned } = await setUp(t)
+  const { proxy, cut: proxied, call, banned } = await setUp(t)
   const unblock = proxy.block(SUBSCRIPTIONS)
-  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 503)
+  await eventually(async () => (await fetch(`${proxied.url}/health`)).status === 503)
   const expireAt = Math.floor(Date.now() / 1000) + 1000
   const results = await Promise.all([
     call('refresh', { expire_at: expireAt }),
     call('refresh', { expire_at: expireAt })
   ])
   unblock()
-  await eventually(async () => (await fetch(`${cut.url}/health`)).status === 200)
+  await eventually(async () => (await fetch(`${proxied.url}/health`)).status === 200)
   for (const _ of results) await nextPush(banned, 'refresh')
   // When this is confirmed, the earlier commands have been read from the log again.
   t.match(await call('unsubscribe', { channel: 'chat:1' }), CONFIRMED)
@@ -117,8 +125,8 @@ t.test('a command that arrives as a message, in the log and again is applied onc
 })
 
 t.test('a node that missed dropped commands closes all its connections', async (t) => {
-  const { proxy, asked, call, raw, banned: bystander } = await setUp(t)
-  const other = await connectedClient(t, asked.url, 'other')
+  const { proxy, caller, call, raw, banned: bystander } = await setUp(t)
+  const other = await connectedClient(t, caller.url, 'other')
   const unblock = proxy.block('gatehouse-relay-')
   for (const user of ['one', 'another']) await call('disconnect', { user })
   await raw.xtrim('gatehouse!{all}commands:stream', 'MAXLEN', 1)
@@ -128,8 +136,8 @@ t.test('a node that missed dropped commands closes all its connections', async (
 })
 
 t.test('a command does not wait for a node that has shut down', async (t) => {
-  const { cut, call } = await setUp(t)
-  await cut.running.close()
+  const { cut: proxied, call } = await setUp(t)
+  await proxied.running.close()
   t.match(await call('disconnect', {}), CONFIRMED)
 })
 
@@ -147,11 +155,11 @@ t.test('a suspended relay', async (t) => {
     await program.waitForLine('listening at', 60_000)
     return Object.assign(program, { url: `http://127.0.0.1:${port}` })
   }
-  const [asked, frozen] = [await start(t), await start(t)]
+  const [caller, frozen] = [await start(t), await start(t)]
   const disconnect = async (user: string): Promise<Json> => {
     const headers = { 'x-api-key': API_KEY }
     const body = JSON.stringify({ user })
-    return JSON.parse((await send(asked.url, '/api/disconnect', { method: 'POST', body, headers })).body)
+    return JSON.parse((await send(caller.url, '/api/disconnect', { method: 'POST', body, headers })).body)
   }
 
   t.test(
@@ -162,7 +170,7 @@ t.test('a suspended relay', async (t) => {
       t.match(await disconnect('banned'), UNCONFIRMED)
       frozen.signal('SIGCONT')
       t.equal(await banned.closed, '3503 force disconnect')
-      await asked.waitForLine('command confirmed', 60_000)
+      await caller.waitForLine('command confirmed', 60_000)
     }
   )
 

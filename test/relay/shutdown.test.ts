@@ -106,7 +106,7 @@ t.test('all API paths respond with 503 to requests that arrive during shutdown',
   for (const { path, received } of open) {
     const later = (await received).split('HTTP/1.1 ').slice(2)
     t.ok(
-      later.every((answer) => answer.startsWith('503 ')),
+      later.every((response) => response.startsWith('503 ')),
       `${path} is not served`
     )
   }

@@ -329,7 +329,7 @@ t.test('the session response', async (t) => {
     [{ success: true, data: { token: 'a.b', user: [] } }, false, 'a user that is a list'],
     [{ success: 'yes', data: { token: 'a.b', user: {} } }, false, 'success that is text']
   ]
-  for (const [answer, expected, why] of CASES) t.equal(check(schemas.SessionResponse, answer), expected, why)
+  for (const [response, expected, why] of CASES) t.equal(check(schemas.SessionResponse, response), expected, why)
 })
 
 t.test('a permission', async (t) => {

@@ -75,8 +75,8 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     t.equal(login.status, 200)
     const cookie = (login.headers['set-cookie'] ?? []).map((text) => text.split(';')[0]).join('; ')
     t.notMatch(login.headers['set-cookie']?.join(), /secure/i, 'there is no TLS here')
-    const answer = await send(page, '/api/negotiate', { headers: { cookie } })
-    const { url, token } = JSON.parse(answer.body).data
+    const response = await send(page, '/api/negotiate', { headers: { cookie } })
+    const { url, token } = JSON.parse(response.body).data
     t.equal(url, `ws://localhost:${ports.GATEWAY_PORT}/connection/websocket`, 'one port for page and realtime')
 
     // The relay must accept the origin of the page.

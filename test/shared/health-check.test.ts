@@ -26,7 +26,7 @@ t.test('a health check', async (t) => {
   })
 
   t.test('a health check fails with a 503 response', async (t) => {
-    backend.answer = (_request, response) => response.writeHead(503).end()
+    backend.respond = (_request, response) => response.writeHead(503).end()
 
     t.same(await check(`${backend.url}/health`), { code: 1, stderr: 'not healthy: status 503\n' })
   })

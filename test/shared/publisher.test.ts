@@ -16,19 +16,19 @@ interface Request {
   readonly body: unknown
 }
 
-type Answer = (response: ServerResponse, request: Request) => unknown
+type Responder = (response: ServerResponse, request: Request) => unknown
 
-const ok: Answer = (response) => response.end('{"result":{}}')
+const ok: Responder = (response) => response.end('{"result":{}}')
 
 /** A relay with scripted responses. */
-const startRelay = async (t: Teardown, answer: Answer = ok) => {
+const startRelay = async (t: Teardown, respond: Responder = ok) => {
   const requests: Request[] = []
   const connections = new Set<unknown>()
   let arrived = (): void => undefined
   const relay = {
     requests,
     connections,
-    answer,
+    respond,
     url: '',
     /** Resolves when that many requests have arrived. */
     async received(count: number): Promise<void> {
@@ -40,7 +40,7 @@ const startRelay = async (t: Teardown, answer: Answer = ok) => {
     const request = { url: message.url, key: message.headers['x-api-key'], body: JSON.parse(await text(message)) }
     requests.push(request)
     arrived()
-    relay.answer(response, request)
+    relay.respond(response, request)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => {
@@ -172,15 +172,15 @@ t.test('a publisher', async (t) => {
 })
 
 const json =
-  (value: unknown): Answer =>
+  (value: unknown): Responder =>
   (response) =>
     response.end(JSON.stringify(value))
 const status =
-  (code: number): Answer =>
+  (code: number): Responder =>
   (response) =>
     response.writeHead(code).end()
 
-const FAILURES: readonly (readonly [what: string, answer: Answer, reason: string])[] = [
+const FAILURES: readonly (readonly [what: string, respond: Responder, reason: string])[] = [
   ['a wrong key', status(401), 'status 401'],
   ['a server error', status(500), 'status 500'],
   ['a relay that is going', status(503), 'status 503'],
@@ -213,9 +213,9 @@ const FAILURES: readonly (readonly [what: string, answer: Answer, reason: string
 ]
 
 t.test('a failure', async (t) => {
-  for (const [what, answer, reason] of FAILURES) {
+  for (const [what, respond, reason] of FAILURES) {
     t.test(`a failure is counted and logged: ${what}`, async (t) => {
-      const relay = await startRelay(t, answer)
+      const relay = await startRelay(t, respond)
       // Only the last two cases wait for the timeout: on a busy machine the others may take long.
       const { publisher, lines } = start(relay.url, { timeoutMs: reason === 'timeout' ? 200 : 60_000 })
 
@@ -265,7 +265,7 @@ t.test('a failure', async (t) => {
 
     publisher.publish('a', 1)
     await relay.received(1)
-    relay.answer = ok
+    relay.respond = ok
     publisher.publish('a', 2)
     await publisher.close()
 
@@ -300,15 +300,15 @@ t.test('close', async (t) => {
   t.test('close waits for pending publications', async (t) => {
     const relay = await startRelay(t, () => undefined)
     const { publisher } = start(relay.url)
-    const answers: ServerResponse[] = []
-    relay.answer = (response) => answers.push(response)
+    const responses: ServerResponse[] = []
+    relay.respond = (response) => responses.push(response)
 
     publisher.publish('a', 1)
     await relay.received(1)
     let closed = false
     const closing = publisher.close().then(() => (closed = true))
     t.equal(closed, false)
-    for (const response of answers) response.end('{"result":{}}')
+    for (const response of responses) response.end('{"result":{}}')
     await closing
 
     t.equal(publisher.counts().published, 1)

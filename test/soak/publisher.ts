@@ -45,10 +45,10 @@ export class Api {
     const deadline = performance.now() + GIVE_UP_MS
     for (let attempt = 0; ; attempt++) {
       const url = this.#urls[(first + attempt) % this.#urls.length] as string
-      const answer = await this.#attempt(url, method, request)
-      if (answer?.error !== undefined && answer.error.code !== INTERNAL)
-        throw new CallFailed(`${method} was rejected: ${answer.error.code} ${answer.error.message}`)
-      if (answer?.result !== undefined) return answer.result
+      const response = await this.#attempt(url, method, request)
+      if (response?.error !== undefined && response.error.code !== INTERNAL)
+        throw new CallFailed(`${method} was rejected: ${response.error.code} ${response.error.message}`)
+      if (response?.result !== undefined) return response.result
       if (this.#hasEnded) throw new RunEnded(`the run ended before a node confirmed ${method}`)
       if (performance.now() > deadline) throw new CallFailed(`no node confirmed ${method} for ${GIVE_UP_MS / 1000} s`)
       await setTimeout(RETRY_MS)
@@ -71,9 +71,9 @@ export class Api {
       })
       const text = await response.text()
       if (response.status !== 200) return null
-      const answer = JSON.parse(text)
-      if (answer.replies === undefined) return answer
-      const [reply] = answer.replies
+      const received = JSON.parse(text)
+      if (received.replies === undefined) return received
+      const [reply] = received.replies
       return reply.error === undefined ? { result: reply[method] } : reply
     } catch {
       return null

@@ -81,7 +81,7 @@ export class RelayProcess {
     void child.exited.then(() => {
       hasExited = true
     })
-    await eventually(async () => hasExited || (await this.#answers()), {
+    await eventually(async () => hasExited || (await this.#isResponding()), {
       label: `${this.name} is healthy`,
       deadlineMs: DEADLINE_MS
     })
@@ -153,7 +153,7 @@ export class RelayProcess {
     }
   }
 
-  async #answers(): Promise<boolean> {
+  async #isResponding(): Promise<boolean> {
     try {
       const response = await fetch(`${this.url}/health`, { signal: AbortSignal.timeout(REQUEST_MS) })
       await response.arrayBuffer()

@@ -7,21 +7,21 @@ const json = { 'content-type': 'application/json' }
 t.test('a call', async (t) => {
   t.test('a call resolves to the JSON response', async (t) => {
     const { api, backend } = await openPage(t)
-    backend.answer = (_request, response) => response.writeHead(200, json).end('{"success":true,"data":[{"id":7}]}')
+    backend.respond = (_request, response) => response.writeHead(200, json).end('{"success":true,"data":[{"id":7}]}')
 
     t.same(await api.zones.list<{ data: { id: number }[] }>(), { success: true, data: [{ id: 7 }] })
   })
 
   t.test('a call resolves to null for an empty response', async (t) => {
     const { api, backend } = await openPage(t)
-    backend.answer = (_request, response) => response.writeHead(204).end()
+    backend.respond = (_request, response) => response.writeHead(204).end()
 
     t.equal(await api.zones.delete(7), null)
   })
 
   t.test('a call resolves to text if the response is not JSON', async (t) => {
     const { api, backend } = await openPage(t)
-    backend.answer = (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('{"a"')
+    backend.respond = (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('{"a"')
 
     t.equal(await api.zones.list(), '{"a"')
   })
@@ -69,7 +69,7 @@ t.test('a call', async (t) => {
   t.test('a call can be aborted', async (t) => {
     const { api, backend } = await openPage(t)
     const controller = new AbortController()
-    backend.answer = () => controller.abort(new Error('the page was left'))
+    backend.respond = () => controller.abort(new Error('the page was left'))
 
     await t.rejects(api.zones.list({ signal: controller.signal }), {
       name: 'ApiError',
@@ -84,7 +84,7 @@ t.test('a download', async (t) => {
   t.test('a download has the file name and type of the response', async (t) => {
     const { api, backend } = await openPage(t)
     const bytes = Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 0xff])
-    backend.answer = (_request, response) =>
+    backend.respond = (_request, response) =>
       response
         .writeHead(200, {
           'content-type': 'application/pdf',
@@ -128,9 +128,9 @@ t.test('an upload', async (t) => {
   t.test('an upload reports its progress', async (t) => {
     const { api } = await openPage(t)
     const progress: { sentBytes: number; totalBytes: number | null }[] = []
-    const answer = await api.floors.upload(7, plan(), { onProgress: (seen) => void progress.push(seen) })
+    const response = await api.floors.upload(7, plan(), { onProgress: (seen) => void progress.push(seen) })
 
-    t.same(answer, { success: true })
+    t.same(response, { success: true })
     const last = progress.at(-1)
     t.ok(progress.length > 1 && last !== undefined && last.sentBytes >= 300_000)
     t.equal(last?.sentBytes, last?.totalBytes)

@@ -29,7 +29,7 @@ const openWatched = async (t: Teardown, options: TestGatewayOptions = {}): Promi
   return { ...parts.page, sent }
 }
 
-const ASK = 'GET /api/auth/csrf-token'
+const TOKEN_REQUEST = 'GET /api/auth/csrf-token'
 
 t.test('a mutation in production', async (t) => {
   t.test('a mutation requests a token if there is none, and the next one reuses it', async (t) => {
@@ -37,7 +37,7 @@ t.test('a mutation in production', async (t) => {
     await api.zones.create({ name: 'Lobby' })
     await api.zones.update(7, { name: 'Hall' })
 
-    t.same(sent, [ASK, 'POST /api/zones', 'PUT /api/zones/7'])
+    t.same(sent, [TOKEN_REQUEST, 'POST /api/zones', 'PUT /api/zones/7'])
     t.same(
       backend.requests.map(({ body }) => body),
       ['{"name":"Lobby"}', '{"name":"Hall"}']
@@ -48,7 +48,7 @@ t.test('a mutation in production', async (t) => {
     const { api, sent } = await openWatched(t)
     await Promise.all([1, 2, 3].map((id) => api.zones.delete(id)))
 
-    t.equal(sent.filter((request) => request === ASK).length, 1)
+    t.equal(sent.filter((request) => request === TOKEN_REQUEST).length, 1)
   })
 
   t.test('a mutation uses the newer token of another tab', async (t) => {
@@ -57,7 +57,7 @@ t.test('a mutation in production', async (t) => {
     jar.set('csrf_token', "another tab's")
     await api.zones.delete(2)
 
-    t.same(sent, [ASK, 'DELETE /api/zones/1', 'DELETE /api/zones/2'])
+    t.same(sent, [TOKEN_REQUEST, 'DELETE /api/zones/1', 'DELETE /api/zones/2'])
   })
 
   t.test('a mutation is retried once with a new token after a CSRF rejection', async (t) => {
@@ -65,7 +65,7 @@ t.test('a mutation in production', async (t) => {
     jar.set('csrf_token', 'never issued')
     await api.zones.create({ name: 'Lobby' })
 
-    t.same(sent, ['POST /api/zones', ASK, 'POST /api/zones'])
+    t.same(sent, ['POST /api/zones', TOKEN_REQUEST, 'POST /api/zones'])
     t.equal(backend.requests.length, 1)
   })
 
@@ -76,7 +76,7 @@ t.test('a mutation in production', async (t) => {
     Object.defineProperty(jar, 'header', { get: () => 'csrf_token=planted; csrf_token=another' })
 
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'CSRF_MISMATCH', status: 403 })
-    t.same(sent, ['POST /api/zones', ASK, 'POST /api/zones'])
+    t.same(sent, ['POST /api/zones', TOKEN_REQUEST, 'POST /api/zones'])
   })
 
   t.test('an upload is retried with a new token', async (t) => {
@@ -84,7 +84,7 @@ t.test('a mutation in production', async (t) => {
     jar.set('csrf_token', 'never issued')
     await api.floors.upload(7, new Blob(['a plan']))
 
-    t.same(sent, ['upload', ASK, 'upload'])
+    t.same(sent, ['upload', TOKEN_REQUEST, 'upload'])
     t.equal(backend.requests.length, 1)
   })
 
@@ -93,7 +93,7 @@ t.test('a mutation in production', async (t) => {
     jar.delete('auth_token')
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'UNAUTHENTICATED', status: 401 })
 
-    t.same(sent, [ASK, 'POST /api/zones'])
+    t.same(sent, [TOKEN_REQUEST, 'POST /api/zones'])
   })
 
   t.test('a mutation fails with the error of the token request', async (t) => {

@@ -84,7 +84,7 @@ t.test('an error of the backend', async (t) => {
   ]
   for (const [why, status, body, expected] of cases) {
     t.test(`a backend error ${why} becomes an ApiError`, async (t) => {
-      backend.answer = (_request, response) =>
+      backend.respond = (_request, response) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(body)
       t.match(await failure(api.zones.read(7)), { ...expected, status })
     })
@@ -94,7 +94,8 @@ t.test('an error of the backend', async (t) => {
 t.test('a malformed response', async (t) => {
   t.test('a malformed JSON response is an error', async (t) => {
     const { api, backend } = await openPage(t)
-    backend.answer = (_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"a"')
+    backend.respond = (_request, response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"a"')
 
     t.match(await failure(api.zones.list()), { code: 'UNEXPECTED_ANSWER', status: 200 })
   })
@@ -133,13 +134,13 @@ t.test('an invalid body', async (t) => {
     t.same(backend.requests, [])
 
     jar.set('csrf_token', 't0ken')
-    const answer = await send('/api/zones', {
+    const response = await send('/api/zones', {
       method: 'POST',
       headers: { cookie: jar.header, 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
       body: JSON.stringify(body)
     })
-    t.same(error.details, answer.json().error.details)
-    t.equal(error.message, answer.json().error.message)
+    t.same(error.details, response.json().error.details)
+    t.equal(error.message, response.json().error.message)
   })
 
   t.test('a body is validated in its JSON form', async (t) => {

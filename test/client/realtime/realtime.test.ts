@@ -91,7 +91,7 @@ t.test('realtime', async (t) => {
 
     t.same(await publishUntil(heard, () => publish('global:all', ambient)), ambient)
     t.same(states, ['connecting', 'online'])
-    t.equal(server.asked, 1)
+    t.equal(server.requestCount, 1)
     t.ok(realtime.lastUpdateMs)
   })
 
@@ -226,15 +226,15 @@ t.test('realtime', async (t) => {
 
   t.test('the client does not connect if it is stopped during the negotiation', async (t) => {
     const { realtime, server, relay } = await setUp(t)
-    const { answer } = server
-    server.answer = (times, response) => {
+    const { respond } = server
+    server.respond = (times, response) => {
       realtime.stop()
-      answer(times, response)
+      respond(times, response)
     }
     realtime.start()
-    await server.askedTimes(1)
+    await server.untilRequests(1)
     const again = online(realtime)
-    server.answer = answer
+    server.respond = respond
     realtime.start()
     await again
 
@@ -245,33 +245,33 @@ t.test('realtime', async (t) => {
 t.test('the token of realtime', async (t) => {
   t.test('a new token is requested before the old one expires, without a reconnect', async (t) => {
     const { realtime, server, publish, port } = await setUp(t)
-    server.answer = (times, response) =>
+    server.respond = (times, response) =>
       response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, { lifetimeSeconds: times === 1 ? 1 : 3600 })))
     realtime.watchFloor('a')
     realtime.start()
-    await server.askedTimes(2)
+    await server.untilRequests(2)
 
     const heard = next(realtime, 'position-batch')
     await publishUntil(heard, () => publish('floor:a', positions('a', 1)))
     t.equal(realtime.state, 'online')
-    t.equal(server.asked, 2)
+    t.equal(server.requestCount, 2)
   })
 
   t.test('a new token is requested after the old one has expired', async (t) => {
     const { realtime, server, port } = await setUp(t)
     const past = { nowMs: Date.now() - 60_000, lifetimeSeconds: 1 }
-    server.answer = (times, response) =>
+    server.respond = (times, response) =>
       response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, times === 1 ? past : {})))
     realtime.start()
 
     await online(realtime)
-    t.equal(server.asked, 2)
+    t.equal(server.requestCount, 2)
   })
 
   t.test('a new token is requested if the relay rejects the signature', async (t) => {
     const clock = new FakeClock()
     const { realtime, server, port } = await setUp(t, { clock })
-    server.answer = (times, response) =>
+    server.respond = (times, response) =>
       response.end(
         negotiation(socketAt(port), times === 1 ? `${relayToken({ sub: '42' })}x` : relayToken({ sub: '42' }))
       )
@@ -282,14 +282,14 @@ t.test('the token of realtime', async (t) => {
     clock.pass(500)
 
     await back
-    t.equal(server.asked, 2)
+    t.equal(server.requestCount, 2)
   })
 
   t.test('the client moves to a new relay address', async (t) => {
     const { realtime, server, port } = await setUp(t)
     const other = await startRelay(t)
     const first = { lifetimeSeconds: 1 }
-    server.answer = (times, response) =>
+    server.respond = (times, response) =>
       response.end(
         times === 1
           ? negotiation(socketAt(port), relayToken({ sub: '42' }, first))
@@ -297,7 +297,7 @@ t.test('the token of realtime', async (t) => {
       )
     realtime.watchFloor('a')
     realtime.start()
-    await server.askedTimes(2)
+    await server.untilRequests(2)
 
     await publishUntil(next(realtime, 'position-batch'), () => other.publish('floor:a', positions('a', 1)))
     t.equal(realtime.state, 'online')
@@ -306,17 +306,17 @@ t.test('the token of realtime', async (t) => {
   t.test('a rejected negotiation stops the client until it is started again', async (t) => {
     const clock = new FakeClock()
     const { realtime, server } = await setUp(t, { clock })
-    const { answer } = server
-    server.answer = (_times, response) =>
+    const { respond } = server
+    server.respond = (_times, response) =>
       response.writeHead(401).end('{"success":false,"error":{"code":"TOKEN_EXPIRED","message":"Over"},"requestId":"r"}')
     const rejection = next(realtime, 'refused')
     realtime.start()
     t.same(await rejection, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over' })
     t.equal(realtime.state, 'offline')
     clock.pass(600_000)
-    t.equal(server.asked, 1)
+    t.equal(server.requestCount, 1)
 
-    server.answer = answer
+    server.respond = respond
     const back = online(realtime)
     realtime.start()
     await back
@@ -324,7 +324,7 @@ t.test('the token of realtime', async (t) => {
 
   t.test('a rejected token renewal stops the client', async (t) => {
     const { realtime, server, port } = await setUp(t)
-    server.answer = (times, response) => {
+    server.respond = (times, response) => {
       if (times === 1) response.end(negotiation(socketAt(port), relayToken({ sub: '42' }, { lifetimeSeconds: 1 })))
       else response.writeHead(403).end('{"error":{"code":"LOCKED","message":"Locked"}}')
     }
@@ -340,14 +340,14 @@ t.test('an unavailable service', async (t) => {
   t.test('the negotiation is retried with growing delays', async (t) => {
     const clock = new FakeClock()
     const { realtime, server } = await setUp(t, { clock, random: () => 1 })
-    const { answer } = server
+    const { respond } = server
     const states: string[] = []
     realtime.on('state', (state) => void states.push(state))
-    server.answer = (times, response) => {
+    server.respond = (times, response) => {
       if (times === 1) response.writeHead(502).end()
       else if (times === 2) response.end('{"success":true,"data":{"url":"javascript:alert(1)","token":"x"}}')
       else if (times === 3) response.destroy()
-      else answer(times, response)
+      else respond(times, response)
     }
     const back = online(realtime)
     realtime.start()
@@ -356,11 +356,11 @@ t.test('an unavailable service', async (t) => {
       [2, 1000],
       [3, 2000]
     ] as const) {
-      await server.askedTimes(times)
+      await server.untilRequests(times)
       // One timer is for the sweep; a second one means that the response has arrived and a retry is scheduled.
       await eventually(() => clock.waiting >= 2)
       clock.pass(delayMs - 1)
-      t.equal(server.asked, times)
+      t.equal(server.requestCount, times)
       clock.pass(1)
     }
 
@@ -397,7 +397,7 @@ t.test('an unavailable service', async (t) => {
       () => publish('floor:a', positions('a', 2))
     )
     t.same(states, ['connecting', 'online', 'connecting', 'offline', 'online'])
-    t.equal(server.asked, 1, 'its token is still good')
+    t.equal(server.requestCount, 1, 'its token is still good')
   })
 })
 

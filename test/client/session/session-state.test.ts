@@ -92,7 +92,7 @@ t.test('the session in the cookies', async (t) => {
 })
 
 t.test("the backend's permissions", async (t) => {
-  const cases: readonly (readonly [answer: unknown, expected: readonly string[] | null])[] = [
+  const cases: readonly (readonly [response: unknown, expected: readonly string[] | null])[] = [
     [{ success: true, data: { user: { permissions: ['a.b'] } } }, ['a.b']],
     [{ success: true, data: { permissions: ['a.b', 7] } }, ['a.b']],
     [{ permissions: ['a.b'] }, ['a.b']],
@@ -103,9 +103,9 @@ t.test("the backend's permissions", async (t) => {
     ['permissions', null],
     [{}, null]
   ]
-  for (const [answer, expected] of cases) {
-    t.test(`the permissions are ${JSON.stringify(expected)} in ${JSON.stringify(answer)}`, async (t) => {
-      t.same(backendPermissions(answer), expected)
+  for (const [response, expected] of cases) {
+    t.test(`the permissions are ${JSON.stringify(expected)} in ${JSON.stringify(response)}`, async (t) => {
+      t.same(backendPermissions(response), expected)
     })
   }
 })

@@ -9,12 +9,12 @@ const HOUR_MS = 3_600_000
 const setUp = (fetchUser: () => Promise<unknown> = async () => ({ data: { permissions: ['from.backend'] } })) => {
   const jar = cookieJar()
   const clock = new FakeClock()
-  let asked = 0
+  let requestCount = 0
   const session = new Session({
     cookies: () => jar.readable,
     nowMs: () => clock.now(),
     fetchUser: () => {
-      asked += 1
+      requestCount += 1
       return fetchUser()
     }
   })
@@ -36,8 +36,8 @@ const setUp = (fetchUser: () => Promise<unknown> = async () => ({ data: { permis
     changes,
     signIn,
     signOut,
-    get asked() {
-      return asked
+    get requestCount() {
+      return requestCount
     }
   }
 }
@@ -118,13 +118,13 @@ t.test('the permissions of a session', async (t) => {
     context.signIn('ada', ['a.b'])
 
     t.same((await context.session.complete()).permissions, ['a.b'])
-    t.equal(context.asked, 0)
+    t.equal(context.requestCount, 0)
   })
 
   t.test('without a session there are no permissions and no request', async (t) => {
     const context = setUp()
     t.same((await context.session.complete()).permissions, [])
-    t.equal(context.asked, 0)
+    t.equal(context.requestCount, 0)
   })
 
   t.test('missing permissions are requested once for all callers', async (t) => {
@@ -135,7 +135,7 @@ t.test('the permissions of a session', async (t) => {
 
     t.same(one.permissions, ['from.backend'])
     t.equal(one, other)
-    t.equal(context.asked, 1)
+    t.equal(context.requestCount, 1)
     t.equal(context.session.state, one)
     t.same(
       context.changes.map(({ permissions }) => permissions),
@@ -164,15 +164,15 @@ t.test('the permissions of a session', async (t) => {
   })
 
   t.test('permissions of a previous user are discarded', async (t) => {
-    const answers = [['of.ada'], ['of.bob']].map((permissions) => ({ data: { permissions } }))
+    const responses = [['of.ada'], ['of.bob']].map((permissions) => ({ data: { permissions } }))
     const context: ReturnType<typeof setUp> = setUp(async () => {
-      const answer = answers.shift()
-      if (answers.length === 1) context.signIn('bob')
-      return answer
+      const response = responses.shift()
+      if (responses.length === 1) context.signIn('bob')
+      return response
     })
     context.signIn('ada')
 
     t.match(await context.session.complete(), { user: { userId: 'bob' }, permissions: ['of.bob'] })
-    t.equal(context.asked, 2)
+    t.equal(context.requestCount, 2)
   })
 })

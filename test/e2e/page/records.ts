@@ -43,14 +43,14 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByText('Nothing found').waitFor()
       await page.getByRole('button', { name: 'Add a person' }).click()
       await page.getByRole('dialog').getByLabel('First name').fill('Yves')
-      const asked = new Promise<() => void>((resolve) =>
+      const requested = new Promise<() => void>((resolve) =>
         page.route('**/api/personnel', (route) => resolve(() => void route.continue()))
       )
       await page.keyboard.press('Enter')
-      const answer = await asked
+      const respond = await requested
       await page.keyboard.press('Escape')
       await page.getByRole('dialog').waitFor({ state: 'hidden' })
-      answer()
+      respond()
       await page.getByText('Yves was added').waitFor()
       await page.getByRole('button', { name: 'Delete Yves' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()

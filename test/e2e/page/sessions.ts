@@ -83,9 +83,9 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.equal(await page.getByLabel('Password').inputValue(), '')
 
       for (let attempt = 2; attempt <= 6; attempt++) {
-        const answered = page.waitForResponse('**/api/auth/login')
+        const responded = page.waitForResponse('**/api/auth/login')
         await signIn(page, 'nobody@example.com', 'wrong')
-        await answered
+        await responded
       }
       await page.getByRole('alert').getByText('Too many attempts. Try again in 15 minutes.').waitFor()
       t.ok(await page.getByRole('button', { name: 'Sign in' }).isDisabled())

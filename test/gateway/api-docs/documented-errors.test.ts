@@ -6,7 +6,7 @@ import type { LocalRoute, RouteDeclaration } from '../../../src/gateway/routes/t
 import { createAppToken } from '../../../src/shared/app-token.js'
 import { freePort } from '../../helper/free-port.js'
 import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
-import type { Answer, Message } from '../../helper/http.js'
+import type { HttpResponse, Message } from '../../helper/http.js'
 import { documentOf } from './read-document.js'
 
 // The document repeats the rules of the hooks. These tests send requests to every operation and compare the errors with
@@ -83,27 +83,27 @@ const WRONG: Readonly<Record<string, Spoil>> = {
 }
 
 /** The operations whose response matches. */
-const whichAnswer = async (
+const responseMatching = async (
   { send }: TestGateway,
-  isMeant: (answer: Answer) => boolean,
+  isMeant: (response: HttpResponse) => boolean,
   { spoil = (message) => message, among = rows }: { spoil?: Spoil; among?: readonly RouteDeclaration[] } = {}
 ): Promise<readonly string[]> => {
-  const answers = await Promise.all(among.map((row) => send(row.path.replace(/:\w+/g, '7'), spoil(good(row), row))))
-  return among.filter((_row, index) => isMeant(answers[index] as Answer)).map(nameOf)
+  const responses = await Promise.all(among.map((row) => send(row.path.replace(/:\w+/g, '7'), spoil(good(row), row))))
+  return among.filter((_row, index) => isMeant(responses[index] as HttpResponse)).map(nameOf)
 }
 
-const isRefusal = (code: string) => (answer: Answer) => answer.code === code
+const isRefusal = (code: string) => (response: HttpResponse) => response.code === code
 
 t.test('documented errors', async (t) => {
   t.test('every operation serves a valid request', async (t) => {
     const gateway = await startGateway(t, { env })
-    t.same(await whichAnswer(gateway, ({ status }) => status === 200), rows.map(nameOf))
+    t.same(await responseMatching(gateway, ({ status }) => status === 200), rows.map(nameOf))
   })
 
   for (const [code, spoil] of Object.entries(WRONG)) {
     t.test(`exactly the operations that document ${code} respond with it`, async (t) => {
       const gateway = await startGateway(t, { env })
-      t.same(await whichAnswer(gateway, isRefusal(code), { spoil }), documented(code))
+      t.same(await responseMatching(gateway, isRefusal(code), { spoil }), documented(code))
     })
   }
 
@@ -111,8 +111,8 @@ t.test('documented errors', async (t) => {
     const { send } = await startGateway(t, { env })
     const withParameter = rows.filter(({ path }) => path.includes(':'))
     for (const row of withParameter) {
-      const answer = await send(row.path.replace(/:\w+/g, 'a%2Fb'), good(row))
-      t.equal(answer.code, 'AMBIGUOUS_PATH')
+      const response = await send(row.path.replace(/:\w+/g, 'a%2Fb'), good(row))
+      t.equal(response.code, 'AMBIGUOUS_PATH')
     }
     t.same(withParameter.map(nameOf), documented('AMBIGUOUS_PATH'))
   })
@@ -122,36 +122,36 @@ t.test('documented errors', async (t) => {
     const limited: string[] = []
     for (const row of rows.filter(({ method, path }) => method === 'POST' || path.startsWith('/api/auth/'))) {
       const message = good(row)
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         [1, 2, 3, 4, 5, 6].map(() => gateway.send(row.path.replace(/:\w+/g, '7'), message))
       )
-      if (answers.some(isRefusal('RATE_LIMITED'))) limited.push(nameOf(row))
+      if (responses.some(isRefusal('RATE_LIMITED'))) limited.push(nameOf(row))
     }
     t.same(limited, documented('RATE_LIMITED'))
   })
 
   t.test('exactly the operations that document BACKEND_UNREACHABLE respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, BACKEND_URL: `http://127.0.0.1:${await freePort()}` } })
-    t.same(await whichAnswer(gateway, isRefusal('BACKEND_UNREACHABLE')), documented('BACKEND_UNREACHABLE'))
+    t.same(await responseMatching(gateway, isRefusal('BACKEND_UNREACHABLE')), documented('BACKEND_UNREACHABLE'))
   })
 
   t.test('exactly the operations that document BACKEND_TIMEOUT respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, BACKEND_TIMEOUT_MS: '500', BACKEND_CONNECTIONS: '512' } })
-    gateway.backend.answer = () => undefined
-    t.same(await whichAnswer(gateway, isRefusal('BACKEND_TIMEOUT')), documented('BACKEND_TIMEOUT'))
+    gateway.backend.respond = () => undefined
+    t.same(await responseMatching(gateway, isRefusal('BACKEND_TIMEOUT')), documented('BACKEND_TIMEOUT'))
   })
 
   t.test('exactly the operations that document OVERLOADED respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, GATEWAY_MAX_IN_FLIGHT: '1' } })
     const held = new Promise<ServerResponse>((resolve) => {
-      gateway.backend.answer = (request, response) => {
+      gateway.backend.respond = (request, response) => {
         if (request.url === '/api/held') resolve(response)
         else response.end('{}')
       }
     })
     const last = gateway.send('/api/held')
     const response = await held
-    t.same(await whichAnswer(gateway, isRefusal('OVERLOADED')), documented('OVERLOADED'))
+    t.same(await responseMatching(gateway, isRefusal('OVERLOADED')), documented('OVERLOADED'))
     response.end()
     await last
   })
@@ -160,22 +160,22 @@ t.test('documented errors', async (t) => {
 t.test('documented responses of the gateway', async (t) => {
   const OWN = rows.filter((row): row is LocalRoute => row.kind === 'local')
 
-  const isAsDocumented = (t: Test, { documentation }: LocalRoute, { status, body, headers }: Answer): void => {
+  const isAsDocumented = (t: Test, { documentation }: LocalRoute, { status, body, headers }: HttpResponse): void => {
     const { responses } = documentation
-    const answer = responses[String(status)] ?? responses[`${String(status)[0]}XX`]
+    const response = responses[String(status)] ?? responses[`${String(status)[0]}XX`]
     const cookies = (headers['set-cookie'] ?? []).map((cookie) => cookie.slice(0, cookie.indexOf('=')))
-    t.same(cookies.toSorted(), answer?.cookies?.toSorted() ?? [])
-    t.ok(answer && (answer.body === undefined || Value.Check(answer.body, JSON.parse(body))), `${status} ${body}`)
+    t.same(cookies.toSorted(), response?.cookies?.toSorted() ?? [])
+    t.ok(response && (response.body === undefined || Value.Check(response.body, JSON.parse(body))), `${status} ${body}`)
   }
 
   for (const row of OWN) {
     t.test(`the response to ${nameOf(row)} is as documented`, async (t) => {
       const gateway = await startGateway(t, { env })
       const session = { success: true, data: { token: tokenOf('operator'), user: { id: 7 }, expiresIn: 60 } }
-      gateway.backend.answer = (_request, response) => response.end(JSON.stringify(session))
-      const answer = await gateway.send(row.path, good(row))
-      t.equal(answer.status, 200)
-      isAsDocumented(t, row, answer)
+      gateway.backend.respond = (_request, response) => response.end(JSON.stringify(session))
+      const reply = await gateway.send(row.path, good(row))
+      t.equal(reply.status, 200)
+      isAsDocumented(t, row, reply)
     })
   }
 
@@ -185,8 +185,8 @@ t.test('documented responses of the gateway', async (t) => {
       const gateway = await startGateway(t, {
         env: { ...env, BACKEND_URL: `http://${nobody}`, DATABASE_URL: `postgres://a:b@${nobody}/c` }
       })
-      const answer = await gateway.send(row.path, good(row))
-      isAsDocumented(t, row, answer)
+      const response = await gateway.send(row.path, good(row))
+      isAsDocumented(t, row, response)
     })
   }
 })

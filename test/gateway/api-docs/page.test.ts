@@ -9,39 +9,39 @@ t.test('with API_DOCS', async (t) => {
   const { send, backend } = await startGateway(t, { env: { API_DOCS: 'true' } })
 
   t.test('the Swagger UI page loads its own files only, and the CSP allows no others', async (t) => {
-    const answer = await send('/api/docs')
-    t.equal(answer.status, 200)
-    t.match(answer.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' })
-    t.match(answer.headers['content-security-policy'], /script-src 'self';/)
-    t.notMatch(answer.body, /<script>|<style>|\son\w+=/)
-    const files = [...answer.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file = '']) => file)
+    const response = await send('/api/docs')
+    t.equal(response.status, 200)
+    t.match(response.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' })
+    t.match(response.headers['content-security-policy'], /script-src 'self';/)
+    t.notMatch(response.body, /<script>|<style>|\son\w+=/)
+    const files = [...response.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file = '']) => file)
     t.ok(files.length > 3)
     for (const file of files) t.equal((await send(file)).status, 200, file)
     t.same(backend.requests, [])
   })
 
   t.test('the gateway serves the OpenAPI document', async (t) => {
-    const answer = await send('/api/docs/json')
-    t.equal(answer.status, 200)
-    t.match(answer.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
-    t.same(answer.json(), await documentOf(routeTables, packageFile.version))
+    const response = await send('/api/docs/json')
+    t.equal(response.status, 200)
+    t.match(response.headers, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
+    t.same(response.json(), await documentOf(routeTables, packageFile.version))
   })
 
   for (const path of API_DOCS_PATHS) {
     t.test(`HEAD ${path} is not forwarded`, async (t) => {
-      const answer = await send(path, { method: 'HEAD' })
-      t.equal(answer.status, 200)
-      t.equal(answer.body, '')
+      const response = await send(path, { method: 'HEAD' })
+      t.equal(response.status, 200)
+      t.equal(response.body, '')
       t.same(backend.requests, [])
     })
 
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       t.test(`${method} ${path} is 405 and not forwarded`, async (t) => {
         const headers = { ...browserHeaders(), 'content-type': 'text/plain' }
-        const answer = await send(path, { method, headers, body: 'text' })
-        t.equal(answer.status, 405)
-        t.equal(answer.code, 'METHOD_NOT_ALLOWED')
-        t.equal(answer.headers.allow, 'GET, HEAD, OPTIONS')
+        const response = await send(path, { method, headers, body: 'text' })
+        t.equal(response.status, 405)
+        t.equal(response.code, 'METHOD_NOT_ALLOWED')
+        t.equal(response.headers.allow, 'GET, HEAD, OPTIONS')
         t.same(backend.requests, [])
       })
     }
@@ -54,9 +54,9 @@ t.test('in production', async (t) => {
   for (const path of API_DOCS_PATHS) {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       t.test(`${method} ${path} is 404 in production and not forwarded`, async (t) => {
-        const answer = await send(path, { method, headers: browserHeaders() })
-        t.equal(answer.status, 404)
-        t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
+        const response = await send(path, { method, headers: browserHeaders() })
+        t.equal(response.status, 404)
+        t.equal(response.headers['x-gateway-error'], 'NOT_FOUND')
         t.same(backend.requests, [])
       })
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import t, { type Test } from 'tap'
 import { browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
-import type { Answer } from '../../helper/http.js'
+import type { HttpResponse } from '../../helper/http.js'
 
 type Paths = Readonly<Record<string, unknown>>
 
@@ -27,9 +27,10 @@ const sendBody = (
   path: string,
   content: string,
   { method = 'POST', type = 'application/json' } = {}
-): Promise<Answer> => send(path, { method, headers: { ...browserHeaders(), 'content-type': type }, body: content })
+): Promise<HttpResponse> =>
+  send(path, { method, headers: { ...browserHeaders(), 'content-type': type }, body: content })
 
-const errorOf = ({ status, body }: Answer) => {
+const errorOf = ({ status, body }: HttpResponse) => {
   const { error } = JSON.parse(body)
   return { status, code: error.code, details: error.details }
 }
@@ -264,8 +265,8 @@ t.test('the access level comes from the operation, the path, security, the path 
   )
   const statuses = async (method: string, path: string) => {
     const tokens = [null, tokenOf('viewer'), tokenOf('admin')]
-    const answers = tokens.map((token) => gateway.send(path, { method, headers: browserHeaders(token) }))
-    return (await Promise.all(answers)).map(({ status }) => status)
+    const responses = tokens.map((token) => gateway.send(path, { method, headers: browserHeaders(token) }))
+    return (await Promise.all(responses)).map(({ status }) => status)
   }
 
   const CASES: readonly (readonly [string, string, readonly number[]])[] = [

@@ -31,7 +31,7 @@ t.test('the check of the backend', async (t) => {
     t.same(state, { status: 'up', latencyMs: 12 })
   })
 
-  const ANSWERS: readonly (readonly [status: number, expected: 'up' | 'down'])[] = [
+  const RESPONSES: readonly (readonly [status: number, expected: 'up' | 'down'])[] = [
     [200, 'up'],
     [204, 'up'],
     [302, 'up'],
@@ -41,10 +41,10 @@ t.test('the check of the backend', async (t) => {
     [500, 'down'],
     [503, 'down']
   ]
-  for (const [status, expected] of ANSWERS) {
+  for (const [status, expected] of RESPONSES) {
     t.test(`a backend that responds with ${status} is ${expected}`, async (t) => {
       const backend = await startBackend(t)
-      backend.answer = (_request, response) => response.writeHead(status).end()
+      backend.respond = (_request, response) => response.writeHead(status).end()
 
       const state = await checkOf(backend.url)()
 
@@ -59,35 +59,35 @@ t.test('the check of the backend', async (t) => {
 
   t.test('a broken connection to the backend is an error', async (t) => {
     const backend = await startBackend(t)
-    backend.answer = (_request, { socket }) => socket?.destroy()
+    backend.respond = (_request, { socket }) => socket?.destroy()
 
     t.same(await checkOf(backend.url)(), { status: 'down', reason: 'error' })
   })
 
   t.test('a response that is not HTTP is an error', async (t) => {
     const backend = await startBackend(t)
-    backend.answer = (_request, { socket }) => socket?.end('good day\r\n\r\n')
+    backend.respond = (_request, { socket }) => socket?.end('good day\r\n\r\n')
 
     t.same(await checkOf(backend.url)(), { status: 'down', reason: 'error' })
   })
 
   t.test('a backend that does not respond times out', async (t) => {
     const backend = await startBackend(t)
-    backend.answer = () => {}
+    backend.respond = () => {}
 
     t.same(await checkOf(backend.url, '', { timeoutMs: 50 })(), { status: 'down', reason: 'timeout' })
   })
 
   t.test('an endless response of the backend times out', async (t) => {
     const backend = await startBackend(t)
-    backend.answer = (_request, response) => response.write('{')
+    backend.respond = (_request, response) => response.write('{')
 
     t.same(await checkOf(backend.url, '', { timeoutMs: 50 })(), { status: 'down', reason: 'timeout' })
   })
 
   t.test('a long response of the backend is not read to its end', async (t) => {
     const backend = await startBackend(t)
-    backend.answer = (_request, response) => response.write(Buffer.alloc(1024 * 1024))
+    backend.respond = (_request, response) => response.write(Buffer.alloc(1024 * 1024))
     const closed = new Promise((resolve) => {
       backend.server.once('connection', (socket) => socket.once('close', () => resolve('closed')))
     })
@@ -131,7 +131,7 @@ t.test('the check of the backend', async (t) => {
     const check = checkOf(backend.url, '', { now: () => now })
 
     t.match(await check(), { status: 'up' })
-    backend.answer = (_request, response) => response.writeHead(500).end()
+    backend.respond = (_request, response) => response.writeHead(500).end()
     now += 999
     t.match(await check(), { status: 'up' }, 'within the second')
     now += 1

@@ -99,23 +99,23 @@ for (const { path, when, parts, status, body } of TABLE) {
     t.test(`${path} ${when} responds with ${status}`, async (t) => {
       const { app } = startApp(t, parts)
 
-      const answer = await app.inject(path)
+      const response = await app.inject(path)
 
-      t.equal(answer.statusCode, status)
-      t.strictSame(answer.json(), body)
-      t.equal(answer.headers['cache-control'], 'no-store')
-      t.match(answer.headers['content-type'], /^application\/json/)
+      t.equal(response.statusCode, status)
+      t.strictSame(response.json(), body)
+      t.equal(response.headers['cache-control'], 'no-store')
+      t.match(response.headers['content-type'], /^application\/json/)
     })
 
     t.test(`HEAD ${path} ${when} has the same headers and no body`, async (t) => {
       const { app } = startApp(t, parts)
 
       const url = await app.listen({ host: '127.0.0.1', port: 0 })
-      const answer = await sendRaw(url, `HEAD ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+      const response = await sendRaw(url, `HEAD ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
 
-      t.equal(answer.status, status)
-      t.equal(answer.body, '')
-      t.equal(answer.headers['cache-control'], 'no-store')
+      t.equal(response.status, status)
+      t.equal(response.body, '')
+      t.equal(response.headers['cache-control'], 'no-store')
     })
   })
 }
@@ -125,10 +125,10 @@ t.test('/api/health/database with a real database', async (t) => {
     const { url } = await startPostgres(t, { auth: 'scram-sha-256' })
     const { app } = startApp(t, { database: new DatabaseHealth(url, { timeoutMs: 60_000 }) })
 
-    const answer = await app.inject('/api/health/database')
+    const response = await app.inject('/api/health/database')
 
-    t.equal(answer.statusCode, 200)
-    t.match(answer.json(), { status: 'up', latencyMs: Number })
+    t.equal(response.statusCode, 200)
+    t.match(response.json(), { status: 'up', latencyMs: Number })
   })
 
   t.test('failures of /api/health/database do not contain address or credentials', async (t) => {
@@ -148,11 +148,11 @@ t.test('/api/health/database with a real database', async (t) => {
         const url = `postgres://hidden_user:hidden_password@${place}/hidden_name`
         const { app, logs } = startApp(t, { database: new DatabaseHealth(url, { timeoutMs: 60_000 }) })
 
-        const answer = await app.inject('/api/health/database')
+        const response = await app.inject('/api/health/database')
 
-        t.equal(answer.statusCode, 503)
+        t.equal(response.statusCode, 503)
         t.match(logs.join(), '/api/health/database', 'there is a log')
-        const shown = [JSON.stringify(answer.headers), answer.body, ...logs, ...warnings].join('\n')
+        const shown = [JSON.stringify(response.headers), response.body, ...logs, ...warnings].join('\n')
         t.notMatch(shown, 'hidden')
         t.notMatch(shown, place)
       })
@@ -164,10 +164,10 @@ t.test('a gateway', async (t) => {
   t.test('a gateway is ready while its backend responds', async (t) => {
     const { send, backend } = await startGateway(t)
 
-    const answer = await send('/api/health/ready')
+    const response = await send('/api/health/ready')
 
-    t.equal(answer.status, 200)
-    t.match(JSON.parse(answer.body), { status: 'ready', backend: { status: 'up', latencyMs: Number } })
+    t.equal(response.status, 200)
+    t.match(JSON.parse(response.body), { status: 'ready', backend: { status: 'up', latencyMs: Number } })
     t.match(backend.requests, [{ method: 'GET', url: '/api/health' }])
   })
 
@@ -184,15 +184,15 @@ t.test('a gateway', async (t) => {
     const { send } = await startGateway(t, { env: { BACKEND_URL: `http://127.0.0.1:${await freePort()}` } })
 
     t.equal((await send('/api/health')).status, 200)
-    const answer = await send('/api/health/ready')
-    t.equal(answer.status, 503)
-    t.same(JSON.parse(answer.body), { status: 'unavailable', backend: { status: 'down', reason: 'refused' } })
+    const response = await send('/api/health/ready')
+    t.equal(response.status, 503)
+    t.same(JSON.parse(response.body), { status: 'unavailable', backend: { status: 'down', reason: 'refused' } })
   })
 
   t.test('a gateway is ready while all backend connections are in use', async (t) => {
     const backend = await startBackend(t)
     const taken = new Promise<void>((resolve) => {
-      backend.answer = ({ url }, response) => {
+      backend.respond = ({ url }, response) => {
         if (url === '/api/health') response.end()
         else resolve()
       }
@@ -206,23 +206,23 @@ t.test('a gateway', async (t) => {
 
   t.test('the readiness check responds in time if the backend hangs', async (t) => {
     const backend = await startBackend(t)
-    backend.answer = () => {}
+    backend.respond = () => {}
     const { url, send } = await startGateway(t, { backend, env: { BACKEND_CONNECTIONS: '1' } })
     browse(url, '/api/zones').end()
 
-    const answer = await send('/api/health/ready')
+    const response = await send('/api/health/ready')
 
-    t.equal(answer.status, 503)
-    t.same(JSON.parse(answer.body), { status: 'unavailable', backend: { status: 'down', reason: 'timeout' } })
+    t.equal(response.status, 503)
+    t.same(JSON.parse(response.body), { status: 'unavailable', backend: { status: 'down', reason: 'timeout' } })
   })
 
   t.test('/api/health/database reports that no database is configured', async (t) => {
     const { send } = await startGateway(t)
 
-    const answer = await send('/api/health/database')
+    const response = await send('/api/health/database')
 
-    t.equal(answer.status, 200)
-    t.same(JSON.parse(answer.body), { status: 'not configured' })
+    t.equal(response.status, 200)
+    t.same(JSON.parse(response.body), { status: 'not configured' })
   })
 
   t.test('/api/health/database checks the configured database and not the backend', async (t) => {
@@ -230,10 +230,10 @@ t.test('a gateway', async (t) => {
     const DATABASE_URL = `postgres://hidden_user:hidden_password@${place}/hidden_name`
     const { send, backend, logs } = await startGateway(t, { env: { DATABASE_URL, LOG_LEVEL: 'trace' } })
 
-    const answer = await send('/api/health/database')
+    const response = await send('/api/health/database')
 
-    t.equal(answer.status, 503)
-    t.same(JSON.parse(answer.body), { status: 'down', reason: 'refused' })
+    t.equal(response.status, 503)
+    t.same(JSON.parse(response.body), { status: 'down', reason: 'refused' })
     t.same(backend.requests, [])
     // The request line is written after the response.
     await eventually(() => logs.some(({ path }) => path === '/api/health/database'))

@@ -36,13 +36,13 @@ t.test('back-channel logout', async (t) => {
       door.on('request', async (request, response) => {
         const chunks: Buffer[] = []
         for await (const chunk of request) chunks.push(chunk as Buffer)
-        const answer = await send(gateway.url, request.url ?? '', {
+        const reply = await send(gateway.url, request.url ?? '', {
           method: 'POST',
           headers: FORM,
           body: Buffer.concat(chunks)
         })
-        response.writeHead(answer.status).end(answer.body)
-        resolve(answer.status)
+        response.writeHead(reply.status).end(reply.body)
+        resolve(reply.status)
       })
     })
     const visitor = visitorOf(gateway)
@@ -118,9 +118,9 @@ t.test('logout token', async (t) => {
   const visitor = await signedInAs()
   for (const [why, token] of BAD) {
     t.test(`a logout token is rejected ${why}`, async (t) => {
-      const answer = await postToken(token())
-      t.equal(answer.status, 400)
-      t.equal(answer.code, 'VALIDATION_FAILED')
+      const response = await postToken(token())
+      t.equal(response.status, 400)
+      t.equal(response.code, 'VALIDATION_FAILED')
       await visitor.request(`${APP}/api/zones`)
       t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'and ends nothing')
     })
@@ -150,9 +150,9 @@ t.test('logout token', async (t) => {
 
   t.test('a logout token with a subject ends the sessions started before it', async (t) => {
     const [phone, desk] = [await signedInAs(), await signedInAs()]
-    const answer = await postToken(signed(recipe()))
-    t.equal(answer.status, 200)
-    t.equal(answer.headers['cache-control'], 'no-store')
+    const response = await postToken(signed(recipe()))
+    t.equal(response.status, 200)
+    t.equal(response.headers['cache-control'], 'no-store')
     for (const visitor of [phone, desk]) {
       await visitor.request(`${APP}/api/zones`)
       t.same(visitor.names(APP_HOST), [])

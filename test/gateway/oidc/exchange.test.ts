@@ -31,7 +31,7 @@ t.beforeEach(() => {
   clock.advance(11)
   gateway.backend.requests.length = 0
   gateway.logs.length = 0
-  gateway.backend.answer = backendWith(['ada@example.com'])
+  gateway.backend.respond = backendWith(['ada@example.com'])
 })
 
 const signedIn = async (): Promise<Visitor> => {
@@ -82,11 +82,11 @@ t.test('session exchange', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
 
-    const answer = await visitor.request(`${APP}/api/zones`)
+    const response = await visitor.request(`${APP}/api/zones`)
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.same(visitor.names(APP_HOST), [...APP_COOKIES, 'oidc_session'].sort())
-    t.equal(answer.headers['cache-control'], 'no-store')
+    t.equal(response.headers['cache-control'], 'no-store')
     const [exchange, zones] = gateway.backend.requests
     t.same(JSON.parse(exchange?.body ?? ''), {
       email: 'ada@example.com',
@@ -112,8 +112,8 @@ t.test('session exchange', async (t) => {
     loseAppSession(visitor)
     const { cookie, ...headers } = browserHeaders(null)
     visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
-    const answer = await visitor.request(`${APP}/api/zones`, { method: 'POST', headers })
-    t.equal(answer.code, 'UNAUTHENTICATED')
+    const response = await visitor.request(`${APP}/api/zones`, { method: 'POST', headers })
+    t.equal(response.code, 'UNAUTHENTICATED')
     t.same(gateway.backend.requests, [])
   })
 
@@ -123,12 +123,12 @@ t.test('session exchange', async (t) => {
     const cookie = visitor.cookieHeader(new URL(APP))
     const before = await exchangesWith('success')
 
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, (_, index) => gateway.send(`/api/things/${index}`, { headers: { cookie } }))
     )
 
     t.equal(exchangesIn(gateway.backend).length, 1)
-    t.ok(answers.every(({ headers }) => headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey'))))
+    t.ok(responses.every(({ headers }) => headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey'))))
     const forwarded = gateway.backend.requests.filter((request) => !isExchange(request))
     t.equal(forwarded.length, 50)
     t.equal(new Set(forwarded.map(({ headers }) => headers.authorization)).size, 1, 'all with the same token')
@@ -173,7 +173,7 @@ t.test('user without an account', async (t) => {
   t.test('the exchange is repeated after the failure marker has expired', async (t) => {
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'bob')
-    gateway.backend.answer = backendWith(['bob@example.com'])
+    gateway.backend.respond = backendWith(['bob@example.com'])
 
     await visitor.request(`${APP}/api/zones`)
     t.equal(visitor.cookie(APP_HOST, 'auth_token'), undefined)
@@ -200,19 +200,19 @@ t.test('user without an account', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
-  const REFUSALS: readonly (readonly [status: number, body: string])[] = [
+  const REJECTIONS: readonly (readonly [status: number, body: string])[] = [
     [200, '{"success":false}'],
     [400, '{"success":false}'],
     [401, ''],
     [403, '{"error":"no"}'],
     [404, 'not found']
   ]
-  for (const [status, body] of REFUSALS) {
+  for (const [status, body] of REJECTIONS) {
     t.test(`the backend response ${status} ${body} means that there is no account`, async (t) => {
       clock.advance(11)
       visitor.setCookie(APP_HOST, 'oidc_exchange_failed', null)
       loseAppSession(visitor)
-      gateway.backend.answer = (request, response) =>
+      gateway.backend.respond = (request, response) =>
         isExchange(request) ? response.writeHead(status).end(body) : response.end('{}')
       t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
       t.ok(visitor.cookie(APP_HOST, 'oidc_exchange_failed'))
@@ -221,10 +221,10 @@ t.test('user without an account', async (t) => {
 })
 
 t.test('backend without a usable login response', async (t) => {
-  type Answer = Parameters<typeof isExchange>[0]
+  type ExchangeResponse = Parameters<typeof isExchange>[0]
   const ABSENCES: readonly (readonly [
     why: string,
-    answer: (response: import('node:http').ServerResponse) => unknown
+    respond: (response: import('node:http').ServerResponse) => unknown
   ])[] = [
     ['500', (response) => response.writeHead(500).end()],
     ['503', (response) => response.writeHead(503).end('{"success":false}')],
@@ -242,14 +242,14 @@ t.test('backend without a usable login response', async (t) => {
     ['a redirect', (response) => response.writeHead(302, { location: '/login' }).end()]
   ]
   const visitor = await signedIn()
-  for (const [why, answer] of ABSENCES) {
+  for (const [why, respond] of ABSENCES) {
     t.test(`a failed account login is not treated as a missing account: ${why}`, async (t) => {
       clock.advance(11)
       gateway.backend.requests.length = 0
       gateway.logs.length = 0
       loseAppSession(visitor)
-      gateway.backend.answer = (request: Answer, response) =>
-        isExchange(request) ? answer(response) : response.end('{}')
+      gateway.backend.respond = (request: ExchangeResponse, response) =>
+        isExchange(request) ? respond(response) : response.end('{}')
 
       t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
       t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
@@ -262,7 +262,7 @@ t.test('backend without a usable login response', async (t) => {
         { level: 50, reason: /./, subject: 'ada' }
       )
 
-      gateway.backend.answer = backendWith(['ada@example.com'])
+      gateway.backend.respond = backendWith(['ada@example.com'])
       clock.advance(11)
       await visitor.request(`${APP}/api/zones`)
       t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'then it is asked again')
@@ -271,7 +271,7 @@ t.test('backend without a usable login response', async (t) => {
 
   t.test('a slow backend delays a request only until the exchange timeout', async (t) => {
     const hasty = await startOidcGateway(t, { issuer: provider.url, clock, env: { BACKEND_TIMEOUT_MS: '300' } })
-    hasty.backend.answer = (request, response) => (isExchange(request) ? undefined : response.end('{}'))
+    hasty.backend.respond = (request, response) => (isExchange(request) ? undefined : response.end('{}'))
     loseAppSession(visitor)
     const cookie = visitor.cookieHeader(new URL(APP))
     const { headers } = await hasty.send('/api/zones', { headers: { cookie } })
@@ -283,7 +283,7 @@ t.test('backend without a usable login response', async (t) => {
   })
 
   t.test('a sign-in while the backend is unavailable ends on a page with a retry link', async (t) => {
-    gateway.backend.answer = (_request, response) => response.destroy()
+    gateway.backend.respond = (_request, response) => response.destroy()
     const visitor = visitorOf(gateway)
     const page = await signIn(visitor, 'ada', '/floors')
     t.equal(page.status, 503)
@@ -335,11 +335,11 @@ t.test('token refresh', async (t) => {
 
   t.test('concurrent requests refresh once, and each refresh token is used once', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t)
-    const asked = countTokenRequests(provider)
+    const tokenRequests = countTokenRequests(provider)
     clock.advance(700)
     const headers = { cookie: visitor.cookieHeader(new URL(APP)) }
     await Promise.all(Array.from({ length: 10 }, () => gateway.send('/api/zones', { headers })))
-    t.equal(asked.count, 1)
+    t.equal(tokenRequests.count, 1)
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
@@ -409,7 +409,7 @@ t.test('password login with a provider session', async (t) => {
     const session = visitor.cookie(APP_HOST, 'oidc_session')
     loseAppSession(visitor)
     const user = { id: 2, email: credentials.email, role: 'operator' }
-    gateway.backend.answer = (_request, response) =>
+    gateway.backend.respond = (_request, response) =>
       response.end(JSON.stringify({ success: true, data: { token: tokenOf('operator'), user, expiresIn: 3600 } }))
 
     t.equal((await login(visitor)).status, 200)
@@ -424,7 +424,7 @@ t.test('password login with a provider session', async (t) => {
   t.test('a failed password login makes no exchange', async (t) => {
     const visitor = await signedIn()
     loseAppSession(visitor)
-    gateway.backend.answer = (request, response) =>
+    gateway.backend.respond = (request, response) =>
       isExchange(request)
         ? backendWith(['ada@example.com'])(request, response)
         : response.writeHead(401).end('{"success":false}')
@@ -444,11 +444,11 @@ const refusing =
   }
 
 const countTokenRequests = (provider: RestartableServer): { count: number } => {
-  const asked = { count: 0 }
+  const tokenRequests = { count: 0 }
   const { listener } = provider
   provider.listener = (request, response) => {
-    if (request.url === '/token') asked.count += 1
+    if (request.url === '/token') tokenRequests.count += 1
     listener(request, response)
   }
-  return asked
+  return tokenRequests
 }

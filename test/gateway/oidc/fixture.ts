@@ -132,13 +132,13 @@ export const startOidcGateway = async (
     ...(redisTimeouts && { redisTimeouts }),
     ...(clock && { now: clock.now })
   })
-  if (backend === undefined) gateway.backend.answer = backendWith(['ada@example.com'])
+  if (backend === undefined) gateway.backend.respond = backendWith(['ada@example.com'])
   return gateway
 }
 
 /** A backend with accounts for these email addresses. */
 export const backendWith =
-  (emails: readonly string[]): RecordingBackend['answer'] =>
+  (emails: readonly string[]): RecordingBackend['respond'] =>
   (request, response) => {
     response.setHeader('content-type', 'application/json')
     if (!isExchange(request)) return void response.end('{"success":true}')

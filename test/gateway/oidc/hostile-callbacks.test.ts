@@ -292,14 +292,14 @@ t.test('provider error', async (t) => {
 
   t.test('an error of the token endpoint is shown on a page', async (t) => {
     provider.callback = () => undefined
-    const answers: readonly (readonly [status: number, body: string, shown: number])[] = [
+    const responses: readonly (readonly [status: number, body: string, shown: number])[] = [
       [401, '{"error":"invalid_client"}', 502],
       [400, '{"error":"invalid_grant"}', 400],
       [500, '{"error":"server_error"}', 503],
       [502, '<html>bad gateway</html>', 503],
       [200, 'nonsense', 503]
     ]
-    for (const [status, body, shown] of answers) {
+    for (const [status, body, shown] of responses) {
       provider.token = (_request, response) => {
         response
           .writeHead(status, { 'content-type': body.startsWith('{') ? 'application/json' : 'text/html' })

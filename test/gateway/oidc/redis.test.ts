@@ -30,7 +30,7 @@ const apart = await startOidcGateway(t, { issuer: provider.url })
 
 t.beforeEach(() => {
   backend.requests.length = 0
-  backend.answer = backendWith(['ada@example.com'])
+  backend.respond = backendWith(['ada@example.com'])
 })
 
 const redisClient = new Redis(redis.url, { maxRetriesPerRequest: 0, retryStrategy: () => null })
@@ -55,12 +55,12 @@ t.test('two gateways with one Redis', async (t) => {
   t.test('concurrent requests to both gateways share one exchange', async (t) => {
     const headers = await newSession()
 
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, index) => (index % 2 ? one : two).send('/api/x', { headers }))
     )
 
     t.equal(exchangesIn(backend).length, 1)
-    const tokens = answers.map(({ headers }) => headers['set-cookie']?.find((line) => line.startsWith('auth_token=')))
+    const tokens = responses.map(({ headers }) => headers['set-cookie']?.find((line) => line.startsWith('auth_token=')))
     t.match(tokens[0], /^auth_token=ey/)
     t.equal(new Set(tokens).size, 1, 'all responses have the same session')
     await two.send('/api/late', { headers })
@@ -106,10 +106,10 @@ t.test('two gateways with one Redis', async (t) => {
     const impatient = await startShared({})
     const headers = await newSession()
     redis.pause()
-    const answer = await impatient.send('/api/x', { headers })
+    const response = await impatient.send('/api/x', { headers })
     redis.resume()
     t.equal(exchangesIn(backend).length, 1, 'the gateway did not wait for Redis')
-    t.ok(answer.headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey')))
+    t.ok(response.headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey')))
   })
 })
 

@@ -18,7 +18,7 @@ t.test('sign-in', async (t) => {
   const gateway = await startOidcGateway(t, { issuer: provider.url })
   t.beforeEach(() => {
     gateway.backend.requests.length = 0
-    gateway.backend.answer = backendWith(['ada@example.com'])
+    gateway.backend.respond = backendWith(['ada@example.com'])
   })
 
   t.test('a sign-in ends at the requested path with an app session', async (t) => {
@@ -49,11 +49,11 @@ t.test('sign-in', async (t) => {
   t.test('the authorization request has PKCE, state, nonce and the configured scopes', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_SCOPES: 'openid email' } })
 
-    const answer = await visitorOf(gateway).request(`${APP}/auth/oidc/login`)
+    const response = await visitorOf(gateway).request(`${APP}/auth/oidc/login`)
 
-    t.equal(answer.status, 303)
-    t.equal(answer.headers['cache-control'], 'no-store')
-    const { origin, searchParams } = new URL(answer.headers.location ?? '')
+    t.equal(response.status, 303)
+    t.equal(response.headers['cache-control'], 'no-store')
+    const { origin, searchParams } = new URL(response.headers.location ?? '')
     t.equal(origin, provider.url)
     t.match(Object.fromEntries(searchParams), {
       client_id: 'gatehouse',
@@ -157,7 +157,7 @@ t.test('sign-in', async (t) => {
   })
 
   t.test('a sign-in as another user replaces the session', async (t) => {
-    gateway.backend.answer = backendWith(['ada@example.com', 'bob@example.com'])
+    gateway.backend.respond = backendWith(['ada@example.com', 'bob@example.com'])
     const visitor = visitorOf(gateway)
     await signIn(visitor, 'ada')
     visitor.setCookie(new URL(provider.url).host, '_session', null)

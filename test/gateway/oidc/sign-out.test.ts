@@ -21,17 +21,17 @@ t.test('sign-out', async (t) => {
     const visitor = await signedIn()
     const kept = visitor.cookieHeader(new URL(APP))
 
-    const asked = await visitor.visit(`${APP}/auth/oidc/logout`)
+    const confirmation = await visitor.visit(`${APP}/auth/oidc/logout`)
 
     t.same(visitor.names(APP_HOST), [], 'no cookie is left here')
-    t.equal(asked.url.origin, provider.url)
-    t.match(Object.fromEntries(asked.url.searchParams), {
+    t.equal(confirmation.url.origin, provider.url)
+    t.match(Object.fromEntries(confirmation.url.searchParams), {
       post_logout_redirect_uri: `${APP}/`,
       client_id: 'gatehouse',
       id_token_hint: /^ey/
     })
-    const [, action = ''] = /action="([^"]+)"/.exec(asked.body) ?? []
-    const back = await visitor.submit(action, confirm(asked.body))
+    const [, action = ''] = /action="([^"]+)"/.exec(confirmation.body) ?? []
+    const back = await visitor.submit(action, confirm(confirmation.body))
     t.equal(back.url.href, `${APP}/`, 'and the provider sends the browser back')
 
     const again = await visitor.visit(`${APP}/auth/oidc/login`)
@@ -39,9 +39,9 @@ t.test('sign-out', async (t) => {
 
     const before = exchangesIn(gateway.backend).length
     const session = kept.split('; ').find((pair) => pair.startsWith('oidc_session=')) ?? ''
-    const answer = await gateway.send('/api/zones', { headers: { cookie: session } })
+    const response = await gateway.send('/api/zones', { headers: { cookie: session } })
     t.equal(exchangesIn(gateway.backend).length, before, 'a kept cookie signs nobody in')
-    t.match(answer.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0/)
+    t.match(response.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0/)
     await gateway.send('/api/zones', { headers: { cookie: kept } })
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'nor does the app token beside it')
   })
@@ -55,8 +55,8 @@ t.test('sign-out', async (t) => {
       t.ok(visitor.cookie(APP_HOST, 'oidc_session'), 'still signed in')
     }
     for (const site of ['none', 'same-origin']) {
-      const answer = await visitor.request(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
-      t.equal(answer.status, 303, site)
+      const response = await visitor.request(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
+      t.equal(response.status, 303, site)
     }
   })
 
@@ -102,22 +102,22 @@ t.test('sign-out', async (t) => {
     visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
     const session = visitor.cookie(APP_HOST, 'oidc_session')
 
-    const answer = await visitor.request(`${APP}/api/auth/logout`, {
+    const response = await visitor.request(`${APP}/api/auth/logout`, {
       method: 'POST',
       headers: { 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
       body: '{}'
     })
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.same(visitor.names(APP_HOST), [])
-    const next = String(answer.headers['x-logout-at'])
+    const next = String(response.headers['x-logout-at'])
     t.match(next, /^\/auth\/oidc\/logout\?ticket=/)
     const parts = next.split(/[.=]/).map((part) => Buffer.from(part, 'base64url').toString('latin1'))
     t.notMatch(parts.join(), /"sub"|"iss"|"alg":"RS256"/, 'the page can read no token in it')
 
-    const asked = await visitor.visit(`${APP}${next}`)
-    t.equal(asked.url.origin, provider.url)
-    t.match(asked.url.searchParams.get('id_token_hint'), /^ey/, 'and the provider knows which session is meant')
+    const confirmation = await visitor.visit(`${APP}${next}`)
+    t.equal(confirmation.url.origin, provider.url)
+    t.match(confirmation.url.searchParams.get('id_token_hint'), /^ey/, 'and the provider knows which session is meant')
     for (const ticket of ['nonsense', '', `${session}`, 'A'.repeat(7000)]) {
       const { status, headers } = await visitor.request(`${APP}/auth/oidc/logout?ticket=${ticket}`)
       t.equal(status, 303)
@@ -134,16 +134,16 @@ t.test('sign-out', async (t) => {
     visitor.setCookie(APP_HOST, 'oidc_session', null)
     visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
     const headers = { 'x-csrf-token': 't0ken', 'content-type': 'application/json' }
-    const answer = await visitor.request(`${APP}/api/auth/logout`, { method: 'POST', headers, body: '{}' })
-    t.equal(answer.headers['x-logout-at'], '/auth/oidc/logout')
+    const response = await visitor.request(`${APP}/api/auth/logout`, { method: 'POST', headers, body: '{}' })
+    t.equal(response.headers['x-logout-at'], '/auth/oidc/logout')
   })
 
   t.test('POST /api/auth/logout returns no logout address for a password session', async (t) => {
-    const answer = await gateway.send('/api/auth/logout', {
+    const response = await gateway.send('/api/auth/logout', {
       method: 'POST',
       headers: { cookie: 'csrf_token=t0ken', 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
       body: '{}'
     })
-    t.equal(answer.headers['x-logout-at'], undefined)
+    t.equal(response.headers['x-logout-at'], undefined)
   })
 })

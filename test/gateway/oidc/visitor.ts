@@ -1,4 +1,4 @@
-import { type Answer, type Message, send } from '../../helper/http.js'
+import { type HttpResponse, type Message, send } from '../../helper/http.js'
 
 interface JarCookie {
   readonly host: string
@@ -9,7 +9,7 @@ interface JarCookie {
   readonly attributes: string
 }
 
-export interface Visit extends Answer {
+export interface Visit extends HttpResponse {
   /** The last address. */
   readonly url: URL
   /** All requested addresses. */
@@ -34,16 +34,16 @@ export class Visitor {
   }
 
   /** Sends one request without following redirects. */
-  async request(url: string | URL, { headers, ...message }: Message = {}): Promise<Answer> {
+  async request(url: string | URL, { headers, ...message }: Message = {}): Promise<HttpResponse> {
     const target = new URL(url)
     const cookie = this.cookieHeader(target)
     const base = this.#hosts.get(target.host) ?? target.origin
-    const answer = await send(base, `${target.pathname}${target.search}`, {
+    const response = await send(base, `${target.pathname}${target.search}`, {
       ...message,
       headers: { host: target.host, ...(cookie !== '' && { cookie }), ...headers }
     })
-    for (const line of answer.headers['set-cookie'] ?? []) this.#store(target.host, line)
-    return answer
+    for (const line of response.headers['set-cookie'] ?? []) this.#store(target.host, line)
+    return response
   }
 
   async visit(url: string | URL, message: Message = {}, until: (url: URL) => boolean = () => false): Promise<Visit> {
@@ -52,12 +52,12 @@ export class Visitor {
     let next = message
     for (let count = 0; count < MAX_REDIRECTS; count += 1) {
       visited.push(target.href)
-      const answer = await this.request(target, next)
-      const { location } = answer.headers
-      if (location === undefined || answer.status < 300 || answer.status > 399)
-        return { ...answer, url: target, visited }
+      const response = await this.request(target, next)
+      const { location } = response.headers
+      if (location === undefined || response.status < 300 || response.status > 399)
+        return { ...response, url: target, visited }
       target = new URL(location, target)
-      if (until(target)) return { ...answer, url: target, visited: [...visited, target.href] }
+      if (until(target)) return { ...response, url: target, visited: [...visited, target.href] }
       next = {}
     }
     throw new Error(`too many redirects: ${visited.join(' -> ')}`)

@@ -29,7 +29,7 @@ t.test('api auth in production', async (t) => {
   const gateway = await startGateway(t)
   const { send, backend } = gateway
 
-  const ask = async (method: string, path: string, token: string | null) => {
+  const request = async (method: string, path: string, token: string | null) => {
     backend.requests.length = 0
     const { status, headers } = await send(path, { method, headers: pair(token) })
     return { status, code: headers['x-gateway-error'], reached: backend.requests.length }
@@ -41,26 +41,26 @@ t.test('api auth in production', async (t) => {
   for (const path of PUBLIC) {
     for (const method of METHODS.filter((method) => method !== 'POST')) {
       t.test(`${method} ${path} needs no token`, async (t) => {
-        t.match(await ask(method, path, null), passed)
+        t.match(await request(method, path, null), passed)
       })
     }
   }
 
   t.test('a POST under /api/auth/ needs no token', async (t) => {
-    t.match(await ask('POST', '/api/auth/a', null), passed)
-    t.match(await ask('POST', '/api/auth/a/b', 'not.a.token'), passed)
+    t.match(await request('POST', '/api/auth/a', null), passed)
+    t.match(await request('POST', '/api/auth/a/b', 'not.a.token'), passed)
   })
 
   for (const method of METHODS) {
     t.test(`${method} /api/dev-login is 404 without a token in production`, async (t) => {
-      t.match(await ask(method, '/api/dev-login', null), { status: 404, code: 'NOT_FOUND', reached: 0 })
+      t.match(await request(method, '/api/dev-login', null), { status: 404, code: 'NOT_FOUND', reached: 0 })
     })
   }
 
   for (const path of [...STRICT, ...ADMIN]) {
     for (const method of METHODS) {
       t.test(`${method} ${path} without a token is rejected`, async (t) => {
-        t.match(await ask(method, path, null), unauthenticated)
+        t.match(await request(method, path, null), unauthenticated)
       })
     }
   }
@@ -68,7 +68,7 @@ t.test('api auth in production', async (t) => {
   for (const path of STRICT) {
     for (const method of METHODS) {
       t.test(`${method} ${path} with any valid token is forwarded`, async (t) => {
-        t.match(await ask(method, path, tokenOf('operator')), passed)
+        t.match(await request(method, path, tokenOf('operator')), passed)
       })
     }
   }
@@ -76,15 +76,15 @@ t.test('api auth in production', async (t) => {
   for (const path of ADMIN) {
     for (const method of METHODS) {
       t.test(`${method} ${path} is forwarded for admins only`, async (t) => {
-        t.match(await ask(method, path, tokenOf('operator')), forbidden)
-        t.match(await ask(method, path, tokenOf('admin')), passed)
+        t.match(await request(method, path, tokenOf('operator')), forbidden)
+        t.match(await request(method, path, tokenOf('admin')), passed)
       })
     }
   }
 
   for (const role of ['Admin', 'ADMIN', 'admin ', '', ['admin'], { admin: true }, true, 1, null]) {
     t.test(`the role ${JSON.stringify(role)} is not an admin`, async (t) => {
-      t.match(await ask('GET', '/api/admin/users', tokenOf('x', { role })), forbidden)
+      t.match(await request('GET', '/api/admin/users', tokenOf('x', { role })), forbidden)
     })
   }
 
@@ -92,11 +92,11 @@ t.test('api auth in production', async (t) => {
     for (const method of METHODS) {
       const checked = (MUTATIONS as readonly string[]).includes(method)
       t.test(`${method} ${path} without a token is ${checked ? 'rejected' : 'forwarded'}`, async (t) => {
-        t.match(await ask(method, path, null), checked ? unauthenticated : passed)
+        t.match(await request(method, path, null), checked ? unauthenticated : passed)
       })
     }
     t.test(`a mutation of ${path} with a valid token is forwarded`, async (t) => {
-      for (const method of MUTATIONS) t.match(await ask(method, path, tokenOf('operator')), passed)
+      for (const method of MUTATIONS) t.match(await request(method, path, tokenOf('operator')), passed)
     })
   }
 
@@ -111,19 +111,19 @@ t.test('api auth in production', async (t) => {
 
   t.test('a token in the legacy format is accepted', async (t) => {
     const token = createAppToken({ userId: 7, role: 'admin' }, apiKey, { format: 'legacy', lifetimeSeconds: 60 })
-    t.match(await ask('GET', '/api/admin/users', encodeURIComponent(token)), passed)
+    t.match(await request('GET', '/api/admin/users', encodeURIComponent(token)), passed)
   })
 
   t.test('a token that is percent-encoded once is accepted', async (t) => {
     const token = tokenOf('operator').replaceAll('.', '%2E')
-    t.match(await ask('POST', '/api/things', token), passed)
-    t.match(await ask('POST', '/api/things', token.replaceAll('%', '%25')), unauthenticated)
+    t.match(await request('POST', '/api/things', token), passed)
+    t.match(await request('POST', '/api/things', token.replaceAll('%', '%25')), unauthenticated)
   })
 
   t.test('expired and invalid tokens have different error codes, in both formats', async (t) => {
     for (const format of ['jwt', 'legacy'] as const) {
       const token = createAppToken({ userId: 7 }, apiKey, { format, lifetimeSeconds: 60, nowMs: Date.now() - 61_000 })
-      t.match(await ask('POST', '/api/things', encodeURIComponent(token)), {
+      t.match(await request('POST', '/api/things', encodeURIComponent(token)), {
         status: 401,
         code: 'TOKEN_EXPIRED',
         reached: 0
@@ -231,8 +231,10 @@ t.test('api auth accepts', async (t) => {
   for (const [what, token] of UNUSUAL) {
     t.test(`api auth accepts a token with ${what}`, async (t) => {
       backend.requests.length = 0
-      const answer = await send('/api/admin/users', { headers: { cookie: `auth_token=${encodeURIComponent(token)}` } })
-      t.equal(answer.status, 200)
+      const response = await send('/api/admin/users', {
+        headers: { cookie: `auth_token=${encodeURIComponent(token)}` }
+      })
+      t.equal(response.status, 200)
       t.equal(backend.requests.length, 1)
     })
   }
@@ -245,9 +247,9 @@ t.test('rejected tokens', async (t) => {
     t.test(what, async (t) => {
       backend.requests.length = 0
       const cookie = token.includes(';') || token.includes('%') ? token : encodeURIComponent(token)
-      const answer = await send('/api/admin/users', { headers: { cookie: `auth_token=${cookie}` } })
-      t.equal(answer.status, 401)
-      t.equal(answer.code, 'UNAUTHENTICATED')
+      const response = await send('/api/admin/users', { headers: { cookie: `auth_token=${cookie}` } })
+      t.equal(response.status, 401)
+      t.equal(response.code, 'UNAUTHENTICATED')
       t.same(backend.requests, [], 'nothing reached the backend')
     })
   }
@@ -266,11 +268,11 @@ t.test('rejected tokens', async (t) => {
 t.test('the audit log', async (t) => {
   t.test('the audit record of a denial has the user of a verified token', async (t) => {
     const { send, auditRecords } = await startGateway(t)
-    const answer = await send('/api/admin/users?secret=1', {
+    const response = await send('/api/admin/users?secret=1', {
       method: 'DELETE',
       headers: { ...pair(tokenOf('operator')), 'user-agent': 'probe/1', 'x-request-id': 'req-7' }
     })
-    t.equal(answer.status, 403)
+    t.equal(response.status, 403)
     const [record, ...others] = await auditRecords()
     t.same(others, [])
     t.match(record, {

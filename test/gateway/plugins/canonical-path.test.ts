@@ -119,25 +119,25 @@ t.test('path checks', async (t) => {
   const gateway = await startGateway(t)
   const { backend, url } = gateway
 
-  const ask = (path: string, headers = '') =>
+  const request = (path: string, headers = '') =>
     sendRaw(url, `GET ${path} HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n${headers}\r\n`)
 
   for (const path of SPELLINGS) {
     t.test(`the path ${JSON.stringify(path)} is not forwarded unchecked`, async (t) => {
       backend.requests.length = 0
-      const answer = await ask(path)
-      t.equal(answer.status, 400)
-      t.match(answer.code, /^(?:AMBIGUOUS_PATH|MALFORMED_REQUEST)$/)
+      const response = await request(path)
+      t.equal(response.status, 400)
+      t.match(response.code, /^(?:AMBIGUOUS_PATH|MALFORMED_REQUEST)$/)
       t.same(backend.requests, [], 'nothing reached the backend')
 
-      await ask(path, `Cookie: auth_token=${tokenOf('admin')}\r\n`)
+      await request(path, `Cookie: auth_token=${tokenOf('admin')}\r\n`)
       t.same(backend.requests, [], 'not from an admin either: it is refused, never repaired')
     })
   }
 
   for (const path of ['/api/auth/csrf-token/', '/api/auth/CSRF-TOKEN', '/api/Health', '/api/health/']) {
     t.test(`${path} is rejected as another spelling of a route`, async (t) => {
-      t.equal((await ask(path)).code, 'AMBIGUOUS_PATH')
+      t.equal((await request(path)).code, 'AMBIGUOUS_PATH')
     })
   }
 
@@ -153,7 +153,7 @@ t.test('path checks', async (t) => {
   ]) {
     t.test(`${path} is forwarded unchanged`, async (t) => {
       backend.requests.length = 0
-      t.equal((await ask(path)).status, 200)
+      t.equal((await request(path)).status, 200)
       t.equal(backend.requests[0]?.url, path)
     })
   }
@@ -167,7 +167,7 @@ t.test('path checks', async (t) => {
   ]) {
     t.test(`${header} is not forwarded, because a backend might rewrite the path`, async (t) => {
       backend.requests.length = 0
-      await ask('/api/x', `${header}: /api/admin\r\n`)
+      await request('/api/x', `${header}: /api/admin\r\n`)
       t.equal(backend.requests[0]?.headers[header.toLowerCase()], undefined)
     })
   }
@@ -175,8 +175,8 @@ t.test('path checks', async (t) => {
   for (const host of ['gate/x', 'a@gate', 'gate?x', '"gate"', 'gate:x', 'gate, other', 'g\u00e4te', '<gate>']) {
     t.test(`the Host ${JSON.stringify(host)} is rejected`, async (t) => {
       backend.requests.length = 0
-      const answer = await sendRaw(url, `GET /api/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
-      t.equal(answer.code, 'MALFORMED_REQUEST')
+      const response = await sendRaw(url, `GET /api/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      t.equal(response.code, 'MALFORMED_REQUEST')
       t.same(backend.requests, [])
     })
   }
@@ -185,8 +185,8 @@ t.test('path checks', async (t) => {
     t.test(`a body with Transfer-Encoding: ${coding} is rejected`, async (t) => {
       backend.requests.length = 0
       const head = `POST /api/x HTTP/1.1\r\nHost: gate\r\nConnection: close\r\nTransfer-Encoding: ${coding}\r\n\r\n`
-      const answer = await sendRaw(url, `${head}1\r\nx\r\n0\r\n\r\n`)
-      t.equal(answer.code, 'MALFORMED_REQUEST')
+      const response = await sendRaw(url, `${head}1\r\nx\r\n0\r\n\r\n`)
+      t.equal(response.code, 'MALFORMED_REQUEST')
       t.same(backend.requests, [])
     })
   }
@@ -195,12 +195,12 @@ t.test('path checks', async (t) => {
     const headers = { ...browserHeaders(), 'content-type': 'application/json' }
     backend.requests.length = 0
     for (const length of [100, 101, 512, 513, 5_000]) {
-      const answer = await gateway.send(`/api/zones/${'a'.repeat(length)}`, {
+      const response = await gateway.send(`/api/zones/${'a'.repeat(length)}`, {
         method: 'PUT',
         headers,
         body: '{"name":7}'
       })
-      t.equal(answer.code, 'VALIDATION_FAILED', `${length} characters`)
+      t.equal(response.code, 'VALIDATION_FAILED', `${length} characters`)
     }
     t.same(backend.requests, [])
   })

@@ -16,8 +16,8 @@ t.test('csrf', async (t) => {
   for (const method of MUTATIONS) {
     t.test(`a ${method} whose header equals the cookie is accepted`, async (t) => {
       const { send, backend } = await borrowGateway(t)
-      const answer = await send(PATH, { method, headers: withPair('abc', 'abc') })
-      t.equal(answer.status, 200)
+      const response = await send(PATH, { method, headers: withPair('abc', 'abc') })
+      t.equal(response.status, 200)
       t.equal(backend.requests.length, 1)
     })
 
@@ -36,9 +36,9 @@ t.test('csrf', async (t) => {
     for (const [why, cookie, header] of refused) {
       t.test(`a ${method} is rejected where ${why}`, async (t) => {
         const { send, backend } = await borrowGateway(t)
-        const answer = await send(PATH, { method, headers: withPair(cookie, header) })
-        t.equal(answer.status, 403)
-        t.equal(answer.code, 'CSRF_MISMATCH')
+        const response = await send(PATH, { method, headers: withPair(cookie, header) })
+        t.equal(response.status, 403)
+        t.equal(response.code, 'CSRF_MISMATCH')
         t.same(backend.requests, [], 'nothing reached the backend')
       })
     }
@@ -134,9 +134,9 @@ t.test('a cross-site mutation', async (t) => {
     t.test(`a mutation with valid tokens is rejected where ${why}`, async (t) => {
       const { send, backend } = await startGateway(t, { env })
       for (const path of [PATH, '/api/auth/login', '/api/auth/backend-login']) {
-        const answer = await send(path, { method: 'POST', headers: { ...browserHeaders(), ...headers } })
-        t.equal(answer.status, 403, path)
-        t.equal(answer.code, 'ORIGIN_REFUSED', path)
+        const response = await send(path, { method: 'POST', headers: { ...browserHeaders(), ...headers } })
+        t.equal(response.status, 403, path)
+        t.equal(response.code, 'ORIGIN_REFUSED', path)
       }
       t.same(backend.requests, [])
     })
@@ -218,12 +218,12 @@ t.test('CSRF_MODE=signed', async (t) => {
 t.test('GET /api/auth/csrf-token', async (t) => {
   t.test('the csrf_token cookie has the returned token and is readable by scripts', async (t) => {
     const { send } = await borrowGateway(t)
-    const answer = await send('/api/auth/csrf-token')
-    const { success, csrfToken } = JSON.parse(answer.body)
-    t.equal(answer.status, 200)
+    const response = await send('/api/auth/csrf-token')
+    const { success, csrfToken } = JSON.parse(response.body)
+    t.equal(response.status, 200)
     t.equal(success, true)
-    t.same(answer.headers['set-cookie'], [`csrf_token=${csrfToken}; Max-Age=86400; Path=/; Secure; SameSite=Lax`])
-    t.equal(answer.headers['cache-control'], 'no-store')
+    t.same(response.headers['set-cookie'], [`csrf_token=${csrfToken}; Max-Age=86400; Path=/; Secure; SameSite=Lax`])
+    t.equal(response.headers['cache-control'], 'no-store')
   })
 
   t.test('the csrf_token cookie is not Secure with COOKIE_SECURE=false', async (t) => {
@@ -249,7 +249,7 @@ t.test('GET /api/auth/csrf-token', async (t) => {
 
   t.test('every browser gets a different CSRF token', async (t) => {
     const { send } = await borrowGateway(t)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => send('/api/auth/csrf-token')))
-    t.equal(new Set(answers.map(({ body }) => JSON.parse(body).csrfToken)).size, 50)
+    const responses = await Promise.all(Array.from({ length: 50 }, () => send('/api/auth/csrf-token')))
+    t.equal(new Set(responses.map(({ body }) => JSON.parse(body).csrfToken)).size, 50)
   })
 })

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helper/eventually.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
-import type { Answer } from '../../helper/http.js'
+import type { HttpResponse } from '../../helper/http.js'
 import { startRedis } from '../../helper/redis.js'
 import { PATIENT_TIMEOUTS } from '../../helper/redis-time.js'
 
@@ -17,7 +17,7 @@ const startWith = (t: Test, redisUrl: string, redisTimeouts = PATIENT_TIMEOUTS):
 /** For a Redis that does not respond. */
 const SHORT_TIMEOUTS = { connect: 200, ready: 300, command: 50 }
 
-const attempt = ({ send }: TestGateway, from: string): Promise<Answer> =>
+const attempt = ({ send }: TestGateway, from: string): Promise<HttpResponse> =>
   send('/api/auth/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
@@ -77,12 +77,12 @@ t.test('with Redis', async (t) => {
     const { url } = await startRedis(t)
     const gateways = await Promise.all([startWith(t, url), startWith(t, url)])
 
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       gateways.flatMap((gateway) => Array.from({ length: 10 }, () => attempt(gateway, '203.0.113.1')))
     )
 
-    t.equal(answers.filter(({ status }) => status === 200).length, 5)
-    t.equal(answers.filter(({ status }) => status === 429).length, 15)
+    t.equal(responses.filter(({ status }) => status === 200).length, 5)
+    t.equal(responses.filter(({ status }) => status === 429).length, 15)
   })
 
   t.test('a restarted gateway continues the count', async (t) => {
@@ -217,9 +217,9 @@ t.test('Redis hang', async (t) => {
     t.same(await attempts(gateway, 2, '203.0.113.1'), [200, 200])
 
     redis.pause()
-    const answers = await Promise.all(Array.from({ length: 4 }, () => attempt(gateway, '203.0.113.1')))
+    const responses = await Promise.all(Array.from({ length: 4 }, () => attempt(gateway, '203.0.113.1')))
 
-    t.same(answers.map(({ status }) => status).sort(), [200, 200, 200, 429])
+    t.same(responses.map(({ status }) => status).sort(), [200, 200, 200, 429])
     t.equal(logCount(gateway, UNAVAILABLE), 1)
   })
 
@@ -282,7 +282,7 @@ t.test('start without Redis', async (t) => {
 /** Accepts connections and responds with LOADING, as a Redis does while it loads its data. */
 const startLoadingRedis = async (t: Test): Promise<string> => {
   const info = 'loading:1\r\nloading_eta_seconds:600\r\n'
-  const answers: Record<string, string> = {
+  const responses: Record<string, string> = {
     hello: '+OK\r\n',
     client: '+OK\r\n',
     info: `$${info.length}\r\n${info}\r\n`
@@ -291,7 +291,7 @@ const startLoadingRedis = async (t: Test): Promise<string> => {
     t.teardown(() => socket.destroy())
     socket.setEncoding('latin1').on('data', (text) => {
       for (const [, command = ''] of String(text).matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g))
-        socket.write(answers[command.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory\r\n')
+        socket.write(responses[command.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory\r\n')
     })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -1,38 +1,38 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import t from 'tap'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
-import { type Answer, sendRaw } from '../../helper/http.js'
+import { type HttpResponse, sendRaw } from '../../helper/http.js'
 
 /** One sign-in attempt with the headers of a proxy. */
-const login = ({ send }: TestGateway, headers: OutgoingHttpHeaders = {}): Promise<Answer> =>
+const login = ({ send }: TestGateway, headers: OutgoingHttpHeaders = {}): Promise<HttpResponse> =>
   send('/api/auth/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: '{"email":"ada@example.com","password":"a guess"}'
   })
 
-const attempt = (gateway: TestGateway, from?: string): Promise<Answer> =>
+const attempt = (gateway: TestGateway, from?: string): Promise<HttpResponse> =>
   login(gateway, from === undefined ? {} : { 'x-forwarded-for': from })
 
-const attempts = async (gateway: TestGateway, count: number, from?: string): Promise<Answer[]> => {
-  const answers: Answer[] = []
-  while (answers.length < count) answers.push(await attempt(gateway, from))
-  return answers
+const attempts = async (gateway: TestGateway, count: number, from?: string): Promise<HttpResponse[]> => {
+  const responses: HttpResponse[] = []
+  while (responses.length < count) responses.push(await attempt(gateway, from))
+  return responses
 }
 
-const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status)
+const statuses = (responses: readonly HttpResponse[]): number[] => responses.map(({ status }) => status)
 
-const remaining = ({ headers }: Answer): unknown => headers['x-ratelimit-remaining']
+const remaining = ({ headers }: HttpResponse): unknown => headers['x-ratelimit-remaining']
 
 t.test('the login limit', async (t) => {
   t.test('five attempts pass, and each response has the remaining number', async (t) => {
     const gateway = await startGateway(t)
 
-    const answers = await attempts(gateway, 5)
+    const responses = await attempts(gateway, 5)
 
-    t.same(statuses(answers), [200, 200, 200, 200, 200])
-    t.same(answers.map(remaining), ['4', '3', '2', '1', '0'])
-    for (const { headers } of answers) {
+    t.same(statuses(responses), [200, 200, 200, 200, 200])
+    t.same(responses.map(remaining), ['4', '3', '2', '1', '0'])
+    for (const { headers } of responses) {
       t.equal(headers['x-ratelimit-limit'], '5')
       t.match(headers['x-ratelimit-reset'], /^[1-9]\d{0,2}$/)
       t.ok(Number(headers['x-ratelimit-reset']) <= 900, 'seconds until the window ends')
@@ -46,19 +46,19 @@ t.test('the login limit', async (t) => {
     await attempts(gateway, 5)
     gateway.backend.requests.length = 0
 
-    const answer = await attempt(gateway)
+    const response = await attempt(gateway)
 
-    t.equal(answer.status, 429)
-    t.match(answer.json(), {
+    t.equal(response.status, 429)
+    t.match(response.json(), {
       success: false,
       error: { code: 'RATE_LIMITED' },
-      requestId: answer.headers['x-request-id']
+      requestId: response.headers['x-request-id']
     })
-    t.equal(answer.headers['x-ratelimit-limit'], '5')
-    t.equal(remaining(answer), '0')
-    t.match(answer.headers['retry-after'], /^[1-9]\d{0,2}$/)
-    t.equal(answer.headers['retry-after'], answer.headers['x-ratelimit-reset'])
-    t.ok(Number(answer.headers['retry-after']) <= 900)
+    t.equal(response.headers['x-ratelimit-limit'], '5')
+    t.equal(remaining(response), '0')
+    t.match(response.headers['retry-after'], /^[1-9]\d{0,2}$/)
+    t.equal(response.headers['retry-after'], response.headers['x-ratelimit-reset'])
+    t.ok(Number(response.headers['retry-after']) <= 900)
     t.same(gateway.backend.requests, [])
   })
 
@@ -73,16 +73,16 @@ t.test('the login limit', async (t) => {
   t.test('five of twenty concurrent attempts pass', async (t) => {
     const gateway = await startGateway(t)
 
-    const answers = await Promise.all(Array.from({ length: 20 }, () => attempt(gateway)))
+    const responses = await Promise.all(Array.from({ length: 20 }, () => attempt(gateway)))
 
-    t.equal(statuses(answers).filter((status) => status === 200).length, 5)
-    t.equal(statuses(answers).filter((status) => status === 429).length, 15)
+    t.equal(statuses(responses).filter((status) => status === 200).length, 5)
+    t.equal(statuses(responses).filter((status) => status === 429).length, 15)
     t.equal(gateway.backend.requests.length, 5)
   })
 
   t.test('attempts that the backend rejects are counted', async (t) => {
     const gateway = await startGateway(t)
-    gateway.backend.answer = (_request, response) => response.writeHead(401).end('{}')
+    gateway.backend.respond = (_request, response) => response.writeHead(401).end('{}')
 
     t.same(statuses(await attempts(gateway, 6)), [401, 401, 401, 401, 401, 429])
   })
@@ -92,29 +92,29 @@ t.test('the login limit', async (t) => {
     await attempts(gateway, 5)
 
     const head = `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n`
-    const answer = await sendRaw(gateway.url, head)
+    const response = await sendRaw(gateway.url, head)
 
-    t.equal(answer.status, 429)
+    t.equal(response.status, 429)
   })
 
   t.test('attempts are not limited in development', async (t) => {
     const gateway = await startGateway(t, { env: { NODE_ENV: 'development' } })
 
-    const answers = await attempts(gateway, 8)
+    const responses = await attempts(gateway, 8)
 
-    t.same(statuses(answers), Array(8).fill(200))
-    t.same(answers.map(remaining), Array(8).fill(undefined))
+    t.same(statuses(responses), Array(8).fill(200))
+    t.same(responses.map(remaining), Array(8).fill(undefined))
   })
 })
 
 t.test('LOGIN_LIMIT_MAX and LOGIN_LIMIT_WINDOW_S set the login limit', async (t) => {
   const gateway = await startGateway(t, { env: { LOGIN_LIMIT_MAX: '2', LOGIN_LIMIT_WINDOW_S: '60' } })
 
-  const answers = await attempts(gateway, 3)
+  const responses = await attempts(gateway, 3)
 
-  t.same(statuses(answers), [200, 200, 429])
-  t.same(answers.map(remaining), ['1', '0', '0'])
-  for (const { headers } of answers) {
+  t.same(statuses(responses), [200, 200, 429])
+  t.same(responses.map(remaining), ['1', '0', '0'])
+  for (const { headers } of responses) {
     t.equal(headers['x-ratelimit-limit'], '2')
     t.ok(Number(headers['x-ratelimit-reset']) <= 60)
   }
@@ -123,15 +123,15 @@ t.test('LOGIN_LIMIT_MAX and LOGIN_LIMIT_WINDOW_S set the login limit', async (t)
 t.test('a limited address can still sign out', async (t) => {
   const gateway = await startGateway(t)
   await attempts(gateway, 20)
-  const answer = await gateway.send('/api/auth/logout', { method: 'POST', headers: browserHeaders() })
-  t.equal(answer.status, 200)
-  t.match(answer.headers['set-cookie']?.join(), /auth_token=; Max-Age=0/)
+  const response = await gateway.send('/api/auth/logout', { method: 'POST', headers: browserHeaders() })
+  t.equal(response.status, 200)
+  t.match(response.headers['set-cookie']?.join(), /auth_token=; Max-Age=0/)
 })
 
 t.test('shared count', async (t) => {
   t.test('all paths under /api/auth/ share one count', async (t) => {
     const { send } = await startGateway(t)
-    const post = (path: string): Promise<Answer> => send(path, { method: 'POST', headers: browserHeaders() })
+    const post = (path: string): Promise<HttpResponse> => send(path, { method: 'POST', headers: browserHeaders() })
 
     t.equal(remaining(await post('/api/auth/login')), '4')
     t.equal(remaining(await post('/api/auth/backend-login')), '3')
@@ -160,9 +160,9 @@ t.test('requests that are not counted', async (t) => {
       const gateway = await startGateway(t)
 
       for (let time = 0; time < 6; time++) {
-        const answer = await gateway.send('/api/auth/profile', { method, headers: browserHeaders() })
-        t.equal(answer.status, 200)
-        t.equal(remaining(answer), undefined)
+        const response = await gateway.send('/api/auth/profile', { method, headers: browserHeaders() })
+        t.equal(response.status, 200)
+        t.equal(remaining(response), undefined)
       }
 
       t.equal(remaining(await attempt(gateway)), '4')
@@ -180,9 +180,9 @@ t.test('requests that are not counted', async (t) => {
       const gateway = await startGateway(t)
 
       for (let time = 0; time < 6; time++) {
-        const answer = await gateway.send(path, { method: 'POST', headers: browserHeaders() })
-        t.equal(answer.status, 200)
-        t.equal(remaining(answer), undefined)
+        const response = await gateway.send(path, { method: 'POST', headers: browserHeaders() })
+        t.equal(response.status, 200)
+        t.equal(remaining(response), undefined)
       }
 
       t.equal(remaining(await attempt(gateway)), '4')
@@ -203,15 +203,15 @@ t.test('requests that are not counted', async (t) => {
 t.test('order of the login limit', async (t) => {
   t.test('the login limit runs before the CSRF check', async (t) => {
     const { send } = await startGateway(t)
-    const answers: Answer[] = []
-    for (let time = 0; time < 6; time++) answers.push(await send('/api/auth/other', { method: 'POST' }))
+    const responses: HttpResponse[] = []
+    for (let time = 0; time < 6; time++) responses.push(await send('/api/auth/other', { method: 'POST' }))
 
-    t.same(statuses(answers), [403, 403, 403, 403, 403, 429])
+    t.same(statuses(responses), [403, 403, 403, 403, 403, 429])
     t.same(
-      answers.map(({ code }) => code),
+      responses.map(({ code }) => code),
       [...Array(5).fill('CSRF_MISMATCH'), 'RATE_LIMITED']
     )
-    t.same(answers.map(remaining), ['4', '3', '2', '1', '0', '0'], 'each was counted before it was refused')
+    t.same(responses.map(remaining), ['4', '3', '2', '1', '0', '0'], 'each was counted before it was refused')
   })
 
   t.test('the login limit runs after the security headers', async (t) => {
@@ -240,14 +240,14 @@ t.test('untrusted proxy headers', async (t) => {
   for (const [trusted, header, why] of unbelieved) {
     t.test(`the login limit ignores ${header} ${why}`, async (t) => {
       const gateway = await startGateway(t, { env: { TRUST_PROXY: trusted } })
-      const answers: Answer[] = []
+      const responses: HttpResponse[] = []
 
       for (let host = 1; host <= 6; host++) {
         const address = `203.0.113.${host}`
-        answers.push(await login(gateway, { [header]: header === 'forwarded' ? `for=${address}` : address }))
+        responses.push(await login(gateway, { [header]: header === 'forwarded' ? `for=${address}` : address }))
       }
 
-      t.same(statuses(answers), [200, 200, 200, 200, 200, 429])
+      t.same(statuses(responses), [200, 200, 200, 200, 200, 429])
     })
   }
 })

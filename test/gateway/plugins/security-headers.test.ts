@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
-import { type Answer, sendRaw } from '../../helper/http.js'
+import { type HttpResponse, sendRaw } from '../../helper/http.js'
 
 const SAME_IN_BOTH = {
   'x-content-type-options': 'nosniff',
@@ -48,16 +48,16 @@ const ENVIRONMENTS = {
   }
 }
 
-interface AnswerKind {
+interface ResponseKind {
   readonly of: string
   readonly status: number
-  readonly ask: (gateway: TestGateway) => Promise<Answer>
+  readonly request: (gateway: TestGateway) => Promise<HttpResponse>
 }
 
 const onBackend =
-  (answer: TestGateway['backend']['answer'], path = '/api/zones', method = 'GET') =>
-  ({ backend, send }: TestGateway): Promise<Answer> => {
-    backend.answer = answer
+  (respond: TestGateway['backend']['respond'], path = '/api/zones', method = 'GET') =>
+  ({ backend, send }: TestGateway): Promise<HttpResponse> => {
+    backend.respond = respond
     return send(path, { method })
   }
 
@@ -74,68 +74,72 @@ const backendHeaders = {
 }
 
 /** Responses of every kind, including those that no hook handles. */
-const KINDS: readonly AnswerKind[] = [
-  { of: 'a proxied GET', status: 200, ask: ({ send }) => send('/api/zones') },
-  { of: 'a proxied HEAD', status: 200, ask: ({ send }) => send('/api/zones', { method: 'HEAD' }) },
-  { of: 'a proxied OPTIONS', status: 200, ask: ({ send }) => send('/api/zones', { method: 'OPTIONS' }) },
+const KINDS: readonly ResponseKind[] = [
+  { of: 'a proxied GET', status: 200, request: ({ send }) => send('/api/zones') },
+  { of: 'a proxied HEAD', status: 200, request: ({ send }) => send('/api/zones', { method: 'HEAD' }) },
+  { of: 'a proxied OPTIONS', status: 200, request: ({ send }) => send('/api/zones', { method: 'OPTIONS' }) },
   {
     of: 'a proxied mutation',
     status: 200,
-    ask: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{}' })
+    request: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{}' })
   },
   {
     of: 'a backend that sends its own copies',
     status: 200,
-    ask: onBackend((_request, response) => response.writeHead(200, backendHeaders).end('{}'))
+    request: onBackend((_request, response) => response.writeHead(200, backendHeaders).end('{}'))
   },
   {
     of: 'a backend error that carries its own copies',
     status: 500,
-    ask: onBackend((_request, response) => response.writeHead(500, backendHeaders).end('{}'))
+    request: onBackend((_request, response) => response.writeHead(500, backendHeaders).end('{}'))
   },
   {
     of: 'a backend without content',
     status: 204,
-    ask: onBackend((_request, response) => response.writeHead(204, backendHeaders).end())
+    request: onBackend((_request, response) => response.writeHead(204, backendHeaders).end())
   },
   {
     of: 'a backend that is not modified',
     status: 304,
-    ask: onBackend((_request, response) => response.writeHead(304, backendHeaders).end())
+    request: onBackend((_request, response) => response.writeHead(304, backendHeaders).end())
   },
   {
     of: 'a backend that resets the connection',
     status: 502,
-    ask: onBackend((_request, { socket }) => socket?.destroy())
+    request: onBackend((_request, { socket }) => socket?.destroy())
   },
-  { of: 'an answer of our own', status: 200, ask: ({ send }) => send('/api/health') },
-  { of: 'the CSRF token', status: 200, ask: ({ send }) => send('/api/auth/csrf-token') },
-  { of: 'an unknown page', status: 404, ask: ({ send }) => send('/nowhere') },
-  { of: 'an unknown page asked with HEAD', status: 404, ask: ({ send }) => send('/nowhere', { method: 'HEAD' }) },
-  { of: 'an ambiguous path', status: 400, ask: ({ send }) => send('/api//zones') },
-  { of: 'a path with broken encoding', status: 400, ask: ({ send }) => send('/api/%zz') },
-  { of: 'a method that is not forwarded', status: 405, ask: ({ send }) => send('/api/zones', { method: 'PROPFIND' }) },
+  { of: 'an answer of our own', status: 200, request: ({ send }) => send('/api/health') },
+  { of: 'the CSRF token', status: 200, request: ({ send }) => send('/api/auth/csrf-token') },
+  { of: 'an unknown page', status: 404, request: ({ send }) => send('/nowhere') },
+  { of: 'an unknown page asked with HEAD', status: 404, request: ({ send }) => send('/nowhere', { method: 'HEAD' }) },
+  { of: 'an ambiguous path', status: 400, request: ({ send }) => send('/api//zones') },
+  { of: 'a path with broken encoding', status: 400, request: ({ send }) => send('/api/%zz') },
+  {
+    of: 'a method that is not forwarded',
+    status: 405,
+    request: ({ send }) => send('/api/zones', { method: 'PROPFIND' })
+  },
   {
     of: 'somebody who asks for a tunnel',
     status: 405,
-    ask: ({ url }) => sendRaw(url, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
+    request: ({ url }) => sendRaw(url, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
   },
-  { of: 'an address that is too long', status: 414, ask: ({ send }) => send(`/api/${'a'.repeat(9_000)}`) },
+  { of: 'an address that is too long', status: 414, request: ({ send }) => send(`/api/${'a'.repeat(9_000)}`) },
   {
     of: 'a request line over the limit of the parser',
     status: 414,
-    ask: ({ url }) => sendRaw(url, `GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    request: ({ url }) => sendRaw(url, `GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
   },
   {
     of: 'headers that are too large',
     status: 431,
-    ask: ({ url }) => sendRaw(url, `GET /api/zones HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
+    request: ({ url }) => sendRaw(url, `GET /api/zones HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
   },
-  { of: 'bytes that are not HTTP', status: 400, ask: ({ url }) => sendRaw(url, 'hello there\r\n\r\n') },
+  { of: 'bytes that are not HTTP', status: 400, request: ({ url }) => sendRaw(url, 'hello there\r\n\r\n') },
   {
     of: 'a length and a transfer coding at once',
     status: 400,
-    ask: ({ url }) =>
+    request: ({ url }) =>
       sendRaw(
         url,
         'POST /api/zones HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
@@ -144,37 +148,37 @@ const KINDS: readonly AnswerKind[] = [
   {
     of: 'no Host header',
     status: 400,
-    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
+    request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
   },
   {
     of: 'two Host headers',
     status: 400,
-    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
+    request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
   },
   {
     of: 'an HTTP version that we do not speak',
     status: 400,
-    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/2.0\r\nHost: a\r\nConnection: close\r\n\r\n')
+    request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/2.0\r\nHost: a\r\nConnection: close\r\n\r\n')
   },
   {
     of: 'an expectation that cannot be met',
     status: 417,
-    ask: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
+    request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
   }
 ]
 
-const PRODUCTION_ONLY: readonly AnswerKind[] = [
-  { of: 'a CSRF refusal', status: 403, ask: ({ send }) => send('/api/zones', { method: 'POST' }) },
+const PRODUCTION_ONLY: readonly ResponseKind[] = [
+  { of: 'a CSRF refusal', status: 403, request: ({ send }) => send('/api/zones', { method: 'POST' }) },
   {
     of: 'a mutation from a foreign page',
     status: 403,
-    ask: ({ send }) => send('/api/zones', { method: 'POST', headers: { origin: 'https://evil.example' } })
+    request: ({ send }) => send('/api/zones', { method: 'POST', headers: { origin: 'https://evil.example' } })
   },
-  { of: 'a request without a token', status: 401, ask: ({ send }) => send('/api/audit/logs') },
+  { of: 'a request without a token', status: 401, request: ({ send }) => send('/api/audit/logs') },
   {
     of: 'a request that the limiter refuses',
     status: 429,
-    ask: async ({ send }) => {
+    request: async ({ send }) => {
       for (let attempt = 0; attempt < 5; attempt++) await send('/api/auth/login', { method: 'POST' })
       return send('/api/auth/login', { method: 'POST' })
     }
@@ -201,18 +205,18 @@ t.test('CSP_INLINE=refuse changes nothing in development', async (t) => {
 for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
   t.test(`security headers in ${environment}`, async (t) => {
     const kinds = environment === 'production' ? [...KINDS, ...PRODUCTION_ONLY] : KINDS
-    for (const { of, status, ask } of kinds) {
+    for (const { of, status, request } of kinds) {
       t.test(`the response to ${of} has the security headers in ${environment}`, async (t) => {
         const gateway = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
 
-        const answer = await ask(gateway)
+        const response = await request(gateway)
 
-        t.equal(answer.status, status)
-        for (const [name, value] of Object.entries(expected)) t.equal(answer.headers[name], value, name)
-        t.equal(answer.headers['x-powered-by'], undefined, 'x-powered-by')
-        t.equal(answer.headers.server, undefined, 'server')
-        t.equal(answer.headers['content-security-policy-report-only'], undefined, 'no policy but ours')
-        t.match(answer.headers['x-request-id'], /^[A-Za-z0-9._-]{1,64}$/, 'x-request-id')
+        t.equal(response.status, status)
+        for (const [name, value] of Object.entries(expected)) t.equal(response.headers[name], value, name)
+        t.equal(response.headers['x-powered-by'], undefined, 'x-powered-by')
+        t.equal(response.headers.server, undefined, 'server')
+        t.equal(response.headers['content-security-policy-report-only'], undefined, 'no policy but ours')
+        t.match(response.headers['x-request-id'], /^[A-Za-z0-9._-]{1,64}$/, 'x-request-id')
       })
     }
 
@@ -221,19 +225,19 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
         env: { NODE_ENV: environment, ...HOSTS, BACKEND_URL: 'http://127.0.0.1:1' }
       })
 
-      const answer = await gateway.send('/api/zones')
+      const response = await gateway.send('/api/zones')
 
-      t.equal(answer.status, 502)
-      t.equal(answer.code, 'BACKEND_UNREACHABLE')
-      t.match(answer.headers, expected['strict-transport-security'] === undefined ? SAME_IN_BOTH : expected)
+      t.equal(response.status, 502)
+      t.equal(response.code, 'BACKEND_UNREACHABLE')
+      t.match(response.headers, expected['strict-transport-security'] === undefined ? SAME_IN_BOTH : expected)
     })
 
     t.test(`the response to a malformed HEAD has the security headers and no body in ${environment}`, async (t) => {
       const { url } = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
-      const answer = await sendRaw(url, 'HEAD /api/\xe9 HTTP/1.1\r\nHost: x\r\n\r\n')
-      t.equal(answer.status, 400)
-      t.equal(answer.headers['x-frame-options'], 'DENY')
-      t.equal(answer.body, '')
+      const response = await sendRaw(url, 'HEAD /api/\xe9 HTTP/1.1\r\nHost: x\r\n\r\n')
+      t.equal(response.status, 400)
+      t.equal(response.headers['x-frame-options'], 'DENY')
+      t.equal(response.body, '')
     })
 
     t.test(

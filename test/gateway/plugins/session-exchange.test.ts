@@ -66,8 +66,8 @@ t.test('the session exchange', async (t) => {
   t.test('the exchange runs after authentication: a mutation without an app token is rejected', async (t) => {
     const exchange = exchangeOf('new.app.token')
     const { send, backend } = await startGateway(t, { exchange })
-    const answer = await send('/api/things', { method: 'POST', headers: browserHeaders(null) })
-    t.equal(answer.code, 'UNAUTHENTICATED')
+    const response = await send('/api/things', { method: 'POST', headers: browserHeaders(null) })
+    t.equal(response.code, 'UNAUTHENTICATED')
     t.same(exchange.requests, [])
     t.same(backend.requests, [])
   })

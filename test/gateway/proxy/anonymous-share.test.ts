@@ -83,10 +83,10 @@ t.test('anonymous readers leave three quarters of the connections to others', as
   await openMany(t, scene, 12, 'GET /api/zones', {})
   await eventually(() => scene.held.length === ANONYMOUS)
 
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 12 }, (_, index) => scene.send(`/api/quick/${index}`, { headers: verified() }))
   )
-  t.ok(answers.every(({ status }) => status === 200))
+  t.ok(responses.every(({ status }) => status === 200))
   t.equal(scene.held.length, ANONYMOUS)
 })
 
@@ -171,6 +171,6 @@ t.test('a request that ends frees its part of the anonymous share', async (t) =>
   const next = await open(t, scene, 'GET /api/zones', {})
   await eventually(() => scene.held.length === ANONYMOUS + 1)
   scene.held.at(-1)?.response.end('{}')
-  const [answer] = await once(next, 'data')
-  t.match(String(answer), /^HTTP\/1\.1 200 /)
+  const [response] = await once(next, 'data')
+  t.match(String(response), /^HTTP\/1\.1 200 /)
 })

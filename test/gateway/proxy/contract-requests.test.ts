@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import t from 'tap'
-import { ask, beginning, browse, sendBytes, wholeAnswer } from '../../helper/exact-http.js'
+import { browse, readResponse, responseOf, sendBytes, sendExact } from '../../helper/exact-http.js'
 import { startGateway, tokenOf } from '../../helper/gateway.js'
 import { forBothRouteKinds, formHeaders, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
@@ -33,7 +33,7 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
   for (const [method, path] of routeKind.methods) {
     t.test(`method, path and body of ${method} ${path} are forwarded`, async (t) => {
       const body = /^P/.test(method) ? ZONE : ''
-      await ask(url, path, { method, headers: jsonHeaders(), body })
+      await sendExact(url, path, { method, headers: jsonHeaders(), body })
 
       t.equal(requestLineOf(backend), `${method} ${path} HTTP/1.1`)
       t.equal(backend.requests.at(-1)?.body, body)
@@ -146,12 +146,12 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
   })
 
   t.test('the backend gets client address, protocol, host and request id', async (t) => {
-    const answer = await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`))
+    const response = await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`))
 
     t.same(sentOn(backend, 'x-forwarded-for'), ['127.0.0.1'])
     t.same(sentOn(backend, 'x-forwarded-proto'), ['http'])
     t.same(sentOn(backend, 'x-forwarded-host'), ['gateway.example'])
-    t.same(sentOn(backend, 'x-request-id'), [/x-request-id: (\S+)/i.exec(answer)?.[1]])
+    t.same(sentOn(backend, 'x-request-id'), [/x-request-id: (\S+)/i.exec(response)?.[1]])
     t.same(sentOn(backend, 'host'), [new URL(backend.url).host])
   })
 
@@ -188,20 +188,20 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
     })
     request.flushHeaders()
     await once(request, 'continue')
-    const answer = await wholeAnswer(await beginning(request.end(ZONE)))
+    const response = await readResponse(await responseOf(request.end(ZONE)))
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.same(sentOn(backend, 'expect'), [])
     t.equal(backend.requests.at(-1)?.body, ZONE)
   })
 
   t.test('a request with Upgrade is forwarded as an ordinary request', async (t) => {
-    const answer = await sendBytes(
+    const response = await sendBytes(
       url,
       `GET ${routeKind.path} HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n`
     )
 
-    t.match(answer, /^HTTP\/1\.1 200 /)
+    t.match(response, /^HTTP\/1\.1 200 /)
     t.same(sentOn(backend, 'upgrade'), [])
   })
 
@@ -211,7 +211,11 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
   for (const size of SIZES) {
     t.test(`an upload of ${size} bytes arrives complete`, async (t) => {
       const body = Buffer.from(Array.from({ length: size }, (_, index) => index + (index >> 8)))
-      await ask(url, routeKind.upload, { method: 'POST', headers: { ...formHeaders(), 'content-length': size }, body })
+      await sendExact(url, routeKind.upload, {
+        method: 'POST',
+        headers: { ...formHeaders(), 'content-length': size },
+        body
+      })
 
       t.equal(sentOn(backend, 'content-length').join(), String(size))
       t.ok(Buffer.from(backend.requests.at(-1)?.body ?? '', 'latin1').equals(body))
@@ -232,7 +236,7 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
 
   t.test('the forwarded Content-Length matches the body', async (t) => {
     const body = '{ "name" : "Küche",\n  "metadata": {} }'
-    await ask(url, routeKind.path, { method: 'PUT', headers: jsonHeaders(), body })
+    await sendExact(url, routeKind.path, { method: 'PUT', headers: jsonHeaders(), body })
 
     const { body: arrived = '' } = backend.requests.at(-1) ?? {}
     t.same(sentOn(backend, 'content-length'), [String(arrived.length)])

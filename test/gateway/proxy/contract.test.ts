@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { ask, openSocket, sendBytes } from '../../helper/exact-http.js'
+import { openSocket, sendBytes, sendExact } from '../../helper/exact-http.js'
 import { startGateway } from '../../helper/gateway.js'
 import { forBothRouteKinds, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.js'
@@ -10,19 +10,19 @@ import { type RawBackend, startRawBackend } from '../../helper/scripted-backend.
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 
-const startBackend = (t: Parameters<typeof startRawBackend>[0], answer: string = OK): Promise<RawBackend> =>
-  startRawBackend(t, ({ socket }) => socket.write(answer, 'latin1'))
+const startBackend = (t: Parameters<typeof startRawBackend>[0], response: string = OK): Promise<RawBackend> =>
+  startRawBackend(t, ({ socket }) => socket.write(response, 'latin1'))
 
 forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   const backend = await startBackend(t)
   const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
   /** The response to a read or a mutation if the backend responds with this. */
-  const answerTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
-    backend.answer = ({ socket }) => socket.write(Buffer.from(bytes as string, 'latin1'))
-    return ask(url, routeKind.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
+  const responseTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
+    backend.respond = ({ socket }) => socket.write(Buffer.from(bytes as string, 'latin1'))
+    return sendExact(url, routeKind.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
   }
-  const withHeaders = (lines: string) => answerTo(`HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: 2\r\n\r\n{}`)
+  const withHeaders = (lines: string) => responseTo(`HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: 2\r\n\r\n{}`)
 
   const BODY = Buffer.from([0, 255, 254, 13, 10, 13, 10, 128, 0x7b, 0x7d])
   for (const status of [
@@ -32,16 +32,16 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     for (const method of ['GET', 'PUT'] as const) {
       t.test(`the browser gets status ${status} and the unchanged body of a ${method}`, async (t) => {
         const before = backend.requests.length
-        const answer = await answerTo(
+        const response = await responseTo(
           `HTTP/1.1 ${status} Any\r\nContent-Type: a/b\r\nContent-Length: 10\r\n\r\n${BODY.toString('latin1')}`,
           method
         )
 
-        t.equal(answer.status, status)
-        t.same(answer.body, BODY)
-        t.same(answer.header('content-type'), ['a/b'])
-        t.same(answer.header('content-length'), ['10'])
-        t.same(answer.header('x-gateway-error'), [])
+        t.equal(response.status, status)
+        t.same(response.body, BODY)
+        t.same(response.header('content-type'), ['a/b'])
+        t.same(response.header('content-length'), ['10'])
+        t.same(response.header('x-gateway-error'), [])
         t.equal(backend.requests.length, before + 1, 'the backend is asked once')
       })
     }
@@ -70,10 +70,10 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   ]
   for (const [name, ...values] of KEPT) {
     t.test(`the response header ${name} is forwarded unchanged: ${JSON.stringify(values)}`, async (t) => {
-      const answer = await withHeaders(values.map((value) => `${name}: ${value}`).join('\r\n'))
+      const response = await withHeaders(values.map((value) => `${name}: ${value}`).join('\r\n'))
 
-      t.same(answer.header(name), values)
-      t.equal(answer.body.toString(), '{}')
+      t.same(response.header(name), values)
+      t.equal(response.body.toString(), '{}')
     })
   }
 
@@ -112,21 +112,21 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   ]
   for (const lines of DROPPED) {
     t.test(`the response headers ${JSON.stringify(lines)} of the backend are not forwarded`, async (t) => {
-      const answer = await withHeaders(`${lines}\r\nX-Other: yes`)
+      const response = await withHeaders(`${lines}\r\nX-Other: yes`)
 
-      t.same(answer.header('x-other'), ['yes'], 'the others arrive')
-      const all = answer.headerNames.flatMap((name) => answer.header(name)).join('\n')
+      t.same(response.header('x-other'), ['yes'], 'the others arrive')
+      const all = response.headerNames.flatMap((name) => response.header(name)).join('\n')
       t.notMatch(all, /from-backend|timeout=77/)
     })
   }
 
   t.test('each header of the gateway is sent once, and the response is not cacheable', async (t) => {
-    const answer = await answerTo(OK)
+    const response = await responseTo(OK)
 
     for (const name of ['content-security-policy', 'x-frame-options', 'x-request-id', 'date']) {
-      t.equal(answer.header(name).length, 1, name)
+      t.equal(response.header(name).length, 1, name)
     }
-    t.same(answer.header('cache-control'), ['no-store'])
+    t.same(response.header('cache-control'), ['no-store'])
   })
 
   const LOCATIONS: readonly (readonly [of: string, from: (own: string) => string, to: string])[] = [
@@ -147,9 +147,9 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   for (const [of, from, to] of LOCATIONS) {
     t.test(`a Location does not point to the backend: ${of}`, async (t) => {
       const location = from(backend.url)
-      const answer = await answerTo(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
+      const response = await responseTo(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
 
-      t.same(answer.header('location'), [to === 'the same' ? location : to])
+      t.same(response.header('location'), [to === 'the same' ? location : to])
     })
   }
 
@@ -166,67 +166,67 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     t.test(`the browser gets 204 without a body if the backend has no content: ${of}, of a ${method}`, async (t) => {
       const [statusLine, ...rest] = bytes.split('\r\n')
       const about = 'Content-Type: application/json\r\nContent-Encoding: gzip\r\nETag: "1"'
-      const answer = await answerTo(`${[statusLine, about, ...rest].join('\r\n')}\r\n`, method)
+      const response = await responseTo(`${[statusLine, about, ...rest].join('\r\n')}\r\n`, method)
 
-      t.equal(answer.status, 204)
-      t.equal(answer.body.length, 0)
-      t.same(answer.header('etag'), ['"1"'], 'the others arrive')
+      t.equal(response.status, 204)
+      t.equal(response.body.length, 0)
+      t.same(response.header('etag'), ['"1"'], 'the others arrive')
       for (const name of ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']) {
-        t.same(answer.header(name), [], name)
+        t.same(response.header(name), [], name)
       }
     })
   }
 
   t.test('the browser gets 204 without a body if the backend sends one', async (t) => {
-    t.equal((await answerTo('HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}', 'PUT')).status, 204)
-    t.equal((await answerTo(OK)).status, 200, 'what is left over belongs to no other answer')
+    t.equal((await responseTo('HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}', 'PUT')).status, 204)
+    t.equal((await responseTo(OK)).status, 200, 'what is left over belongs to no other answer')
   })
 
   t.test('an empty list is forwarded unchanged', async (t) => {
-    const answer = await answerTo('HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 0\r\n\r\n')
+    const response = await responseTo('HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 0\r\n\r\n')
 
-    t.equal(answer.status, 200)
-    t.same(answer.header('content-type'), ['text/csv'])
-    t.equal(answer.body.length, 0)
+    t.equal(response.status, 200)
+    t.same(response.header('content-type'), ['text/csv'])
+    t.equal(response.body.length, 0)
   })
 
   t.test('the browser gets 201 with or without a body', async (t) => {
-    const answer = await answerTo('HTTP/1.1 201 Created\r\nLocation: /api/x\r\nContent-Length: 0\r\n\r\n', 'PUT')
+    const response = await responseTo('HTTP/1.1 201 Created\r\nLocation: /api/x\r\nContent-Length: 0\r\n\r\n', 'PUT')
 
-    t.equal(answer.status, 201)
-    t.same(answer.header('location'), ['/api/x'])
-    t.same(answer.header('content-length'), ['0'])
+    t.equal(response.status, 201)
+    t.same(response.header('location'), ['/api/x'])
+    t.same(response.header('content-length'), ['0'])
   })
 
   for (const length of ['', 'Content-Length: 512\r\n']) {
     t.test(`the browser gets 304 with its headers and no body: ${JSON.stringify(length)}`, async (t) => {
-      const answer = await answerTo(`HTTP/1.1 304 Not Modified\r\nETag: "1"\r\nVary: Accept\r\n${length}\r\n`)
+      const response = await responseTo(`HTTP/1.1 304 Not Modified\r\nETag: "1"\r\nVary: Accept\r\n${length}\r\n`)
 
-      t.equal(answer.status, 304)
-      t.equal(answer.body.length, 0)
-      t.same(answer.header('etag'), ['"1"'])
-      t.same(answer.header('vary'), ['Accept'])
-      t.same(answer.header('transfer-encoding'), [])
+      t.equal(response.status, 304)
+      t.equal(response.body.length, 0)
+      t.same(response.header('etag'), ['"1"'])
+      t.same(response.header('vary'), ['Accept'])
+      t.same(response.header('transfer-encoding'), [])
     })
   }
 
   t.test('a compressed body is forwarded compressed', async (t) => {
     const body = gzipSync('{"a":1}'.repeat(1000))
     const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`
-    const answer = await answerTo(Buffer.concat([Buffer.from(head), body]))
+    const response = await responseTo(Buffer.concat([Buffer.from(head), body]))
 
-    t.same(answer.header('content-encoding'), ['gzip'])
-    t.same(answer.body, body)
+    t.same(response.header('content-encoding'), ['gzip'])
+    t.same(response.body, body)
   })
 
   t.test('a range request gets a part of the file', async (t) => {
-    const answer = await answerTo(
+    const response = await responseTo(
       'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-3/10\r\nContent-Length: 2\r\n\r\nab'
     )
 
-    t.equal(answer.status, 206)
-    t.same(answer.header('content-range'), ['bytes 2-3/10'])
-    t.equal(answer.body.toString(), 'ab')
+    t.equal(response.status, 206)
+    t.same(response.header('content-range'), ['bytes 2-3/10'])
+    t.equal(response.body.toString(), 'ab')
   })
 
   const FRAMED: readonly (readonly [how: string, bytes: string])[] = [
@@ -248,19 +248,19 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   ]
   for (const [how, bytes] of FRAMED) {
     t.test(`the browser gets a body that the backend sends ${how}`, async (t) => {
-      const answer = await answerTo(bytes)
+      const response = await responseTo(bytes)
 
-      t.equal(answer.status, 200)
-      t.equal(answer.body.toString(), 'hello there')
-      t.same(answer.header('link'), [])
+      t.equal(response.status, 200)
+      t.equal(response.body.toString(), 'hello there')
+      t.same(response.header('link'), [])
     })
   }
 
   for (const version of ['1.0', '1.1']) {
     t.test(`the browser gets a body that ends with the connection, from HTTP/${version}`, async (t) => {
-      backend.answer = ({ socket }) => socket.end(`HTTP/${version} 200 OK\r\nContent-Type: text/plain\r\n\r\nhello`)
+      backend.respond = ({ socket }) => socket.end(`HTTP/${version} 200 OK\r\nContent-Type: text/plain\r\n\r\nhello`)
 
-      t.equal((await ask(url, routeKind.path)).body.toString(), 'hello')
+      t.equal((await sendExact(url, routeKind.path)).body.toString(), 'hello')
     })
   }
 
@@ -270,73 +270,74 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     )
     t.ok(body.length > 10e6)
     const head = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length * 2}\r\n\r\n`
-    const answer = await answerTo(Buffer.concat([Buffer.from(head), body, body]))
+    const response = await responseTo(Buffer.concat([Buffer.from(head), body, body]))
 
-    t.ok(answer.body.equals(Buffer.concat([body, body])))
+    t.ok(response.body.equals(Buffer.concat([body, body])))
   })
 
   t.test('an HTTP/1.0 client gets the complete body without chunks', async (t) => {
-    backend.answer = ({ socket }) =>
+    backend.respond = ({ socket }) =>
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n there\r\n0\r\n\r\n')
 
-    const answer = await sendBytes(url, `GET ${routeKind.path} HTTP/1.0\r\n\r\n`)
+    const response = await sendBytes(url, `GET ${routeKind.path} HTTP/1.0\r\n\r\n`)
 
-    t.match(answer, /^HTTP\/1\.1 200 /)
-    t.notMatch(answer, /transfer-encoding/i)
-    t.ok(answer.endsWith('\r\n\r\nhello there'), answer)
+    t.match(response, /^HTTP\/1\.1 200 /)
+    t.notMatch(response, /transfer-encoding/i)
+    t.ok(response.endsWith('\r\n\r\nhello there'), response)
   })
 
   t.test('pipelined requests get their responses in order', async (t) => {
     const waiting: (() => void)[] = []
-    backend.answer = ({ head, socket }) => {
+    backend.respond = ({ head, socket }) => {
       const name = /\?(\w)/.exec(head)?.[1]
       waiting.push(() => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${name}]`))
       // The backend responds in reverse order.
-      if (waiting.length === 3) for (const answer of waiting.toReversed()) answer()
+      if (waiting.length === 3) for (const respond of waiting.toReversed()) respond()
     }
 
-    const answers = await sendBytes(
+    const responses = await sendBytes(
       url,
       ['a', 'b'].map((name) => `GET ${routeKind.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`).join('') +
         `GET ${routeKind.path}?c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
     )
 
-    t.same(answers.match(/\[\w\]/g), ['[a]', '[b]', '[c]'])
-    t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
+    t.same(responses.match(/\[\w\]/g), ['[a]', '[b]', '[c]'])
+    t.equal(responses.match(/HTTP\/1\.1 200 /g)?.length, 3)
   })
 
   t.test('a response arrives complete if the backend fails after it, even for a pipelined request', async (t) => {
-    let answerFirst = (): unknown => undefined
-    backend.answer = ({ head, socket }) => {
-      if (head.includes('?a ')) answerFirst = () => socket.write(OK)
+    let respondToFirst = (): unknown => undefined
+    backend.respond = ({ head, socket }) => {
+      if (head.includes('?a ')) respondToFirst = () => socket.write(OK)
       // The gateway rejects the malformed length and closes; only then the first request gets its response.
-      else socket.once('close', () => answerFirst()).write('HTTP/1.1 304 Not Modified\r\nContent-Length: 512\r\n\r\n')
+      else
+        socket.once('close', () => respondToFirst()).write('HTTP/1.1 304 Not Modified\r\nContent-Length: 512\r\n\r\n')
     }
 
-    const answers = await sendBytes(
+    const responses = await sendBytes(
       url,
       `GET ${routeKind.path}?a HTTP/1.1\r\nHost: a\r\n\r\n` +
         `GET ${routeKind.path}?b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
     )
 
-    t.same(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 304'])
+    t.same(responses.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 304'])
   })
 
   t.test('the connection of the browser serves further requests', async (t) => {
-    backend.answer = ({ head, socket }) =>
+    backend.respond = ({ head, socket }) =>
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${/\?(\w)/.exec(head)?.[1]}]`)
     const socket = await openSocket(url)
-    let answers = ''
+    let responses = ''
     socket.setEncoding('latin1').on('data', (bytes) => {
-      answers += bytes
+      responses += bytes
     })
     for (const name of ['a', 'b', 'c']) {
       socket.write(`GET ${routeKind.path}?${name} HTTP/1.1\r\nHost: a\r\n\r\n`)
-      while (!answers.endsWith(`[${name}]`)) await once(socket, 'data')
+      while (!responses.endsWith(`[${name}]`)) await once(socket, 'data')
     }
     socket.destroy()
 
-    t.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 3)
+    t.equal(responses.match(/HTTP\/1\.1 200 /g)?.length, 3)
   })
 
   t.test('forwarded responses cause no warnings in the log', async (t) => {
@@ -364,10 +365,10 @@ forBothRouteKinds(t, 'Location of a backend with a path prefix', async (t, route
   for (const [of, from, to] of LOCATIONS) {
     t.test(`a Location of a backend with a path prefix is mapped to the gateway: ${of}`, async (t) => {
       const location = from(backend.url)
-      backend.answer = ({ socket }) =>
+      backend.respond = ({ socket }) =>
         socket.write(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
 
-      t.same((await ask(url, routeKind.path)).header('location'), [to])
+      t.same((await sendExact(url, routeKind.path)).header('location'), [to])
     })
   }
 })
@@ -381,13 +382,13 @@ t.test('a HEAD', async (t) => {
       )
       const { url } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
-      const answer = await ask(url, path, { method: 'HEAD' })
+      const response = await sendExact(url, path, { method: 'HEAD' })
 
-      t.equal(answer.status, 200)
-      t.same(answer.header('content-length'), ['123'])
-      t.same(answer.header('content-type'), ['a/b'])
-      t.same(answer.header('etag'), ['"1"'])
-      t.equal(answer.body.length, 0)
+      t.equal(response.status, 200)
+      t.same(response.header('content-length'), ['123'])
+      t.same(response.header('content-type'), ['a/b'])
+      t.same(response.header('etag'), ['"1"'])
+      t.equal(response.body.length, 0)
     })
   }
 })

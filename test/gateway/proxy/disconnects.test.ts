@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { beginning, browse, openSocket } from '../../helper/exact-http.js'
+import { browse, openSocket, responseOf } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { forBothRouteKinds, formHeaders, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
@@ -83,7 +83,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
         const browser = browse(scene.url, routeKind.path, message).end(body)
         const { response, closed } = await scene.arrival()
         response.write('half')
-        await once(await beginning(browser), 'data')
+        await once(await responseOf(browser), 'data')
 
         browser.destroy()
 
@@ -181,7 +181,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
     const browser = browse(scene.url, routeKind.path).end()
     const { response } = await scene.arrival()
     response.end('{}')
-    await once((await beginning(browser)).resume(), 'end')
+    await once((await responseOf(browser)).resume(), 'end')
 
     browser.destroy()
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import t from 'tap'
-import { beginning, browse } from '../../helper/exact-http.js'
+import { browse, responseOf } from '../../helper/exact-http.js'
 import { startGateway } from '../../helper/gateway.js'
 import { startBackend } from '../../helper/recording-backend.js'
 
@@ -10,19 +10,19 @@ for (const type of ['text/event-stream', 'Text/Event-Stream; charset=utf-8']) {
   t.test(`a response of type ${type} may be silent for longer than BACKEND_TIMEOUT_MS`, async (t) => {
     const backend = await startBackend(t)
     let finish = (): void => undefined
-    backend.answer = (_request, response) => {
+    backend.respond = (_request, response) => {
       response.writeHead(200, { 'content-type': type }).flushHeaders()
       finish = () => response.end('data: late\n\n')
     }
     const { url } = await startGateway(t, { backend, env: { BACKEND_TIMEOUT_MS: String(TIMEOUT_MS) } })
 
-    const answer = await beginning(browse(url, '/api/unknown').end())
-    t.equal(answer.statusCode, 200, 'the head arrives before any event')
-    t.equal(answer.headers['content-type'], type)
+    const reply = await responseOf(browse(url, '/api/unknown').end())
+    t.equal(reply.statusCode, 200, 'the head arrives before any event')
+    t.equal(reply.headers['content-type'], type)
     await new Promise((resolve) => setTimeout(resolve, 4 * TIMEOUT_MS))
     finish()
     let text = ''
-    for await (const chunk of answer) text += chunk
+    for await (const chunk of reply) text += chunk
 
     t.equal(text, 'data: late\n\n')
   })
@@ -31,17 +31,17 @@ for (const type of ['text/event-stream', 'Text/Event-Stream; charset=utf-8']) {
 t.test('an event stream that is silent for longer than BACKEND_STREAM_IDLE_MS is closed', async (t) => {
   const backend = await startBackend(t)
   const gone = new Promise((resolve) => {
-    backend.answer = (_request, response) => {
+    backend.respond = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n')
       response.once('close', resolve)
     }
   })
   const { url } = await startGateway(t, { backend, env: { BACKEND_STREAM_IDLE_MS: String(TIMEOUT_MS) } })
 
-  const answer = await beginning(browse(url, '/api/unknown').end())
-  const [first] = await once(answer, 'data')
+  const reply = await responseOf(browse(url, '/api/unknown').end())
+  const [first] = await once(reply, 'data')
   t.equal(String(first), 'data: first\n\n')
-  const [error] = await once(answer, 'error')
+  const [error] = await once(reply, 'error')
 
   t.equal(error.code, 'ECONNRESET')
   await gone
@@ -50,7 +50,7 @@ t.test('an event stream that is silent for longer than BACKEND_STREAM_IDLE_MS is
 t.test('an event stream stays open for longer than BACKEND_STREAM_IDLE_MS while events arrive', async (t) => {
   const backend = await startBackend(t)
   const events = 8
-  backend.answer = (_request, response) => {
+  backend.respond = (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
     let sent = 0
     const timer = setInterval(() => {
@@ -69,7 +69,7 @@ t.test('an event stream stays open for longer than BACKEND_STREAM_IDLE_MS while 
 
 t.test('any other response is cut off when it is silent for BACKEND_TIMEOUT_MS', async (t) => {
   const backend = await startBackend(t)
-  backend.answer = (_request, response) => {
+  backend.respond = (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream-not' }).write('half')
   }
   const { send } = await startGateway(t, { backend, env: { BACKEND_TIMEOUT_MS: String(TIMEOUT_MS) } })

@@ -119,10 +119,10 @@ t.test('all backend connections in use', async (t) => {
       'POST /api/unknown HTTP/1.1\r\nHost: a\r\nContent-Type: a/b\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n'
     )
 
-    const answer = await text(sender)
+    const response = await text(sender)
 
-    t.match(answer, /^HTTP\/1\.1 503 /)
-    t.match(answer, /^connection: close\r$/im)
+    t.match(response, /^HTTP\/1\.1 503 /)
+    t.match(response, /^connection: close\r$/im)
     const other = await openSocket(scene.url)
     other.write('GET /api/zones/2 HTTP/1.1\r\nHost: a\r\n\r\n')
     const [refusal] = await once(other, 'data')
@@ -141,9 +141,9 @@ t.test('all backend connections in use', async (t) => {
 
     // In one packet, so that all arrive before the first one fails.
     const message = 'GET /api/zones/1 HTTP/1.1\r\nHost: a\r\n'
-    const answers = await sendBytes(url, `${`${message}\r\n`.repeat(19)}${message}Connection: close\r\n\r\n`)
+    const responses = await sendBytes(url, `${`${message}\r\n`.repeat(19)}${message}Connection: close\r\n\r\n`)
 
-    t.equal(answers.match(/^x-gateway-error: BACKEND_UNREACHABLE/gm)?.length, 20)
+    t.equal(responses.match(/^x-gateway-error: BACKEND_UNREACHABLE/gm)?.length, 20)
     t.match((await send('/metrics')).body, /^gateway_in_flight 0$/m)
   })
 

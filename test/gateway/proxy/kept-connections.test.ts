@@ -7,8 +7,8 @@ import { type RawBackend, type RawRequest, startRawBackend } from '../../helper/
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 
-const start = async (t: Test, answer: RawBackend['answer']): Promise<TestGateway & { reached: RawBackend }> => {
-  const reached = await startRawBackend(t, answer)
+const start = async (t: Test, respond: RawBackend['respond']): Promise<TestGateway & { reached: RawBackend }> => {
+  const reached = await startRawBackend(t, respond)
   return { ...(await startGateway(t, { env: { BACKEND_URL: reached.url } })), reached }
 }
 
@@ -44,9 +44,9 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       const { send, reached } = await start(t, servesOnce)
       await send(`${routeKind.path}?first`)
 
-      const answer = await send(`${routeKind.path}?second`)
+      const response = await send(`${routeKind.path}?second`)
 
-      t.equal(answer.status, 200)
+      t.equal(response.status, 200)
       t.same(queries(reached), ['first', 'second', 'second'])
       t.equal(reached.connections.length, 2)
       t.equal(await backendErrors(send), 0)
@@ -60,9 +60,9 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
         const { send, reached } = await start(t, servesOnce)
         t.equal((await send(`${routeKind.path}?first`, change)).status, 200)
 
-        const answer = await send(`${routeKind.path}?second`, change)
+        const response = await send(`${routeKind.path}?second`, change)
 
-        t.equal(answer.code, 'BACKEND_UNREACHABLE')
+        t.equal(response.code, 'BACKEND_UNREACHABLE')
         t.same(queries(reached), ['first', 'second'])
       })
     }
@@ -71,9 +71,9 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       const { send, reached } = await start(t, (request) => (request.index === 0 ? served(request) : shut(request)))
       await send(`${routeKind.path}?first`)
 
-      const answer = await send(`${routeKind.path}?second`)
+      const response = await send(`${routeKind.path}?second`)
 
-      t.equal(answer.code, 'BACKEND_UNREACHABLE')
+      t.equal(response.code, 'BACKEND_UNREACHABLE')
       t.same(queries(reached), ['first', 'second', 'second'])
       t.equal(reached.connections.length, 2, 'the second try has a new one')
       t.equal(await backendErrors(send), 1)

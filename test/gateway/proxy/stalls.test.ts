@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helper/eventually.js'
-import { beginning, browse, openSocket } from '../../helper/exact-http.js'
+import { browse, openSocket, responseOf } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { forBothRouteKinds, formHeaders, type RouteKind } from '../../helper/route-kinds.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
@@ -87,11 +87,11 @@ forBothRouteKinds(t, 'a stalled browser', async (t, routeKind) => {
     })
     request.write('x')
 
-    const answer = await beginning(request)
+    const response = await responseOf(request)
 
-    t.equal(answer.statusCode, 408)
-    t.equal(answer.headers['x-gateway-error'], 'REQUEST_TIMEOUT')
-    t.equal(answer.headers.connection, 'close')
+    t.equal(response.statusCode, 408)
+    t.equal(response.headers['x-gateway-error'], 'REQUEST_TIMEOUT')
+    t.equal(response.headers.connection, 'close')
     await scene.idle()
     request.destroy()
   })
@@ -109,10 +109,10 @@ forBothRouteKinds(t, 'a slow browser', async (t, routeKind) => {
       headers: { ...formHeaders(), 'content-length': String(parts) }
     })
     request.write('x')
-    const answer = await beginning(request)
+    const reply = await responseOf(request)
     await delay(WINDOW_MS / 8)
     let end = ''
-    answer.on('data', (chunk: Buffer) => {
+    reply.on('data', (chunk: Buffer) => {
       end = chunk.subarray(-9).toString()
     })
     for (let part = 1; part < parts; part++) {
@@ -121,8 +121,8 @@ forBothRouteKinds(t, 'a slow browser', async (t, routeKind) => {
     }
     request.end()
 
-    await once(answer, 'end')
+    await once(reply, 'end')
     t.equal(end, 'all of it')
-    t.equal(answer.complete, true)
+    t.equal(reply.complete, true)
   })
 })

@@ -3,7 +3,7 @@ import type { ClientRequest, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ask, beginning, browse, type ExactAnswer, wholeAnswer } from '../../helper/exact-http.js'
+import { browse, type ExactResponse, readResponse, responseOf, sendExact } from '../../helper/exact-http.js'
 import { API_SECRET } from '../../helper/gateway.js'
 import { hashOf, MIB, type Progress, pour } from '../../helper/large-bodies.js'
 import { startProgram } from '../../helper/program.js'
@@ -39,7 +39,7 @@ const runGateway = async (t: Test, backendUrl: string): Promise<RunningGateway> 
     AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl')
   })
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
-  for (let count = 0; count < SMALL_REQUESTS; count++) await ask(url, SMALL)
+  for (let count = 0; count < SMALL_REQUESTS; count++) await sendExact(url, SMALL)
   const memory = async (field: 'VmRSS' | 'VmHWM'): Promise<number> => {
     const status = await readFile(`/proc/${program.pid}/status`, 'utf8')
     return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
@@ -84,9 +84,9 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
       response.end(await hashOf(request))
     })
     const gateway = await runGateway(t, backendUrl)
-    const transfer = async (path: string, framing: Record<string, string>): Promise<[sent: string, ExactAnswer]> => {
+    const transfer = async (path: string, framing: Record<string, string>): Promise<[sent: string, ExactResponse]> => {
       const request = upload(gateway.url, path, framing)
-      return Promise.all([pour(request, LARGE_BYTES), beginning(request).then(wholeAnswer)])
+      return Promise.all([pour(request, LARGE_BYTES), responseOf(request).then(readResponse)])
     }
 
     for (const path of UPLOADS) {
@@ -94,10 +94,10 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
         t.test(`an upload of 200 MB to ${path} ${of} arrives complete and is not buffered`, async (t) => {
           read = Promise.resolve()
           const growth = await gateway.growthDuring(async () => {
-            const [sent, answer] = await transfer(path, framing)
+            const [sent, response] = await transfer(path, framing)
 
-            t.equal(answer.status, 200)
-            t.equal(answer.body.toString(), sent)
+            t.equal(response.status, 200)
+            t.equal(response.body.toString(), sent)
           })
 
           t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
@@ -116,8 +116,8 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
 
             t.ok(progress.bytes < LARGE_BYTES / 2, `${progress.bytes} bytes are on their way`)
             goOn()
-            const answer = await wholeAnswer(await beginning(request))
-            t.equal(answer.body.toString(), await pouring)
+            const response = await readResponse(await responseOf(request))
+            t.equal(response.body.toString(), await pouring)
           })
 
           t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
@@ -139,7 +139,7 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
       poured = pour(response, LARGE_BYTES, progress)
     })
     const gateway = await runGateway(t, backendUrl)
-    const transfer = async (path: string): Promise<string> => hashOf(await beginning(browse(gateway.url, path).end()))
+    const transfer = async (path: string): Promise<string> => hashOf(await responseOf(browse(gateway.url, path).end()))
 
     for (const path of DOWNLOADS) {
       t.test(`a download of 200 MB from ${path} arrives complete and is not buffered`, async (t) => {
@@ -152,7 +152,7 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
 
       t.test(`a download of 200 MB from ${path} is not buffered for a slow browser`, async (t) => {
         const growth = await gateway.growthDuring(async () => {
-          const response = await beginning(browse(gateway.url, path).end())
+          const response = await responseOf(browse(gateway.url, path).end())
           await standstill(progress)
 
           t.ok(progress.bytes < LARGE_BYTES / 2, `${progress.bytes} bytes are on their way`)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { beginning, browse, type ExactAnswer, wholeAnswer } from '../../helper/exact-http.js'
+import { browse, type ExactResponse, readResponse, responseOf } from '../../helper/exact-http.js'
 import { startGateway } from '../../helper/gateway.js'
 import { block, hashOf, MIB, pour } from '../../helper/large-bodies.js'
 import { forBothRouteKinds, formHeaders } from '../../helper/route-kinds.js'
@@ -19,19 +19,19 @@ forBothRouteKinds(t, 'an upload over the limit', async (t, routeKind) => {
   }
 
   t.test('an upload with a Content-Length over the limit is rejected before the backend is called', async (t) => {
-    let asked = 0
+    let requestCount = 0
     const { url } = await start(t, () => {
-      asked += 1
+      requestCount += 1
     })
     const request = upload(url, routeKind.upload, { 'content-length': String(64 * 1024 + 1) })
     request.flushHeaders()
 
-    const answer = await wholeAnswer(await beginning(request))
+    const response = await readResponse(await responseOf(request))
 
-    t.equal(answer.status, 413)
-    t.same(answer.header('x-gateway-error'), ['BODY_TOO_LARGE'])
-    t.same(answer.header('connection'), ['close'])
-    t.equal(asked, 0)
+    t.equal(response.status, 413)
+    t.same(response.header('x-gateway-error'), ['BODY_TOO_LARGE'])
+    t.same(response.header('connection'), ['close'])
+    t.equal(requestCount, 0)
     request.destroy()
   })
 
@@ -49,11 +49,11 @@ forBothRouteKinds(t, 'an upload over the limit', async (t, routeKind) => {
     const aborted = new Promise((resolve) => atBackend.once('close', resolve))
     request.write('x')
 
-    const answer = await wholeAnswer(await beginning(request))
+    const response = await readResponse(await responseOf(request))
 
-    t.equal(answer.status, 413)
-    t.same(answer.header('x-gateway-error'), ['BODY_TOO_LARGE'])
-    t.same(answer.header('connection'), ['close'])
+    t.equal(response.status, 413)
+    t.same(response.header('x-gateway-error'), ['BODY_TOO_LARGE'])
+    t.same(response.header('connection'), ['close'])
     await aborted
     t.equal(atBackend.complete, false)
     t.same(
@@ -75,10 +75,10 @@ forBothRouteKinds(t, 'an upload over the limit', async (t, routeKind) => {
       request.write(body.subarray(0, 1))
       request.end(body.subarray(1))
 
-      const answer = await wholeAnswer(await beginning(request))
+      const reply = await readResponse(await responseOf(request))
 
-      t.equal(answer.status, 200)
-      t.equal(answer.body.toString(), createHash('sha256').update(body).digest('hex'))
+      t.equal(reply.status, 200)
+      t.equal(reply.body.toString(), createHash('sha256').update(body).digest('hex'))
     })
   }
 })
@@ -101,12 +101,12 @@ forBothRouteKinds(t, 'a backend that responds during an upload', async (t, route
         const request = upload(url, routeKind.upload, framing)
         void pour(request, 20 * MIB).catch(() => undefined)
 
-        const answer = await wholeAnswer(await beginning(request))
+        const reply = await readResponse(await responseOf(request))
 
-        t.equal(answer.status, status)
-        t.equal(answer.body.toString(), 'enough')
-        t.same(answer.header('x-gateway-error'), [])
-        t.same(answer.header('connection'), ['close'], 'what is left of the upload is no request')
+        t.equal(reply.status, status)
+        t.equal(reply.body.toString(), 'enough')
+        t.same(reply.header('x-gateway-error'), [])
+        t.same(reply.header('connection'), ['close'], 'what is left of the upload is no request')
         t.same(
           logs.filter(({ level }) => Number(level) > 30),
           []
@@ -125,11 +125,11 @@ forBothRouteKinds(t, 'a backend that responds during an upload', async (t, route
     })
     const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl } })
     const request = upload(url, routeKind.upload, { 'content-length': String(20 * MIB) })
-    const answering = beginning(request).then(wholeAnswer)
+    const responding = responseOf(request).then(readResponse)
 
     const sent = await pour(request, 20 * MIB)
 
-    t.equal((await answering).body.toString(), 'I am listening, thank you')
+    t.equal((await responding).body.toString(), 'I am listening, thank you')
     t.equal(await arrived, sent)
   })
 })
@@ -146,39 +146,39 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
       t: Test,
       listener: Parameters<typeof startHttpBackend>[1],
       send: (request: ClientRequest) => unknown
-    ): Promise<ExactAnswer> => {
+    ): Promise<ExactResponse> => {
       const backendUrl = await startHttpBackend(t, listener)
       const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '300' } })
       const request = upload(url, routeKind.upload, framing)
       void send(request)
-      const answer = await wholeAnswer(await beginning(request))
+      const response = await readResponse(await responseOf(request))
       request.destroy()
-      return answer
+      return response
     }
 
     t.test(`an upload gets 502 if the backend closes the connection, ${of}`, { buffered: true }, async (t) => {
       // One block only: writing to a connection that the gateway has closed would be an error of its own at the client.
-      const answer = await uploadTo(
+      const response = await uploadTo(
         t,
         (request) => request.once('data', () => request.socket.destroy()),
         (request) => request.write(block)
       )
 
-      t.equal(answer.status, 502)
-      t.same(answer.header('x-gateway-error'), ['BACKEND_UNREACHABLE'])
-      t.same(answer.header('connection'), ['close'], 'the rest is not read, so the connection is closed')
+      t.equal(response.status, 502)
+      t.same(response.header('x-gateway-error'), ['BACKEND_UNREACHABLE'])
+      t.same(response.header('connection'), ['close'], 'the rest is not read, so the connection is closed')
     })
 
     t.test(`an upload gets 504 if the backend stops reading, ${of}`, { buffered: true }, async (t) => {
-      const answer = await uploadTo(
+      const response = await uploadTo(
         t,
         () => undefined,
         (request) => pour(request, 20 * MIB).catch(() => undefined)
       )
 
-      t.equal(answer.status, 504)
-      t.same(answer.header('x-gateway-error'), ['BACKEND_TIMEOUT'])
-      t.same(answer.header('connection'), ['close'])
+      t.equal(response.status, 504)
+      t.same(response.header('x-gateway-error'), ['BACKEND_TIMEOUT'])
+      t.same(response.header('connection'), ['close'])
     })
 
     t.test(`a slow upload does not time out as a backend error, ${of}`, { buffered: true }, async (t) => {
@@ -190,17 +190,17 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
         routeKind.upload,
         'content-length' in framing ? { 'content-length': '10000' } : framing
       )
-      const answering = beginning(request).then(wholeAnswer)
+      const responding = responseOf(request).then(readResponse)
       for (const part of parts) {
         request.write(part)
         await delay(200)
       }
       request.end()
 
-      const answer = await answering
+      const reply = await responding
 
-      t.equal(answer.status, 200)
-      t.equal(answer.body.toString(), createHash('sha256').update(Buffer.concat(parts)).digest('hex'))
+      t.equal(reply.status, 200)
+      t.equal(reply.body.toString(), createHash('sha256').update(Buffer.concat(parts)).digest('hex'))
     })
   }
 })

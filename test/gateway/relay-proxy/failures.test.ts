@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { eventually } from '../../helper/eventually.js'
-import { beginning, browse, openSocket } from '../../helper/exact-http.js'
+import { browse, openSocket, responseOf } from '../../helper/exact-http.js'
 import { freePort } from '../../helper/free-port.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { RawClient } from '../../helper/raw-client.js'
@@ -42,10 +42,10 @@ t.test('an unreachable relay is 502 RELAY_UNREACHABLE over every transport', asy
     ['POST', '/connection/http_stream'],
     ['POST', '/emulation']
   ] as const) {
-    const answer = await gateway.send(path, { method })
-    t.equal(answer.status, 502, path)
-    t.match(answer.json(), { success: false, error: { code: 'RELAY_UNREACHABLE' }, requestId: /./ })
-    t.notMatch(answer.body, '127.0.0.1')
+    const response = await gateway.send(path, { method })
+    t.equal(response.status, 502, path)
+    t.match(response.json(), { success: false, error: { code: 'RELAY_UNREACHABLE' }, requestId: /./ })
+    t.notMatch(response.body, '127.0.0.1')
   }
   t.equal(await connectionsOf(gateway), 0)
 })
@@ -121,7 +121,7 @@ t.test('a relay that stops responding is detected, and the browser is disconnect
   await eventually(() => gateway.logs.some(({ msg, side }) => msg === 'silent WebSocket closed' && side === 'relay'))
   await eventually(async () => (await connectionsOf(gateway)) === 0)
 
-  const stream = await beginning(
+  const stream = await responseOf(
     browse(gateway.url, '/connection/sse?cf_connect=%7B%22id%22%3A1%2C%22connect%22%3A%7B%7D%7D').end()
   )
   t.equal(stream.statusCode, 200)
@@ -263,7 +263,7 @@ t.test('a shutdown disconnects WebSockets with 3001 and ends streams', async (t)
   const stuck = await openSocket(gateway.url)
   stuck.write(UPGRADE)
   await once(stuck, 'data')
-  const stream = await beginning(
+  const stream = await responseOf(
     browse(gateway.url, '/connection/sse?cf_connect=%7B%22id%22%3A1%2C%22connect%22%3A%7B%7D%7D').end()
   )
   const ended = once(stream.resume(), 'close')

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { eventually } from '../../helper/eventually.js'
-import { beginning, browse } from '../../helper/exact-http.js'
+import { browse, responseOf } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import { RawClient } from '../../helper/raw-client.js'
 import { collect, event, officialClient, startRelay, TRANSPORTS } from '../../helper/relay.js'
@@ -122,9 +122,9 @@ t.test('the relay receives host, origin and address of the browser, and no crede
   const rejected = new RawClient(`${gateway.url}/connection/websocket?a=b`, { headers: BROWSER })
   t.equal(await rejected.closed, '1011 no connection to the relay')
 
-  const asked = recorder.requests.filter(({ url }) => url !== '/behind/a/path/health')
+  const received = recorder.requests.filter(({ url }) => url !== '/behind/a/path/health')
   t.same(
-    asked.map(({ method, url }) => `${method} ${url}`),
+    received.map(({ method, url }) => `${method} ${url}`),
     [
       'POST /behind/a/path/connection/http_stream',
       'GET /behind/a/path/connection/sse?cf_connect=%7B%7D',
@@ -132,7 +132,7 @@ t.test('the relay receives host, origin and address of the browser, and no crede
       'GET /behind/a/path/connection/websocket?a=b'
     ]
   )
-  for (const { headers } of asked) {
+  for (const { headers } of received) {
     t.match(headers, FORWARDED)
     t.notMatch(JSON.stringify(headers), 'secret')
     t.notMatch(JSON.stringify(headers), 'attacker')
@@ -237,7 +237,7 @@ t.test('a body larger than BODY_LIMIT is 413', async (t) => {
   const chunked = browse(gateway.url, '/emulation', { method: 'POST', headers: { 'transfer-encoding': 'chunked' } })
   chunked.write('x'.repeat(1000))
   chunked.write('x'.repeat(1000))
-  t.equal((await beginning(chunked.end())).statusCode, 413)
+  t.equal((await responseOf(chunked.end())).statusCode, 413)
   const client = new RawClient(`${gateway.url}/connection/websocket`)
   await once(client.ws, 'open')
   client.send('x'.repeat(2000))

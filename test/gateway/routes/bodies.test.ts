@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
-import type { Answer, Message } from '../../helper/http.js'
+import type { HttpResponse, Message } from '../../helper/http.js'
 
 const LIMIT = 1024 * 1024
 
@@ -16,7 +16,7 @@ const shared = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
 let clients = 0
 
 /** From a different address each time, so that the login limit does not apply. */
-const ask = (path: string, message: Message, gateway: TestGateway = shared): Promise<Answer> => {
+const sendRequest = (path: string, message: Message, gateway: TestGateway = shared): Promise<HttpResponse> => {
   gateway.backend.requests.length = 0
   clients += 1
   const headers = { 'x-forwarded-for': `10.0.${clients >> 8}.${clients & 255}`, ...message.headers }
@@ -24,16 +24,16 @@ const ask = (path: string, message: Message, gateway: TestGateway = shared): Pro
 }
 
 /** A zone has one required field, `name`, and may have any others. */
-const createZone = (body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
-  ask('/api/zones', { headers: { ...signedIn, ...headers }, body })
+const createZone = (body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<HttpResponse> =>
+  sendRequest('/api/zones', { headers: { ...signedIn, ...headers }, body })
 
-const isRefused = (t: Test, answer: Answer, status: number, code: string, gateway = shared): void => {
-  t.equal(answer.status, status)
-  t.equal(answer.code, code)
+const isRefused = (t: Test, response: HttpResponse, status: number, code: string, gateway = shared): void => {
+  t.equal(response.status, status)
+  t.equal(response.code, code)
   t.same(gateway.backend.requests, [], 'nothing reached the backend')
 }
 
-const faultsIn = (answer: Answer) => answer.json().error.details as { path: string; message: string }[]
+const faultsIn = (response: HttpResponse) => response.json().error.details as { path: string; message: string }[]
 
 t.test('the backend gets the validated value', async (t) => {
   // [title, sent text, expected value]
@@ -68,9 +68,9 @@ t.test('the backend gets the validated value', async (t) => {
   ]
   for (const [of, sent, meaning] of CASES) {
     t.test(of, async (t) => {
-      const answer = await createZone(sent)
+      const response = await createZone(sent)
 
-      t.equal(answer.status, 200)
+      t.equal(response.status, 200)
       const [request] = shared.backend.requests
       t.same(JSON.parse(request?.body ?? ''), meaning)
       t.equal(request?.body, JSON.stringify(JSON.parse(request?.body ?? '')), 'and can be read in one way only')
@@ -80,23 +80,23 @@ t.test('the backend gets the validated value', async (t) => {
     t.test(`${of}, at a login`, async (t) => {
       const password = `{"password":"p",${sent.slice(sent.indexOf('{') + 1)}`
 
-      const answer = await ask('/api/auth/login', { headers: json, body: password })
+      const response = await sendRequest('/api/auth/login', { headers: json, body: password })
 
-      t.equal(answer.status, 200)
+      t.equal(response.status, 200)
       t.same(JSON.parse(shared.backend.requests[0]?.body ?? ''), { password: 'p', ...(meaning as object) })
     })
   }
 
   t.test('a body with a duplicate key', async (t) => {
-    const answer = await createZone('{"name":"first","name":5}')
+    const response = await createZone('{"name":"first","name":5}')
 
-    isRefused(t, answer, 400, 'VALIDATION_FAILED')
+    isRefused(t, response, 400, 'VALIDATION_FAILED')
   })
 
   t.test('a chunked body', async (t) => {
-    const answer = await createZone('{"name":"aé🔑"}', { 'transfer-encoding': 'chunked' })
+    const response = await createZone('{"name":"aé🔑"}', { 'transfer-encoding': 'chunked' })
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.same(JSON.parse(shared.backend.requests[0]?.body ?? ''), { name: 'aé🔑' })
     t.equal(shared.backend.requests[0]?.headers['transfer-encoding'], undefined)
   })
@@ -104,16 +104,16 @@ t.test('the backend gets the validated value', async (t) => {
   t.test('a body with a thousand nested lists', async (t) => {
     const body = `{"name":"a","x":${'['.repeat(1000)}${']'.repeat(1000)}}`
 
-    const answer = await createZone(body)
+    const response = await createZone(body)
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.equal(shared.backend.requests[0]?.body, body)
   })
 
   t.test('a body without defaults of the schema', async (t) => {
-    const answer = await ask('/api/users/7/reset-password', { headers: signedIn, body: '{}' })
+    const response = await sendRequest('/api/users/7/reset-password', { headers: signedIn, body: '{}' })
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.equal(shared.backend.requests[0]?.body, '{}')
   })
 })
@@ -147,10 +147,10 @@ t.test('a number', async (t) => {
   for (const number of REFUSED) {
     for (const [where, bodyWith] of PLACES) {
       t.test(`a number that a double cannot represent is rejected ${where}: ${number.slice(0, 24)}`, async (t) => {
-        const answer = await createZone(bodyWith(number))
+        const response = await createZone(bodyWith(number))
 
-        isRefused(t, answer, 400, 'VALIDATION_FAILED')
-        t.equal(faultsIn(answer).length, 1)
+        isRefused(t, response, 400, 'VALIDATION_FAILED')
+        t.equal(faultsIn(response).length, 1)
       })
     }
   }
@@ -179,9 +179,9 @@ t.test('a number', async (t) => {
     '{"9007199254740993":1}'
   ]) {
     t.test(`an exact number or a text is forwarded: ${value}`, async (t) => {
-      const answer = await createZone(`{"name":"a","x":${value}}`)
+      const response = await createZone(`{"name":"a","x":${value}}`)
 
-      t.equal(answer.status, 200)
+      t.equal(response.status, 200)
       t.same(JSON.parse(shared.backend.requests[0]?.body ?? '').x, JSON.parse(value))
     })
   }
@@ -211,11 +211,11 @@ t.test('values are not coerced', async (t) => {
   ]
   for (const [of, path, body, fault] of CASES) {
     t.test(of, async (t) => {
-      const answer = await ask(path, { headers: signedIn, body: JSON.stringify(body) })
+      const response = await sendRequest(path, { headers: signedIn, body: JSON.stringify(body) })
 
-      isRefused(t, answer, 400, 'VALIDATION_FAILED')
+      isRefused(t, response, 400, 'VALIDATION_FAILED')
       t.same(
-        faultsIn(answer).map(({ path }) => path),
+        faultsIn(response).map(({ path }) => path),
         [fault]
       )
     })
@@ -249,7 +249,7 @@ t.test('a deeply nested body', async (t) => {
     t.test(`a deeply nested body is rejected: ${of}`, async (t) => {
       t.ok(body.length <= LIMIT, 'it is not too long')
 
-      isRefused(t, await ask(path, { headers: signedIn, body }), 400, code)
+      isRefused(t, await sendRequest(path, { headers: signedIn, body }), 400, code)
     })
   }
 })
@@ -273,9 +273,9 @@ t.test('a body with many quotes', async (t) => {
     const gateway = await startGateway(t, { env: { BODY_LIMIT: '16MiB' } })
     const body = `{"name":"a","n":${digits},"x":"${'a'.repeat(12 * LIMIT)}"}`
 
-    const answer = await ask('/api/zones', { headers: signedIn, body }, gateway)
+    const response = await sendRequest('/api/zones', { headers: signedIn, body }, gateway)
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.ok(gateway.backend.requests[0]?.body === body)
   })
 })
@@ -290,16 +290,16 @@ t.test('BODY_LIMIT', async (t) => {
       ['without a length', { 'transfer-encoding': 'chunked' }]
     ] as const) {
       t.test(`a body one byte over BODY_LIMIT is rejected ${of}: ${path}`, async (t) => {
-        const answer = await ask(path, { headers: { ...signedIn, ...headers }, body: bodyOf(1025) }, gateway)
+        const response = await sendRequest(path, { headers: { ...signedIn, ...headers }, body: bodyOf(1025) }, gateway)
 
-        isRefused(t, answer, 413, 'BODY_TOO_LARGE', gateway)
+        isRefused(t, response, 413, 'BODY_TOO_LARGE', gateway)
       })
 
       t.test(`a body of exactly BODY_LIMIT is forwarded ${of}: ${path}`, async (t) => {
-        const answer = await ask(path, { headers: { ...signedIn, ...headers }, body: bodyOf(1024) }, gateway)
+        const response = await sendRequest(path, { headers: { ...signedIn, ...headers }, body: bodyOf(1024) }, gateway)
 
         t.equal(Buffer.byteLength(bodyOf(1024)), 1024)
-        t.equal(answer.status, 200)
+        t.equal(response.status, 200)
         t.equal(gateway.backend.requests[0]?.body, bodyOf(1024))
       })
     }
@@ -323,11 +323,11 @@ t.test('UPLOAD_LIMIT', async (t) => {
       connection: 'keep-alive'
     }
 
-    const answer = await ask('/api/personnel/7/photo', { headers, body: 'x'.repeat(1025) }, gateway)
+    const response = await sendRequest('/api/personnel/7/photo', { headers, body: 'x'.repeat(1025) }, gateway)
 
-    t.equal(answer.status, 413)
-    t.equal(answer.code, 'BODY_TOO_LARGE')
-    t.equal(answer.headers.connection, 'close')
+    t.equal(response.status, 413)
+    t.equal(response.code, 'BODY_TOO_LARGE')
+    t.equal(response.headers.connection, 'close')
     t.equal(whole, false, 'the backend never has it whole')
   })
 })
@@ -435,15 +435,15 @@ t.test('an action with an optional body', async (t) => {
       ['nothing, in no pieces', { headers: { ...signedIn, 'transfer-encoding': 'chunked' }, body: '' }]
     ] as const) {
       t.test(`an action accepts ${of}: ${method} ${path}`, async (t) => {
-        const answer = await ask(path, { method, ...message })
+        const response = await sendRequest(path, { method, ...message })
 
-        t.equal(answer.status, 200)
+        t.equal(response.status, 200)
         t.match(shared.backend.requests, [{ method, url: path, body: '' }])
       })
     }
 
     t.test(`an action accepts an empty object: ${method} ${path}`, async (t) => {
-      t.equal((await ask(path, { method, headers: signedIn, body: '{}' })).status, 200)
+      t.equal((await sendRequest(path, { method, headers: signedIn, body: '{}' })).status, 200)
       t.match(shared.backend.requests, [{ method, url: path, body: '{}' }])
     })
 
@@ -457,7 +457,7 @@ t.test('an action with an optional body', async (t) => {
       ['an empty text', '""', 'VALIDATION_FAILED']
     ] as const) {
       t.test(`an action rejects ${of}: ${method} ${path}`, async (t) => {
-        isRefused(t, await ask(path, { method, headers: signedIn, body }), 400, code)
+        isRefused(t, await sendRequest(path, { method, headers: signedIn, body }), 400, code)
       })
     }
   }
@@ -465,15 +465,15 @@ t.test('an action with an optional body', async (t) => {
 
 t.test('an update without fields is rejected', async (t) => {
   for (const path of ['/api/zones/7', '/api/battery/thresholds', '/api/mgmt/settings/ble']) {
-    isRefused(t, await ask(path, { method: 'PUT', headers: signedIn, body: '{}' }), 400, 'VALIDATION_FAILED')
+    isRefused(t, await sendRequest(path, { method: 'PUT', headers: signedIn, body: '{}' }), 400, 'VALIDATION_FAILED')
   }
 })
 
 t.test('a read', async (t) => {
   t.test('a read is forwarded without its body', async (t) => {
-    const answer = await ask('/api/zones', { method: 'GET', headers: signedIn, body: '{"name":' })
+    const response = await sendRequest('/api/zones', { method: 'GET', headers: signedIn, body: '{"name":' })
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.match(shared.backend.requests, [{ method: 'GET', url: '/api/zones', body: '' }])
     t.equal(shared.backend.requests[0]?.headers['content-type'], undefined)
   })
@@ -483,16 +483,16 @@ t.test('field errors', async (t) => {
   const SECRET = 'S3cret-of-a-browser'
 
   t.test('every invalid field is reported', async (t) => {
-    const answer = await createZone(`{"name":"","capacity":"${SECRET}","isExit":[],"center":{"x":1}}`)
+    const response = await createZone(`{"name":"","capacity":"${SECRET}","isExit":[],"center":{"x":1}}`)
 
-    isRefused(t, answer, 400, 'VALIDATION_FAILED')
+    isRefused(t, response, 400, 'VALIDATION_FAILED')
     t.same(
-      faultsIn(answer)
+      faultsIn(response)
         .map(({ path }) => path)
         .toSorted(),
       ['/capacity', '/center', '/isExit', '/name']
     )
-    for (const { message, ...rest } of faultsIn(answer)) {
+    for (const { message, ...rest } of faultsIn(response)) {
       t.match(message, /^[a-z]/)
       t.same(Object.keys(rest), ['path'])
     }
@@ -501,11 +501,14 @@ t.test('field errors', async (t) => {
   t.test('at most twenty field errors are reported', async (t) => {
     const ids = Array.from({ length: 10_000 }, () => true)
 
-    const answer = await ask('/api/personnel/bulk-activate', { headers: signedIn, body: JSON.stringify({ ids }) })
+    const response = await sendRequest('/api/personnel/bulk-activate', {
+      headers: signedIn,
+      body: JSON.stringify({ ids })
+    })
 
-    isRefused(t, answer, 400, 'VALIDATION_FAILED')
+    isRefused(t, response, 400, 'VALIDATION_FAILED')
     t.same(
-      faultsIn(answer).map(({ path }) => path),
+      faultsIn(response).map(({ path }) => path),
       Array.from({ length: 20 }, (_, place) => `/ids/${place}`)
     )
   })
@@ -528,10 +531,10 @@ t.test('field errors', async (t) => {
     t.test(`field errors and log do not contain the sent value: ${of}`, async (t) => {
       shared.logs.length = 0
 
-      const answer = await ask(path, { headers: signedIn, body })
+      const response = await sendRequest(path, { headers: signedIn, body })
 
-      t.equal(answer.status, 400)
-      t.notMatch(answer.body, /S3cret|7777777/)
+      t.equal(response.status, 400)
+      t.notMatch(response.body, /S3cret|7777777/)
       t.ok(shared.logs.length > 0, 'there is a log')
       t.notMatch(JSON.stringify(shared.logs), /S3cret|7777777/)
     })
@@ -545,11 +548,11 @@ t.test('a login with a field that only the gateway may send', async (t) => {
         t.test(`a login is rejected: ${path} with ${field} = ${value}`, async (t) => {
           const body = `{"email":"ada@example.com","password":"x","${field}":${value}}`
 
-          const answer = await ask(path, { headers: json, body })
+          const response = await sendRequest(path, { headers: json, body })
 
-          isRefused(t, answer, 400, 'VALIDATION_FAILED')
+          isRefused(t, response, 400, 'VALIDATION_FAILED')
           t.same(
-            faultsIn(answer).map(({ path }) => path),
+            faultsIn(response).map(({ path }) => path),
             [`/${field}`]
           )
         })
@@ -559,18 +562,18 @@ t.test('a login with a field that only the gateway may send', async (t) => {
         const escaped = `\\u${field.charCodeAt(0).toString(16).padStart(4, '0')}${field.slice(1)}`
         const body = `{"email":"ada@example.com","password":"x","${escaped}":true}`
 
-        isRefused(t, await ask(path, { headers: json, body }), 400, 'VALIDATION_FAILED')
+        isRefused(t, await sendRequest(path, { headers: json, body }), 400, 'VALIDATION_FAILED')
       })
     }
 
     t.test(`a login with an exchange field and no password is rejected: ${path}`, async (t) => {
       const body = '{"email":"ada@example.com","name":"Ada","okta":true,"groups":["admins"]}'
 
-      const answer = await ask(path, { headers: json, body })
+      const response = await sendRequest(path, { headers: json, body })
 
-      isRefused(t, answer, 400, 'VALIDATION_FAILED')
+      isRefused(t, response, 400, 'VALIDATION_FAILED')
       t.same(
-        faultsIn(answer)
+        faultsIn(response)
           .map(({ path }) => path)
           .toSorted(),
         ['/groups', '/okta', '/password']

@@ -55,9 +55,9 @@ t.test('the catch-all', async (t) => {
     const head =
       'OPTIONS /api/unknown HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n'
 
-    const answer = await sendRaw(url, `${head}abc`)
+    const response = await sendRaw(url, `${head}abc`)
 
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.match(backend.requests, [{ method: 'OPTIONS', url: '/api/unknown', body: '' }])
   })
 })

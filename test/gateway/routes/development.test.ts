@@ -29,9 +29,9 @@ for (const prefix of PREFIXES) {
     ]
     for (const [what, body, email = STUB.email] of credentials) {
       t.test(`POST ${path} accepts ${what} as credentials`, async (t) => {
-        const answer = await send(path, { method: 'POST', headers: json, body })
-        t.equal(answer.status, 200)
-        const { success, data } = JSON.parse(answer.body)
+        const response = await send(path, { method: 'POST', headers: json, body })
+        t.equal(response.status, 200)
+        const { success, data } = JSON.parse(response.body)
         t.equal(success, true)
         t.strictSame(data.user, { ...STUB, email })
         t.match(decodeClaims(data.token)?.claims, { ...STUB, email })
@@ -47,9 +47,9 @@ for (const prefix of PREFIXES) {
     for (const [what, body, email = STUB.email] of forms) {
       t.test(`POST ${path} accepts a form with ${what} as credentials`, async (t) => {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-        const answer = await send(path, { method: 'POST', headers, body })
-        t.equal(answer.status, 200)
-        t.strictSame(JSON.parse(answer.body).data.user, { ...STUB, email })
+        const response = await send(path, { method: 'POST', headers, body })
+        t.equal(response.status, 200)
+        t.strictSame(JSON.parse(response.body).data.user, { ...STUB, email })
       })
     }
 
@@ -58,14 +58,14 @@ for (const prefix of PREFIXES) {
     })
 
     t.test(`POST ${path} sets the session cookies and is not cacheable`, async (t) => {
-      const answer = await send(path, { method: 'POST', headers: json, body: '{}' })
-      const { token, expiresIn } = JSON.parse(answer.body).data
+      const response = await send(path, { method: 'POST', headers: json, body: '{}' })
+      const { token, expiresIn } = JSON.parse(response.body).data
       const expiresAtMs = decodeClaims(token)?.expiresAtMs
       const readable = 'Path=/; SameSite=Lax'
       t.equal(expiresIn, 8 * 60 * 60)
-      t.equal(answer.headers['cache-control'], 'no-store')
+      t.equal(response.headers['cache-control'], 'no-store')
       // The token was created a fraction of a second earlier.
-      const cookies = answer.headers['set-cookie']?.map((line) => line.replace(/Max-Age=28[78]\d\d/, 'Max-Age=28800'))
+      const cookies = response.headers['set-cookie']?.map((line) => line.replace(/Max-Age=28[78]\d\d/, 'Max-Age=28800'))
       t.strictSame(cookies?.toSorted(), [
         `auth_permissions=%5B%5D; Max-Age=28800; ${readable}`,
         `auth_token=${token}; Max-Age=28800; Path=/; HttpOnly; SameSite=Lax`,
@@ -88,9 +88,9 @@ for (const prefix of PREFIXES) {
     ]
     for (const [why, headers] of UNAUTHENTICATED) {
       t.test(`GET ${prefix}/dev-user returns the stub user where ${why}`, async (t) => {
-        const answer = await send(`${prefix}/dev-user`, { headers })
-        t.equal(answer.status, 200)
-        t.strictSame(JSON.parse(answer.body), { success: true, data: STUB })
+        const response = await send(`${prefix}/dev-user`, { headers })
+        t.equal(response.status, 200)
+        t.strictSame(JSON.parse(response.body), { success: true, data: STUB })
         t.strictSame(backend.requests, [], 'no request reaches the backend')
       })
     }
@@ -98,29 +98,29 @@ for (const prefix of PREFIXES) {
     t.test(`GET ${prefix}/dev-user returns the user who signed in`, async (t) => {
       const login = await send(path, { method: 'POST', headers: json, body: '{"email":"ada@example.com"}' })
       const cookie = login.headers['set-cookie']?.map((line) => line.split(';')[0]).join('; ') ?? ''
-      const answer = await send(`${prefix}/dev-user`, { headers: { cookie } })
-      t.strictSame(JSON.parse(answer.body), { success: true, data: { ...STUB, email: 'ada@example.com' } })
+      const response = await send(`${prefix}/dev-user`, { headers: { cookie } })
+      t.strictSame(JSON.parse(response.body), { success: true, data: { ...STUB, email: 'ada@example.com' } })
     })
 
     t.test(`GET ${prefix}/dev-user returns the claims of any valid token`, async (t) => {
-      const answer = await send(`${prefix}/dev-user`, { headers: { cookie: `auth_token=${tokenOf('operator')}` } })
+      const response = await send(`${prefix}/dev-user`, { headers: { cookie: `auth_token=${tokenOf('operator')}` } })
       const user = { userId: 'operator-1', email: 'operator@example.com', displayName: null, role: 'operator' }
-      t.strictSame(JSON.parse(answer.body), { success: true, data: user })
+      t.strictSame(JSON.parse(response.body), { success: true, data: user })
     })
   })
 
   t.test(`${prefix}/ble outside production`, async (t) => {
     const { send, backend } = await startGateway(t, DEVELOPMENT)
-    const answers: readonly (readonly [string, object])[] = [
+    const responses: readonly (readonly [string, object])[] = [
       [`${prefix}/ble/scan`, { scanning: false, adapter: null, devices: 0 }],
       [`${prefix}/ble/status`, { devices: [] }]
     ]
-    for (const [address, data] of answers) {
+    for (const [address, data] of responses) {
       t.test(`${address} returns an empty scan`, async (t) => {
-        const answer = await send(address)
-        t.equal(answer.status, 200)
-        t.match(answer.headers['content-type'], 'application/json')
-        t.strictSame(JSON.parse(answer.body), { success: true, data })
+        const response = await send(address)
+        t.equal(response.status, 200)
+        t.match(response.headers['content-type'], 'application/json')
+        t.strictSame(JSON.parse(response.body), { success: true, data })
         t.strictSame(backend.requests, [])
       })
     }
@@ -146,8 +146,8 @@ t.test('a token of the development login', async (t) => {
 
   t.test('a production gateway with the same API_SECRET rejects a development token', async (t) => {
     const production = await startGateway(t)
-    const answer = await production.send('/api/admin/users', { headers: { cookie: `auth_token=${token}` } })
-    t.equal(answer.code, 'UNAUTHENTICATED')
+    const response = await production.send('/api/admin/users', { headers: { cookie: `auth_token=${token}` } })
+    t.equal(response.code, 'UNAUTHENTICATED')
     t.match((await production.auditRecords())[0], { reason: 'token-bad-signature', user: null })
     t.strictSame(production.backend.requests, [])
   })
@@ -158,8 +158,8 @@ t.test('a token of the development login', async (t) => {
 
   t.test('another development gateway rejects a development token', async (t) => {
     const { send } = await startGateway(t, DEVELOPMENT)
-    const answer = await send('/dev-user', { headers: { cookie: `auth_token=${token}` } })
-    t.strictSame(JSON.parse(answer.body).data, STUB)
+    const response = await send('/dev-user', { headers: { cookie: `auth_token=${token}` } })
+    t.strictSame(JSON.parse(response.body).data, STUB)
   })
 })
 
@@ -180,10 +180,10 @@ t.test('in production', async (t) => {
   for (const path of ['/dev-login', '/api/dev-login', '/api/dev-login?again', '/api/dev-login/more']) {
     for (const method of METHODS) {
       t.test(`${method} ${path} is 404 in production and not forwarded`, async (t) => {
-        const answer = await send(path, { method, headers: signedIn })
-        t.equal(answer.status, 404)
-        t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
-        t.equal(answer.headers['set-cookie'], undefined)
+        const response = await send(path, { method, headers: signedIn })
+        t.equal(response.status, 404)
+        t.equal(response.headers['x-gateway-error'], 'NOT_FOUND')
+        t.equal(response.headers['set-cookie'], undefined)
         t.strictSame(backend.requests, [])
       })
     }
@@ -191,8 +191,8 @@ t.test('in production', async (t) => {
 
   for (const path of ['/api/dev-login/', '/api/Dev-Login', '/API/dev-login']) {
     t.test(`other spellings of development routes are rejected in production: ${path}`, async (t) => {
-      const answer = await send(path, { method: 'POST', headers: signedIn })
-      t.equal(answer.headers['x-gateway-error'], 'AMBIGUOUS_PATH')
+      const response = await send(path, { method: 'POST', headers: signedIn })
+      t.equal(response.headers['x-gateway-error'], 'AMBIGUOUS_PATH')
       t.strictSame(backend.requests, [])
     })
   }
@@ -207,9 +207,9 @@ t.test('in production', async (t) => {
   for (const path of ['/dev-login', '/api/dev-login']) {
     for (const [type, body] of bodies) {
       t.test(`POST ${path} is 404 in production for ${type} ${body}`, async (t) => {
-        const answer = await send(path, { method: 'POST', headers: { ...signedIn, 'content-type': type }, body })
-        t.equal(answer.status, 404)
-        t.equal(answer.code, 'NOT_FOUND')
+        const response = await send(path, { method: 'POST', headers: { ...signedIn, 'content-type': type }, body })
+        t.equal(response.status, 404)
+        t.equal(response.code, 'NOT_FOUND')
         t.strictSame(backend.requests, [])
       })
     }
@@ -218,9 +218,9 @@ t.test('in production', async (t) => {
   for (const path of ['/dev-user', '/ble/scan', '/ble/status']) {
     for (const method of METHODS) {
       t.test(`${method} ${path} is 404 in production`, async (t) => {
-        const answer = await send(path, { method, headers: signedIn })
-        t.equal(answer.status, 404)
-        t.equal(answer.headers['x-gateway-error'], 'NOT_FOUND')
+        const response = await send(path, { method, headers: signedIn })
+        t.equal(response.status, 404)
+        t.equal(response.headers['x-gateway-error'], 'NOT_FOUND')
         t.strictSame(backend.requests, [])
       })
     }
@@ -228,9 +228,9 @@ t.test('in production', async (t) => {
 
   for (const path of ['/api/dev-user', '/api/ble/scan', '/api/ble/status', '/api/dev-logins']) {
     t.test(`GET ${path} is forwarded in production`, async (t) => {
-      const answer = await send(path)
-      t.equal(answer.status, 200)
-      t.equal(answer.body, '{"success":true}')
+      const response = await send(path)
+      t.equal(response.status, 200)
+      t.equal(response.body, '{"success":true}')
       t.strictSame(
         backend.requests.map(({ method, url }) => [method, url]),
         [['GET', path]]

@@ -4,7 +4,7 @@ import t from 'tap'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import type { RouteDeclaration } from '../../../src/gateway/routes/tables/declare.js'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
-import type { Answer, Message } from '../../helper/http.js'
+import type { HttpResponse, Message } from '../../helper/http.js'
 import type { RecordedRequest } from '../../helper/recording-backend.js'
 
 // Tests every declared route through one listening gateway. The expectations come from the route tables, so that new
@@ -49,27 +49,27 @@ const agent = new Agent({ keepAlive: true })
 t.teardown(() => agent.destroy())
 
 interface Exchange {
-  readonly answer: Answer
+  readonly response: HttpResponse
   /** The requests at the backend. */
   readonly reached: readonly RecordedRequest[]
 }
 
 let clients = 0
 
-const ask = async (path: string, { headers, ...message }: Message): Promise<Exchange> => {
+const request = async (path: string, { headers, ...message }: Message): Promise<Exchange> => {
   const { requests } = gateway.backend
   requests.length = 0
   // From a different address each time, so that the login limit does not apply.
   clients += 1
   const from = { 'x-forwarded-for': `10.0.${clients >> 8}.${clients & 255}` }
-  const answer = await gateway.send(path, { ...message, headers: { ...from, ...headers }, agent })
-  return { answer, reached: requests.slice() }
+  const response = await gateway.send(path, { ...message, headers: { ...from, ...headers }, agent })
+  return { response, reached: requests.slice() }
 }
 
 /** The error code, if any, and the number of requests at the backend. */
-const summary = ({ answer, reached }: Exchange) => ({
-  status: answer.status,
-  code: answer.code,
+const summary = ({ response, reached }: Exchange) => ({
+  status: response.status,
+  code: response.code,
   forwarded: reached.length
 })
 
@@ -95,10 +95,12 @@ t.test('every read', async (t) => {
     t.test(`a valid request is forwarded with the token of the cookie: ${nameOf(row)}`, async (t) => {
       const path = `${pathOf(row.path)}${QUERY}`
 
-      const { answer, reached } = await ask(path, { headers: { ...signedIn, authorization: 'Bearer of-a-script' } })
+      const { response, reached } = await request(path, {
+        headers: { ...signedIn, authorization: 'Bearer of-a-script' }
+      })
 
-      t.equal(answer.status, 200)
-      t.equal(answer.body, '{"success":true}')
+      t.equal(response.status, 200)
+      t.equal(response.body, '{"success":true}')
       t.same(
         reached.map(({ method, url, headers, body }) => [method, url, headers.authorization, headers.cookie, body]),
         [['GET', path, `Bearer ${token}`, undefined, '']]
@@ -107,9 +109,9 @@ t.test('every read', async (t) => {
 
     const outcome = isStrict(row) ? 'is refused' : "is left to the backend's judgement"
     t.test(`a read without a token ${outcome}: ${nameOf(row)}`, async (t) => {
-      const { answer, reached } = await ask(pathOf(row.path), {})
+      const { response, reached } = await request(pathOf(row.path), {})
 
-      t.equal(answer.code, isStrict(row) ? 'UNAUTHENTICATED' : '')
+      t.equal(response.code, isStrict(row) ? 'UNAUTHENTICATED' : '')
       t.same(
         reached.map(({ headers }) => headers.authorization),
         isStrict(row) ? [] : [undefined]
@@ -118,20 +120,20 @@ t.test('every read', async (t) => {
   }
 
   t.test('GET /api/auth/csrf-token is not forwarded', async (t) => {
-    const { answer, reached } = await ask('/api/auth/csrf-token', {})
+    const { response, reached } = await request('/api/auth/csrf-token', {})
 
-    t.equal(answer.status, 200)
-    const { csrfToken } = JSON.parse(answer.body)
-    t.match(answer.headers['set-cookie'], [`csrf_token=${csrfToken};`])
+    t.equal(response.status, 200)
+    const { csrfToken } = JSON.parse(response.body)
+    t.match(response.headers['set-cookie'], [`csrf_token=${csrfToken};`])
     t.same(reached, [])
   })
 
   t.test('GET /api/auth/providers is not forwarded and returns an empty list', async (t) => {
-    const { answer, reached } = await ask('/api/auth/providers', {})
+    const { response, reached } = await request('/api/auth/providers', {})
 
-    t.equal(answer.status, 200)
-    t.equal(answer.body, '{"success":true,"data":[]}')
-    t.equal(answer.headers['cache-control'], 'no-store')
+    t.equal(response.status, 200)
+    t.equal(response.body, '{"success":true,"data":[]}')
+    t.equal(response.headers['cache-control'], 'no-store')
     t.same(reached, [])
   })
 })
@@ -142,7 +144,7 @@ t.test('every mutation without the CSRF pair', async (t) => {
     t.test(
       `a mutation without a CSRF token is ${exempt ? 'forwarded if it is exempt' : 'rejected'}: ${nameOf(row)}`,
       async (t) => {
-        const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), withoutPair))
+        const exchange = await request(pathOf(row.path), withHeaders(goodMessage(row), withoutPair))
 
         t.same(summary(exchange), exempt ? passed : refusedWith(403, 'CSRF_MISMATCH'))
       }
@@ -159,7 +161,7 @@ t.test('every mutation without a token', async (t) => {
       async (t) => {
         const headers = { ...browserHeaders(null), authorization: `Bearer ${token}` }
 
-        const exchange = await ask(pathOf(row.path), withHeaders(goodMessage(row), headers))
+        const exchange = await request(pathOf(row.path), withHeaders(goodMessage(row), headers))
 
         t.same(summary(exchange), isPublic(row) ? passed : refusedWith(401, 'UNAUTHENTICATED'))
       }
@@ -266,8 +268,8 @@ const wrongFor = (schema: TSchema): readonly Refused[] => {
   ]
 }
 
-const faultsIn = (answer: Answer): string[] =>
-  (answer.json().error.details as { path: string }[]).map(({ path }) => path).toSorted()
+const faultsIn = (response: HttpResponse): string[] =>
+  (response.json().error.details as { path: string }[]).map(({ path }) => path).toSorted()
 
 t.test('every mutation with an invalid body', async (t) => {
   for (const { row, schema } of jsonMutations) {
@@ -280,10 +282,10 @@ t.test('every mutation with an invalid body', async (t) => {
           ...(body !== undefined && { body })
         }
 
-        const exchange = await ask(pathOf(row.path), message)
+        const exchange = await request(pathOf(row.path), message)
 
         t.same(summary(exchange), refusedWith(status, code), of)
-        if (faults !== undefined) t.same(faultsIn(exchange.answer), faults.toSorted(), `${of}: the field errors`)
+        if (faults !== undefined) t.same(faultsIn(exchange.response), faults.toSorted(), `${of}: the field errors`)
       }
     })
   }
@@ -302,14 +304,14 @@ t.test('every mutation with a valid body', async (t) => {
         schema.additionalProperties === true ? { unknown_field: { deep: [1, 'zwölf', null, { a: [] }] } } : {}
       const body = { ...exampleOf(schema), ...extra }
 
-      const { answer, reached } = await ask(path, {
+      const { response, reached } = await request(path, {
         method: row.method,
         headers: { ...signedIn, ...json, authorization: 'Bearer of-a-script' },
         body: JSON.stringify(body)
       })
 
-      t.equal(answer.status, 200)
-      t.equal(answer.body, '{"success":true}')
+      t.equal(response.status, 200)
+      t.equal(response.body, '{"success":true}')
       t.same(
         reached.map(({ method, url, headers }) => [method, url, headers.authorization, headers.cookie]),
         [[row.method, path, `Bearer ${token}`, undefined]]
@@ -322,9 +324,9 @@ t.test('every mutation with a valid body', async (t) => {
   for (const { row } of jsonMutations.filter(({ row: { bodyOptional } }) => bodyOptional)) {
     t.test(`a mutation with an optional body is forwarded without one: ${nameOf(row)}`, async (t) => {
       for (const headers of [signedIn, { ...signedIn, ...json }]) {
-        const { answer, reached } = await ask(pathOf(row.path), { method: row.method, headers })
+        const { response, reached } = await request(pathOf(row.path), { method: row.method, headers })
 
-        t.equal(answer.status, 200)
+        t.equal(response.status, 200)
         t.same(
           reached.map(({ method, url, body }) => [method, url, body]),
           [[row.method, pathOf(row.path), '']]
@@ -365,7 +367,7 @@ t.test('every upload', async (t) => {
           ...(body !== undefined && { body })
         }
 
-        t.same(summary(await ask(pathOf(row.path), message)), refusedWith(status, code))
+        t.same(summary(await request(pathOf(row.path), message)), refusedWith(status, code))
       })
     }
 
@@ -376,13 +378,13 @@ t.test('every upload', async (t) => {
       t.test(`an upload forwards ${of} unchanged: ${nameOf(row)}`, async (t) => {
         const path = `${pathOf(row.path)}${QUERY}`
 
-        const { answer, reached } = await ask(path, {
+        const { response, reached } = await request(path, {
           method: row.method,
           headers: { ...signedIn, ...multipart },
           body
         })
 
-        t.equal(answer.status, 200)
+        t.equal(response.status, 200)
         t.match(reached, [
           { method: row.method, url: path, headers: { ...multipart, authorization: `Bearer ${token}` }, body }
         ])
@@ -403,19 +405,19 @@ t.test('every path', async (t) => {
     if (missing.length > 0)
       t.test(`undeclared mutations are rejected: ${path}`, async (t) => {
         for (const method of missing) {
-          const exchange = await ask(pathOf(path), { method, headers: { ...signedIn, ...json }, body: '{}' })
+          const exchange = await request(pathOf(path), { method, headers: { ...signedIn, ...json }, body: '{}' })
 
           t.same(summary(exchange), refusedWith(405, 'METHOD_NOT_ALLOWED'), method)
-          t.equal(exchange.answer.headers.allow, allow.join(', '), method)
+          t.equal(exchange.response.headers.allow, allow.join(', '), method)
         }
       })
 
     t.test(`undeclared reads are forwarded: ${path}`, async (t) => {
       const methods = ['OPTIONS', ...(isLocalRead ? [] : ['HEAD']), ...(own.includes('GET') ? [] : ['GET'])]
       for (const method of methods) {
-        const { answer, reached } = await ask(`${pathOf(path)}${QUERY}`, { method, headers: signedIn })
+        const { response, reached } = await request(`${pathOf(path)}${QUERY}`, { method, headers: signedIn })
 
-        t.equal(answer.status, 200, method)
+        t.equal(response.status, 200, method)
         t.same(
           reached.map(({ method, url, headers, body }) => [method, url, headers.authorization, body]),
           [[method, `${pathOf(path)}${QUERY}`, `Bearer ${token}`, '']],
@@ -426,7 +428,7 @@ t.test('every path', async (t) => {
 
     t.test(`a path with a trailing slash is rejected: ${path}`, async (t) => {
       for (const method of own) {
-        const exchange = await ask(`${pathOf(path)}/`, { method, headers: signedIn })
+        const exchange = await request(`${pathOf(path)}/`, { method, headers: signedIn })
 
         t.same(summary(exchange), refusedWith(400, 'AMBIGUOUS_PATH'), method)
       }
@@ -435,7 +437,7 @@ t.test('every path', async (t) => {
     t.test(`a path in another letter case is rejected: ${path}`, async (t) => {
       for (const misspelt of otherCases(path)) {
         const [method = ''] = own
-        const exchange = await ask(pathOf(misspelt), { method, headers: signedIn })
+        const exchange = await request(pathOf(misspelt), { method, headers: signedIn })
 
         t.same(summary(exchange), refusedWith(400, 'AMBIGUOUS_PATH'), misspelt)
       }

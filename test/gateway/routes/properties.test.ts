@@ -137,14 +137,14 @@ t.test('every value that a schema accepts is forwarded unchanged', async (t) => 
       const property = fc.asyncProperty(written(objectsOf(row.body)), async (body) => {
         backend.requests.length = 0
         clients += 1
-        const answer = await send(path, {
+        const response = await send(path, {
           method: row.method,
           // From a different address each time, so that the login limit does not apply.
           headers: { ...headers, 'x-forwarded-for': `10.0.${clients >> 8}.${clients & 255}` },
           body
         })
         const arrived = backend.requests.map((request) => JSON.parse(request.body))
-        if (answer.status !== 200) throw new Error(`answered ${answer.status} ${answer.body}`)
+        if (response.status !== 200) throw new Error(`answered ${response.status} ${response.body}`)
         if (!isDeepStrictEqual(arrived, [JSON.parse(body)])) throw new Error(`arrived as ${JSON.stringify(arrived)}`)
       })
 
@@ -318,14 +318,14 @@ t.test('no request causes an INTERNAL error', async (t) => {
       const told = headers[name]
       return typeof told === 'string' && (typeof value === 'string' ? told === value : value.test(told)) ? [] : [name]
     })
-  const answers = new Map<string, number>()
+  const responses = new Map<string, number>()
 
   const property = fc.asyncProperty(targets, queries, headers, async ({ method, path, body }, query, headers) => {
-    const answer = await send(`${path}${query}`, { method, headers, ...(body !== undefined && { body }) })
-    const kind = `${answer.status} ${answer.headers['x-gateway-error'] ?? ''}`
-    answers.set(kind, (answers.get(kind) ?? 0) + 1)
-    if (answer.status >= 500) throw new Error(`answered ${kind}`)
-    const missing = lacking(answer.headers)
+    const response = await send(`${path}${query}`, { method, headers, ...(body !== undefined && { body }) })
+    const kind = `${response.status} ${response.headers['x-gateway-error'] ?? ''}`
+    responses.set(kind, (responses.get(kind) ?? 0) + 1)
+    if (response.status >= 500) throw new Error(`answered ${kind}`)
+    const missing = lacking(response.headers)
     if (missing.length > 0) throw new Error(`answered ${kind} without ${missing}`)
   })
 
@@ -336,5 +336,5 @@ t.test('no request causes an INTERNAL error', async (t) => {
     'nor is one logged'
   )
   for (const kind of ['200 ', '400 AMBIGUOUS_PATH', '400 MALFORMED_BODY', '400 VALIDATION_FAILED', '403 CSRF_MISMATCH'])
-    t.ok((answers.get(kind) ?? 0) > 0, `some were answered ${kind}`)
+    t.ok((responses.get(kind) ?? 0) > 0, `some were answered ${kind}`)
 })

@@ -7,7 +7,7 @@ import { secretKey } from '../../../src/shared/jwt.js'
 import { eventually } from '../../helper/eventually.js'
 import { browse } from '../../helper/exact-http.js'
 import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
-import type { Answer } from '../../helper/http.js'
+import type { HttpResponse } from '../../helper/http.js'
 import { MIB } from '../../helper/large-bodies.js'
 import type { RecordingBackend } from '../../helper/recording-backend.js'
 
@@ -21,13 +21,13 @@ const ERROR = 50
 const loginBody = (data: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify({ success: true, data: { token: tokenOf('operator'), user: USER, expiresIn: 60, ...data } })
 
-const answerWith = (
+const respondWith = (
   backend: RecordingBackend,
   body: string | Buffer,
   status = 200,
   headers: OutgoingHttpHeaders = {}
 ): void => {
-  backend.answer = (_request, response) => {
+  backend.respond = (_request, response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   }
 }
@@ -36,13 +36,13 @@ const answerWith = (
 const TRUSTING = { env: { TRUST_PROXY: 'loopback' } }
 let addresses = 0
 
-const login = (gateway: TestGateway, path: string = LOGIN_PATHS[0], body = CREDENTIALS): Promise<Answer> => {
+const login = (gateway: TestGateway, path: string = LOGIN_PATHS[0], body = CREDENTIALS): Promise<HttpResponse> => {
   addresses += 1
   const headers = { 'content-type': 'application/json', 'x-forwarded-for': `10.0.${addresses >> 8}.${addresses & 255}` }
   return gateway.send(path, { method: 'POST', headers, body })
 }
 
-const logout = (gateway: TestGateway, headers: OutgoingHttpHeaders = browserHeaders()): Promise<Answer> =>
+const logout = (gateway: TestGateway, headers: OutgoingHttpHeaders = browserHeaders()): Promise<HttpResponse> =>
   gateway.send('/api/auth/logout', { method: 'POST', headers })
 
 interface SetCookie {
@@ -52,7 +52,7 @@ interface SetCookie {
   readonly attributes: string
 }
 
-const cookiesOf = ({ headers }: Answer): ReadonlyMap<string, SetCookie> => {
+const cookiesOf = ({ headers }: HttpResponse): ReadonlyMap<string, SetCookie> => {
   const cookies = (headers['set-cookie'] ?? []).map((line) => {
     const [, name = '', value = '', age, attributes = ''] = /^([^=]+)=([^;]*); Max-Age=(-?\d+); (.*)$/.exec(line) ?? []
     return [name, { value, maxAge: Number(age), attributes }] as const
@@ -60,12 +60,12 @@ const cookiesOf = ({ headers }: Answer): ReadonlyMap<string, SetCookie> => {
   return new Map(cookies)
 }
 
-const decodedCookie = (answer: Answer, name: string): unknown =>
-  JSON.parse(decodeURIComponent(cookiesOf(answer).get(name)?.value ?? 'null'))
+const decodedCookie = (response: HttpResponse, name: string): unknown =>
+  JSON.parse(decodeURIComponent(cookiesOf(response).get(name)?.value ?? 'null'))
 
 /** Stores cookies like a browser. */
-const keepCookies = (jar: Map<string, string>, answer: Answer): void => {
-  for (const [name, { value, maxAge }] of cookiesOf(answer)) {
+const keepCookies = (jar: Map<string, string>, response: HttpResponse): void => {
+  for (const [name, { value, maxAge }] of cookiesOf(response)) {
     if (maxAge > 0) jar.set(name, value)
     else jar.delete(name)
   }
@@ -119,12 +119,12 @@ for (const path of LOGIN_PATHS) {
 
     t.test(`POST ${path} forwards the validated body in its serialised form`, async (t) => {
       const gateway = await startGateway(t)
-      const answer = await login(
+      const response = await login(
         gateway,
         path,
         '{ "username": "ad\\u0061",\n  "password": "x", "rememberMe": true, "otp": "1" }\n'
       )
-      t.equal(answer.status, 200)
+      t.equal(response.status, 200)
       t.equal(gateway.backend.requests[0]?.body, '{"username":"ada","password":"x","rememberMe":true,"otp":"1"}')
     })
 
@@ -140,10 +140,10 @@ for (const path of LOGIN_PATHS) {
     const shared = await startGateway(t, TRUSTING)
     for (const [what, body, code] of refused) {
       t.test(`POST ${path} rejects a body ${what}`, async (t) => {
-        const answer = await login(shared, path, body)
-        t.equal(answer.status, 400)
-        t.equal(answer.code, code)
-        t.equal(answer.headers['set-cookie'], undefined)
+        const response = await login(shared, path, body)
+        t.equal(response.status, 400)
+        t.equal(response.code, code)
+        t.equal(response.headers['set-cookie'], undefined)
         t.strictSame(shared.backend.requests, [], 'nothing reached the backend')
       })
     }
@@ -151,12 +151,12 @@ for (const path of LOGIN_PATHS) {
     t.test(`POST ${path} sets the session cookies`, async (t) => {
       const gateway = await startGateway(t)
       const token = tokenOf('operator')
-      answerWith(gateway.backend, loginBody({ token, user: { ...USER, permissions: ['zones.read', 'zones.write'] } }))
-      const answer = await login(gateway, path)
-      t.equal(answer.status, 200)
+      respondWith(gateway.backend, loginBody({ token, user: { ...USER, permissions: ['zones.read', 'zones.write'] } }))
+      const response = await login(gateway, path)
+      t.equal(response.status, 200)
 
       const readable = 'Path=/; Secure; SameSite=Lax'
-      const attributes = [...cookiesOf(answer)].map(([name, cookie]) => [name, cookie.attributes])
+      const attributes = [...cookiesOf(response)].map(([name, cookie]) => [name, cookie.attributes])
       t.strictSame(Object.fromEntries(attributes), {
         auth_token: 'Path=/; HttpOnly; Secure; SameSite=Lax',
         auth_user: readable,
@@ -165,18 +165,18 @@ for (const path of LOGIN_PATHS) {
         auth_via_oidc: readable,
         oidc_exchange_failed: readable
       })
-      t.equal(cookiesOf(answer).get('auth_token')?.value, token)
-      t.strictSame(decodedCookie(answer, 'auth_user'), USER)
-      t.strictSame(decodedCookie(answer, 'auth_permissions'), ['zones.read', 'zones.write'])
+      t.equal(cookiesOf(response).get('auth_token')?.value, token)
+      t.strictSame(decodedCookie(response, 'auth_user'), USER)
+      t.strictSame(decodedCookie(response, 'auth_permissions'), ['zones.read', 'zones.write'])
     })
 
     t.test(`POST ${path} forwards a rejected login and sets no cookie`, async (t) => {
       const gateway = await startGateway(t)
-      answerWith(gateway.backend, '{"success":false,"error":"bad credentials"}', 401)
-      const answer = await login(gateway, path)
-      t.equal(answer.status, 401)
-      t.equal(answer.body, '{"success":false,"error":"bad credentials"}')
-      t.equal(answer.headers['set-cookie'], undefined)
+      respondWith(gateway.backend, '{"success":false,"error":"bad credentials"}', 401)
+      const response = await login(gateway, path)
+      t.equal(response.status, 401)
+      t.equal(response.body, '{"success":false,"error":"bad credentials"}')
+      t.equal(response.headers['set-cookie'], undefined)
     })
   })
 }
@@ -191,7 +191,7 @@ t.test('login cookies', async (t) => {
   for (const [what, env, expected] of secure) {
     t.test(what, async (t) => {
       const gateway = await startGateway(t, { env })
-      answerWith(gateway.backend, loginBody())
+      respondWith(gateway.backend, loginBody())
       const cookies = [...cookiesOf(await login(gateway)).values()]
       t.equal(cookies.length, 6)
       for (const { attributes } of cookies) t.equal(attributes.split('; ').includes('Secure'), expected)
@@ -201,7 +201,7 @@ t.test('login cookies', async (t) => {
   t.test('cookie values are percent-encoded once', async (t) => {
     const gateway = await startGateway(t)
     const token = legacyToken()
-    answerWith(gateway.backend, loginBody({ token, user: { ...USER, permissions: ['50%', 'a;b', 'c d'] } }))
+    respondWith(gateway.backend, loginBody({ token, user: { ...USER, permissions: ['50%', 'a;b', 'c d'] } }))
     const cookies = cookiesOf(await login(gateway))
     t.equal(cookies.get('auth_token')?.value, encodeURIComponent(token))
     t.equal(cookies.get('auth_user')?.value, encodeURIComponent(JSON.stringify(USER)))
@@ -211,10 +211,10 @@ t.test('login cookies', async (t) => {
   const shared = await startGateway(t, TRUSTING)
   for (const displayName of ['Zoë Ångström', '日本 太郎', '👩‍🚒', 'a"; Domain=evil', 'line\r\nbreak', 'half \ud800']) {
     t.test(`the auth_user cookie has the name ${JSON.stringify(displayName)}`, async (t) => {
-      answerWith(shared.backend, loginBody({ user: { ...USER, displayName } }))
-      const answer = await login(shared)
-      t.strictSame(decodedCookie(answer, 'auth_user'), { ...USER, displayName })
-      t.match(cookiesOf(answer).get('auth_user')?.value, /^[\w%.!~*'()-]+$/)
+      respondWith(shared.backend, loginBody({ user: { ...USER, displayName } }))
+      const response = await login(shared)
+      t.strictSame(decodedCookie(response, 'auth_user'), { ...USER, displayName })
+      t.match(cookiesOf(response).get('auth_user')?.value, /^[\w%.!~*'()-]+$/)
     })
   }
 
@@ -228,7 +228,7 @@ t.test('login cookies', async (t) => {
   for (const [format, token, expiresAtMs, lifetime] of ownExpiry) {
     t.test(`session cookies expire with a ${format} token, regardless of the response`, async (t) => {
       const gateway = await startGateway(t)
-      answerWith(gateway.backend, loginBody({ token, expiresIn: 60 }))
+      respondWith(gateway.backend, loginBody({ token, expiresIn: 60 }))
       const cookies = cookiesOf(await login(gateway))
       t.equal(cookies.get('auth_token_expiry')?.value, String(expiresAtMs))
       for (const name of ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry']) {
@@ -240,7 +240,7 @@ t.test('login cookies', async (t) => {
 
   t.test('session cookies expire as the response says if the token has no expiry', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, loginBody({ token: 'opaque', expiresIn: 5400 }))
+    respondWith(gateway.backend, loginBody({ token: 'opaque', expiresIn: 5400 }))
     const before = Date.now()
     const cookies = cookiesOf(await login(gateway))
     const expiresAtMs = Number(cookies.get('auth_token_expiry')?.value)
@@ -252,7 +252,7 @@ t.test('login cookies', async (t) => {
 
   t.test('a login clears the cookies of a provider session', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, loginBody())
+    respondWith(gateway.backend, loginBody())
     const cookies = cookiesOf(await login(gateway))
     for (const name of ['auth_via_oidc', 'oidc_exchange_failed']) {
       t.equal(cookies.get(name)?.value, '')
@@ -267,12 +267,12 @@ t.test('login cookies', async (t) => {
     t.test(`login cookies authenticate the next request, with a ${format} token`, async (t) => {
       const gateway = await startGateway(t)
       const jar = new Map<string, string>()
-      answerWith(gateway.backend, loginBody({ token }))
+      respondWith(gateway.backend, loginBody({ token }))
       keepCookies(jar, await login(gateway))
       t.strictSame([...jar.keys()].toSorted(), ['auth_permissions', 'auth_token', 'auth_token_expiry', 'auth_user'])
 
-      const answer = await gateway.send('/api/audit/logs', { headers: { cookie: cookieHeader(jar) } })
-      t.equal(answer.status, 200)
+      const response = await gateway.send('/api/audit/logs', { headers: { cookie: cookieHeader(jar) } })
+      t.equal(response.status, 200)
       t.equal(gateway.backend.requests[1]?.headers.authorization, `Bearer ${token}`)
       t.equal(gateway.backend.requests[1]?.headers.cookie, undefined)
     })
@@ -281,7 +281,7 @@ t.test('login cookies', async (t) => {
   t.test('a request after a logout is not authenticated', async (t) => {
     const gateway = await startGateway(t)
     const jar = new Map([['csrf_token', 't0ken']])
-    answerWith(gateway.backend, loginBody())
+    respondWith(gateway.backend, loginBody())
     keepCookies(jar, await login(gateway))
     keepCookies(jar, await logout(gateway, { cookie: cookieHeader(jar), 'x-csrf-token': 't0ken' }))
     t.strictSame([...jar.keys()], [])
@@ -301,18 +301,18 @@ t.test('login token', async (t) => {
     t.test(`a login starts ${fits ? 'a' : 'no'} session where the token is ${what}`, async (t) => {
       const gateway = await startGateway(t)
       const body = loginBody({ token })
-      answerWith(gateway.backend, body)
-      const answer = await login(gateway)
-      t.equal(answer.status, 200)
-      t.equal(answer.body, body)
-      t.equal(cookiesOf(answer).size, fits ? 6 : 0)
+      respondWith(gateway.backend, body)
+      const response = await login(gateway)
+      t.equal(response.status, 200)
+      t.equal(response.body, body)
+      t.equal(cookiesOf(response).size, fits ? 6 : 0)
       t.match(logged(gateway, ERROR)[0]?.msg, fits ? /API_SECRET/ : /too large for a cookie/)
     })
   }
 
   t.test('a login with a valid token logs no warning', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, loginBody())
+    respondWith(gateway.backend, loginBody())
     t.equal(cookiesOf(await login(gateway)).size, 6)
     t.strictSame([...logged(gateway, WARN), ...logged(gateway, ERROR)], [])
   })
@@ -321,7 +321,7 @@ t.test('login token', async (t) => {
     const gateway = await startGateway(t)
     const key = secretKey('another-secret-0123456789-abcdefghij')
     const token = createAppToken({ role: 'operator' }, key, { format: 'jwt', lifetimeSeconds: 3600 })
-    answerWith(gateway.backend, loginBody({ token }))
+    respondWith(gateway.backend, loginBody({ token }))
     t.equal(cookiesOf(await login(gateway)).get('auth_token')?.value, token)
     t.match(logged(gateway, ERROR), [{ msg: /API_SECRET/, requestId: String }])
     t.equal(logged(gateway, ERROR).length, 1)
@@ -331,7 +331,7 @@ t.test('login token', async (t) => {
     const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace' } })
     const key = secretKey('another-secret-0123456789-abcdefghij')
     const token = createAppToken({ role: 'operator' }, key, { format: 'jwt', lifetimeSeconds: 3600 })
-    answerWith(gateway.backend, loginBody({ token }))
+    respondWith(gateway.backend, loginBody({ token }))
     await login(gateway)
     const log = JSON.stringify(gateway.logs)
     t.match(log, 'API_SECRET')
@@ -357,11 +357,11 @@ t.test('a successful login response without a session', async (t) => {
   for (const [body, missing] of FORMATS) {
     t.test(`a login response without a session is logged once as a warning with ${missing}: ${body}`, async (t) => {
       const gateway = await startGateway(t)
-      answerWith(gateway.backend, body)
-      const answer = await login(gateway)
-      t.equal(answer.status, 200)
-      t.equal(answer.body, body)
-      t.equal(cookiesOf(answer).size, 0)
+      respondWith(gateway.backend, body)
+      const response = await login(gateway)
+      t.equal(response.status, 200)
+      t.equal(response.body, body)
+      t.equal(cookiesOf(response).size, 0)
       t.match(logged(gateway, WARN), [{ msg: 'login response without a session', missing, status: 200 }])
       t.equal(logged(gateway, WARN).length, 1)
     })
@@ -369,7 +369,7 @@ t.test('a successful login response without a session', async (t) => {
 
   t.test('a rejected login is not logged as a warning', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, '{"success":false,"error":"wrong password"}')
+    respondWith(gateway.backend, '{"success":false,"error":"wrong password"}')
     t.equal((await login(gateway)).status, 200)
     t.strictSame(logged(gateway, WARN), [])
   })
@@ -380,10 +380,10 @@ t.test('permissions', async (t) => {
 
   t.test('permissions are in a cookie if they fit', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, loginBody({ permissions: listOf(3800) }))
-    const answer = await login(gateway)
-    t.strictSame(decodedCookie(answer, 'auth_permissions'), listOf(3800))
-    t.equal(answer.headers['x-auth-permissions-at'], undefined)
+    respondWith(gateway.backend, loginBody({ permissions: listOf(3800) }))
+    const response = await login(gateway)
+    t.strictSame(decodedCookie(response, 'auth_permissions'), listOf(3800))
+    t.equal(response.headers['x-auth-permissions-at'], undefined)
     t.strictSame(logged(gateway, WARN), [])
   })
 
@@ -397,15 +397,15 @@ t.test('permissions', async (t) => {
       const token = tokenOf('operator')
       const body = loginBody({ token, permissions })
       // The backend may not set this header.
-      answerWith(gateway.backend, body, 200, { 'x-auth-permissions-at': '/elsewhere' })
-      const answer = await login(gateway)
-      t.equal(answer.status, 200)
-      t.equal(answer.body, body)
-      t.equal(answer.headers['x-auth-permissions-at'], '/api/auth/backend-me')
+      respondWith(gateway.backend, body, 200, { 'x-auth-permissions-at': '/elsewhere' })
+      const response = await login(gateway)
+      t.equal(response.status, 200)
+      t.equal(response.body, body)
+      t.equal(response.headers['x-auth-permissions-at'], '/api/auth/backend-me')
 
-      const cookies = cookiesOf(answer)
+      const cookies = cookiesOf(response)
       t.equal(cookies.get('auth_token')?.value, token)
-      t.strictSame(decodedCookie(answer, 'auth_user'), USER)
+      t.strictSame(decodedCookie(response, 'auth_user'), USER)
       t.strictSame(cookies.get('auth_permissions'), {
         value: '',
         maxAge: 0,
@@ -428,12 +428,12 @@ t.test('permissions', async (t) => {
     t.test(`the cookie auth_user contains no ${what} if the details are too large`, async (t) => {
       const gateway = await startGateway(t)
       const user = { id: '7', displayName: 'Ada', role: 'operator', email: 'ada@example.com', ...details }
-      answerWith(gateway.backend, loginBody({ user }))
-      const answer = await login(gateway)
+      respondWith(gateway.backend, loginBody({ user }))
+      const response = await login(gateway)
 
-      const cookie = (answer.headers['set-cookie'] ?? []).find((text) => text.startsWith('auth_user=')) ?? ''
+      const cookie = (response.headers['set-cookie'] ?? []).find((text) => text.startsWith('auth_user=')) ?? ''
       t.ok(cookie.slice(0, cookie.indexOf(';')).length <= 4096)
-      t.match(decodedCookie(answer, 'auth_user'), {
+      t.match(decodedCookie(response, 'auth_user'), {
         userId: user.id,
         role: user.role,
         ...Object.fromEntries(omitted.map((name) => [name, null]))
@@ -444,13 +444,13 @@ t.test('permissions', async (t) => {
 
   t.test('permissions are available at the address in the header', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, loginBody({ permissions: listOf(3801) }))
+    respondWith(gateway.backend, loginBody({ permissions: listOf(3801) }))
     const jar = new Map<string, string>()
-    const answer = await login(gateway)
-    keepCookies(jar, answer)
+    const response = await login(gateway)
+    keepCookies(jar, response)
 
-    answerWith(gateway.backend, '{"success":true,"data":{"permissions":["p"]}}')
-    const path = String(answer.headers['x-auth-permissions-at'])
+    respondWith(gateway.backend, '{"success":true,"data":{"permissions":["p"]}}')
+    const path = String(response.headers['x-auth-permissions-at'])
     const me = await gateway.send(path, { headers: { cookie: cookieHeader(jar) } })
     t.equal(me.body, '{"success":true,"data":{"permissions":["p"]}}')
     t.equal(gateway.backend.requests[1]?.url, '/api/auth/backend-me')
@@ -466,12 +466,12 @@ t.test('login response', async (t) => {
 
   t.test('the login response has the unchanged body of the backend', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, odd, 201, { 'content-type': 'application/json; charset=UTF-8; odd=1' })
-    const answer = await login(gateway)
-    t.equal(answer.status, 201)
-    t.equal(answer.body, odd)
-    t.equal(answer.headers['content-type'], 'application/json; charset=UTF-8; odd=1')
-    t.equal(cookiesOf(answer).get('auth_token')?.value, token)
+    respondWith(gateway.backend, odd, 201, { 'content-type': 'application/json; charset=UTF-8; odd=1' })
+    const response = await login(gateway)
+    t.equal(response.status, 201)
+    t.equal(response.body, odd)
+    t.equal(response.headers['content-type'], 'application/json; charset=UTF-8; odd=1')
+    t.equal(cookiesOf(response).get('auth_token')?.value, token)
   })
 
   t.test('LOGIN_BODY_TOKEN=omit removes only the token', async (t) => {
@@ -482,28 +482,28 @@ t.test('login response', async (t) => {
       data: { token, user: { ...USER, token: 'kept' }, expiresIn: 60 },
       more: [1]
     }
-    answerWith(gateway.backend, JSON.stringify(body))
-    const answer = await login(gateway)
-    t.equal(answer.status, 200)
-    t.strictSame(JSON.parse(answer.body), {
+    respondWith(gateway.backend, JSON.stringify(body))
+    const response = await login(gateway)
+    t.equal(response.status, 200)
+    t.strictSame(JSON.parse(response.body), {
       success: true,
       token: 'kept',
       data: { user: { ...USER, token: 'kept' }, expiresIn: 60 },
       more: [1]
     })
-    t.notMatch(answer.body, token)
-    t.equal(cookiesOf(answer).get('auth_token')?.value, token)
+    t.notMatch(response.body, token)
+    t.equal(cookiesOf(response).get('auth_token')?.value, token)
   })
 
   t.test('LOGIN_BODY_TOKEN=omit removes a duplicate token', async (t) => {
     const gateway = await startGateway(t, { env: { LOGIN_BODY_TOKEN: 'omit' } })
-    answerWith(gateway.backend, odd)
+    respondWith(gateway.backend, odd)
     t.notMatch((await login(gateway)).body, token)
   })
 
   t.test('LOGIN_BODY_TOKEN=omit does not change a response without a session', async (t) => {
     const gateway = await startGateway(t, { env: { LOGIN_BODY_TOKEN: 'omit' } })
-    answerWith(gateway.backend, ' {"success":false,"data":{"token":null}} ', 401)
+    respondWith(gateway.backend, ' {"success":false,"data":{"token":null}} ', 401)
     t.equal((await login(gateway)).body, ' {"success":false,"data":{"token":null}} ')
   })
 
@@ -514,23 +514,23 @@ t.test('login response', async (t) => {
     t.test(`a login response with ${status} has no cookies of the backend`, async (t) => {
       const gateway = await startGateway(t)
       const cookies = ['auth_token=backend; Path=/', 'csrf_token=backend', 'sid=backend']
-      answerWith(gateway.backend, body, status, { 'set-cookie': cookies, 'clear-site-data': '"cookies"' })
-      const answer = await login(gateway)
-      t.equal(answer.status, status)
-      t.notMatch(String(answer.headers['set-cookie']), 'backend')
-      t.equal(answer.headers['clear-site-data'], undefined)
+      respondWith(gateway.backend, body, status, { 'set-cookie': cookies, 'clear-site-data': '"cookies"' })
+      const response = await login(gateway)
+      t.equal(response.status, status)
+      t.notMatch(String(response.headers['set-cookie']), 'backend')
+      t.equal(response.headers['clear-site-data'], undefined)
     })
 
     t.test(`a login response with ${status} is not cacheable`, async (t) => {
       const gateway = await startGateway(t)
-      answerWith(gateway.backend, body, status, { 'cache-control': 'public, max-age=600' })
+      respondWith(gateway.backend, body, status, { 'cache-control': 'public, max-age=600' })
       t.equal((await login(gateway)).headers['cache-control'], 'no-store')
     })
 
     t.test(`a login response with ${status} has the rate limit headers of the gateway`, async (t) => {
       const gateway = await startGateway(t)
       const theirs = { 'x-ratelimit-limit': '999', 'x-ratelimit-remaining': '998', 'x-ratelimit-reset': '1' }
-      answerWith(gateway.backend, body, status, theirs)
+      respondWith(gateway.backend, body, status, theirs)
       const { headers } = await login(gateway)
       t.equal(headers['x-ratelimit-limit'], '5')
       t.equal(headers['x-ratelimit-remaining'], '4')
@@ -541,11 +541,11 @@ t.test('login response', async (t) => {
   t.test('the login response has all other headers of the backend', async (t) => {
     const gateway = await startGateway(t)
     const headers = { 'www-authenticate': ['Bearer', 'Basic realm="x"'], 'retry-after': '30', 'x-lock': 'until noon' }
-    answerWith(gateway.backend, '{}', 423, headers)
-    const answer = await login(gateway)
-    t.equal(answer.headers['www-authenticate'], 'Bearer, Basic realm="x"')
-    t.equal(answer.headers['retry-after'], '30')
-    t.equal(answer.headers['x-lock'], 'until noon')
+    respondWith(gateway.backend, '{}', 423, headers)
+    const response = await login(gateway)
+    t.equal(response.headers['www-authenticate'], 'Bearer, Basic realm="x"')
+    t.equal(response.headers['retry-after'], '30')
+    t.equal(response.headers['x-lock'], 'until noon')
   })
 
   t.test('the login request to the backend does not accept compression', async (t) => {
@@ -558,7 +558,7 @@ t.test('login response', async (t) => {
   t.test('a compressed login response is forwarded without a session', async (t) => {
     const gateway = await startGateway(t)
     const body = loginBody()
-    answerWith(gateway.backend, gzipSync(body), 200, { 'content-encoding': 'gzip' })
+    respondWith(gateway.backend, gzipSync(body), 200, { 'content-encoding': 'gzip' })
     const headers = { 'content-type': 'application/json' }
     const response = await fetch(`${gateway.url}/api/auth/login`, { method: 'POST', headers, body: CREDENTIALS })
     t.equal(response.status, 200)
@@ -606,46 +606,46 @@ t.test('failed login', async (t) => {
   const shared = await startGateway(t, TRUSTING)
   for (const [why, body, status = 200] of failures) {
     t.test(`the login response is forwarded without a cookie where ${why}`, async (t) => {
-      answerWith(shared.backend, body, status)
-      const answer = await login(shared)
-      t.equal(answer.status, status)
-      t.equal(answer.body, body)
-      t.equal(answer.headers['set-cookie'], undefined)
-      t.equal(answer.headers['cache-control'], 'no-store')
+      respondWith(shared.backend, body, status)
+      const response = await login(shared)
+      t.equal(response.status, status)
+      t.equal(response.body, body)
+      t.equal(response.headers['set-cookie'], undefined)
+      t.equal(response.headers['cache-control'], 'no-store')
     })
   }
 
   t.test('a login gets 204 without a cookie if the backend has no content', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, '')
-    const answer = await login(gateway)
-    t.equal(answer.status, 204)
-    t.equal(answer.body, '')
-    t.equal(answer.headers['set-cookie'], undefined)
-    t.equal(answer.headers['content-type'], undefined)
+    respondWith(gateway.backend, '')
+    const response = await login(gateway)
+    t.equal(response.status, 204)
+    t.equal(response.body, '')
+    t.equal(response.headers['set-cookie'], undefined)
+    t.equal(response.headers['content-type'], undefined)
   })
 
   t.test('a login gets 201 if the backend responds with 201 and no body', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, '', 201, { location: '/api/sessions/7' })
-    const answer = await login(gateway)
-    t.equal(answer.status, 201)
-    t.equal(answer.body, '')
-    t.equal(answer.headers.location, '/api/sessions/7')
-    t.equal(answer.headers['set-cookie'], undefined)
+    respondWith(gateway.backend, '', 201, { location: '/api/sessions/7' })
+    const response = await login(gateway)
+    t.equal(response.status, 201)
+    t.equal(response.body, '')
+    t.equal(response.headers.location, '/api/sessions/7')
+    t.equal(response.headers['set-cookie'], undefined)
   })
 
   t.test('a login response of the maximum size is forwarded complete', async (t) => {
     const gateway = await startGateway(t)
     const body = 'a'.repeat(MIB)
-    answerWith(gateway.backend, body, 401)
-    const answer = await login(gateway)
-    t.equal(answer.status, 401)
-    t.ok(answer.body === body)
+    respondWith(gateway.backend, body, 401)
+    const response = await login(gateway)
+    t.equal(response.status, 401)
+    t.ok(response.body === body)
   })
 
   const half = loginBody().slice(0, 40)
-  const broken: readonly (readonly [string, number, string, RecordingBackend['answer']])[] = [
+  const broken: readonly (readonly [string, number, string, RecordingBackend['respond']])[] = [
     ['closes the connection', 502, 'BACKEND_UNREACHABLE', (_request, response) => response.destroy()],
     [
       'closes the connection within its answer',
@@ -685,26 +685,26 @@ t.test('failed login', async (t) => {
       (_request, response) => void response.writeHead(200, { 'content-length': '1000' }).write(half)
     ]
   ]
-  for (const [what, status, code, answerBadly] of broken) {
+  for (const [what, status, code, respondBadly] of broken) {
     t.test(`a login gets ${status} without a cookie if the backend ${what}`, async (t) => {
       const env = status === 504 ? { BACKEND_TIMEOUT_MS: '50' } : {}
       const gateway = await startGateway(t, { env })
-      gateway.backend.answer = answerBadly
-      const answer = await login(gateway)
-      t.equal(answer.status, status)
-      t.equal(answer.code, code)
-      t.equal(answer.headers['set-cookie'], undefined)
-      t.equal(answer.headers['cache-control'], 'no-store')
+      gateway.backend.respond = respondBadly
+      const response = await login(gateway)
+      t.equal(response.status, status)
+      t.equal(response.code, code)
+      t.equal(response.headers['set-cookie'], undefined)
+      t.equal(response.headers['cache-control'], 'no-store')
     })
   }
 
   t.test('a login gets 502 without a cookie if the backend is down', async (t) => {
     const gateway = await startGateway(t)
     await close(gateway.backend)
-    const answer = await login(gateway)
-    t.equal(answer.status, 502)
-    t.equal(answer.code, 'BACKEND_UNREACHABLE')
-    t.equal(answer.headers['set-cookie'], undefined)
+    const response = await login(gateway)
+    t.equal(response.status, 502)
+    t.equal(response.code, 'BACKEND_UNREACHABLE')
+    t.equal(response.headers['set-cookie'], undefined)
   })
 })
 
@@ -718,7 +718,7 @@ t.test('signing in and out', async (t) => {
     t.test(`the backend request of ${path} is cancelled without a warning if the browser disconnects`, async (t) => {
       const gateway = await startGateway(t, { env: { BACKEND_TIMEOUT_MS: '600000' } })
       const arrived = new Promise<ServerResponse>((resolve) => {
-        gateway.backend.answer = (_request, response) => resolve(response)
+        gateway.backend.respond = (_request, response) => resolve(response)
       })
       const browser = browse(gateway.url, path, { method: 'POST', headers: headers() }).end(body)
       const response = await arrived
@@ -736,7 +736,7 @@ t.test('signing in and out', async (t) => {
     t.test(`a queued request to ${path} is dropped if the browser disconnects`, async (t) => {
       const gateway = await startGateway(t, { env: { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '600000' } })
       const held = new Promise<ServerResponse>((resolve) => {
-        gateway.backend.answer = (_request, response) => resolve(response)
+        gateway.backend.respond = (_request, response) => resolve(response)
       })
       const first = gateway.send('/api/zones')
       const response = await held
@@ -750,7 +750,7 @@ t.test('signing in and out', async (t) => {
       await inFlight(1)
       const second = gateway.send(path, { ...message, body })
       await inFlight(2)
-      answerWith(gateway.backend, '{}')
+      respondWith(gateway.backend, '{}')
       response.end('{}')
 
       t.equal((await first).status, 200)
@@ -764,7 +764,7 @@ t.test('signing in and out', async (t) => {
     t.test(`the backend metrics include ${path}`, async (t) => {
       const gateway = await startGateway(t)
       await gateway.send(path, { method: 'POST', headers: headers(), body })
-      gateway.backend.answer = (_request, response) => response.destroy()
+      gateway.backend.respond = (_request, response) => response.destroy()
       await gateway.send(path, { method: 'POST', headers: headers(), body })
 
       const { body: numbers } = await gateway.send('/metrics')
@@ -775,21 +775,21 @@ t.test('signing in and out', async (t) => {
 })
 
 /** All session cookies are cleared. */
-const endsAlone = (t: Test, gateway: TestGateway, answer: Answer): void => {
-  t.equal(answer.status, 200)
-  t.strictSame(JSON.parse(answer.body), { success: true })
-  t.strictSame(answer.headers['set-cookie']?.toSorted(), cleared('Path=/; Secure; SameSite=Lax'))
-  t.equal(answer.headers['cache-control'], 'no-store')
+const endsAlone = (t: Test, gateway: TestGateway, response: HttpResponse): void => {
+  t.equal(response.status, 200)
+  t.strictSame(JSON.parse(response.body), { success: true })
+  t.strictSame(response.headers['set-cookie']?.toSorted(), cleared('Path=/; Secure; SameSite=Lax'))
+  t.equal(response.headers['cache-control'], 'no-store')
   t.match(logged(gateway, WARN), [{ msg: 'backend logout failed', requestId: String }])
 }
 
 t.test('POST /api/auth/logout', async (t) => {
   t.test('a logout without a CSRF token is rejected and clears nothing', async (t) => {
     const gateway = await startGateway(t)
-    const answer = await logout(gateway, { cookie: `auth_token=${tokenOf('operator')}; csrf_token=t0ken` })
-    t.equal(answer.status, 403)
-    t.equal(answer.code, 'CSRF_MISMATCH')
-    t.equal(answer.headers['set-cookie'], undefined)
+    const response = await logout(gateway, { cookie: `auth_token=${tokenOf('operator')}; csrf_token=t0ken` })
+    t.equal(response.status, 403)
+    t.equal(response.code, 'CSRF_MISMATCH')
+    t.equal(response.headers['set-cookie'], undefined)
     t.strictSame(gateway.backend.requests, [])
   })
 
@@ -813,33 +813,33 @@ t.test('POST /api/auth/logout', async (t) => {
     t.equal(gateway.backend.requests[0]?.body, '{"reason":"end of shift"}')
   })
 
-  const answers: readonly (readonly [number, string, number])[] = [
+  const responses: readonly (readonly [number, string, number])[] = [
     [200, '{"success":true,"data":{"ended":1}}', 200],
     [200, '', 204],
     [204, '', 204],
     [401, '{"success":false,"error":"no session"}', 401],
     [500, '{"success":false}', 500]
   ]
-  for (const [status, body, expected] of answers) {
+  for (const [status, body, expected] of responses) {
     t.test(`a logout clears every cookie if the backend responds with ${status} ${body}`, async (t) => {
       const gateway = await startGateway(t)
-      answerWith(gateway.backend, body, status, { 'set-cookie': 'auth_token=backend', 'cache-control': 'public' })
-      const answer = await logout(gateway)
-      t.equal(answer.status, expected)
-      t.equal(answer.body, body)
-      t.strictSame(answer.headers['set-cookie']?.toSorted(), cleared('Path=/; Secure; SameSite=Lax'))
-      t.equal(answer.headers['cache-control'], 'no-store')
+      respondWith(gateway.backend, body, status, { 'set-cookie': 'auth_token=backend', 'cache-control': 'public' })
+      const response = await logout(gateway)
+      t.equal(response.status, expected)
+      t.equal(response.body, body)
+      t.strictSame(response.headers['set-cookie']?.toSorted(), cleared('Path=/; Secure; SameSite=Lax'))
+      t.equal(response.headers['cache-control'], 'no-store')
     })
   }
 
-  const silent: readonly (readonly [string, Record<string, string>, RecordingBackend['answer']])[] = [
+  const silent: readonly (readonly [string, Record<string, string>, RecordingBackend['respond']])[] = [
     ['is slow', { BACKEND_TIMEOUT_MS: '50' }, () => undefined],
     ['closes the connection', {}, (_request, response) => response.destroy()]
   ]
-  for (const [what, env, answerBadly] of silent) {
+  for (const [what, env, respondBadly] of silent) {
     t.test(`a logout clears every cookie if the backend ${what}`, async (t) => {
       const gateway = await startGateway(t, { env })
-      gateway.backend.answer = answerBadly
+      gateway.backend.respond = respondBadly
       endsAlone(t, gateway, await logout(gateway))
     })
   }
@@ -864,18 +864,18 @@ t.test('POST /api/auth/logout', async (t) => {
   for (const [what, token] of strangers) {
     t.test(`a logout clears every cookie of a browser with ${what}`, async (t) => {
       const gateway = await startGateway(t)
-      const answer = await logout(gateway, browserHeaders(token))
-      t.equal(answer.status, 200)
-      t.equal(answer.headers['set-cookie']?.length, SESSION_COOKIES.length)
+      const response = await logout(gateway, browserHeaders(token))
+      t.equal(response.status, 200)
+      t.equal(response.headers['set-cookie']?.length, SESSION_COOKIES.length)
       t.equal(gateway.backend.requests.length, 1)
     })
   }
 
   t.test('a logout needs no CSRF token in development', async (t) => {
     const gateway = await startGateway(t, { env: { NODE_ENV: 'development' } })
-    const answer = await logout(gateway, {})
-    t.equal(answer.status, 200)
-    t.strictSame(answer.headers['set-cookie']?.toSorted(), cleared('Path=/; SameSite=Lax'))
+    const response = await logout(gateway, {})
+    t.equal(response.status, 200)
+    t.strictSame(response.headers['set-cookie']?.toSorted(), cleared('Path=/; SameSite=Lax'))
   })
 })
 
@@ -883,21 +883,21 @@ t.test('GET /api/auth/backend-me', async (t) => {
   t.test('GET /api/auth/backend-me is forwarded with the token', async (t) => {
     const gateway = await startGateway(t)
     const token = tokenOf('operator')
-    answerWith(gateway.backend, ' {"success":true,"data":{"role":"operator"}}')
-    const answer = await gateway.send('/api/auth/backend-me?full=1', { headers: { cookie: `auth_token=${token}` } })
-    t.equal(answer.status, 200)
-    t.equal(answer.body, ' {"success":true,"data":{"role":"operator"}}')
-    t.equal(answer.headers['set-cookie'], undefined)
+    respondWith(gateway.backend, ' {"success":true,"data":{"role":"operator"}}')
+    const response = await gateway.send('/api/auth/backend-me?full=1', { headers: { cookie: `auth_token=${token}` } })
+    t.equal(response.status, 200)
+    t.equal(response.body, ' {"success":true,"data":{"role":"operator"}}')
+    t.equal(response.headers['set-cookie'], undefined)
     t.equal(gateway.backend.requests[0]?.url, '/api/auth/backend-me?full=1')
     t.equal(gateway.backend.requests[0]?.headers.authorization, `Bearer ${token}`)
   })
 
   t.test('GET /api/auth/backend-me without a token is forwarded', async (t) => {
     const gateway = await startGateway(t)
-    answerWith(gateway.backend, '{"success":false}', 401)
-    const answer = await gateway.send('/api/auth/backend-me')
-    t.equal(answer.status, 401)
-    t.equal(answer.body, '{"success":false}')
+    respondWith(gateway.backend, '{"success":false}', 401)
+    const response = await gateway.send('/api/auth/backend-me')
+    t.equal(response.status, 401)
+    t.equal(response.body, '{"success":false}')
     t.equal(gateway.backend.requests[0]?.headers.authorization, undefined)
   })
 })

@@ -16,8 +16,8 @@ t.test('login from a browser', async (t) => {
     t.test(`a login with ${what} is rejected, because it would need no password`, async (t) => {
       const { send, backend } = await startGateway(t)
       const headers = { 'content-type': 'application/json' }
-      const answer = await send(path, { method: 'POST', headers, body: JSON.stringify(body) })
-      t.equal(answer.code, 'VALIDATION_FAILED')
+      const response = await send(path, { method: 'POST', headers, body: JSON.stringify(body) })
+      t.equal(response.code, 'VALIDATION_FAILED')
       t.same(backend.requests, [])
     })
   }
@@ -25,8 +25,8 @@ t.test('login from a browser', async (t) => {
   for (const path of ['/api/auth/Login', '/api/auth/login/', '/api/auth/%EF%BD%8Cogin']) {
     t.test(`a login at ${path} is rejected`, async (t) => {
       const { send, backend } = await startGateway(t)
-      const answer = await send(path, { method: 'POST', body: JSON.stringify({ ...LOGIN, okta: true }) })
-      t.equal(answer.code, 'AMBIGUOUS_PATH')
+      const response = await send(path, { method: 'POST', body: JSON.stringify({ ...LOGIN, okta: true }) })
+      t.equal(response.code, 'AMBIGUOUS_PATH')
       t.same(backend.requests, [])
     })
   }

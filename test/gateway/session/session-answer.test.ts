@@ -34,7 +34,7 @@ t.test('login response', async (t) => {
   })
 
   const data = { token: OPAQUE, user: {}, expiresIn: 60 }
-  const answers: readonly (readonly [string, unknown])[] = [
+  const responses: readonly (readonly [string, unknown])[] = [
     ['nothing', undefined],
     ['null', null],
     ['text', 'success'],
@@ -51,9 +51,9 @@ t.test('login response', async (t) => {
     ['a list where data should be', { success: true, data: [data] }],
     ['a session beside data', { success: true, ...data }]
   ]
-  for (const [what, answer] of answers) {
+  for (const [what, response] of responses) {
     t.test(`a login response is no session if it is ${what}`, async (t) => {
-      t.equal(readLoginResponse(answer, NOW).session, null)
+      t.equal(readLoginResponse(response, NOW).session, null)
     })
   }
 })

@@ -27,12 +27,12 @@ t.test('a broadcast has a result or an error for each channel if some engine cal
 })
 
 t.test('a command that not all nodes confirm receives error 100', async (t) => {
-  class Cut extends SingleNodeCluster {
+  class UnconfirmedCluster extends SingleNodeCluster {
     override async apply<C extends ClusterCommand>(): Promise<ClusterCommandResult<C>> {
       return { results: [], isConfirmed: false }
     }
   }
-  const calls = new ApiDispatcher(coreRelay(undefined, { cluster: new Cut() }).relay, UNWATCHED, SILENT)
+  const calls = new ApiDispatcher(coreRelay(undefined, { cluster: new UnconfirmedCluster() }).relay, UNWATCHED, SILENT)
   for (const method of ['disconnect', 'unsubscribe', 'subscribe', 'refresh']) {
     t.match(
       await calls.runMethod(method, Buffer.from('{"user":"42","channel":"floor:7"}')),
@@ -44,9 +44,9 @@ t.test('a command that not all nodes confirm receives error 100', async (t) => {
 })
 
 t.test('a broadcast is validated once per schema', async (t) => {
-  const asked: [schema: string, data: unknown][] = []
+  const validated: [schema: string, data: unknown][] = []
   const schemaFault = (schema: string, data: unknown) => {
-    asked.push([schema, data])
+    validated.push([schema, data])
     return schema === 'PositionBatch' ? null : 'it does not fit'
   }
   const namespaces = [
@@ -58,12 +58,12 @@ t.test('a broadcast is validated once per schema', async (t) => {
   const channels = ['fits:1', 'other:1', 'fits:2', 'other:2']
   const reply = await calls.runMethod('broadcast', Buffer.from(JSON.stringify({ channels, data: [7] })))
 
-  t.same(asked, [
+  t.same(validated, [
     ['PositionBatch', [7]],
     ['AmbientBatch', [7]]
   ])
-  const refused = { error: { code: 107, message: 'bad request: it does not fit' } }
-  t.same(JSON.parse(String(reply)).result.responses, [{ result: {} }, refused, { result: {} }, refused])
+  const rejected = { error: { code: 107, message: 'bad request: it does not fit' } }
+  t.same(JSON.parse(String(reply)).result.responses, [{ result: {} }, rejected, { result: {} }, rejected])
 })
 
 t.test('a command with a malformed method receives error 104', async (t) => {
@@ -90,27 +90,27 @@ t.test('a command with a malformed method receives error 104', async (t) => {
 
 t.test('a duplicate field is rejected by name', async (t) => {
   const calls = new ApiDispatcher(coreRelay().relay, UNWATCHED, SILENT)
-  const refused = (name: string) => ({ error: { code: 107, message: `bad request: ${name} must be there once` } })
+  const rejected = (name: string) => ({ error: { code: 107, message: `bad request: ${name} must be there once` } })
 
   const many = await calls.runCommands(Buffer.from('{"method":"info","params":{},"p\\u0061rams":null}'))
-  t.same(JSON.parse(String(many)), refused('params'))
+  t.same(JSON.parse(String(many)), rejected('params'))
   const batch = await calls.runMethod('batch', Buffer.from('{"commands":[{"info":{},"info":{}},{"channels":{}}]}'))
-  t.same(JSON.parse(String(batch)).replies, [refused('info'), { channels: { channels: {} } }])
-  const { error } = refused('commands')
+  t.same(JSON.parse(String(batch)).replies, [rejected('info'), { channels: { channels: {} } }])
+  const { error } = rejected('commands')
   t.match(await calls.runMethod('batch', Buffer.from('{"commands":[],"commands":[]}')), error)
 })
 
 t.test('a body with more than 10,000 commands is rejected and no command runs', async (t) => {
   const { relay } = coreRelay()
   const calls = new ApiDispatcher(relay, UNWATCHED, SILENT)
-  const refused = { code: 107, message: 'bad request: commands must be at most 10000' }
+  const rejected = { code: 107, message: 'bad request: commands must be at most 10000' }
   const many = (count: number) =>
     Buffer.from('{"method":"publish","params":{"channel":"floor:1","data":1}}'.repeat(count))
   const batch = (count: number) =>
     Buffer.from(`{"commands":[${Array(count).fill('{"publish":{"channel":"floor:1","data":1}}').join()}]}`)
 
-  t.match(await calls.runCommands(many(10_001)), refused)
-  t.match(await calls.runMethod('batch', batch(10_001)), refused)
+  t.match(await calls.runCommands(many(10_001)), rejected)
+  t.match(await calls.runMethod('batch', batch(10_001)), rejected)
   const first = JSON.parse(String(await calls.runMethod('publish', Buffer.from('{"channel":"floor:1","data":1}'))))
   t.equal(first.result.offset, 1)
 

@@ -145,16 +145,16 @@ t.test('a schema error truncates long field names', (t) => {
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 class Counts {
-  readonly answered: string[] = []
-  readonly refused: string[] = []
+  readonly responded: string[] = []
+  readonly rejected: string[] = []
   readonly unexpected: string[] = []
 
   apiReplied(method: string): void {
-    this.answered.push(method)
+    this.responded.push(method)
   }
 
   apiError(method: string, code: number): void {
-    this.refused.push(`${method} ${code}`)
+    this.rejected.push(`${method} ${code}`)
   }
 
   unexpectedError(source: string): void {
@@ -296,7 +296,7 @@ t.test('an unexpected error in an API call fails that call with error 100, is lo
       `${how} in a broadcast`
     )
     t.same(counts.unexpected, ['api', 'api'])
-    t.same(counts.refused, ['publish 100', 'broadcast 100'])
+    t.same(counts.rejected, ['publish 100', 'broadcast 100'])
     t.match(errors, [
       { facts: { err: broken, method: 'publish' }, message: 'API call failed' },
       { facts: { err: broken, method: 'broadcast' }, message: 'API call failed' }

@@ -40,10 +40,10 @@ t.test('the API key', async (t) => {
   ]
   for (const [why, path, headers, status] of cases) {
     t.test(`${why} is ${status}`, async (t) => {
-      const answer = await call(path, headers)
+      const response = await call(path, headers)
 
-      t.equal(answer.status, status)
-      if (status === 401) t.equal(answer.body, '')
+      t.equal(response.status, status)
+      if (status === 401) t.equal(response.body, '')
     })
   }
 
@@ -173,11 +173,11 @@ t.test('API calls', async (t) => {
   ]
   for (const [method, request, reply] of cases) {
     t.test(`${method} ${JSON.stringify(request)?.slice(0, 90)} is ${JSON.stringify(reply).slice(0, 60)}`, async (t) => {
-      const answer = await api(method, typeof request === 'string' ? request : JSON.stringify(request))
+      const response = await api(method, typeof request === 'string' ? request : JSON.stringify(request))
 
-      t.equal(answer.status, 200)
-      t.match(JSON.parse(answer.body), reply as object)
-      t.equal(answer.headers['content-type'], 'application/json')
+      t.equal(response.status, 200)
+      t.match(JSON.parse(response.body), reply as object)
+      t.equal(response.headers['content-type'], 'application/json')
     })
   }
 
@@ -194,27 +194,27 @@ t.test('API calls', async (t) => {
   ]
   for (const [why, path, message, status] of malformed) {
     t.test(`a call with ${why} receives ${status}`, async (t) => {
-      const answer = await send(url, path, { method: 'POST', ...message, headers: { 'x-api-key': API_KEY } })
+      const response = await send(url, path, { method: 'POST', ...message, headers: { 'x-api-key': API_KEY } })
 
-      t.equal(answer.status, status)
+      t.equal(response.status, status)
     })
   }
 
   t.test('a chunked body above the limit receives 413', async (t) => {
-    const answer = await send(url, '/api/publish', {
+    const response = await send(url, '/api/publish', {
       method: 'POST',
       body: 'x'.repeat(3 * 1024 * 1024),
       headers: { 'x-api-key': API_KEY, 'transfer-encoding': 'chunked' }
     })
 
-    t.equal(answer.status, 413)
+    t.equal(response.status, 413)
   })
 
   t.test('deeply nested data is published', async (t) => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
-    const answer = await api('publish', `{"channel":"kept:deep","data":${deep}}`)
+    const response = await api('publish', `{"channel":"kept:deep","data":${deep}}`)
 
-    t.match(JSON.parse(answer.body), { result: { offset: 1 } })
+    t.match(JSON.parse(response.body), { result: { offset: 1 } })
     t.ok((await api('history', { channel: 'kept:deep', limit: 1 })).body.includes(deep))
   })
 
@@ -227,9 +227,9 @@ t.test('API calls', async (t) => {
       ['history', { channel: 'kept:1', since: { offset: 1, epoch: 'x' } }, 416]
     ]
     for (const [method, request, status] of statuses) {
-      const answer = await api(method, request, { headers: { 'x-centrifugo-error-mode': 'transport' } })
-      t.equal(answer.status, status)
-      t.match(JSON.parse(answer.body), { code: Number, message: String })
+      const response = await api(method, request, { headers: { 'x-centrifugo-error-mode': 'transport' } })
+      t.equal(response.status, status)
+      t.match(JSON.parse(response.body), { code: Number, message: String })
     }
   })
 })

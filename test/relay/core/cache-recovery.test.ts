@@ -115,11 +115,11 @@ t.test('publications while the cache is read', async (t) => {
   })
   const subscribed = async (options: Message, request: Message, early: readonly number[]) => {
     let give = (_page: HistoryPage): void => undefined
-    const answered = new Promise<HistoryPage>((resolve) => {
+    const page = new Promise<HistoryPage>((resolve) => {
       give = resolve
     })
     const { connected, delivery } = coreRelay(withNamespace(options), {
-      history: { read: () => answered, remove: async () => undefined }
+      history: { read: () => page, remove: async () => undefined }
     })
     const client = await connected('42')
     await client.send({ id: 2, subscribe: { channel: 'chat:1', ...request } })

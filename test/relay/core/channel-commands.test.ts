@@ -2,7 +2,7 @@ import t from 'tap'
 import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
 
 const OPEN = { allow_subscribe_for_client: true }
-const refusalOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
+const rejectionOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
 
 t.test('permissions of client commands', async (t) => {
   const cases: [command: Message, options: Message, code: unknown, why: string][] = [
@@ -33,7 +33,7 @@ t.test('permissions of client commands', async (t) => {
     t.test(`the command ${JSON.stringify(command)} is answered with ${code}: ${why}`, async (t) => {
       const client = await coreRelay(withNamespace({ ...OPEN, ...options })).connected('42')
 
-      t.equal(refusalOf(await client.send({ id: 2, ...command })), code)
+      t.equal(rejectionOf(await client.send({ id: 2, ...command })), code)
     })
   }
 
@@ -51,7 +51,7 @@ t.test('permissions of client commands', async (t) => {
       { presence: { channel: 'chat:1' } },
       { history: { channel: 'chat:1' } }
     ]) {
-      t.equal(refusalOf(await tester.send({ id: 2, ...command })), 'granted')
+      t.equal(rejectionOf(await tester.send({ id: 2, ...command })), 'granted')
     }
   })
 })
@@ -118,7 +118,7 @@ t.test('presence', async (t) => {
     t.match(ada.received(), [{ push: { channel: 'chat:1', join: { info: { user: 'bob', client: 'id-3' } } } }])
     await bob.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
     t.match(ada.received(), [{ push: { channel: 'chat:1', leave: { info: { user: 'bob' } } } }])
-    t.same(eve.received(), [], 'who did not ask is not told')
+    t.same(eve.received(), [], 'a client that did not send the command receives nothing')
   })
 
   t.test('force_push_join_leave sends join and leave pushes to all subscribers', async (t) => {
@@ -137,18 +137,18 @@ t.test('history', async (t) => {
       withNamespace({ ...OPEN, history_size: 5, history_ttl: '60s', allow_history_for_client: true }, client)
     )
     for (let data = 1; data <= 7; data++) relay.publish('chat:1', data)
-    const asking = await relay.connected('42')
-    const ask = async (request: Message): Promise<Message> =>
-      (await asking.send({ id: 2, history: { channel: 'chat:1', ...request } }))[0] as Message
+    const requester = await relay.connected('42')
+    const readHistory = async (request: Message): Promise<Message> =>
+      (await requester.send({ id: 2, history: { channel: 'chat:1', ...request } }))[0] as Message
     const offsets = async (request: Message): Promise<unknown> =>
-      (((await ask(request)).history as Message).publications as Message[]).map(({ offset }) => offset)
-    return { ...relay, ask, offsets }
+      (((await readHistory(request)).history as Message).publications as Message[]).map(({ offset }) => offset)
+    return { ...relay, readHistory, offsets }
   }
   const TOP = { offset: 7, epoch: 'epoch1' }
 
   t.test('history without a limit returns the position only', async (t) => {
-    t.same(await (await setUp()).ask({}), { id: 2, history: { publications: [], ...TOP } })
-    t.same(await (await setUp()).ask({ limit: 0 }), { id: 2, history: { publications: [], ...TOP } })
+    t.same(await (await setUp()).readHistory({}), { id: 2, history: { publications: [], ...TOP } })
+    t.same(await (await setUp()).readHistory({ limit: 0 }), { id: 2, history: { publications: [], ...TOP } })
   })
 
   const ranges: [request: Message, offsets: number[]][] = [
@@ -176,7 +176,11 @@ t.test('history', async (t) => {
   })
 
   t.test('history is answered with 112 for another epoch, and with 107 in reverse from offset 0', async (t) => {
-    t.match(await (await setUp()).ask({ limit: 1, since: { offset: 5, epoch: 'other' } }), { error: { code: 112 } })
-    t.match(await (await setUp()).ask({ limit: 1, since: { offset: 0 }, reverse: true }), { error: { code: 107 } })
+    t.match(await (await setUp()).readHistory({ limit: 1, since: { offset: 5, epoch: 'other' } }), {
+      error: { code: 112 }
+    })
+    t.match(await (await setUp()).readHistory({ limit: 1, since: { offset: 0 }, reverse: true }), {
+      error: { code: 107 }
+    })
   })
 })

@@ -33,7 +33,7 @@ t.test('a patch is created once for all clients', async (t) => {
 t.test('patches of other channels, other epochs and publications without offset are kept apart', async (t) => {
   const patches = new DeltaPatches()
   const reads = { count: 0 }
-  const asked: [channel: string, epoch: string, base: number, target: number][] = [
+  const keys: [channel: string, epoch: string, base: number, target: number][] = [
     ['chat:1', 'e', 4, 5],
     ['chat:2', 'e', 4, 5],
     ['chat:1', 'f', 4, 5],
@@ -41,24 +41,24 @@ t.test('patches of other channels, other epochs and publications without offset 
     ['chat:1', 'e', 0, 0],
     ['chat:1', 'e', 0, 0]
   ]
-  for (const [channel, epoch, base, target] of asked) {
+  for (const [channel, epoch, base, target] of keys) {
     patches.between(channel, epoch, counted(base, { count: 0 }), counted(target, reads))
   }
 
-  t.equal(reads.count, asked.length)
+  t.equal(reads.count, keys.length)
 })
 
 t.test('the patch cache is bounded, and evicts the least recently used channel', async (t) => {
   const patches = new DeltaPatches(10_000)
   const reads = { count: 0 }
-  const ask = (channel: string, offset: number, counter = { count: 0 }): Payload | null =>
+  const patchFor = (channel: string, offset: number, counter = { count: 0 }): Payload | null =>
     patches.between(channel, 'e', counted(offset - 1, { count: 0 }), counted(offset, counter))
   for (let n = 0; n < 500; n++) {
-    ask(`chat:${n}`, 2)
-    ask('chat:hot', 2, reads)
+    patchFor(`chat:${n}`, 2)
+    patchFor('chat:hot', 2, reads)
   }
   t.equal(reads.count, 1)
-  for (let offset = 3; offset < 500; offset++) ask('chat:hot', offset)
+  for (let offset = 3; offset < 500; offset++) patchFor('chat:hot', offset)
   t.ok(patches.length <= 10_000, `${patches.length} characters`)
   const { length } = patches
   for (let n = 0; n < 500; n++) patches.chain(`chat:${n}`, 'e', [])

@@ -188,18 +188,18 @@ t.test('a connection whose transport fails to close is removed completely', asyn
 
 /** A history whose results the test provides one by one. */
 const heldHistory = () => {
-  const asked: { give(page: HistoryPage): void; refuse(error: Error): void }[] = []
+  const reads: { resolve(page: HistoryPage): void; reject(error: Error): void }[] = []
   const read = (): Promise<HistoryPage> =>
-    new Promise((give, refuse) => {
-      asked.push({ give, refuse })
+    new Promise((resolve, reject) => {
+      reads.push({ resolve, reject })
     })
-  return { asked, history: { read, remove: async () => undefined } }
+  return { reads, history: { read, remove: async () => undefined } }
 }
 
 const PAGE: HistoryPage = { epoch: 'e', offset: 0, publications: [] }
 
 t.test('an unknown namespace after a valid channel in a token causes no unhandled rejection', async (t) => {
-  const { asked, history } = heldHistory()
+  const { reads, history } = heldHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
   const channels = ['floor:1', 'removed:1']
@@ -207,25 +207,25 @@ t.test('an unknown namespace after a valid channel in a token causes no unhandle
   t.match(await connecting.send({ id: 1, connect: { token: token({ sub: '42', channels }) } }), [
     { id: 1, error: { code: 102 } }
   ])
-  for (const { refuse } of asked) refuse(new EngineError('gone'))
+  for (const { reject } of reads) reject(new EngineError('gone'))
   // An unhandled rejection would fail the test here.
   await setImmediate()
   t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
 })
 
 t.test('a token with several failing channels is answered once, after all have failed', async (t) => {
-  const { asked, history } = heldHistory()
+  const { reads, history } = heldHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
   await connecting.send({
     id: 1,
     connect: { token: token({ sub: '42', channels: ['floor:1', 'floor:2', 'floor:3'] }) }
   })
-  asked[0]?.refuse(new EngineError('gone'))
-  asked[1]?.give(PAGE)
+  reads[0]?.reject(new EngineError('gone'))
+  reads[1]?.resolve(PAGE)
   await setImmediate()
   t.same(connecting.received(), [])
-  asked[2]?.refuse(new EngineError('gone'))
+  reads[2]?.reject(new EngineError('gone'))
   await setImmediate()
 
   t.match(connecting.received(), [{ id: 1, error: { code: 100, temporary: true } }])
@@ -237,13 +237,13 @@ t.test('subscribing a user by the API', async (t) => {
   const subscription = { channel: 'floor:7', expiresAt: 0, info: null, data: null, override: {}, recover: null }
 
   t.test('the API subscribes none of the connections of a user if one has reached channel_limit', async (t) => {
-    const { asked, history } = heldHistory()
+    const { reads, history } = heldHistory()
     const { connected, relay } = coreRelay({ client: { channel_limit: 2 }, ...OPEN }, { history })
     const [first, full] = [await connected('42'), await connected('42')]
     for (const channel of ['open:1', 'open:2']) await full.send({ id: 2, subscribe: { channel } })
 
     t.match(await relay.surveyHandlers.handle('subscribe', { target, subscription }), { code: 106 })
-    for (const { refuse } of asked) refuse(new EngineError('gone'))
+    for (const { reject } of reads) reject(new EngineError('gone'))
     await setImmediate()
     t.same(first.received(), [])
     t.equal(relay.stats().subscriptions, 2)
@@ -252,16 +252,16 @@ t.test('subscribing a user by the API', async (t) => {
   t.test(
     'the API removes all new subscriptions of a user if one connection fails, before any client is notified',
     async (t) => {
-      const { asked, history } = heldHistory()
+      const { reads, history } = heldHistory()
       const { connected, relay } = coreRelay(undefined, { history })
       const clients = [await connected('42'), await connected('42')]
-      const answer = relay.surveyHandlers.handle('subscribe', { target, subscription })
+      const result = relay.surveyHandlers.handle('subscribe', { target, subscription })
       await setImmediate()
-      asked[0]?.give(PAGE)
+      reads[0]?.resolve(PAGE)
       await setImmediate()
-      asked[1]?.refuse(new EngineError('gone'))
+      reads[1]?.reject(new EngineError('gone'))
 
-      await t.rejects(answer as Promise<unknown>, { name: 'EngineError' })
+      await t.rejects(result as Promise<unknown>, { name: 'EngineError' })
       for (const client of clients) t.same(client.received(), [])
       t.same(relay.stats(), { clients: 2, users: 1, channels: 0, subscriptions: 0 })
     }

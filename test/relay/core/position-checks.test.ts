@@ -93,13 +93,13 @@ t.test('the position of a channel', async (t) => {
   })
 
   t.test('a loss during a position check is found by the next check, without the usual delay', async (t) => {
-    const answers: ((offset: number) => void)[] = []
+    const resolvers: ((offset: number) => void)[] = []
     let isSlow = false
     const { connected, delivery, advance } = coreRelay(undefined, {
       history: {
         read: async () =>
           isSlow
-            ? new Promise((resolve) => answers.push((offset) => resolve({ epoch: 'e', offset, publications: [] })))
+            ? new Promise((resolve) => resolvers.push((offset) => resolve({ epoch: 'e', offset, publications: [] })))
             : { epoch: 'e', offset: 3, publications: [] },
         remove: async () => undefined
       }
@@ -113,24 +113,24 @@ t.test('the position of a channel', async (t) => {
     await advance(1)
     // The stream was read before the connection was lost a second time.
     delivery.mayHaveMissed('floor:7')
-    answers.shift()?.(3)
+    resolvers.shift()?.(3)
     await settled()
     t.same(client.received(), [])
     await advance(1)
-    answers.shift()?.(4)
+    resolvers.shift()?.(4)
     await settled()
 
     t.match(client.received(), LOST)
   })
 
   t.test('a position check is not started again while the engine has not answered', async (t) => {
-    const answers: (() => void)[] = []
+    const resolvers: (() => void)[] = []
     let isSlow = false
     const { connected, delivery, advance } = coreRelay(undefined, {
       history: {
         read: async () => {
           const end = { epoch: 'e', offset: 3, publications: [] }
-          return isSlow ? new Promise((resolve) => answers.push(() => resolve(end))) : end
+          return isSlow ? new Promise((resolve) => resolvers.push(() => resolve(end))) : end
         },
         remove: async () => undefined
       }
@@ -140,13 +140,13 @@ t.test('the position of a channel', async (t) => {
     isSlow = true
     delivery.mayHaveMissed('floor:7')
     for (let ticks = 0; ticks < 5; ticks++) await advance(1)
-    t.equal(answers.length, 1)
+    t.equal(resolvers.length, 1)
 
-    answers[0]?.()
+    resolvers[0]?.()
     await new Promise((resolve) => setImmediate(resolve))
     delivery.mayHaveMissed('floor:7')
     await advance(1)
-    t.equal(answers.length, 2)
+    t.equal(resolvers.length, 2)
   })
 
   t.test('a stream that lost delivered publications ends the subscription at the first position check', async (t) => {

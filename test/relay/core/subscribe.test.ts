@@ -361,10 +361,10 @@ t.test('a slow history', async (t) => {
   const page = (offset: number): HistoryPage => ({ epoch: 'e', offset, publications: [] })
   const setUp = () => {
     let give = (_page: HistoryPage): void => undefined
-    const answered = new Promise<HistoryPage>((resolve) => {
+    const page = new Promise<HistoryPage>((resolve) => {
       give = resolve
     })
-    const relay = coreRelay(undefined, { history: { read: () => answered, remove: async () => undefined } })
+    const relay = coreRelay(undefined, { history: { read: () => page, remove: async () => undefined } })
     const deliver = (offset: number) =>
       relay.delivery.publication(
         'floor:7',

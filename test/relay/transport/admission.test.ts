@@ -165,9 +165,9 @@ t.test('HTTP transports', async (t) => {
     const headers = { origin: 'https://app.example.com', 'access-control-request-headers': 'content-type' }
 
     for (const path of ['/connection/http_stream', '/connection/sse', '/emulation']) {
-      const answer = await send(url, path, { method: 'OPTIONS', headers })
-      t.equal(answer.status, 204)
-      t.match(answer.headers, {
+      const response = await send(url, path, { method: 'OPTIONS', headers })
+      t.equal(response.status, 204)
+      t.match(response.headers, {
         'access-control-allow-origin': 'https://app.example.com',
         'access-control-allow-credentials': 'true',
         'access-control-allow-headers': 'content-type',

@@ -322,7 +322,7 @@ const startServer = async (t: Teardown, allowed: readonly string[], metrics = cr
   return (server.address() as AddressInfo).port
 }
 
-const ask = async (port: number, method = 'GET', headers: Record<string, string> = {}) => {
+const sendRequest = async (port: number, method = 'GET', headers: Record<string, string> = {}) => {
   const request = httpRequest({ port, host: '127.0.0.1', path: '/metrics', method, headers, agent: false }).end()
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
@@ -330,7 +330,7 @@ const ask = async (port: number, method = 'GET', headers: Record<string, string>
 
 t.test('the /metrics route', async (t) => {
   t.test('/metrics responds to allowed addresses', async (t) => {
-    const { status, headers, body } = await ask(await startServer(t, ['loopback']))
+    const { status, headers, body } = await sendRequest(await startServer(t, ['loopback']))
 
     t.equal(status, 200)
     t.match(headers, { 'content-type': /^text\/plain; version=0\.0\.4/, 'cache-control': 'no-store' })
@@ -346,7 +346,7 @@ t.test('the /metrics route', async (t) => {
     ['for another method', ['loopback'], 'POST', {}]
   ] as const) {
     t.test(`/metrics is 404 ${why}`, async (t) => {
-      const { status, body } = await ask(await startServer(t, allowed), method, headers)
+      const { status, body } = await sendRequest(await startServer(t, allowed), method, headers)
 
       t.same({ status, body }, { status: 404, body: '' })
     })
@@ -363,7 +363,7 @@ t.test('the /metrics route', async (t) => {
       }
     })
 
-    t.equal((await ask(await startServer(t, ['loopback'], metrics))).status, 500)
+    t.equal((await sendRequest(await startServer(t, ['loopback'], metrics))).status, 500)
   })
 })
 

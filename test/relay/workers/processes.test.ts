@@ -131,8 +131,8 @@ t.test('a worker that is killed', async (t) => {
 
 t.test('a config reload of a relay with workers', async (t) => {
   const refusals = async (channel: string): Promise<number> => {
-    const answers = await Promise.all(Array.from({ length: 4 }, () => relay.publish(channel, 1)))
-    return answers.filter((answer) => answer === undefined).length
+    const replies = await Promise.all(Array.from({ length: 4 }, () => relay.publish(channel, 1)))
+    return replies.filter((reply) => reply === undefined).length
   }
 
   t.test('an invalid file is rejected once, and the old options stay', async (t) => {
