@@ -20,8 +20,9 @@ t.test('the gateway accepts the OpenAPI document of the guide to custom routes',
 
 t.test('the gateway accepts the route tables of the guide to custom routes', async (t) => {
   const file = join(t.testdir(), 'routes.mjs')
-  // The test runs the sources; the package name refers to the build.
-  writeFileSync(file, block('js').replace('gatehouse/routes', join(ROOT, 'src/routes.ts')))
+  // The package name refers to the build, not to the sources or the compiled test.
+  const routes = new URL('../../src/routes.js', import.meta.url).href
+  writeFileSync(file, block('js').replace('gatehouse/routes', routes))
   const { tables, warnings } = await readRoutesFile(file)
   t.match(tables.at(-1), {
     domain: 'carts',

@@ -480,6 +480,7 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [namespace({ allow_history_for_anonymous: true }), (config) => room(config)?.allowHistoryForAnonymous, true],
   [namespace({ allowed_delta_types: ['fossil'] }), (config) => room(config)?.allowedDeltaTypes, ['fossil']],
   [namespace({ delta_publish: true }), (config) => room(config)?.deltaPublish, true],
+  [namespace({ allow_tags_filter: true }), (config) => room(config)?.allowTagsFilter, true],
   [namespace({ allow_user_limited_channels: true }), (config) => room(config)?.allowUserLimitedChannels, true],
   [namespace({ channel_regex: '^\\d+$' }), (config) => room(config)?.channelRegex?.source, '^\\d+$'],
   [namespace({ conflate: 'data[].id' }), (config) => room(config)?.conflate, 'data[].id'],

@@ -208,6 +208,7 @@ const CLOSED = {
   allowHistoryForAnonymous: false,
   allowedDeltaTypes: [],
   deltaPublish: false,
+  allowTagsFilter: false,
   allowUserLimitedChannels: false,
   channelRegex: null,
   publicationDataFormat: 'json',

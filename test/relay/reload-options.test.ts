@@ -321,6 +321,17 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       was: false,
       is: true
     },
+    allow_tags_filter: {
+      before: false,
+      after: true,
+      ...by({ allow_subscribe_for_client: true }),
+      see: async (world) => {
+        const existing = await connected(world)
+        return () => outcome(existing, 'subscribe', { channel, tf: { key: 'cell', cmp: 'ex' } })
+      },
+      was: 107,
+      is: 'ok'
+    },
     allow_user_limited_channels: {
       before: false,
       after: true,

@@ -61,6 +61,7 @@ const SHOWN_CHANNEL_OPTIONS = [
   'allowedDeltaTypes',
   'deltaPublish',
   'allowUserLimitedChannels',
+  'allowTagsFilter',
   'conflate',
   'schema'
 ] as const satisfies readonly (keyof ChannelOptions)[]

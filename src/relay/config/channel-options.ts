@@ -83,6 +83,7 @@ const channelOptions = (
     allowHistoryForAnonymous: file.allow_history_for_anonymous ?? false,
     allowedDeltaTypes: Object.freeze([...(file.allowed_delta_types ?? [])]),
     deltaPublish: file.delta_publish ?? false,
+    allowTagsFilter: file.allow_tags_filter ?? false,
     allowUserLimitedChannels: file.allow_user_limited_channels ?? false,
     channelRegex: parseRegex(file.channel_regex, report),
     publicationDataFormat: file.publication_data_format ?? defaults.publication_data_format ?? 'json',

@@ -110,6 +110,7 @@ const channelOptions = {
     })
   ),
   delta_publish: flag('Send every publication as a delta, also if its publisher did not set delta.'),
+  allow_tags_filter: flag('Clients may subscribe with a filter on the tags of publications.'),
   allow_user_limited_channels: flag('Channels such as room#42,43 are restricted to the users 42 and 43.'),
   channel_regex: text('Regular expression for the channel name without its namespace. By default names must be ASCII.'),
   conflate: text(

@@ -16,6 +16,7 @@ import { EngineError, type HistoryPage, NO_POSITION, type Position } from './eng
 import type { ChannelOptions } from './options.js'
 import { publicationsAfter, recoverFromCache, recoverFromStream, sizedPublications, withNewest } from './recovery.js'
 import { Subscription } from './subscription.js'
+import { passes, type TagFilter } from './tag-filter.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 
 /** A subscription that passed all permission checks. */
@@ -31,6 +32,7 @@ export interface SubscribeRequest extends ServerSubscription {
   readonly recoverable: boolean
   readonly joinLeave: boolean
   readonly delta: boolean
+  readonly filter: TagFilter | null
   readonly failsUnrecovered: boolean
   /** Space for recovered publications in the reply. */
   readonly replySpace: ReplySpace
@@ -117,6 +119,7 @@ export const addSubscription = async (
   const subscription = new Subscription(channel, client, request.isServerSide)
   subscription.isPositioned = options.positioned
   subscription.takesDelta = options.delta
+  subscription.filter = request.filter
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context)
@@ -216,14 +219,16 @@ interface SentRecovery {
  */
 const recover = (
   { context, codec }: Client,
-  { channel, replySpace }: SubscribeRequest,
+  { channel, filter, replySpace }: SubscribeRequest,
   { since, fromCache, delta }: SubscriptionOptions,
   page: HistoryPage
 ): SentRecovery | null => {
   if (since === null) return null
   const recovery = fromCache ? recoverFromCache(since, page) : recoverFromStream(since, page)
   if (recovery === null) return null
-  const { publications, offset } = recovery
+  const publications = recovery.publications.filter((publication) => passes(filter, publication))
+  // Publications that were filtered out do not advance the client's position.
+  const offset = filter === null ? recovery.offset : page.offset
   if (publications.length === 0) return { offset, publications: [] }
   const patches = delta ? context.patches : null
   const sized = sizedPublications({ channel, epoch: page.epoch, publications, patches }, codec, replySpace.bytesLeft)
@@ -289,6 +294,7 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     return
   }
   for (const publication of missed) {
+    if (!passes(subscription.filter, publication)) continue
     const data = takesDelta ? client.codec.deltaData(publication.data) : publication.data
     const pub: SentPublication = { publication, epoch: page.epoch, data, isDelta: false }
     client.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)

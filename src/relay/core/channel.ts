@@ -7,6 +7,7 @@ import type { Broker, JoinOrLeave, Position, Publication } from './engine-interf
 import { Group } from './group.js'
 import type { ChannelOptions } from './options.js'
 import type { Subscription } from './subscription.js'
+import { passes, tagsOf } from './tag-filter.js'
 import type { Framing } from './transport.js'
 
 const UNKNOWN = -1
@@ -40,6 +41,8 @@ export class Channel {
   readonly #metrics: CoreMetrics
   #conflator: Conflator | null
   readonly #groups: Group[] = []
+  /** Groups with a tag filter, by framing and filter. */
+  readonly #filteredGroups = new Map<string, Group>()
   readonly #delta: DeltaChain
   /** Subscriptions whose clients have not received their starting position yet. */
   #pending: Subscription[] = []
@@ -83,7 +86,7 @@ export class Channel {
     if (isConflateSame) return
     this.#flushQueue.flush()
     this.#conflator = conflator
-    for (const group of this.#groups) group.replaceBacklogs(this.#newBacklogs())
+    for (const group of this.#allGroups()) group.replaceBacklogs(this.#newBacklogs())
   }
 
   /** Clients that cannot receive binary data resubscribe, and are refused. */
@@ -93,6 +96,10 @@ export class Channel {
       if (!outbox.transport.framing.codec.allowsBinary)
         subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
     }
+  }
+
+  #allGroups(): Group[] {
+    return [...this.#groups, ...this.#filteredGroups.values()]
   }
 
   #newBacklogs(): GroupBacklogs | null {
@@ -183,7 +190,10 @@ export class Channel {
     if (subscription.isPositioned) this.#positioned--
     if (subscription.group !== null) {
       this.#flushQueue.flush()
-      subscription.group.remove(subscription)
+      const { group } = subscription
+      group.remove(subscription)
+      const key = filterKey(subscription)
+      if (key !== null && group.subscriptions.length === 0) this.#filteredGroups.delete(key)
     } else {
       this.#pending = this.#pending.filter((each) => each !== subscription)
       this.#ahead = this.#ahead.filter((each) => each !== subscription)
@@ -199,9 +209,24 @@ export class Channel {
     for (const group of this.#groups) {
       if (group.subscriptions.length > 0 && group.enqueue(publication, epoch)) this.#flushQueue.add(group)
     }
+    if (this.#filteredGroups.size > 0) this.#deliverFiltered(publication, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset === 0) this.#sendToAhead(publication)
     else this.#joinAheadUpTo(publication.offset)
+  }
+
+  /** Clients choose their filters, so there may be many groups. They share one frame per framing. */
+  #deliverFiltered(publication: Publication, epoch: string): void {
+    const tags = tagsOf(publication)
+    const frames = new Map<Framing, Buffer>()
+    for (const group of this.#filteredGroups.values()) {
+      const { filter, framing, subscriptions } = group
+      if (filter?.matches(tags)) {
+        const frame = frames.get(framing) ?? group.fullFrame(publication)
+        frames.set(framing, frame)
+        if (group.enqueue(publication, epoch, frame)) this.#flushQueue.add(group)
+      } else this.#metrics.filteredOut(this.namespace, subscriptions.length)
+    }
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
@@ -217,7 +242,7 @@ export class Channel {
   }
 
   subscriptions(): Subscription[] {
-    return [...this.#groups.flatMap((group) => group.subscriptions), ...this.#pending, ...this.#ahead]
+    return [...this.#allGroups().flatMap((group) => group.subscriptions), ...this.#pending, ...this.#ahead]
   }
 
   /** Whether a check can find a loss that matters to a client. */
@@ -303,7 +328,8 @@ export class Channel {
   /** A publication without an offset is not part of the stream, so subscriptions that are ahead receive it too. */
   #sendToAhead(publication: Publication): void {
     for (const subscription of this.#ahead) {
-      const { outbox, takesDelta } = subscription
+      const { outbox, takesDelta, filter } = subscription
+      if (!passes(filter, publication)) continue
       const frame = this.#groupOf(subscription).fullFrame(publication)
       count(this.#metrics.sent(outbox.transport.name, 'push_publication', this.namespace), frame.length)
       outbox.send(frame)
@@ -323,20 +349,31 @@ export class Channel {
     else this.#delta.reset()
   }
 
-  #groupOf({ takesDelta, outbox }: Subscription): Group {
+  #groupOf(subscription: Subscription): Group {
+    const { takesDelta, filter, outbox } = subscription
     const { framing, name: transport } = outbox.transport
-    const existing = this.#groups.find((group) => group.framing === framing && group.takesDelta === takesDelta)
+    const key = filterKey(subscription)
+    const existing =
+      key === null
+        ? this.#groups.find((group) => group.framing === framing && group.takesDelta === takesDelta)
+        : this.#filteredGroups.get(key)
     if (existing !== undefined) return existing
     const group = new Group({
       framing,
       takesDelta,
+      filter,
       channel: this.name,
       delta: this.#delta,
       backlogs: this.#newBacklogs(),
       sent: this.#metrics.sent(transport, 'push_publication', this.namespace),
       conflated: (publications) => this.#metrics.conflated(this.namespace, publications)
     })
-    this.#groups.push(group)
+    if (key === null) this.#groups.push(group)
+    else this.#filteredGroups.set(key, group)
     return group
   }
 }
+
+/** Transport and codec determine the framing. Null without a filter. */
+const filterKey = ({ filter, outbox: { transport } }: Subscription): string | null =>
+  filter === null ? null : `${transport.name} ${transport.framing.codec.name} ${filter.text}`

@@ -133,6 +133,7 @@ const subscribeAll = async (
       recoverable: false,
       joinLeave: false,
       delta: false,
+      filter: null,
       failsUnrecovered: false,
       replySpace
     })

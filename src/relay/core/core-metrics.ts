@@ -55,6 +55,8 @@ export interface CoreMetrics {
   messageSent(type: MessageType, namespace: string): void
   delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number | null): void
   conflated(namespace: string, publications: number): void
+  /** A publication was not sent to these subscribers because of their tag filters. */
+  filteredOut(namespace: string, subscribers: number): void
   engineAction(action: Action, namespace: string): void
   /** An unexpected error was caught and affected nothing else. */
   unexpectedError(source: ErrorSource): void
@@ -86,6 +88,7 @@ export const NO_METRICS: CoreMetrics = {
   messageSent: noop,
   delivered: noop,
   conflated: noop,
+  filteredOut: noop,
   engineAction: noop,
   unexpectedError: noop,
   sent: () => ({ messages: { value: 0 }, bytes: { value: 0 } })

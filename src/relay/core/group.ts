@@ -5,6 +5,7 @@ import type { DeltaChain } from './delta.js'
 import type { Payload, Publication } from './engine-interfaces.js'
 import type { Outbox } from './outbox.js'
 import type { Subscription } from './subscription.js'
+import type { TagFilter } from './tag-filter.js'
 import type { Framing } from './transport.js'
 
 /** Limit for a joined buffer, so that a turn with many large publications does not make one huge copy. */
@@ -31,6 +32,8 @@ export const joinFrames = (frames: readonly Buffer[]): readonly Buffer[] => {
 export interface GroupOptions {
   readonly framing: Framing
   readonly takesDelta: boolean
+  /** Null for subscribers that receive all publications. */
+  readonly filter: TagFilter | null
   /** Name of the channel. */
   readonly channel: string
   readonly delta: DeltaChain
@@ -55,12 +58,13 @@ interface Batch {
 export type SendBytes = (outbox: Outbox, bytes: Buffer) => void
 
 /**
- * The subscribers of a channel that receive identical bytes: same codec and framing, and deltas or not. A publication is
- * encoded once per group; those of one turn of the event loop are joined once and written to all subscribers.
+ * The subscribers of a channel that receive identical bytes: same codec, framing and filter, and deltas or not. A publication
+ * is encoded once per group; those of one turn of the event loop are joined once and written to all subscribers.
  */
 export class Group {
   readonly framing: Framing
   readonly takesDelta: boolean
+  readonly filter: TagFilter | null
   readonly subscriptions: Subscription[] = []
   /** The outboxes of `subscriptions`, at the same indices. */
   readonly #outboxes: Outbox[] = []
@@ -74,6 +78,7 @@ export class Group {
   constructor(options: GroupOptions) {
     this.framing = options.framing
     this.takesDelta = options.takesDelta
+    this.filter = options.filter
     this.#backlogs = options.backlogs
     this.#options = options
     this.#encode = options.framing.codec.publicationEncoder(options.channel)
@@ -107,12 +112,15 @@ export class Group {
     this.#backlogs?.leave(subscription)
   }
 
-  /** Encodes a publication for the next flush. Returns true for the first one since the last flush. */
-  enqueue(publication: Publication, epoch: string): boolean {
+  /**
+   * Encodes a publication for the next flush, unless it is encoded already. Returns true for the first one since the last
+   * flush.
+   */
+  enqueue(publication: Publication, epoch: string, encoded: Buffer | null = null): boolean {
     const patch = this.takesDelta ? this.#options.delta.patch : null
     // Publications without history have no epoch.
     if (epoch !== '') this.#epoch = epoch
-    this.#frames.push(this.#frame(publication, patch ?? publication.data, patch !== null))
+    this.#frames.push(encoded ?? this.#frame(publication, patch ?? publication.data, patch !== null))
     return this.#publications.push(publication) === 1
   }
 

@@ -34,6 +34,8 @@ export interface ChannelOptions {
   readonly allowedDeltaTypes: readonly 'fossil'[]
   readonly deltaPublish: boolean
   readonly allowUserLimitedChannels: boolean
+  /** Clients may subscribe with a filter on tags. */
+  readonly allowTagsFilter: boolean
   /** Pattern for the name after the namespace; without one, names must be printable ASCII. */
   readonly channelRegex: RegExp | null
   /** `json`: any JSON value; `json_object`: a JSON object; `binary`: any bytes, for protobuf clients only. */

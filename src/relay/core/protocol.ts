@@ -78,7 +78,8 @@ export interface SubscribeCommand {
   readonly recoverable: boolean
   readonly joinLeave: boolean
   readonly delta: boolean
-  readonly filtered: boolean
+  /** The tag filter, not validated yet; null for none. */
+  readonly filter: unknown
   readonly type: number
   /** If the position cannot be recovered, subscribing fails instead of starting at the end of the stream. */
   readonly failsUnrecovered: boolean
@@ -113,7 +114,7 @@ const subscribeFields = (request: unknown): SubscribeCommand | null => {
     recoverable: recoverable ?? false,
     joinLeave: join_leave ?? false,
     delta: delta === 'fossil',
-    filtered: tf !== undefined && tf !== null,
+    filter: tf ?? null,
     type: type ?? 0,
     failsUnrecovered: ((flag ?? 0) & FLAG_FAIL_UNRECOVERED) !== 0
   }

@@ -19,6 +19,7 @@ import {
 } from './codes.js'
 import { type Outcome, tokenRejection } from './connect.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from './protocol.js'
+import { parseTagFilter, type TagFilter } from './tag-filter.js'
 import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
 
 /** Values of the `type` field. */
@@ -31,6 +32,8 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
   const { channel } = parsed
   const resolved = checkRequest(client, parsed)
   if (resolved instanceof ReplyError) return resolved
+  const filter = checkFilter(parsed, resolved)
+  if (filter instanceof ReplyError) return filter
   const claims = parsed.token === '' ? null : await checkSubscriptionToken(client, channel, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
   if (client.isClosed) return null
@@ -52,6 +55,7 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
     recoverable: parsed.recoverable,
     joinLeave: parsed.joinLeave,
     delta: parsed.delta,
+    filter,
     failsUnrecovered: parsed.failsUnrecovered,
     replySpace: new ReplySpace(client)
   })
@@ -63,7 +67,7 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
 }
 
 /** The checks that do not depend on the user. */
-const checkRequest = (client: Client, { channel, filtered, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
+const checkRequest = (client: Client, { channel, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
   const { clientOptions, channelRules: channels } = client.context
   if (isTooLong(channel, channels)) return ERROR_BAD_REQUEST
   if (client.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
@@ -74,8 +78,15 @@ const checkRequest = (client: Client, { channel, filtered, type }: SubscribeComm
   const nameError = channelNameError(channel, resolved, channels)
   if (nameError !== null) return nameError
   if (type !== TYPE_STREAM) return type === TYPE_SHARED_POLL ? ERROR_NOT_AVAILABLE : ERROR_PERMISSION_DENIED
-  return filtered ? ERROR_BAD_REQUEST : resolved
+  return resolved
 }
+
+/** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */
+const checkFilter = (
+  { filter, delta }: SubscribeCommand,
+  { options }: ResolvedChannel
+): TagFilter | null | ReplyError =>
+  filter === null ? null : ((options.allowTagsFilter && !delta ? parseTagFilter(filter) : null) ?? ERROR_BAD_REQUEST)
 
 const maySubscribeWithoutToken = ({ context, user }: Client, channel: string, resolved: ResolvedChannel): boolean => {
   const { clientOptions, channelRules } = context

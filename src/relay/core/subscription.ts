@@ -7,6 +7,7 @@ import { type RelayContext, runInBackground } from './context.js'
 import type { Publication } from './engine-interfaces.js'
 import type { Group } from './group.js'
 import type { Outbox } from './outbox.js'
+import type { TagFilter } from './tag-filter.js'
 
 /** The client of a subscription, as channels see it. */
 export interface Subscriber {
@@ -33,6 +34,8 @@ export class Subscription {
   isInPresence = false
   announcesJoinLeave = false
   takesDelta = false
+  /** Only publications with matching tags are sent; null for all. */
+  filter: TagFilter | null = null
   /** Made with a subscription token, which can be refreshed. */
   hasToken = false
   /** `chan_info` as JSON text. */

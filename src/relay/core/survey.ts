@@ -246,6 +246,7 @@ const subscribeLocal = async (
         recoverable: false,
         joinLeave: false,
         delta: false,
+        filter: null,
         failsUnrecovered: false,
         replySpace: new ReplySpace(client)
       })

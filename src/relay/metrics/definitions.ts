@@ -210,6 +210,13 @@ export const defineMetrics = (registry: Registry) => ({
     'Publications merged into newer ones for slow clients.',
     ['channel_namespace']
   ),
+  filteredOut: new Values(
+    registry,
+    'counter',
+    'centrifugo_node_tags_filter_dropped_publications',
+    'Publications that were not sent to a subscriber because of its tag filter.',
+    ['channel_namespace']
+  ),
   slow: counter(registry, 'relay_slow_disconnects_total', 'Slow clients disconnected with 3008.'),
   refused: new Values(
     registry,

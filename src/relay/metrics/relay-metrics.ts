@@ -199,6 +199,10 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.suppressed.of(reason, namespace).value += 1
   }
 
+  filteredOut(namespace: string, subscribers: number): void {
+    this.#metrics.filteredOut.of(namespace).value += subscribers
+  }
+
   conflated(namespace: string, publications: number): void {
     this.#metrics.conflated.of(namespace).value += publications
   }

@@ -1,12 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
-import { ROOT } from '../../../scripts/lib/root.js'
 import { SettingsError } from '../../../src/shared/env.js'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
-const ENTRY = JSON.stringify(pathToFileURL(join(ROOT, 'src/routes.ts')).href)
+const ENTRY = JSON.stringify(new URL('../../../src/routes.js', import.meta.url).href)
 const NAMES = 'action, defineRoutes, del, download, get, patch, post, put, Type, upload, withAccess, withOptionalBody'
 
 /** The path of an ES module with this text, which can use all functions of `gatehouse/routes`. */
