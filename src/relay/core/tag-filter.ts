@@ -1,5 +1,5 @@
+import { isObject } from '../../shared/is-object.js'
 import type { Publication } from './engine-interfaces.js'
-import { isObject } from './json.js'
 
 /** Tags of a publication by name. */
 export type Tags = Readonly<Record<string, unknown>>

@@ -132,7 +132,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await choose('my-own-password', 'my-other-password')
       await page.getByRole('alert').getByText('The passwords do not match.').waitFor()
       await choose(' made-by-an-admin')
-      await page.getByRole('alert').getByText('Choose another password').waitFor()
+      await page.getByRole('alert').getByText('The new password must differ from the current one.').waitFor()
       await choose('my-own-password')
       await page.waitForURL('**/live/**')
       await page.getByText('Live', { exact: true }).waitFor()
