@@ -7,7 +7,7 @@ import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import type { ChannelDetail, ChannelRow, ChannelSort } from './contract.js'
-import { rowsOfAllNodes } from './listing.js'
+import { byText, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
 import { livePublication } from './live.js'
 
 /** The counts of one node for a channel. A tuple, because lists may have 100,000 of them. */
@@ -41,12 +41,6 @@ export const nodeChannels = async (relay: Relay, search: string): Promise<Channe
   }
   await forEachInSlices(activity.channels.keys(), addClosed, slice)
   return totals
-}
-
-/** Matches a part of the text in any letter case; '' matches everything. */
-export const searchTest = (search: string): ((text: string) => boolean) => {
-  const lower = search.toLowerCase()
-  return lower === '' ? () => true : (text) => text.toLowerCase().includes(lower)
 }
 
 /** The channels of all nodes. Every publication is counted by one node only, the one that received it. */
@@ -98,29 +92,17 @@ export const rowOf = (
   }
 }
 
-/** Compares code units instead of using a locale, which is much faster. */
-export const byText = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
-
-const ORDERS: Readonly<Record<ChannelSort, (left: ChannelRow, right: ChannelRow) => number>> = {
-  name: () => 0,
-  subscribers: (left, right) => left.subscribers - right.subscribers,
-  publishesPerSecond: (left, right) => left.publishesPerSecond - right.publishesPerSecond,
-  lastPublish: (left, right) => (left.lastPublish ?? 0) - (right.lastPublish ?? 0),
-  historyLength: (left, right) => (left.historyLength ?? -1) - (right.historyLength ?? -1)
+export const CHANNEL_SORTING: Sorting<ChannelRow, ChannelSort> = {
+  columns: {
+    name: (left, right) => byText(left.name, right.name),
+    subscribers: (left, right) => left.subscribers - right.subscribers,
+    publishesPerSecond: (left, right) => left.publishesPerSecond - right.publishesPerSecond,
+    lastPublish: (left, right) => (left.lastPublish ?? 0) - (right.lastPublish ?? 0),
+    historyLength: (left, right) => (left.historyLength ?? -1) - (right.historyLength ?? -1)
+  },
+  defaultColumn: 'name',
+  key: ({ name }) => name
 }
-
-export const CHANNEL_SORTS = [
-  'name',
-  'subscribers',
-  'publishesPerSecond',
-  'lastPublish',
-  'historyLength'
-] as const satisfies readonly ChannelSort[]
-
-export const channelOrder =
-  (sort: ChannelSort) =>
-  (left: ChannelRow, right: ChannelRow): number =>
-    ORDERS[sort](left, right) || byText(left.name, right.name)
 
 const MAX_PUBLICATIONS = 50
 const MAX_PRESENCE = 1000

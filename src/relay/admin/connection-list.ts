@@ -2,9 +2,8 @@ import type { Client } from '../core/client.js'
 import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
-import { byText, searchTest } from './channel-list.js'
 import type { ConnectionRow, ConnectionSort } from './contract.js'
-import { rowsOfAllNodes } from './listing.js'
+import { byText, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
 
 export const nodeConnections = async (relay: Relay, node: string, search: string): Promise<ConnectionRow[]> => {
   const matches = searchTest(search)
@@ -33,23 +32,14 @@ export const nodeConnections = async (relay: Relay, node: string, search: string
 export const allConnections = async (cluster: Cluster, search: string): Promise<readonly ConnectionRow[]> =>
   (await rowsOfAllNodes(cluster, 'adminConnections', search)).flat()
 
-const ORDERS: Readonly<Record<ConnectionSort, (left: ConnectionRow, right: ConnectionRow) => number>> = {
-  user: (left, right) => byText(left.user, right.user),
-  address: (left, right) => byText(left.address, right.address),
-  since: (left, right) => left.since - right.since,
-  transport: (left, right) => byText(left.transport, right.transport),
-  queuedBytes: (left, right) => left.queuedBytes - right.queuedBytes
+export const CONNECTION_SORTING: Sorting<ConnectionRow, ConnectionSort> = {
+  columns: {
+    user: (left, right) => byText(left.user, right.user),
+    address: (left, right) => byText(left.address, right.address),
+    since: (left, right) => left.since - right.since,
+    transport: (left, right) => byText(left.transport, right.transport),
+    queuedBytes: (left, right) => left.queuedBytes - right.queuedBytes
+  },
+  defaultColumn: 'user',
+  key: ({ client }) => client
 }
-
-export const CONNECTION_SORTS = [
-  'user',
-  'address',
-  'since',
-  'transport',
-  'queuedBytes'
-] as const satisfies readonly ConnectionSort[]
-
-export const connectionOrder =
-  (sort: ConnectionSort) =>
-  (left: ConnectionRow, right: ConnectionRow): number =>
-    ORDERS[sort](left, right) || byText(left.client, right.client)

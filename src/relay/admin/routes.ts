@@ -5,9 +5,9 @@ import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import { fieldText } from '../core/json.js'
 import type { Cluster } from '../core/survey.js'
 import type { AdminDependencies } from './admin.js'
-import { allChannels, CHANNEL_SORTS, channelDetail, channelOrder } from './channel-list.js'
+import { allChannels, CHANNEL_SORTING, channelDetail } from './channel-list.js'
 import { configView } from './config-view.js'
-import { allConnections, CONNECTION_SORTS, connectionOrder } from './connection-list.js'
+import { allConnections, CONNECTION_SORTING } from './connection-list.js'
 import type { ActiveConfig, AdminSession, TestPublished } from './contract.js'
 import { type AdminCall, CLEAR_SESSION_COOKIE } from './guard.js'
 import { Listing, parsePageQuery } from './listing.js'
@@ -70,6 +70,14 @@ const disconnect =
       call.noContent()
     })
 
+const sendPage =
+  <Row, Sort extends string>(listing: Listing<Row, Sort>) =>
+  async (call: AdminCall): Promise<void> => {
+    const query = parsePageQuery(call.query, listing.sorting)
+    if (typeof query === 'string') call.reject(400, 'BAD_REQUEST', query)
+    else call.json(await listing.page(query))
+  }
+
 export interface RouteDependencies extends AdminDependencies {
   readonly keys: () => SessionKeys
   readonly sessions: Sessions
@@ -84,10 +92,10 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
   const { monotonicMs } = relay.clocks
   const channels = new Listing(
     (search) => allChannels(cluster, relay.channelRules, relay.clocks, search),
-    channelOrder,
+    CHANNEL_SORTING,
     monotonicMs
   )
-  const connections = new Listing((search) => allConnections(cluster, search), connectionOrder, monotonicMs)
+  const connections = new Listing((search) => allConnections(cluster, search), CONNECTION_SORTING, monotonicMs)
 
   return {
     '/admin/api/sign-in': { method: 'POST', access: 'public', handle: dependencies.signIn },
@@ -109,15 +117,7 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
       }
     },
     '/admin/api/live': { method: 'GET', access: 'session', handle: (call) => streams.open(call) },
-    '/admin/api/channels': {
-      method: 'GET',
-      access: 'session',
-      handle: async (call) => {
-        const query = parsePageQuery(call.query, CHANNEL_SORTS)
-        if (typeof query === 'string') call.reject(400, 'BAD_REQUEST', query)
-        else call.json(await channels.page(query))
-      }
-    },
+    '/admin/api/channels': { method: 'GET', access: 'session', handle: sendPage(channels) },
     '/admin/api/channel': {
       method: 'GET',
       access: 'session',
@@ -130,15 +130,7 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
         else call.json(await channelDetail(relay, name, resolved))
       }
     },
-    '/admin/api/connections': {
-      method: 'GET',
-      access: 'session',
-      handle: async (call) => {
-        const query = parsePageQuery(call.query, CONNECTION_SORTS)
-        if (typeof query === 'string') call.reject(400, 'BAD_REQUEST', query)
-        else call.json(await connections.page(query))
-      }
-    },
+    '/admin/api/connections': { method: 'GET', access: 'session', handle: sendPage(connections) },
     '/admin/api/config': {
       method: 'GET',
       access: 'session',
