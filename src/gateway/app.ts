@@ -84,7 +84,7 @@ export interface Gateway {
   readonly openReplies: OpenReplies
 }
 
-export const buildGateway = async (
+export const buildGatewayApp = async (
   config: GatewayConfig,
   { chain = CHAIN, ...parts }: GatewayParts
 ): Promise<Gateway> => {

@@ -7,7 +7,7 @@ import { listenError } from '../shared/listen-error.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { buildGateway } from './app.js'
+import { buildGatewayApp } from './app.js'
 import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
 import { connectionDrain } from './connection-drain.js'
 
@@ -16,7 +16,7 @@ const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): P
   for (const setting of unknown) log.warn(setting, 'unknown setting')
   const host = await listenAddress(config.listen)
   if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
-  const { app, audit, openReplies } = await buildGateway(config, { log })
+  const { app, audit, openReplies } = await buildGatewayApp(config, { log })
   const drainConnections = connectionDrain(app.server, openReplies)
   app.addHook('preClose', async () => drainConnections())
   closeOnSignal({ close: () => app.close(), closeConnections: () => app.server.closeAllConnections() }, log)

@@ -67,7 +67,10 @@ const TICK_MS = 500
 const SWEEP_MS = 10_000
 
 /** Builds the complete relay, not listening yet. */
-export const buildRelay = async (initial: RelayConfig, dependencies: RelayAppDependencies): Promise<RunningRelay> => {
+export const buildRelayApp = async (
+  initial: RelayConfig,
+  dependencies: RelayAppDependencies
+): Promise<RunningRelay> => {
   const {
     log,
     version,

@@ -10,7 +10,7 @@ import { createLogger } from '../shared/logger.js'
 import { monotonicMs } from '../shared/monotonic.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { buildRelay, newEpoch } from './app.js'
+import { buildRelayApp, newEpoch } from './app.js'
 import { type RelayConfig, relayConfig } from './config/config.js'
 import { FILE_ERROR_PREFIX } from './config/file.js'
 import { logReload, reloadConfigFile } from './config/reload.js'
@@ -54,7 +54,7 @@ const startFirst = async (
 
 const startSingle = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
-  const { server, configure, close, closeConnections } = await buildRelay(config, { log, version: VERSION })
+  const { server, configure, close, closeConnections } = await buildRelayApp(config, { log, version: VERSION })
   closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () => closeTimeoutMs(config))
   const reloadConfig = (): void => {
     reopenLog(log)
@@ -104,7 +104,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
   try {
     let config = relayConfig(environment, () => primary.configFile)
     const log = openLog(config).child({ worker: primary.workerNumber })
-    const { server, configure, close, closeConnections } = await buildRelay(config, {
+    const { server, configure, close, closeConnections } = await buildRelayApp(config, {
       log,
       version: VERSION,
       name: `${config.nodeName ?? 'relay'} worker ${primary.workerNumber}`,

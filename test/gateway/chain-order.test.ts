@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { buildGateway, CHAIN } from '../../src/gateway/app.js'
+import { buildGatewayApp, CHAIN } from '../../src/gateway/app.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { API_SECRET } from '../helper/gateway.js'
@@ -18,7 +18,7 @@ const config = gatewayConfig({
 })
 
 const start = async (chain: typeof CHAIN): Promise<void> => {
-  const { app } = await buildGateway(config, { log: createLogger({ name: 'test', level: 'silent' }), chain })
+  const { app } = await buildGatewayApp(config, { log: createLogger({ name: 'test', level: 'silent' }), chain })
   await app.ready()
   await app.close()
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t as root } from 'tap'
-import { buildGateway, type Gateway, type GatewayParts } from '../../src/gateway/app.js'
+import { buildGatewayApp, type Gateway, type GatewayParts } from '../../src/gateway/app.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { createLogger } from '../../src/shared/logger.js'
@@ -62,7 +62,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
       )
   }
   const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
-  const gateway = await buildGateway(config, {
+  const gateway = await buildGatewayApp(config, {
     log,
     ...(options.exchange && { exchange: options.exchange }),
     ...(options.redisTimeouts && { redisTimeouts: options.redisTimeouts }),

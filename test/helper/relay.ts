@@ -6,7 +6,7 @@ import { Centrifuge as ProtobufCentrifuge } from 'centrifuge/build/protobuf'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { ROOT } from '../../scripts/lib/root.js'
-import { buildRelay, type RelayAppDependencies, type RunningRelay } from '../../src/relay/app.js'
+import { buildRelayApp, type RelayAppDependencies, type RunningRelay } from '../../src/relay/app.js'
 import type { Relay } from '../../src/relay/core/relay.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { EventSource } from './event-source.js'
@@ -37,7 +37,7 @@ export const startRelay = async (
   const config = configOf(file, env)
   let shiftMs = 0
   let stepMs = 0
-  const running = await buildRelay(config, {
+  const running = await buildRelayApp(config, {
     log: createLogger({ name: 'relay', level: 'silent' }),
     version: 'test',
     adminPage: join(ROOT, 'dist/relay-admin'),

@@ -12,7 +12,7 @@ import type { SessionKeys, Sessions } from './sessions.js'
 const COOKIE_NAME = 'relay_admin'
 
 /** Null if the cookie is missing, or present with two different values. */
-export const sessionCookie = ({ headers }: IncomingMessage): string | null => {
+export const adminSessionCookie = ({ headers }: IncomingMessage): string | null => {
   const values = (headers.cookie ?? '')
     .split(';')
     .map((pair) => pair.trim())
@@ -62,7 +62,7 @@ export const guarded =
     if (!isFromOwnPage(request)) return call.reject(403, 'FOREIGN_PAGE', 'The request comes from another site.')
     if (route.access === 'public') return route.handle(call)
 
-    const cookie = sessionCookie(request)
+    const cookie = adminSessionCookie(request)
     const session = cookie === null ? null : sessions.read(cookie)
     if (session === null) {
       if (cookie !== null) call.cookie = CLEAR_SESSION_COOKIE

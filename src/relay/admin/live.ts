@@ -4,7 +4,7 @@ import type { Relay } from '../core/relay.js'
 import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
 import type { FigureCollector } from './collector.js'
 import type { LiveEvents, LivePublication } from './contract.js'
-import { type AdminCall, SECURITY_HEADERS, sessionCookie } from './guard.js'
+import { type AdminCall, adminSessionCookie, SECURITY_HEADERS } from './guard.js'
 import type { Sessions } from './sessions.js'
 
 /** Events are dropped while more than this is queued for a page. */
@@ -110,7 +110,7 @@ export class LiveStreams {
     const channel = call.query.get('channel') ?? ''
     const { response } = call
     const live: LiveStream = {
-      cookie: sessionCookie(call.request) ?? '',
+      cookie: adminSessionCookie(call.request) ?? '',
       stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#relay.clocks.monotonicMs),
       budget: PUBLICATIONS_PER_SECOND
     }

@@ -44,7 +44,7 @@ const isSameHost = (origin: string, host: string | undefined): boolean => {
 /** The client's address: the peer of the socket, or the address that a trusted proxy forwards. */
 export type ClientAddress = (request: IncomingMessage) => string
 
-export const clientAddress = (trustedProxies: readonly string[]): ClientAddress => {
+export const clientAddressReader = (trustedProxies: readonly string[]): ClientAddress => {
   const trusted = new AddressSet(trustedProxies)
   return (request) => {
     const peer = normalAddress(request.socket.remoteAddress ?? '') ?? ''
@@ -90,13 +90,13 @@ export class ClientAdmission {
     this.#rejections = rejections
     this.#counter = counter
     this.#originCheck = originCheck(config.allowedOrigins)
-    this.#addressOf = clientAddress(config.trustedProxies)
+    this.#addressOf = clientAddressReader(config.trustedProxies)
     this.#limits = config.client
   }
 
   configure(config: RelayConfig): void {
     this.#originCheck = originCheck(config.allowedOrigins)
-    this.#addressOf = clientAddress(config.trustedProxies)
+    this.#addressOf = clientAddressReader(config.trustedProxies)
     this.#limits = config.client
   }
 

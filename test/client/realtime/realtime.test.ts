@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { createApi } from '../../../src/client/api/api.js'
 import { Realtime, type RealtimeEvents, type RealtimeOptions } from '../../../src/client/realtime/realtime.js'
-import { buildRelay, type RunningRelay } from '../../../src/relay/app.js'
+import { buildRelayApp, type RunningRelay } from '../../../src/relay/app.js'
 import { createLogger } from '../../../src/shared/logger.js'
 import { eventually } from '../../helper/eventually.js'
 import { FakeClock } from '../../helper/fake-clock.js'
@@ -403,7 +403,7 @@ t.test('an unavailable service', async (t) => {
 
 const listen = async (t: Test, port: number): Promise<RunningRelay> => {
   const log = createLogger({ name: 'relay', level: 'silent' })
-  const running = await buildRelay(configOf(), { log, version: 'test' })
+  const running = await buildRelayApp(configOf(), { log, version: 'test' })
   await once(running.server.listen(port, LOOPBACK), 'listening')
   t.teardown(() => kill(running))
   return running
