@@ -99,7 +99,7 @@ t.test('WebSocket upgrades', async (t) => {
   t.test('a request for protobuf over server-sent events receives 400', async (t) => {
     const { url } = await startRelay(t)
     const octets = { 'content-type': 'application/octet-stream' }
-    const rejected = { status: 400, body: 'server-sent events are JSON only\n' }
+    const rejected = { status: 400, body: 'this transport is JSON only\n' }
 
     t.match(await send(url, '/connection/sse', { method: 'POST', headers: octets, body: '\n' }), rejected)
     t.match(await send(url, '/connection/sse?format=protobuf&cf_connect={}'), rejected)
