@@ -16,7 +16,7 @@ t.test('a client connects with the token of negotiate and receives what the publ
   const subscription = client.newSubscription('chat:1')
   const subscribed = event(subscription, 'subscribed')
   const own = new Promise((resolve) => client.on('publication', ({ channel, data }) => resolve([channel, data])))
-  const heard = collect(subscription)
+  const received = collect(subscription)
   subscription.subscribe()
   client.connect()
   await subscribed
@@ -24,7 +24,7 @@ t.test('a client connects with the token of negotiate and receives what the publ
   const publisher = createPublisher({ url: `${relay.url}/api`, apiKey: API_KEY })
   publisher.publish('chat:1', { n: 1 })
   publisher.publish('chat:own', { n: 2 })
-  await heard.until(({ length }) => length === 1)
+  await received.until(({ length }) => length === 1)
   t.same(await own, ['chat:own', { n: 2 }])
   await eventually(() => publisher.counts().published === 2)
   await publisher.close()

@@ -4,15 +4,15 @@ import { Listeners } from '../../src/client/listeners.js'
 t.test('listeners', async (t) => {
   t.test('listeners are called in order until they are removed', async (t) => {
     const listeners = new Listeners<number>()
-    const heard: string[] = []
-    const leave = listeners.add((n) => void heard.push(`one ${n}`))
-    listeners.add((n) => void heard.push(`two ${n}`))
+    const received: string[] = []
+    const leave = listeners.add((n) => void received.push(`one ${n}`))
+    listeners.add((n) => void received.push(`two ${n}`))
     listeners.emit(1)
     leave()
     leave()
     listeners.emit(2)
 
-    t.same(heard, ['one 1', 'two 1', 'two 2'])
+    t.same(received, ['one 1', 'two 1', 'two 2'])
   })
 
   t.test('the same function can be added and removed twice', async (t) => {
@@ -31,15 +31,15 @@ t.test('listeners', async (t) => {
 
   t.test('adding and removing listeners during an event takes effect with the next one', async (t) => {
     const listeners = new Listeners<number>()
-    const heard: string[] = []
+    const received: string[] = []
     const leave = listeners.add(() => {
       leave()
-      listeners.add(() => void heard.push('late'))
+      listeners.add(() => void received.push('late'))
     })
-    listeners.add(() => void heard.push('early'))
+    listeners.add(() => void received.push('early'))
     listeners.emit(1)
 
-    t.same(heard, ['early'])
+    t.same(received, ['early'])
   })
 
   t.test('an error in a listener is reported and does not affect the others', async (t) => {

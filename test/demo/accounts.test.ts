@@ -75,11 +75,11 @@ t.test('the session timeout setting', async (t) => {
     t.same([await lifetime(), await lifetime({ rememberMe: true })], [1800, 1800])
     const token = await backend.signIn('viewer')
     t.equal((await me(admin)).status, 200)
-    backend.pass(29 * 60_000)
+    backend.advance(29 * 60_000)
     t.equal((await me(token)).status, 200)
-    backend.pass(60_000)
+    backend.advance(60_000)
     t.equal((await me(token)).status, 401)
-    backend.pass(-30 * 60_000)
+    backend.advance(-30 * 60_000)
   })
 
   t.test('the timeout determines the cookie lifetime and the expiry cookie', async (t) => {
@@ -104,8 +104,8 @@ t.test('the session timeout setting', async (t) => {
   })
 
   t.test('a stored timeout outside its limits is ignored', async (t) => {
-    const kept = { rows: async <T>() => [{ value: { sessionTimeoutMinutes: 0 } } as T] }
-    t.equal(await sessionLifetimeSeconds({ database: kept }, false), 8 * 60 * 60)
+    const database = { rows: async <T>() => [{ value: { sessionTimeoutMinutes: 0 } } as T] }
+    t.equal(await sessionLifetimeSeconds({ database }, false), 8 * 60 * 60)
   })
 
   t.test('an empty timeout restores the default', async (t) => {
@@ -236,9 +236,9 @@ t.test('a missing, forged, unsupported or expired token is rejected', async (t) 
   const token = await backend.signIn('viewer')
   const [header, payload] = token.split('.')
   for (const bad of [null, `${header}.${payload}.AAAA`, 'null', 'a.b']) t.equal((await me(bad)).status, 401)
-  backend.pass(8 * 60 * 60_000)
+  backend.advance(8 * 60 * 60_000)
   t.equal((await me(token)).status, 401)
-  backend.pass(-8 * 60 * 60_000)
+  backend.advance(-8 * 60 * 60_000)
   t.equal((await me(token)).status, 200)
 })
 
@@ -262,7 +262,7 @@ t.test('an account', async (t) => {
   t.test('an account is locked for a while after wrong passwords', async (t) => {
     await lockOut()
     t.match((await login(email, 'first-password')).json(), { error: { code: 'ACCOUNT_LOCKED' } })
-    backend.pass(LOCKED_MS + 1)
+    backend.advance(LOCKED_MS + 1)
     t.equal((await login(email, 'first-password')).status, 200)
   })
 
@@ -270,7 +270,7 @@ t.test('an account', async (t) => {
     const guesses = await Promise.all(Array.from({ length: MAX_FAILURES + 1 }, () => login(email, 'wrong')))
     t.same(guesses.map(({ status }) => status).sort(), [...Array(MAX_FAILURES).fill(401), 423])
     t.equal((await login(email, 'first-password')).status, 423)
-    backend.pass(LOCKED_MS + 1)
+    backend.advance(LOCKED_MS + 1)
   })
 
   t.test('an admin can unlock an account', async (t) => {

@@ -33,7 +33,7 @@ export interface TestBackend {
   /** All publications so far. */
   readonly publications: Publication[]
   /** Advances the clock. */
-  pass(ms: number): void
+  advance(ms: number): void
   send(path: string, message?: Message): Promise<Reply>
   /** A request with a JSON body, and this token. */
   request(method: string, path: string, token: string | null, body?: unknown): Promise<Reply>
@@ -94,7 +94,7 @@ export const startTestBackend = async (
     url,
     backend,
     publications,
-    pass: (ms) => {
+    advance: (ms) => {
       shiftMs += ms
     },
     send: sendIt,

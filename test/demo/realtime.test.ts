@@ -102,21 +102,21 @@ t.test('a page that opens a floor', async (t) => {
 })
 
 t.test('an assigned transmitter starts to move and an unassigned one disappears', async (t) => {
-  const isHeard = async (id: string): Promise<boolean> =>
+  const isReceived = async (id: string): Promise<boolean> =>
     (await seconds(backend, 4)).some(({ data }) => data.data.some(({ transmitterId }) => transmitterId === id))
   const assign = (body: object) =>
     backend.request('POST', '/api/transmitters/assign', admin, { transmitterId: 'AC233F000009', ...body })
 
-  t.equal(await isHeard('AC233F000009'), false)
+  t.equal(await isReceived('AC233F000009'), false)
   t.match((await assign({ personnelId: '9' })).json().data, {
     entity_type: 'employee',
     entityId: '9',
     status: 'assigned'
   })
-  t.equal(await isHeard('AC233F000009'), true)
+  t.equal(await isReceived('AC233F000009'), true)
   t.equal((await backend.request('GET', '/api/personnel/9', admin)).json().data.transmitterId, 'AC233F000009')
   await assign({ entityId: null })
-  t.equal(await isHeard('AC233F000009'), false)
+  t.equal(await isReceived('AC233F000009'), false)
 })
 
 t.test('only carriers of type employee are personnel', async (t) => {

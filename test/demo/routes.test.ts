@@ -74,7 +74,7 @@ const call = async (row: RouteDeclaration): Promise<Reply> => {
   )
 }
 
-const isRefused = (t: Test, row: RouteDeclaration, response: Reply): boolean => {
+const isRejected = (t: Test, row: RouteDeclaration, response: Reply): boolean => {
   const code = EXPECTED_ERRORS[keyOf(row)]
   if (code !== undefined) t.equal(response.json().error.code, code)
   return code !== undefined
@@ -84,7 +84,7 @@ t.test('every read', async (t) => {
   for (const row of reads) {
     t.test(`${keyOf(row)} returns data`, async (t) => {
       const response = await call(row)
-      if (isRefused(t, row, response)) return
+      if (isRejected(t, row, response)) return
 
       t.equal(response.status, 200)
       if (row.kind === 'stream') {
@@ -103,7 +103,7 @@ for (const [kind, group] of Object.entries({ change: changes, removal: removals 
     for (const row of group) {
       t.test(`${keyOf(row)} accepts the example of its schema`, async (t) => {
         const response = await call(row)
-        if (isRefused(t, row, response)) return
+        if (isRejected(t, row, response)) return
 
         t.match(String(response.status), /^20[01]$/, response.body)
         t.equal(response.json().success, true)

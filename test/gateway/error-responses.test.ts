@@ -12,7 +12,7 @@ const INSIDES =
   /\bat \S+ \(|[\\/](?:src|dist|work|node_modules)[\\/]|\.[cm]?[jt]s\b|Error|\b(?:FST|HPE|UND|ERR)_|\bE[A-Z]{4,}\b/
 
 /** Every error response has this shape and these headers. */
-const isRefusal = (
+const isErrorResponse = (
   t: Test,
   response: HttpResponse,
   status: number,
@@ -218,7 +218,7 @@ t.test('error responses', async (t) => {
 
       const response = await request(gateway)
 
-      isRefusal(t, response, status, code, details)
+      isErrorResponse(t, response, status, code, details)
       t.match(response.headers, headers)
     })
   }
@@ -289,7 +289,7 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
 
       const response = await send('/api/zones')
 
-      isRefusal(t, response, 502, 'BACKEND_UNREACHABLE')
+      isErrorResponse(t, response, 502, 'BACKEND_UNREACHABLE')
       t.match(
         logs.filter(({ msg }) => msg === 'request failed'),
         [{ level: 50, code: 'BACKEND_UNREACHABLE', requestId: response.json().requestId, err: { message: /./ } }],
@@ -307,7 +307,7 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
 
       const response = await send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{"a":1}' })
 
-      isRefusal(t, response, 502, 'BACKEND_UNREACHABLE')
+      isErrorResponse(t, response, 502, 'BACKEND_UNREACHABLE')
       t.equal(connections, 1)
     })
   }
@@ -332,21 +332,21 @@ t.test('BACKEND_TIMEOUT', async (t) => {
   ]
   for (const [of, bytes] of SLOW_BACKENDS) {
     t.test(`BACKEND_TIMEOUT is the response if the backend ${of}, and the backend request is cancelled`, async (t) => {
-      const gone: Promise<unknown>[] = []
+      const closed: Promise<unknown>[] = []
       const url = await startRawBackend(t, (socket) => {
-        gone.push(new Promise((resolve) => socket.once('close', resolve)))
+        closed.push(new Promise((resolve) => socket.once('close', resolve)))
         onRequest(() => socket.write(bytes))(socket)
       })
       const { send, logs } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '500' } })
 
       const response = await send('/api/zones')
 
-      isRefusal(t, response, 504, 'BACKEND_TIMEOUT')
+      isErrorResponse(t, response, 504, 'BACKEND_TIMEOUT')
       t.match(
         logs.filter(({ msg }) => msg === 'request failed'),
         [{ level: 50, code: 'BACKEND_TIMEOUT', requestId: response.json().requestId }]
       )
-      t.equal((await Promise.all(gone)).length, 1, 'one connection, which is closed')
+      t.equal((await Promise.all(closed)).length, 1, 'one connection, which is closed')
     })
   }
 
@@ -365,13 +365,13 @@ t.test('BACKEND_TIMEOUT', async (t) => {
 /** A backend that holds requests until the test releases them. */
 const holdRequests = (backend: RecordingBackend) => {
   const held: ServerResponse[] = []
-  const waiting: (() => void)[] = []
+  const waiters: (() => void)[] = []
   backend.respond = (_request, response) => {
     held.push(response)
-    for (const wake of waiting.splice(0)) wake()
+    for (const wake of waiters.splice(0)) wake()
   }
   return async (count: number): Promise<ServerResponse[]> => {
-    while (held.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
+    while (held.length < count) await new Promise<void>((resolve) => waiters.push(resolve))
     return held
   }
 }
@@ -402,7 +402,7 @@ t.test('OVERLOADED', async (t) => {
 
     const reply = await gateway.send('/api/zones/3')
 
-    isRefusal(t, reply, 503, 'OVERLOADED')
+    isErrorResponse(t, reply, 503, 'OVERLOADED')
     t.equal(reply.headers['retry-after'], '1')
     t.equal(gateway.backend.requests.length, 2, 'the backend is left alone')
     t.match((await gateway.send('/metrics')).body, 'gateway_refusals_total{code="OVERLOADED"} 1', 'it is counted')
@@ -448,10 +448,10 @@ t.test('OVERLOADED', async (t) => {
     const gateway = await startGateway(t, FULL)
     const held = holdRequests(gateway.backend)
     const browsers = [browse(gateway, '/api/zones/1'), browse(gateway, '/api/zones/2')]
-    const gone = (await held(2)).map((response) => once(response, 'close'))
+    const closed = (await held(2)).map((response) => once(response, 'close'))
 
     for (const browser of browsers) browser.destroy()
-    await Promise.all(gone)
+    await Promise.all(closed)
     gateway.backend.respond = (_request, response) => response.end('{}')
 
     const responses = await Promise.all([gateway.send('/api/zones/3'), gateway.send('/api/zones/4')])
@@ -470,9 +470,9 @@ t.test('OVERLOADED', async (t) => {
     const [begun] = (await once(browser, 'response')) as [IncomingMessage]
     begun.on('error', () => undefined)
 
-    const gone = response && once(response, 'close')
+    const closed = response && once(response, 'close')
     browser.destroy()
-    await gone
+    await closed
     gateway.backend.respond = (_request, response) => response.end('{}')
 
     t.equal((await gateway.send('/api/zones/2')).status, 200)
@@ -480,9 +480,9 @@ t.test('OVERLOADED', async (t) => {
 
   t.test('a browser that disconnects before admission does not occupy a slot', async (t) => {
     let requestCount = 0
-    let gone = (): void => undefined
-    const hasGone = new Promise<void>((resolve) => {
-      gone = resolve
+    let closed = (): void => undefined
+    const hasClosed = new Promise<void>((resolve) => {
+      closed = resolve
     })
     const gateway = await startGateway(t, {
       env: { GATEWAY_MAX_IN_FLIGHT: '1' },
@@ -492,13 +492,13 @@ t.test('OVERLOADED', async (t) => {
           browser.destroy()
           await once(raw, 'close')
           // Runs after the following hooks.
-          setImmediate(gone)
+          setImmediate(closed)
           return null
         }
       }
     })
     const browser = browse(gateway, '/api/zones/1')
-    await hasGone
+    await hasClosed
 
     t.equal((await untilServed(gateway, '/api/zones/2')).status, 200)
     t.equal((await gateway.send('/api/zones/3')).status, 200)
@@ -546,16 +546,16 @@ t.test('BODY_TOO_LARGE', async (t) => {
 
     const response = await responseOf(request)
 
-    isRefusal(t, response, 413, 'BODY_TOO_LARGE')
+    isErrorResponse(t, response, 413, 'BODY_TOO_LARGE')
     t.equal(response.headers.connection, 'close')
     t.same(gateway.backend.requests, [])
     request.destroy()
   })
 
   t.test('BODY_TOO_LARGE is the response to a chunked body as soon as it exceeds the limit', async (t) => {
-    let toldBackend: Promise<unknown> = Promise.resolve()
+    let backendNotified: Promise<unknown> = Promise.resolve()
     const url = await startRawBackend(t, (socket) => {
-      toldBackend = new Promise((resolve) => socket.resume().once('close', resolve))
+      backendNotified = new Promise((resolve) => socket.resume().once('close', resolve))
     })
     const gateway = await startGateway(t, { env: { ...LIMIT.env, BACKEND_URL: url } })
     const request = upload(gateway, { 'transfer-encoding': 'chunked' })
@@ -564,9 +564,9 @@ t.test('BODY_TOO_LARGE', async (t) => {
 
     const response = await responseOf(request)
 
-    isRefusal(t, response, 413, 'BODY_TOO_LARGE')
+    isErrorResponse(t, response, 413, 'BODY_TOO_LARGE')
     t.equal(response.headers.connection, 'close')
-    await toldBackend
+    await backendNotified
     request.destroy()
   })
 
@@ -592,7 +592,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
 
     const response = await send('/nowhere', { method: 'POST', headers: json, body: '"0123456789"' })
 
-    isRefusal(t, response, 413, 'BODY_TOO_LARGE')
+    isErrorResponse(t, response, 413, 'BODY_TOO_LARGE')
   })
 })
 

@@ -6,7 +6,7 @@ import { eventually } from '../helper/eventually.js'
 import { openSocket } from '../helper/exact-http.js'
 import { browserHeaders, startGateway, type TestGatewayOptions, tokenOf } from '../helper/gateway.js'
 
-interface Talk {
+interface RawConnection {
   readonly socket: Socket
   /** Resolves when this has been received. */
   receives(text: string): Promise<void>
@@ -14,7 +14,7 @@ interface Talk {
   readonly text: string
 }
 
-const talkTo = async (t: Test, url: string): Promise<Talk> => {
+const openConnection = async (t: Test, url: string): Promise<RawConnection> => {
   const socket = await openSocket(url)
   t.teardown(() => socket.destroy())
   const closed = once(socket, 'close')
@@ -47,7 +47,7 @@ const json = (token?: string | null): Record<string, string> => ({
 })
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 
-const REFUSED: readonly (readonly [code: string, status: number, request: string, env?: TestGatewayOptions['env']])[] =
+const REJECTED: readonly (readonly [code: string, status: number, request: string, env?: TestGatewayOptions['env']])[] =
   [
     ['CSRF_MISMATCH', 403, head('POST', '/api/zones', { ...json(), 'x-csrf-token': 'other' })],
     ['ORIGIN_REFUSED', 403, head('POST', '/api/zones', { ...json(), origin: 'https://evil.example' })],
@@ -66,20 +66,20 @@ const REFUSED: readonly (readonly [code: string, status: number, request: string
     ],
     ['NOT_FOUND', 404, head('GET', '/nowhere', json())]
   ]
-for (const [code, status, request, env = {}] of REFUSED) {
+for (const [code, status, request, env = {}] of REJECTED) {
   t.test(
     `a request with Expect: 100-continue that is rejected with ${status} ${code} gets no 100 Continue`,
     async (t) => {
       const { url, backend } = await startGateway(t, { env })
-      const talk = await talkTo(t, url)
+      const connection = await openConnection(t, url)
 
-      talk.socket.write(request)
-      await talk.closed
+      connection.socket.write(request)
+      await connection.closed
 
-      t.match(talk.text, new RegExp(`^HTTP/1\\.1 ${status} `))
-      t.match(talk.text, `x-gateway-error: ${code}`)
-      t.match(talk.text, /^connection: close\r$/im)
-      t.notMatch(talk.text, '100 Continue')
+      t.match(connection.text, new RegExp(`^HTTP/1\\.1 ${status} `))
+      t.match(connection.text, `x-gateway-error: ${code}`)
+      t.match(connection.text, /^connection: close\r$/im)
+      t.notMatch(connection.text, '100 Continue')
       t.same(backend.requests, [])
     }
   )
@@ -92,35 +92,35 @@ for (const [of, path, type] of [
 ]) {
   t.test(`a request with Expect: 100-continue to ${of} gets 100 Continue and is served`, async (t) => {
     const { url, backend } = await startGateway(t)
-    const talk = await talkTo(t, url)
+    const connection = await openConnection(t, url)
 
-    talk.socket.write(head('POST', path as string, { ...json(), 'content-type': type as string }))
-    await talk.receives(CONTINUE)
-    t.equal(talk.text, CONTINUE)
-    talk.socket.write(BODY)
-    await talk.receives('{"success":true}')
+    connection.socket.write(head('POST', path as string, { ...json(), 'content-type': type as string }))
+    await connection.receives(CONTINUE)
+    t.equal(connection.text, CONTINUE)
+    connection.socket.write(BODY)
+    await connection.receives('{"success":true}')
 
-    t.match(talk.text, /\r\n\r\nHTTP\/1\.1 200 /)
-    t.match(talk.text, /^connection: keep-alive\r$/im)
+    t.match(connection.text, /\r\n\r\nHTTP\/1\.1 200 /)
+    t.match(connection.text, /^connection: keep-alive\r$/im)
     t.equal(backend.requests[0]?.body, BODY)
     t.equal(backend.requests[0]?.headers.expect, undefined)
-    talk.socket.write('GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-    await talk.closed
-    t.match(talk.text, /HTTP\/1\.1 404 /, 'the connection serves the next request')
+    connection.socket.write('GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    await connection.closed
+    t.match(connection.text, /HTTP\/1\.1 404 /, 'the connection serves the next request')
   })
 }
 
 t.test('a chunked body after 100 Continue arrives complete', async (t) => {
   const { url, backend } = await startGateway(t)
-  const talk = await talkTo(t, url)
+  const connection = await openConnection(t, url)
   const { 'content-length': _length, ...headers } = json()
 
-  talk.socket.write(head('POST', '/api/unknown', { ...headers, 'transfer-encoding': 'chunked' }))
-  await talk.receives(CONTINUE)
+  connection.socket.write(head('POST', '/api/unknown', { ...headers, 'transfer-encoding': 'chunked' }))
+  await connection.receives(CONTINUE)
   const part = 'x'.repeat(50_000)
-  for (let index = 0; index < 20; index++) talk.socket.write(`${part.length.toString(16)}\r\n${part}\r\n`)
-  talk.socket.write('0\r\n\r\n')
-  await talk.receives('{"success":true}')
+  for (let index = 0; index < 20; index++) connection.socket.write(`${part.length.toString(16)}\r\n${part}\r\n`)
+  connection.socket.write('0\r\n\r\n')
+  await connection.receives('{"success":true}')
 
   t.equal(backend.requests[0]?.body, part.repeat(20))
 })
@@ -134,15 +134,15 @@ t.test('no 100 Continue is sent while no backend connection is free', async (t) 
   const first = send('/api/zones/1')
   const response = await held
   backend.respond = respond
-  const talk = await talkTo(t, url)
+  const connection = await openConnection(t, url)
 
-  talk.socket.write(head('POST', '/api/unknown', json()))
+  connection.socket.write(head('POST', '/api/unknown', json()))
   await eventually(async () => /^gateway_in_flight 2$/m.test((await send('/metrics')).body))
-  t.equal(talk.text, '')
+  t.equal(connection.text, '')
   response.end('{}')
-  await talk.receives(CONTINUE)
-  talk.socket.write(BODY)
-  await talk.receives('{"success":true}')
+  await connection.receives(CONTINUE)
+  connection.socket.write(BODY)
+  await connection.receives('{"success":true}')
 
   t.equal((await first).status, 200)
 })
@@ -150,35 +150,35 @@ t.test('no 100 Continue is sent while no backend connection is free', async (t) 
 for (const expectation of ['miracles', '100-continue, miracles', '100-continues', 'x-100-continue']) {
   t.test(`the expectation "${expectation}" is 417 EXPECTATION_FAILED`, async (t) => {
     const { url, backend } = await startGateway(t)
-    const talk = await talkTo(t, url)
+    const connection = await openConnection(t, url)
 
-    talk.socket.write(head('POST', '/api/zones', { ...json(), expect: expectation }))
-    await talk.closed
+    connection.socket.write(head('POST', '/api/zones', { ...json(), expect: expectation }))
+    await connection.closed
 
-    t.match(talk.text, /^HTTP\/1\.1 417 /)
-    t.match(talk.text, 'x-gateway-error: EXPECTATION_FAILED')
-    t.match(talk.text, 'x-content-type-options: nosniff')
+    t.match(connection.text, /^HTTP\/1\.1 417 /)
+    t.match(connection.text, 'x-gateway-error: EXPECTATION_FAILED')
+    t.match(connection.text, 'x-content-type-options: nosniff')
     t.same(backend.requests, [])
   })
 }
 
 t.test('an HTTP/1.0 request with Expect: 100-continue is served without it', async (t) => {
   const { url, backend } = await startGateway(t)
-  const talk = await talkTo(t, url)
+  const connection = await openConnection(t, url)
 
-  talk.socket.write(`${head('POST', '/api/zones', json(), '1.0')}${BODY}`)
-  await talk.closed
+  connection.socket.write(`${head('POST', '/api/zones', json(), '1.0')}${BODY}`)
+  await connection.closed
 
-  t.match(talk.text, /^HTTP\/1\.1 200 /)
+  t.match(connection.text, /^HTTP\/1\.1 200 /)
   t.equal(backend.requests[0]?.body, BODY)
 })
 
 t.test('a request with Expect: 100-continue and no body is served without it', async (t) => {
   const { url } = await startGateway(t)
-  const talk = await talkTo(t, url)
+  const connection = await openConnection(t, url)
 
-  talk.socket.write(head('GET', '/api/zones', {}))
-  await talk.receives('{"success":true}')
+  connection.socket.write(head('GET', '/api/zones', {}))
+  await connection.receives('{"success":true}')
 
-  t.match(talk.text, /^HTTP\/1\.1 200 /)
+  t.match(connection.text, /^HTTP\/1\.1 200 /)
 })

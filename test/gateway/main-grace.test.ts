@@ -24,13 +24,13 @@ t.test('pending requests are cut off after the grace period, and the gateway exi
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
   const reached = once(backend.server, 'reached')
   // One request is at the backend, the other is queued.
-  const cutOff = [1, 2].map(() => t.rejects(send(url, '/api/zones'), { code: 'ECONNRESET' }))
+  const interrupted = [1, 2].map(() => t.rejects(send(url, '/api/zones'), { code: 'ECONNRESET' }))
   await reached
 
   program.signal('SIGTERM')
 
   await program.waitForLine('shutdown deadline exceeded', LONGER_THAN_GRACE_MS)
-  await Promise.all(cutOff)
+  await Promise.all(interrupted)
   t.same(await program.exited, { code: 0, signal: null })
   t.equal(program.stdout.match(/"status":499,.*"cutShort":true/g)?.length, 2, 'it says what became of them')
   t.notMatch(program.stdout, '"level":50', 'and blames nobody')

@@ -31,14 +31,14 @@ t.test('a valid X-Request-Id', async (t) => {
   }
 
   // Each is rejected by a different step. Errors of the HTTP parser have no headers, and so no id to read.
-  const REFUSED: readonly (readonly [of: string, status: number, path: string, headerLines: string])[] = [
+  const REJECTED: readonly (readonly [of: string, status: number, path: string, headerLines: string])[] = [
     ['an unknown page', 404, '/nowhere', ''],
     ['a path that the router cannot decode', 400, '/api/%zz', ''],
     ['an ambiguous path', 400, '/api//zones', ''],
     ['a request without a token', 401, '/api/audit/logs', ''],
     ['an expectation that cannot be met', 417, '/api/zones', 'Expect: miracles\r\n']
   ]
-  for (const [of, status, path, headerLines] of REFUSED) {
+  for (const [of, status, path, headerLines] of REJECTED) {
     t.test(`the error response to ${of} has the X-Request-Id of the request`, async (t) => {
       const response = await sendHeaders(await borrowGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
 

@@ -34,7 +34,7 @@ t.test('toCanonicalPath', async (t) => {
     })
   }
 
-  const REFUSED: readonly (readonly [string, string])[] = [
+  const REJECTED: readonly (readonly [string, string])[] = [
     ['', 'nothing'],
     ['*', 'the server as a whole'],
     ['api/zones', 'a path without its slash'],
@@ -99,7 +99,7 @@ t.test('toCanonicalPath', async (t) => {
     ['/api/[a]', 'brackets'],
     ['/api/é', 'a character that is not ASCII']
   ]
-  for (const [path, what] of REFUSED) {
+  for (const [path, what] of REJECTED) {
     t.test(`toCanonicalPath rejects ${what}: ${JSON.stringify(path)}`, async (t) => {
       t.equal(toCanonicalPath(path), null)
       t.equal(toCanonicalPath(`${path}?q=1`), null, 'whatever the query')

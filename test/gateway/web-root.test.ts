@@ -66,7 +66,7 @@ const serve = async (t: Teardown, folder: string): Promise<Pages> => {
   return { ...(await startGateway(t, { env: { WEB_ROOT: folder }, extend })), folder }
 }
 
-const isRefusal = (t: Test, response: HttpResponse, code = 'NOT_FOUND'): void => {
+const isErrorResponse = (t: Test, response: HttpResponse, code = 'NOT_FOUND'): void => {
   t.equal(response.code, code)
   t.equal(response.headers['cache-control'], 'no-store')
   t.notMatch(response.body, SECRET)
@@ -320,7 +320,7 @@ t.test('the index', async (t) => {
       const response = await send('/zones/7', { headers: accept === undefined ? {} : { accept } })
 
       if (html) isIndex(t, response)
-      else isRefusal(t, response)
+      else isErrorResponse(t, response)
     })
   }
 
@@ -391,7 +391,7 @@ t.test('not found', async (t) => {
         const response = await send(path, { headers })
 
         t.equal(response.status, 404)
-        isRefusal(t, response)
+        isErrorResponse(t, response)
       })
     }
   }
@@ -401,7 +401,7 @@ t.test('not found', async (t) => {
       const response = await send(path, { headers: { accept: 'text/html', 'accept-encoding': 'br, gzip' } })
 
       t.equal(response.status, 404)
-      isRefusal(t, response)
+      isErrorResponse(t, response)
     })
   }
 
@@ -411,7 +411,7 @@ t.test('not found', async (t) => {
         const response = await send(path, { method })
 
         t.equal(response.status, 404)
-        isRefusal(t, response)
+        isErrorResponse(t, response)
       })
     }
   }
@@ -435,7 +435,7 @@ t.test('a route of the gateway', async (t) => {
 
   t.test('/metrics has precedence over files', async (t) => {
     t.match((await send('/metrics')).body, '\ngateway_in_flight 0\n')
-    isRefusal(t, await send('/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } }))
+    isErrorResponse(t, await send('/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } }))
   })
 
   t.test('/api/health has precedence over the index', async (t) => {
@@ -486,7 +486,7 @@ t.test('an ambiguous path', async (t) => {
       const response = await send(path, { headers: { accept: 'text/html' } })
 
       t.equal(response.status, 400)
-      isRefusal(t, response, 'AMBIGUOUS_PATH')
+      isErrorResponse(t, response, 'AMBIGUOUS_PATH')
       t.same(backend.requests, [])
     })
   }
@@ -545,10 +545,10 @@ t.test('a request with conditions', async (t) => {
       t.equal(response.status, status)
       t.equal(response.body, body)
       t.equal(response.headers['content-range'], contentRange)
-      const refused = status >= 400
-      t.equal(response.headers['cache-control'], refused ? 'no-store' : 'no-cache')
-      t.equal(response.headers.etag, refused ? undefined : ETAG)
-      t.equal(response.headers['last-modified'], refused ? undefined : THEN.toUTCString())
+      const isError = status >= 400
+      t.equal(response.headers['cache-control'], isError ? 'no-store' : 'no-cache')
+      t.equal(response.headers.etag, isError ? undefined : ETAG)
+      t.equal(response.headers['last-modified'], isError ? undefined : THEN.toUTCString())
       t.same(
         logs.filter(({ level }) => Number(level) > 30),
         [],
@@ -628,7 +628,7 @@ t.test('a deploy', async (t) => {
     t.equal(index.body, 'newer')
     t.equal((await send('/assets/index-NewNew02.js')).body, 'new')
     t.equal((await send('/added.txt')).body, 'added')
-    isRefusal(t, await send('/assets/index-OldOld01.js'))
+    isErrorResponse(t, await send('/assets/index-OldOld01.js'))
   })
 
   t.test('a symbolic link changed by a deploy takes effect at once', async (t) => {
@@ -642,7 +642,7 @@ t.test('a deploy', async (t) => {
     await rename(join(parent, 'next'), join(parent, 'current'))
 
     t.equal((await send('/')).body, 'second')
-    isRefusal(t, await send('/old.txt'))
+    isErrorResponse(t, await send('/old.txt'))
   })
 
   t.test('pages are 404 after the index is removed', async (t) => {
@@ -653,7 +653,7 @@ t.test('a deploy', async (t) => {
     for (const path of ['/', '/zones/7']) {
       const response = await send(path, { headers: { 'accept-encoding': 'br, gzip' } })
       t.equal(response.status, 404)
-      isRefusal(t, response)
+      isErrorResponse(t, response)
     }
     t.equal((await send('/robots.txt')).status, 200)
   })
@@ -663,8 +663,8 @@ t.test('a deploy', async (t) => {
 
     await rm(folder, { recursive: true })
 
-    isRefusal(t, await send('/'))
-    isRefusal(t, await send('/robots.txt'))
+    isErrorResponse(t, await send('/'))
+    isErrorResponse(t, await send('/robots.txt'))
     t.equal((await send('/api/zones')).status, 200)
   })
 })
@@ -683,8 +683,8 @@ t.test('a symbolic link', async (t) => {
     await symlink('gone', join(folder, 'broken.txt'))
     await symlink('circle.txt', join(folder, 'circle.txt'))
 
-    isRefusal(t, await send('/broken.txt'))
-    isRefusal(t, await send('/circle.txt'))
+    isErrorResponse(t, await send('/broken.txt'))
+    isErrorResponse(t, await send('/circle.txt'))
   })
 })
 
@@ -693,7 +693,7 @@ t.test('special files are not served', async (t) => {
   const server = createServer().listen(join(folder, 'socket.txt'))
   t.teardown(() => server.close())
 
-  isRefusal(t, await send('/socket.txt'))
+  isErrorResponse(t, await send('/socket.txt'))
 })
 
 t.test('an unreadable file is an internal error without the headers of the file', async (t) => {
@@ -705,7 +705,7 @@ t.test('an unreadable file is an internal error without the headers of the file'
   const response = await send('/robots.txt', { headers: { 'accept-encoding': 'br' } })
 
   t.equal(response.status, 500)
-  isRefusal(t, response, 'INTERNAL')
+  isErrorResponse(t, response, 'INTERNAL')
   t.equal(response.headers['content-encoding'], undefined)
   t.equal(response.headers.etag, undefined)
   t.equal(response.headers['content-length'], String(response.body.length))

@@ -86,7 +86,7 @@ export const startChild = async (
 /** The lines of both streams in the order of arrival, and the callers that wait for one. */
 class Lines {
   readonly #seen: string[] = []
-  readonly #waiting = new Set<(line: string) => void>()
+  readonly #waiters = new Set<(line: string) => void>()
 
   collect(stream: Readable): { readonly text: string } {
     const collected = { text: '' }
@@ -95,7 +95,7 @@ class Lines {
     })
     createInterface({ input: stream }).on('line', (line) => {
       this.#seen.push(line)
-      for (const wait of [...this.#waiting]) wait(line)
+      for (const wait of [...this.#waiters]) wait(line)
     })
     return collected
   }
@@ -110,10 +110,10 @@ class Lines {
 
     const wait = (line: string): void => {
       if (!matches(line)) return
-      this.#waiting.delete(wait)
+      this.#waiters.delete(wait)
       found(line)
     }
-    this.#waiting.add(wait)
+    this.#waiters.add(wait)
   }
 }
 

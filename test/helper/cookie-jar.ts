@@ -31,8 +31,8 @@ export const cookieJar = (): CookieJar => {
       for (const setCookie of setCookies) {
         const [text = '', ...attributes] = setCookie.split(';').map((part) => part.trim())
         const name = text.slice(0, text.indexOf('='))
-        const isGone = attributes.some((attribute) => /^max-age=0$/i.test(attribute))
-        if (isGone) cookies.delete(name)
+        const isExpired = attributes.some((attribute) => /^max-age=0$/i.test(attribute))
+        if (isExpired) cookies.delete(name)
         else cookies.set(name, { text, httpOnly: attributes.some((attribute) => /^httponly$/i.test(attribute)) })
       }
     },

@@ -3,7 +3,7 @@ import type { Clock } from '../../src/client/clock.js'
 /** A clock that only moves when a test advances it, and then runs the due timers in order. */
 export class FakeClock implements Clock {
   #nowMs: number
-  #waiting: { readonly atMs: number; readonly callback: () => void }[] = []
+  #timers: { readonly atMs: number; readonly callback: () => void }[] = []
 
   constructor(nowMs = 1_763_200_000_000) {
     this.#nowMs = nowMs
@@ -15,22 +15,22 @@ export class FakeClock implements Clock {
 
   after(delayMs: number, callback: () => void): () => void {
     const entry = { atMs: this.#nowMs + delayMs, callback }
-    this.#waiting.push(entry)
+    this.#timers.push(entry)
     return () => {
-      this.#waiting = this.#waiting.filter((other) => other !== entry)
+      this.#timers = this.#timers.filter((other) => other !== entry)
     }
   }
 
-  get waiting(): number {
-    return this.#waiting.length
+  get pendingTimers(): number {
+    return this.#timers.length
   }
 
-  pass(ms: number): void {
+  advance(ms: number): void {
     const untilMs = this.#nowMs + ms
     for (;;) {
-      const next = this.#waiting.toSorted((one, other) => one.atMs - other.atMs)[0]
+      const next = this.#timers.toSorted((one, other) => one.atMs - other.atMs)[0]
       if (next === undefined || next.atMs > untilMs) break
-      this.#waiting = this.#waiting.filter((other) => other !== next)
+      this.#timers = this.#timers.filter((other) => other !== next)
       this.#nowMs = Math.max(this.#nowMs, next.atMs)
       next.callback()
     }

@@ -9,7 +9,7 @@ export type Json = Readonly<Record<string, unknown>>
 export class RawClient {
   readonly ws: WebSocket
   readonly #received: Json[] = []
-  readonly #waiting: ((message: Json) => void)[] = []
+  readonly #waiters: ((message: Json) => void)[] = []
   /** `3501 bad request`. */
   readonly closed: Promise<string>
 
@@ -28,7 +28,7 @@ export class RawClient {
 
   next(): Promise<Json> {
     const message = this.#received.shift()
-    return message !== undefined ? Promise.resolve(message) : new Promise((resolve) => this.#waiting.push(resolve))
+    return message !== undefined ? Promise.resolve(message) : new Promise((resolve) => this.#waiters.push(resolve))
   }
 
   async request(command: Json): Promise<Json> {
@@ -37,7 +37,7 @@ export class RawClient {
   }
 
   #receive(message: Json): void {
-    const wait = this.#waiting.shift()
+    const wait = this.#waiters.shift()
     if (wait === undefined) this.#received.push(message)
     else wait(message)
   }

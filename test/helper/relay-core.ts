@@ -42,7 +42,7 @@ export class FakeSink implements ClientTransport {
   writableLength = 0
   isStuck = false
   isPaused = false
-  readonly #waiting: (() => void)[] = []
+  readonly #waiters: (() => void)[] = []
 
   constructor(isEmulated = false, framing = plainText) {
     this.isEmulated = isEmulated
@@ -56,14 +56,14 @@ export class FakeSink implements ClientTransport {
   }
 
   onceDrained(then: () => void): void {
-    this.#waiting.push(then)
+    this.#waiters.push(then)
   }
 
   /** Accepts everything. */
   drain(): void {
     this.isStuck = false
     this.writableLength = 0
-    for (const then of this.#waiting.splice(0)) then()
+    for (const then of this.#waiters.splice(0)) then()
   }
 
   pause(): void {

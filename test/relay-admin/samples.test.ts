@@ -66,16 +66,16 @@ t.test('a chart', async (t) => {
   t.test('a chart without samples has empty columns', async (t) => t.same(columnsOf([], LINES, null), [[], []]))
 
   t.test('a chart contains the last fifteen minutes', async (t) => {
-    const kept = withSample([sampleAt(0), sampleAt(1000), sampleAt(2000)], sampleAt(901_000))
+    const series = withSample([sampleAt(0), sampleAt(1000), sampleAt(2000)], sampleAt(901_000))
     t.same(
-      kept.map(({ time }) => time),
+      series.map(({ time }) => time),
       [2000, 901_000]
     )
   })
 
   t.test('a sample replaces an earlier sample of the same time', async (t) => {
-    const kept = withSample([sampleAt(1000, { connections: 1 })], sampleAt(1000, { connections: 2 }))
-    t.same(columnsOf(kept, LINES, null), [[1], [2]])
+    const series = withSample([sampleAt(1000, { connections: 1 })], sampleAt(1000, { connections: 2 }))
+    t.same(columnsOf(series, LINES, null), [[1], [2]])
   })
 })
 

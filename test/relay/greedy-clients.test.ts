@@ -27,12 +27,12 @@ const greedyMessage = (times: number, subscribe: Json): Json[] => [
 ]
 
 const replies = async (client: RawClient, count: number): Promise<Json[]> => {
-  const heard: Json[] = []
-  while (heard.length < count) {
+  const received: Json[] = []
+  while (received.length < count) {
     const message = await client.next()
-    if (message.id !== undefined) heard.push(message)
+    if (message.id !== undefined) received.push(message)
   }
-  return heard
+  return received
 }
 
 t.test('a frame with 126 recoveries of 4.5 MB each is answered while other clients are served', async (t) => {
@@ -41,14 +41,14 @@ t.test('a frame with 126 recoveries of 4.5 MB each is answered while other clien
   const commands = greedyMessage(126, { channel: 'plain:1' })
   const client = await openClient(t, edge.url)
   client.send(...commands)
-  const heard = await replies(client, commands.length)
+  const received = await replies(client, commands.length)
 
   t.same(
-    heard.map(({ id }) => id),
+    received.map(({ id }) => id),
     commands.map(({ id }) => id)
   )
-  t.match(heard[1], { subscribe: { was_recovering: true, offset: 100 } })
-  t.notOk((heard[1]?.subscribe as Json | undefined)?.recovered, 'more than may wait for a client is not recovered')
+  t.match(received[1], { subscribe: { was_recovering: true, offset: 100 } })
+  t.notOk((received[1]?.subscribe as Json | undefined)?.recovered, 'more than may wait for a client is not recovered')
   t.match(await (await connectedClient(t, edge.url)).request({ id: 2, unsubscribe: { channel: 'x' } }), { id: 2 })
 })
 
@@ -63,9 +63,9 @@ t.test('a frame with 126 recoveries that fit is answered completely as the clien
   const { outbox } = edge.relay.clients[0] ?? {}
   t.ok((outbox?.unsentBytes ?? 0) <= 1024 * 1024, `${outbox?.unsentBytes} bytes wait`)
   client.ws.resume()
-  const heard = await replies(client, commands.length)
+  const received = await replies(client, commands.length)
 
-  t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
+  t.ok(received.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
 })
 
 t.test('a frame with 126 recoveries with deltas is answered completely', async (t) => {
@@ -76,9 +76,9 @@ t.test('a frame with 126 recoveries with deltas is answered completely', async (
   client.send(...commands.slice(0, 3))
   await replies(client, 3)
   client.send(...commands.slice(3))
-  const heard = await replies(client, commands.length - 3)
+  const received = await replies(client, commands.length - 3)
 
-  t.ok(heard.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
+  t.ok(received.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
 })
 
 t.test('reading from a client with too many pending commands is paused until they have run', async (t) => {
@@ -100,10 +100,10 @@ t.test('reading from a client with too many pending commands is paused until the
   for (let id = 3; id <= 20_000; id++) client.send({ id, unsubscribe: { channel: 'x'.repeat(500) } })
   await eventually(() => socket.isPaused())
   release({ epoch: 'epoch', offset: 0, publications: [] })
-  const heard = await replies(client, 19_999)
+  const received = await replies(client, 19_999)
 
   t.same(
-    heard.map(({ id }) => id),
+    received.map(({ id }) => id),
     Array.from({ length: 19_999 }, (_, index) => index + 2),
     'all are answered, in order'
   )

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { collect, event, officialClient, officialProtobufClient, startRelay } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
-const KEPT = { history_size: 100, history_ttl: '60s' }
+const WITH_HISTORY = { history_size: 100, history_ttl: '60s' }
 const NAMESPACES = {
   channel: {
     namespaces: [
@@ -15,14 +15,14 @@ const NAMESPACES = {
         allow_history_for_subscriber: true,
         presence: true,
         join_leave: true,
-        ...KEPT,
+        ...WITH_HISTORY,
         allow_recovery: true,
         allow_positioning: true
       },
       {
         name: 'delta',
         allow_subscribe_for_client: true,
-        ...KEPT,
+        ...WITH_HISTORY,
         force_recovery: true,
         allowed_delta_types: ['fossil'],
         delta_publish: true
@@ -60,7 +60,7 @@ for (const transport of ['websocket', 'http_stream'] as const) {
       const client = officialProtobufClient(t, { port }, transport)
       const connected = event(client, 'connected')
       const subscription = client.newSubscription('chat:7', { recoverable: true, positioned: true })
-      const heard = collect(subscription)
+      const received = collect(subscription)
       const subscribed = event(subscription, 'subscribed')
       subscription.subscribe()
       client.connect()
@@ -69,9 +69,9 @@ for (const transport of ['websocket', 'http_stream'] as const) {
       t.match(await subscribed, { recoverable: true, positioned: true, streamPosition: { epoch: /./ } })
       for (let n = 1; n <= 20; n++)
         await api('publish', { channel: 'chat:7', data: { n, text: 'å\n"{}' }, tags: { cell: `${n}` } })
-      await heard.until(({ length }) => length === 20)
+      await received.until(({ length }) => length === 20)
       t.same(
-        heard.publications.map(({ data, offset, tags }) => [value(data), Number(offset), tags]),
+        received.publications.map(({ data, offset, tags }) => [value(data), Number(offset), tags]),
         Array.from({ length: 20 }, (_, index) => [
           { n: index + 1, text: 'å\n"{}' },
           index + 1,
@@ -121,15 +121,15 @@ for (const transport of ['websocket', 'http_stream'] as const) {
       await connected
       const protobuf = await connect(t, port)
       const [atJson, atProtobuf] = [await subscribe(json, 'chat:1'), await subscribe(protobuf, 'chat:1')]
-      const [heardJson, heardProtobuf] = [collect(atJson), collect(atProtobuf)]
+      const [receivedJson, receivedProtobuf] = [collect(atJson), collect(atProtobuf)]
       await atJson.publish({ from: 'json' })
       await atProtobuf.publish(bytes({ from: 'protobuf' }))
       await publish('chat:1', { from: 'api' })
-      await heardJson.until(({ length }) => length === 3)
-      await heardProtobuf.until(({ length }) => length === 3)
+      await receivedJson.until(({ length }) => length === 3)
+      await receivedProtobuf.until(({ length }) => length === 3)
 
-      t.same(heardJson.data, [{ from: 'json' }, { from: 'protobuf' }, { from: 'api' }])
-      t.same(values(heardProtobuf.publications), heardJson.data)
+      t.same(receivedJson.data, [{ from: 'json' }, { from: 'protobuf' }, { from: 'api' }])
+      t.same(values(receivedProtobuf.publications), receivedJson.data)
     })
 
     t.test('the protobuf client receives error 107 for data that is not JSON', async (t) => {
@@ -148,9 +148,9 @@ for (const transport of ['websocket', 'http_stream'] as const) {
         ['nope:1', 102]
       ] as const) {
         const subscription = client.newSubscription(channel)
-        const refused = event(subscription, 'unsubscribed')
+        const unsubscribed = event(subscription, 'unsubscribed')
         subscription.subscribe()
-        t.match(await refused, { code })
+        t.match(await unsubscribed, { code })
       }
       await t.rejects(client.rpc('method', bytes({})), { code: 108 })
       const disconnected = event(client, 'disconnected')
@@ -176,19 +176,19 @@ for (const transport of ['websocket', 'http_stream'] as const) {
       const { port, publish } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port)
       const subscription = await subscribe(client, 'delta:1', { delta: 'fossil' })
-      const heard = collect(subscription)
+      const received = collect(subscription)
       const data = Array.from({ length: 10 }, (_, n) => ({ n, same: 'x'.repeat(200), text: `é${n}` }))
       for (const each of data.slice(0, 5)) await publish('delta:1', each)
-      await heard.until(({ length }) => length === 5)
+      await received.until(({ length }) => length === 5)
       client.disconnect()
       for (const each of data.slice(5, 8)) await publish('delta:1', each)
       const back = event(subscription, 'subscribed')
       client.connect()
       t.match(await back, { recovered: true, wasRecovering: true })
       for (const each of data.slice(8)) await publish('delta:1', each)
-      await heard.until(({ length }) => length === 10)
+      await received.until(({ length }) => length === 10)
 
-      t.same(values(heard.publications), data)
+      t.same(values(received.publications), data)
     })
 
     t.test('the protobuf client refreshes an expired connection token and a subscription token', async (t) => {
@@ -248,9 +248,9 @@ for (const transport of ['websocket', 'http_stream'] as const) {
       t.match(await reconnecting, { code: 3001, reason: 'shutdown' })
       await back
 
-      const gone = event(client, 'disconnected')
+      const disconnected = event(client, 'disconnected')
       await api('disconnect', { user: '42' })
-      t.match(await gone, { code: 3503, reason: 'force disconnect' })
+      t.match(await disconnected, { code: 3503, reason: 'force disconnect' })
     })
 
     t.test('the API subscribes and unsubscribes the protobuf client', async (t) => {

@@ -3,14 +3,14 @@ import t, { type Test } from 'tap'
 import { collect, event, officialClient, startRelay, TRANSPORTS, type TransportName } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
-const KEPT = { history_size: 100, history_ttl: '60s' }
+const WITH_HISTORY = { history_size: 100, history_ttl: '60s' }
 const NAMESPACES = {
   channel: {
     namespaces: [
       {
         name: 'floor',
         allow_subscribe_for_client: true,
-        ...KEPT,
+        ...WITH_HISTORY,
         force_recovery: true,
         conflate: 'data[].transmitterId'
       },
@@ -22,14 +22,14 @@ const NAMESPACES = {
         allow_history_for_subscriber: true,
         presence: true,
         join_leave: true,
-        ...KEPT,
+        ...WITH_HISTORY,
         allow_recovery: true,
         allow_positioning: true
       },
       {
         name: 'delta',
         allow_subscribe_for_client: true,
-        ...KEPT,
+        ...WITH_HISTORY,
         force_recovery: true,
         allowed_delta_types: ['fossil'],
         delta_publish: true
@@ -37,7 +37,7 @@ const NAMESPACES = {
       {
         name: 'latest',
         allow_subscribe_for_client: true,
-        ...KEPT,
+        ...WITH_HISTORY,
         force_recovery: true,
         force_recovery_mode: 'cache',
         auto_cache_recover: true
@@ -70,7 +70,7 @@ for (const transport of TRANSPORTS) {
       const client = officialClient(t, { port }, transport)
       const connected = event(client, 'connected')
       const subscription = client.newSubscription('floor:7')
-      const heard = collect(subscription)
+      const received = collect(subscription)
       const subscribed = event(subscription, 'subscribed')
       subscription.subscribe()
       client.connect()
@@ -78,9 +78,9 @@ for (const transport of TRANSPORTS) {
       t.match(await connected, { transport, client: /^[0-9a-f-]{36}$/ })
       t.match(await subscribed, { recoverable: true, positioned: true, streamPosition: { offset: 0, epoch: /./ } })
       for (let data = 1; data <= 20; data++) await publish('floor:7', { data: [], n: data, text: 'å\n"{}' })
-      await heard.until(({ length }) => length === 20)
+      await received.until(({ length }) => length === 20)
       t.same(
-        heard.publications.map(({ data, offset }) => [data.n, offset]),
+        received.publications.map(({ data, offset }) => [data.n, offset]),
         Array.from({ length: 20 }, (_, index) => [index + 1, index + 1])
       )
     })
@@ -138,7 +138,7 @@ for (const transport of TRANSPORTS) {
       const { port, publish } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const subscription = await subscribe(client, 'floor:7')
-      const heard = collect(subscription)
+      const received = collect(subscription)
       client.disconnect()
       for (let n = 0; n < 30; n++) await publish('floor:7', 'x'.repeat(60_000))
       const resubscribed = event<{ wasRecovering: boolean; recovered: boolean }>(subscription, 'subscribed')
@@ -146,7 +146,7 @@ for (const transport of TRANSPORTS) {
 
       t.match(await resubscribed, { wasRecovering: true, recovered: false })
       await publish('floor:7', 'next')
-      await heard.until((publications) => publications.some(({ data }) => data === 'next'))
+      await received.until((publications) => publications.some(({ data }) => data === 'next'))
     })
 
     t.test('the official client receives the errors for a channel, a call and a message', async (t) => {
@@ -158,9 +158,9 @@ for (const transport of TRANSPORTS) {
         ['bare', 103]
       ] as const) {
         const subscription = client.newSubscription(channel)
-        const refused = event(subscription, 'unsubscribed')
+        const unsubscribed = event(subscription, 'unsubscribed')
         subscription.subscribe()
-        t.match(await refused, { code })
+        t.match(await unsubscribed, { code })
       }
       await t.rejects(client.rpc('method', {}), { code: 108 })
       await t.rejects(client.publish('closed:1', {}), { code: 103 })
@@ -210,22 +210,22 @@ for (const transport of TRANSPORTS) {
       const { port, publish } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
       const subscription = await subscribe(client, 'delta:1', { delta: 'fossil' })
-      const heard = collect(subscription)
+      const received = collect(subscription)
       const data = Array.from({ length: 10 }, (_, n) => ({ n, same: 'x'.repeat(200), text: `é${n}` }))
       for (const each of data) await publish('delta:1', each)
-      await heard.until(({ length }) => length === 10)
+      await received.until(({ length }) => length === 10)
 
-      t.same(heard.data, data)
+      t.same(received.data, data)
     })
 
     t.test('the official client reconnects and recovers', async (t) => {
       const { port, publish, relay } = await startRelay(t, NAMESPACES)
       const client = await connect(t, port, transport)
-      const heard = collect(await subscribe(client, 'delta:1', { delta: 'fossil' }))
+      const received = collect(await subscribe(client, 'delta:1', { delta: 'fossil' }))
       const positions = collect(await subscribe(client, 'floor:1'))
       await publish('delta:1', { n: 1 })
       await publish('floor:1', { n: 1 })
-      await heard.until(({ length }) => length === 1)
+      await received.until(({ length }) => length === 1)
       await positions.until(({ length }) => length === 1)
       const back = event(client, 'connected')
       client.disconnect()
@@ -237,11 +237,11 @@ for (const transport of TRANSPORTS) {
       await back
       await publish('delta:1', { n: 5 })
       await publish('floor:1', { n: 5 })
-      await heard.until(({ length }) => length === 5)
+      await received.until(({ length }) => length === 5)
       await positions.until(({ length }) => length === 5)
 
       t.same(
-        heard.data,
+        received.data,
         [1, 2, 3, 4, 5].map((n) => ({ n }))
       )
       t.same(
@@ -256,19 +256,19 @@ for (const transport of TRANSPORTS) {
       for (const n of [1, 2]) await publish('latest:1', { n })
       const client = await connect(t, port, transport)
       const subscription = client.newSubscription('latest:1')
-      const heard = collect(subscription)
+      const received = collect(subscription)
       subscription.subscribe()
-      await heard.until(({ length }) => length === 1)
+      await received.until(({ length }) => length === 1)
       client.disconnect()
       for (const n of [3, 4]) await publish('latest:1', { n })
       const back = event(subscription, 'subscribed')
       client.connect()
       t.match(await back, { recovered: true, wasRecovering: true })
       await publish('latest:1', { n: 5 })
-      await heard.until(({ length }) => length === 3)
+      await received.until(({ length }) => length === 3)
 
       t.same(
-        heard.publications.map(({ data, offset }) => [data.n, offset]),
+        received.publications.map(({ data, offset }) => [data.n, offset]),
         [
           [2, 2],
           [4, 4],
@@ -313,9 +313,9 @@ for (const transport of TRANSPORTS) {
       t.match(await reconnecting, { code: 3001, reason: 'shutdown' })
       await back
 
-      const gone = event(client, 'disconnected')
+      const disconnected = event(client, 'disconnected')
       await api('disconnect', { user: '42' })
-      t.match(await gone, { code: 3503, reason: 'force disconnect' })
+      t.match(await disconnected, { code: 3503, reason: 'force disconnect' })
     })
 
     t.test('the API subscribes and unsubscribes the official client', async (t) => {

@@ -34,12 +34,12 @@ t.test('two relays on one Redis', async (t) => {
   const connected = async (t: Test, edge: EdgeRelay, user: string, channel: string) => {
     const client = officialClient(t, edge, 'websocket', { getToken: async () => relayToken({ sub: user }) })
     const subscription = client.newSubscription(channel)
-    const heard = collect(subscription)
+    const received = collect(subscription)
     const subscribed = event(subscription, 'subscribed')
     subscription.subscribe()
     client.connect()
     await subscribed
-    return { client, subscription, ...heard, heard }
+    return { client, subscription, ...received, received }
   }
 
   t.test('publications of both relays are delivered at both in the same order', async (t) => {
@@ -47,7 +47,7 @@ t.test('two relays on one Redis', async (t) => {
     const published = await Promise.all(
       Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? one : other).publish('chat:1', { n }))
     )
-    for (const { heard } of listeners) await heard.until(({ length }) => length >= 40)
+    for (const { received } of listeners) await received.until(({ length }) => length >= 40)
 
     const order = published.map(({ offset }, n) => [offset, n] as const).sort(([a], [b]) => a - b)
     for (const { publications } of listeners) {
@@ -68,13 +68,13 @@ t.test('two relays on one Redis', async (t) => {
     const moved = officialClient(t, other, 'websocket')
     const since = { epoch: (await result(one, 'history', { channel: 'chat:2', limit: 0 })).epoch, offset: 1 }
     const again = moved.newSubscription('chat:2', { since })
-    const heard = collect(again)
+    const received = collect(again)
     const subscribed = event(again, 'subscribed')
     again.subscribe()
     moved.connect()
     t.match(await subscribed, { wasRecovering: true, recovered: true })
-    await heard.until(({ length }) => length >= 2)
-    t.same(heard.data, [2, 3])
+    await received.until(({ length }) => length >= 2)
+    t.same(received.data, [2, 3])
     t.equal(subscription.state, 'subscribing')
   })
 
@@ -116,10 +116,10 @@ t.test('two relays on one Redis', async (t) => {
   for (const [method, request, eventName, seen] of actions) {
     t.test(`${method} applies to the clients of the other relay`, async (t) => {
       const { client, subscription } = await connected(t, other, method, 'chat:5')
-      const told = event(eventName === 'unsubscribed' ? subscription : client, eventName)
+      const notified = event(eventName === 'unsubscribed' ? subscription : client, eventName)
       t.same(await result(one, method, { user: method, ...request }), {})
 
-      t.match(await told, seen)
+      t.match(await notified, seen)
     })
   }
 

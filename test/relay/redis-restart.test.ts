@@ -28,7 +28,7 @@ t.test('clients of two relays recover when Redis is restarted with all its data'
     relays.map(async (relay) => {
       const client = officialClient(t, relay, 'websocket')
       const subscription = client.newSubscription('seq:1', { minResubscribeDelay: 20, maxResubscribeDelay: 200 })
-      const heard = collect(subscription)
+      const received = collect(subscription)
       const lost: unknown[] = []
       subscription.on('subscribed', (context) => {
         if (context.wasRecovering && !context.recovered) lost.push(context)
@@ -37,12 +37,12 @@ t.test('clients of two relays recover when Redis is restarted with all its data'
       subscription.subscribe()
       client.connect()
       await subscribed
-      return { client, heard, lost }
+      return { client, received, lost }
     })
   )
   const { epoch } = await one.publish('seq:1', 1)
   const [away] = clients
-  await away?.heard.until(({ length }) => length === 1)
+  await away?.received.until(({ length }) => length === 1)
   away?.client.disconnect()
   await other.publish('seq:1', 2)
   await redis.kill()
@@ -52,9 +52,9 @@ t.test('clients of two relays recover when Redis is restarted with all its data'
   t.match(await one.publish('seq:1', 3), { epoch, offset: 3 })
   away?.client.connect()
 
-  for (const { heard, lost } of clients) {
-    await heard.until(({ length }) => length === 3)
-    t.same(heard.data, [1, 2, 3])
+  for (const { received, lost } of clients) {
+    await received.until(({ length }) => length === 3)
+    t.same(received.data, [1, 2, 3])
     t.same(lost, [])
   }
 })

@@ -76,9 +76,9 @@ t.test('a client that stops reading', async (t) => {
           most = Math.max(most, outbox.unsentBytes + (subscriptions.get('floor:7')?.backlog?.bytes ?? 0))
         }
       }
-      const heard = await all
+      const received = await all
       t.same(
-        heard.map(({ offset }) => offset),
+        received.map(({ offset }) => offset),
         Array.from({ length: BATCHES }, (_, index) => index + 1),
         'another reader gets everything, as it was published'
       )
@@ -87,7 +87,7 @@ t.test('a client that stops reading', async (t) => {
       stopped.ws.resume()
       const late = await readTo(stopped, BATCHES)
       t.ok(late.length < BATCHES, `merged into ${late.length}`)
-      t.same(newest(late), newest(heard))
+      t.same(newest(late), newest(received))
       t.same(
         late.map(({ offset }) => offset),
         late.map(({ offset }) => offset).sort((a, b) => a - b),

@@ -9,7 +9,7 @@ import { startWorkers } from '../helper/relay-workers.js'
 
 const LIMIT = 3
 const FILE = { client: { user_connection_limit: LIMIT } }
-const REFUSED = '3504 connection limit'
+const REJECTED = '3504 connection limit'
 
 /** `connected`, or why it was closed. */
 const connect = async (t: Test, url: string, user = '42') => {
@@ -23,7 +23,7 @@ const connectMany = async (t: Test, urls: readonly string[]) => {
   const all = await Promise.all(urls.map((url) => connect(t, url)))
   return {
     connected: all.filter(({ outcome }) => outcome === 'connected').map(({ client }) => client),
-    refused: all.filter(({ outcome }) => outcome === REFUSED).length
+    rejected: all.filter(({ outcome }) => outcome === REJECTED).length
   }
 }
 
@@ -34,9 +34,9 @@ const twoRelays = async (t: Test, url: string): Promise<readonly [EdgeRelay, Edg
 
 t.test('user_connection_limit applies to all workers together', async (t) => {
   const { url } = await startWorkers(t, 2, FILE)
-  const { connected, refused } = await connectMany(t, Array(3 * LIMIT).fill(url))
+  const { connected, rejected } = await connectMany(t, Array(3 * LIMIT).fill(url))
   t.equal(connected.length, LIMIT)
-  t.equal(refused, 2 * LIMIT)
+  t.equal(rejected, 2 * LIMIT)
   t.equal((await connect(t, url, 'another user')).outcome, 'connected')
   connected[0]?.ws.close()
   await connected[0]?.closed
@@ -62,9 +62,9 @@ t.test('user_connection_limit applies to all relays on one Redis together', asyn
   const redis = await startRedis(t)
   const [one, other] = await twoRelays(t, redis.url)
   const urls = Array.from({ length: 3 * LIMIT }, (_, n) => (n % 2 === 0 ? one : other).url)
-  const { connected, refused } = await connectMany(t, urls)
+  const { connected, rejected } = await connectMany(t, urls)
   t.equal(connected.length, LIMIT)
-  t.equal(refused, 2 * LIMIT)
+  t.equal(rejected, 2 * LIMIT)
   connected[0]?.ws.close()
   await connected[0]?.closed
 
@@ -75,7 +75,7 @@ t.test('connections of a crashed relay are not counted', async (t) => {
   const redis = await startRedis(t)
   const [one, dying] = await twoRelays(t, redis.url)
   await connectMany(t, Array(LIMIT).fill(dying.url))
-  t.equal((await connect(t, one.url)).outcome, REFUSED)
+  t.equal((await connect(t, one.url)).outcome, REJECTED)
   // Simulates a crash: the node neither leaves the cluster nor removes its connections from the count.
   dying.relay.cluster.close = async () => undefined
   for (const client of dying.relay.clients) client.isUserCounted = false
@@ -109,5 +109,5 @@ t.test('a limit that is set by a reload counts existing connections', async (t) 
   const { clientOptions: client, channelRules: channels } = edge.relay
   edge.relay.configure({ client: { ...client, userConnectionLimit: LIMIT }, channels })
 
-  t.equal((await connect(t, edge.url)).outcome, REFUSED)
+  t.equal((await connect(t, edge.url)).outcome, REJECTED)
 })

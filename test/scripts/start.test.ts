@@ -30,7 +30,7 @@ const start = (t: Test, env: Readonly<Record<string, string>>, ...args: string[]
     ...env
   })
 
-const refuses = async (port: string): Promise<boolean> =>
+const rejectsConnections = async (port: string): Promise<boolean> =>
   send(`http://${LOOPBACK}:${port}`, '/').then(
     () => false,
     ({ code }: { code: string }) => code === 'ECONNREFUSED'
@@ -103,7 +103,7 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     program.signal('SIGINT')
     program.signal('SIGINT')
     t.same(await program.exited, { code: 0, signal: null })
-    for (const port of Object.values(ports)) t.ok(await refuses(port), `port ${port} is closed`)
+    for (const port of Object.values(ports)) t.ok(await rejectsConnections(port), `port ${port} is closed`)
   })
 })
 
@@ -124,7 +124,7 @@ t.test('npm start -- --oidc', { timeout: 2 * PATIENCE_MS }, async (t) => {
 
   program.signal('SIGINT')
   t.same(await program.exited, { code: 0, signal: null })
-  for (const port of Object.values(ports)) t.ok(await refuses(port), `port ${port} is closed`)
+  for (const port of Object.values(ports)) t.ok(await rejectsConnections(port), `port ${port} is closed`)
 })
 
 t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
@@ -136,7 +136,7 @@ t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATI
   t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)
   t.match(program.stderr, 'The gateway ended with 1.')
   t.notMatch(program.stderr, /\n\s+at /, 'no stack trace')
-  for (const port of Object.values(ports)) t.ok(await refuses(port), `port ${port} is closed`)
+  for (const port of Object.values(ports)) t.ok(await rejectsConnections(port), `port ${port} is closed`)
 })
 
 t.test('npm start names a port that is in use and the setting for it', { timeout: PATIENCE_MS }, async (t) => {

@@ -195,7 +195,7 @@ t.test('AppTokenVerifier', async (t) => {
   const legacy = legacyOf(`{"exp":${EXP_MS}}`)
   const jwt = jwtOf(`{"exp":${EXP_MS / 1000}}`)
 
-  const refused: [name: string, token: string, reason: RefusalReason][] = [
+  const rejected: [name: string, token: string, reason: RefusalReason][] = [
     ['an empty text', '', 'malformed'],
     ['the text null', 'null', 'malformed'],
     ['the text undefined', 'undefined', 'malformed'],
@@ -211,7 +211,7 @@ t.test('AppTokenVerifier', async (t) => {
     ['a percent-encoded token', legacyOf(`{"exp":${EXP_MS}} `).replace('==', '%3D%3D'), 'malformed']
   ]
 
-  for (const [name, token, reason] of refused) {
+  for (const [name, token, reason] of rejected) {
     t.test(`the verifier rejects ${name}`, async (t) => {
       t.throws(() => new AppTokenVerifier(KEY, { now: () => NOW_MS }).verify(token), { name: 'InvalidToken', reason })
     })

@@ -80,7 +80,7 @@ t.test('isAddressRange', async (t) => {
     t.test(`isAddressRange accepts ${text}`, async (t) => t.equal(isAddressRange(text), true))
   }
 
-  const refused: [text: string, why: string][] = [
+  const rejected: [text: string, why: string][] = [
     ['true', 'everybody'],
     ['false', 'a flag'],
     ['0', 'no hop'],
@@ -106,7 +106,7 @@ t.test('isAddressRange', async (t) => {
     [' 10.0.0.1', 'a blank before it'],
     ['10.0.0.1, 10.0.0.2', 'two addresses at once']
   ]
-  for (const [text, why] of refused) {
+  for (const [text, why] of rejected) {
     t.test(`isAddressRange rejects ${why}: '${text}'`, async (t) => {
       t.equal(isAddressRange(text), false)
       t.throws(() => new AddressSet([text]), { name: 'TypeError', message: `not an address range: ${text}` })

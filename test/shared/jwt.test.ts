@@ -93,7 +93,7 @@ t.test('verifyJwt', async (t) => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const rsaSigned = `${base64url('{"alg":"RS256","typ":"JWT"}')}.${GOOD_PAYLOAD}`
 
-  const refused: [name: string, token: string, reason: RefusalReason][] = [
+  const rejected: [name: string, token: string, reason: RefusalReason][] = [
     // The algorithm
     ['alg none', withHeader('{"alg":"none","typ":"JWT"}'), 'bad-algorithm'],
     ['alg None', withHeader('{"alg":"None","typ":"JWT"}'), 'bad-algorithm'],
@@ -214,7 +214,7 @@ t.test('verifyJwt', async (t) => {
     ['an expired token that is not valid yet', withPayload(`{"exp":1,"nbf":${NOW + 61}}`), 'not-yet-valid']
   ]
 
-  for (const [name, token, reason] of refused) {
+  for (const [name, token, reason] of rejected) {
     t.test(`verifyJwt rejects ${name}`, async (t) => {
       t.throws(() => verifyJwt(token, KEY, NOW_MS), { name: 'InvalidToken', reason })
     })

@@ -79,7 +79,7 @@ t.test('verifyLegacyToken', async (t) => {
     t.match(SIGNATURE, /[a-f]/)
   })
 
-  const refused: [name: string, token: string, reason: RefusalReason][] = [
+  const rejected: [name: string, token: string, reason: RefusalReason][] = [
     // The form
     ['an empty text', '', 'malformed'],
     ['a dot and nothing else', '.', 'malformed'],
@@ -155,7 +155,7 @@ t.test('verifyLegacyToken', async (t) => {
     ['an iat that is a string', withPayload(`{"exp":${EXP},"iat":"${NOW}"}`), 'bad-issued-at']
   ]
 
-  for (const [name, token, reason] of refused) {
+  for (const [name, token, reason] of rejected) {
     t.test(`verifyLegacyToken rejects ${name}`, async (t) => {
       t.throws(() => verifyLegacyToken(token, KEY, NOW), { name: 'InvalidToken', reason })
     })

@@ -21,7 +21,7 @@ export interface SoakChannel {
 /** Larger than the number of publications of any run. */
 const WHOLE_RUN = 100_000
 const OPEN = { allow_subscribe_for_client: true }
-const KEPT = { ...OPEN, history_ttl: '3600s', force_recovery: true }
+const WITH_HISTORY = { ...OPEN, history_ttl: '3600s', force_recovery: true }
 
 interface Kind extends Omit<SoakChannel, 'name'> {
   readonly namespace: string
@@ -37,7 +37,7 @@ const KINDS: readonly Kind[] = [
     historySize: WHOLE_RUN,
     takesDelta: false,
     intervalMs: 100,
-    options: { ...KEPT, presence: true, join_leave: true }
+    options: { ...WITH_HISTORY, presence: true, join_leave: true }
   },
   {
     namespace: 'delta',
@@ -46,7 +46,7 @@ const KINDS: readonly Kind[] = [
     historySize: WHOLE_RUN,
     takesDelta: true,
     intervalMs: 200,
-    options: { ...KEPT, allowed_delta_types: ['fossil'], delta_publish: true }
+    options: { ...WITH_HISTORY, allowed_delta_types: ['fossil'], delta_publish: true }
   },
   {
     namespace: 'short',
@@ -55,7 +55,7 @@ const KINDS: readonly Kind[] = [
     historySize: 20,
     takesDelta: false,
     intervalMs: 100,
-    options: KEPT
+    options: WITH_HISTORY
   },
   // Large publications: a reader that stops is closed with 3008.
   {
@@ -65,7 +65,7 @@ const KINDS: readonly Kind[] = [
     historySize: 10,
     takesDelta: false,
     intervalMs: 1000,
-    options: KEPT
+    options: WITH_HISTORY
   },
   // Large publications too: a reader that stops receives merged ones later.
   {
@@ -75,7 +75,7 @@ const KINDS: readonly Kind[] = [
     historySize: 20,
     takesDelta: false,
     intervalMs: 200,
-    options: { ...KEPT, conflate: 'data[].transmitterId' }
+    options: { ...WITH_HISTORY, conflate: 'data[].transmitterId' }
   },
   {
     namespace: 'cache',
@@ -84,7 +84,7 @@ const KINDS: readonly Kind[] = [
     historySize: 1,
     takesDelta: false,
     intervalMs: 200,
-    options: { ...KEPT, force_recovery_mode: 'cache' }
+    options: { ...WITH_HISTORY, force_recovery_mode: 'cache' }
   },
   {
     namespace: 'live',

@@ -122,7 +122,7 @@ export const redisFaults = (topology: RedisNodes): readonly Fault[] => {
       kind: 'cut-redis-link',
       run: async (random) => {
         const { relay, link } = pickNode(random)
-        link.cut()
+        link.closeAll()
         await relay.healthy()
         return `connections of ${relay.name} to Redis closed`
       }
@@ -132,7 +132,7 @@ export const redisFaults = (topology: RedisNodes): readonly Fault[] => {
       run: async (random) => {
         const { relay, link } = pickNode(random)
         for (let times = random.whole(1, 3); times > 0; times--) {
-          link.cutSubscriber()
+          link.closeSubscriber()
           await setTimeout(random.whole(50, 500))
         }
         await relay.healthy()
@@ -153,9 +153,9 @@ export const redisFaults = (topology: RedisNodes): readonly Fault[] => {
       run: async (random) => {
         const { relay, link } = pickNode(random)
         const ms = random.whole(300, 5_000)
-        link.refuse(true)
+        link.setRejecting(true)
         await setTimeout(ms)
-        link.refuse(false)
+        link.setRejecting(false)
         await relay.healthy()
         return `${relay.name} cannot connect to Redis for ${seconds(ms)}`
       }

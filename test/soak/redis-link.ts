@@ -16,13 +16,13 @@ const SUBSCRIBE = /\$9\r\nsubscribe\r\n/i
 export class RedisLink {
   readonly #server: Server
   readonly #connections = new Set<Connection>()
-  #isRefusing = false
+  #isRejecting = false
 
   static async start(t: Teardown, redisPort: number): Promise<RedisLink> {
     const link = new RedisLink(redisPort)
     await once(link.#server.listen(0, LOOPBACK), 'listening')
     t.teardown(() => {
-      link.cut()
+      link.closeAll()
       link.#server.close()
     })
     return link
@@ -38,11 +38,11 @@ export class RedisLink {
   }
 
   /** Closes all connections. */
-  cut(): void {
+  closeAll(): void {
     for (const { node } of this.#connections) node.destroy()
   }
 
-  cutSubscriber(): void {
+  closeSubscriber(): void {
     for (const { node, isSubscriber } of this.#connections) if (isSubscriber) node.destroy()
   }
 
@@ -52,9 +52,9 @@ export class RedisLink {
   }
 
   /** While refusing, new connections are closed at once. */
-  refuse(isRefusing: boolean): void {
-    this.#isRefusing = isRefusing
-    if (isRefusing) this.cut()
+  setRejecting(isRejecting: boolean): void {
+    this.#isRejecting = isRejecting
+    if (isRejecting) this.closeAll()
   }
 
   #accept(node: Socket, redis: Socket): void {
@@ -71,6 +71,6 @@ export class RedisLink {
     })
     node.pipe(redis)
     redis.pipe(node)
-    if (this.#isRefusing) end()
+    if (this.#isRejecting) end()
   }
 }

@@ -75,11 +75,11 @@ t.test('the store of positions', async (t) => {
   t.test('the store removes a transmitter without a recent update', async (t) => {
     const { store, clock } = setUp()
     store.add([entry('a', 1), entry('b', 1)])
-    clock.pass(999)
+    clock.advance(999)
     store.add([entry('b', 2)])
     store.sweep()
     t.equal(store.positions.size, 2)
-    clock.pass(1)
+    clock.advance(1)
     store.sweep()
 
     t.same([...store.positions.keys()], ['b'])
@@ -90,7 +90,7 @@ t.test('the store of positions', async (t) => {
     store.add([entry('a', 1, { timestamp: 9e15 })])
     store.add([entry('a', 2, { timestamp: 1000 })])
     t.equal(x('a'), 1)
-    clock.pass(1000)
+    clock.advance(1000)
     store.sweep()
     store.add([entry('a', 3, { timestamp: 2000 })])
 
@@ -126,7 +126,7 @@ t.test('the store of positions', async (t) => {
     t.equal(context.changes, 1)
     store.add([entry('a', 1, { timestamp: 1000 })])
     t.equal(context.changes, 1)
-    clock.pass(1000)
+    clock.advance(1000)
     store.sweep()
     t.equal(context.changes, 2)
   })
@@ -142,7 +142,7 @@ t.test('the store of positions', async (t) => {
         const { store, clock } = setUp()
         const model = new Map<string, { timestamp: number; atMs: number }>()
         for (const { id, timestamp, waitMs, sweeps } of list) {
-          clock.pass(waitMs)
+          clock.advance(waitMs)
           if (sweeps) {
             store.sweep()
             for (const [key, { atMs }] of model) if (clock.now() - atMs >= 1000) model.delete(key)

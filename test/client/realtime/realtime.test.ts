@@ -60,13 +60,13 @@ const ambient = {
 }
 
 /** Publishes until a publication is received, because subscribing has no event of its own. */
-const publishUntil = async <Event>(heard: Promise<Event>, publish: () => Promise<unknown>): Promise<Event> => {
-  let isHeard = false
-  void heard.then(() => {
-    isHeard = true
+const publishUntil = async <Event>(received: Promise<Event>, publish: () => Promise<unknown>): Promise<Event> => {
+  let isReceived = false
+  void received.then(() => {
+    isReceived = true
   })
-  while (!isHeard) await publish()
-  return heard
+  while (!isReceived) await publish()
+  return received
 }
 
 /** A relay with its default configuration, and a service that accepts all clients. */
@@ -85,11 +85,11 @@ t.test('realtime', async (t) => {
     realtime.on('state', (state) => void states.push(state))
     t.equal(realtime.state, 'offline')
     t.equal(realtime.lastUpdateMs, null)
-    const heard = next(realtime, 'ambient-batch')
+    const received = next(realtime, 'ambient-batch')
     realtime.start()
     realtime.start()
 
-    t.same(await publishUntil(heard, () => publish('global:all', ambient)), ambient)
+    t.same(await publishUntil(received, () => publish('global:all', ambient)), ambient)
     t.same(states, ['connecting', 'online'])
     t.equal(server.requestCount, 1)
     t.ok(realtime.lastUpdateMs)
@@ -139,10 +139,10 @@ t.test('realtime', async (t) => {
     realtime.start()
     await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
     release()
-    const heard = next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 2)
+    const received = next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 2)
     await publish('floor:a', positions('a', 2))
 
-    await heard
+    await received
     t.equal(realtime.store.positions.size, 1)
   })
 
@@ -166,11 +166,11 @@ t.test('realtime', async (t) => {
     const good = positions('a', 2)
     realtime.watchFloor('a')
     realtime.start()
-    const heard = publishUntil(next(realtime, 'position-batch'), () =>
+    const received = publishUntil(next(realtime, 'position-batch'), () =>
       publish('floor:a', { ...good, data: [{ transmitterId: 'T9' }, ...good.data] })
     )
 
-    t.same((await heard).data, good.data)
+    t.same((await received).data, good.data)
     t.ok(realtime.badPayloads > 0)
     t.same([...realtime.store.positions.keys()], ['T1'])
   })
@@ -182,7 +182,7 @@ t.test('realtime', async (t) => {
     realtime.start()
     await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
     t.equal(realtime.store.positions.size, 1)
-    clock.pass(1500)
+    clock.advance(1500)
 
     t.equal(realtime.store.positions.size, 0)
   })
@@ -212,7 +212,7 @@ t.test('realtime', async (t) => {
     realtime.stop()
     t.equal(realtime.state, 'offline')
     t.equal(realtime.store.positions.size, 0)
-    t.equal(clock.waiting, 0)
+    t.equal(clock.pendingTimers, 0)
     await eventually(async () => {
       await publish('floor:a', positions('a', 2))
       return relay.stats().clients === 0
@@ -251,8 +251,8 @@ t.test('the token of realtime', async (t) => {
     realtime.start()
     await server.untilRequests(2)
 
-    const heard = next(realtime, 'position-batch')
-    await publishUntil(heard, () => publish('floor:a', positions('a', 1)))
+    const received = next(realtime, 'position-batch')
+    await publishUntil(received, () => publish('floor:a', positions('a', 1)))
     t.equal(realtime.state, 'online')
     t.equal(server.requestCount, 2)
   })
@@ -279,7 +279,7 @@ t.test('the token of realtime', async (t) => {
     const back = online(realtime)
     realtime.start()
     await offline
-    clock.pass(500)
+    clock.advance(500)
 
     await back
     t.equal(server.requestCount, 2)
@@ -313,7 +313,7 @@ t.test('the token of realtime', async (t) => {
     realtime.start()
     t.same(await rejection, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over' })
     t.equal(realtime.state, 'offline')
-    clock.pass(600_000)
+    clock.advance(600_000)
     t.equal(server.requestCount, 1)
 
     server.respond = respond
@@ -358,10 +358,10 @@ t.test('an unavailable service', async (t) => {
     ] as const) {
       await server.untilRequests(times)
       // One timer is for the sweep; a second one means that the response has arrived and a retry is scheduled.
-      await eventually(() => clock.waiting >= 2)
-      clock.pass(delayMs - 1)
+      await eventually(() => clock.pendingTimers >= 2)
+      clock.advance(delayMs - 1)
       t.equal(server.requestCount, times)
-      clock.pass(1)
+      clock.advance(1)
     }
 
     await back
@@ -409,9 +409,9 @@ const listen = async (t: Test, port: number): Promise<RunningRelay> => {
   return running
 }
 
-const kill = async ({ server, closeConnections: cutOff, close }: RunningRelay): Promise<void> => {
+const kill = async ({ server, closeConnections, close }: RunningRelay): Promise<void> => {
   if (!server.listening) return
   const closed = close()
-  cutOff()
+  closeConnections()
   await closed
 }

@@ -25,18 +25,18 @@ const setUp = (lifetimeMs: number | null = 60 * MINUTE_MS) => {
 t.test('the end of a session', async (t) => {
   t.test('the expiry is announced five minutes before and reported once', async (t) => {
     const { clock, calls, session } = setUp()
-    clock.pass(55 * MINUTE_MS - 1)
+    clock.advance(55 * MINUTE_MS - 1)
     t.same(calls, [])
-    clock.pass(1)
+    clock.advance(1)
     t.same(calls, ['expiring in 5 min'])
-    clock.pass(5 * MINUTE_MS - 1)
+    clock.advance(5 * MINUTE_MS - 1)
     t.equal(calls.length, 1)
-    clock.pass(1)
+    clock.advance(1)
     t.same(calls, ['expiring in 5 min', 'expired, signed in: false'])
     t.equal(session.state.isSignedIn, false)
-    clock.pass(600 * MINUTE_MS)
+    clock.advance(600 * MINUTE_MS)
     t.equal(calls.length, 2)
-    t.equal(clock.waiting, 0, 'nothing waits any more')
+    t.equal(clock.pendingTimers, 0, 'nothing waits any more')
   })
 
   t.test('an expiry within five minutes is announced immediately', async (t) => {
@@ -46,58 +46,58 @@ t.test('the end of a session', async (t) => {
 
   t.test('an expiry during sleep is reported on wake-up', async (t) => {
     const { clock, calls } = setUp()
-    clock.pass(MINUTE_MS)
+    clock.advance(MINUTE_MS)
     clock.sleep(600 * MINUTE_MS)
     t.same(calls, [])
-    clock.pass(MINUTE_MS)
+    clock.advance(MINUTE_MS)
     t.same(calls, ['expired, signed in: false'])
   })
 
   t.test('a new session moves the expiry', async (t) => {
     const { clock, calls, session, signIn } = setUp(10 * MINUTE_MS)
-    clock.pass(6 * MINUTE_MS)
+    clock.advance(6 * MINUTE_MS)
     signIn(60 * MINUTE_MS)
     session.refresh()
-    clock.pass(54 * MINUTE_MS)
+    clock.advance(54 * MINUTE_MS)
     t.same(calls, ['expiring in 5 min'])
-    clock.pass(MINUTE_MS)
+    clock.advance(MINUTE_MS)
     t.same(calls, ['expiring in 5 min', 'expiring in 5 min'])
   })
 
   t.test('a session renewed in another tab moves the expiry', async (t) => {
     const { clock, calls, signIn } = setUp(10 * MINUTE_MS)
-    clock.pass(MINUTE_MS)
+    clock.advance(MINUTE_MS)
     signIn(60 * MINUTE_MS)
-    clock.pass(54 * MINUTE_MS)
+    clock.advance(54 * MINUTE_MS)
     t.same(calls, [])
-    clock.pass(6 * MINUTE_MS)
+    clock.advance(6 * MINUTE_MS)
     t.same(calls, ['expiring in 5 min', 'expired, signed in: false'])
   })
 
   t.test('no expiry is reported after a sign-out in another tab', async (t) => {
     const { clock, calls, jar, session } = setUp()
     jar.delete('auth_token_expiry')
-    clock.pass(MINUTE_MS)
+    clock.advance(MINUTE_MS)
 
     t.equal(session.state.isSignedIn, false)
-    clock.pass(120 * MINUTE_MS)
+    clock.advance(120 * MINUTE_MS)
     t.same(calls, [])
-    t.equal(clock.waiting, 0)
+    t.equal(clock.pendingTimers, 0)
   })
 
   t.test('no expiry is reported after a sign-out', async (t) => {
     const { clock, calls, jar, session } = setUp()
     jar.delete('auth_token_expiry')
     session.refresh()
-    clock.pass(120 * MINUTE_MS)
+    clock.advance(120 * MINUTE_MS)
 
     t.same(calls, [])
-    t.equal(clock.waiting, 0)
+    t.equal(clock.pendingTimers, 0)
   })
 
   t.test('the expiry is reported if the browser drops the cookie slightly early', async (t) => {
     const { clock, calls, jar, session } = setUp(MINUTE_MS)
-    clock.pass(MINUTE_MS - 900)
+    clock.advance(MINUTE_MS - 900)
     jar.delete('auth_token_expiry')
     session.refresh()
 
@@ -110,17 +110,17 @@ t.test('the end of a session', async (t) => {
     watch.expireNow()
     session.refresh()
     t.equal(session.state.isSignedIn, false, 'though its cookies are still there')
-    clock.pass(120 * MINUTE_MS)
+    clock.advance(120 * MINUTE_MS)
 
     t.same(calls, ['expired, signed in: false'])
   })
 
   t.test('a session that starts later is watched', async (t) => {
     const { clock, calls, session, signIn } = setUp(null)
-    clock.pass(MINUTE_MS)
+    clock.advance(MINUTE_MS)
     signIn(4 * MINUTE_MS)
     session.refresh()
-    clock.pass(4 * MINUTE_MS)
+    clock.advance(4 * MINUTE_MS)
 
     t.same(calls, ['expiring in 4 min', 'expired, signed in: false'])
   })
@@ -130,15 +130,15 @@ t.test('the end of a session', async (t) => {
     watch.stop()
     signIn(MINUTE_MS)
     session.refresh()
-    clock.pass(120 * MINUTE_MS)
+    clock.advance(120 * MINUTE_MS)
 
     t.same(calls, [])
-    t.equal(clock.waiting, 0)
+    t.equal(clock.pendingTimers, 0)
   })
 
   t.test('an expiry may be years away', async (t) => {
     const { clock, calls } = setUp(3 * 365 * 24 * 60 * MINUTE_MS)
-    clock.pass(60 * MINUTE_MS)
+    clock.advance(60 * MINUTE_MS)
     t.same(calls, [])
   })
 })

@@ -72,7 +72,7 @@ t.test('a session', async (t) => {
     const { session, clock, changes, signIn } = setUp()
     signIn('ada', [])
     session.refresh()
-    clock.pass(HOUR_MS)
+    clock.advance(HOUR_MS)
 
     t.equal(session.refresh().isSignedIn, false)
     t.equal(session.refresh(), session.state)
@@ -88,7 +88,7 @@ t.test('a session', async (t) => {
     t.equal(session.refresh().isSignedIn, false)
     t.equal(session.begin().isSignedIn, true, 'with the very same cookies')
     session.end()
-    clock.pass(1000)
+    clock.advance(1000)
     signIn('ada', [])
     t.equal(session.refresh().isSignedIn, true)
 

@@ -13,15 +13,15 @@ export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<
         (await (await request.get('/api/personnel?limit=1')).json()).meta.total as number
       const before = await people()
 
-      const stranger = createServer((_request, response) => {
+      const otherOrigin = createServer((_request, response) => {
         response.setHeader('content-type', 'text/html')
         response.end(`<form method="post" enctype="text/plain" action="${stack.url}/api/personnel">
           <input name='{"firstName":"Mallory","x":"' value='"}'><button>Win a prize</button></form>`)
       })
-      stranger.listen(0)
-      await once(stranger, 'listening')
-      t.teardown(() => stranger.close())
-      const { port } = stranger.address() as AddressInfo
+      otherOrigin.listen(0)
+      await once(otherOrigin, 'listening')
+      t.teardown(() => otherOrigin.close())
+      const { port } = otherOrigin.address() as AddressInfo
 
       // The first is same-site, so cookies are sent; the second is cross-site.
       for (const host of ['localhost', '127.0.0.1']) {

@@ -284,7 +284,7 @@ t.test('the check', async (t) => {
       const socket = await fake.connected
       while (fake.received.length <= script.length) await once(socket, 'data')
       t.equal(twoSeconds.length, 1, 'one limit for all of it')
-      for (const pass of twoSeconds) pass()
+      for (const fire of twoSeconds) fire()
 
       t.same(await state, { status: 'down', reason: 'timeout' })
     })
@@ -301,12 +301,12 @@ t.test('the check', async (t) => {
     const fake = await startFake(t)
     const health = healthOf(t, fake.url)
     const state = health.check()
-    const gone = once(await fake.connected, 'close')
+    const closed = once(await fake.connected, 'close')
 
     await health.close()
 
     t.same(await state, { status: 'down', reason: 'error' })
-    await gone
+    await closed
   })
 
   t.test('a closed database check opens no connection', async (t) => {

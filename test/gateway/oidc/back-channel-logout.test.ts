@@ -24,16 +24,16 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 t.test('back-channel logout', async (t) => {
   t.test('a logout at the provider ends the sessions at both gateways', async (t) => {
     // The provider must know our address before we listen there.
-    const door = createServer()
-    await once(door.listen(0, '127.0.0.1'), 'listening')
-    t.teardown(() => door.close())
-    const backchannel_logout_uri = `http://127.0.0.1:${(door.address() as AddressInfo).port}${PATH}`
+    const logoutEndpoint = createServer()
+    await once(logoutEndpoint.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => logoutEndpoint.close())
+    const backchannel_logout_uri = `http://127.0.0.1:${(logoutEndpoint.address() as AddressInfo).port}${PATH}`
     const provider = await startProvider(t, {
       client: { backchannel_logout_uri, backchannel_logout_session_required: true }
     })
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { REDIS_URL: await redisUrl(t) } })
-    const told = new Promise<number>((resolve) => {
-      door.on('request', async (request, response) => {
+    const notified = new Promise<number>((resolve) => {
+      logoutEndpoint.on('request', async (request, response) => {
         const chunks: Buffer[] = []
         for await (const chunk of request) chunks.push(chunk as Buffer)
         const reply = await send(gateway.url, request.url ?? '', {
@@ -53,7 +53,7 @@ t.test('back-channel logout', async (t) => {
     const [, action = ''] = /action="([^"]+)"/.exec(page.body) ?? []
     const xsrf = /name="xsrf" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
     await visitor.submit(action, { xsrf, logout: 'yes' })
-    t.equal(await told, 200)
+    t.equal(await notified, 200)
 
     await visitor.request(`${APP}/api/zones`)
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)

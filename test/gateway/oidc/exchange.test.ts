@@ -377,7 +377,7 @@ t.test('token refresh', async (t) => {
   t.test('a rejected refresh token ends the session', async (t) => {
     const { clock, provider, gateway, visitor } = await start(t)
     // All providers of this process share their grants; a provider without this client has none.
-    provider.listener = refusing(provider.listener)
+    provider.listener = rejecting(provider.listener)
     clock.advance(700)
     t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
     t.same(visitor.names(APP_HOST), [])
@@ -436,7 +436,7 @@ t.test('password login with a provider session', async (t) => {
 
 const endedLogin = () => ({ success: true, data: { token: 'opaque', user: {}, expiresIn: -1 } })
 
-const refusing =
+const rejecting =
   (listener: import('node:http').RequestListener): import('node:http').RequestListener =>
   (request, response) => {
     if (request.url !== '/token') return listener(request, response)

@@ -22,7 +22,7 @@ import {
 import type { Visit, Visitor } from './visitor.js'
 
 /** An error page, without a session and without a redirect. */
-const refusedOn = (
+const rejectedOn = (
   t: Test,
   visitor: Visitor,
   page: Visit | Awaited<ReturnType<Visitor['request']>>,
@@ -47,24 +47,24 @@ t.test('rejected callback', async (t) => {
     const callback = await signInUpToCallback(visitor, 'ada')
     for (const state of ['', 'wrong', 'a'.repeat(43)]) {
       callback.searchParams.set('state', state)
-      refusedOn(t, visitor, await visitor.request(callback), 400)
+      rejectedOn(t, visitor, await visitor.request(callback), 400)
     }
     callback.searchParams.delete('state')
-    refusedOn(t, visitor, await visitor.request(callback), 400)
+    rejectedOn(t, visitor, await visitor.request(callback), 400)
   })
 
   t.test('a callback with two states is rejected', async (t) => {
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     callback.searchParams.append('state', callback.searchParams.get('state') ?? '')
-    refusedOn(t, visitor, await visitor.request(callback), 400)
+    rejectedOn(t, visitor, await visitor.request(callback), 400)
   })
 
   t.test('a callback in another browser is rejected', async (t) => {
     const callback = await signInUpToCallback(visitorOf(gateway), 'ada')
     const victim = visitorOf(gateway)
     const page = await victim.request(callback)
-    refusedOn(t, victim, page, 400)
+    rejectedOn(t, victim, page, 400)
     t.match(page.body, /not started here/)
     t.same(gateway.backend.requests, [])
   })
@@ -74,7 +74,7 @@ t.test('rejected callback', async (t) => {
     const stolen = await signInUpToCallback(mallory, 'bob')
     const callback = await signInUpToCallback(victim, 'ada')
     callback.searchParams.set('code', stolen.searchParams.get('code') ?? '')
-    refusedOn(t, victim, await victim.request(callback), 400)
+    rejectedOn(t, victim, await victim.request(callback), 400)
   })
 
   t.test('a callback replayed in the same browser is rejected', async (t) => {
@@ -93,7 +93,7 @@ t.test('rejected callback', async (t) => {
     await visitor.request(callback)
     const thief = visitorOf(gateway)
     const page = await thief.request(callback, { headers: { cookie } })
-    refusedOn(t, thief, page, 400)
+    rejectedOn(t, thief, page, 400)
     t.match(page.body, /already been used/)
   })
 
@@ -103,7 +103,7 @@ t.test('rejected callback', async (t) => {
     const cookie = visitor.cookieHeader(callback)
     const [name = ''] = cookie.split('=')
     const page = await visitor.request(callback, { headers: { cookie: `${cookie}; ${name}=planted` } })
-    refusedOn(t, visitor, page, 400)
+    rejectedOn(t, visitor, page, 400)
   })
 
   t.test('a callback is rejected if byte 0xA0 precedes the name of its cookie', async (t) => {
@@ -113,7 +113,7 @@ t.test('rejected callback', async (t) => {
     const cookie = visitor.cookieHeader(callback)
     t.match(cookie, /^__Host-/)
     const page = await visitor.request(callback, { headers: { cookie: `\u00a0${cookie}` } })
-    refusedOn(t, visitor, page, 400)
+    rejectedOn(t, visitor, page, 400)
     t.match(page.body, /not started here/)
   })
 
@@ -133,13 +133,13 @@ t.test('rejected callback', async (t) => {
     const visitor = visitorOf(gateway)
     const callback = await signInUpToCallback(visitor, 'ada')
     clock.advance(601)
-    refusedOn(t, visitor, await visitor.request(callback), 400)
+    rejectedOn(t, visitor, await visitor.request(callback), 400)
   })
 
   t.test('a callback of a declined sign-in shows a page with a retry link', async (t) => {
     const visitor = visitorOf(gateway)
     const page = await signIn(visitor, '', '/floors')
-    refusedOn(t, visitor, page, 403)
+    rejectedOn(t, visitor, page, 403)
     t.match(page.body, /not granted/)
     t.match(page.body, 'href="/auth/oidc/login?returnTo=%2Ffloors"')
     t.equal(page.visited.filter((url) => url.includes('/auth/oidc/login')).length, 0, 'nobody is sent round again')
@@ -211,7 +211,7 @@ t.test('rejected provider response', async (t) => {
       gateway.logs.length = 0
       provider.idToken = idToken
       const visitor = visitorOf(gateway)
-      refusedOn(t, visitor, await signIn(visitor, 'ada'), 400)
+      rejectedOn(t, visitor, await signIn(visitor, 'ada'), 400)
       t.same(gateway.backend.requests, [], 'the backend was not asked')
       t.match(
         gateway.logs.find(({ msg }) => msg === 'sign-in failed'),
@@ -227,7 +227,7 @@ t.test('rejected provider response', async (t) => {
     for (const iss of ['https://evil.test', null]) {
       provider.callback = (query) => (iss === null ? query.delete('iss') : query.set('iss', iss))
       const visitor = visitorOf(gateway)
-      refusedOn(t, visitor, await signIn(visitor, 'ada'), 400)
+      rejectedOn(t, visitor, await signIn(visitor, 'ada'), 400)
     }
     provider.callback = (query) => query.set('iss', provider.url)
     t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
@@ -284,7 +284,7 @@ t.test('provider error', async (t) => {
       }
       const visitor = visitorOf(gateway)
       const page = await signIn(visitor, 'ada')
-      refusedOn(t, visitor, page, status)
+      rejectedOn(t, visitor, page, status)
       t.match(page.body, text)
       t.notMatch(page.body, /nonsense|alert/)
     })
@@ -306,7 +306,7 @@ t.test('provider error', async (t) => {
           .end(body)
       }
       const visitor = visitorOf(gateway)
-      refusedOn(t, visitor, await signIn(visitor, 'ada'), shown)
+      rejectedOn(t, visitor, await signIn(visitor, 'ada'), shown)
     }
   })
 })

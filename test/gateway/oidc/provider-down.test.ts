@@ -132,17 +132,17 @@ t.test('client_secret_post', async (t) => {
 t.test('hostile provider', async (t) => {
   /** Sends data until the connection is closed. */
   const endless = (response: ServerResponse): { bytes: number; readonly over: Promise<unknown> } => {
-    const told = { bytes: 0, over: once(response, 'close') }
+    const progress = { bytes: 0, over: once(response, 'close') }
     const chunk = Buffer.alloc(64 * 1024, ' ')
     const write = (): void => {
-      while (!response.destroyed && told.bytes < 1024 * MIB) {
-        told.bytes += chunk.length
+      while (!response.destroyed && progress.bytes < 1024 * MIB) {
+        progress.bytes += chunk.length
         if (!response.write(chunk)) return void response.once('drain', write)
       }
     }
     response.writeHead(200, { 'content-type': 'application/json' })
     write()
-    return told
+    return progress
   }
   const MIB = 1024 * 1024
 
@@ -150,10 +150,10 @@ t.test('hostile provider', async (t) => {
     t.test(`an endless response at ${path} is aborted at the size limit`, async (t) => {
       const provider = await startScriptedProvider(t)
       const { listener } = provider
-      let told: ReturnType<typeof endless> | null = null
+      let progress: ReturnType<typeof endless> | null = null
       provider.listener = (request, response) => {
         if (request.url !== path) return listener(request, response)
-        told = endless(response)
+        progress = endless(response)
       }
       const gateway = await startOidcGateway(t, { issuer: provider.url })
       const visitor = visitorOf(gateway)
@@ -161,7 +161,7 @@ t.test('hostile provider', async (t) => {
       t.ok(page.status >= 400)
       t.match(page.headers['content-type'], /^text\/html/)
       t.same(gateway.backend.requests, [])
-      const { bytes, over } = told as unknown as ReturnType<typeof endless>
+      const { bytes, over } = progress as unknown as ReturnType<typeof endless>
       await over
       t.ok(bytes < 16 * MIB, `${bytes} bytes were taken`)
     })

@@ -19,7 +19,7 @@ t.test('sign-out', async (t) => {
 
   t.test('a logout ends the sessions at gateway and provider, also for copied cookies', async (t) => {
     const visitor = await signedIn()
-    const kept = visitor.cookieHeader(new URL(APP))
+    const cookies = visitor.cookieHeader(new URL(APP))
 
     const confirmation = await visitor.visit(`${APP}/auth/oidc/logout`)
 
@@ -38,11 +38,11 @@ t.test('sign-out', async (t) => {
     t.equal(again.url.origin, provider.url, 'who signs in again is asked who they are')
 
     const before = exchangesIn(gateway.backend).length
-    const session = kept.split('; ').find((pair) => pair.startsWith('oidc_session=')) ?? ''
+    const session = cookies.split('; ').find((pair) => pair.startsWith('oidc_session=')) ?? ''
     const response = await gateway.send('/api/zones', { headers: { cookie: session } })
     t.equal(exchangesIn(gateway.backend).length, before, 'a kept cookie signs nobody in')
     t.match(response.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0/)
-    await gateway.send('/api/zones', { headers: { cookie: kept } })
+    await gateway.send('/api/zones', { headers: { cookie: cookies } })
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'nor does the app token beside it')
   })
 

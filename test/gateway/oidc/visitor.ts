@@ -109,11 +109,11 @@ export class Visitor {
       attributes.find((one) => one.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1)
     const path = attribute('path') ?? '/'
     const expires = attribute('expires')
-    const gone = attribute('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
+    const isExpired = attribute('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
     this.#cookies = this.#cookies.filter(
       (cookie) => !(cookie.host === host && cookie.name === name && cookie.path === path)
     )
-    if (!gone) this.#cookies.push({ host, name, path, value, attributes: attributes.join('; ') })
+    if (!isExpired) this.#cookies.push({ host, name, path, value, attributes: attributes.join('; ') })
   }
 }
 

@@ -21,7 +21,7 @@ t.test('csrf', async (t) => {
       t.equal(backend.requests.length, 1)
     })
 
-    const refused: readonly (readonly [string, string | null, string | string[] | null])[] = [
+    const rejected: readonly (readonly [string, string | null, string | string[] | null])[] = [
       ['cookie and header differ', 'abc', 'abd'],
       ['the header is missing', 'abc', null],
       ['the cookie is missing', null, 'abc'],
@@ -33,7 +33,7 @@ t.test('csrf', async (t) => {
       ['the header comes twice', 'abc', ['abc', 'abc']],
       ['the cookie comes twice with different values', 'abc; csrf_token=evil', 'evil']
     ]
-    for (const [why, cookie, header] of refused) {
+    for (const [why, cookie, header] of rejected) {
       t.test(`a ${method} is rejected where ${why}`, async (t) => {
         const { send, backend } = await borrowGateway(t)
         const response = await send(PATH, { method, headers: withPair(cookie, header) })
@@ -112,7 +112,7 @@ t.test('csrf', async (t) => {
 t.test('a cross-site mutation', async (t) => {
   const env = { PUBLIC_URL: 'https://app.example.com/base', ALLOWED_ORIGINS: 'https://partner.example.org' }
 
-  const refused: readonly (readonly [string, Record<string, string>])[] = [
+  const rejected: readonly (readonly [string, Record<string, string>])[] = [
     ['Sec-Fetch-Site is cross-site', { 'sec-fetch-site': 'cross-site' }],
     [
       'Sec-Fetch-Site is cross-site, though Origin claims our own',
@@ -130,7 +130,7 @@ t.test('a cross-site mutation', async (t) => {
     ['Origin has another scheme', { origin: 'ftp://app.example.com' }],
     ['Origin is garbage', { origin: 'app.example.com' }]
   ]
-  for (const [why, headers] of refused) {
+  for (const [why, headers] of rejected) {
     t.test(`a mutation with valid tokens is rejected where ${why}`, async (t) => {
       const { send, backend } = await startGateway(t, { env })
       for (const path of [PATH, '/api/auth/login', '/api/auth/backend-login']) {
@@ -192,7 +192,7 @@ t.test('CSRF_MODE=signed', async (t) => {
   const yesterday = new CsrfTokens(API_SECRET, () => Date.now() - 25 * 3600_000).issue()
   const tomorrow = new CsrfTokens(API_SECRET, () => Date.now() + 3600_000).issue()
   const foreign = new CsrfTokens(`${API_SECRET}!`).issue()
-  const refused: readonly (readonly [string, string])[] = [
+  const rejected: readonly (readonly [string, string])[] = [
     ['an equal pair that the gateway did not issue', 'abc'],
     ['a token signed with another secret', foreign],
     ['a token that is too old', yesterday],
@@ -206,7 +206,7 @@ t.test('CSRF_MODE=signed', async (t) => {
     ['a token with a cut signature', good.slice(0, -1)],
     ['a token with something behind it', `${good}.x`]
   ]
-  for (const [what, token] of refused) {
+  for (const [what, token] of rejected) {
     t.test(`CSRF_MODE=signed rejects ${what}`, async (t) => {
       const { send, backend } = await borrowGateway(t, env)
       t.equal((await send(PATH, { method: 'POST', headers: withPair(token, token) })).code, 'CSRF_MISMATCH')

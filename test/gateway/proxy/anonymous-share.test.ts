@@ -121,8 +121,8 @@ t.test('queued anonymous requests leave room for others, and further ones are OV
   const scene = await startScene(t, { GATEWAY_MAX_IN_FLIGHT: '32' })
   await openMany(t, scene, 8, 'GET /api/zones', {})
 
-  const refused = await scene.send('/api/zones')
-  t.equal(refused.code, 'OVERLOADED')
+  const rejected = await scene.send('/api/zones')
+  t.equal(rejected.code, 'OVERLOADED')
   t.equal((await scene.send('/api/quick', { headers: verified() })).status, 200)
 })
 
@@ -135,9 +135,9 @@ t.test(
     for (const { response } of scene.held)
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
 
-    const refused = await scene.send('/api/zones')
+    const rejected = await scene.send('/api/zones')
 
-    t.equal(refused.code, 'OVERLOADED')
+    t.equal(rejected.code, 'OVERLOADED')
     t.equal(scene.held.length, ANONYMOUS)
     t.same(
       scene.logs.filter(({ level }) => Number(level) > 30),

@@ -12,17 +12,17 @@ const OK = 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}'
 
 type Behaviour = (request: RawRequest) => void
 
-const says =
+const sends =
   (bytes: string): Behaviour =>
   ({ socket }) =>
     socket.write(bytes, 'latin1')
 
-const saysAndCloses =
+const sendsAndCloses =
   (bytes: string): Behaviour =>
   ({ socket }) =>
     socket.end(bytes, 'latin1')
 
-const saysAndResets =
+const sendsAndResets =
   (bytes: string): Behaviour =>
   ({ socket }) =>
     socket.write(bytes, 'latin1', () => socket.resetAndDestroy())
@@ -43,40 +43,40 @@ const chunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 
 /** Fails before the response headers are forwarded. */
 const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
-  ['closes without a word', saysAndCloses('')],
-  ['resets without a word', saysAndResets('')],
-  ['closes in the middle of the status line', saysAndCloses('HTTP/1.1 20')],
-  ['closes in the middle of the headers', saysAndCloses('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
-  ['resets in the middle of the headers', saysAndResets('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
-  ['closes between the headers and the body', saysAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n')],
-  ['closes before the first chunk', saysAndCloses(chunks)],
-  ['sends a chunk whose length is none', says(`${chunks}zz\r\nhello\r\n`)],
-  ['sends a chunk of negative length', says(`${chunks}-5\r\nhello\r\n`)],
-  ['sends garbage', says('\0\x01\x02\xff\xfe')],
-  ['speaks another protocol', says('220 mail.example ESMTP ready\r\n')],
-  ['speaks HTTP/0.9', says('<html>hello</html>')],
-  ['speaks HTTP/9.9', says('HTTP/9.9 200 OK\r\n\r\n')],
-  ['ends its lines with a line feed only', says('HTTP/1.1 200 OK\nContent-Length: 2\n\n{}')],
-  ['answers with the status 099', says('HTTP/1.1 099 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with the status 600', says('HTTP/1.1 600 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with the status 999', says('HTTP/1.1 999 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with the status 1000', says('HTTP/1.1 1000 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with a status in words', says('HTTP/1.1 fine OK\r\nContent-Length: 2\r\n\r\n{}')],
-  ['tells us to go on, unasked', says(`HTTP/1.1 100 Continue\r\n\r\n${OK}`)],
-  ['switches protocols, unasked', says(`HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n${OK}`)],
-  ['sends a header with a carriage return in it', says(respond('X-A: a\rb'))],
-  ['sends a header with a NUL in it', says(respond('X-A: a\0b'))],
-  ['sends a header with a control character in it', says(respond('X-A: a\x01b'))],
-  ['sends a header with a blank in its name', says(respond('X A: b'))],
-  ['sends a header without a name', says(respond(': b'))],
-  ['sends a header with a name in another alphabet', says(respond('X\xe9: b'))],
-  ['folds a header', says(respond('X-A: a\r\n b'))],
-  ['sends a negative length', says('HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}')],
-  ['sends a length in words', says('HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\n{}')],
-  ['sends two lengths', says(respond('Content-Length: 3'))],
-  ['sends its length twice', says(respond('Content-Length: 2'))],
-  ['sends a length and chunks', says(respond('Transfer-Encoding: chunked'))],
-  ['sends headers over the limit', says(respond(`X-Big: ${'a'.repeat(70_000)}`))],
+  ['closes without a word', sendsAndCloses('')],
+  ['resets without a word', sendsAndResets('')],
+  ['closes in the middle of the status line', sendsAndCloses('HTTP/1.1 20')],
+  ['closes in the middle of the headers', sendsAndCloses('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
+  ['resets in the middle of the headers', sendsAndResets('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
+  ['closes between the headers and the body', sendsAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n')],
+  ['closes before the first chunk', sendsAndCloses(chunks)],
+  ['sends a chunk whose length is none', sends(`${chunks}zz\r\nhello\r\n`)],
+  ['sends a chunk of negative length', sends(`${chunks}-5\r\nhello\r\n`)],
+  ['sends garbage', sends('\0\x01\x02\xff\xfe')],
+  ['speaks another protocol', sends('220 mail.example ESMTP ready\r\n')],
+  ['speaks HTTP/0.9', sends('<html>hello</html>')],
+  ['speaks HTTP/9.9', sends('HTTP/9.9 200 OK\r\n\r\n')],
+  ['ends its lines with a line feed only', sends('HTTP/1.1 200 OK\nContent-Length: 2\n\n{}')],
+  ['answers with the status 099', sends('HTTP/1.1 099 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with the status 600', sends('HTTP/1.1 600 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with the status 999', sends('HTTP/1.1 999 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with the status 1000', sends('HTTP/1.1 1000 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['answers with a status in words', sends('HTTP/1.1 fine OK\r\nContent-Length: 2\r\n\r\n{}')],
+  ['tells us to go on, unasked', sends(`HTTP/1.1 100 Continue\r\n\r\n${OK}`)],
+  ['switches protocols, unasked', sends(`HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n${OK}`)],
+  ['sends a header with a carriage return in it', sends(respond('X-A: a\rb'))],
+  ['sends a header with a NUL in it', sends(respond('X-A: a\0b'))],
+  ['sends a header with a control character in it', sends(respond('X-A: a\x01b'))],
+  ['sends a header with a blank in its name', sends(respond('X A: b'))],
+  ['sends a header without a name', sends(respond(': b'))],
+  ['sends a header with a name in another alphabet', sends(respond('X\xe9: b'))],
+  ['folds a header', sends(respond('X-A: a\r\n b'))],
+  ['sends a negative length', sends('HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}')],
+  ['sends a length in words', sends('HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\n{}')],
+  ['sends two lengths', sends(respond('Content-Length: 3'))],
+  ['sends its length twice', sends(respond('Content-Length: 2'))],
+  ['sends a length and chunks', sends(respond('Transfer-Encoding: chunked'))],
+  ['sends headers over the limit', sends(respond(`X-Big: ${'a'.repeat(70_000)}`))],
   [
     'sends a header without end',
     ({ socket }) => {
@@ -101,19 +101,19 @@ const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
 
 /** Fails after a part of the response was forwarded. */
 const BROKEN: readonly (readonly [of: string, behaviour: Behaviour])[] = [
-  ['closes before the length that it promised', saysAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
-  ['resets before the length that it promised', saysAndResets('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
-  ['closes in the middle of a chunk', saysAndCloses(`${chunks}a\r\nhello`)],
-  ['closes between two chunks', saysAndCloses(`${chunks}5\r\nhello\r\n`)],
-  ['resets between two chunks', saysAndResets(`${chunks}5\r\nhello\r\n`)],
-  ['closes before the last line', saysAndCloses(`${chunks}5\r\nhello\r\n0\r\n`)],
-  ['goes on with garbage', says(`${chunks}5\r\nhello\r\nzz\r\n`)]
+  ['closes before the length that it promised', sendsAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
+  ['resets before the length that it promised', sendsAndResets('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
+  ['closes in the middle of a chunk', sendsAndCloses(`${chunks}a\r\nhello`)],
+  ['closes between two chunks', sendsAndCloses(`${chunks}5\r\nhello\r\n`)],
+  ['resets between two chunks', sendsAndResets(`${chunks}5\r\nhello\r\n`)],
+  ['closes before the last line', sendsAndCloses(`${chunks}5\r\nhello\r\n0\r\n`)],
+  ['goes on with garbage', sends(`${chunks}5\r\nhello\r\nzz\r\n`)]
 ]
 
 const message = { read: {}, mutation: { method: 'PUT', headers: jsonHeaders(), body: ZONE } }
 
 forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
-  const backend = await startRawBackend(t, says(OK))
+  const backend = await startRawBackend(t, sends(OK))
   const { url, send, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
   for (const kind of ['read', 'mutation'] as const) {
@@ -123,17 +123,17 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
         const before = backend.requests.length
         logs.length = 0
 
-        const refused = await send(routeKind.path, message[kind])
+        const rejected = await send(routeKind.path, message[kind])
 
-        t.equal(refused.status, 502)
-        t.equal(refused.code, 'BACKEND_UNREACHABLE')
+        t.equal(rejected.status, 502)
+        t.equal(rejected.code, 'BACKEND_UNREACHABLE')
         t.equal(backend.requests.length, before + 1, 'it is asked once')
         t.match(
           logs.filter(({ level }) => Number(level) > 30),
           [{ level: 50, msg: 'request failed', err: { message: /./ } }],
           'the cause is in the log, once'
         )
-        backend.respond = says(OK)
+        backend.respond = sends(OK)
         t.equal((await send(routeKind.path)).status, 200, 'and the next request is served')
       })
     }
@@ -152,7 +152,7 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
           [{ level: 50, msg: 'response truncated', requestId: String, err: { message: /./ } }],
           'the cause is in the log, once'
         )
-        backend.respond = says(OK)
+        backend.respond = sends(OK)
         t.equal((await send(routeKind.path)).status, 200, 'and the next request is served')
       })
     }
@@ -161,7 +161,7 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
   t.test(
     'an incomplete response resets the connection of an HTTP/1.0 client, which reads until the end of the connection',
     async (t) => {
-      backend.respond = saysAndCloses(`${chunks}5\r\nhello\r\n`)
+      backend.respond = sendsAndCloses(`${chunks}5\r\nhello\r\n`)
       const socket = await openSocket(url)
       socket.write(`GET ${routeKind.path} HTTP/1.0\r\n\r\n`)
 
@@ -172,12 +172,12 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
   )
 
   t.test('bytes beyond the Content-Length of the backend are not forwarded', async (t) => {
-    backend.respond = says(
+    backend.respond = sends(
       'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison'
     )
 
     t.equal((await send(routeKind.path)).body, '{}')
-    backend.respond = says(OK)
+    backend.respond = sends(OK)
     for (const _ of [1, 2, 3]) t.equal((await send(routeKind.path)).body, '{}')
   })
 })
@@ -220,7 +220,7 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
         `a ${kind} gets 504 if the backend ${of}, and the backend connection is closed`,
         { buffered: true },
         async (t) => {
-          const { send, backendClosed } = await start(t, says(bytes))
+          const { send, backendClosed } = await start(t, sends(bytes))
 
           t.equal((await send(routeKind.path, message[kind])).code, 'BACKEND_TIMEOUT')
           await backendClosed()
@@ -234,7 +234,7 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
     ['in chunks', `${chunks}5\r\nhello\r\n`]
   ] as const) {
     t.test(`the response is cut off if the backend stalls during a body ${of}`, { buffered: true }, async (t) => {
-      const { url, backendClosed } = await start(t, says(bytes))
+      const { url, backendClosed } = await start(t, sends(bytes))
 
       await t.rejects(sendExact(url, routeKind.path), { code: 'ECONNRESET' })
       await backendClosed()

@@ -59,7 +59,7 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
     })
   }
 
-  const KEPT: readonly (readonly [name: string, value: string])[] = [
+  const FORWARDED_HEADERS: readonly (readonly [name: string, value: string])[] = [
     ['accept', 'text/html, */*;q=0.8'],
     ['accept-encoding', 'gzip, br'],
     ['accept-language', 'de-CH,de;q=0.9'],
@@ -72,7 +72,7 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
     ['x-mine', 'na\xefve \xc3\xa9'],
     ['x-empty', '']
   ]
-  for (const [name, value] of KEPT) {
+  for (const [name, value] of FORWARDED_HEADERS) {
     t.test(`the header ${name} is forwarded unchanged`, async (t) => {
       await sendBytes(url, rawRequest(`GET ${routeKind.path} HTTP/1.1`, `${name}: ${value}`))
 

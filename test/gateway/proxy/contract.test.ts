@@ -47,7 +47,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     }
   }
 
-  const KEPT: readonly (readonly [name: string, ...values: string[]])[] = [
+  const FORWARDED_HEADERS: readonly (readonly [name: string, ...values: string[]])[] = [
     ['content-type', 'application/json;  charset="UTF-8"'],
     ['content-type', 'text/plain; charset=iso-8859-1'],
     ['content-disposition', 'attachment; filename="na\xc3\xafve.csv"'],
@@ -68,7 +68,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     ['x-ratelimit-remaining', '7'],
     ['x-mine', 'na\xefve \xc3\xa9', '']
   ]
-  for (const [name, ...values] of KEPT) {
+  for (const [name, ...values] of FORWARDED_HEADERS) {
     t.test(`the response header ${name} is forwarded unchanged: ${JSON.stringify(values)}`, async (t) => {
       const response = await withHeaders(values.map((value) => `${name}: ${value}`).join('\r\n'))
 
@@ -287,12 +287,12 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   })
 
   t.test('pipelined requests get their responses in order', async (t) => {
-    const waiting: (() => void)[] = []
+    const waiters: (() => void)[] = []
     backend.respond = ({ head, socket }) => {
       const name = /\?(\w)/.exec(head)?.[1]
-      waiting.push(() => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${name}]`))
+      waiters.push(() => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[${name}]`))
       // The backend responds in reverse order.
-      if (waiting.length === 3) for (const respond of waiting.toReversed()) respond()
+      if (waiters.length === 3) for (const respond of waiters.toReversed()) respond()
     }
 
     const responses = await sendBytes(

@@ -27,7 +27,7 @@ const PATIENT = { BACKEND_TIMEOUT_MS: '600000' }
 
 const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<Scene> => {
   const arrivals: AtBackend[] = []
-  const waiting: ((arrival: AtBackend) => void)[] = []
+  const waiters: ((arrival: AtBackend) => void)[] = []
   let arrived = 0
   const url = await startHttpBackend(t, (request, response) => {
     request.on('error', () => undefined)
@@ -37,7 +37,7 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): 
     }
     arrived += 1
     const arrival = { request, response, closed: new Promise((resolve) => response.once('close', resolve)) }
-    const next = waiting.shift()
+    const next = waiters.shift()
     if (next) next(arrival)
     else arrivals.push(arrival)
   })
@@ -47,7 +47,7 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): 
     get arrived() {
       return arrived
     },
-    arrival: async () => arrivals.shift() ?? new Promise((resolve) => waiting.push(resolve)),
+    arrival: async () => arrivals.shift() ?? new Promise((resolve) => waiters.push(resolve)),
     complaints: async () => {
       // After the response to another request, this one has ended.
       t.equal((await gateway.send('/api/zones/well')).status, 200, 'others are served')
@@ -139,10 +139,10 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
     const { response } = await scene.arrival()
     const request = once(scene.gateway.app.server, 'request')
     const browser = browse(scene.url, routeKind.path).end()
-    const [, waiting] = await request
+    const [, queued] = await request
 
     browser.destroy()
-    await once(waiting, 'close')
+    await once(queued, 'close')
     response.end('{}')
 
     t.equal((await first).status, 200)

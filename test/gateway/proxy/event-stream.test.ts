@@ -30,7 +30,7 @@ for (const type of ['text/event-stream', 'Text/Event-Stream; charset=utf-8']) {
 
 t.test('an event stream that is silent for longer than BACKEND_STREAM_IDLE_MS is closed', async (t) => {
   const backend = await startBackend(t)
-  const gone = new Promise((resolve) => {
+  const closed = new Promise((resolve) => {
     backend.respond = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n')
       response.once('close', resolve)
@@ -44,7 +44,7 @@ t.test('an event stream that is silent for longer than BACKEND_STREAM_IDLE_MS is
   const [error] = await once(reply, 'error')
 
   t.equal(error.code, 'ECONNRESET')
-  await gone
+  await closed
 })
 
 t.test('an event stream stays open for longer than BACKEND_STREAM_IDLE_MS while events arrive', async (t) => {

@@ -62,7 +62,7 @@ const codesOf = async (url: string, routeKind: RouteKind): Promise<string[]> => 
   return [read, mutation, upload].map(({ status, code }) => (status === 200 ? '' : code))
 }
 
-const REFUSED = ['BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE']
+const REJECTED = ['BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE']
 const SERVED = ['', '', '']
 
 forBothRouteKinds(t, 'a backend with TLS', async (t, routeKind) => {
@@ -70,7 +70,7 @@ forBothRouteKinds(t, 'a backend with TLS', async (t, routeKind) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
-    t.same(await codesOf(url, routeKind), REFUSED)
+    t.same(await codesOf(url, routeKind), REJECTED)
     t.same(backend.requests, [], 'it is told nothing')
     t.match(
       logs.filter(({ msg }) => msg === 'request failed'),
@@ -83,7 +83,7 @@ forBothRouteKinds(t, 'a backend with TLS', async (t, routeKind) => {
     const backend = await startTlsBackend(t, 'IP:127.0.0.1')
     const url = await runGateway(t, backend, { NODE_TLS_REJECT_UNAUTHORIZED: '0' })
 
-    t.same(await codesOf(url, routeKind), REFUSED)
+    t.same(await codesOf(url, routeKind), REJECTED)
     t.same(backend.requests, [])
   })
 
@@ -99,7 +99,7 @@ forBothRouteKinds(t, 'a backend with TLS', async (t, routeKind) => {
     const backend = await startTlsBackend(t, 'DNS:somebody.example,IP:127.0.0.2')
     const url = await runGateway(t, backend, { NODE_EXTRA_CA_CERTS: backend.certificate })
 
-    t.same(await codesOf(url, routeKind), REFUSED)
+    t.same(await codesOf(url, routeKind), REJECTED)
     t.same(backend.requests, [])
   })
 })

@@ -31,7 +31,7 @@ for (const transport of TRANSPORTS) {
     const client = officialClient(t, { port }, transport)
     const connected = event(client, 'connected')
     const subscription = client.newSubscription('chat:1')
-    const heard = collect(subscription)
+    const received = collect(subscription)
     const subscribed = event(subscription, 'subscribed')
     subscription.subscribe()
     client.connect()
@@ -40,15 +40,15 @@ for (const transport of TRANSPORTS) {
     t.match((await gateway.send('/metrics')).body, '\ngateway_relay_connections 1\n')
 
     for (let n = 1; n <= 20; n++) await relay.publish('chat:1', { n, text: 'å\n' })
-    await heard.until(({ length }) => length === 20)
-    t.same(heard.data.at(-1), { n: 20, text: 'å\n' })
+    await received.until(({ length }) => length === 20)
+    t.same(received.data.at(-1), { n: 20, text: 'å\n' })
 
     // The relay closes the connection; the client reconnects through the gateway and receives what it missed.
     const again = event(client, 'connected')
     await relay.api('disconnect', { user: '42', disconnect: { code: 3000, reason: 'test' } })
     await relay.publish('chat:1', { n: 21 })
     await again
-    await heard.until(({ length }) => length === 21)
+    await received.until(({ length }) => length === 21)
 
     client.disconnect()
     await eventually(async () => (await gateway.send('/metrics')).body.includes('\ngateway_relay_connections 0\n'))

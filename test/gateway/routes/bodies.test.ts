@@ -27,7 +27,7 @@ const sendRequest = (path: string, message: Message, gateway: TestGateway = shar
 const createZone = (body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<HttpResponse> =>
   sendRequest('/api/zones', { headers: { ...signedIn, ...headers }, body })
 
-const isRefused = (t: Test, response: HttpResponse, status: number, code: string, gateway = shared): void => {
+const isRejected = (t: Test, response: HttpResponse, status: number, code: string, gateway = shared): void => {
   t.equal(response.status, status)
   t.equal(response.code, code)
   t.same(gateway.backend.requests, [], 'nothing reached the backend')
@@ -90,7 +90,7 @@ t.test('the backend gets the validated value', async (t) => {
   t.test('a body with a duplicate key', async (t) => {
     const response = await createZone('{"name":"first","name":5}')
 
-    isRefused(t, response, 400, 'VALIDATION_FAILED')
+    isRejected(t, response, 400, 'VALIDATION_FAILED')
   })
 
   t.test('a chunked body', async (t) => {
@@ -119,7 +119,7 @@ t.test('the backend gets the validated value', async (t) => {
 })
 
 t.test('a number', async (t) => {
-  const REFUSED = [
+  const REJECTED = [
     '9007199254740993',
     '9007199254740993e0',
     '900719925474099.3e1',
@@ -144,12 +144,12 @@ t.test('a number', async (t) => {
     ['after a text that ends in a backslash', (number) => `{"name":"\\\\","x":${number}}`],
     ['after a text with a quote in it', (number) => `{"name":"\\"","x":${number}}`]
   ]
-  for (const number of REFUSED) {
+  for (const number of REJECTED) {
     for (const [where, bodyWith] of PLACES) {
       t.test(`a number that a double cannot represent is rejected ${where}: ${number.slice(0, 24)}`, async (t) => {
         const response = await createZone(bodyWith(number))
 
-        isRefused(t, response, 400, 'VALIDATION_FAILED')
+        isRejected(t, response, 400, 'VALIDATION_FAILED')
         t.equal(faultsIn(response).length, 1)
       })
     }
@@ -213,7 +213,7 @@ t.test('values are not coerced', async (t) => {
     t.test(of, async (t) => {
       const response = await sendRequest(path, { headers: signedIn, body: JSON.stringify(body) })
 
-      isRefused(t, response, 400, 'VALIDATION_FAILED')
+      isRejected(t, response, 400, 'VALIDATION_FAILED')
       t.same(
         faultsIn(response).map(({ path }) => path),
         [fault]
@@ -249,7 +249,7 @@ t.test('a deeply nested body', async (t) => {
     t.test(`a deeply nested body is rejected: ${of}`, async (t) => {
       t.ok(body.length <= LIMIT, 'it is not too long')
 
-      isRefused(t, await sendRequest(path, { headers: signedIn, body }), 400, code)
+      isRejected(t, await sendRequest(path, { headers: signedIn, body }), 400, code)
     })
   }
 })
@@ -259,7 +259,7 @@ t.test('a body with many quotes', async (t) => {
 
   // A regular expression that matches pairs of quotes would have quadratic cost here and exceed the test timeout.
   t.test('a body with unbalanced quotes is rejected', async (t) => {
-    isRefused(t, await createZone(`${digits}"${'\\"'.repeat(500_000)}`), 400, 'MALFORMED_BODY')
+    isRejected(t, await createZone(`${digits}"${'\\"'.repeat(500_000)}`), 400, 'MALFORMED_BODY')
   })
 
   t.test('a body with many escaped quotes is forwarded', async (t) => {
@@ -292,7 +292,7 @@ t.test('BODY_LIMIT', async (t) => {
       t.test(`a body one byte over BODY_LIMIT is rejected ${of}: ${path}`, async (t) => {
         const response = await sendRequest(path, { headers: { ...signedIn, ...headers }, body: bodyOf(1025) }, gateway)
 
-        isRefused(t, response, 413, 'BODY_TOO_LARGE', gateway)
+        isRejected(t, response, 413, 'BODY_TOO_LARGE', gateway)
       })
 
       t.test(`a body of exactly BODY_LIMIT is forwarded ${of}: ${path}`, async (t) => {
@@ -335,7 +335,7 @@ t.test('UPLOAD_LIMIT', async (t) => {
 t.test('a content type', async (t) => {
   const body = '{"name":"a"}'
 
-  const REFUSED: readonly (readonly [of: string, headers: Record<string, string>, body?: string | Buffer])[] = [
+  const REJECTED: readonly (readonly [of: string, headers: Record<string, string>, body?: string | Buffer])[] = [
     ['of plain text', { 'content-type': 'text/plain' }],
     ['of a form', { 'content-type': 'application/x-www-form-urlencoded' }],
     ['of a form with files', { 'content-type': 'multipart/form-data; boundary=x' }],
@@ -359,9 +359,9 @@ t.test('a content type', async (t) => {
     ['that claims to be packed', { 'content-encoding': 'br' }],
     ['that is packed twice', { 'content-encoding': 'identity, gzip' }, gzipSync(body)]
   ]
-  for (const [of, headers, bytes = body] of REFUSED) {
+  for (const [of, headers, bytes = body] of REJECTED) {
     t.test(`the content type is rejected: ${of}`, async (t) => {
-      isRefused(t, await createZone(bytes, headers), 415, 'UNSUPPORTED_MEDIA_TYPE')
+      isRejected(t, await createZone(bytes, headers), 415, 'UNSUPPORTED_MEDIA_TYPE')
     })
   }
 
@@ -407,12 +407,12 @@ t.test('invalid UTF-8', async (t) => {
     for (const framing of [{}, { 'transfer-encoding': 'chunked' }]) {
       const how = 'transfer-encoding' in framing ? ', without a length' : ''
       t.test(`invalid UTF-8 in a value is rejected: ${of}${how}`, async (t) => {
-        isRefused(t, await createZone(around('{"name":"', bytes, '"}'), framing), 400, 'MALFORMED_BODY')
+        isRejected(t, await createZone(around('{"name":"', bytes, '"}'), framing), 400, 'MALFORMED_BODY')
       })
     }
 
     t.test(`invalid UTF-8 in a key is rejected: ${of}`, async (t) => {
-      isRefused(t, await createZone(around('{"name":"a","', bytes, '":1}')), 400, 'MALFORMED_BODY')
+      isRejected(t, await createZone(around('{"name":"a","', bytes, '":1}')), 400, 'MALFORMED_BODY')
     })
   }
 })
@@ -457,7 +457,7 @@ t.test('an action with an optional body', async (t) => {
       ['an empty text', '""', 'VALIDATION_FAILED']
     ] as const) {
       t.test(`an action rejects ${of}: ${method} ${path}`, async (t) => {
-        isRefused(t, await sendRequest(path, { method, headers: signedIn, body }), 400, code)
+        isRejected(t, await sendRequest(path, { method, headers: signedIn, body }), 400, code)
       })
     }
   }
@@ -465,7 +465,7 @@ t.test('an action with an optional body', async (t) => {
 
 t.test('an update without fields is rejected', async (t) => {
   for (const path of ['/api/zones/7', '/api/battery/thresholds', '/api/mgmt/settings/ble']) {
-    isRefused(t, await sendRequest(path, { method: 'PUT', headers: signedIn, body: '{}' }), 400, 'VALIDATION_FAILED')
+    isRejected(t, await sendRequest(path, { method: 'PUT', headers: signedIn, body: '{}' }), 400, 'VALIDATION_FAILED')
   }
 })
 
@@ -485,7 +485,7 @@ t.test('field errors', async (t) => {
   t.test('every invalid field is reported', async (t) => {
     const response = await createZone(`{"name":"","capacity":"${SECRET}","isExit":[],"center":{"x":1}}`)
 
-    isRefused(t, response, 400, 'VALIDATION_FAILED')
+    isRejected(t, response, 400, 'VALIDATION_FAILED')
     t.same(
       faultsIn(response)
         .map(({ path }) => path)
@@ -506,7 +506,7 @@ t.test('field errors', async (t) => {
       body: JSON.stringify({ ids })
     })
 
-    isRefused(t, response, 400, 'VALIDATION_FAILED')
+    isRejected(t, response, 400, 'VALIDATION_FAILED')
     t.same(
       faultsIn(response).map(({ path }) => path),
       Array.from({ length: 20 }, (_, place) => `/ids/${place}`)
@@ -550,7 +550,7 @@ t.test('a login with a field that only the gateway may send', async (t) => {
 
           const response = await sendRequest(path, { headers: json, body })
 
-          isRefused(t, response, 400, 'VALIDATION_FAILED')
+          isRejected(t, response, 400, 'VALIDATION_FAILED')
           t.same(
             faultsIn(response).map(({ path }) => path),
             [`/${field}`]
@@ -562,7 +562,7 @@ t.test('a login with a field that only the gateway may send', async (t) => {
         const escaped = `\\u${field.charCodeAt(0).toString(16).padStart(4, '0')}${field.slice(1)}`
         const body = `{"email":"ada@example.com","password":"x","${escaped}":true}`
 
-        isRefused(t, await sendRequest(path, { headers: json, body }), 400, 'VALIDATION_FAILED')
+        isRejected(t, await sendRequest(path, { headers: json, body }), 400, 'VALIDATION_FAILED')
       })
     }
 
@@ -571,7 +571,7 @@ t.test('a login with a field that only the gateway may send', async (t) => {
 
       const response = await sendRequest(path, { headers: json, body })
 
-      isRefused(t, response, 400, 'VALIDATION_FAILED')
+      isRejected(t, response, 400, 'VALIDATION_FAILED')
       t.same(
         faultsIn(response)
           .map(({ path }) => path)

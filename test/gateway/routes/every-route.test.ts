@@ -74,7 +74,7 @@ const summary = ({ response, reached }: Exchange) => ({
 })
 
 const passed = { status: 200, code: '', forwarded: 1 }
-const refusedWith = (status: number, code: string) => ({ status, code, forwarded: 0 })
+const rejectedWith = (status: number, code: string) => ({ status, code, forwarded: 0 })
 
 /** The first example of a schema. */
 const exampleOf = (schema: TSchema): Readonly<Record<string, unknown>> => schema.examples[0]
@@ -146,7 +146,7 @@ t.test('every mutation without the CSRF pair', async (t) => {
       async (t) => {
         const exchange = await request(pathOf(row.path), withHeaders(goodMessage(row), withoutPair))
 
-        t.same(summary(exchange), exempt ? passed : refusedWith(403, 'CSRF_MISMATCH'))
+        t.same(summary(exchange), exempt ? passed : rejectedWith(403, 'CSRF_MISMATCH'))
       }
     )
   }
@@ -163,7 +163,7 @@ t.test('every mutation without a token', async (t) => {
 
         const exchange = await request(pathOf(row.path), withHeaders(goodMessage(row), headers))
 
-        t.same(summary(exchange), isPublic(row) ? passed : refusedWith(401, 'UNAUTHENTICATED'))
+        t.same(summary(exchange), isPublic(row) ? passed : rejectedWith(401, 'UNAUTHENTICATED'))
       }
     )
   }
@@ -182,7 +182,7 @@ t.test('every mutation without a token', async (t) => {
   })
 })
 
-interface Refused {
+interface RejectedCase {
   readonly of: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
@@ -196,7 +196,7 @@ const malformed = { headers: json, status: 400, code: 'MALFORMED_BODY' }
 const invalid = { headers: json, status: 400, code: 'VALIDATION_FAILED' }
 const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' }
 
-const NEVER_JSON: readonly Refused[] = [
+const NEVER_JSON: readonly RejectedCase[] = [
   { of: 'JSON that breaks off', ...malformed, body: '{"name":' },
   { of: 'JSON with something after it', ...malformed, body: '{} {}' },
   { of: 'a prototype', ...malformed, body: '{"__proto__":{"isAdmin":true}}' },
@@ -211,7 +211,7 @@ const NEVER_JSON: readonly Refused[] = [
   { of: 'JSON that does not say so', ...unsupported, headers: {}, body: '{}' }
 ]
 
-const NO_BODY: readonly Refused[] = [
+const NO_BODY: readonly RejectedCase[] = [
   { of: 'nothing', ...invalid, headers: {}, faults: [''] },
   { of: 'nothing that calls itself JSON', ...invalid, body: '', faults: [''] }
 ]
@@ -239,7 +239,7 @@ const inGroups = <Item>(items: readonly Item[]): Item[][] =>
   )
 
 /** Invalid bodies, derived from the schema. */
-const wrongFor = (schema: TSchema): readonly Refused[] => {
+const wrongFor = (schema: TSchema): readonly RejectedCase[] => {
   const properties = propertiesOf(schema)
   const [[first, part] = ['', schema]] = properties
   const example = exampleOf(schema)
@@ -284,7 +284,7 @@ t.test('every mutation with an invalid body', async (t) => {
 
         const exchange = await request(pathOf(row.path), message)
 
-        t.same(summary(exchange), refusedWith(status, code), of)
+        t.same(summary(exchange), rejectedWith(status, code), of)
         if (faults !== undefined) t.same(faultsIn(exchange.response), faults.toSorted(), `${of}: the field errors`)
       }
     })
@@ -338,7 +338,7 @@ t.test('every mutation with a valid body', async (t) => {
 
 t.test('every upload', async (t) => {
   const over = 'x'.repeat(UPLOAD_LIMIT + 1)
-  const refused: readonly Refused[] = [
+  const rejected: readonly RejectedCase[] = [
     { of: 'JSON', ...unsupported, headers: json, body: '{}' },
     { of: 'a picture that is no form', ...unsupported, headers: { 'content-type': 'image/svg+xml' }, body: '<svg/>' },
     { of: 'a form without a boundary', ...unsupported, headers: { 'content-type': 'multipart/form-data' }, body: FORM },
@@ -359,7 +359,7 @@ t.test('every upload', async (t) => {
     { of: 'a form over the limit', status: 413, code: 'BODY_TOO_LARGE', headers: multipart, body: over }
   ]
   for (const row of uploads) {
-    for (const { of, headers, body, status, code } of refused) {
+    for (const { of, headers, body, status, code } of rejected) {
       t.test(`an upload rejects ${of}: ${nameOf(row)}`, async (t) => {
         const message = {
           method: row.method,
@@ -367,7 +367,7 @@ t.test('every upload', async (t) => {
           ...(body !== undefined && { body })
         }
 
-        t.same(summary(await request(pathOf(row.path), message)), refusedWith(status, code))
+        t.same(summary(await request(pathOf(row.path), message)), rejectedWith(status, code))
       })
     }
 
@@ -407,7 +407,7 @@ t.test('every path', async (t) => {
         for (const method of missing) {
           const exchange = await request(pathOf(path), { method, headers: { ...signedIn, ...json }, body: '{}' })
 
-          t.same(summary(exchange), refusedWith(405, 'METHOD_NOT_ALLOWED'), method)
+          t.same(summary(exchange), rejectedWith(405, 'METHOD_NOT_ALLOWED'), method)
           t.equal(exchange.response.headers.allow, allow.join(', '), method)
         }
       })
@@ -430,7 +430,7 @@ t.test('every path', async (t) => {
       for (const method of own) {
         const exchange = await request(`${pathOf(path)}/`, { method, headers: signedIn })
 
-        t.same(summary(exchange), refusedWith(400, 'AMBIGUOUS_PATH'), method)
+        t.same(summary(exchange), rejectedWith(400, 'AMBIGUOUS_PATH'), method)
       }
     })
 
@@ -439,7 +439,7 @@ t.test('every path', async (t) => {
         const [method = ''] = own
         const exchange = await request(pathOf(misspelt), { method, headers: signedIn })
 
-        t.same(summary(exchange), refusedWith(400, 'AMBIGUOUS_PATH'), misspelt)
+        t.same(summary(exchange), rejectedWith(400, 'AMBIGUOUS_PATH'), misspelt)
       }
     })
   }

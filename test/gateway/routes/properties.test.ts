@@ -315,8 +315,10 @@ t.test('no request causes an INTERNAL error', async (t) => {
   const { send, logs } = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
   const lacking = (headers: NodeJS.Dict<string | string[]>): string[] =>
     Object.entries(SECURITY_HEADERS).flatMap(([name, value]) => {
-      const told = headers[name]
-      return typeof told === 'string' && (typeof value === 'string' ? told === value : value.test(told)) ? [] : [name]
+      const received = headers[name]
+      return typeof received === 'string' && (typeof value === 'string' ? received === value : value.test(received))
+        ? []
+        : [name]
     })
   const responses = new Map<string, number>()
 

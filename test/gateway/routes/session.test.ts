@@ -128,7 +128,7 @@ for (const path of LOGIN_PATHS) {
       t.equal(gateway.backend.requests[0]?.body, '{"username":"ada","password":"x","rememberMe":true,"otp":"1"}')
     })
 
-    const refused: readonly (readonly [string, string, string])[] = [
+    const rejected: readonly (readonly [string, string, string])[] = [
       ['without a password', '{"email":"ada@example.com"}', 'VALIDATION_FAILED'],
       ['with the field that only the server may send', CREDENTIALS.replace('}', ',"okta":true}'), 'VALIDATION_FAILED'],
       ['with that field in capitals', CREDENTIALS.replace('}', ',"OKTA":true}'), 'VALIDATION_FAILED'],
@@ -138,7 +138,7 @@ for (const path of LOGIN_PATHS) {
       ['that is not JSON', 'email=ada', 'MALFORMED_BODY']
     ]
     const shared = await startGateway(t, TRUSTING)
-    for (const [what, body, code] of refused) {
+    for (const [what, body, code] of rejected) {
       t.test(`POST ${path} rejects a body ${what}`, async (t) => {
         const response = await login(shared, path, body)
         t.equal(response.status, 400)
@@ -855,13 +855,13 @@ t.test('POST /api/auth/logout', async (t) => {
     t.strictSame((await logout(gateway)).headers['set-cookie']?.toSorted(), cleared('Path=/; SameSite=Lax'))
   })
 
-  const strangers: readonly (readonly [string, string | null])[] = [
+  const withoutSession: readonly (readonly [string, string | null])[] = [
     ['no session', null],
     ['a session that has ended', createAppToken({}, apiKey, { format: 'jwt', lifetimeSeconds: 1, nowMs: 0 })],
     ['a token that is none', 'null'],
     ['two tokens', 'a.b; auth_token=c.d']
   ]
-  for (const [what, token] of strangers) {
+  for (const [what, token] of withoutSession) {
     t.test(`a logout clears every cookie of a browser with ${what}`, async (t) => {
       const gateway = await startGateway(t)
       const response = await logout(gateway, browserHeaders(token))

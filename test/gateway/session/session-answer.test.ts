@@ -65,7 +65,7 @@ t.test('token of a login response', async (t) => {
     })
   }
 
-  const refused: readonly (readonly [string, unknown])[] = [
+  const rejected: readonly (readonly [string, unknown])[] = [
     ['missing', undefined],
     ['null', null],
     ['the word null', 'null'],
@@ -86,7 +86,7 @@ t.test('token of a login response', async (t) => {
     ['with a letter of another alphabet', 'абв'],
     ['with half a surrogate pair', 'abc\ud800']
   ]
-  for (const [what, token] of refused) {
+  for (const [what, token] of rejected) {
     t.test(`the token is rejected: ${what}`, async (t) => {
       t.equal(session({ token }), null)
     })

@@ -80,7 +80,7 @@ t.test('the channel list', async (t) => {
     t.match(await channels(''), { total: 1, rows: [{ name: name(1), subscribers: 0, historyLength: 1 }] })
   })
 
-  const REFUSED = [
+  const REJECTED = [
     'sort=x',
     'sort=__proto__',
     'order=up',
@@ -90,7 +90,7 @@ t.test('the channel list', async (t) => {
     'size=101',
     `search=${'x'.repeat(300)}`
   ]
-  for (const query of REFUSED) {
+  for (const query of REJECTED) {
     t.test(`the channel list rejects the query ${query.slice(0, 20)}`, async (t) => {
       t.match(await one.get(`channels?${query}`), { status: 400, body: /must/ })
       t.match(await one.get(`connections?${query}`), { status: 400, body: /must/ })
@@ -174,7 +174,7 @@ t.test('test publications', async (t) => {
     t.match(bad, { status: 400, body: /PositionBatch/ })
   })
 
-  const REFUSED: readonly (readonly [string, string, number])[] = [
+  const REJECTED: readonly (readonly [string, string, number])[] = [
     ['no channel', '{"data":1}', 400],
     ['no data', '{"channel":"floor:1"}', 400],
     ['an unknown namespace', '{"channel":"nonsense:1","data":1}', 400],
@@ -183,7 +183,7 @@ t.test('test publications', async (t) => {
     ['no JSON', '{"channel":', 400],
     ['a long body', `{"channel":"bare:1","data":"${'x'.repeat(70_000)}"}`, 413]
   ]
-  for (const [name, body, status] of REFUSED) {
+  for (const [name, body, status] of REJECTED) {
     t.test(`a test publication rejects ${name}`, async (t) => {
       const response = await one.post('publish', body)
       t.equal(response.status, status)

@@ -63,9 +63,11 @@ t.test('live stream', async (t) => {
     for (const name of ['publishesPerSecond', 'bytesPerSecond', 'memoryBytes'] as const)
       t.ok((nodes[0]?.[name] ?? 0) > 0)
 
-    const gone = figures(({ connections, deliveriesPerSecond }) => connections === 0 && deliveriesPerSecond === 0)
+    const disconnected = figures(
+      ({ connections, deliveriesPerSecond }) => connections === 0 && deliveriesPerSecond === 0
+    )
     client.ws.terminate()
-    await gone
+    await disconnected
   })
 
   t.test('the live stream starts with the history of figures', async (t) => {
@@ -130,14 +132,14 @@ t.test('collecting figures', async (t) => {
   t.test('figures are collected once per second for any number of pages', async (t) => {
     t.equal(counter.count, 0, 'and before that not at all')
     const pages = await Promise.all(Array.from({ length: 10 }, () => one.live(t)))
-    const heard = await Promise.all(
+    const received = await Promise.all(
       pages.map(async (page) => {
         const times: number[] = []
         await page.next('sample', ({ time }) => times.push(time) === 3)
         return times
       })
     )
-    const samples = new Set(heard.flat()).size
+    const samples = new Set(received.flat()).size
     t.ok(counter.count >= 3 && counter.count <= samples + 2, 'count once for each sample, and once before the first')
     t.ok(timers() > timersBefore)
     for (const page of pages) page.close()
@@ -216,22 +218,22 @@ t.test('checks that could not be sent to a page are sent again', async (t) => {
   }) as unknown as Cluster
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
   const collector = new FigureCollector({ cluster, expectedTraffic: [], nowMs: () => 0, log })
-  let refusals = 1
-  const told: string[] = []
+  let rejections = 1
+  const notices: string[] = []
   const done = new Promise<void>((resolve) => {
     const leave = collector.add({
       send: (event) => {
-        if (event.startsWith('event: sample') && told.length > 0) {
+        if (event.startsWith('event: sample') && notices.length > 0) {
           leave()
           resolve()
         }
         if (!event.startsWith('event: checks')) return true
-        if (refusals-- > 0) return false
-        told.push(event)
+        if (rejections-- > 0) return false
+        notices.push(event)
         return true
       }
     })
   })
   await done
-  t.equal(told.length, 1, 'and not once more')
+  t.equal(notices.length, 1, 'and not once more')
 })

@@ -46,9 +46,9 @@ t.test('two relays on one Redis', async (t) => {
 
     const tapped = await here.live(t, '?channel=floor:9')
     await tapped.next('history')
-    const heard = tapped.next('publication')
+    const received = tapped.next('publication')
     t.equal((await there.post('publish', { channel: 'floor:9', data: BATCH })).status, 200)
-    t.match(await heard, { channel: 'floor:9' })
+    t.match(await received, { channel: 'floor:9' })
 
     t.equal((await here.post('disconnect', { user: 'ada', client: '' })).status, 204)
     t.equal(await client.closed, '3503 force disconnect')
@@ -63,10 +63,10 @@ t.test('two relays on one Redis', async (t) => {
 
   t.test('addresses of earlier sign-ins are known to all relays', async (t) => {
     const headers = { 'x-forwarded-for': '192.0.2.10' }
-    const stranger = (count: number) => ({ headers: { 'x-forwarded-for': `198.51.100.${count}` } })
+    const otherAddress = (count: number) => ({ headers: { 'x-forwarded-for': `198.51.100.${count}` } })
     await new Operator(one).signIn(ADMIN_PASSWORD, { headers })
-    for (let count = 0; count < 120; count++) await new Operator(other).signIn('a guess', stranger(count))
-    t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, stranger(200))).status, 429)
+    for (let count = 0; count < 120; count++) await new Operator(other).signIn('a guess', otherAddress(count))
+    t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, otherAddress(200))).status, 429)
     t.equal((await new Operator(other).signIn(ADMIN_PASSWORD, { headers })).status, 204)
   })
 

@@ -59,7 +59,7 @@ t.test('sign-in', async (t) => {
     })
   }
 
-  const REFUSED: readonly (readonly [string, string, Record<string, string>, number])[] = [
+  const REJECTED: readonly (readonly [string, string, Record<string, string>, number])[] = [
     ['no JSON', 'password', {}, 400],
     ['no password', '{}', {}, 400],
     ['another type', '{"password":["a"]}', {}, 400],
@@ -70,7 +70,7 @@ t.test('sign-in', async (t) => {
     ['a sandboxed page', JSON.stringify({ password: ADMIN_PASSWORD }), { origin: 'null' }, 403],
     ['a neighbour', JSON.stringify({ password: ADMIN_PASSWORD }), { 'sec-fetch-site': 'same-site' }, 403]
   ]
-  for (const [name, body, headers, status] of REFUSED) {
+  for (const [name, body, headers, status] of REJECTED) {
     t.test(`sign-in rejects ${name}`, async (t) => {
       const response = await new Operator(relay).post('sign-in', body, { headers })
       t.equal(response.status, status)
@@ -84,9 +84,9 @@ t.test('sign-in', async (t) => {
     for (let attempt = 1; attempt <= 5; attempt++) {
       t.match(await new Operator(relay).signIn('a guess', { headers }), { status: 401 })
     }
-    const { status, headers: told } = await new Operator(relay).signIn(ADMIN_PASSWORD, { headers })
+    const { status, headers: responseHeaders } = await new Operator(relay).signIn(ADMIN_PASSWORD, { headers })
     t.equal(status, 429, 'the right password too')
-    t.ok(Number(told['retry-after']) > 600 && Number(told['retry-after']) <= 900)
+    t.ok(Number(responseHeaders['retry-after']) > 600 && Number(responseHeaders['retry-after']) <= 900)
     const other = { headers: { 'x-forwarded-for': '192.0.2.8' } }
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, other)).status, 204, 'others may')
     relay.advance(15 * MINUTE_MS)

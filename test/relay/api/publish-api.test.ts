@@ -5,12 +5,12 @@ import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 import { API_KEY } from '../../helper/relay-rules.js'
 
-const KEPT = { history_size: 10, history_ttl: '60s' }
+const WITH_HISTORY = { history_size: 10, history_ttl: '60s' }
 const FILE = {
   channel: {
     without_namespace: {},
     namespaces: [
-      { name: 'kept', allow_subscribe_for_client: true, ...KEPT, presence: true, force_recovery: true },
+      { name: 'kept', allow_subscribe_for_client: true, ...WITH_HISTORY, presence: true, force_recovery: true },
       { name: 'plain', allow_subscribe_for_client: true },
       { name: 'typed', schema: 'PositionBatch' }
     ]

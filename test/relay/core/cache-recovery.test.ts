@@ -24,16 +24,16 @@ const setUp = (options: Message = CACHE, published = 5) => {
 
 t.test('recovery from the cache', async (t) => {
   const newest = { publications: [{ data: 5, offset: 5 }], recovered: true, was_recovering: true }
-  const handed: [why: string, offset: number, epoch: string, told: Message, options: Message][] = [
+  const handed: [why: string, offset: number, epoch: string, expected: Message, options: Message][] = [
     ['behind', 2, 'epoch1', { offset: 2 }, CACHE],
     ['that the history has dropped', 1, 'epoch1', { offset: 1 }, { ...CACHE, history_size: 1 }],
     ['of no epoch', 0, '', {}, CACHE],
     ['of another epoch', 5, 'other', {}, CACHE],
     ['that is ahead of the stream', 9, 'epoch1', {}, CACHE]
   ]
-  for (const [why, offset, epoch, told, options] of handed) {
+  for (const [why, offset, epoch, expected, options] of handed) {
     t.test(`cache recovery sends only the newest publication to a client at a position ${why}`, async (t) => {
-      t.same(await setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...PLACE, ...told, ...newest } })
+      t.same(await setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...PLACE, ...expected, ...newest } })
     })
   }
 

@@ -42,7 +42,7 @@ t.test('connect', async (t) => {
     t.match(await client().send({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
   })
 
-  const refused: [why: string, claims: Record<string, unknown>, closed: string][] = [
+  const rejected: [why: string, claims: Record<string, unknown>, closed: string][] = [
     ['a user that is no text', { sub: 42 }, '3500 invalid token'],
     ['no user', {}, '3507 permission denied'],
     ['an empty user', { sub: '' }, '3507 permission denied'],
@@ -53,7 +53,7 @@ t.test('connect', async (t) => {
     ['an end that is no number', { sub: '42', expire_at: 'never' }, '3500 invalid token'],
     ['info that is no JSON', { sub: '42', b64info: 'e30x' }, '3500 invalid token']
   ]
-  for (const [why, claims, closed] of refused) {
+  for (const [why, claims, closed] of rejected) {
     t.test(`a token with ${why} closes the connection`, async (t) => {
       const { client, token } = coreRelay()
       const connecting = client()

@@ -235,13 +235,13 @@ t.test('a client that is behind', async (t) => {
   t.test('clients that fell behind at different times receive no older offsets', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const clients = await Promise.all(Array.from({ length: 6 }, async () => subscribed()))
-    const say = (data: unknown): void => {
+    const publishData = (data: unknown): void => {
       publish('chat:1', data)
       endTurn()
     }
     for (const [n, { sink }] of clients.entries()) {
       sink.isStuck = true
-      for (const data of [batch(['a', n]), 'other', batch(['a', n + 0.5])]) await say(data)
+      for (const data of [batch(['a', n]), 'other', batch(['a', n + 0.5])]) await publishData(data)
     }
     for (const { sink } of clients) sink.drain()
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { coreRelay, FakeSink, type Message, settled, type TestRelay, withNamespace } from '../../helper/relay-core.js'
 
-const KEPT = {
+const WITH_HISTORY = {
   allow_subscribe_for_client: true,
   allow_history_for_client: true,
   allow_presence_for_client: true,
@@ -14,7 +14,7 @@ const LIMIT = 20_000
 
 /** A relay with so many publications of this length on a channel. */
 const relayWith = (count: number, length: number, options: Message = {}): TestRelay => {
-  const relay = coreRelay(withNamespace({ ...KEPT, ...options }, { queue_max_size: LIMIT }))
+  const relay = coreRelay(withNamespace({ ...WITH_HISTORY, ...options }, { queue_max_size: LIMIT }))
   for (let n = 0; n < count; n++) relay.publish('chat:1', `${n}`.padEnd(length, 'x'), { delta: true })
   return relay
 }
@@ -49,7 +49,7 @@ for (const [what, options, request] of kinds) {
   t.test(
     `a recovery${what} that is larger than queue_max_size is not recovered, and the client goes on from the top`,
     async (t) => {
-      const relay = coreRelay(withNamespace({ ...KEPT, ...options }, { queue_max_size: LIMIT }))
+      const relay = coreRelay(withNamespace({ ...WITH_HISTORY, ...options }, { queue_max_size: LIMIT }))
       for (let n = 0; n < 30; n++)
         relay.publish('chat:1', Buffer.from(`${n}`.repeat(500)).toString('base64'), { delta: true })
       const client = await relay.connected('42')
@@ -66,7 +66,7 @@ for (const [what, options, request] of kinds) {
 }
 
 t.test('a recovery of characters with several bytes is measured in bytes', async (t) => {
-  const relay = coreRelay(withNamespace(KEPT, { queue_max_size: LIMIT }))
+  const relay = coreRelay(withNamespace(WITH_HISTORY, { queue_max_size: LIMIT }))
   for (let n = 0; n < 10; n++) relay.publish('chat:1', '\u4e16'.repeat(1000))
   const [reply] = await (await relay.connected('42')).send(recover(2))
 

@@ -3,7 +3,7 @@ import { EngineError, type Publication } from '../../../src/relay/core/engine-in
 import { coreRelay } from '../../helper/relay-core.js'
 import { configOf } from '../../helper/relay-rules.js'
 
-const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
+const WITH_HISTORY = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
 
 /** No pings while the clock advances. */
 const CALM = { ping_interval: '10000000s' }
@@ -22,7 +22,7 @@ t.test('the position of a channel', async (t) => {
   const setUp = async () => {
     let top = { epoch: 'e', offset: 3 }
     const relay = coreRelay(
-      { client: CALM, channel: { namespaces: [{ name: 'floor', ...KEPT }] } },
+      { client: CALM, channel: { namespaces: [{ name: 'floor', ...WITH_HISTORY }] } },
       {
         history: { read: async () => ({ ...top, publications: [] }), remove: async () => undefined }
       }
@@ -236,7 +236,7 @@ t.test('the position of a channel', async (t) => {
     const { connected, delivery, advance } = coreRelay(
       {
         client: CALM,
-        channel: { namespaces: [{ name: 'floor', ...KEPT, force_recovery: false, allow_positioning: true }] }
+        channel: { namespaces: [{ name: 'floor', ...WITH_HISTORY, force_recovery: false, allow_positioning: true }] }
       },
       { history: { read: async () => ({ epoch: 'e', offset, publications: [] }), remove: async () => undefined } }
     )

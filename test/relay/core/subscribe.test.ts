@@ -4,15 +4,15 @@ import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory.js'
 import { coreRelay, FakeSink, type Message, settled, withNamespace } from '../../helper/relay-core.js'
 
-const KEPT = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
+const WITH_HISTORY = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
 
 /** No pings while the clock advances. */
 const NO_PINGS = { ping_interval: '10000000s' }
 
-const refusalOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
+const rejectionOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
 
 t.test('subscribe', async (t) => {
-  const refused: [channel: string, more: Message, code: unknown, why: string][] = [
+  const rejected: [channel: string, more: Message, code: unknown, why: string][] = [
     ['floor:7', {}, 'granted', 'the namespace is open'],
     ['global:all', { flag: 1 }, 'granted', 'a flag changes nothing'],
     ['foo', {}, 103, 'the default namespace is closed'],
@@ -28,13 +28,13 @@ t.test('subscribe', async (t) => {
     ['floor:7', { tf: { key: 'a', cmp: 'eq', val: 'b' } }, 107, 'filters are not served'],
     ['floor:7', { token: 'a.b.c' }, 103, 'its token is forged']
   ]
-  for (const [channel, more, code, why] of refused) {
+  for (const [channel, more, code, why] of rejected) {
     t.test(
       `subscribing to ${JSON.stringify(channel.slice(0, 20))} with ${JSON.stringify(more)} is answered with ${code}: ${why}`,
       async (t) => {
         const client = await coreRelay().connected('42')
 
-        t.equal(refusalOf(await client.send({ id: 2, subscribe: { channel, ...more } })), code)
+        t.equal(rejectionOf(await client.send({ id: 2, subscribe: { channel, ...more } })), code)
         t.equal(client.closed, null)
       }
     )
@@ -43,7 +43,7 @@ t.test('subscribe', async (t) => {
   t.test('a second subscription and one above channel_limit are rejected', async (t) => {
     const client = await coreRelay({
       client: { channel_limit: 2 },
-      channel: { namespaces: [{ name: 'chat', ...KEPT }] }
+      channel: { namespaces: [{ name: 'chat', ...WITH_HISTORY }] }
     }).connected('42')
     await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
 
@@ -92,7 +92,7 @@ t.test('subscribe', async (t) => {
   })
 
   t.test('a publication follows the subscribe reply of the same frame', async (t) => {
-    const { connected } = coreRelay(withNamespace({ ...KEPT, allow_publish_for_client: true }))
+    const { connected } = coreRelay(withNamespace({ ...WITH_HISTORY, allow_publish_for_client: true }))
     const received = await (await connected('42')).send(
       { id: 2, subscribe: { channel: 'chat:1' } },
       { id: 3, publish: { channel: 'chat:1', data: 1 } },
@@ -108,10 +108,10 @@ t.test('subscribe', async (t) => {
     )
 
     t.equal(
-      refusalOf(await (await connected('42')).send({ id: 2, subscribe: { channel: 'chat:room#41,42' } })),
+      rejectionOf(await (await connected('42')).send({ id: 2, subscribe: { channel: 'chat:room#41,42' } })),
       'granted'
     )
-    t.equal(refusalOf(await (await connected('4')).send({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
+    t.equal(rejectionOf(await (await connected('4')).send({ id: 2, subscribe: { channel: 'chat:room#41,42' } })), 103)
   })
 
   t.test('channel names must match channel_regex', async (t) => {
@@ -119,8 +119,8 @@ t.test('subscribe', async (t) => {
       withNamespace({ allow_subscribe_for_client: true, channel_regex: '^[a-zé]+$' })
     ).connected('42')
 
-    t.equal(refusalOf(await client.send({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
-    t.equal(refusalOf(await client.send({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
+    t.equal(rejectionOf(await client.send({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
+    t.equal(rejectionOf(await client.send({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
   })
 })
 
@@ -139,7 +139,7 @@ t.test('a subscription token', async (t) => {
     t.same(await subscribe({ sub: '42', channel: 'chat:1', data: { hi: 1 } }), [
       { id: 2, subscribe: { expires: true, ttl: 60, data: { hi: 1 } } }
     ])
-    t.equal(refusalOf(await subscribe({ sub: '42', channel: '$chat:1' }, '$chat:1')), 'granted')
+    t.equal(rejectionOf(await subscribe({ sub: '42', channel: '$chat:1' }, '$chat:1')), 'granted')
   })
 
   t.test('an expired subscription token is answered with 109', async (t) => {
@@ -147,7 +147,7 @@ t.test('a subscription token', async (t) => {
     const old = token({ sub: '42', channel: 'chat:1' }, 1)
     clock.nowMs += 1000
 
-    t.equal(refusalOf(await client.send({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
+    t.equal(rejectionOf(await client.send({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
   })
 
   const mismatches: [why: string, claims: Message][] = [
@@ -165,7 +165,7 @@ t.test('a subscription token', async (t) => {
   }
 
   t.test('a subscription token without a channel is answered with 103', async (t) => {
-    t.equal(refusalOf(await (await setUp()).subscribe({ sub: '42' })), 103)
+    t.equal(rejectionOf(await (await setUp()).subscribe({ sub: '42' })), 103)
   })
 
   t.test('a subscription token can override namespace options', async (t) => {
@@ -226,7 +226,7 @@ t.test('a subscription token', async (t) => {
       await subscribe({ sub: '42', channel: 'chat:1' })
       const reply = await client.send({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
 
-      t.equal(client.closed ?? refusalOf(reply), outcome)
+      t.equal(client.closed ?? rejectionOf(reply), outcome)
     })
   }
 
@@ -251,7 +251,7 @@ t.test('a subscription token', async (t) => {
 })
 
 t.test('recovery', async (t) => {
-  const setUp = (options: Message = KEPT, file: Message = {}) => {
+  const setUp = (options: Message = WITH_HISTORY, file: Message = {}) => {
     const relay = coreRelay({ ...withNamespace(options), ...file })
     for (let data = 1; data <= 5; data++) relay.publish('chat:1', data)
     const recover = async (offset: number, epoch = 'epoch1', more: Message = {}) =>
@@ -300,10 +300,10 @@ t.test('recovery', async (t) => {
   })
 
   const lost: [why: string, offset: number, epoch: string, options: Message, file: Message][] = [
-    ['of another epoch', 5, 'other', KEPT, {}],
-    ['that the history has dropped', 1, 'epoch1', { ...KEPT, history_size: 2 }, {}],
-    ['that is ahead of the stream', 9, 'epoch1', KEPT, {}],
-    ['further back than a client may be', 0, 'epoch1', KEPT, { client: { recovery_max_publication_limit: 3 } }]
+    ['of another epoch', 5, 'other', WITH_HISTORY, {}],
+    ['that the history has dropped', 1, 'epoch1', { ...WITH_HISTORY, history_size: 2 }, {}],
+    ['that is ahead of the stream', 9, 'epoch1', WITH_HISTORY, {}],
+    ['further back than a client may be', 0, 'epoch1', WITH_HISTORY, { client: { recovery_max_publication_limit: 3 } }]
   ]
   for (const [why, offset, epoch, options, file] of lost) {
     t.test(`recovery fails from a position ${why}, and the client starts at the end of the stream`, async (t) => {
@@ -333,8 +333,8 @@ t.test('recovery', async (t) => {
   })
 
   t.test('allow_recovery enables recovery for clients that request it', async (t) => {
-    const allowed = await setUp({ ...KEPT, force_recovery: false, allow_recovery: true })
-    const closed = await setUp({ ...KEPT, force_recovery: false })
+    const allowed = await setUp({ ...WITH_HISTORY, force_recovery: false, allow_recovery: true })
+    const closed = await setUp({ ...WITH_HISTORY, force_recovery: false })
 
     t.match(await allowed.recover(4), { subscribe: { recovered: true } })
     t.same(
@@ -660,11 +660,11 @@ t.test('a broker that is down', async (t) => {
 })
 
 t.test('a client that unsubscribes while its presence is being added', async (t) => {
-  const said: string[] = []
+  const pushes: string[] = []
   let added = (): void => undefined
   const { engine } = coreRelay()
-  const joinOrLeave = async (_channel: string, kind: string): Promise<void> => void said.push(kind)
-  const relay = coreRelay(withNamespace({ ...KEPT, presence: true, join_leave: true }), {
+  const joinOrLeave = async (_channel: string, kind: string): Promise<void> => void pushes.push(kind)
+  const relay = coreRelay(withNamespace({ ...WITH_HISTORY, presence: true, join_leave: true }), {
     broker: Object.assign(Object.create(engine), {
       start: async () => undefined,
       subscribe: async () => undefined,
@@ -685,7 +685,7 @@ t.test('a client that unsubscribes while its presence is being added', async (t)
   added()
   await new Promise((resolve) => setImmediate(resolve))
 
-  t.notOk(said.includes('join'), 'nobody joins behind their leave')
+  t.notOk(pushes.includes('join'), 'nobody joins behind their leave')
 })
 
 t.test('unsubscribe', async (t) => {

@@ -22,7 +22,7 @@ export interface EngineUnderTest {
   readonly presence: Presence
   readonly userConnections: UserConnections
   /** Advances the time of the engine. */
-  pass(ms: number): Promise<void> | void
+  advance(ms: number): Promise<void> | void
 }
 
 export const optionsOf = (options: Readonly<Record<string, unknown>>): ChannelOptions => {
@@ -30,7 +30,7 @@ export const optionsOf = (options: Readonly<Record<string, unknown>>): ChannelOp
   return channels.namespaces.get('ns') as ChannelOptions
 }
 
-export const KEPT = optionsOf({ history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' })
+export const WITH_HISTORY = optionsOf({ history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' })
 export const PLAIN = optionsOf({})
 export const ALL: HistoryRange = { since: null, limit: -1, reverse: false }
 
@@ -58,8 +58,8 @@ export class Delivered implements Delivery {
   }
 
   positions(): Iterable<readonly [string, Position]> {
-    const kept = this.publications.filter(([, { offset }]) => offset > 0)
-    return new Map(kept.map(([channel, { offset }, epoch]): [string, Position] => [channel, { epoch, offset }]))
+    const withOffset = this.publications.filter(([, { offset }]) => offset > 0)
+    return new Map(withOffset.map(([channel, { offset }, epoch]): [string, Position] => [channel, { epoch, offset }]))
   }
 
   until(publications: number, events = 0): Promise<void> {
@@ -80,9 +80,10 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       const delivered = new Delivered()
       await engine.broker.start(delivered)
       await engine.broker.subscribe('ns:1')
-      const publish = (data: Payload, more: Partial<NewPublication> = {}, options = KEPT, channel = 'ns:1') =>
+      const publish = (data: Payload, more: Partial<NewPublication> = {}, options = WITH_HISTORY, channel = 'ns:1') =>
         engine.broker.publish(channel, { ...PLAIN_PUBLICATION, data, ...more }, options)
-      const read = (range: Partial<HistoryRange> = {}) => engine.history.read('ns:1', { ...ALL, ...range }, KEPT)
+      const read = (range: Partial<HistoryRange> = {}) =>
+        engine.history.read('ns:1', { ...ALL, ...range }, WITH_HISTORY)
       return { ...engine, delivered, publish, read }
     }
 
@@ -183,9 +184,9 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
     })
 
     t.test('publications expire, and offsets continue', async (t) => {
-      const { publish, read, pass } = await setUp(t)
+      const { publish, read, advance } = await setUp(t)
       const { epoch } = await publish('1')
-      await pass(61_000)
+      await advance(61_000)
 
       t.same((await read()).publications, [])
       t.match(await publish('2'), { epoch, offset: 2 })
@@ -241,11 +242,11 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       // Every third without history; one channel twice.
       const targets = [...channels, 'ns:1'].map((channel, index) => ({
         channel,
-        options: index % 3 === 2 ? PLAIN : KEPT
+        options: index % 3 === 2 ? PLAIN : WITH_HISTORY
       }))
       const all = (data: string, more: Partial<NewPublication> = {}) =>
         broker.publishToMany?.(targets, { ...PLAIN_PUBLICATION, data, ...more })
-      const heard = (): unknown[] => delivered.publications.map(([, { data, offset }]) => [data, offset])
+      const received = (): unknown[] => delivered.publications.map(([, { data, offset }]) => [data, offset])
       await publish('"first"')
       const results = await all('"é"', { tags: '{"a":"b"}' })
       await publish('"last"')
@@ -258,7 +259,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
         [results?.[1], results?.[300]].map((each) => each && 'offset' in each && each.offset),
         [2, 3]
       )
-      t.same(heard(), [
+      t.same(received(), [
         ['"first"', 1],
         ['"é"', 2],
         ['"é"', 3],
@@ -287,7 +288,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       const { broker, history, delivered } = await setUp(t)
       if (broker.publishToMany === undefined) return
       const data = JSON.stringify('x'.repeat(500_000))
-      const targets = Array.from({ length: 40 }, (_, index) => ({ channel: `ns:${index}`, options: KEPT }))
+      const targets = Array.from({ length: 40 }, (_, index) => ({ channel: `ns:${index}`, options: WITH_HISTORY }))
       const results = await broker.publishToMany(targets, { ...PLAIN_PUBLICATION, data })
       await delivered.until(1)
 
@@ -297,7 +298,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       )
       t.equal(delivered.publications[0]?.[1].data.length, data.length)
       for (const { channel } of targets) {
-        t.equal((await history.read(channel, ALL, KEPT)).publications[0]?.data.length, data.length)
+        t.equal((await history.read(channel, ALL, WITH_HISTORY)).publications[0]?.data.length, data.length)
       }
     })
 

@@ -20,7 +20,7 @@ const memoryEngine = () => {
     history: engine,
     presence: new MemoryPresence(),
     userConnections: new MemoryUserConnections(),
-    pass: (ms: number) => {
+    advance: (ms: number) => {
       nowMs += ms
     },
     /** Sets the system clock; the monotonic clock does not change. */
@@ -45,37 +45,37 @@ t.test('the memory engine', async (t) => {
   const ALL = { since: null, limit: -1, reverse: false }
 
   t.test('history_ttl is not affected by a step of the system clock', async (t) => {
-    const { engine, pass, step } = memoryEngine()
+    const { engine, advance, step } = memoryEngine()
     engine.publish('ns:1', publication, options)
     step(-HOUR_MS)
-    pass(59_999)
+    advance(59_999)
     t.equal((await engine.read('ns:1', ALL, options)).publications.length, 1)
     step(2 * HOUR_MS)
     t.equal((await engine.read('ns:1', ALL, options)).publications.length, 1)
-    pass(1)
+    advance(1)
     t.equal((await engine.read('ns:1', ALL, options)).publications.length, 0)
   })
 
   t.test('history_meta_ttl is not affected by a step of the system clock', async (t) => {
-    const { engine, pass, step } = memoryEngine()
+    const { engine, advance, step } = memoryEngine()
     engine.publish('ns:1', publication, options)
     step(24 * HOUR_MS)
     engine.sweep()
     t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
     step(-48 * HOUR_MS)
-    pass(HOUR_MS)
+    advance(HOUR_MS)
     engine.sweep()
     t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
   })
 
   t.test('an idempotency key is valid for five minutes, also across steps of the system clock', async (t) => {
-    const { engine, pass, step } = memoryEngine()
+    const { engine, advance, step } = memoryEngine()
     const once = { ...publication, idempotencyKey: 'a' }
     engine.publish('ns:1', once, options)
     step(HOUR_MS)
     t.match(engine.publish('ns:1', once, options), { suppressedBy: 'idempotency' })
     step(-2 * HOUR_MS)
-    pass(5 * 60_000)
+    advance(5 * 60_000)
     t.match(engine.publish('ns:1', once, options), { suppressedBy: null })
   })
 
@@ -88,59 +88,59 @@ t.test('the memory engine', async (t) => {
   })
 
   t.test('an expired channel begins a new epoch', async (t) => {
-    const { engine, pass } = memoryEngine()
+    const { engine, advance } = memoryEngine()
     engine.publish('ns:1', publication, options)
-    pass(3_599_000)
+    advance(3_599_000)
     t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 1 }, 'reading extends the lifetime')
-    pass(3_600_000)
+    advance(3_600_000)
     engine.sweep()
 
     t.match(engine.publish('ns:1', publication, options), { epoch: 'epoch2', offset: 1 })
   })
 
   t.test('a channel with subscribers does not expire', async (t) => {
-    const { engine, pass } = memoryEngine()
+    const { engine, advance } = memoryEngine()
     await engine.subscribe('ns:1')
     await engine.read('ns:1', TOP, options)
-    pass(36_000_000)
+    advance(36_000_000)
     engine.sweep()
     t.match(engine.publish('ns:1', publication, options), { epoch: 'epoch1', offset: 1 })
     await engine.unsubscribe('ns:1')
-    pass(3_599_000)
+    advance(3_599_000)
     engine.sweep()
     t.match(
       await engine.read('ns:1', TOP, options),
       { epoch: 'epoch1', offset: 1 },
       'the lifetime starts when the last subscriber has left'
     )
-    pass(3_600_000)
+    advance(3_600_000)
 
     t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2', offset: 0 })
   })
 
   t.test('a channel without publications expires after ten minutes', async (t) => {
-    const { engine, pass } = memoryEngine()
+    const { engine, advance } = memoryEngine()
     await engine.subscribe('ns:1')
     await engine.read('ns:1', TOP, options)
     await engine.unsubscribe('ns:1')
-    pass(599_000)
+    advance(599_000)
     t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
-    pass(600_000)
+    advance(600_000)
     engine.sweep()
 
     t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
   })
 
   t.test('an expired idempotency key publishes again, before and after a sweep', async (t) => {
-    const { engine, pass } = memoryEngine()
+    const { engine, advance } = memoryEngine()
     const keyed = { ...publication, idempotencyKey: 'k' }
     engine.publish('ns:1', keyed, options)
-    pass(299_999)
+    advance(299_999)
     engine.sweep()
     t.match(engine.publish('ns:1', keyed, options), { offset: 1 })
-    pass(1)
+    advance(1)
     t.match(engine.publish('ns:1', keyed, options), { offset: 2 })
-    pass(300_000)
+    advance(300_000)
     engine.sweep()
 
     t.match(engine.publish('ns:1', keyed, options), { offset: 3 })

@@ -10,7 +10,7 @@ import type {
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { recoverFromStream } from '../../../src/relay/core/recovery.js'
 import { checkProperty } from '../../helper/property.js'
-import { Delivered, type EngineUnderTest, KEPT } from './contract.js'
+import { Delivered, type EngineUnderTest, WITH_HISTORY } from './contract.js'
 
 const IDEMPOTENT_RESULT_MS = 300_000
 /** Longer than `history_ttl`. It divides no other TTL, because real time also passes in between. */
@@ -65,9 +65,9 @@ class Model {
   /** Every publication of the stream, by offset. */
   readonly stream: Payload[] = []
   readonly delivered: (readonly [data: Payload, offset: number])[] = []
-  kept: number[] = []
+  retained: number[] = []
   #nowMs = 0
-  #keptUntil = 0
+  #retainedUntil = 0
   #version = 0
   #versionEpoch = ''
   readonly #results = new Map<string, { readonly offset: number; readonly until: number }>()
@@ -81,8 +81,8 @@ class Model {
     const offset = skipHistory ? 0 : this.stream.push(data)
     if (!skipHistory) {
       this.#expire()
-      this.kept = [...this.kept, offset].slice(-KEPT.historySize)
-      this.#keptUntil = this.#nowMs + KEPT.historyTtlMs
+      this.retained = [...this.retained, offset].slice(-WITH_HISTORY.historySize)
+      this.#retainedUntil = this.#nowMs + WITH_HISTORY.historyTtlMs
       if (version > 0) {
         this.#version = version
         this.#versionEpoch = versionEpoch
@@ -94,7 +94,7 @@ class Model {
   }
 
   read({ since, limit, reverse }: HistoryRange): readonly number[] {
-    const found = this.kept.filter(
+    const found = this.retained.filter(
       (offset) => since === null || (reverse ? offset < since.offset : offset > since.offset)
     )
     const ordered = reverse ? found.toReversed() : found
@@ -102,7 +102,7 @@ class Model {
   }
 
   remove(): void {
-    this.kept = []
+    this.retained = []
   }
 
   wait(): void {
@@ -111,7 +111,7 @@ class Model {
   }
 
   #expire(): void {
-    if (this.#nowMs >= this.#keptUntil) this.kept = []
+    if (this.#nowMs >= this.#retainedUntil) this.retained = []
   }
 }
 
@@ -123,7 +123,7 @@ export const engineModel = (
 ): void => {
   t.test(`${name} and a model of it`, async (t) => {
     t.test('history, recovery and deliveries agree with the model', async (t) => {
-      const { broker, history, pass } = await create(t)
+      const { broker, history, advance } = await create(t)
       const delivered = new Delivered()
       await broker.start(delivered)
       let channels = 0
@@ -133,9 +133,9 @@ export const engineModel = (
         const model = new Model()
         await broker.subscribe(channel)
         const top = { since: null, limit: 0, reverse: false }
-        const { epoch } = await history.read(channel, top, KEPT)
+        const { epoch } = await history.read(channel, top, WITH_HISTORY)
         const check = async (range: HistoryRange): Promise<readonly Publication[]> => {
-          const page = await history.read(channel, range, KEPT)
+          const page = await history.read(channel, range, WITH_HISTORY)
           equal([page.epoch, page.offset], [epoch, model.stream.length])
           equal(
             page.publications.map(({ offset, data }) => [offset, data]),
@@ -152,7 +152,7 @@ export const engineModel = (
               data: `"${index}.${position} é"`,
               ...more
             }))
-            const published = await Promise.all(publications.map((each) => broker.publish(channel, each, KEPT)))
+            const published = await Promise.all(publications.map((each) => broker.publish(channel, each, WITH_HISTORY)))
             equal(
               published.map(({ offset }) => offset),
               publications.map((each) => model.publish(each))
@@ -175,14 +175,14 @@ export const engineModel = (
             await history.remove(channel)
             model.remove()
           } else {
-            await pass(WAIT_MS)
+            await advance(WAIT_MS)
             model.wait()
           }
         }
-        const heard = () => delivered.publications.filter(([each]) => each === channel)
-        while (heard().length < model.delivered.length) await delivered.until(delivered.publications.length + 1)
+        const received = () => delivered.publications.filter(([each]) => each === channel)
+        while (received().length < model.delivered.length) await delivered.until(delivered.publications.length + 1)
         equal(
-          heard().map(([, { data, offset }]) => [data, offset]),
+          received().map(([, { data, offset }]) => [data, offset]),
           model.delivered
         )
         await broker.unsubscribe(channel)

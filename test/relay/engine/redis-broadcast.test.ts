@@ -5,12 +5,12 @@ import { connectedClient } from '../../helper/raw-client.js'
 import { startRedis, type TestRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
-import { Delivered, KEPT } from './contract.js'
+import { Delivered, WITH_HISTORY } from './contract.js'
 import { redisEngine } from './redis-fixture.js'
 
 const MB = 1_000_000
 const DATA = JSON.stringify('x'.repeat(MB / 2))
-const TARGETS = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: KEPT }))
+const TARGETS = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: WITH_HISTORY }))
 
 /** Bytes that Redis has received since its start. */
 const received = async (redis: Redis): Promise<number> =>
@@ -78,14 +78,14 @@ t.test(
     ]
     const { replies } = JSON.parse((await edge.api('batch', { commands })).body)
     t.equal(replies[1].broadcast.responses.length, 100)
-    const heard = new Map<string, unknown[]>()
+    const received = new Map<string, unknown[]>()
     for (let count = 0; count < 102; count++) {
       const { push } = (await client.next()) as { push: { channel: string; pub: { data: unknown } } }
-      heard.set(push.channel, [...(heard.get(push.channel) ?? []), push.pub.data])
+      received.set(push.channel, [...(received.get(push.channel) ?? []), push.pub.data])
     }
 
-    t.same(heard.get('floor:99'), [1, large, 2])
-    for (const channel of channels.slice(0, -1)) t.same(heard.get(channel), [large])
+    t.same(received.get('floor:99'), [1, large, 2])
+    for (const channel of channels.slice(0, -1)) t.same(received.get(channel), [large])
   }
 )
 

@@ -7,7 +7,7 @@ import { eventually } from '../../helper/eventually.js'
 import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
-import { ALL, Delivered, engineContract, KEPT } from './contract.js'
+import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
 import { redisEngine } from './redis-fixture.js'
 
 const cluster = await startRedisCluster(t)
@@ -23,7 +23,7 @@ const twoNodes = async (t: Test, channels: readonly string[]) => {
   await publishing.broker.start(new Delivered())
   await Promise.all(channels.map((channel) => listening.broker.subscribe(channel)))
   const publish = async (channel: string, data: string) =>
-    publishing.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, KEPT)
+    publishing.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, WITH_HISTORY)
   /** Retries until the cluster accepts the publication. */
   const publishWithRetries = async (channel: string, data: string) => {
     let published: Awaited<ReturnType<typeof publish>> | undefined
@@ -63,9 +63,9 @@ t.test('channels on all servers of a Redis Cluster', async (t) => {
     await delivered.until(channels.length * 3)
 
     for (const channel of channels) {
-      const heard = delivered.publications.filter(([each]) => each === channel)
+      const received = delivered.publications.filter(([each]) => each === channel)
       t.same(
-        heard.map(([, { data, offset }]) => [data, offset]),
+        received.map(([, { data, offset }]) => [data, offset]),
         [
           ['1', 1],
           ['2', 2],
@@ -131,7 +131,7 @@ t.test('a broadcast reaches a channel whose slot has moved to another server', a
   }) as string
   const slot = channelSlot(moved)
   const { publishing } = await twoNodes(t, [])
-  const targets = channels.map((channel) => ({ channel, options: KEPT }))
+  const targets = channels.map((channel) => ({ channel, options: WITH_HISTORY }))
   const broadcast = async (data: string) => publishing.broker.publishToMany?.(targets, { ...PLAIN_PUBLICATION, data })
   await broadcast('1')
   const [fromId, toId] = await Promise.all([from, to].map((each) => each.call('CLUSTER', 'MYID')))
@@ -147,7 +147,7 @@ t.test('a broadcast reaches a channel whose slot has moved to another server', a
     t.ok(result !== undefined && 'offset' in result && result.offset > 0, channel)
   }
   for (const channel of channels) {
-    const { publications } = await publishing.history.read(channel, ALL, KEPT)
+    const { publications } = await publishing.history.read(channel, ALL, WITH_HISTORY)
     t.equal(publications.filter(({ data }) => data === '2').length, 1, `${channel} once`)
   }
 })

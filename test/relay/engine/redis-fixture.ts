@@ -81,12 +81,12 @@ export const redisEngine = (
     record,
     prefix,
     close,
-    pass: (ms) => passTime(url, prefix, ms)
+    advance: (ms) => advanceTime(url, prefix, ms)
   }
 }
 
 /** Shortens the TTL of all keys instead of moving the clock of Redis. */
-const passTime = async (url: string, prefix: string, ms: number): Promise<void> => {
+const advanceTime = async (url: string, prefix: string, ms: number): Promise<void> => {
   for (const address of url.split(',')) {
     const redis = new Redis(address)
     for (const key of await redis.keys(`${prefix}*`)) {

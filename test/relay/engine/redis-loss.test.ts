@@ -7,7 +7,7 @@ import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis, type TestRedis } from '../../helper/redis.js'
 import { startTcpProxy } from '../../helper/tcp-proxy.js'
-import { ALL, Delivered, KEPT, PLAIN } from './contract.js'
+import { ALL, Delivered, PLAIN, WITH_HISTORY } from './contract.js'
 import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
 
 /** Far longer than the engine's timeouts, for a busy machine. */
@@ -18,8 +18,8 @@ const listening = async (t: Test, url: string, options: RedisEngineOptions = {})
   const delivered = new Delivered()
   await engine.broker.start(delivered)
   await engine.broker.subscribe('ns:1')
-  const publish = async (data: string, channel = 'ns:1', kept = KEPT) =>
-    engine.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, kept)
+  const publish = async (data: string, channel = 'ns:1', options = WITH_HISTORY) =>
+    engine.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, options)
   return { ...engine, delivered, publish }
 }
 
@@ -44,7 +44,7 @@ t.test('a Redis server that dies', async (t) => {
     await t.rejects(publish('2'), EngineError)
     await t.rejects(publish('2', 'ns:1', PLAIN), EngineError)
     await t.rejects(broker.subscribe('ns:2'), EngineError)
-    await t.rejects(history.read('ns:1', ALL, KEPT), EngineError)
+    await t.rejects(history.read('ns:1', ALL, WITH_HISTORY), EngineError)
     await t.rejects(presence.read('ns:1'), EngineError)
     await t.rejects(presence.add('ns:1', 'c', 'u', '{}'), EngineError)
     await t.rejects(broker.subscribe('ns:1'), EngineError, 'a known channel is not confirmed either')
@@ -102,7 +102,7 @@ t.test('an emptied Redis begins a new epoch, and scripts are loaded again after 
   const before = await publish('1')
   await delivered.until(1)
   await client(t, redis).flushall()
-  t.match(await history.read('ns:1', ALL, KEPT), { offset: 0, publications: [] })
+  t.match(await history.read('ns:1', ALL, WITH_HISTORY), { offset: 0, publications: [] })
   const after = await publish('2')
   t.equal(after.offset, 1)
   t.not(after.epoch, before.epoch)
@@ -199,7 +199,7 @@ t.test('a Redis server with foreign data', async (t) => {
       const channel = `wrong:${index}`
       await write(`${prefix}{:${channel}}${key}`)
       await publish('1', channel).catch((error) => t.type(error, EngineError))
-      await history.read(channel, ALL, KEPT).catch((error) => t.type(error, EngineError))
+      await history.read(channel, ALL, WITH_HISTORY).catch((error) => t.type(error, EngineError))
       t.ok((await publish('2', 'ns:1')).offset)
     })
   }
@@ -231,7 +231,7 @@ t.test('a Redis server with foreign data', async (t) => {
     const { offset } = await publish('kept', 'ns:2')
     await foreign.xadd(`${prefix}{:ns:2}stream`, `${offset + 5}-0`, 'd', 'garbage')
     await foreign.xadd(`${prefix}{:ns:2}stream`, `${offset + 6}-0`, 'other', 'garbage')
-    const { publications } = await history.read('ns:2', ALL, KEPT)
+    const { publications } = await history.read('ns:2', ALL, WITH_HISTORY)
     t.same(
       publications.map(({ data }) => data),
       ['kept']

@@ -4,7 +4,7 @@ import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis, type TestRedis } from '../../helper/redis.js'
 import { startTcpProxy } from '../../helper/tcp-proxy.js'
-import { ALL, Delivered, KEPT } from './contract.js'
+import { ALL, Delivered, WITH_HISTORY } from './contract.js'
 import { redisEngine } from './redis-fixture.js'
 
 const PREFIX = 'restart'
@@ -16,8 +16,8 @@ const startNode = async (t: Test, port: number) => {
   const delivered = new Delivered()
   await under.broker.start(delivered)
   await under.broker.subscribe('ns:1')
-  const publish = async (data: string) => under.broker.publish('ns:1', { ...PLAIN_PUBLICATION, data }, KEPT)
-  const read = async () => under.history.read('ns:1', ALL, KEPT)
+  const publish = async (data: string) => under.broker.publish('ns:1', { ...PLAIN_PUBLICATION, data }, WITH_HISTORY)
+  const read = async () => under.history.read('ns:1', ALL, WITH_HISTORY)
   return { ...under, delivered, publish, read }
 }
 
@@ -38,11 +38,11 @@ const restart = async (redis: TestRedis, nodes: readonly Node[], stop: () => Pro
   await eventually(() => nodes.every(({ engine }) => engine.isReady))
 }
 
-const KEPT_DATA: [how: string, args: readonly string[], stop: (redis: TestRedis) => Promise<void>][] = [
+const PERSISTENCE: [how: string, args: readonly string[], stop: (redis: TestRedis) => Promise<void>][] = [
   ['with an append-only file after a crash', APPEND_ONLY, (redis) => redis.kill()],
   ['with a dump at shutdown', [], (redis) => redis.shutdown()]
 ]
-for (const [how, args, stop] of KEPT_DATA) {
+for (const [how, args, stop] of PERSISTENCE) {
   t.test(`the epoch stays when Redis is restarted ${how}`, async (t) => {
     const redis = await startRedis(t, { args })
     const nodes = [await startNode(t, redis.port), await startNode(t, redis.port)] as const
@@ -157,9 +157,9 @@ t.test('a new epoch begins when a relay that wrote is missing after the restart'
 
 t.test('a new epoch begins when no relay from before the restart is left', async (t) => {
   const redis = await startRedis(t, { args: APPEND_ONLY })
-  const gone = await startNode(t, redis.port)
-  const before = await gone.publish('1')
-  gone.close()
+  const stopped = await startNode(t, redis.port)
+  const before = await stopped.publish('1')
+  stopped.close()
   await redis.kill()
   await redis.restart()
   const fresh = await startNode(t, redis.port)

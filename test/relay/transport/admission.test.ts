@@ -173,9 +173,13 @@ t.test('HTTP transports', async (t) => {
         'access-control-allow-headers': 'content-type',
         vary: 'Origin'
       })
-      const refused = await send(url, path, { method: 'POST', headers, body: 'x'.repeat(65_537) })
-      t.equal(refused.status, 413)
-      t.match(refused.headers, { 'access-control-allow-origin': 'https://app.example.com' }, 'refusals can be read too')
+      const rejected = await send(url, path, { method: 'POST', headers, body: 'x'.repeat(65_537) })
+      t.equal(rejected.status, 413)
+      t.match(
+        rejected.headers,
+        { 'access-control-allow-origin': 'https://app.example.com' },
+        'refusals can be read too'
+      )
     }
   })
 

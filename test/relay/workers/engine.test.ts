@@ -5,7 +5,7 @@ import type { IpcChannel } from '../../../src/relay/workers/ipc.js'
 import { WorkerEngine, WorkerPresence } from '../../../src/relay/workers/worker-engine.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/worker-user-connections.js'
 import { startPrimary } from '../../helper/primary-process.js'
-import { engineContract, KEPT } from '../engine/contract.js'
+import { engineContract, WITH_HISTORY } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
 
 const primary = await startPrimary(t)
@@ -19,7 +19,7 @@ const workerEngine = async () => {
     history: engine,
     presence: new WorkerPresence(ipc),
     userConnections: new WorkerUserConnections(ipc),
-    pass: (ms: number) => primary.command({ kind: 'advanceClock', ms })
+    advance: (ms: number) => primary.command({ kind: 'advanceClock', ms })
   }
 }
 
@@ -30,7 +30,7 @@ t.test('a broadcast of 0.5 MB to 400 channels is sent once from the worker to th
   const { broker } = await workerEngine()
   const [stream] = primary.streams as [Socket, Socket]
   const before = stream.bytesWritten
-  const targets = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: KEPT }))
+  const targets = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: WITH_HISTORY }))
   const results = await broker.publishToMany(targets, {
     ...PLAIN_PUBLICATION,
     data: JSON.stringify('x'.repeat(500_000))

@@ -7,9 +7,14 @@ import { collect, event, officialClient } from '../../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../../helper/relay-rules.js'
 import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
 
-const KEPT = { allow_subscribe_for_client: true, history_size: 10_000, history_ttl: '300s', force_recovery: true }
+const WITH_HISTORY = {
+  allow_subscribe_for_client: true,
+  history_size: 10_000,
+  history_ttl: '300s',
+  force_recovery: true
+}
 const FILE = {
-  channel: { namespaces: [{ name: 'seq', ...KEPT, presence: true }] },
+  channel: { namespaces: [{ name: 'seq', ...WITH_HISTORY, presence: true }] },
   client: { recovery_max_publication_limit: 10_000 }
 }
 const PATIENCE_MS = 60_000
@@ -130,7 +135,7 @@ t.test('a worker that is killed', async (t) => {
 })
 
 t.test('a config reload of a relay with workers', async (t) => {
-  const refusals = async (channel: string): Promise<number> => {
+  const rejections = async (channel: string): Promise<number> => {
     const replies = await Promise.all(Array.from({ length: 4 }, () => relay.publish(channel, 1)))
     return replies.filter((reply) => reply === undefined).length
   }
@@ -139,26 +144,26 @@ t.test('a config reload of a relay with workers', async (t) => {
     relay.configure('{')
     relay.program.signal('SIGHUP')
     await relay.program.waitForLine('config reload rejected', PATIENCE_MS)
-    t.equal(await refusals('seq:1'), 0)
+    t.equal(await rejections('seq:1'), 0)
     t.equal(relay.program.stdout.split('config reload rejected').length, 2)
   })
 
   t.test('a new worker does not use the invalid file', async (t) => {
     const [pid] = relay.workers() as [number]
     await replace(pid, 'SIGKILL')
-    t.equal(await refusals('seq:1'), 0)
+    t.equal(await rejections('seq:1'), 0)
   })
 
   t.test('all workers and new workers use the new options', async (t) => {
     relay.configure({ channel: { namespaces: [{ name: 'new' }] }, client: { connections_per_address: LIMIT } })
     relay.program.signal('SIGHUP')
     await relay.program.waitForLine('config reloaded', PATIENCE_MS)
-    t.equal(await refusals('new:1'), 0)
-    t.equal(await refusals('seq:1'), 4)
+    t.equal(await rejections('new:1'), 0)
+    t.equal(await rejections('seq:1'), 4)
     const [pid] = relay.workers() as [number]
     await replace(pid, 'SIGKILL')
-    t.equal(await refusals('new:1'), 0)
-    t.equal(await refusals('seq:1'), 4)
+    t.equal(await rejections('new:1'), 0)
+    t.equal(await rejections('seq:1'), 4)
   })
 
   t.test('the connection limit applies to all workers together', async (t) => {

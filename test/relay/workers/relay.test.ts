@@ -7,14 +7,14 @@ import { relayToken } from '../../helper/relay-rules.js'
 import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
 
 const WORKERS = 3
-const KEPT = { history_size: 1000, history_ttl: '300s', allow_subscribe_for_client: true }
+const WITH_HISTORY = { history_size: 1000, history_ttl: '300s', allow_subscribe_for_client: true }
 const FILE = {
   channel: {
     namespaces: [
-      { name: 'seq', ...KEPT, force_recovery: true },
+      { name: 'seq', ...WITH_HISTORY, force_recovery: true },
       {
         name: 'chat',
-        ...KEPT,
+        ...WITH_HISTORY,
         presence: true,
         join_leave: true,
         allow_presence_for_subscriber: true,
@@ -68,15 +68,15 @@ t.test('several workers', async (t) => {
     t.test(`clients of all workers receive the publications on ${namespace} in the same order`, async (t) => {
       const channel = newChannel(namespace)
       const clients = await oneAtEach(t, relay, 'ada')
-      const heard = await Promise.all(clients.map(async (client) => collect(await subscribe(client, channel))))
+      const received = await Promise.all(clients.map(async (client) => collect(await subscribe(client, channel))))
       const publish = async (publisher: number): Promise<void> => {
         for (let n = 0; n < 50; n++) await relay.publish(channel, { publisher, n })
       }
       await Promise.all([0, 1, 2, 3].map(publish))
-      await Promise.all(heard.map(({ until }) => until(({ length }) => length === 200)))
+      await Promise.all(received.map(({ until }) => until(({ length }) => length === 200)))
 
-      const [first] = heard
-      for (const { data } of heard) t.same(data, first?.data)
+      const [first] = received
+      for (const { data } of received) t.same(data, first?.data)
       for (const publisher of [0, 1, 2, 3]) {
         const own = first?.data.filter((each) => each.publisher === publisher)
         t.same(
@@ -126,10 +126,10 @@ t.test('several workers', async (t) => {
     const unsubscribed = clients.map((client) => event(client, 'unsubscribed'))
     await relay.api('unsubscribe', { user: 'mallory', channel: 'closed:1' })
     await Promise.all(unsubscribed)
-    const gone = clients.map((client) => event(client, 'disconnected'))
+    const disconnected = clients.map((client) => event(client, 'disconnected'))
     await relay.api('disconnect', { user: 'mallory' })
 
-    for (const each of await Promise.all(gone)) t.match(each, { code: 3503 })
+    for (const each of await Promise.all(disconnected)) t.match(each, { code: 3503 })
   })
 
   t.test('an API subscribe that fails returns the error', async (t) => {
@@ -149,7 +149,7 @@ for (const transport of TRANSPORTS) {
       const channel = newChannel('seq')
       const client = await connect(t, 'ada', transport)
       const subscription = await subscribe(client, channel)
-      const heard = collect(subscription)
+      const received = collect(subscription)
       let published = 0
       for (let time = 0; time < 2 * WORKERS; time++) {
         client.disconnect()
@@ -158,11 +158,11 @@ for (const transport of TRANSPORTS) {
         client.connect()
         t.match(await back, { recovered: true, wasRecovering: true })
         await relay.publish(channel, { n: ++published })
-        await heard.until(({ length }) => length === published)
+        await received.until(({ length }) => length === published)
       }
 
       t.same(
-        heard.data.map(({ n }) => n),
+        received.data.map(({ n }) => n),
         Array.from({ length: published }, (_, index) => index + 1)
       )
     })
@@ -192,7 +192,7 @@ t.test('a request to /emulation', async (t) => {
     return JSON.parse(first)
   }
   const { connect: connected } = (await line()) as unknown as { connect: { session: string; node: string } }
-  const say = (session: string, node: string, id: number): Promise<{ readonly status: number }> =>
+  const sendCommand = (session: string, node: string, id: number): Promise<{ readonly status: number }> =>
     send(relay.url, '/emulation', {
       method: 'POST',
       body: JSON.stringify({ session, node, data: JSON.stringify({ id, rpc: { method: 'x' } }) })
@@ -200,17 +200,17 @@ t.test('a request to /emulation', async (t) => {
 
   t.test('a request to /emulation is passed to the worker that has the session', async (t) => {
     for (let id = 2; id < 2 + 2 * WORKERS; id++) {
-      t.equal((await say(connected.session, connected.node, id)).status, 204)
+      t.equal((await sendCommand(connected.session, connected.node, id)).status, 204)
       t.match(await line(), { id, error: { code: 108 } })
     }
   })
 
   t.test('an unknown session or node is 404', async (t) => {
     const nodes = await relay.nodes()
-    for (const { uid } of nodes) t.equal((await say('guessed', uid, 99)).status, 404)
-    t.equal((await say(connected.session, 'nowhere', 99)).status, 404)
+    for (const { uid } of nodes) t.equal((await sendCommand('guessed', uid, 99)).status, 404)
+    t.equal((await sendCommand(connected.session, 'nowhere', 99)).status, 404)
     for (const { uid } of nodes.filter(({ uid }) => uid !== connected.node)) {
-      t.equal((await say(connected.session, uid, 99)).status, 404)
+      t.equal((await sendCommand(connected.session, uid, 99)).status, 404)
     }
   })
 })
