@@ -51,7 +51,11 @@ t.test('PDF', async (t) => {
     const [, length, content] = /<< \/Length (\d+) >>\nstream\n([\s\S]*)\nendstream/.exec(object ?? '') ?? []
     if (content !== undefined) t.equal(content.length, Number(length), 'a stream is as long as it says')
   }
-  t.match(objects[4], 'Person \\(0\\) \\\\ M\xfcller ?', 'brackets are escaped, and what the font lacks is replaced')
+  t.match(
+    objects[4],
+    'Person \\(0\\) \\\\ M\xfcller ?',
+    'brackets are escaped, and characters that the font lacks are replaced'
+  )
   t.match(readPdf(pdfTable('Nobody', columns, [])).objects[1], /\/Count 1 /, 'no rows are one page')
 })
 

@@ -151,7 +151,7 @@ t.test('a list', async (t) => {
     t.ok(data[0].id > data[4].id)
     t.equal((await list('?search=badge+0123')).data[0].name, 'Badge 0123')
     t.equal((await list('?search=%25')).data.length, 0, 'a percent sign is a character like others')
-    t.equal((await list('?constructor=x&__proto__=y&limit=1')).success, true, 'what is no field is no filter')
+    t.equal((await list('?constructor=x&__proto__=y&limit=1')).success, true, 'unknown parameters are not filters')
   })
 
   const rejected = 'limit=0 limit=x limit=1e9 limit=2.5 limit=true offset=-1 sort=id+desc;drop sort=constructor'.split(

@@ -121,7 +121,7 @@ const CASES: readonly Case[] = [
   {
     code: 'FORBIDDEN',
     status: 403,
-    of: 'somebody who is no admin',
+    of: 'a user without the admin role',
     request: get('/api/admin/users', browserHeaders(tokenOf('operator')))
   },
   { code: 'CSRF_MISMATCH', status: 403, of: 'a mutation without the token pair', request: post('/api/zones') },
@@ -269,15 +269,18 @@ const BROKEN_BACKENDS: readonly (readonly [of: string, onConnection: (socket: So
   ['resets the connection at once', (socket) => socket.resetAndDestroy()],
   ['resets the connection when it has the request', onRequest((socket) => socket.resetAndDestroy())],
   ['closes the connection at once', (socket) => socket.end()],
-  ['closes the connection without an answer', respondAndEnd('')],
+  ['closes the connection without a response', respondAndEnd('')],
   ['closes in the middle of the status line', respondAndEnd('HTTP/1.1 20')],
   ['closes in the middle of the headers', respondAndEnd('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-')],
   ['does not speak HTTP', respondAndEnd('220 mail.example.com ESMTP ready\r\n')],
-  ['answers a page without a head', respondAndEnd('<html>at main (/srv/backend/index.js:1)</html>')],
-  ['answers with a status that is none', respondAndEnd('HTTP/1.1 abc OK\r\n\r\n')],
-  ['answers with a header that is none', respondAndEnd('HTTP/1.1 200 OK\r\nNo Header\r\n\r\n{}')],
-  ['answers with two lengths', respondAndEnd('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with headers without end', respondAndEnd(`HTTP/1.1 200 OK\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n{}`)],
+  ['responds with a body without a head', respondAndEnd('<html>at main (/srv/backend/index.js:1)</html>')],
+  ['responds with a malformed status', respondAndEnd('HTTP/1.1 abc OK\r\n\r\n')],
+  ['responds with a malformed header', respondAndEnd('HTTP/1.1 200 OK\r\nNo Header\r\n\r\n{}')],
+  [
+    'responds with two Content-Length headers',
+    respondAndEnd('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}')
+  ],
+  ['responds with too many header bytes', respondAndEnd(`HTTP/1.1 200 OK\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n{}`)],
   ['tells us to go on, unasked', respondAndEnd('HTTP/1.1 100 Continue\r\n\r\n')],
   ['switches protocols unasked', respondAndEnd('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')]
 ]
@@ -328,7 +331,7 @@ t.test('BACKEND_TIMEOUT', async (t) => {
   const SLOW_BACKENDS: readonly (readonly [of: string, bytes: string])[] = [
     ['says nothing', ''],
     ['stops in the middle of the headers', 'HTTP/1.1 200 OK\r\nX-Begun: yes\r\n'],
-    ['only says that an answer will come', 'HTTP/1.1 102 Processing\r\n\r\n']
+    ['responds only with 102 Processing', 'HTTP/1.1 102 Processing\r\n\r\n']
   ]
   for (const [of, bytes] of SLOW_BACKENDS) {
     t.test(`BACKEND_TIMEOUT is the response if the backend ${of}, and the backend request is cancelled`, async (t) => {
@@ -616,9 +619,9 @@ t.test('an error of the backend', async (t) => {
         t.equal(reply.headers.get('content-type'), contentType)
         t.equal(reply.headers.get('retry-after'), '7')
         t.equal(reply.headers.get('x-mine'), 'yes')
-        t.equal(reply.headers.get('x-gateway-error'), null, 'nobody takes it for ours')
+        t.equal(reply.headers.get('x-gateway-error'), null, 'the error is not marked as one of the gateway')
         t.same(Buffer.from(await reply.arrayBuffer()), bytes)
-        t.equal(backend.requests.length, 1, 'and it is asked once')
+        t.equal(backend.requests.length, 1, 'the backend receives one request')
       })
     }
   }

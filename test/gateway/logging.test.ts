@@ -183,7 +183,7 @@ const SECRET_KEEPERS: readonly RequestCase[] = [
     request: withBackend((_request, response) => response.writeHead(500, { 'x-token': SECRET }).end(SECRET))
   },
   {
-    of: 'a backend that answers nonsense',
+    of: 'a backend with a malformed response',
     request: withBackend((_request, { socket }) =>
       socket?.end(`HTTP/1.1 200 OK\r\nNo Header\r\nSet-Cookie: ${SECRET}\r\n\r\n`)
     )
@@ -323,7 +323,7 @@ const REQUESTS: readonly (RequestCase & { readonly line: Line })[] = [
     line: { method: 'DELETE', path: '/api/unknown/7', status: 200 }
   },
   { of: 'a health probe', request: ({ send }) => send('/api/health'), line: get('/api/health', 200) },
-  { of: 'an answer without content', request: respondWith(204), line: get('/api/zones', 204) },
+  { of: 'a response without content', request: respondWith(204), line: get('/api/zones', 204) },
   { of: 'an error of the backend', request: respondWith(503), line: get('/api/zones', 503) },
   { of: 'an unknown page', request: ({ send }) => send('/nowhere?a=b'), line: get('/nowhere', 404) },
   { of: 'a denied read', request: ({ send }) => send('/api/audit/logs?a=b'), line: get('/api/audit/logs', 401) },
@@ -423,8 +423,8 @@ t.test('the line of a request', async (t) => {
 })
 
 const ADDRESSES: readonly (readonly [trusted: string, forwardedFor: string, ip: string, why: string])[] = [
-  ['', '203.0.113.9', '127.0.0.1', 'nobody is trusted'],
-  ['10.0.0.0/8', '203.0.113.9', '127.0.0.1', 'somebody else is trusted'],
+  ['', '203.0.113.9', '127.0.0.1', 'no proxy is trusted'],
+  ['10.0.0.0/8', '203.0.113.9', '127.0.0.1', 'another proxy is trusted'],
   ['loopback', '203.0.113.9', '203.0.113.9', 'the proxy is trusted'],
   ['loopback', '198.51.100.1, 203.0.113.9', '203.0.113.9', 'the client put an address of its own in front'],
   ['loopback,203.0.113.9', '198.51.100.1, 203.0.113.9', '198.51.100.1', 'both proxies are trusted'],

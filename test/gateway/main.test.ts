@@ -391,7 +391,7 @@ t.test('connections during shutdown', async (t) => {
     held?.end('late')
 
     const [response] = (await once(request, 'response')) as [IncomingMessage]
-    t.equal(response.headers.connection, 'close', 'the client is told not to use it again')
+    t.equal(response.headers.connection, 'close', 'the client must not reuse the connection')
     t.equal(await text(response), 'late')
     t.same(await program.exited, { code: 0, signal: null })
     t.notMatch(program.stdout, DEADLINE_EXCEEDED)

@@ -376,7 +376,7 @@ const REQUEST_CASES: readonly RequestCase[] = [
     message: { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' },
     counted: ['/api/*', 'PUT', '2xx']
   },
-  { of: 'an answer without content', path: '/not-modified', counted: ['/not-modified', 'GET', '3xx'] },
+  { of: 'a response without content', path: '/not-modified', counted: ['/not-modified', 'GET', '3xx'] },
   { of: 'a failure', path: '/fails', counted: ['/fails', 'GET', '5xx'] },
   {
     of: 'a refusal by a hook',
@@ -387,7 +387,7 @@ const REQUEST_CASES: readonly RequestCase[] = [
   { of: 'an unknown page', path: '/nowhere', counted: ['none', 'GET', '4xx'] },
   { of: 'a method that no route has', path: '/fails', message: { method: 'POST' }, counted: ['none', 'POST', '4xx'] },
   {
-    of: 'a method that nobody knows',
+    of: 'an unknown method',
     path: '/api/zones/7',
     message: { method: 'PROPFIND' },
     counted: ['none', 'OTHER', '4xx']
@@ -487,44 +487,44 @@ t.test('request counts', async (t) => {
 })
 
 interface Reader {
-  readonly who: string
+  readonly client: string
   readonly allowed: readonly string[]
   readonly headers?: Record<string, string>
   readonly may: boolean
 }
 
 const READERS: readonly Reader[] = [
-  { who: 'a peer on this machine', allowed: ['loopback'], may: true },
-  { who: 'a peer in one of the ranges', allowed: ['10.0.0.0/8', '127.0.0.0/8'], may: true },
-  { who: 'a peer that is allowed alone', allowed: ['127.0.0.1'], may: true },
-  { who: 'a peer in none of the ranges', allowed: ['10.0.0.0/8', '::1'], may: false },
-  { who: 'anybody where nobody is allowed', allowed: [], may: false },
+  { client: 'a peer on this machine', allowed: ['loopback'], may: true },
+  { client: 'a peer in one of the ranges', allowed: ['10.0.0.0/8', '127.0.0.0/8'], may: true },
+  { client: 'a peer that is allowed alone', allowed: ['127.0.0.1'], may: true },
+  { client: 'a peer in none of the ranges', allowed: ['10.0.0.0/8', '::1'], may: false },
+  { client: 'any client if no address is allowed', allowed: [], may: false },
   {
-    who: 'a peer that says it is another',
+    client: 'a peer that says it is another',
     allowed: ['10.0.0.0/8'],
     headers: { 'x-forwarded-for': '10.0.0.1', 'x-real-ip': '10.0.0.1' },
     may: false
   },
   {
-    who: 'somebody behind a proxy on this machine',
+    client: 'a client behind a proxy on this machine',
     allowed: ['loopback'],
     headers: { 'x-forwarded-for': '203.0.113.9' },
     may: false
   },
   {
-    who: 'somebody behind a proxy that claims to be on this machine',
+    client: 'a client behind a proxy that claims to be on this machine',
     allowed: ['loopback'],
     headers: { 'X-Forwarded-For': '127.0.0.1' },
     may: false
   },
   {
-    who: 'somebody whose proxy does not say for whom it asks',
+    client: 'a client behind a proxy that does not forward its address',
     allowed: ['loopback'],
     headers: { 'x-forwarded-for': '' },
     may: false
   },
   {
-    who: 'somebody behind a proxy that follows the standard',
+    client: 'a client behind a proxy that sends Forwarded',
     allowed: ['loopback'],
     headers: { forwarded: 'for=127.0.0.1' },
     may: false
@@ -532,8 +532,8 @@ const READERS: readonly Reader[] = [
 ]
 
 t.test('/metrics', async (t) => {
-  for (const { who, allowed, headers = {}, may } of READERS) {
-    t.test(`/metrics is ${may ? 'served to' : '404 for'} ${who}`, async (t) => {
+  for (const { client, allowed, headers = {}, may } of READERS) {
+    t.test(`/metrics is ${may ? 'served to' : '404 for'} ${client}`, async (t) => {
       const { url } = await startApp(t, allowed)
 
       const response = await send(url, '/metrics', { headers })

@@ -24,7 +24,7 @@ t.test('a valid X-Request-Id', async (t) => {
       const response = await sendHeaders(gateway, '/api/zones', `X-Request-Id: ${id}\r\n`)
 
       t.equal(response.status, 200)
-      t.equal(response.headers['x-request-id'], id, 'in the answer')
+      t.equal(response.headers['x-request-id'], id, 'in the response')
       t.equal(gateway.backend.requests[0]?.headers['x-request-id'], id, 'at the backend')
       t.same(await loggedIds(gateway), [id], 'in the log')
     })

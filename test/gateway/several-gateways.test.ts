@@ -35,7 +35,7 @@ for (const mode of ['plain', 'signed']) {
 
         t.equal(await sendRequest('POST', '/api/somewhere', {}), 403, 'no CSRF token yet')
         t.equal(await sendRequest('GET', '/api/auth/csrf-token'), 200)
-        t.equal(await sendRequest('POST', '/api/somewhere', {}), 401, 'nobody is signed in yet')
+        t.equal(await sendRequest('POST', '/api/somewhere', {}), 401, 'the request has no session yet')
         t.equal(await sendRequest('POST', '/api/auth/login', { email: USER.email, password: 'x' }), 200)
         for (let time = 0; time < ROUND; time++) {
           t.equal(await sendRequest('POST', '/api/somewhere', { time }), 200)

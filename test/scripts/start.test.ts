@@ -120,7 +120,7 @@ t.test('npm start -- --oidc', { timeout: 2 * PATIENCE_MS }, async (t) => {
   await tab.goto(`${page}/auth/oidc/login?returnTo=/api/auth/backend-me`)
   await tab.click('text=Olive Operator')
   await tab.waitForURL(`${page}/api/auth/backend-me`)
-  t.match(await tab.textContent('body'), '"role":"operator"', 'the backend knows who came')
+  t.match(await tab.textContent('body'), '"role":"operator"', 'the backend identifies the user')
 
   program.signal('SIGINT')
   t.same(await program.exited, { code: 0, signal: null })

@@ -185,18 +185,22 @@ const FAILURES: readonly (readonly [what: string, respond: Responder, reason: st
   ['a server error', status(500), 'status 500'],
   ['a relay that is going', status(503), 'status 503'],
   ['a redirect', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'status 302'],
-  ['an error in a good answer', json({ error: { code: 102, message: 'unknown channel' } }), 'relay error 102'],
+  [
+    'an error in a response with status 200',
+    json({ error: { code: 102, message: 'unknown channel' } }),
+    'relay error 102'
+  ],
   [
     'an error for one of many channels',
     json({ result: { responses: [{ result: {} }, { error: { code: 107, message: 'bad request' } }] } }),
     'relay error 107'
   ],
-  ['an answer that is not JSON', (response) => response.end('<html>'), 'not a response of the relay'],
-  ['an answer of somebody else', json({ ok: true }), 'not a response of the relay'],
-  ['an answer that is null', json(null), 'not a response of the relay'],
+  ['a response that is not JSON', (response) => response.end('<html>'), 'not a response of the relay'],
+  ['a response of another server', json({ ok: true }), 'not a response of the relay'],
+  ['a response that is null', json(null), 'not a response of the relay'],
   ['a connection that is cut', (response) => response.destroy(), 'UND_ERR_SOCKET'],
   [
-    'an answer that is cut',
+    'a truncated response',
     (response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{')
       setTimeout(() => response.destroy(), 5)
@@ -204,11 +208,11 @@ const FAILURES: readonly (readonly [what: string, respond: Responder, reason: st
     'UND_ERR_SOCKET'
   ],
   [
-    'an answer that never ends',
+    'a response that never ends',
     (response) => response.write('{'.repeat(2 * 1024 * 1024)),
     'UND_ERR_RES_EXCEEDED_MAX_SIZE'
   ],
-  ['no answer', () => undefined, 'timeout'],
+  ['no response', () => undefined, 'timeout'],
   ['a head and no body', (response) => response.flushHeaders(), 'timeout']
 ]
 

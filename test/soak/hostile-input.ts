@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { WebSocket } from 'ws'
 import { API_KEY, relayToken } from '../helper/relay-rules.js'
 
-/** A relay may leave a client without an answer until a timeout of its own; the soak does not wait for that. */
+/** A relay may keep a client waiting until one of its timeouts; the soak does not wait for that. */
 const LEAVE_MS = 2_000
 
 type Attack = (url: string) => Promise<void>

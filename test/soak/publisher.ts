@@ -4,7 +4,7 @@ import { FIRST_BURST_NUMBER, payloadOf, type SoakChannel } from './channels.js'
 import type { Random } from './random.js'
 import type { Acknowledged } from './verifier.js'
 
-/** A node that does not answer within this time is given up, and the next one is tried. */
+/** After this time without a response the next node is tried. */
 const ATTEMPT_MS = 3_000
 const RETRY_MS = 50
 /** Far longer than any fault lasts: no node confirms any more. */
@@ -55,7 +55,7 @@ export class Api {
     }
   }
 
-  /** Null where the node did not answer, or answered that it cannot now. */
+  /** Null if the node did not respond or reported a temporary error. */
   async #attempt(
     url: string,
     method: string,

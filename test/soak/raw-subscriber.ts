@@ -6,7 +6,7 @@ import type { Random } from './random.js'
 import { isTerminal, type Report, type Subscriber } from './subscriber.js'
 
 const RETRY_MS = { low: 50, high: 500 }
-/** A frozen node accepts the TCP connection and never answers. */
+/** A frozen node accepts the TCP connection and never responds. */
 const HANDSHAKE_MS = 5_000
 
 export interface RawSubscriberOptions {

@@ -12,7 +12,7 @@ export const DEADLINE_MS = 120_000
 const EXPECTED_EXITS = 'a process ends only when the test ends it'
 const NO_ERRORS = 'the relay has no unexpected errors'
 
-/** On a busy machine a relay may give up its start before Redis answers; this says that it has exited for that reason. */
+/** On a busy machine a relay may give up its start before Redis responds; true if it has exited for that reason. */
 const NO_REDIS = /^relay: cannot start: Redis /m
 const START_ATTEMPTS = 5
 
@@ -142,7 +142,7 @@ export class RelayProcess {
     this.#options.onFailure(this.name, EXPECTED_EXITS, description)
   }
 
-  /** How many the relay has counted since its start; 0 where it does not answer. */
+  /** The count since the start of the relay; 0 if it does not respond. */
   async #unexpectedErrors(): Promise<number> {
     try {
       const response = await fetch(`${this.url}/metrics`, { signal: AbortSignal.timeout(REQUEST_MS) })

@@ -57,7 +57,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByText('Your session expires in a few minutes').waitFor()
       await page.getByRole('link', { name: 'Sign in again' }).click()
       await page.getByLabel('Password').fill('not now')
-      t.match(page.url(), '/login?returnTo=/settings', 'who still has a session is not sent back')
+      t.match(page.url(), '/login?returnTo=/settings', 'a user with a session is not redirected')
       await page.goBack()
       await page.getByText('Your session expires in a few minutes').waitFor()
       await page.clock.fastForward('00:05:00')

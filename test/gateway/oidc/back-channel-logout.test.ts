@@ -112,7 +112,7 @@ t.test('logout token', async (t) => {
     ['without a name of its own', () => signed(recipe({ jti: undefined }))],
     ['with an event list that is empty', () => signed(recipe({ events: null }))],
     ['from the future', () => signed(recipe({ iat: now() + 3600 }))],
-    ['about nobody', () => signed(recipe({ sub: undefined }))],
+    ['without a subject', () => signed(recipe({ sub: undefined }))],
     ['that is none', () => 'nonsense']
   ]
   const visitor = await signedInAs()
@@ -159,7 +159,7 @@ t.test('logout token', async (t) => {
     }
     const again = await signedInAs()
     await again.request(`${APP}/api/zones`)
-    t.ok(again.cookie(APP_HOST, 'auth_token'), 'who signs in again is signed in')
+    t.ok(again.cookie(APP_HOST, 'auth_token'), 'the user can sign in again')
   })
 
   t.test('a logout token with a sid ends only that session', async (t) => {

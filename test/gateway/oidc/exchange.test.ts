@@ -166,7 +166,7 @@ t.test('user without an account', async (t) => {
     t.equal(again.status, 403, 'a second sign-in ends on the same page')
     t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'requests go on without a session')
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
-    t.equal(exchangesIn(gateway.backend).length, 1, 'and the backend is not asked again')
+    t.equal(exchangesIn(gateway.backend).length, 1, 'the backend receives no second exchange')
     t.equal(await exchangesWith('no_account'), before + 1)
   })
 
@@ -238,7 +238,7 @@ t.test('backend without a usable login response', async (t) => {
       'a truncated response',
       (response) => response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy())
     ],
-    ['an answer without end', (response) => response.writeHead(200).end(Buffer.alloc(2 ** 21, ' '))],
+    ['a response that is too large', (response) => response.writeHead(200).end(Buffer.alloc(2 ** 21, ' '))],
     ['a redirect', (response) => response.writeHead(302, { location: '/login' }).end()]
   ]
   const visitor = await signedIn()
@@ -265,7 +265,7 @@ t.test('backend without a usable login response', async (t) => {
       gateway.backend.respond = backendWith(['ada@example.com'])
       clock.advance(11)
       await visitor.request(`${APP}/api/zones`)
-      t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'then it is asked again')
+      t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'the exchange is repeated')
     })
   }
 
@@ -364,7 +364,7 @@ t.test('token refresh', async (t) => {
       request.url === '/me' ? response.writeHead(500).end() : listener(request, response)
     clock.advance(700)
     await visitor.request(`${APP}/api/zones`)
-    t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }], 'what was known before counts')
+    t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }], 'the claims of the first sign-in are used')
 
     provider.listener = listener
     loseAppSession(visitor)
@@ -414,11 +414,11 @@ t.test('password login with a provider session', async (t) => {
 
     t.equal((await login(visitor)).status, 200)
 
-    t.same(exchangesIn(gateway.backend), [], 'nobody is signed in on the side')
+    t.same(exchangesIn(gateway.backend), [], 'no exchange takes place')
     t.equal(visitor.cookie(APP_HOST, 'auth_via_oidc'), undefined)
     t.equal(visitor.cookie(APP_HOST, 'oidc_session'), undefined)
     await gateway.send('/api/zones', { headers: { cookie: `oidc_session=${session}` } })
-    t.same(exchangesIn(gateway.backend), [], 'when the password session ends nobody becomes the first one again')
+    t.same(exchangesIn(gateway.backend), [], 'the OIDC user is not signed in again when the password session ends')
   })
 
   t.test('a failed password login makes no exchange', async (t) => {

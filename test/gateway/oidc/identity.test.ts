@@ -7,7 +7,7 @@ t.test('groups', async (t) => {
   const CASES: readonly (readonly [claims: object, path: string, groups: readonly string[], why: string])[] = [
     [{ groups: ['a', 'b'] }, 'groups', ['a', 'b'], 'a list'],
     [{ groups: 'a' }, 'groups', ['a'], 'one alone'],
-    [{ groups: ['a', 'a', '', 7, null, ['b']] }, 'groups', ['a'], 'what is no group is left out'],
+    [{ groups: ['a', 'a', '', 7, null, ['b']] }, 'groups', ['a'], 'values that are not groups are omitted'],
     [{}, 'groups', [], 'none'],
     [{ realm_access: { roles: ['a'] } }, 'realm_access.roles', ['a'], 'a path'],
     [
@@ -25,7 +25,12 @@ t.test('groups', async (t) => {
     [{}, '.', [], 'a dot alone'],
     [{ groups: { a: true } }, 'groups', [], 'an object'],
     [{ groups: 7 }, 'groups', [], 'a number'],
-    [{ groups: ['ünï-😀', 'a\u0000b', 'half \ud83d', ' '] }, 'groups', ['ünï-😀'], 'what no database takes is left out']
+    [
+      { groups: ['ünï-😀', 'a\u0000b', 'half \ud83d', ' '] },
+      'groups',
+      ['ünï-😀'],
+      'groups that a database cannot store are omitted'
+    ]
   ]
   for (const [claims, path, groups, why] of CASES) {
     t.test(`groups are read at ${path}: ${why}`, async (t) => {
@@ -55,7 +60,7 @@ t.test('identity', async (t) => {
     [{ ...ADA, email: ['ada@example.com'] }, 'no-email', 'with a list'],
     [{ ...ADA, email: 'a@b\r\n@c' }, 'no-email', 'with lines in it'],
     [{ ...ADA, email: `${'a'.repeat(300)}@example.com` }, 'no-email', 'with a very long one'],
-    [{ ...ADA, email_verified: false }, 'unconfirmed-email', 'whose address nobody has confirmed'],
+    [{ ...ADA, email_verified: false }, 'unconfirmed-email', 'whose email address is not confirmed'],
     [{ ...ADA, email_verified: 'false' }, 'unconfirmed-email', 'whose provider writes that as text'],
     [{ ...ADA, email_verified: 'False' }, 'unconfirmed-email', 'whose provider writes it in capitals'],
     [{ ...ADA, email_verified: 0 }, 'unconfirmed-email', 'whose provider writes it as a number'],

@@ -21,7 +21,8 @@ t.test('unavailable provider', async (t) => {
     t.match(page.headers['retry-after'], /^\d+$/)
     t.match(
       gateway.logs.find(({ msg }) => msg === 'identity provider discovery failed'),
-      { level: 40, provider: { code: 'ECONNREFUSED' } }
+      // A busy machine may reach the timeout before the connection is refused.
+      { level: 40, provider: { code: /^(ECONNREFUSED|OAUTH_TIMEOUT)$/ } }
     )
 
     await provider.up()

@@ -35,12 +35,12 @@ t.test('sign-out', async (t) => {
     t.equal(back.url.href, `${APP}/`, 'and the provider sends the browser back')
 
     const again = await visitor.visit(`${APP}/auth/oidc/login`)
-    t.equal(again.url.origin, provider.url, 'who signs in again is asked who they are')
+    t.equal(again.url.origin, provider.url, 'a new sign-in starts at the provider')
 
     const before = exchangesIn(gateway.backend).length
     const session = cookies.split('; ').find((pair) => pair.startsWith('oidc_session=')) ?? ''
     const response = await gateway.send('/api/zones', { headers: { cookie: session } })
-    t.equal(exchangesIn(gateway.backend).length, before, 'a kept cookie signs nobody in')
+    t.equal(exchangesIn(gateway.backend).length, before, 'a stored cookie does not sign in')
     t.match(response.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0/)
     await gateway.send('/api/zones', { headers: { cookie: cookies } })
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'nor does the app token beside it')

@@ -151,7 +151,7 @@ t.test('a cross-site mutation', async (t) => {
     ['Origin is an allowed one with its port', { origin: 'https://partner.example.org:443' }],
     ['Host has the port that Origin leaves out', { host: 'gate.local:443', origin: 'https://gate.local' }],
     ['Origin has the port that Host leaves out', { host: 'gate.local', origin: 'http://gate.local:80' }],
-    ['Origin is the host that was asked', { host: 'gate.local:3000', origin: 'http://gate.local:3000' }],
+    ['Origin is the requested host', { host: 'gate.local:3000', origin: 'http://gate.local:3000' }],
     ['Sec-Fetch-Site is none', { 'sec-fetch-site': 'none' }]
   ]
   for (const [why, headers] of passed) {

@@ -228,9 +228,9 @@ t.test('order of the login limit', async (t) => {
 
 t.test('untrusted proxy headers', async (t) => {
   const unbelieved: [trusted: string, header: string, why: string][] = [
-    ['', 'x-forwarded-for', 'when nobody is trusted'],
-    ['', 'x-real-ip', 'when nobody is trusted'],
-    ['', 'forwarded', 'when nobody is trusted'],
+    ['', 'x-forwarded-for', 'when no proxy is trusted'],
+    ['', 'x-real-ip', 'when no proxy is trusted'],
+    ['', 'forwarded', 'when no proxy is trusted'],
     ['203.0.113.0/24', 'x-forwarded-for', 'when the peer is outside the trusted range'],
     ['127.0.0.2, ::1', 'x-forwarded-for', 'when the peer is none of the trusted addresses'],
     ['loopback', 'x-real-ip', 'even from a trusted proxy'],

@@ -108,10 +108,14 @@ const KINDS: readonly ResponseKind[] = [
     status: 502,
     request: onBackend((_request, { socket }) => socket?.destroy())
   },
-  { of: 'an answer of our own', status: 200, request: ({ send }) => send('/api/health') },
+  { of: 'a response of the gateway', status: 200, request: ({ send }) => send('/api/health') },
   { of: 'the CSRF token', status: 200, request: ({ send }) => send('/api/auth/csrf-token') },
   { of: 'an unknown page', status: 404, request: ({ send }) => send('/nowhere') },
-  { of: 'an unknown page asked with HEAD', status: 404, request: ({ send }) => send('/nowhere', { method: 'HEAD' }) },
+  {
+    of: 'a HEAD request for an unknown page',
+    status: 404,
+    request: ({ send }) => send('/nowhere', { method: 'HEAD' })
+  },
   { of: 'an ambiguous path', status: 400, request: ({ send }) => send('/api//zones') },
   { of: 'a path with broken encoding', status: 400, request: ({ send }) => send('/api/%zz') },
   {
@@ -120,7 +124,7 @@ const KINDS: readonly ResponseKind[] = [
     request: ({ send }) => send('/api/zones', { method: 'PROPFIND' })
   },
   {
-    of: 'somebody who asks for a tunnel',
+    of: 'a CONNECT request',
     status: 405,
     request: ({ url }) => sendRaw(url, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
   },

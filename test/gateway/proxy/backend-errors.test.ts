@@ -57,11 +57,11 @@ const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
   ['speaks HTTP/0.9', sends('<html>hello</html>')],
   ['speaks HTTP/9.9', sends('HTTP/9.9 200 OK\r\n\r\n')],
   ['ends its lines with a line feed only', sends('HTTP/1.1 200 OK\nContent-Length: 2\n\n{}')],
-  ['answers with the status 099', sends('HTTP/1.1 099 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with the status 600', sends('HTTP/1.1 600 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with the status 999', sends('HTTP/1.1 999 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with the status 1000', sends('HTTP/1.1 1000 What\r\nContent-Length: 2\r\n\r\n{}')],
-  ['answers with a status in words', sends('HTTP/1.1 fine OK\r\nContent-Length: 2\r\n\r\n{}')],
+  ['responds with the status 099', sends('HTTP/1.1 099 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['responds with the status 600', sends('HTTP/1.1 600 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['responds with the status 999', sends('HTTP/1.1 999 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['responds with the status 1000', sends('HTTP/1.1 1000 What\r\nContent-Length: 2\r\n\r\n{}')],
+  ['responds with a status that is not a number', sends('HTTP/1.1 fine OK\r\nContent-Length: 2\r\n\r\n{}')],
   ['tells us to go on, unasked', sends(`HTTP/1.1 100 Continue\r\n\r\n${OK}`)],
   ['switches protocols, unasked', sends(`HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n${OK}`)],
   ['sends a header with a carriage return in it', sends(respond('X-A: a\rb'))],
@@ -92,7 +92,7 @@ const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
     }
   ],
   [
-    'announces an answer without end',
+    'announces a response that never ends',
     ({ socket }) => {
       writeForEver(socket, 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(2048).concat('\0'))
     }
@@ -127,7 +127,7 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
 
         t.equal(rejected.status, 502)
         t.equal(rejected.code, 'BACKEND_UNREACHABLE')
-        t.equal(backend.requests.length, before + 1, 'it is asked once')
+        t.equal(backend.requests.length, before + 1, 'the backend receives one request')
         t.match(
           logs.filter(({ level }) => Number(level) > 30),
           [{ level: 50, msg: 'request failed', err: { message: /./ } }],
@@ -146,7 +146,7 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
 
         await t.rejects(sendExact(url, routeKind.path, message[kind]), { code: 'ECONNRESET' })
 
-        t.equal(backend.requests.length, before + 1, 'it is asked once')
+        t.equal(backend.requests.length, before + 1, 'the backend receives one request')
         t.match(
           logs.filter(({ level }) => Number(level) > 30),
           [{ level: 50, msg: 'response truncated', requestId: String, err: { message: /./ } }],

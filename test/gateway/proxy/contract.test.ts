@@ -42,7 +42,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
         t.same(response.header('content-type'), ['a/b'])
         t.same(response.header('content-length'), ['10'])
         t.same(response.header('x-gateway-error'), [])
-        t.equal(backend.requests.length, before + 1, 'the backend is asked once')
+        t.equal(backend.requests.length, before + 1, 'the backend receives one request')
       })
     }
   }
@@ -179,7 +179,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
 
   t.test('the browser gets 204 without a body if the backend sends one', async (t) => {
     t.equal((await responseTo('HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}', 'PUT')).status, 204)
-    t.equal((await responseTo(OK)).status, 200, 'what is left over belongs to no other answer')
+    t.equal((await responseTo(OK)).status, 200, 'remaining bytes are not part of the next response')
   })
 
   t.test('an empty list is forwarded unchanged', async (t) => {

@@ -127,7 +127,11 @@ t.test('all backend connections in use', async (t) => {
     other.write('GET /api/zones/2 HTTP/1.1\r\nHost: a\r\n\r\n')
     const [rejection] = await once(other, 'data')
     t.match(String(rejection), /^HTTP\/1\.1 503 /)
-    t.match(String(rejection), /^connection: keep-alive\r$/im, 'who has sent all may ask again')
+    t.match(
+      String(rejection),
+      /^connection: keep-alive\r$/im,
+      'a client that sent its whole request may reuse the connection'
+    )
     other.destroy()
     scene.held[0]?.response.end('{}')
     t.equal((await first).status, 200)

@@ -71,7 +71,7 @@ forBothRouteKinds(t, 'a backend with TLS', async (t, routeKind) => {
     const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
     t.same(await codesOf(url, routeKind), REJECTED)
-    t.same(backend.requests, [], 'it is told nothing')
+    t.same(backend.requests, [], 'the backend receives no request')
     t.match(
       logs.filter(({ msg }) => msg === 'request failed'),
       [{ err: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } }, {}, {}],

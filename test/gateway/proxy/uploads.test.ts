@@ -106,7 +106,7 @@ forBothRouteKinds(t, 'a backend that responds during an upload', async (t, route
         t.equal(reply.status, status)
         t.equal(reply.body.toString(), 'enough')
         t.same(reply.header('x-gateway-error'), [])
-        t.same(reply.header('connection'), ['close'], 'what is left of the upload is no request')
+        t.same(reply.header('connection'), ['close'], 'the rest of the upload is not parsed as a request')
         t.same(
           logs.filter(({ level }) => Number(level) > 30),
           []

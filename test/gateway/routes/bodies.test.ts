@@ -235,7 +235,7 @@ t.test('a deeply nested body', async (t) => {
     ['lists of the wrong type', '/api/zones', `{"name":${deep('[', ']', 500_000)}}`, 'VALIDATION_FAILED'],
     ['objects', '/api/zones', `{"name":"a","x":${deep('{"a":', '}', 170_000)}}`, 'VALIDATION_FAILED'],
     ['lists and nothing else', '/api/zones', deep('[', ']', 500_000), 'VALIDATION_FAILED'],
-    ['lists that nobody closes', '/api/zones', '['.repeat(1_000_000), 'MALFORMED_BODY'],
+    ['arrays that are not closed', '/api/zones', '['.repeat(1_000_000), 'MALFORMED_BODY'],
     [
       'objects around a prototype',
       '/api/zones',

@@ -573,11 +573,11 @@ t.test('failed login', async (t) => {
   const opaque = (expiresIn: unknown) => loginBody({ token: 'opaque', expiresIn })
 
   const failures: readonly (readonly [why: string, body: string, status?: number])[] = [
-    ['the backend answers 400', '{"success":false}', 400],
-    ['the backend answers 401 with a whole session', loginBody(), 401],
-    ['the backend answers 423', '{"success":false,"error":"locked"}', 423],
-    ['the backend answers 500 with a whole session', loginBody(), 500],
-    ['the backend answers 302 with a whole session', loginBody(), 302],
+    ['the backend responds with 400', '{"success":false}', 400],
+    ['the backend responds with 401 with a whole session', loginBody(), 401],
+    ['the backend responds with 423', '{"success":false,"error":"locked"}', 423],
+    ['the backend responds with 500 with a whole session', loginBody(), 500],
+    ['the backend responds with 302 with a whole session', loginBody(), 302],
     ['success is false', JSON.stringify({ ...JSON.parse(loginBody()), success: false })],
     ['success is missing', JSON.stringify({ data: JSON.parse(loginBody()).data })],
     ['the token is missing', loginBody({ token: undefined })],
@@ -648,7 +648,7 @@ t.test('failed login', async (t) => {
   const broken: readonly (readonly [string, number, string, RecordingBackend['respond']])[] = [
     ['closes the connection', 502, 'BACKEND_UNREACHABLE', (_request, response) => response.destroy()],
     [
-      'closes the connection within its answer',
+      'closes the connection during its response',
       502,
       'BACKEND_UNREACHABLE',
       (_request, response) => {
@@ -657,13 +657,13 @@ t.test('failed login', async (t) => {
       }
     ],
     [
-      'answers more than a megabyte',
+      'responds with more than a megabyte',
       502,
       'BACKEND_UNREACHABLE',
       (_request, response) => response.end(Buffer.alloc(MIB + 1, 'a'))
     ],
     [
-      'answers without end',
+      'sends an endless response',
       502,
       'BACKEND_UNREACHABLE',
       (_request, response) => {
@@ -672,14 +672,14 @@ t.test('failed login', async (t) => {
       }
     ],
     [
-      'answers with a status that there is not',
+      'responds with an invalid status',
       502,
       'BACKEND_UNREACHABLE',
       (_request, { socket }) => socket?.end('HTTP/1.1 600 Odd\r\ncontent-length: 2\r\n\r\n{}')
     ],
-    ['never answers', 504, 'BACKEND_TIMEOUT', () => undefined],
+    ['never responds', 504, 'BACKEND_TIMEOUT', () => undefined],
     [
-      'never ends its answer',
+      'never ends its response',
       504,
       'BACKEND_TIMEOUT',
       (_request, response) => void response.writeHead(200, { 'content-length': '1000' }).write(half)

@@ -42,7 +42,7 @@ t.test('two relays on one Redis', async (t) => {
     t.equal(new Set(nodes.map(({ name }) => name)).size, 2, 'each has a name of its own')
 
     const history = await (await there.live(t)).next('history')
-    t.ok(history.length > 0, 'who comes to the other sees what was seen here')
+    t.ok(history.length > 0, 'the other node has the samples of this node')
 
     const tapped = await here.live(t, '?channel=floor:9')
     await tapped.next('history')

@@ -40,7 +40,7 @@ t.test('a command that not all nodes confirm receives error 100', async (t) => {
       method
     )
   }
-  t.match(await calls.runMethod('info', Buffer.from('{}')), /"nodes":/, 'what is known here is told')
+  t.match(await calls.runMethod('info', Buffer.from('{}')), /"nodes":/, 'info contains the nodes that responded')
 })
 
 t.test('a broadcast is validated once per schema', async (t) => {

@@ -44,7 +44,7 @@ t.test('history commands receive error 106 once their responses exceed 16 MiB', 
   t.equal(replies.length, 5601)
   t.equal((replies[0] as { result: { publications: unknown[] } }).result.publications.length, 100)
   t.same(replies[5599], { error: TOO_LARGE })
-  t.match(replies[5600], { id: 7, result: { offset: 1 } }, 'what is published is published')
+  t.match(replies[5600], { id: 7, result: { offset: 1 } }, 'the publish command is applied')
   t.ok(body.length < 18 * MIB)
   t.match(await edge.publish('kept:3', 1), { offset: 1 }, 'the relay goes on')
 })
@@ -120,11 +120,7 @@ t.test('data with more than 50,000 objects and lists is not parsed for a schema'
   t.match(await publish(`{"channel":"plain:1","data":1,"tags":${nested}}`), {
     error: { code: 107, message: 'bad request: tags must not hold more than 50000 objects and lists' }
   })
-  t.same(
-    await publish(`{"channel":"plain:1","data":${nested}}`),
-    { result: {} },
-    'it is passed on where nobody checks it'
-  )
+  t.same(await publish(`{"channel":"plain:1","data":${nested}}`), { result: {} }, 'it is forwarded without validation')
   const base64 = Buffer.from(nested.slice(200_000, 600_000)).toString('base64')
   t.same(await publish(`{"channel":"plain:1","b64data":"${base64}"}`), { result: {} })
   const brackets = JSON.stringify({ type: '['.repeat(200_000) })

@@ -139,7 +139,7 @@ t.test('connect', async (t) => {
     t.equal(second.closed, null)
     t.equal(third.closed, '3504 connection limit')
     first.client.connectionLost()
-    t.equal((await connected('42')).closed, null, 'who leaves makes room')
+    t.equal((await connected('42')).closed, null, 'a disconnect frees a connection')
     t.equal(relay.stats().users, 1)
   })
 
@@ -246,7 +246,7 @@ t.test('commands', async (t) => {
 
   const live: [what: string, message: string | Record<string, unknown>, closed: string][] = [
     ['a second connect', { id: 2, connect: {} }, '3501 bad request'],
-    ['a pong that nobody asked for', '{}', '3501 bad request'],
+    ['an unsolicited pong', '{}', '3501 bad request'],
     ['a command without an id', { subscribe: { channel: 'floor:7' } }, '3501 bad request'],
     ['a ping of its own', { id: 2, ping: {} }, '3501 bad request'],
     ['subscribe without a channel', { id: 2, subscribe: {} }, '3501 bad request'],
@@ -259,9 +259,9 @@ t.test('commands', async (t) => {
     ['unsubscribe without a channel', { id: 2, unsubscribe: {} }, '3501 bad request'],
     ['publish without a channel', { id: 2, publish: { data: {} } }, '3501 bad request'],
     ['presence without a channel', { id: 2, presence: {} }, '3501 bad request'],
-    ['history with a place that is none', { id: 2, history: { channel: 'floor:7', since: 7 } }, '3501 bad request'],
+    ['history with a malformed position', { id: 2, history: { channel: 'floor:7', since: 7 } }, '3501 bad request'],
     ['refresh without a token', { id: 2, refresh: {} }, '3501 bad request'],
-    ['send, which nobody takes', { send: { data: {} } }, '3508 not available']
+    ['send, which the relay does not support', { send: { data: {} } }, '3508 not available']
   ]
   for (const [what, message, closed] of live) {
     t.test(`${what} closes a live connection`, async (t) => {

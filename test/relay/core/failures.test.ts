@@ -229,7 +229,7 @@ t.test('a token with several failing channels is answered once, after all have f
   await setImmediate()
 
   t.match(connecting.received(), [{ id: 1, error: { code: 100, temporary: true } }])
-  t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 }, 'what was joined is undone')
+  t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 }, 'successful subscriptions are removed')
 })
 
 t.test('subscribing a user by the API', async (t) => {

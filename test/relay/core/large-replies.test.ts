@@ -213,7 +213,7 @@ t.test('a client that is closed with 3008 receives none of its queued data', asy
   }
 
   t.equal(client.closed, '3008 slow')
-  t.equal(client.sink.writes.length - before, 1, 'what the network had been given before')
+  t.equal(client.sink.writes.length - before, 1, 'only the frame that was already written')
 })
 
 t.test('a client that is closed for another reason receives its queued data first', async (t) => {

@@ -599,7 +599,7 @@ t.test('a broker that subscribes slowly', async (t) => {
 
   t.test('a second subscriber waits for the pending broker subscription', async (t) => {
     const { clients, ready, settled } = await setUp()
-    for (const client of clients) t.same(client.received(), [], 'nobody is told before deliveries flow')
+    for (const client of clients) t.same(client.received(), [], 'no client gets a reply before the broker subscription')
     ready.resolve()
     await settled()
 
@@ -685,7 +685,7 @@ t.test('a client that unsubscribes while its presence is being added', async (t)
   added()
   await new Promise((resolve) => setImmediate(resolve))
 
-  t.notOk(pushes.includes('join'), 'nobody joins behind their leave')
+  t.notOk(pushes.includes('join'), 'no join event follows the leave event')
 })
 
 t.test('unsubscribe', async (t) => {

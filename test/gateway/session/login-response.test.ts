@@ -96,32 +96,32 @@ t.test('token of a login response', async (t) => {
 t.test('session expiry', async (t) => {
   const found: readonly (readonly [string, Record<string, unknown>, number])[] = [
     [
-      "is the standard token's own, in seconds",
+      'the expiry of a standard token is read in seconds',
       { token: tokenFrom(NOW, 'jwt') },
       Math.floor(NOW / 1000) * 1000 + HOUR_MS
     ],
-    ["is the legacy token's own, in milliseconds", { token: tokenFrom(NOW, 'legacy') }, NOW + HOUR_MS],
+    ['the expiry of a legacy token is read in milliseconds', { token: tokenFrom(NOW, 'legacy') }, NOW + HOUR_MS],
+    ['the expiry of the token wins over expiresIn 0', { token: tokenFrom(NOW, 'legacy'), expiresIn: 0 }, NOW + HOUR_MS],
     [
-      "is the token's own where the answer says it has ended",
-      { token: tokenFrom(NOW, 'legacy'), expiresIn: 0 },
-      NOW + HOUR_MS
-    ],
-    [
-      "is the token's own where the answer says nothing",
+      'the expiry of the token is used if the response has no expiresIn',
       { token: tokenFrom(NOW, 'legacy'), expiresIn: undefined },
       NOW + HOUR_MS
     ],
-    ['is a whole number of milliseconds', { token: unsigned({ exp: NOW / 1000 + 1.0004 }) }, NOW + 1000],
-    ["is the answer's where the token is opaque", { expiresIn: 90 }, NOW + 90_000],
-    ["is the answer's where the token has no expiry", { token: unsigned({ sub: '7' }), expiresIn: 90 }, NOW + 90_000],
+    ['the expiry is rounded down to whole milliseconds', { token: unsigned({ exp: NOW / 1000 + 1.0004 }) }, NOW + 1000],
+    ['expiresIn is used if the token is opaque', { expiresIn: 90 }, NOW + 90_000],
+    ['expiresIn is used if the token has no expiry', { token: unsigned({ sub: '7' }), expiresIn: 90 }, NOW + 90_000],
     [
-      "is the answer's where the token's is text",
+      'expiresIn is used if the expiry of the token is a string',
       { token: unsigned({ exp: '9999999999' }), expiresIn: 90 },
       NOW + 90_000
     ],
-    ["is the answer's where the token's payload is no object", { token: unsigned([1]), expiresIn: 90 }, NOW + 90_000],
-    ['may be a fraction of a second away', { expiresIn: 0.25 }, NOW + 250],
-    ['may be as far away as a date can be', { expiresIn: (8.64e15 - NOW) / 1000 }, 8.64e15]
+    [
+      'expiresIn is used if the payload of the token is not an object',
+      { token: unsigned([1]), expiresIn: 90 },
+      NOW + 90_000
+    ],
+    ['the expiry may be a fraction of a second away', { expiresIn: 0.25 }, NOW + 250],
+    ['the expiry may be the latest valid date', { expiresIn: (8.64e15 - NOW) / 1000 }, 8.64e15]
   ]
   for (const [what, data, expected] of found) {
     t.test(what, async (t) => {
@@ -132,17 +132,17 @@ t.test('session expiry', async (t) => {
   const none: readonly (readonly [string, Record<string, unknown>])[] = [
     ['the standard token has expired', { token: tokenFrom(NOW - 2 * HOUR_MS, 'jwt') }],
     ['the legacy token has expired', { token: tokenFrom(NOW - 2 * HOUR_MS, 'legacy') }],
-    ['the token ends at this very moment', { token: tokenFrom(NOW - HOUR_MS, 'legacy') }],
-    ['an opaque token comes without one', { expiresIn: undefined }],
-    ['it is null', { expiresIn: null }],
-    ['it is 0', { expiresIn: 0 }],
-    ['it is negative', { expiresIn: -60 }],
-    ['it is NaN', { expiresIn: Number.NaN }],
-    ['it is infinite', { expiresIn: Number.POSITIVE_INFINITY }],
-    ['it is text', { expiresIn: '3600' }],
-    ['it is a list', { expiresIn: [3600] }],
-    ['no date can be that far away', { expiresIn: 8.64e12 }],
-    ["the token's own is beyond every date", { token: unsigned({ exp: 1e300 }) }]
+    ['the token expires at the current time', { token: tokenFrom(NOW - HOUR_MS, 'legacy') }],
+    ['an opaque token has no expiresIn', { expiresIn: undefined }],
+    ['expiresIn is null', { expiresIn: null }],
+    ['expiresIn is 0', { expiresIn: 0 }],
+    ['expiresIn is negative', { expiresIn: -60 }],
+    ['expiresIn is NaN', { expiresIn: Number.NaN }],
+    ['expiresIn is infinite', { expiresIn: Number.POSITIVE_INFINITY }],
+    ['expiresIn is a string', { expiresIn: '3600' }],
+    ['expiresIn is an array', { expiresIn: [3600] }],
+    ['expiresIn exceeds the latest valid date', { expiresIn: 8.64e12 }],
+    ['the expiry of the token exceeds the latest valid date', { token: unsigned({ exp: 1e300 }) }]
   ]
   for (const [why, data] of none) {
     t.test(`a login response is no session if ${why}`, async (t) => {
@@ -153,9 +153,9 @@ t.test('session expiry', async (t) => {
 
 t.test('session lifetime', async (t) => {
   const lifetimes: readonly (readonly [string, Record<string, unknown>, number])[] = [
-    ['is what the answer says, to the second', { expiresIn: 3600 }, 3600],
-    ['is no part of a second longer than the token', { expiresIn: 3599.9 }, 3599],
-    ["is the rest of the token's own", { token: tokenFrom(NOW - 1000, 'legacy') }, 3599]
+    ['the session lifetime is expiresIn', { expiresIn: 3600 }, 3600],
+    ['the session lifetime is rounded down to whole seconds', { expiresIn: 3599.9 }, 3599],
+    ['the session lifetime is the remaining lifetime of the token', { token: tokenFrom(NOW - 1000, 'legacy') }, 3599]
   ]
   for (const [what, data, expected] of lifetimes) {
     t.test(what, async (t) => {
@@ -168,37 +168,37 @@ t.test('session user', async (t) => {
   const nobody = { userId: null, email: null, displayName: null, role: null }
   const LONGEST = { userId: 'a'.repeat(128), email: 'a'.repeat(254), role: 'a'.repeat(64) }
   const users: readonly (readonly [string, unknown, object])[] = [
-    ['takes its number', { userId: 7 }, { userId: 7 }],
-    ['takes its id as text', { userId: 'u-7' }, { userId: 'u-7' }],
-    ['takes 0 for an id', { userId: 0 }, { userId: 0 }],
-    ['takes id where there is no userId', { id: 8 }, { userId: 8 }],
-    ['takes id where userId is null', { userId: null, id: 8 }, { userId: 8 }],
-    ['takes userId before id', { userId: 7, id: 8 }, { userId: 7 }],
-    ['takes name where there is no displayName', { name: 'Ada' }, { displayName: 'Ada' }],
-    ['takes displayName before name', { displayName: 'Ada E.', name: 'Ada' }, { displayName: 'Ada E.' }],
-    ['takes text of any alphabet', { displayName: 'Zoë 日本 👩‍🚒' }, { displayName: 'Zoë 日本 👩‍🚒' }],
-    ['takes empty text', { displayName: '', name: 'Ada' }, { displayName: '' }],
-    ['cuts a long name', { displayName: 'a'.repeat(201) }, { displayName: 'a'.repeat(200) }],
-    ['takes the longest id, address and role', LONGEST, LONGEST],
+    ['a user has a numeric userId', { userId: 7 }, { userId: 7 }],
+    ['a user has a string userId', { userId: 'u-7' }, { userId: 'u-7' }],
+    ['a user may have the userId 0', { userId: 0 }, { userId: 0 }],
+    ['a user without userId has the id as userId', { id: 8 }, { userId: 8 }],
+    ['a user whose userId is null has the id as userId', { userId: null, id: 8 }, { userId: 8 }],
+    ['the userId of a user wins over id', { userId: 7, id: 8 }, { userId: 7 }],
+    ['a user without displayName has the name as displayName', { name: 'Ada' }, { displayName: 'Ada' }],
+    ['the displayName of a user wins over name', { displayName: 'Ada E.', name: 'Ada' }, { displayName: 'Ada E.' }],
+    ['a displayName may contain any Unicode text', { displayName: 'Zoë 日本 👩‍🚒' }, { displayName: 'Zoë 日本 👩‍🚒' }],
+    ['a displayName may be empty', { displayName: '', name: 'Ada' }, { displayName: '' }],
+    ['a long displayName is truncated', { displayName: 'a'.repeat(201) }, { displayName: 'a'.repeat(200) }],
+    ['a user may have the longest userId, email and role', LONGEST, LONGEST],
     [
-      'takes nothing of an id, address or role that is longer',
+      'a userId, email or role that is too long is ignored',
       Object.fromEntries(Object.entries(LONGEST).map(([name, text]) => [name, `${text}a`])),
       {}
     ],
-    ['takes no number for an id that could be none', { userId: 1.5, id: 8 }, {}],
-    ['takes no number for an id that may be another', { userId: 2 ** 53 }, {}],
-    ['takes nothing of another type', { userId: {}, email: 1, displayName: ['Ada'], role: true }, {}],
-    ['takes nothing but its four fields', { passwordHash: 'x', permissions: ['a'] }, {}],
-    ['is unknown where it is empty', {}, {}],
-    ['is unknown where it is null', null, {}],
-    ['is unknown where it is missing', undefined, {}],
-    ['is unknown where it is text', 'ada', {}]
+    ['a fractional userId is ignored', { userId: 1.5, id: 8 }, {}],
+    ['a userId that is not a safe integer is ignored', { userId: 2 ** 53 }, {}],
+    ['user fields of the wrong type are ignored', { userId: {}, email: 1, displayName: ['Ada'], role: true }, {}],
+    ['unknown user fields are ignored', { passwordHash: 'x', permissions: ['a'] }, {}],
+    ['an empty user object has no fields', {}, {}],
+    ['a user that is null has no fields', null, {}],
+    ['a missing user has no fields', undefined, {}],
+    ['a user that is a string has no fields', 'ada', {}]
   ]
   for (const [what, user, expected] of users) {
     t.test(what, async (t) => {
       const found = session({ user })?.user
       t.strictSame(found, { ...nobody, ...expected })
-      t.ok(Value.Check(AuthUserSchema, found), 'and is what pages may rely on')
+      t.ok(Value.Check(AuthUserSchema, found), 'it matches the schema of the session user')
     })
   }
 })
@@ -206,21 +206,37 @@ t.test('session user', async (t) => {
 t.test('session permissions', async (t) => {
   const claiming = (permissions: unknown) => tokenFrom(NOW, 'legacy', { permissions })
   const permissions: readonly (readonly [string, Record<string, unknown>, readonly string[]])[] = [
-    ["are the user's", { user: { permissions: ['u'] }, permissions: ['d'], token: claiming(['t']) }, ['u']],
     [
-      "are the user's where they are none",
+      'the permissions of the user come first',
+      { user: { permissions: ['u'] }, permissions: ['d'], token: claiming(['t']) },
+      ['u']
+    ],
+    [
+      'an empty permission list of the user wins',
       { user: { permissions: [] }, permissions: ['d'], token: claiming(['t']) },
       []
     ],
-    ["are else the answer's", { permissions: ['d'], token: claiming(['t']) }, ['d']],
-    ["are else the answer's where the user's are no list", { user: { permissions: 'u' }, permissions: ['d'] }, ['d']],
-    ["are else the legacy token's", { token: claiming(['t']) }, ['t']],
-    ["are else the standard token's", { token: tokenFrom(NOW, 'jwt', { permissions: ['t'] }) }, ['t']],
-    ["are else the token's where the answer's are null", { permissions: null, token: claiming(['t']) }, ['t']],
-    ['are else none', {}, []],
-    ['are none where nothing is a list', { user: { permissions: {} }, permissions: 'd', token: claiming('t') }, []],
-    ['are text, whatever else is in the list', { permissions: ['a', 1, null, ['b'], { c: 1 }, 'd'] }, ['a', 'd']],
-    ['stay in order, doubles included', { permissions: ['b', 'a', 'b'] }, ['b', 'a', 'b']]
+    ['the permissions of the response come second', { permissions: ['d'], token: claiming(['t']) }, ['d']],
+    [
+      'the permissions of the response are used if those of the user are not an array',
+      { user: { permissions: 'u' }, permissions: ['d'] },
+      ['d']
+    ],
+    ['the permissions of a legacy token come last', { token: claiming(['t']) }, ['t']],
+    ['the permissions of a standard token come last', { token: tokenFrom(NOW, 'jwt', { permissions: ['t'] }) }, ['t']],
+    [
+      'the permissions of the token are used if those of the response are null',
+      { permissions: null, token: claiming(['t']) },
+      ['t']
+    ],
+    ['a session has no permissions by default', {}, []],
+    [
+      'a session has no permissions if none of the sources is an array',
+      { user: { permissions: {} }, permissions: 'd', token: claiming('t') },
+      []
+    ],
+    ['permissions that are not strings are ignored', { permissions: ['a', 1, null, ['b'], { c: 1 }, 'd'] }, ['a', 'd']],
+    ['permissions keep their order and duplicates', { permissions: ['b', 'a', 'b'] }, ['b', 'a', 'b']]
   ]
   for (const [what, data, expected] of permissions) {
     t.test(what, async (t) => {
